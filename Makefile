@@ -1,0 +1,36 @@
+# Everything from a fresh clone: make demo, make test. Each sets up its own virtual environment, once.
+PYTHON ?= python3
+BIN := .venv/bin
+# One BLAS thread: where two are slower (small machines), and always repeatable.
+export OPENBLAS_NUM_THREADS ?= 1
+
+.PHONY: demo test check format bench clean
+.DELETE_ON_ERROR:
+
+.venv/.ready: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "errorbar needs Python 3.11 or newer: make PYTHON=python3.12 ..." >&2; exit 2; }
+	$(PYTHON) -m venv .venv
+	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+demo: .venv/.ready
+	$(BIN)/python examples/demo.py
+
+test: .venv/.ready
+	$(BIN)/python -m pytest --cov --cov-report=term $(ARGS)
+
+check: .venv/.ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: .venv/.ready
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: .venv/.ready
+	$(BIN)/python bench/pairs.py
+
+clean:
+	rm -rf .venv demo .coverage .coverage.* .mypy_cache .pytest_cache .ruff_cache .import_linter_cache

@@ -1,0 +1,1 @@
+"""errorbar: error bars for evaluations of language models."""

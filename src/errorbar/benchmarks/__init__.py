@@ -1,0 +1,1 @@
+"""What to ask: questions, prompt, answer extraction; one small file per benchmark."""

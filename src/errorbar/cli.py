@@ -1,0 +1,1 @@
+"""One function per command: parse, call, print."""

@@ -1,0 +1,1 @@
+"""Other programs' logs to our rows; one file per program, pure functions."""

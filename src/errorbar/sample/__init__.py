@@ -1,0 +1,1 @@
+"""Questions x variants x models to responses."""

@@ -1,0 +1,1 @@
+"""Arrays in, frozen results out; numpy and scipy only."""

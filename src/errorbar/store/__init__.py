@@ -1,0 +1,1 @@
+"""The only rooms that know a file format or an engine."""
