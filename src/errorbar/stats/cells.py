@@ -1,0 +1,162 @@
+"""What is known of each question: how many generations were scored, their sum and their sum of squares.
+
+Cells are the sufficient statistics of everything in this room (statistics.md section 1). They add up: cells of two
+files, machines or days merge into the cells of both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from errorbar.errors import InputError, UnknownNameError
+
+__all__ = ["Cells", "FloatArray", "IntArray", "within"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.integer]
+
+
+def within(n: IntArray, total: FloatArray, total_sq: FloatArray) -> FloatArray:
+    """Unbiased variance s2 of the generations of each cell; NaN where there are fewer than two. Any common shape."""
+    several = n > 1
+    # s2 = (sum y^2 - (sum y)^2 / n) / (n - 1); rounding may leave a tiny negative
+    s2: FloatArray = np.divide(total * total, n, out=np.full(n.shape, np.nan), where=several)
+    np.subtract(total_sq, s2, out=s2, where=several)
+    np.divide(s2, n - 1, out=s2, where=several)
+    np.maximum(s2, 0, out=s2)
+    return s2
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """M models on the N questions of one benchmark.
+
+    Attributes
+    ----------
+    benchmark, models, questions
+        Names; `models` has length M, `questions` length N, each without duplicates.
+    n
+        Scored generations, shape (M, N), integer; 0 where the model has no score for the question.
+    total, total_sq
+        Sum and sum of squares of the scores, shape (M, N); 0 where `n` is 0.
+    failed, unparsed
+        Generations that failed (never scored) and that scored 0 because no answer could be read, shape (M, N) or None
+        where the source does not say.
+
+    >>> cells = Cells.from_scores("demo", ["a"], ["q1", "q2"], [[[1, 0], [1, 1, 1]]])
+    >>> cells.n.tolist(), cells.mean.tolist()
+    ([[2, 3]], [[0.5, 1.0]])
+    """
+
+    benchmark: str
+    models: tuple[str, ...]
+    questions: tuple[str, ...]
+    n: IntArray = field(repr=False)
+    total: FloatArray = field(repr=False)
+    total_sq: FloatArray = field(repr=False)
+    failed: IntArray | None = field(default=None, repr=False)
+    unparsed: IntArray | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        shape = (len(self.models), len(self.questions))
+        for name in ("n", "total", "total_sq", "failed", "unparsed"):
+            array = getattr(self, name)
+            if array is not None and array.shape != shape:
+                raise InputError(f"{name} has shape {array.shape}, not (models, questions) = {shape}", where="Cells")
+        for name in ("models", "questions"):
+            names = getattr(self, name)
+            if len(set(names)) < len(names):
+                twice = min(x for x in names if names.count(x) > 1)
+                raise InputError(f"{name[:-1]} {twice!r} is there twice", where="Cells")
+
+    @classmethod
+    def from_scores(
+        cls,
+        benchmark: str,
+        models: Sequence[str],
+        questions: Sequence[str],
+        scores: Sequence[Sequence[Sequence[float]]],
+    ) -> Cells:
+        """Cells of single scores, `scores[model][question]` a list that may be empty. For small data and examples."""
+        n = np.array([[len(s) for s in row] for row in scores]).reshape(len(models), len(questions))
+        total = np.array([[float(sum(s)) for s in row] for row in scores]).reshape(n.shape)
+        total_sq = np.array([[float(sum(x * x for x in s)) for s in row] for row in scores]).reshape(n.shape)
+        return cls(benchmark, tuple(models), tuple(questions), n, total, total_sq)
+
+    @cached_property
+    def answered(self) -> NDArray[np.bool_]:
+        """Where a model has a score for a question, shape (M, N)."""
+        return self.n > 0
+
+    @cached_property
+    def mean(self) -> FloatArray:
+        """Mean score p of each cell, shape (M, N); NaN where there is none."""
+        mean: FloatArray = np.divide(self.total, self.n, out=np.full(self.n.shape, np.nan), where=self.answered)
+        return mean
+
+    @property
+    def within(self) -> FloatArray:
+        """Unbiased variance s2 of the generations of each cell, shape (M, N); NaN where there are fewer than two."""
+        return within(self.n, self.total, self.total_sq)
+
+    @cached_property
+    def unit(self) -> bool:
+        """Whether every score lies in [0, 1], as far as sums can tell: sum y^2 <= sum y."""
+        slack = 1e-9 * np.maximum(1, self.n)
+        return bool(np.all(self.total >= -slack) and np.all(self.total_sq <= self.total + slack))
+
+    @cached_property
+    def binary(self) -> bool:
+        """Whether every score is 0 or 1: y^2 = y inside [0, 1] for nothing else."""
+        return self.unit and bool(np.allclose(self.total_sq, self.total, rtol=0, atol=1e-9))
+
+    def index(self, model: str) -> int:
+        """Row of a model."""
+        if model not in self.models:
+            raise UnknownNameError("model", model, self.models, where=self.benchmark)
+        return self.models.index(model)
+
+    def select(self, models: Sequence[str]) -> Cells:
+        """Only these models, in this order; all questions stay."""
+        rows = [self.index(m) for m in models]
+        return replace(
+            self,
+            models=tuple(models),
+            n=self.n[rows],
+            total=self.total[rows],
+            total_sq=self.total_sq[rows],
+            failed=None if self.failed is None else self.failed[rows],
+            unparsed=None if self.unparsed is None else self.unparsed[rows],
+        )
+
+    def __add__(self, other: Cells) -> Cells:
+        """Merge generations of the same benchmark: names are united, counts and sums add up."""
+        if not isinstance(other, Cells):
+            return NotImplemented
+        if other.benchmark != self.benchmark:
+            raise InputError(f"cells of {self.benchmark!r} and {other.benchmark!r} do not add up", where="Cells")
+        models = tuple(dict.fromkeys(self.models + other.models))
+        questions = tuple(dict.fromkeys(self.questions + other.questions))
+        row = {m: i for i, m in enumerate(models)}
+        column = {q: j for j, q in enumerate(questions)}
+        places = [
+            np.ix_([row[m] for m in cells.models], [column[q] for q in cells.questions]) for cells in (self, other)
+        ]
+
+        def united(name: str) -> NDArray[np.generic] | None:
+            arrays = [getattr(cells, name) for cells in (self, other)]
+            known = [(place, array) for place, array in zip(places, arrays, strict=True) if array is not None]
+            if not known:
+                return None
+            out = np.zeros((len(models), len(questions)), dtype=known[0][1].dtype)
+            for place, array in known:
+                out[place] += array
+            return out
+
+        names = ("n", "total", "total_sq", "failed", "unparsed")
+        return Cells(self.benchmark, models, questions, **{name: united(name) for name in names})  # type: ignore[arg-type]  # one dict for arrays of two types

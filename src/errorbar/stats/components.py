@@ -1,0 +1,239 @@
+"""One model on the questions of a benchmark: its score, where the noise comes from, and the error of each claim.
+
+With p_q the mean, s2_q the unbiased variance and k_q the number of the generations of question q, N questions:
+
+    E = mean s2_q                                  prediction variance: sampling the model again
+    D = var(p_q) - mean(s2_q / k_q)                data variance: drawing other questions   (NOISE eq. 22-25)
+    T = var(p_q) + mean(s2_q (1 - 1/k_q)) = D + E  total variance: both
+
+var() divides by N, as NOISE does. T is known from one generation per question; E and D need two for some question, and
+where some have one only, E comes from the others, assuming that counts do not depend on the answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from errorbar.errors import InputError, UnknownNameError
+from errorbar.stats.cells import Cells, FloatArray, IntArray
+from errorbar.stats.intervals import Interval, interval
+from errorbar.stats.results import Columns, Result
+
+__all__ = ["CLAIMS", "METHODS", "Scores", "score"]
+
+#: Three different claims can be made about a score; each has its own standard error (statistics.md section 2).
+CLAIMS = {
+    "new-questions": "the expected score on new questions like these",
+    "these-questions": "the expected score on these very questions, sampled again",
+    "single-run": "the score of one run with one generation per question, on new questions",
+}
+
+METHODS = ("unbiased", "plain", "plugin")
+
+
+@dataclass(frozen=True, eq=False)
+class Scores(Result):
+    """Scores of M models on one benchmark. All arrays have shape (M,).
+
+    Attributes
+    ----------
+    n_questions, n_generations, n_missing
+        Questions with a score, scored generations over all of them, and questions of the benchmark without a score.
+    score
+        Mean over questions of the mean over generations.
+    variance
+        Squared standard error of `score` under `claim`.
+    prediction, data, total
+        E, D (not clipped) and T above; NaN where unknown.
+    df
+        Degrees of freedom of `variance`, where they are not n_questions - 1.
+    reasons
+        Why something is NaN or should be read with care, '' if nothing.
+    """
+
+    benchmark: str
+    models: tuple[str, ...]
+    n_questions: IntArray
+    n_generations: IntArray
+    n_missing: IntArray
+    score: FloatArray
+    variance: FloatArray
+    prediction: FloatArray
+    data: FloatArray
+    total: FloatArray
+    claim: str
+    unit: bool
+    df: IntArray | None = None
+    level: float = 0.95
+    interval_method: str | None = None
+    reasons: tuple[str, ...] = field(default=(), repr=False)
+
+    def interval(self, level: float | None = None) -> Interval:
+        """Interval for each score at a level in (0, 1)."""
+        return interval(
+            self.score,
+            np.sqrt(self.variance),
+            self.n_questions,
+            level=self.level if level is None else level,
+            method=self.interval_method,
+            df=self.df,
+            bounds=(0.0, 1.0) if self.unit else None,
+        )
+
+    def columns(self) -> Columns:
+        """One row per model."""
+        between = self.interval()
+        N = np.where(self.n_questions > 0, self.n_questions, np.nan)
+        notes = ["; ".join(filter(None, pair)) for pair in zip(self.reasons, between.reasons, strict=True)]
+        return {
+            "benchmark": np.full(len(self.models), self.benchmark, dtype=object),
+            "model": np.array(self.models, dtype=object),
+            "n_questions": self.n_questions,
+            "n_generations": self.n_generations,
+            "score": self.score,
+            "se": np.sqrt(self.variance),
+            "low": between.low,
+            "high": between.high,
+            "level": np.full(len(self.models), between.level),
+            "claim": np.full(len(self.models), self.claim, dtype=object),
+            "se_total": np.sqrt(self.total / N),
+            "se_data": np.sqrt(np.maximum(self.data, 0) / N),
+            "se_prediction": np.sqrt(self.prediction / N),
+            "n_missing": self.n_missing,
+            "note": np.array(notes, dtype=object),
+        }
+
+
+def score(
+    cells: Cells,
+    *,
+    claim: str = "new-questions",
+    level: float = 0.95,
+    method: str = "unbiased",
+    interval_method: str | None = None,
+) -> Scores:
+    """Score each model, with the standard error of a claim and the components of the noise.
+
+    Parameters
+    ----------
+    cells
+        M models on N questions; questions may differ in their number of generations and may be missing.
+    claim
+        One of `CLAIMS`.
+    level
+        Level of the printed interval.
+    method
+        `"unbiased"` (default); `"plain"`, without the correction for few generations, as in NOISE's published model
+        tables; `"plugin"`, GEN eq. (2)-(3), which counts the prediction variance twice (1.13x too large at k = 5).
+    interval_method
+        One of `intervals.METHODS`, or None for the default rule.
+    """
+    if claim not in CLAIMS:
+        raise UnknownNameError("claim", claim, CLAIMS)
+    if method not in METHODS:
+        raise UnknownNameError("method", method, METHODS)
+    counts = np.sum(cells.answered, axis=1)
+    noise = {"unbiased": _unbiased, "plain": _plain, "plugin": _plugin}[method](cells)
+    per_question = {"new-questions": noise.spread, "these-questions": noise.mean_error, "single-run": noise.total}[
+        claim
+    ]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        variance = per_question / counts
+    return Scores(
+        benchmark=cells.benchmark,
+        models=cells.models,
+        n_questions=counts,
+        n_generations=np.sum(cells.n, axis=1),
+        n_missing=len(cells.questions) - counts,
+        score=_over_questions(cells.mean, cells.answered),
+        variance=variance,
+        df=np.sum(np.maximum(cells.n - 1, 0), axis=1) if claim == "these-questions" else None,
+        prediction=noise.prediction,
+        data=noise.data,
+        total=noise.total,
+        claim=claim,
+        unit=cells.unit,
+        level=level,
+        interval_method=interval_method,
+        reasons=tuple(_reasons(cells, noise)),
+    )
+
+
+class _Noise(NamedTuple):
+    """Variances per question, shape (M,)."""
+
+    prediction: FloatArray  # E
+    data: FloatArray  # D
+    total: FloatArray  # T
+    mean_error: FloatArray  # mean s2_q / k_q: what sampling adds to the variance of the question means
+    spread: FloatArray  # variance of the question means: N times the squared error of the mean over new questions
+
+
+def _over_questions(values: FloatArray, where: NDArray[np.bool_], ddof: int | None = None) -> FloatArray:
+    """Mean over the questions in `where`, or with `ddof` the variance; NaN where there are too few. (M, N) to (M,)."""
+    count = np.sum(where, axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean: FloatArray = np.sum(values, axis=1, where=where) / count
+        if ddof is None:
+            return mean
+        square = np.sum((values - mean[:, None]) ** 2, axis=1, where=where)
+        return np.where(count > ddof, square / (count - ddof), np.nan)
+
+
+def _unbiased(cells: Cells) -> _Noise:
+    s2, several = cells.within, cells.n > 1
+    k = np.maximum(cells.n, 1)
+    E = _over_questions(s2, several)
+    spread = _over_questions(cells.mean, cells.answered, ddof=0)
+    mean_error = _over_questions(np.where(several, s2, E[:, None]) / k, cells.answered)
+    # T = var(p_q) + mean s2_q (1 - 1/k_q); the last term is 0 where k_q = 1
+    T = spread + _over_questions(np.where(several, s2, 0) * (1 - 1 / k), cells.answered)
+    return _Noise(E, spread - mean_error, T, mean_error, spread)
+
+
+def _plain(cells: Cells) -> _Noise:
+    k = np.maximum(cells.n, 1)
+    biased = np.where(cells.n > 1, cells.within, 0) * (k - 1) / k  # p (1 - p) for scores of 0 and 1
+    E = _over_questions(biased, cells.answered)
+    D = _over_questions(cells.mean, cells.answered, ddof=0)
+    return _Noise(E, D, D + E, _over_questions(biased / k, cells.answered), D)
+
+
+def _plugin(cells: Cells) -> _Noise:
+    if not cells.binary:
+        raise InputError("method 'plugin' needs scores of 0 and 1", where=cells.benchmark, remedy="use 'unbiased'")
+    k = _over_questions(cells.n.astype(float), cells.answered)
+    if np.any(_over_questions(cells.n.astype(float), cells.answered, ddof=0) > 0):
+        raise InputError(
+            "method 'plugin' needs as many generations of each question", where=cells.benchmark, remedy="use 'unbiased'"
+        )
+    mu = _over_questions(cells.mean, cells.answered)
+    D = _over_questions(cells.mean, cells.answered, ddof=1)  # GEN's sigma^2
+    E = mu - mu**2 - D
+    return _Noise(E, D, D + E, E / k, D + E / k)
+
+
+def _reasons(cells: Cells, noise: _Noise) -> Iterator[str]:
+    several = np.sum(cells.n > 1, axis=1)
+    answered = np.sum(cells.answered, axis=1)
+    for i in range(len(cells.models)):
+        told = []
+        if answered[i] == 0:
+            told.append("no scores")
+        elif answered[i] == 1:
+            told.append("one question: the spread over questions is unknown")
+        if answered[i] and several[i] == 0:
+            told.append("one generation per question: data and prediction noise cannot be told apart")
+        elif several[i] < answered[i]:
+            told.append(f"prediction noise from {several[i]} of {answered[i]} questions")
+        if noise.data[i] < 0:
+            told.append("data noise is lost in the sampling noise")
+        for counts, what in ((cells.unparsed, "unparsed, scored 0"), (cells.failed, "failed, left out")):
+            if counts is not None and (number := int(counts[i].sum())):
+                told.append(f"{number} {what}")
+        yield "; ".join(told)

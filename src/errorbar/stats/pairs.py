@@ -1,0 +1,333 @@
+"""Two models on the questions that both answered, and all pairs of many models at once.
+
+With d_q = pA_q - pB_q over the N common questions, and s2, k of each model as in components.py:
+
+    T = var(d_q) + mean(s2A (1 - 1/kA) + s2B (1 - 1/kB))    total variance, known for one generation per question too
+    E = mean s2A + mean s2B                                  prediction variance
+    D = T - E = var(d_q) - mean(s2A/kA + s2B/kB)             data variance of the difference (NOISE eq. 15-25)
+    a model with itself: D = 0, T = 2 E                      (NOISE eq. 26-28)
+
+All pairs are matrix products of (M, N) arrays, never a loop over pairs. Which questions a model answered matters only
+through the distinct patterns of missing questions, so the products that need them are with those u patterns, not with
+all M models: complete data costs one product, X X'.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from errorbar.errors import InputError, UnknownNameError
+from errorbar.stats.cells import Cells, FloatArray, IntArray, within
+from errorbar.stats.components import CLAIMS
+from errorbar.stats.intervals import Interval, interval
+from errorbar.stats.multiplicity import benjamini_hochberg, holm
+from errorbar.stats.results import Columns, Result
+
+__all__ = ["POWER", "Comparison", "Pairs", "compare", "pairs"]
+
+#: Power at which `detectable` is told.
+POWER = 0.8
+
+#: Rows of (M, N) arrays that are worked on at a time: bounds the memory of temporaries.
+_BLOCK = 128
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison(Result):
+    """Differences between models `a` and `b`, one per pair; arrays have shape (P,).
+
+    Attributes
+    ----------
+    a, b
+        Rows of the two models in `models`.
+    n_questions
+        Questions that both answered.
+    score_a, score_b, difference
+        Scores on those, and score_a - score_b.
+    variance
+        Squared standard error of `difference` under `claim`.
+    total, data, prediction
+        T, D (not clipped) and E; NaN where unknown.
+    disagreement
+        Expected share of questions on which one generation of each differs; NaN unless scores are 0 and 1.
+    correlation
+        Correlation of the question means.
+    p_sign
+        Exact sign test, for one generation per question scored 0 or 1 (McNemar); else NaN.
+    """
+
+    benchmark: str
+    models: tuple[str, ...]
+    a: IntArray
+    b: IntArray
+    n_questions: IntArray
+    score_a: FloatArray
+    score_b: FloatArray
+    difference: FloatArray
+    variance: FloatArray
+    total: FloatArray
+    data: FloatArray
+    prediction: FloatArray
+    disagreement: FloatArray
+    correlation: FloatArray
+    p_sign: FloatArray
+    claim: str
+    unit: bool
+    level: float = 0.95
+    interval_method: str | None = None
+    n_all: int = field(default=0, repr=False)
+
+    def interval(self, level: float | None = None) -> Interval:
+        """Interval for each difference at a level in (0, 1), its statistic and its p-value."""
+        return interval(
+            self.difference,
+            np.sqrt(self.variance),
+            self.n_questions,
+            level=self.level if level is None else level,
+            method=self.interval_method,
+            bounds=(-1.0, 1.0) if self.unit else None,
+        )
+
+    @cached_property
+    def detectable(self) -> FloatArray:
+        """Smallest true difference found with power `POWER` by a two-sided test at this level, shape (P,)."""
+        # (z_{1 - alpha/2} + z_power) SE, statistics.md section 11
+        quantiles: float = special.ndtri((1 + self.level) / 2) + special.ndtri(POWER)
+        return quantiles * np.sqrt(self.variance)
+
+    def columns(self) -> Columns:
+        """One row per pair."""
+        between = self.interval()
+        names = np.array(self.models, dtype=object)
+        N = np.where(self.n_questions > 0, self.n_questions, np.nan)
+        rows = len(self.a)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            z = self.difference / np.sqrt(self.variance)
+        return {
+            "benchmark": np.full(rows, self.benchmark, dtype=object),
+            "model_a": names[self.a],
+            "model_b": names[self.b],
+            "n_questions": self.n_questions,
+            "score_a": self.score_a,
+            "score_b": self.score_b,
+            "difference": self.difference,
+            "se": np.sqrt(self.variance),
+            "low": between.low,
+            "high": between.high,
+            "z": np.where(self.variance > 0, z, np.nan),
+            "p_value": between.p_value,
+            "se_total": np.sqrt(self.total / N),
+            "se_data": np.sqrt(np.maximum(self.data, 0) / N),
+            "se_prediction": np.sqrt(self.prediction / N),
+            "detectable": self.detectable,
+            "note": np.array(self._notes(between), dtype=object),
+        }
+
+    def _notes(self, between: Interval) -> list[str]:
+        notes = []
+        for i, reason in enumerate(between.reasons):
+            told = [reason] if self.n_questions[i] else ["no question in common"]
+            if 0 < self.n_questions[i] < self.n_all:
+                told.append("on the questions that both answered")
+            if np.isnan(self.prediction[i]) and self.n_questions[i]:
+                told.append("one generation per question: data and prediction noise cannot be told apart")
+            elif self.data[i] < 0:
+                told.append("data noise is lost in the sampling noise")
+            notes.append("; ".join(filter(None, told)))
+        return notes
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs(Comparison):
+    """All pairs a < b of M models: a comparison with family-wise control over its P = M(M-1)/2 rows."""
+
+    @cached_property
+    def p_holm(self) -> FloatArray:
+        """Holm-adjusted p-values over all pairs."""
+        return holm(self.interval().p_value)
+
+    @cached_property
+    def q_bh(self) -> FloatArray:
+        """Benjamini-Hochberg q-values over all pairs."""
+        return benjamini_hochberg(self.interval().p_value)
+
+    def columns(self) -> Columns:
+        """One row per pair."""
+        columns = super().columns()
+        note = columns.pop("note")
+        more = {
+            "p_holm": self.p_holm,
+            "q_bh": self.q_bh,
+            "disagreement": self.disagreement,
+            "correlation": self.correlation,
+            "p_sign": self.p_sign,
+        }
+        return columns | more | {"note": note}
+
+
+def pairs(
+    cells: Cells, *, claim: str = "new-questions", level: float = 0.95, interval_method: str | None = None
+) -> Pairs:
+    """All pairs of models, each on the questions that both answered.
+
+    Parameters
+    ----------
+    cells
+        M >= 2 models on N questions.
+    claim, level, interval_method
+        As in `score`.
+    """
+    M = len(cells.models)
+    if M < 2:
+        raise InputError(f"only one model: {cells.models[0]!r}" if M else "no model", where=cells.benchmark)
+    return Pairs(**_rows(cells, *np.triu_indices(M, 1), claim)._asdict(), level=level, interval_method=interval_method)
+
+
+def compare(
+    cells: Cells,
+    a: str,
+    b: str,
+    *,
+    claim: str = "new-questions",
+    level: float = 0.95,
+    interval_method: str | None = None,
+) -> Comparison:
+    """One pair of models, paired on the questions that both answered; a model may be compared with itself."""
+    chosen = cells.select([a] if a == b else [a, b])
+    rows = _rows(chosen, np.array([0]), np.array([len(chosen.models) - 1]), claim)
+    return Comparison(**rows._asdict(), level=level, interval_method=interval_method)
+
+
+class _Rows(NamedTuple):
+    """The fields of a Comparison that are computed."""
+
+    benchmark: str
+    models: tuple[str, ...]
+    a: IntArray
+    b: IntArray
+    n_questions: IntArray
+    score_a: FloatArray
+    score_b: FloatArray
+    difference: FloatArray
+    variance: FloatArray
+    total: FloatArray
+    data: FloatArray
+    prediction: FloatArray
+    disagreement: FloatArray
+    correlation: FloatArray
+    p_sign: FloatArray
+    claim: str
+    unit: bool
+    n_all: int
+
+
+def _rows(cells: Cells, a: IntArray, b: IntArray, claim: str) -> _Rows:
+    if claim not in CLAIMS:
+        raise UnknownNameError("claim", claim, CLAIMS)
+    sums = _all_pairs(cells)
+    n = sums.common[a, b]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        score_a, score_b = sums.p[a, b] / n, sums.p[b, a] / n
+        mean_a, mean_b = score_a - sums.center[a], score_b - sums.center[b]  # of the centred question means
+        square_a, square_b, cross = sums.xx[a, b] / n, sums.xx[b, a] / n, sums.product[a, b] / n
+        var_a, var_b = square_a - mean_a**2, square_b - mean_b**2
+        covariance = cross - mean_a * mean_b
+        spread = np.maximum(square_a + square_b - 2 * cross - (mean_a - mean_b) ** 2, 0)  # var(d_q)
+        E_a, E_b = sums.s2[a, b] / sums.several[a, b], sums.s2[b, a] / sums.several[b, a]
+        E = E_a + E_b
+        extra = (sums.s2_extra[a, b] + sums.s2_extra[b, a]) / n  # mean s2 (1 - 1/k), both models
+        mean_error = E - extra  # mean s2 / k, both models; E stands for s2 where k = 1
+        # Two independent samplings of one model share its question means: D = 0 (NOISE eq. 26-28).
+        itself = a == b
+        spread = np.where(itself, mean_error, spread)
+        T = spread + extra
+        D = np.where(itself, 0.0, T - E)
+        correlation = covariance / np.sqrt(var_a * var_b)
+        # sum pA pB, then sum pA (1 - pB) and sum pB (1 - pA): wins of a and of b where k = 1
+        both = n * (cross + sums.center[a] * score_b + sums.center[b] * score_a - sums.center[a] * sums.center[b])
+        wins_a, wins_b = sums.p[a, b] - both, sums.p[b, a] - both
+        disagreement = np.where(cells.binary & (n > 0), np.where(itself, E, (wins_a + wins_b) / n), np.nan)
+        exact = cells.binary & (sums.generations[a, b] == n) & (sums.generations[b, a] == n) & (n > 0)
+        variance = {"new-questions": spread, "these-questions": mean_error, "single-run": T}[claim]
+    return _Rows(
+        benchmark=cells.benchmark,
+        models=cells.models,
+        a=a,
+        b=b,
+        n_questions=n.astype(np.int64),
+        score_a=score_a,
+        score_b=score_b,
+        difference=score_a - score_b,
+        variance=variance / np.where(n > 0, n, np.nan),
+        total=T,
+        data=D,
+        prediction=E,
+        disagreement=disagreement,
+        correlation=correlation,
+        p_sign=_sign_test(np.where(exact, wins_a, np.nan), np.where(exact, wins_b, np.nan)),
+        claim=claim,
+        unit=cells.unit,
+        n_all=len(cells.questions),
+    )
+
+
+def _sign_test(wins_a: FloatArray, wins_b: FloatArray) -> FloatArray:
+    """Two-sided exact sign test: twice the lower tail of Binomial(wins_a + wins_b, 1/2), at most 1."""
+    low, n = np.rint(np.minimum(wins_a, wins_b)), np.rint(wins_a + wins_b)
+    tail: FloatArray = special.betainc(n - low, low + 1, 0.5)  # P(Binomial(n, 1/2) <= low)
+    return np.where(2 * low == n, 1.0, np.minimum(2 * tail, 1))
+
+
+class _Sums(NamedTuple):
+    """Sums over the questions that models a and b both answered, shape (M, M): of a's values at [a, b]."""
+
+    center: FloatArray  # (M,) mean over all of a's questions, taken off p before squares and products
+    common: FloatArray  # 1
+    generations: FloatArray  # k
+    p: FloatArray  # question means
+    xx: FloatArray  # squares of the centred ones
+    s2: FloatArray  # within-variances, where k >= 2
+    several: FloatArray  # 1 where k >= 2
+    s2_extra: FloatArray  # s2 (1 - 1/k), where k >= 2
+    product: FloatArray  # centred mean of a times centred mean of b
+
+
+def _all_pairs(cells: Cells) -> _Sums:
+    M, N = cells.n.shape
+    patterns, pattern_of = _answer_patterns(cells.answered)
+    repeated = bool(np.any(cells.n > 1))
+    X = np.empty((M, N))
+    center = np.empty(M)
+    by_pattern = np.empty((7, M, len(patterns)))
+    for start in range(0, M, _BLOCK):
+        rows = slice(start, start + _BLOCK)
+        k = cells.n[rows].astype(float)
+        answered = (k > 0).astype(float)
+        p = np.divide(cells.total[rows], k, out=np.zeros(k.shape), where=k > 0)
+        center[rows] = p.sum(axis=1) / np.maximum(answered.sum(axis=1), 1)
+        x = X[rows] = (p - center[rows, None]) * answered
+        sums = [answered, k, p, x * x]
+        if repeated:
+            several = k > 1
+            s2 = np.where(several, within(cells.n[rows], cells.total[rows], cells.total_sq[rows]), 0)
+            sums += [s2, several.astype(float), s2 * (1 - 1 / np.maximum(k, 1))]
+        for i, values in enumerate(sums):
+            by_pattern[i, rows] = values @ patterns.T
+    if not repeated:
+        by_pattern[4:] = 0
+    over_common = by_pattern[:, :, pattern_of]
+    return _Sums(center, *over_common, X @ X.T)  # type: ignore[call-arg]  # seven sums in the order of the fields
+
+
+def _answer_patterns(answered: NDArray[np.bool_]) -> tuple[FloatArray, IntArray]:
+    """The u distinct rows of `answered` (M, N), as 0.0 and 1.0 (u, N), and which of them each model has (M,)."""
+    packed = np.ascontiguousarray(np.packbits(answered, axis=1))
+    keys = packed.view(np.dtype((np.void, packed.shape[1]))).ravel()
+    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    return answered[first].astype(float), inverse
