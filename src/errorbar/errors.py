@@ -88,18 +88,26 @@ class EndpointError(ErrorbarError):
     Attributes
     ----------
     reason
-        One word for the row's `error` column: connection, timeout, rate_limit, server, malformed, empty, bad_request,
-        unauthorized, not_found, quota.
+        One word for the row's `error` column: connection, timeout, rate_limit, server, malformed, empty, too_large,
+        bad_request, n_rejected (this many generations in one request are refused), unauthorized, not_found, quota.
     status
         HTTP status, or None when no answer came.
     retry_after
         Seconds the endpoint asked to wait, or None.
+    most
+        Generations per request that the endpoint said it takes, or None: with n_rejected only.
     """
 
     def __init__(
-        self, message: str, *, reason: str, status: int | None = None, retry_after: float | None = None
+        self,
+        message: str,
+        *,
+        reason: str,
+        status: int | None = None,
+        retry_after: float | None = None,
+        most: int | None = None,
     ) -> None:
-        self.reason, self.status, self.retry_after = reason, status, retry_after
+        self.reason, self.status, self.retry_after, self.most = reason, status, retry_after, most
         super().__init__(message)
 
 

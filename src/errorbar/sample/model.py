@@ -58,6 +58,8 @@ class Reply(msgspec.Struct, frozen=True):
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     seconds: float | None = None
+    surplus: int = 0
+    """Choices beyond those asked for: the endpoint sent them, nobody wanted them, they are not in `choices`."""
 
 
 class Model(Protocol):

@@ -15,21 +15,10 @@ from numpy.typing import NDArray
 
 from errorbar.errors import InputError, UnknownNameError
 
-__all__ = ["Cells", "FloatArray", "IntArray", "within"]
+__all__ = ["Cells", "FloatArray", "IntArray"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.integer]
-
-
-def within(n: IntArray, total: FloatArray, total_sq: FloatArray) -> FloatArray:
-    """Unbiased variance s2 of the generations of each cell; NaN where there are fewer than two. Any common shape."""
-    several = n > 1
-    # s2 = (sum y^2 - (sum y)^2 / n) / (n - 1); rounding may leave a tiny negative
-    s2: FloatArray = np.divide(total * total, n, out=np.full(n.shape, np.nan), where=several)
-    np.subtract(total_sq, s2, out=s2, where=several)
-    np.divide(s2, n - 1, out=s2, where=several)
-    np.maximum(s2, 0, out=s2)
-    return s2
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +91,11 @@ class Cells:
     @property
     def within(self) -> FloatArray:
         """Unbiased variance s2 of the generations of each cell, shape (M, N); NaN where there are fewer than two."""
-        return within(self.n, self.total, self.total_sq)
+        several = self.n > 1
+        # s2 = (sum y^2 - (sum y)^2 / n) / (n - 1); rounding may leave a tiny negative
+        square = np.maximum(self.total_sq - self.total * self.mean, 0, where=several, out=np.zeros(self.n.shape))
+        s2: FloatArray = np.divide(square, self.n - 1, out=np.full(self.n.shape, np.nan), where=several)
+        return s2
 
     @cached_property
     def unit(self) -> bool:

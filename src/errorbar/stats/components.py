@@ -89,7 +89,8 @@ class Scores(Result):
         """One row per model."""
         between = self.interval()
         N = np.where(self.n_questions > 0, self.n_questions, np.nan)
-        notes = ["; ".join(filter(None, pair)) for pair in zip(self.reasons, between.reasons, strict=True)]
+        flat = ["no variation was seen: no interval" if f else "" for f in between.flat]
+        told = ["; ".join(filter(None, both)) for both in zip(self.reasons, flat, strict=True)]
         return {
             "benchmark": np.full(len(self.models), self.benchmark, dtype=object),
             "model": np.array(self.models, dtype=object),
@@ -105,7 +106,7 @@ class Scores(Result):
             "se_data": np.sqrt(np.maximum(self.data, 0) / N),
             "se_prediction": np.sqrt(self.prediction / N),
             "n_missing": self.n_missing,
-            "note": np.array(notes, dtype=object),
+            "note": np.array(told, dtype=object),
         }
 
 

@@ -26,12 +26,14 @@ class Interval:
     Attributes
     ----------
     low, high
-        Limits; NaN where no interval can be said, with the reason in `reasons`.
+        Limits; NaN where the standard error is unknown, or 0 (`flat`).
     method
         The method of each, 'clt' or 't'.
     statistic, p_value
         Estimate over its standard error in that method's form, and the two-sided p-value of "the truth is 0":
         below 1 - level exactly where the unclipped interval excludes 0.
+    flat
+        Where no variation was seen at all: an interval of width 0 would claim certainty.
     """
 
     low: FloatArray
@@ -40,7 +42,7 @@ class Interval:
     method: NDArray[np.str_]
     statistic: FloatArray = field(repr=False)
     p_value: FloatArray = field(repr=False)
-    reasons: tuple[str, ...] = field(default=(), repr=False)
+    flat: NDArray[np.bool_] = field(repr=False)
 
 
 def interval(
@@ -97,8 +99,4 @@ def interval(
     low, high = estimate - width, estimate + width
     if bounds is not None:
         low, high = np.clip(low, *bounds), np.clip(high, *bounds)
-    reasons = tuple(
-        "no interval: no variation was seen" if s == 0 else ("no interval: the error is unknown" if np.isnan(w) else "")
-        for s, w in zip(se.ravel(), width.ravel(), strict=True)
-    )
-    return Interval(low, high, level, np.where(by_t, "t", "clt"), statistic, p_value, reasons)
+    return Interval(low, high, level, np.where(by_t, "t", "clt"), statistic, p_value, se == 0)

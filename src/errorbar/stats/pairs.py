@@ -23,19 +23,16 @@ from numpy.typing import NDArray
 from scipy import special
 
 from errorbar.errors import InputError, UnknownNameError
-from errorbar.stats.cells import Cells, FloatArray, IntArray, within
+from errorbar.stats.cells import Cells, FloatArray, IntArray
 from errorbar.stats.components import CLAIMS
 from errorbar.stats.intervals import Interval, interval
 from errorbar.stats.multiplicity import benjamini_hochberg, holm
-from errorbar.stats.results import Columns, Result
+from errorbar.stats.results import Columns, Result, notes
 
 __all__ = ["POWER", "Comparison", "Pairs", "compare", "pairs"]
 
 #: Power at which `detectable` is told.
 POWER = 0.8
-
-#: Rows of (M, N) arrays that are worked on at a time: bounds the memory of temporaries.
-_BLOCK = 128
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,8 +55,8 @@ class Comparison(Result):
         Expected share of questions on which one generation of each differs; NaN unless scores are 0 and 1.
     correlation
         Correlation of the question means.
-    p_sign
-        Exact sign test, for one generation per question scored 0 or 1 (McNemar); else NaN.
+    wins_a, wins_b
+        Questions that only a, only b got right, for one generation per question scored 0 or 1; else NaN.
     """
 
     benchmark: str
@@ -76,7 +73,8 @@ class Comparison(Result):
     prediction: FloatArray
     disagreement: FloatArray
     correlation: FloatArray
-    p_sign: FloatArray
+    wins_a: FloatArray
+    wins_b: FloatArray
     claim: str
     unit: bool
     level: float = 0.95
@@ -100,6 +98,14 @@ class Comparison(Result):
         # (z_{1 - alpha/2} + z_power) SE, statistics.md section 11
         quantiles: float = special.ndtri((1 + self.level) / 2) + special.ndtri(POWER)
         return quantiles * np.sqrt(self.variance)
+
+    @cached_property
+    def p_sign(self) -> FloatArray:
+        """Exact two-sided sign test (McNemar), shape (P,); NaN unless one generation per question is scored 0 or 1."""
+        # twice P(Binomial(wins_a + wins_b, 1/2) <= the smaller), at most 1
+        low, n = np.minimum(self.wins_a, self.wins_b), self.wins_a + self.wins_b
+        tail: FloatArray = special.betainc(n - low, low + 1, 0.5)
+        return np.where(2 * low == n, 1.0, np.minimum(2 * tail, 1))
 
     def columns(self) -> Columns:
         """One row per pair."""
@@ -126,21 +132,21 @@ class Comparison(Result):
             "se_data": np.sqrt(np.maximum(self.data, 0) / N),
             "se_prediction": np.sqrt(self.prediction / N),
             "detectable": self.detectable,
-            "note": np.array(self._notes(between), dtype=object),
+            "note": self._note(between),
         }
 
-    def _notes(self, between: Interval) -> list[str]:
-        notes = []
-        for i, reason in enumerate(between.reasons):
-            told = [reason] if self.n_questions[i] else ["no question in common"]
-            if 0 < self.n_questions[i] < self.n_all:
-                told.append("on the questions that both answered")
-            if np.isnan(self.prediction[i]) and self.n_questions[i]:
-                told.append("one generation per question: data and prediction noise cannot be told apart")
-            elif self.data[i] < 0:
-                told.append("data noise is lost in the sampling noise")
-            notes.append("; ".join(filter(None, told)))
-        return notes
+    def _note(self, between: Interval) -> NDArray[np.object_]:
+        common = self.n_questions > 0
+        return notes(
+            {
+                "no question in common": ~common,
+                "no variation was seen: no interval": between.flat,
+                "on the questions that both answered": common & (self.n_questions < self.n_all),
+                "one generation per question: data and prediction noise cannot be told apart": common
+                & np.isnan(self.prediction),
+                "data noise is lost in the sampling noise": self.data < 0,
+            }
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,7 +227,8 @@ class _Rows(NamedTuple):
     prediction: FloatArray
     disagreement: FloatArray
     correlation: FloatArray
-    p_sign: FloatArray
+    wins_a: FloatArray
+    wins_b: FloatArray
     claim: str
     unit: bool
     n_all: int
@@ -270,18 +277,12 @@ def _rows(cells: Cells, a: IntArray, b: IntArray, claim: str) -> _Rows:
         prediction=E,
         disagreement=disagreement,
         correlation=correlation,
-        p_sign=_sign_test(np.where(exact, wins_a, np.nan), np.where(exact, wins_b, np.nan)),
+        wins_a=np.where(exact, np.rint(wins_a), np.nan),
+        wins_b=np.where(exact, np.rint(wins_b), np.nan),
         claim=claim,
         unit=cells.unit,
         n_all=len(cells.questions),
     )
-
-
-def _sign_test(wins_a: FloatArray, wins_b: FloatArray) -> FloatArray:
-    """Two-sided exact sign test: twice the lower tail of Binomial(wins_a + wins_b, 1/2), at most 1."""
-    low, n = np.rint(np.minimum(wins_a, wins_b)), np.rint(wins_a + wins_b)
-    tail: FloatArray = special.betainc(n - low, low + 1, 0.5)  # P(Binomial(n, 1/2) <= low)
-    return np.where(2 * low == n, 1.0, np.minimum(2 * tail, 1))
 
 
 class _Sums(NamedTuple):
@@ -305,18 +306,20 @@ def _all_pairs(cells: Cells) -> _Sums:
     X = np.empty((M, N))
     center = np.empty(M)
     by_pattern = np.empty((7, M, len(patterns)))
-    for start in range(0, M, _BLOCK):
-        rows = slice(start, start + _BLOCK)
-        k = cells.n[rows].astype(float)
+    # Temporaries of a few models stay in the cache; products with many patterns want more rows at once.
+    block = 4 if len(patterns) < 8 else 128
+    for start in range(0, M, block):
+        rows = slice(start, start + block)
+        k, total = cells.n[rows].astype(float), cells.total[rows]
         answered = (k > 0).astype(float)
-        p = np.divide(cells.total[rows], k, out=np.zeros(k.shape), where=k > 0)
+        p = total / np.maximum(k, 1)  # 0 where not answered
         center[rows] = p.sum(axis=1) / np.maximum(answered.sum(axis=1), 1)
         x = X[rows] = (p - center[rows, None]) * answered
         sums = [answered, k, p, x * x]
         if repeated:
-            several = k > 1
-            s2 = np.where(several, within(cells.n[rows], cells.total[rows], cells.total_sq[rows]), 0)
-            sums += [s2, several.astype(float), s2 * (1 - 1 / np.maximum(k, 1))]
+            several = (k > 1).astype(float)
+            s2 = several * np.maximum(cells.total_sq[rows] - total * p, 0) / np.maximum(k - 1, 1)
+            sums += [s2, several, s2 - s2 / np.maximum(k, 1)]
         for i, values in enumerate(sums):
             by_pattern[i, rows] = values @ patterns.T
     if not repeated:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from errorbar.errors import InputError
 
-__all__ = ["Columns", "Result", "Results", "format_table"]
+__all__ = ["Columns", "Result", "Results", "format_table", "notes"]
 
 Columns = dict[str, NDArray[Any]]
 """Column name to values, one per row; what data cannot say is NaN, and `note` says why."""
@@ -69,6 +69,19 @@ def _frame(columns: Columns, backend: str) -> Any:
         raise InputError(
             f"{backend} is not installed", where="to_frame", remedy=f"pip install {backend}, or ask another backend"
         ) from error
+
+
+def notes(conditions: Mapping[str, NDArray[np.bool_]]) -> NDArray[np.object_]:
+    """Text per row: the reasons whose condition holds there, joined by '; '. At most 62 reasons.
+
+    >>> notes({"too few": np.array([True, False, True]), "too old": np.array([True, False, False])}).tolist()
+    ['too few; too old', '', 'too few']
+    """
+    reasons = list(conditions)
+    code = sum(where.astype(np.int64) << i for i, where in enumerate(conditions.values()))
+    codes, row = np.unique(code, return_inverse=True)
+    texts = ["; ".join(reason for i, reason in enumerate(reasons) if c >> i & 1) for c in codes.tolist()]
+    return np.array(texts, dtype=object)[row]
 
 
 #: Columns that say the same in every row are told once below the table; these always stay.
