@@ -7,7 +7,7 @@ files, machines or days merge into the cells of both.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -36,6 +36,8 @@ class Cells:
     failed, unparsed
         Generations that failed (never scored) and that scored 0 because no answer could be read, shape (M, N) or None
         where the source does not say.
+    variants
+        Prompt variants that the cells are pooled over; empty where the source does not say.
 
     >>> cells = Cells.from_scores("demo", ["a"], ["q1", "q2"], [[[1, 0], [1, 1, 1]]])
     >>> cells.n.tolist(), cells.mean.tolist()
@@ -45,11 +47,12 @@ class Cells:
     benchmark: str
     models: tuple[str, ...]
     questions: tuple[str, ...]
-    n: IntArray = field(repr=False)
-    total: FloatArray = field(repr=False)
-    total_sq: FloatArray = field(repr=False)
-    failed: IntArray | None = field(default=None, repr=False)
-    unparsed: IntArray | None = field(default=None, repr=False)
+    n: IntArray
+    total: FloatArray
+    total_sq: FloatArray
+    failed: IntArray | None = None
+    unparsed: IntArray | None = None
+    variants: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         shape = (len(self.models), len(self.questions))
@@ -62,6 +65,10 @@ class Cells:
             if len(set(names)) < len(names):
                 twice = min(x for x in names if names.count(x) > 1)
                 raise InputError(f"{name[:-1]} {twice!r} is there twice", where="Cells")
+
+    def __repr__(self) -> str:
+        M, N = self.n.shape
+        return f"Cells({self.benchmark!r}, {M} models x {N} questions, {int(self.n.sum())} generations)"
 
     @classmethod
     def from_scores(
@@ -152,4 +159,5 @@ class Cells:
             return out
 
         names = ("n", "total", "total_sq", "failed", "unparsed")
-        return Cells(self.benchmark, models, questions, **{name: united(name) for name in names})  # type: ignore[arg-type]  # one dict for arrays of two types
+        variants = tuple(sorted({*self.variants, *other.variants}))
+        return Cells(self.benchmark, models, questions, variants=variants, **{name: united(name) for name in names})  # type: ignore[arg-type]  # one dict for arrays of two types

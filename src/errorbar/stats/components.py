@@ -237,4 +237,6 @@ def _reasons(cells: Cells, noise: _Noise) -> Iterator[str]:
         for counts, what in ((cells.unparsed, "unparsed, scored 0"), (cells.failed, "failed, left out")):
             if counts is not None and (number := int(counts[i].sum())):
                 told.append(f"{number} {what}")
+        if len(cells.variants) > 1:
+            told.append(f"averaged over {len(cells.variants)} prompt variants, whose noise is not in the error")
         yield "; ".join(told)
