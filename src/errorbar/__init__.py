@@ -1,1 +1,45 @@
-"""errorbar: error bars for evaluations of language models."""
+"""errorbar: error bars for evaluations of language models.
+
+>>> import errorbar as eb
+>>> cells = eb.Cells.from_scores("demo", ["a", "b"], ["q1", "q2"], [[[1, 1], [1, 0]], [[0, 1], [0, 0]]])
+>>> eb.compare(cells, "a", "b").columns()["difference"].tolist()
+[0.5]
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from errorbar.analysis import compare as compare
+    from errorbar.analysis import pairs as pairs
+    from errorbar.analysis import score as score
+    from errorbar.errors import ErrorbarError as ErrorbarError
+    from errorbar.errors import ErrorbarWarning as ErrorbarWarning
+    from errorbar.errors import InputError as InputError
+    from errorbar.readers.paths import read as read
+    from errorbar.stats.cells import Cells as Cells
+
+__version__ = "0.1.0"
+
+# Where the public names live; each is imported when it is first asked for, so that --help is quick.
+_HOMES = {
+    "read": "errorbar.readers.paths",
+    "Cells": "errorbar.stats.cells",
+    "score": "errorbar.analysis",
+    "compare": "errorbar.analysis",
+    "pairs": "errorbar.analysis",
+    "ErrorbarError": "errorbar.errors",
+    "ErrorbarWarning": "errorbar.errors",
+    "InputError": "errorbar.errors",
+}
+
+__all__ = [  # noqa: PLE0604  # the names of _HOMES, which `from errorbar import *` and dir() resolve lazily
+    *_HOMES,
+    "__version__",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'errorbar' has no attribute {name!r}")

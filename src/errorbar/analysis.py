@@ -18,8 +18,7 @@ def score(
     *,
     claim: str = "new-questions",
     level: float = 0.95,
-    method: str = "unbiased",
-    interval_method: str | None = None,
+    method: str | None = None,
 ) -> Results:
     """Score of each model on each benchmark, with its error; see `stats.components.score`.
 
@@ -29,7 +28,7 @@ def score(
     """
     return _each(
         runs,
-        lambda cells: components.score(cells, claim=claim, level=level, method=method, interval_method=interval_method),
+        lambda cells: components.score(cells, claim=claim, level=level, method=method),
     )
 
 
@@ -40,7 +39,7 @@ def compare(
     *,
     claim: str = "new-questions",
     level: float = 0.95,
-    interval_method: str | None = None,
+    method: str | None = None,
 ) -> Results:
     """Compare two models on each benchmark that has both; see `stats.pairs.compare`."""
     benchmarks = _list(runs)
@@ -53,7 +52,7 @@ def compare(
         raise InputError(f"no benchmark has both {a!r} and {b!r}", remedy="compare models run on the same questions")
     return _each(
         both,
-        lambda cells: all_pairs.compare(cells, a, b, claim=claim, level=level, interval_method=interval_method),
+        lambda cells: all_pairs.compare(cells, a, b, claim=claim, level=level, method=method),
     )
 
 
@@ -62,7 +61,7 @@ def pairs(
     *,
     claim: str = "new-questions",
     level: float = 0.95,
-    interval_method: str | None = None,
+    method: str | None = None,
 ) -> Results:
     """All pairs of models on each benchmark with two or more; see `stats.pairs.pairs`.
 
@@ -73,9 +72,7 @@ def pairs(
     if not several:
         names = sorted({model for cells in benchmarks for model in cells.models})
         raise InputError(f"only one model: {', '.join(names)}", remedy="give the results of at least two")
-    return _each(
-        several, lambda cells: all_pairs.pairs(cells, claim=claim, level=level, interval_method=interval_method)
-    )
+    return _each(several, lambda cells: all_pairs.pairs(cells, claim=claim, level=level, method=method))
 
 
 def _list(runs: Cells | Iterable[Cells]) -> list[Cells]:

@@ -15,10 +15,11 @@ from errorbar.store import tables
 
 if TYPE_CHECKING:
     import duckdb
+    import pyarrow as pa
 
     from errorbar.stats.cells import Cells
 
-__all__ = ["ALIASES", "SUFFIXES", "read_table"]
+__all__ = ["ALIASES", "SUFFIXES", "is_table", "read_table"]
 
 #: Our column to the names it goes by elsewhere, the first one present wins.
 ALIASES: dict[str, tuple[str, ...]] = {
@@ -53,6 +54,7 @@ def read_table(path: Path, columns: Mapping[str, str] | None = None) -> list[Cel
         Our column names to the file's, where `ALIASES` would not find them.
     """
     import duckdb
+    import pyarrow as pa
 
     if not path.is_file():
         raise InputError("no such file", where=str(path))
@@ -63,27 +65,58 @@ def read_table(path: Path, columns: Mapping[str, str] | None = None) -> list[Cel
         try:
             rows = _open(connection, path)
             return tables.cells(_canonical(rows, path, columns or {}), where=str(path))
-        except duckdb.Error as error:
+        except (duckdb.Error, pa.ArrowInvalid, UnicodeDecodeError, EOFError, OSError) as error:
             what = " ".join(str(error).split("\n")[0].split())[:200]
             raise InputError(
                 f"cannot be read: {what}", where=str(path), remedy="is the file whole, and of the type its name says?"
             ) from error
 
 
+def is_table(path: Path) -> bool:
+    """Whether a file's name says that it is a table."""
+    return _kind(path) is not None
+
+
+def _kind(path: Path) -> str | None:
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes[-1:] == [".gz"] and SUFFIXES.get(suffixes[-2] if len(suffixes) > 1 else "") != "parquet":
+        suffixes.pop()
+    return SUFFIXES.get(suffixes[-1] if suffixes else "")
+
+
 def _open(connection: duckdb.DuckDBPyConnection, path: Path) -> duckdb.DuckDBPyRelation:
     """The file as text columns (csv) or typed ones (parquet, jsonl), with its row number, from 1."""
-    suffixes = [s.lower() for s in path.suffixes if s.lower() != ".gz"]
-    kind = SUFFIXES.get(suffixes[-1] if suffixes else "")
+    kind = _kind(path)
     if kind is None:
         raise UnknownNameError("file type", path.suffix, SUFFIXES, where=str(path))
     name = str(path)
     if kind == "csv":
-        rows = connection.read_csv(name, all_varchar=True, header=True)
+        rows = connection.from_arrow(_csv(path))
     elif kind == "parquet":
         rows = connection.read_parquet(name)
     else:
-        rows = connection.read_json(name, format="newline_delimited")
+        rows = connection.read_json(name, format="newline_delimited", sample_size=-1)
     return rows.project(f'row_number() OVER () AS "{_ROW}", *')
+
+
+def _csv(path: Path) -> pa.Table:
+    """A delimited text file as text columns; refuses a line with another number of fields than the header."""
+    import gzip
+
+    import pyarrow as pa
+    from pyarrow import csv
+
+    with (
+        gzip.open(path, "rt", encoding="utf-8-sig") if path.suffix == ".gz" else path.open(encoding="utf-8-sig") as file
+    ):
+        header = file.readline()
+    delimiter = max("\t,;|", key=header.count)
+    names = [name.strip().strip('"') for name in header.split(delimiter)]
+    return csv.read_csv(
+        str(path),
+        parse_options=csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+        convert_options=csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string())),
+    )
 
 
 class _Check(NamedTuple):
@@ -114,7 +147,11 @@ def _canonical(rows: duckdb.DuckDBPyRelation, path: Path, columns: Mapping[str, 
     text = {name: f'CAST("{found[name]}" AS VARCHAR)' for name in ("model", "question")}
     text["benchmark"] = f'CAST("{found["benchmark"]}" AS VARCHAR)' if "benchmark" in found else _quoted(stem)
     for name, expression in text.items():
-        checks.append(_Check(f"{expression} IS NULL", found.get(name, name), f"the {name} is empty", "fill it in"))
+        checks.append(
+            _Check(
+                f"coalesce(trim({expression}), '') = ''", found.get(name, name), f"the {name} is empty", "fill it in"
+            )
+        )
     if aggregated:
         values = _aggregated(found, checks)
     else:
@@ -194,13 +231,9 @@ def _refuse(rows: duckdb.DuckDBPyRelation, path: Path, checks: list[_Check]) -> 
     for check in (check for check, wrong in zip(checks, found, strict=True) if wrong):
         value = f'CAST("{check.column}" AS VARCHAR)' if check.column in rows.columns else "NULL"
         row, shown = rows.filter(check.wrong).project(f'"{_ROW}", {value}').order(f'"{_ROW}"').limit(1).fetchall()[0]
-        what = (
-            check.what
-            if shown is None
-            else f"{shown[:60]!r} is {check.what}"
-            if check.what.startswith("not")
-            else f"{check.what}: {shown[:60]!r}"
-        )
+        what = check.what
+        if shown:
+            what = f"{shown[:60]!r} is {what}" if what.startswith("not") else f"{what}: {shown[:60]!r}"
         raise InputError(what, where=f"{path}, row {row}, column {check.column!r}", remedy=check.remedy)
 
 

@@ -20,8 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from errorbar.errors import InputError, UnknownNameError
+from errorbar.stats import intervals
 from errorbar.stats.cells import Cells, FloatArray, IntArray
-from errorbar.stats.intervals import Interval, interval
+from errorbar.stats.intervals import Interval
 from errorbar.stats.results import Columns, Result
 
 __all__ = ["CLAIMS", "METHODS", "Scores", "score"]
@@ -33,7 +34,8 @@ CLAIMS = {
     "single-run": "the score of one run with one generation per question, on new questions",
 }
 
-METHODS = ("unbiased", "plain", "plugin")
+#: How a standard error and its interval are made; None is the default rule of `intervals.interval`.
+METHODS = (*intervals.METHODS, "plain", "plugin")
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,28 +72,29 @@ class Scores(Result):
     unit: bool
     df: IntArray | None = None
     level: float = 0.95
-    interval_method: str | None = None
+    method: str | None = None
     reasons: tuple[str, ...] = field(default=(), repr=False)
 
     def interval(self, level: float | None = None) -> Interval:
         """Interval for each score at a level in (0, 1)."""
-        return interval(
+        return intervals.interval(
             self.score,
             np.sqrt(self.variance),
             self.n_questions,
             level=self.level if level is None else level,
-            method=self.interval_method,
+            method=None if self.method is None else self.method if self.method in intervals.METHODS else "clt",
             df=self.df,
             bounds=(0.0, 1.0) if self.unit else None,
         )
 
     def columns(self) -> Columns:
-        """One row per model."""
+        """One row per model, the best first."""
+        best_first = np.argsort(-np.nan_to_num(self.score, nan=-np.inf), kind="stable")
         between = self.interval()
         N = np.where(self.n_questions > 0, self.n_questions, np.nan)
         flat = ["no variation was seen: no interval" if f else "" for f in between.flat]
         told = ["; ".join(filter(None, both)) for both in zip(self.reasons, flat, strict=True)]
-        return {
+        columns: Columns = {
             "benchmark": np.full(len(self.models), self.benchmark, dtype=object),
             "model": np.array(self.models, dtype=object),
             "n_questions": self.n_questions,
@@ -108,6 +111,7 @@ class Scores(Result):
             "n_missing": self.n_missing,
             "note": np.array(told, dtype=object),
         }
+        return {name: values[best_first] for name, values in columns.items()}
 
 
 def score(
@@ -115,8 +119,7 @@ def score(
     *,
     claim: str = "new-questions",
     level: float = 0.95,
-    method: str = "unbiased",
-    interval_method: str | None = None,
+    method: str | None = None,
 ) -> Scores:
     """Score each model, with the standard error of a claim and the components of the noise.
 
@@ -129,17 +132,16 @@ def score(
     level
         Level of the printed interval.
     method
-        `"unbiased"` (default); `"plain"`, without the correction for few generations, as in NOISE's published model
-        tables; `"plugin"`, GEN eq. (2)-(3), which counts the prediction variance twice (1.13x too large at k = 5).
-    interval_method
-        One of `intervals.METHODS`, or None for the default rule.
+        None, the default rule, or an interval of `intervals.METHODS`, each with the unbiased components above;
+        `"plain"`, without the correction for few generations, as in NOISE's published model tables; `"plugin"`, GEN
+        eq. (2)-(3), which counts the prediction variance twice (1.13x too large at k = 5). The last two with CLT.
     """
     if claim not in CLAIMS:
         raise UnknownNameError("claim", claim, CLAIMS)
-    if method not in METHODS:
+    if method is not None and method not in METHODS:
         raise UnknownNameError("method", method, METHODS)
     counts = np.sum(cells.answered, axis=1)
-    noise = {"unbiased": _unbiased, "plain": _plain, "plugin": _plugin}[method](cells)
+    noise = {"plain": _plain, "plugin": _plugin}.get(method or "", _unbiased)(cells)
     per_question = {"new-questions": noise.spread, "these-questions": noise.mean_error, "single-run": noise.total}[
         claim
     ]
@@ -160,7 +162,7 @@ def score(
         claim=claim,
         unit=cells.unit,
         level=level,
-        interval_method=interval_method,
+        method=method,
         reasons=tuple(_reasons(cells, noise)),
     )
 
@@ -175,22 +177,29 @@ class _Noise(NamedTuple):
     spread: FloatArray  # variance of the question means: N times the squared error of the mean over new questions
 
 
-def _over_questions(values: FloatArray, where: NDArray[np.bool_], ddof: int | None = None) -> FloatArray:
-    """Mean over the questions in `where`, or with `ddof` the variance; NaN where there are too few. (M, N) to (M,)."""
-    count = np.sum(where, axis=1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        mean: FloatArray = np.sum(values, axis=1, where=where) / count
-        if ddof is None:
-            return mean
-        square = np.sum((values - mean[:, None]) ** 2, axis=1, where=where)
-        return np.where(count > ddof, square / (count - ddof), np.nan)
+def _over_questions(values: FloatArray, where: NDArray[np.bool_]) -> FloatArray:
+    """Mean over the questions in `where`; NaN where there is none. (M, N) to (M,)."""
+    with np.errstate(invalid="ignore"):
+        mean: FloatArray = np.sum(values, axis=1, where=where) / np.sum(where, axis=1)
+    return mean
+
+
+def _spread(cells: Cells, ddof: int) -> FloatArray:
+    """Variance of the question means, shape (M,); NaN for fewer than two questions, which have no spread to see."""
+    center = _over_questions(cells.mean, cells.answered)
+    square = np.sum((cells.mean - center[:, None]) ** 2, axis=1, where=cells.answered)
+    N = np.sum(cells.answered, axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        # Equal means differ from their rounded mean by some 1e-16 of it: that is no spread.
+        square = np.where(square > N * (1e-14 * center) ** 2, square, 0)
+        return np.where(N > 1, square / (N - ddof), np.nan)
 
 
 def _unbiased(cells: Cells) -> _Noise:
     s2, several = cells.within, cells.n > 1
     k = np.maximum(cells.n, 1)
     E = _over_questions(s2, several)
-    spread = _over_questions(cells.mean, cells.answered, ddof=0)
+    spread = _spread(cells, ddof=0)
     mean_error = _over_questions(np.where(several, s2, E[:, None]) / k, cells.answered)
     # T = var(p_q) + mean s2_q (1 - 1/k_q); the last term is 0 where k_q = 1
     T = spread + _over_questions(np.where(several, s2, 0) * (1 - 1 / k), cells.answered)
@@ -201,20 +210,24 @@ def _plain(cells: Cells) -> _Noise:
     k = np.maximum(cells.n, 1)
     biased = np.where(cells.n > 1, cells.within, 0) * (k - 1) / k  # p (1 - p) for scores of 0 and 1
     E = _over_questions(biased, cells.answered)
-    D = _over_questions(cells.mean, cells.answered, ddof=0)
+    D = _spread(cells, ddof=0)
     return _Noise(E, D, D + E, _over_questions(biased / k, cells.answered), D)
 
 
 def _plugin(cells: Cells) -> _Noise:
     if not cells.binary:
-        raise InputError("method 'plugin' needs scores of 0 and 1", where=cells.benchmark, remedy="use 'unbiased'")
-    k = _over_questions(cells.n.astype(float), cells.answered)
-    if np.any(_over_questions(cells.n.astype(float), cells.answered, ddof=0) > 0):
         raise InputError(
-            "method 'plugin' needs as many generations of each question", where=cells.benchmark, remedy="use 'unbiased'"
+            "method 'plugin' needs scores of 0 and 1", where=cells.benchmark, remedy="leave the method out"
+        )
+    k = np.max(cells.n, axis=1, initial=0)
+    if np.any(cells.answered & (cells.n != k[:, None])):
+        raise InputError(
+            "method 'plugin' needs as many generations of each question",
+            where=cells.benchmark,
+            remedy="leave the method out",
         )
     mu = _over_questions(cells.mean, cells.answered)
-    D = _over_questions(cells.mean, cells.answered, ddof=1)  # GEN's sigma^2
+    D = _spread(cells, ddof=1)  # GEN's sigma^2
     E = mu - mu**2 - D
     return _Noise(E, D, D + E, E / k, D + E / k)
 

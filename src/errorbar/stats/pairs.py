@@ -78,7 +78,7 @@ class Comparison(Result):
     claim: str
     unit: bool
     level: float = 0.95
-    interval_method: str | None = None
+    method: str | None = None
     n_all: int = field(default=0, repr=False)
 
     def interval(self, level: float | None = None) -> Interval:
@@ -88,7 +88,7 @@ class Comparison(Result):
             np.sqrt(self.variance),
             self.n_questions,
             level=self.level if level is None else level,
-            method=self.interval_method,
+            method=self.method,
             bounds=(-1.0, 1.0) if self.unit else None,
         )
 
@@ -140,6 +140,7 @@ class Comparison(Result):
         return notes(
             {
                 "no question in common": ~common,
+                "one question in common: the spread over questions is unknown": self.n_questions == 1,
                 "no variation was seen: no interval": between.flat,
                 "on the questions that both answered": common & (self.n_questions < self.n_all),
                 "one generation per question: data and prediction noise cannot be told apart": common
@@ -177,22 +178,24 @@ class Pairs(Comparison):
         return columns | more | {"note": note}
 
 
-def pairs(
-    cells: Cells, *, claim: str = "new-questions", level: float = 0.95, interval_method: str | None = None
-) -> Pairs:
+def pairs(cells: Cells, *, claim: str = "new-questions", level: float = 0.95, method: str | None = None) -> Pairs:
     """All pairs of models, each on the questions that both answered.
 
     Parameters
     ----------
     cells
         M >= 2 models on N questions.
-    claim, level, interval_method
-        As in `score`.
+    claim
+        One of `components.CLAIMS`.
+    level
+        Level of the printed interval.
+    method
+        One of `intervals.METHODS`, or None for the default rule.
     """
     M = len(cells.models)
     if M < 2:
         raise InputError(f"only one model: {cells.models[0]!r}" if M else "no model", where=cells.benchmark)
-    return Pairs(**_rows(cells, *np.triu_indices(M, 1), claim)._asdict(), level=level, interval_method=interval_method)
+    return Pairs(**_rows(cells, *np.triu_indices(M, 1), claim)._asdict(), level=level, method=method)
 
 
 def compare(
@@ -202,12 +205,12 @@ def compare(
     *,
     claim: str = "new-questions",
     level: float = 0.95,
-    interval_method: str | None = None,
+    method: str | None = None,
 ) -> Comparison:
     """One pair of models, paired on the questions that both answered; a model may be compared with itself."""
     chosen = cells.select([a] if a == b else [a, b])
     rows = _rows(chosen, np.array([0]), np.array([len(chosen.models) - 1]), claim)
-    return Comparison(**rows._asdict(), level=level, interval_method=interval_method)
+    return Comparison(**rows._asdict(), level=level, method=method)
 
 
 class _Rows(NamedTuple):
@@ -245,7 +248,9 @@ def _rows(cells: Cells, a: IntArray, b: IntArray, claim: str) -> _Rows:
         square_a, square_b, cross = sums.xx[a, b] / n, sums.xx[b, a] / n, sums.product[a, b] / n
         var_a, var_b = square_a - mean_a**2, square_b - mean_b**2
         covariance = cross - mean_a * mean_b
-        spread = np.maximum(square_a + square_b - 2 * cross - (mean_a - mean_b) ** 2, 0)  # var(d_q)
+        spread = square_a + square_b - 2 * cross - (mean_a - mean_b) ** 2  # var(d_q)
+        spread = np.where(spread > 1e-12 * (square_a + square_b), spread, 0)  # what is left by rounding is no spread
+        spread = np.where(n > 1, spread, np.nan)
         E_a, E_b = sums.s2[a, b] / sums.several[a, b], sums.s2[b, a] / sums.several[b, a]
         E = E_a + E_b
         extra = (sums.s2_extra[a, b] + sums.s2_extra[b, a]) / n  # mean s2 (1 - 1/k), both models

@@ -125,7 +125,7 @@ def format_table(columns: Mapping[str, Sequence[Any] | NDArray[Any]]) -> str:
             for i in where:
                 marks[i] += mark
             legend.append(f"{mark} {part}")
-    lines = _aligned(shown, marks)
+    lines = _aligned(shown, marks) if rows > 1 else _upright(shown)
     return "\n".join(lines + ([", ".join(constant)] if constant else []) + legend)
 
 
@@ -142,6 +142,12 @@ def _aligned(shown: Mapping[str, list[str]], marks: Sequence[str]) -> list[str]:
         (line(cells) + (f"  {marks[i]}" if marks[i] else "")).rstrip()
         for i, cells in enumerate(zip(*shown.values(), strict=True))
     ]
+
+
+def _upright(shown: Mapping[str, list[str]]) -> list[str]:
+    """A single row is easier to read from top to bottom."""
+    width = max(map(len, shown))
+    return [f"{name.ljust(width)}  {texts[0]}" for name, texts in shown.items()]
 
 
 def _text(name: str, value: Any) -> str:

@@ -6,6 +6,7 @@ polars, pyarrow or Spark frame that somebody already has. Only cells come back.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator
 from functools import reduce
 from itertools import groupby
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from errorbar.errors import InputError
+from errorbar.errors import ErrorbarWarning, InputError
 from errorbar.stats.cells import Cells
 
 if TYPE_CHECKING:
@@ -63,6 +64,8 @@ def cells(frame: IntoFrame, *, where: str = "the table") -> list[Cells]:
             sums["unparsed"] = (nw.col("status") == "unparsed").cast(nw.Int64).sum()
         grouped = rows.group_by(*_CELL).agg(**sums)
     table: pa.Table = grouped.collect(backend="pyarrow").to_native()
+    if "score" in names and "generation" not in names:
+        _tell_repeats(table, where)
     if table.num_rows == 0:
         raise InputError("no rows", where=where, remedy="give a table with at least one score")
     variants: dict[str, list[str]] = {}
@@ -86,6 +89,18 @@ def _check_unique(rows: Any, key: list[str], where: str) -> None:
             + ", ".join(f"{k} {v!r}" for k, v in first.items()),
             where=where,
             remedy=f"it is there {times} times: keep one row each, or tell repeats apart by a column 'generation'",
+        )
+
+
+def _tell_repeats(table: pa.Table, where: str) -> None:
+    """Rows that cannot be told apart may be repeats, or the same thing written twice: the reader must know."""
+    repeats = int(np.sum(table["n"].to_numpy() > 1))
+    if repeats:
+        warnings.warn(
+            f"{where}: {repeats} of {table.num_rows} cells have several rows and there is no column 'generation': "
+            "each row is taken as an independent generation",
+            ErrorbarWarning,
+            stacklevel=4,
         )
 
 

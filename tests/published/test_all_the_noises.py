@@ -1,0 +1,83 @@
+"""Printed tables of NOISE (Measuring all the noises): each published pair and model, through the reader.
+
+The pair tables are corrected for few generations and clipped at 0; NaN where either model has one generation per
+question. The model tables were made without that correction: the plain form.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import errorbar as eb
+
+FOLDER = Path(__file__).resolve().parents[2] / "../shared/data/all_the_noises"
+
+BENCHMARKS = {
+    "aime2024_cot": "highk_temp0.7",
+    "math500_cot": "highk_temp0.7",
+    "CRUXEval-output-T0.8": "main",
+    "gsm8k": "main",
+    "humaneval+": "main",
+    "swebench-lite": "main",
+}
+
+
+@pytest.fixture(params=BENCHMARKS, scope="module")
+def published(request):
+    folder = FOLDER / BENCHMARKS[request.param]
+    if not folder.is_dir():
+        pytest.skip("the published tables of ../shared/data/all_the_noises are not here")
+    [cells] = eb.read(folder / f"input_table_{request.param}.csv")
+    assert cells.benchmark == request.param
+    pairs = pd.read_csv(folder / f"summary_{request.param}.csv", index_col=0).set_index(["model_a", "model_b"])
+    models = pd.read_csv(folder / f"model_table_{request.param}.csv", index_col=0).set_index("model")
+    return cells, pairs, models
+
+
+def assert_equal(ours, theirs):
+    """Equal to 1e-12 relative or 1e-15 absolute, and NaN in the same places."""
+    ours, theirs = np.asarray(ours, float), np.asarray(theirs, float)
+    assert (np.isnan(ours) == np.isnan(theirs)).all()
+    off = np.abs(ours - theirs)
+    assert np.nanmax(np.minimum(off / 1e-15, off / (1e-12 * np.abs(theirs) + 1e-300)), initial=0) <= 1
+
+
+@pytest.mark.shared
+def test_every_published_pair(published):
+    cells, table, _ = published
+    ours = eb.pairs(cells).to_frame()
+    turned = ours.rename(
+        columns=lambda name: (
+            {"a": "b", "b": "a"}.get(name[-1], name[-1]).join([name[:-1], ""]) if name.endswith(("_a", "_b")) else name
+        )
+    )
+    turned["difference"] = -turned["difference"]
+    ours = pd.concat([ours, turned[ours.columns]]).set_index(["model_a", "model_b"]).loc[table.index]
+    assert len(ours) == len(table) > 500
+    assert (ours["n_questions"] == table["total"]).all()
+    assert_equal(ours["score_a"], table["accA"])
+    assert_equal(ours["score_b"], table["accB"])
+    assert_equal(ours["se_total"], table["SE(A-B)"])
+    assert_equal(ours["se_data"], table["SE_x(A-B)"])
+    assert_equal(ours["se_prediction"], table["SE_pred(A-B)"])
+    assert_equal(ours["disagreement"] * ours["n_questions"], table["sum(A!=B)"])
+    assert_equal(ours["correlation"], table["corr(A,B)"])
+    # Their p-value truncates a float sum of wins by int(); the exact test needs whole numbers: one generation.
+    if (cells.n == 1).all():
+        assert np.allclose(ours["p_sign"], table["pvalue"], rtol=0, atol=0.1)
+        whole = np.isclose(table["sum(A-B)"], np.trunc(table["sum(A-B)"]), rtol=0, atol=0)
+        assert whole.sum() > 100
+        assert np.median(np.abs(ours["p_sign"] - table["pvalue"])[whole]) < 1e-12
+
+
+@pytest.mark.shared
+def test_every_published_model_in_the_plain_form(published):
+    cells, _, table = published
+    ours = eb.score(cells, method="plain").to_frame().set_index("model").loc[table.index]
+    assert len(ours) == len(table) == len(cells.models)
+    assert_equal(ours["score"], table["pass1"])
+    assert_equal(ours["se_total"], table["SE(A)"])
+    assert_equal(ours["se_data"], table["SE_x(A)"])
+    assert_equal(ours["se_prediction"], table["SE_pred(A)"])

@@ -1,0 +1,212 @@
+"""Tables in files: the shapes and names they come in, and each way they can be wrong."""
+
+import gzip
+import json
+import math
+from pathlib import Path
+
+import extracts
+import numpy as np
+import pytest
+from oracles import pairs as two
+
+import errorbar as eb
+from errorbar.errors import ErrorbarWarning, InputError, UnknownNameError
+from errorbar.readers.tidy import is_table, read_table
+from errorbar.stats.pairs import pairs
+
+ROWS = "model,question,score\na,q1,1\na,q2,0\nb,q1,0.5\nb,q2,1\n"
+
+
+def write(tmp_path, text, name="some.csv"):
+    path = tmp_path / name
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize("kind", extracts.KINDS)
+@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
+def test_the_eval_arena_shape_gives_what_the_oracle_gives(tmp_path, kind, form):
+    """A slow version written differently, on the project's own extracts of the published shape."""
+    rows = extracts.KINDS[kind](seed=3)
+    [cells] = read_table(extracts.write(rows, tmp_path, formats=[form])[form])
+    models, questions, scores = extracts.scores(rows)
+    assert (list(cells.models), list(cells.questions)) == (models, questions)
+    assert cells.n.tolist() == [[len(s) for s in row] for row in scores]
+    ours = pairs(cells)
+    columns = ours.columns()
+    oracle = two.all_pairs(scores)
+    for row, key in enumerate(zip(ours.a.tolist(), ours.b.tolist(), strict=True)):
+        for name in ("difference", "se_total", "se_data", "se_prediction", "disagreement", "p_sign"):
+            # pass1 is rounded to ten digits where there are 1,100 generations
+            assert columns[name][row] == pytest.approx(oracle[key][name], nan_ok=True, rel=1e-6, abs=1e-8), name
+
+
+def test_a_row_per_generation_under_the_names_of_other_tools(tmp_path):
+    text = "prompt_template,model_label,input,run,metric\nv1,m,x,0,1\nv1,m,x,1,0\nv2,m,x,0,1\nv1,m,y,0,true\n"
+    [cells] = read_table(write(tmp_path, text, "bench.csv"))
+    assert cells.benchmark == "bench"
+    assert (cells.models, cells.questions, cells.variants) == (("m",), ("x", "y"), ("v1", "v2"))
+    assert cells.n.tolist() == [[3, 1]]
+    assert cells.total.tolist() == [[2.0, 1.0]]
+
+
+def test_several_benchmarks_in_one_table_and_ids_stay_text(tmp_path):
+    text = "benchmark,model,question,score\nb,007,1,1\nb,007,01,0\na,true,1,1\n"
+    a, b = eb.read(write(tmp_path, text))
+    assert (a.benchmark, a.models, a.questions) == ("a", ("true",), ("1",))
+    assert (b.benchmark, b.models, b.questions) == ("b", ("007",), ("01", "1"))
+
+
+def test_an_empty_score_is_missing_never_zero(tmp_path):
+    [cells] = read_table(write(tmp_path, "model,question,score\na,q1,1\na,q2,\na,q3,NaN\n"))
+    assert cells.n.tolist() == [[1, 0, 0]]
+    assert cells.failed.tolist() == [[0, 1, 1]]
+    row = eb.score(cells).columns()
+    assert row["score"][0] == 1
+    assert row["n_missing"][0] == 2
+    assert "2 failed, left out" in row["note"][0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\ufeffmodel,question,score\r\na,x,1\r\n",
+        "model;question;score\na;x;1\n\n",
+        '"model"\t"question"\t"score"\na\t"x"\t1',
+    ],
+)
+def test_csv_dialects_lose_no_row(tmp_path, text):
+    [cells] = read_table(write(tmp_path, text))
+    assert (cells.models, cells.questions, cells.total.tolist()) == (("a",), ("x",), [[1.0]])
+
+
+def test_text_that_is_not_utf8(tmp_path):
+    path = tmp_path / "latin.csv"
+    path.write_bytes("model,question,score\na,café,1\n".encode("latin-1"))
+    with pytest.raises(InputError, match="latin.csv: cannot be read: .*utf-8"):
+        read_table(path)
+
+
+def test_repeated_rows_without_a_generation_are_taken_as_generations_and_told(tmp_path):
+    with pytest.warns(ErrorbarWarning, match="1 of 2 cells have several rows and there is no column 'generation'"):
+        [cells] = read_table(write(tmp_path, "model,question,score\na,1,1\na,1,0\na,2,0\n"))
+    assert cells.n.tolist() == [[2, 1]]
+
+
+def test_named_columns_and_compressed_files(tmp_path):
+    path = tmp_path / "t.csv.gz"
+    path.write_bytes(gzip.compress(b"who,what,score,points\na,x,9,1\na,y,9,0\n"))
+    [cells] = eb.read(path, columns={"model": "who", "question": "what", "score": "points"})
+    assert cells.benchmark == "t"
+    assert cells.total.tolist() == [[1.0, 0.0]]
+    assert is_table(path)
+    assert not is_table(Path("t.parquet.gz"))
+    assert not is_table(Path("report.html"))
+
+
+def test_jsonl_with_scores_and_booleans(tmp_path):
+    lines = [{"model": "a", "id": i, "score": value} for i, value in enumerate([True, False, 0.25])]
+    [cells] = read_table(write(tmp_path, "\n".join(map(json.dumps, lines)), "t.jsonl"))
+    assert cells.total.tolist() == [[1.0, 0.0, 0.25]]
+
+
+def test_a_mean_without_a_count_is_one_score(tmp_path):
+    [cells] = read_table(write(tmp_path, "model,example_id,pass1\na,1,0.5\na,2,1\n"))
+    assert cells.n.tolist() == [[1, 1]]
+    assert cells.total_sq.tolist() == [[0.25, 1.0]]
+
+
+BAD = {
+    "missing columns": ("model,task,points\na,1,1\n",
+                        "no column for 'question' .*'score' .* the columns are model, task, points: name one with --columns"),
+    "scores that are not numbers": ("model,question,score\na,1,1\na,2,good\n",
+                                    "some.csv, row 2, column 'score': 'good' is not a score, which is a finite number; mend"),
+    "an infinite score": ("model,question,score\na,1,inf\n", "row 1, column 'score': 'inf' is not a score"),
+    "a count of 0": ("model,question,pass1,count\na,1,1,3\na,2,0,0\n",
+                     "row 2, column 'count': the count is not a whole number of at least 1: '0'; count the generations"),
+    "a count of 2.5": ("model,question,pass1,count\na,1,1,2.5\n", "not a whole number of at least 1: '2.5'"),
+    "an empty count": ("model,question,pass1,count\na,1,1,\n", "row 1, column 'count': the count is not"),
+    "an empty mean": ("model,question,pass1,count\na,1,,2\n", "column 'pass1': the mean is empty; leave the row out"),
+    "duplicate cells": ("model,question,pass1,count\na,1,1,2\na,1,0,2\n",
+                        "some.csv: 1 duplicate key, the first benchmark 'some', model 'a', question '1'; it is there 2 times"),
+    "duplicate generations": ("model,question,run,score\na,1,0,1\na,1,0,0\nb,1,0,1\nb,1,0,1\n", "2 duplicate keys"),
+    "a header alone": ("model,question,score\n", "some.csv: no rows"),
+    "an empty file": ("", "some.csv: the file is empty; give a table"),
+    "an empty model": ("model,question,score\n,1,1\n", "row 1, column 'model': the model is empty; fill it in"),
+    "correct that is not the mean": ("model,question,pass1,count,correct\na,1,0.5,10,6\n", "correct / count is not pass1"),
+    "a mean of scores that are not 0 or 1": ("model,question,pass1,count\na,1,0.37,5\n", "whose spread is lost: '0.37'; give one row"),
+    "a mean above 1": ("model,question,pass1,count\na,1,7,2\n", "whose spread is lost"),
+    "a line with a field too many": ("model,question,score\na,1,1\na,2,0,9\n", "cannot be read: .*Expected 3 columns, got 4: a,2,0,9; is"),
+    "a line cut short": ("model,question,score\na,1,1\na,2", "some.csv: cannot be read: .*; is the file whole"),
+    "a quote that never ends": ('model,question,score\na,"1,1\na,2,0\n', "some.csv: cannot be read: .*; is the file whole"),
+    "a line before the header": ("results of today\nmodel question score\na 1 1\n", "no column for .* the columns are results of today: name one"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_tables_are_told_in_one_line(tmp_path, case):
+    text, message = BAD[case]
+    with pytest.raises(InputError, match=message) as caught:
+        read_table(write(tmp_path, text))
+    assert "\n" not in str(caught.value)
+    assert str(tmp_path) in str(caught.value)
+
+
+def test_files_that_are_not_whole(tmp_path):
+    whole = extracts.write(extracts.ten(), tmp_path)
+    cut = tmp_path / "cut.parquet"
+    cut.write_bytes(whole["parquet"].read_bytes()[:-40])
+    with pytest.raises(InputError, match="cut.parquet: cannot be read: .*; is the file whole"):
+        read_table(cut)
+    torn = tmp_path / "torn.jsonl"
+    torn.write_text(whole["jsonl"].read_text()[:-20])
+    with pytest.raises(InputError, match="torn.jsonl: cannot be read"):
+        read_table(torn)
+
+
+def test_wrong_names(tmp_path):
+    path = write(tmp_path, ROWS)
+    with pytest.raises(UnknownNameError, match="unknown column 'modle'; did you mean 'model'"):
+        read_table(path, {"modle": "model"})
+    with pytest.raises(UnknownNameError, match="unknown column 'scores'; did you mean 'score'"):
+        read_table(path, {"score": "scores"})
+    with pytest.raises(UnknownNameError, match="unknown file type '.xlsx'"):
+        read_table(write(tmp_path, "x", "t.xlsx"))
+    with pytest.raises(InputError, match="no such file"):
+        read_table(tmp_path / "absent.csv")
+
+
+@pytest.mark.shared
+def test_livebench_is_ragged_and_compared_on_common_questions():
+    """A slow version: each of 60 pairs by its own loop over the questions that both answered."""
+    path = Path(__file__).resolve().parents[2] / "../shared/data/livebench/livebench_13012025.parquet"
+    if not path.is_file():
+        pytest.skip("the LiveBench answers of ../shared/data/livebench are not here")
+    import pandas as pd
+
+    with pytest.warns(ErrorbarWarning, match="590 of 93034 cells have several rows"):
+        [cells] = eb.read(path)
+    assert cells.n.shape == (93, 1136)
+    table = pd.read_parquet(path)
+    answers = {}  # six models were run twice on some questions: the mean of both
+    for (model, question), scores in table.groupby(["model", "question_id"]).score:
+        answers.setdefault(model, {})[question] = math.fsum(scores) / len(scores)
+    assert cells.n.sum() == len(table) == 93624
+    assert cells.answered.sum() == sum(map(len, answers.values())) == 93034
+    columns = eb.pairs(cells).columns()
+    assert len(columns["z"]) == 93 * 92 // 2
+    for row in np.random.default_rng(0).choice(len(columns["z"]), 60, replace=False):
+        a, b = answers[columns["model_a"][row]], answers[columns["model_b"][row]]
+        differences = [a[q] - b[q] for q in a if q in b]
+        n = len(differences)
+        mean = math.fsum(differences) / n
+        variance = math.fsum((d - mean) ** 2 for d in differences) / n
+        assert columns["n_questions"][row] == n
+        assert columns["difference"][row] == pytest.approx(mean, rel=1e-10, abs=1e-13)
+        assert columns["se"][row] == pytest.approx(math.sqrt(variance / n), rel=1e-10)
+    scores = eb.score(cells).columns()
+    for model, score in zip(scores["model"], scores["score"], strict=True):
+        assert score == pytest.approx(math.fsum(answers[model].values()) / len(answers[model]), rel=1e-12)
+    assert scores["n_missing"].tolist() == [1136 - len(answers[model]) for model in scores["model"]]
+    assert scores["n_missing"].max() > 0

@@ -1,0 +1,114 @@
+"""Cells, tables and adjusted p-values: small cases by hand."""
+
+import math
+
+import numpy as np
+import pytest
+
+from errorbar import analysis
+from errorbar.errors import InputError, UnknownNameError
+from errorbar.stats.cells import Cells
+from errorbar.stats.intervals import interval
+from errorbar.stats.results import Results, format_table
+
+
+@pytest.fixture
+def cells():
+    return Cells.from_scores("b", ["x", "y"], ["1", "2"], [[[1, 0], [1, 1]], [[0], []]])
+
+
+def test_cells_by_hand(cells):
+    assert repr(cells) == "Cells('b', 2 models x 2 questions, 5 generations)"
+    assert cells.mean.tolist()[0] == [0.5, 1.0]
+    assert math.isnan(cells.mean[1, 1])
+    assert cells.within.tolist()[0] == [0.5, 0.0]
+    assert np.isnan(cells.within[1]).all()
+    assert cells.binary
+    assert cells.select(["y"]).models == ("y",)
+
+
+def test_unit_and_binary_are_told_from_the_sums():
+    def of(*scores):
+        return Cells.from_scores("b", ["x"], ["1"], [[list(scores)]])
+
+    assert (of(0.5, 1).unit, of(0.5, 1).binary) == (True, False)
+    assert (of(2, 0).unit, of(2, 0).binary) == (False, False)
+    assert not of(-1, 1).unit
+
+
+def test_cells_of_two_days_are_the_cells_of_both(cells):
+    more = Cells.from_scores("b", ["y", "z"], ["2", "3"], [[[1], [1]], [[], [0]]])
+    both = cells + more
+    assert both.models == ("x", "y", "z")
+    assert both.n.tolist() == [[2, 2, 0], [1, 1, 1], [0, 0, 1]]
+    assert both.failed is None
+    with pytest.raises(InputError, match="'b' and 'c' do not add up"):
+        cells + Cells.from_scores("c", ["y"], ["2"], [[[1]]])
+    with pytest.raises(TypeError):
+        cells + 1
+
+
+def test_cells_check_their_shapes_and_names():
+    one = np.ones((1, 1), int)
+    with pytest.raises(InputError, match=r"total has shape \(2, 1\), not \(models, questions\) = \(1, 1\)"):
+        Cells("b", ("x",), ("1",), one, np.ones((2, 1)), np.ones((1, 1)))
+    with pytest.raises(InputError, match="model 'x' is there twice"):
+        Cells.from_scores("b", ["x", "x"], ["1"], [[[1]], [[1]]])
+
+
+def test_table_for_a_person(cells):
+    text = str(analysis.score(cells))
+    assert text.splitlines()[0].split()[:3] == ["model", "n_questions", "n_generations"]
+    assert "benchmark b" in text
+    assert "claim new-questions" in text
+    assert "[1] " in text
+    assert " –" in text
+    upright = str(analysis.compare(cells, "x", "y"))
+    assert upright.splitlines()[1].split() == ["model_a", "x"]
+    assert format_table({"model": []}) == "no rows"
+    assert format_table({"p_value": [0.2, 1e-9], "z": [1.234, 2.0], "score": [12345.678, 0.1]}).splitlines() == [
+        "p_value     z    score",
+        " 0.2000  1.23  12345.7",
+        "1.0e-09  2.00   0.1000",
+    ]
+
+
+def test_frames_of_three_libraries(cells):
+    result = analysis.score(cells)
+    for backend in ("pandas", "polars", "pyarrow"):
+        frame = result.to_frame(backend)
+        assert list(getattr(frame, "column_names", frame.columns))[:2] == ["benchmark", "model"]
+        assert frame.shape[0] == 2
+    with pytest.raises(InputError, match="backend is 'excel'; allowed: pandas"):
+        result.to_frame("excel")
+
+
+def test_a_frame_library_that_is_missing(cells, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "pandas", None)
+    with pytest.raises(InputError, match="pandas is not installed; pip install pandas"):
+        analysis.score(cells).to_frame()
+
+
+def test_several_benchmarks_are_one_result(cells):
+    other = Cells.from_scores("c", ["x"], ["1", "2"], [[[1], [0]]])
+    both = analysis.score([cells, other]).columns()
+    assert both["benchmark"].tolist() == ["b", "b", "c"]
+    assert analysis.pairs([cells, other]).columns()["benchmark"].tolist() == ["b"]
+    assert analysis.compare([cells, other], "x", "y").columns()["benchmark"].tolist() == ["b"]
+    with pytest.raises(InputError, match="only one model: x"):
+        analysis.pairs([other])
+    with pytest.raises(UnknownNameError, match="unknown model 'q'"):
+        analysis.compare([cells, other], "x", "q")
+    apart = Cells.from_scores("d", ["w"], ["1"], [[[1]]])
+    with pytest.raises(InputError, match="no benchmark has both 'w' and 'x'"):
+        analysis.compare([cells, apart], "w", "x")
+    with pytest.raises(InputError, match="no benchmark"):
+        Results(()).columns()
+
+
+def test_interval_arguments():
+    with pytest.raises(UnknownNameError, match="unknown interval method 'wald'"):
+        interval(0.5, 0.1, 10, method="wald")
+    by_df = interval(0.0, 1.0, 10, df=4, method="t", level=0.95)
+    assert by_df.high == pytest.approx(2.776, abs=1e-3)  # a printed table: t, 4 degrees of freedom, .975
+    assert interval(0.0, 1.0, 1).high != interval(0.0, 1.0, 1).high  # one question has no t interval: NaN

@@ -1,0 +1,136 @@
+"""`score`: theory, a guarantee by simulation, and what the data cannot say."""
+
+import math
+
+import numpy as np
+import pytest
+
+from errorbar.errors import InputError, UnknownNameError
+from errorbar.stats.cells import Cells
+from errorbar.stats.components import score
+
+
+def drawn(rng, p, k):
+    """Cells of binary generations with true probabilities p (M, N)."""
+    total = rng.binomial(k, p).astype(float)
+    n = np.broadcast_to(k, p.shape).copy()
+    return Cells("drawn", *(tuple(map(str, range(size))) for size in p.shape), n, total, total)
+
+
+def test_standard_errors_of_the_three_claims_match_what_simulation_shows():
+    """Guarantee: Beta(.6, .4) questions, K = 5, N = 100; 4,000 evaluations, each a row."""
+    rng = np.random.default_rng(1)
+    trials, N, K = 4000, 100, 5
+    mean, var = 0.6, 0.6 * 0.4 / 2  # Beta(a, b) with a + b = 1: variance p(1-p)/2, mean of p(1-p) the same
+    p = rng.beta(0.6, 0.4, (trials, N))
+    cells = drawn(rng, p, K)
+    ours = score(cells)
+    # New questions: spread of the scores over evaluations.
+    assert np.mean(ours.variance) == pytest.approx(np.var(ours.score), rel=0.06)
+    assert np.mean(ours.variance) == pytest.approx((var + var / K) / N, rel=0.03)
+    # These questions: spread around the true score of the very questions.
+    these = score(cells, claim="these-questions").variance
+    assert np.mean(these) == pytest.approx(np.var(ours.score - p.mean(axis=1)), rel=0.06)
+    # One run: a single generation of new questions.
+    single = rng.binomial(1, rng.beta(0.6, 0.4, (trials, N))).mean(axis=1)
+    assert np.mean(score(cells, claim="single-run").variance) == pytest.approx(np.var(single), rel=0.06)
+    # Coverage of the t interval of the expected score on new questions, within 3.3 Monte-Carlo errors.
+    between = ours.interval()
+    covered = np.mean((between.low <= mean) & (mean <= between.high))
+    assert set(between.method) == {"t"}
+    assert abs(covered - 0.95) < 3.3 * math.sqrt(0.95 * 0.05 / trials)
+
+
+@pytest.mark.parametrize(("k", "ratio"), [(2, 1.17), (5, 1.13), (50, 1.02)])
+def test_the_plugin_of_gen_is_too_large_by_the_measured_ratio(k, ratio):
+    """A printed table: statistics.md section 2, Beta(.6, .4), n = 500."""
+    rng = np.random.default_rng(k)
+    cells = drawn(rng, rng.beta(0.6, 0.4, (400, 500)), k)
+    true = np.var(score(drawn(rng, rng.beta(0.6, 0.4, (20000, 500)), k)).score)
+    assert np.mean(score(cells, method="plugin").variance) / true == pytest.approx(ratio, abs=0.03)
+    assert np.mean(score(cells).variance) / true == pytest.approx(1, abs=0.03)
+
+
+def test_one_generation_leaves_data_and_prediction_unknown_but_not_the_total():
+    result = score(Cells.from_scores("b", ["a"], ["1", "2", "3"], [[[1], [0], [1]]]))
+    columns = result.columns()
+    assert math.isnan(columns["se_data"][0])
+    assert math.isnan(columns["se_prediction"][0])
+    assert columns["se_total"][0] == columns["se"][0] == pytest.approx(math.sqrt(2 / 9 / 3))
+    assert "cannot be told apart" in columns["note"][0]
+    these = score(Cells.from_scores("b", ["a"], ["1", "2"], [[[1], [0]]]), claim="these-questions").columns()
+    assert math.isnan(these["se"][0])
+    assert math.isnan(these["low"][0])
+
+
+def test_no_variation_has_no_interval_and_says_so():
+    columns = score(Cells.from_scores("b", ["a"], ["1", "2"], [[[1, 1], [1, 1]]])).columns()
+    assert columns["se"][0] == 0
+    assert math.isnan(columns["low"][0])
+    assert math.isnan(columns["high"][0])
+    assert "no variation was seen: no interval" in columns["note"][0]
+
+
+def test_notes_count_what_was_failed_unparsed_missing_and_pooled():
+    cells = Cells(
+        "b", ("a", "none"), ("1", "2"),
+        n=np.array([[2, 1], [0, 0]]), total=np.array([[1.0, 0], [0, 0]]), total_sq=np.array([[1.0, 0], [0, 0]]),
+        failed=np.array([[0, 3], [0, 0]]), unparsed=np.array([[1, 0], [0, 0]]), variants=("v1", "v2"),
+    )  # fmt: skip
+    columns = score(cells).columns()
+    note = columns["note"][0]
+    assert "1 unparsed, scored 0" in note
+    assert "3 failed, left out" in note
+    assert "averaged over 2 prompt variants" in note
+    assert "prediction noise from 1 of 2 questions" in note
+    assert columns["model"][1] == "none"
+    assert columns["n_missing"].tolist() == [0, 2]
+    assert "no scores" in columns["note"][1]
+    assert math.isnan(columns["score"][1])
+
+
+def test_one_question_and_lost_data_noise_are_told():
+    one = score(Cells.from_scores("b", ["a"], ["1"], [[[1, 0]]])).columns()
+    assert "one question" in one["note"][0]
+    assert math.isnan(one["se"][0])
+    tenths = Cells.from_scores("b", ["a"], list("123456"), [[[0.1]] * 6])
+    assert score(tenths).variance[0] == 0  # though the mean of six 0.1 is not 0.1 to the last bit
+    lost = score(Cells.from_scores("b", ["a"], ["1", "2"], [[[1, 0], [1, 0]]]))
+    assert lost.data[0] < 0
+    assert lost.columns()["se_data"][0] == 0
+    assert "data noise is lost" in lost.columns()["note"][0]
+
+
+def test_models_come_best_first():
+    columns = score(Cells.from_scores("b", ["a", "b"], ["1", "2"], [[[1], [0]], [[1], [1]]])).columns()
+    assert columns["model"].tolist() == ["b", "a"]
+
+
+def test_intervals_stay_where_scores_can_be():
+    rng = np.random.default_rng(0)
+    near = drawn(rng, np.full((1, 20), 0.9), 1)
+    assert 0.7 < near.mean.mean() < 1
+    assert score(near).interval(0.999).high[0] == 1
+    real = Cells.from_scores("b", ["a"], ["1", "2"], [[[5.0], [-3.0]]])
+    assert score(real).interval().high[0] > 5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"claim": "new-question"}, "unknown claim 'new-question'; did you mean 'new-questions'"),
+        ({"method": "plugins"}, "unknown method 'plugins'; did you mean 'plugin'"),
+        ({"level": 95}, "level is 95"),
+    ],
+)
+def test_wrong_arguments(arguments, message):
+    cells = Cells.from_scores("b", ["a"], ["1", "2"], [[[1], [0]]])
+    with pytest.raises((InputError, UnknownNameError), match=message.replace("(", r"\(")):
+        score(cells, **arguments).interval()
+
+
+def test_plugin_needs_binary_scores_and_equal_counts():
+    with pytest.raises(InputError, match="needs scores of 0 and 1"):
+        score(Cells.from_scores("b", ["a"], ["1", "2"], [[[0.5], [1]]]), method="plugin")
+    with pytest.raises(InputError, match="as many generations of each question"):
+        score(Cells.from_scores("b", ["a"], ["1", "2"], [[[0], [1, 1]]]), method="plugin")

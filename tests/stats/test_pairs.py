@@ -1,0 +1,135 @@
+"""`pairs` and `compare`: theory, guarantees by simulation, another program's output, and what the data cannot say."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from errorbar.errors import InputError, UnknownNameError
+from errorbar.stats.cells import Cells
+from errorbar.stats.pairs import compare, pairs
+
+
+def cells_of(n, total, total_sq=None):
+    M, N = n.shape
+    names = tuple(f"m{i:03}" for i in range(M)), tuple(f"q{j:04}" for j in range(N))
+    return Cells("drawn", *names, n, total, total if total_sq is None else total_sq)
+
+
+def test_the_test_of_a_difference_keeps_its_size_and_its_interval_covers():
+    """Guarantee: two models with equal expected scores on Beta questions, K = 3, N = 60; 3,000 evaluations."""
+    rng = np.random.default_rng(5)
+    trials, N, K = 3000, 60, 3
+    p = rng.beta(0.6, 0.4, (trials, N))
+    # B answers by the same question's probability, or by another draw: equal in expectation, not question by question.
+    other = np.where(rng.random((trials, N)) < 0.5, p, rng.beta(0.6, 0.4, (trials, N)))
+    rejected, covered = 0, 0
+    for a, b in zip(rng.binomial(K, p), rng.binomial(K, other), strict=True):
+        row = compare(cells_of(np.full((2, N), K), np.array([a, b], float)), "m000", "m001").columns()
+        rejected += row["p_value"][0] < 0.05
+        covered += row["low"][0] <= 0 <= row["high"][0]
+    assert covered == trials - rejected
+    assert abs(rejected / trials - 0.05) < 3.3 * math.sqrt(0.05 * 0.95 / trials)
+
+
+def test_total_of_a_pair_matches_beta_theory():
+    """Theory: independent draws from the same Beta(p, 1-p) difficulties give SE(A-B) = sqrt(p(1-p)/N) (NOISE 4.2.1)."""
+    rng = np.random.default_rng(2)
+    N, accuracy = 20000, 0.6
+    p = rng.beta(accuracy, 1 - accuracy, N)
+    result = compare(cells_of(np.full((2, N), 4), rng.binomial(4, [p, p]).astype(float)), "m000", "m001").columns()
+    assert result["se_total"][0] == pytest.approx(math.sqrt(accuracy * (1 - accuracy) / N), rel=0.02)
+    assert result["se_data"][0] < 0.2 * result["se_total"][0]
+
+
+def test_sign_test_and_t_against_scipy():
+    """Another program's output."""
+    rng = np.random.default_rng(3)
+    scores = rng.binomial(1, [[0.3], [0.45], [0.5]], (3, 80)).astype(float)
+    ours = pairs(cells_of(np.ones((3, 80), int), scores))
+    for row, (a, b) in enumerate([(0, 1), (0, 2), (1, 2)]):
+        wins, losses = np.sum(scores[a] > scores[b]), np.sum(scores[a] < scores[b])
+        assert ours.p_sign[row] == pytest.approx(stats.binomtest(wins, wins + losses).pvalue, rel=1e-12)
+        t = stats.ttest_rel(scores[a], scores[b])
+        low, high = t.confidence_interval(0.95)
+        assert ours.columns()["p_value"][row] == pytest.approx(t.pvalue, rel=1e-10)
+        assert (ours.interval().low[row], ours.interval().high[row]) == pytest.approx((low, high), rel=1e-10)
+        assert ours.correlation[row] == pytest.approx(np.corrcoef(scores[a], scores[b])[0, 1])
+    adjusted = stats.false_discovery_control(ours.interval().p_value)
+    assert ours.q_bh == pytest.approx(adjusted)
+
+
+def test_many_answer_patterns_give_what_each_pair_alone_gives():
+    """A slow version: 140 models whose missing questions all differ, against one pair at a time."""
+    rng = np.random.default_rng(4)
+    n = rng.integers(0, 4, (140, 30))
+    total = rng.binomial(n, 0.5).astype(float)
+    all_at_once = pairs(cells_of(n, total)).columns()
+    names = cells_of(n, total).models
+    for row in rng.choice(len(all_at_once["se"]), 40, replace=False):
+        a, b = all_at_once["model_a"][row], all_at_once["model_b"][row]
+        i, j = names.index(a), names.index(b)
+        alone = compare(cells_of(n[[i, j]], total[[i, j]]), "m000", "m001").columns()
+        for name, values in alone.items():
+            if values.dtype != object:
+                assert all_at_once[name][row] == pytest.approx(values[0], nan_ok=True, rel=1e-9, abs=1e-12), name
+
+
+def test_claims_order_their_errors():
+    rng = np.random.default_rng(6)
+    p = rng.beta(1, 1, (2, 200))
+    cells = cells_of(np.full((2, 200), 5), rng.binomial(5, p).astype(float))
+    se = {claim: compare(cells, "m000", "m001", claim=claim).columns()["se"][0]
+          for claim in ("these-questions", "new-questions", "single-run")}  # fmt: skip
+    assert se["these-questions"] < se["new-questions"] < se["single-run"]
+    single = compare(cells, "m000", "m001", claim="single-run").columns()
+    assert single["se"][0] == single["se_total"][0]
+
+
+def test_what_a_pair_cannot_say():
+    apart = Cells.from_scores("b", ["a", "b"], ["1", "2"], [[[1], []], [[], [0]]])
+    row = pairs(apart).columns()
+    assert row["n_questions"][0] == 0
+    assert math.isnan(row["difference"][0])
+    assert "no question in common" in row["note"][0]
+    same = Cells.from_scores("b", ["a", "b"], ["1", "2"], [[[1], [0]], [[1], [0]]])
+    row = pairs(same).columns()
+    assert row["difference"][0] == 0
+    assert row["p_value"][0] == 1
+    assert row["p_sign"][0] == 1
+    assert math.isnan(row["z"][0])
+    assert math.isnan(row["low"][0])
+    assert "no variation was seen" in row["note"][0]
+    always = Cells.from_scores("b", ["a", "b"], ["1", "2"], [[[1], [1]], [[0], [0]]])
+    assert math.isnan(pairs(always).columns()["p_value"][0])
+    partly = Cells.from_scores("b", ["a", "b"], ["1", "2", "3"], [[[1, 0], [1], [0]], [[0, 0], [1], []]])
+    assert "on the questions that both answered" in pairs(partly).columns()["note"][0]
+
+
+def test_identical_answers_are_no_evidence_whatever_the_rounding():
+    rng = np.random.default_rng(8)
+    p = rng.random(1000)
+    row = pairs(cells_of(np.full((2, 1000), 7), np.array([p, p]) * 7, np.array([p, p]) * 7)).columns()
+    assert row["se"][0] == 0
+    assert math.isnan(row["z"][0])
+    assert row["p_value"][0] == 1
+    shifted = pairs(cells_of(np.full((2, 1000), 1), np.array([p, p + 0.1]), np.array([p, p + 0.1]) ** 2)).columns()
+    assert shifted["se"][0] == 0
+    assert math.isnan(shifted["p_value"][0])
+
+
+def test_scores_that_are_not_binary_have_no_disagreement_and_no_sign_test():
+    row = pairs(Cells.from_scores("b", ["a", "b"], ["1", "2"], [[[0.5], [1]], [[0.25], [0]]])).columns()
+    assert math.isnan(row["disagreement"][0])
+    assert math.isnan(row["p_sign"][0])
+
+
+def test_wrong_use():
+    cells = Cells.from_scores("b", ["medium"], ["1", "2"], [[[1], [0]]])
+    with pytest.raises(InputError, match="b: only one model: 'medium'"):
+        pairs(cells)
+    with pytest.raises(UnknownNameError, match="unknown model 'medum'; did you mean 'medium'"):
+        compare(cells, "medum", "medium")
+    with pytest.raises(UnknownNameError, match="unknown claim"):
+        compare(cells, "medium", "medium", claim="all")
