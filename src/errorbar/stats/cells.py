@@ -107,13 +107,17 @@ class Cells:
     @cached_property
     def unit(self) -> bool:
         """Whether every score lies in [0, 1], as far as sums can tell: sum y^2 <= sum y."""
-        slack = 1e-9 * np.maximum(1, self.n)
-        return bool(np.all(self.total >= -slack) and np.all(self.total_sq <= self.total + slack))
+        slack = 1e-9
+        return all(
+            bool(np.all(total >= -slack * n) and np.all(total_sq <= total + slack * n))
+            for n, total, total_sq in zip(self.n, self.total, self.total_sq, strict=True)
+        )
 
     @cached_property
     def binary(self) -> bool:
         """Whether every score is 0 or 1: y^2 = y inside [0, 1] for nothing else."""
-        return self.unit and bool(np.allclose(self.total_sq, self.total, rtol=0, atol=1e-9))
+        rows = zip(self.n, self.total, self.total_sq, strict=True)
+        return self.unit and all(bool(np.all(total_sq >= total - 1e-9 * n)) for n, total, total_sq in rows)
 
     def index(self, model: str) -> int:
         """Row of a model."""

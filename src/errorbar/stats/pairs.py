@@ -265,7 +265,7 @@ def _rows(cells: Cells, a: IntArray, b: IntArray, claim: str) -> _Rows:
         both = n * (cross + sums.center[a] * score_b + sums.center[b] * score_a - sums.center[a] * sums.center[b])
         wins_a, wins_b = sums.p[a, b] - both, sums.p[b, a] - both
         disagreement = np.where(cells.binary & (n > 0), np.where(itself, E, (wins_a + wins_b) / n), np.nan)
-        exact = cells.binary & (sums.generations[a, b] == n) & (sums.generations[b, a] == n) & (n > 0)
+        exact = cells.binary & (sums.several[a, b] == 0) & (sums.several[b, a] == 0) & (n > 0)
         variance = {"new-questions": spread, "these-questions": mean_error, "single-run": T}[claim]
     return _Rows(
         benchmark=cells.benchmark,
@@ -295,7 +295,6 @@ class _Sums(NamedTuple):
 
     center: FloatArray  # (M,) mean over all of a's questions, taken off p before squares and products
     common: FloatArray  # 1
-    generations: FloatArray  # k
     p: FloatArray  # question means
     xx: FloatArray  # squares of the centred ones
     s2: FloatArray  # within-variances, where k >= 2
@@ -307,10 +306,10 @@ class _Sums(NamedTuple):
 def _all_pairs(cells: Cells) -> _Sums:
     M, N = cells.n.shape
     patterns, pattern_of = _answer_patterns(cells.answered)
-    repeated = bool(np.any(cells.n > 1))
+    repeated, always = bool(np.any(cells.n > 1)), not np.any(cells.n == 1)
     X = np.empty((M, N))
     center = np.empty(M)
-    by_pattern = np.empty((7, M, len(patterns)))
+    by_pattern = np.zeros((6, M, len(patterns)))
     # Temporaries of a few models stay in the cache; products with many patterns want more rows at once.
     block = 4 if len(patterns) < 8 else 128
     for start in range(0, M, block):
@@ -320,17 +319,17 @@ def _all_pairs(cells: Cells) -> _Sums:
         p = total / np.maximum(k, 1)  # 0 where not answered
         center[rows] = p.sum(axis=1) / np.maximum(answered.sum(axis=1), 1)
         x = X[rows] = (p - center[rows, None]) * answered
-        sums = [answered, k, p, x * x]
+        by_pattern[0, rows] = answered @ patterns.T
+        by_pattern[1, rows] = p @ patterns.T
+        by_pattern[2, rows] = (x * x) @ patterns.T
         if repeated:
             several = (k > 1).astype(float)
-            s2 = several * np.maximum(cells.total_sq[rows] - total * p, 0) / np.maximum(k - 1, 1)
-            sums += [s2, several, s2 - s2 / np.maximum(k, 1)]
-        for i, values in enumerate(sums):
-            by_pattern[i, rows] = values @ patterns.T
-    if not repeated:
-        by_pattern[4:] = 0
-    over_common = by_pattern[:, :, pattern_of]
-    return _Sums(center, *over_common, X @ X.T)  # type: ignore[call-arg]  # seven sums in the order of the fields
+            within = several * np.maximum(cells.total_sq[rows] - total * p, 0) / np.maximum(k - 1, 1)
+            by_pattern[3, rows] = within @ patterns.T
+            by_pattern[4, rows] = by_pattern[0, rows] if always else several @ patterns.T
+            by_pattern[5, rows] = (within - within / np.maximum(k, 1)) @ patterns.T
+    common, sum_p, xx, s2, several, extra = by_pattern[:, :, pattern_of]
+    return _Sums(center, common, sum_p, xx, s2, several, extra, X @ X.T)
 
 
 def _answer_patterns(answered: NDArray[np.bool_]) -> tuple[FloatArray, IntArray]:
