@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
+_INTERRUPTED = 130
 _PATH = click.Path(path_type=Path)
 _CLAIMS = click.Choice(["new-questions", "these-questions", "single-run"])
 
@@ -32,10 +33,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         code = cli.main(args=arguments, standalone_mode=False)
     except click.exceptions.Abort:
         _say("interrupted")
-        code = 130
+        code = _INTERRUPTED
     except KeyboardInterrupt:
         _say("interrupted")
-        code = 130
+        code = _INTERRUPTED
     except click.ClickException as error:
         _say(" ".join(error.format_message().split()))
         code = 2
@@ -113,9 +114,16 @@ def run(experiment: Path, output: Path | None) -> None:
 
     Running it again continues where it stopped; more generations, models or variants are added to the same folder.
     """
+    from errorbar import analysis
+    from errorbar.readers.paths import read
     from errorbar.sample.command import run_experiment
+    from errorbar.store.responses import is_run
 
-    sys.exit(run_experiment(experiment, output or experiment.with_suffix("")))
+    folder = output or experiment.with_suffix("")
+    code = run_experiment(experiment, folder)
+    if code != _INTERRUPTED and is_run(folder):
+        print(analysis.score(read(folder)))
+    sys.exit(code)
 
 
 @cli.command()

@@ -6,11 +6,12 @@ pass1, count[, correct]`, is a table with a row per cell.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from errorbar.errors import InputError, UnknownNameError
+from errorbar.errors import ErrorbarWarning, InputError, UnknownNameError
 from errorbar.store import tables
 
 if TYPE_CHECKING:
@@ -63,13 +64,22 @@ def read_table(path: Path, columns: Mapping[str, str] | None = None) -> list[Cel
     with duckdb.connect() as connection:
         connection.execute("SET preserve_insertion_order = true")
         try:
-            rows = _open(connection, path)
-            return tables.cells(_canonical(rows, path, columns or {}), where=str(path))
+            rows = _canonical(_open(connection, path), path, columns or {})
+            found = tables.cells(rows, where=str(path))
         except (duckdb.Error, pa.ArrowInvalid, UnicodeDecodeError, EOFError, OSError) as error:
             what = " ".join(str(error).split("\n")[0].split())[:200]
             raise InputError(
                 f"cannot be read: {what}", where=str(path), remedy="is the file whole, and of the type its name says?"
             ) from error
+        told_apart = {"n", "generation"} & set(rows.columns)
+    if not told_apart and (repeated := sum(int((cells.n > 1).sum()) for cells in found)):
+        warnings.warn(
+            f"{path}: {repeated} cells have several rows and there is no column 'generation': each row is taken as an "
+            "independent generation",
+            ErrorbarWarning,
+            stacklevel=2,
+        )
+    return found
 
 
 def is_table(path: Path) -> bool:

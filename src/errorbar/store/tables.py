@@ -6,7 +6,6 @@ polars, pyarrow or Spark frame that somebody already has. Only cells come back.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Iterator
 from functools import reduce
 from itertools import groupby
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from errorbar.errors import ErrorbarWarning, InputError
+from errorbar.errors import InputError
 from errorbar.stats.cells import Cells
 
 if TYPE_CHECKING:
@@ -51,28 +50,22 @@ def cells(frame: IntoFrame, *, where: str = "the table") -> list[Cells]:
         grouped = rows.select(*_CELL, "n", "total", "total_sq")
         _check_unique(rows, list(_CELL), where)
     else:
-        score = nw.col("score")
         if "generation" in names:
             _check_unique(rows, [name for name in (*_CELL, "variant", "generation") if name in names], where)
-        sums = {
-            "n": score.count(),
-            "total": score.sum(),
-            "total_sq": (score * score).sum(),
-            "failed": score.is_null().cast(nw.Int64).sum(),
-        }
+        score = nw.col("score").cast(nw.Float64)
+        terms = {"total": score, "total_sq": score * score, "failed": score.is_null().cast(nw.Int64)}
         if "status" in names:
-            sums["unparsed"] = (nw.col("status") == "unparsed").cast(nw.Int64).sum()
-        grouped = rows.group_by(*_CELL).agg(**sums)
+            terms["unparsed"] = (nw.col("status") == "unparsed").cast(nw.Int64)
+        sums = {name: nw.col(name).sum() for name in terms}
+        grouped = rows.with_columns(**terms).group_by(*_CELL).agg(n=nw.col("total").count(), **sums)
     table: pa.Table = grouped.collect(backend="pyarrow").to_native()
-    if "score" in names and "generation" not in names:
-        _tell_repeats(table, where)
     if table.num_rows == 0:
         raise InputError("no rows", where=where, remedy="give a table with at least one score")
     variants: dict[str, list[str]] = {}
     if "variant" in names:
         distinct = rows.select("benchmark", "variant").unique().collect(backend="pyarrow").to_native()
-        for benchmark, variant in sorted(zip(*distinct.to_pydict().values(), strict=True), key=str):
-            variants.setdefault(benchmark, []).append(str(variant))
+        for benchmark, variant in zip(*(distinct[c].to_pylist() for c in ("benchmark", "variant")), strict=True):
+            variants.setdefault(str(benchmark), []).append(str(variant))
     return list(_dense(table, variants))
 
 
@@ -89,18 +82,6 @@ def _check_unique(rows: Any, key: list[str], where: str) -> None:
             + ", ".join(f"{k} {v!r}" for k, v in first.items()),
             where=where,
             remedy=f"it is there {times} times: keep one row each, or tell repeats apart by a column 'generation'",
-        )
-
-
-def _tell_repeats(table: pa.Table, where: str) -> None:
-    """Rows that cannot be told apart may be repeats, or the same thing written twice: the reader must know."""
-    repeats = int(np.sum(table["n"].to_numpy() > 1))
-    if repeats:
-        warnings.warn(
-            f"{where}: {repeats} of {table.num_rows} cells have several rows and there is no column 'generation': "
-            "each row is taken as an independent generation",
-            ErrorbarWarning,
-            stacklevel=4,
         )
 
 
@@ -123,7 +104,7 @@ def _dense(table: pa.Table, variants: dict[str, list[str]]) -> Iterator[Cells]:
         for name in ("n", "failed", "unparsed"):
             if name in arrays:
                 arrays[name] = arrays[name].astype(np.int64)
-        yield Cells(benchmark, models, questions, variants=tuple(variants.get(benchmark, ())), **arrays)  # type: ignore[arg-type]  # one dict for arrays of two types
+        yield Cells(benchmark, models, questions, variants=tuple(sorted(variants.get(benchmark, ()))), **arrays)  # type: ignore[arg-type]  # one dict for arrays of two types
 
 
 def _codes(table: pa.Table, column: str) -> tuple[tuple[str, ...], NDArray[np.integer]]:

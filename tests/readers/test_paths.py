@@ -1,0 +1,63 @@
+"""Run folders and tables together: found, read and added up."""
+
+import numpy as np
+import pytest
+
+import errorbar as eb
+from errorbar.errors import InputError
+from errorbar.readers.paths import find, manifests
+from errorbar.store.responses import RunFolder
+from errorbar.store.schema import Response
+
+
+def response(question, generation, score, **more):
+    key = {"benchmark": "b", "model": "m", "question": question, "variant": "v", "generation": generation}
+    return Response(**(key | {"score": score} | more))
+
+
+@pytest.fixture
+def run(tmp_path):
+    with RunFolder(tmp_path / "logs" / "run") as folder:
+        folder.append([
+            response("q1", 1, 1.0),
+            response("q1", 2, 0.0, status="unparsed"),
+            response("q2", 1, None, status="error", error="timeout: no answer"),
+        ])  # fmt: skip
+    return tmp_path / "logs"
+
+
+def test_a_run_folder_counts_what_failed_and_what_was_unparsed(run):
+    [cells] = eb.read(run / "run")
+    assert (cells.models, cells.questions, cells.variants) == (("m",), ("q1", "q2"), ("v",))
+    assert cells.n.tolist() == [[2, 0]]
+    assert cells.failed.tolist() == [[0, 1]]
+    assert cells.unparsed.tolist() == [[1, 0]]
+
+
+def test_a_folder_is_searched_and_the_same_benchmark_adds_up(run):
+    (run / "more").mkdir()
+    (run / "more" / "other.csv").write_text("benchmark,model,question,run,score\nb,m,q1,x,1\nb,n,q1,x,0\n")
+    (run / "notes.txt").write_text("not a table")
+    [cells] = eb.read(run)
+    assert cells.n.tolist() == [[3, 0], [1, 0]]
+    again = eb.read([run, run / "run"])  # the same folder twice is read once
+    assert np.array_equal(again[0].n, cells.n)
+    assert [path.name for path in find(run)] == ["other.csv", "run"]
+
+
+def test_shards_of_a_run_are_the_run(tmp_path):
+    """Theory: cells of two folders add up to the cells of one."""
+    rows = [response(f"q{q}", g, float((q * g) % 3 == 0)) for q in range(5) for g in range(1, 5)]
+    for name, part in (("whole", rows), ("shards/1", rows[::2]), ("shards/2", rows[1::2])):
+        with RunFolder(tmp_path / name) as folder:
+            folder.append(part)
+    [whole], [shards] = eb.read(tmp_path / "whole"), eb.read(tmp_path / "shards")
+    assert str(eb.score(whole)) == str(eb.score(shards))
+
+
+def test_nothing_there(tmp_path):
+    with pytest.raises(InputError, match="no run folder and no table here; give a run folder, or tables"):
+        find(tmp_path)
+    with pytest.raises(InputError, match="absent: no such file or folder"):
+        find(tmp_path / "absent")
+    assert manifests([]) == []

@@ -1,0 +1,221 @@
+"""The commands, as a user meets them: output, exit codes, one line for each wrong use."""
+
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from errorbar.cli import main
+
+TABLE = """\
+benchmark,model,question,generation,score
+b,big,q1,1,1
+b,big,q1,2,1
+b,big,q2,1,0
+b,big,q2,2,1
+b,big,q3,1,1
+b,big,q3,2,1
+b,small,q1,1,1
+b,small,q1,2,0
+b,small,q2,1,0
+b,small,q2,2,0
+b,small,q3,1,0
+b,small,q3,2,1
+"""
+
+COLUMNS = {  # the columns that product.md promises
+    "score": "benchmark model n_questions n_generations score se low high level claim se_total se_data se_prediction "
+    "n_missing note",
+    "compare": "benchmark model_a model_b n_questions score_a score_b difference se low high z p_value se_total se_data "
+    "se_prediction detectable note",
+    "pairs": "benchmark model_a model_b n_questions score_a score_b difference se low high z p_value se_total se_data "
+    "se_prediction detectable p_holm q_bh disagreement correlation p_sign note",
+}
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text(TABLE)
+    return str(path)
+
+
+@pytest.fixture
+def errorbar(capsys):
+    def call(*arguments):
+        with pytest.raises(SystemExit) as ended:
+            main(arguments)
+        out, err = capsys.readouterr()
+        return ended.value.code, out, err
+
+    return call
+
+
+def arguments_of(command, table):
+    return [command, table, *(["--a", "big", "--b", "small"] if command == "compare" else [])]
+
+
+@pytest.mark.parametrize("command", COLUMNS)
+def test_rows_for_programs_have_the_promised_columns(errorbar, table, command):
+    code, out, err = errorbar(*arguments_of(command, table), "--format", "json")
+    assert (code, err) == (0, "")
+    rows = json.loads(out)
+    assert list(rows[0]) == COLUMNS[command].split()
+    code, out, _ = errorbar(*arguments_of(command, table), "--format", "csv")
+    [header, *lines] = csv.reader(io.StringIO(out))
+    assert header == COLUMNS[command].split()
+    for line, row in zip(lines, rows, strict=True):
+        for text, (name, value) in zip(line, row.items(), strict=True):
+            assert text == ("" if value is None else str(value)), name
+
+
+def test_score_by_hand(errorbar, table):
+    _, out, _ = errorbar("score", table, "--format", "json")
+    big, small = json.loads(out)
+    assert (big["model"], big["score"], big["n_generations"]) == ("big", pytest.approx(5 / 6), 6)
+    assert (small["model"], small["score"]) == ("small", pytest.approx(1 / 3))
+    # means 1, 1/2, 1: variance 1/18; within 0, 1/2, 0: E = 1/6; D = 1/18 - 1/12
+    assert big["se"] == pytest.approx((1 / 18 / 3) ** 0.5)
+    assert big["se_prediction"] == pytest.approx((1 / 6 / 3) ** 0.5)
+    assert big["se_data"] == 0
+
+
+def test_tables_for_a_person_and_what_is_not_known(errorbar, table):
+    code, out, _ = errorbar("score", table)
+    assert code == 0
+    assert "big" in out.splitlines()[1]
+    _, out, _ = errorbar("score", table, "--claim", "these-questions", "--level", "0.9", "--method", "plugin")
+    assert "claim these-questions" in out
+    assert "level 0.9" in out
+    _, out, _ = errorbar("pairs", table, "--format", "json")
+    assert json.loads(out)[0]["p_sign"] is None  # two generations: no sign test
+
+
+def test_report_writes_one_file(errorbar, table, tmp_path):
+    target = tmp_path / "out.html"
+    code, out, _ = errorbar("report", table, "-o", str(target), "--title", "Two models")
+    assert code == 0
+    assert out.strip() == str(target)
+    assert "Two models" in target.read_text()
+
+
+WRONG = {
+    "an unknown command": (["scores"], "scores"),
+    "no path": (["score"], "Missing argument 'PATHS...'"),
+    "a path that is not there": (["score", "absent"], "absent: no such file or folder; give a run folder"),
+    "an unknown model": (["compare", "TABLE", "--a", "bigg", "--b", "small"], "unknown model 'bigg'; did you mean 'big'?"),
+    "an unknown claim": (["score", "TABLE", "--claim", "all"], "'all' is not one of 'new-questions'"),
+    "a level out of range": (["score", "TABLE", "--level", "95"], "level is 95.0; allowed: between 0 and 1"),
+    "half a column": (["score", "TABLE", "--columns", "question"], "write NAME=COLUMN"),
+    "a column that is not there": (["score", "TABLE", "--columns", "model=modell"], "unknown column 'modell'; did you mean"),
+    "an experiment that is not there": (["run", "absent.yaml"], "absent.yaml"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_wrong_use_is_one_line_and_exit_code_2(errorbar, table, case):
+    arguments, message = WRONG[case]
+    code, out, err = errorbar(*(table if a == "TABLE" else a for a in arguments))
+    assert (code, out) == (2, "")
+    assert err.startswith("errorbar: ")
+    assert err.count("\n") == 1
+    assert message in err
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "benchmark: direction-small\nmodels: [simulated/medium]\n",
+            "unknown benchmark 'direction-small'; did you mean 'directions-small'",
+        ),
+        ("benchmark: directions-small\nmodels: [simulated/medum]\n", "'simulated/medium'"),
+        ("benchmark: directions-small\nmodels: [simulated/medium]\ngeneration: 3\n", "generations"),
+        ("benchmark: directions-small\nmodels: [openai/gpt-4o-mini]\n", "OPENAI_API_KEY"),
+        ("", "experiment.yaml"),
+    ],
+)
+def test_wrong_experiments_are_one_line_and_leave_nothing(errorbar, tmp_path, monkeypatch, text, message):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    experiment = tmp_path / "experiment.yaml"
+    experiment.write_text(text)
+    code, _, err = errorbar("run", str(experiment))
+    assert code == 2
+    assert message in err
+    assert err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == [experiment]
+
+
+def test_run_then_score_compare_pairs_report_and_more_generations(errorbar, tmp_path):
+    experiment = tmp_path / "two.yaml"
+    experiment.write_text("benchmark: directions-small\nmodels: [simulated/small, simulated/medium]\ngenerations: 3\n")
+    code, out, _ = errorbar("run", str(experiment))
+    assert code == 0
+    assert "simulated/medium" in out
+    before = json.loads(errorbar("score", str(tmp_path / "two"), "--format", "json")[1])
+    assert [row["n_generations"] for row in before] == [300, 300]
+    experiment.write_text(experiment.read_text().replace("3", "5").replace("generations", "greedy: true\ngenerations"))
+    code, _, err = errorbar("run", str(experiment))
+    assert code == 0
+    assert "600 were there" in err
+    after = json.loads(errorbar("score", str(tmp_path / "two"), "--format", "json")[1])
+    assert {row["model"]: row["n_generations"] for row in after} == {
+        "simulated/small": 500,
+        "simulated/medium": 500,
+        "simulated/small:greedy": 100,
+        "simulated/medium:greedy": 100,
+    }
+    assert len(json.loads(errorbar("pairs", str(tmp_path / "two"), "--format", "json")[1])) == 6
+    code, _, err = errorbar("report", str(tmp_path / "two"), "-o", str(tmp_path / "r.html"))
+    assert (code, err) == (0, "")
+
+
+def test_a_pipe_that_closes_is_no_error(table):
+    command = f"{sys.executable} -m errorbar pairs {table} --format csv | true; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+
+
+def test_help_is_quick_because_nothing_heavy_is_imported():
+    code = "import sys; from errorbar.cli import main\ntry: main(['--help'])\nexcept SystemExit: pass\nprint(sorted(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = done.stdout.splitlines()[-1]
+    for heavy in ("numpy", "scipy", "duckdb", "pyarrow", "aiohttp", "altair", "pandas", "rich", "msgspec", "yaml"):
+        assert f"'{heavy}'" not in loaded
+
+
+def test_the_package_gives_its_public_names():
+    import errorbar
+
+    assert set(errorbar.__all__) >= {"read", "score", "compare", "pairs", "Cells", "InputError"}
+    assert all(getattr(errorbar, name) for name in errorbar.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'scores'"):
+        _ = errorbar.scores
+
+
+def test_interrupt_keeps_everything_and_says_so(tmp_path):
+    experiment = tmp_path / "long.yaml"
+    experiment.write_text("benchmark: directions-large\nmodels: [simulated/small]\ngenerations: 200\n")
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    run = subprocess.Popen(
+        [sys.executable, "-m", "errorbar", "run", str(experiment)], stderr=subprocess.PIPE, text=True, env=environment
+    )
+    database = Path(tmp_path / "long" / "responses.sqlite-wal")
+    for _ in range(200):
+        if database.exists() and database.stat().st_size > 100_000:
+            break
+        time.sleep(0.05)
+    run.send_signal(2)
+    _, err = run.communicate(timeout=60)
+    assert run.returncode == 130
+    assert "interrupted; what arrived is kept in" in err
+    from errorbar.readers.paths import read
+
+    [cells] = read(tmp_path / "long")
+    assert 0 < cells.n.sum() < 5760 * 200
