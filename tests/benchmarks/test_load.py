@@ -1,0 +1,262 @@
+"""Kinds of truth: hand-written files and the messages that people should see; what GSM8K says of itself (shared)."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+
+from errorbar.benchmarks import BENCHMARKS, load
+from errorbar.errors import InputError, UnknownNameError
+
+GSM8K = Path(__file__).resolve().parents[2] / "../shared/data/gsm8k"
+
+ROWS = [
+    {"q": "One and one?", "a": "So #### 2", "n": "x1"},
+    {"q": "Ten and\nten?", "a": "That, #### 1 #### 20.0", "n": "x2"},
+]
+MAP = {"question": "q", "target": "a", "target_after": "####", "answer": "numeric"}
+
+
+def write(path, rows):
+    if path.suffix == ".jsonl":
+        path.write_text("\n".join(json.dumps(row) for row in rows) + "\n\n", encoding="utf-8")
+    elif path.suffix == ".csv":
+        with path.open("w", newline="", encoding="utf-8-sig") as f:
+            writer = csv.DictWriter(f, rows[0])
+            writer.writeheader()
+            writer.writerows(rows)
+            f.write("\r\n")
+    else:
+        pq.write_table(pa.Table.from_pylist(rows), path)
+    return path
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".csv", ".parquet"])
+def test_the_three_formats_say_the_same(tmp_path, suffix):
+    write(tmp_path / f"sums{suffix}", ROWS)
+    benchmark = load({"file": f"sums{suffix}", **MAP}, base=tmp_path)
+    assert benchmark.name == "sums"
+    assert [(q.text, q.target) for q in benchmark.questions] == [("One and one?", "2"), ("Ten and\nten?", "20")]
+    assert benchmark.questions[0].id == hashlib.sha256(b"One and one?\x002").hexdigest()[:12]
+    assert benchmark.extract("I get 20.") == "20"
+    assert benchmark.source["sha256"] == hashlib.sha256((tmp_path / f"sums{suffix}").read_bytes()).hexdigest()
+    assert benchmark.source["file"] == f"sums{suffix}"
+    assert str(tmp_path) not in str(benchmark.source)
+
+
+def test_every_key_of_a_spec(tmp_path):
+    write(tmp_path / "sums.jsonl", ROWS)
+    spec = {"file": str(tmp_path / "sums.jsonl"), **MAP, "id": "n", "cluster": "q", "name": "addition"}
+    benchmark = load(spec | {"system": "Be brief.", "template": "Q: {question}"})
+    assert benchmark.name == benchmark.source["name"] == "addition"
+    assert [q.id for q in benchmark.questions] == ["x1", "x2"]
+    assert list(benchmark.clusters) == ["One and one?", "Ten and\nten?"]
+    assert benchmark.prompt.messages(benchmark.questions[0]) == [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "Q: One and one?"},
+    ]
+    assert str(tmp_path) not in str(benchmark.source)
+
+
+def test_a_question_keeps_its_id_wherever_it_stands(tmp_path):
+    ids = []
+    for rows in (ROWS, ROWS[::-1]):
+        write(tmp_path / "sums.jsonl", rows)
+        ids.append({q.text: q.id for q in load({"file": "sums.jsonl", **MAP}, base=tmp_path).questions})
+    assert ids[0] == ids[1]
+
+
+@pytest.mark.parametrize(
+    ("answer", "targets", "read", "alternatives"),
+    [
+        ("numeric", [3, 2.5], ["3", "2.5"], ()),
+        ("direction", ["NW", "east"], ["north-west", "east"], 7),
+        ("direction", ["West.", "east"], ["west", "east"], ("north", "east", "south")),
+        ("choice", ["b", "(E)"], ["B", "E"], ("A", "C", "D", "E")),
+        ("exact", [True, False, True], ["true", "false", "true"], ("false",)),
+        ("exact", ["New  York", "Oslo"], ["new york", "oslo"], ()),
+    ],
+)
+def test_kinds_of_answers(tmp_path, answer, targets, read, alternatives):
+    write(tmp_path / "b.jsonl", [{"q": f"Q{i}", "a": target} for i, target in enumerate(targets)])
+    benchmark = load({"file": "b.jsonl", "question": "q", "target": "a", "answer": answer}, base=tmp_path)
+    assert [q.target for q in benchmark.questions] == read
+    first = benchmark.questions[0]
+    if isinstance(alternatives, int):
+        assert len(first.alternatives) == alternatives
+        assert first.target not in first.alternatives
+    else:
+        assert first.alternatives == alternatives
+    assert all(benchmark.extract(q.target) == q.target for q in benchmark.questions)
+
+
+GOOD = '{"q": "1 + 1", "a": 2}\n'
+BROKEN = {
+    "bad json": (GOOD + "{'q': 1}", "b.jsonl, line 2: not JSON: .*; correct or remove the line"),
+    "deep json": (GOOD + "[" * 100_000, "b.jsonl, line 2: not JSON"),
+    "no object": (GOOD + "\n[1]", "b.jsonl, line 3: not a JSON object"),
+    "latin-1": (GOOD.encode() + b'{"q": "caf\xe9"}', "b.jsonl, line 2: not UTF-8 text; save it as UTF-8"),
+    "missing field": (GOOD + '{"q": "x", "b": 2}', "b.jsonl, line 2: unknown field 'a'; known: b, q"),
+    "null": ('{"q": null, "a": 2}', "b.jsonl, line 1: empty field 'q'; fill it in"),
+    "blank": ('{"q": " ", "a": 2}', "b.jsonl, line 1: empty field 'q'"),
+    "list": ('{"q": "x", "a": [2]}', "b.jsonl, line 1: field 'a' holds no text"),
+    "nan": ('{"q": "x", "a": NaN}', "b.jsonl, line 1: field 'a' holds no text"),
+    "words": (
+        GOOD + '{"q": "x", "a": "two"}',
+        "b.jsonl, line 2: target 'two' is not a number; correct the row, or say",
+    ),
+    "long target": ('{"q": "x", "a": "' + "two " * 50 + '"}', r"target 'two two .*\.\.\.' is not a number"),
+    "same twice": (
+        GOOD + '{"q": "x", "a": 2}\n' + GOOD,
+        "b.jsonl: same question and target in line 1 and line 3; remove",
+    ),
+    "empty": ("", "b.jsonl: no questions in the file"),
+    "blank lines": ("\n\n", "b.jsonl: no questions in the file"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_broken_jsonl_says_where_and_what_to_do(tmp_path, name):
+    content, message = BROKEN[name]
+    (tmp_path / "b.jsonl").write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(InputError, match=message) as raised:
+        load({"file": "b.jsonl", "question": "q", "target": "a", "answer": "numeric"}, base=tmp_path)
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("q,a\n1 + 1,2\n1 + 2,3,4\n", "b.csv, line 3: 3 fields where the header has 2; quote fields"),
+        ('q,a\n1 + 1,2\n"1 + 2,3\n', "b.csv, line 3: not CSV"),
+        ("q,b\n1 + 1,2\n", "b.csv, line 2: unknown field 'a'; known: b, q"),
+        ("q,a\n1 + 1,\n", "b.csv, line 2: empty field 'a'"),
+        ("q,a\n", "b.csv: no questions in the file"),
+        ("", "b.csv: no questions in the file"),
+    ],
+)
+def test_broken_csv(tmp_path, content, message):
+    (tmp_path / "b.csv").write_text(content, encoding="utf-8")
+    with pytest.raises(InputError, match=message):
+        load({"file": "b.csv", "question": "q", "target": "a", "answer": "numeric"}, base=tmp_path)
+
+
+def test_truncated_parquet(tmp_path):
+    path = write(tmp_path / "b.parquet", ROWS * 1)
+    whole = path.read_bytes()
+    for size in (0, 3, len(whole) // 2, len(whole) - 1):
+        path.write_bytes(whole[:size])
+        with pytest.raises(InputError, match="b.parquet: not a whole parquet file: .*; write or download it again"):
+            load({"file": "b.parquet", **MAP}, base=tmp_path)
+
+
+def test_parquet_names_the_row(tmp_path):
+    write(tmp_path / "b.parquet", [*ROWS, {"q": "x", "a": "5"}])
+    with pytest.raises(InputError, match=r"b.parquet, row 3: no '####' before the target in '5'; correct target_after"):
+        load({"file": "b.parquet", **MAP}, base=tmp_path)
+
+
+def test_duplicate_ids(tmp_path):
+    write(tmp_path / "b.jsonl", [{**row, "n": 7} for row in ROWS])
+    with pytest.raises(InputError, match="b.jsonl: same id '7' in line 1 and line 2; give each row its own id"):
+        load({"file": "b.jsonl", **MAP, "id": "n"}, base=tmp_path)
+
+
+def test_missing_and_unknown_files(tmp_path):
+    with pytest.raises(
+        InputError, match="b.jsonl: cannot read the benchmark: No such file .*; paths start from the exp"
+    ):
+        load({"file": "b.jsonl", **MAP}, base=tmp_path)
+    with pytest.raises(InputError, match="give another path"):
+        load({"file": str(tmp_path / "b.jsonl"), **MAP})
+    (tmp_path / "b.xlsx").write_text("")
+    with pytest.raises(
+        InputError, match=r"b.xlsx: benchmark in an unknown format '.xlsx'; give .jsonl, .csv, .parquet"
+    ):
+        load({"file": "b.xlsx", **MAP}, base=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ({"file": "b.jsonl", "question": "q"}, "needs 'target'; add target: the name of the field"),
+        ({"file": "", "question": "q", "target": "a"}, "needs 'file'; add file: PATH"),
+        ({"file": "b.jsonl", **MAP, "targt": "a"}, "unknown key 'targt'; did you mean 'target'"),
+        ({"file": "b.jsonl", **MAP, "answer": "number"}, "unknown kind of answer 'number'"),
+        ({"file": "b.jsonl", **MAP, "template": "hi"}, "the template has no place for the question"),
+        ({"file": "b.jsonl", **MAP, "id": 5}, "id is 5; give text"),
+        ({"file": ["b.jsonl"], **MAP}, "file is .*; give text"),
+        ({"size": 3}, "neither a name nor a file"),
+        ({"name": 3}, "neither a name nor a file"),
+        ("test.jsonl", "'test.jsonl' is a file, not a name; say where"),
+        ({"name": "population", "sized": 3}, "unknown option of benchmark population 'sized'; did you mean 'size'"),
+        ({"name": "population", "size": 0}, "size is 0; give 1 to 1,000,000"),
+        ({"name": "population", "size": True}, "size is True; give a whole number"),
+        ({"name": "population", "seed": "x"}, "seed is 'x'; give a whole number"),
+        ({"name": "directions-small", "size": 3}, "unknown option of benchmark directions-small 'size'; there is no"),
+    ],
+)
+def test_wrong_specs(spec, message):
+    with pytest.raises(InputError, match=message):
+        load(spec)
+
+
+def test_unknown_benchmark():
+    with pytest.raises(UnknownNameError, match="unknown benchmark 'directions-smal'; did you mean 'directions-small'"):
+        load("directions-smal")
+
+
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_every_built_in_reads_its_own_answers(name):
+    benchmark = load(name)
+    assert benchmark.name == benchmark.source["name"] == name
+    assert len({q.id for q in benchmark.questions}) == len(benchmark.questions)
+    for question in benchmark.questions:
+        assert benchmark.extract(question.target) == question.target
+        assert question.target not in question.alternatives
+
+
+def test_population_is_right_distinct_and_extensible():
+    few, many = (
+        load({"name": "population", "size": 50, "seed": 3}),
+        load({"name": "population", "size": 3000, "seed": 3}),
+    )
+    assert few.questions == many.questions[:50]
+    assert len({q.text for q in many.questions}) == 3000
+    for question in many.questions:
+        words = question.text.removeprefix("What is ").removesuffix("?").split(" + ")
+        assert sum(map(int, words)) == int(question.target)
+    other = load({"name": "population", "size": 3000, "seed": 4})
+    assert len({q.id for q in many.questions} & {q.id for q in other.questions}) < 5
+
+
+def test_population_goes_on_after_a_repeated_sum():
+    """Some of 40,000 draws from 98 million sums repeat: about 8 are expected, and none is kept twice."""
+    assert len({q.id for q in load({"name": "population", "size": 40_000}).questions}) == 40_000
+
+
+def test_import_stays_light():
+    code = "import sys, errorbar.benchmarks; print([m for m in ('numpy', 'scipy', 'pyarrow', 'duckdb') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.shared
+@pytest.mark.skipif(not GSM8K.exists(), reason="needs the data folder ../shared")
+def test_gsm8k_as_it_stands_in_an_experiment():
+    text = "{file: test.jsonl, question: question, target: answer, target_after: '####', answer: numeric, name: gsm8k}"
+    benchmark = load(yaml.safe_load(text), base=GSM8K)
+    assert len(benchmark.questions) == 1319
+    assert [q.target for q in benchmark.questions[:4]] == ["18", "3", "70000", "540"]
+    lines = (GSM8K / "test.jsonl").read_text(encoding="utf-8").splitlines()
+    for question, row in zip(benchmark.questions, map(json.loads, lines), strict=True):
+        assert benchmark.extract(row["answer"]) == question.target
