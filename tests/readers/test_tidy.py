@@ -3,6 +3,7 @@
 import gzip
 import json
 import math
+from functools import cache
 from pathlib import Path
 
 import extracts
@@ -24,18 +25,23 @@ def write(tmp_path, text, name="some.csv"):
     return path
 
 
+@cache
+def answered_by_the_oracle(kind):
+    rows = extracts.KINDS[kind](seed=3)
+    scores = extracts.scores(rows)
+    return rows, scores, two.all_pairs(scores[2])
+
+
 @pytest.mark.parametrize("kind", extracts.KINDS)
 @pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
 def test_the_eval_arena_shape_gives_what_the_oracle_gives(tmp_path, kind, form):
     """A slow version written differently, on the project's own extracts of the published shape."""
-    rows = extracts.KINDS[kind](seed=3)
+    rows, (models, questions, scores), oracle = answered_by_the_oracle(kind)
     [cells] = read_table(extracts.write(rows, tmp_path, formats=[form])[form])
-    models, questions, scores = extracts.scores(rows)
     assert (list(cells.models), list(cells.questions)) == (models, questions)
     assert cells.n.tolist() == [[len(s) for s in row] for row in scores]
     ours = pairs(cells)
     columns = ours.columns()
-    oracle = two.all_pairs(scores)
     for row, key in enumerate(zip(ours.a.tolist(), ours.b.tolist(), strict=True)):
         for name in ("difference", "se_total", "se_data", "se_prediction", "disagreement", "p_sign"):
             # pass1 is rounded to ten digits where there are 1,100 generations
