@@ -19,8 +19,8 @@ def response(question, generation, score, **more):
 def run(tmp_path):
     with RunFolder(tmp_path / "logs" / "run") as folder:
         folder.append([
-            response("q1", 1, 1.0),
-            response("q1", 2, 0.0, status="unparsed"),
+            response("q1", 1, 1.0, answer="A"),
+            response("q1", 2, 0.0, status="length"),
             response("q2", 1, None, status="error", error="timeout: no answer"),
         ])  # fmt: skip
     return tmp_path / "logs"
@@ -53,6 +53,10 @@ def test_shards_of_a_run_are_the_run(tmp_path):
             folder.append(part)
     [whole], [shards] = eb.read(tmp_path / "whole"), eb.read(tmp_path / "shards")
     assert str(eb.score(whole)) == str(eb.score(shards))
+
+
+def test_a_run_killed_at_its_start_has_no_manifest_to_show(run):
+    assert manifests(run) == []
 
 
 def test_nothing_there(tmp_path):

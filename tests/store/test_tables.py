@@ -17,7 +17,7 @@ ROWS = {
     "variant": ["v1", "v1", "v2", "v1", "v1", "v1"],
     "generation": [1, 1, 1, 1, 1, 2],
     "score": [1.0, 0.5, 1.0, 0.25, None, 0.0],
-    "status": ["ok", "ok", "ok", "ok", "error", "unparsed"],
+    "answer": ["A", "B", "A", "A", None, None],
 }
 
 

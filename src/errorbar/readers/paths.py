@@ -31,7 +31,7 @@ def read(paths: str | Path | Iterable[str | Path], *, columns: Mapping[str, str]
     parts: list[Cells] = []
     for path in find(paths):
         if path.is_dir():
-            table = read_run(path, ["benchmark", "model", "question", "variant", "score", "status"])
+            table = read_run(path, ["benchmark", "model", "question", "variant", "score", "answer"])
             parts += tables.cells(table, where=str(path))
         else:
             parts += read_table(path, columns)
@@ -39,12 +39,13 @@ def read(paths: str | Path | Iterable[str | Path], *, columns: Mapping[str, str]
 
 
 def manifests(paths: str | Path | Iterable[str | Path]) -> list[dict[str, object]]:
-    """What the run folders among the paths say of themselves."""
+    """What the run folders among the paths say of themselves; one that was killed at its start says nothing."""
     import msgspec
 
-    from errorbar.store.manifest import load
+    from errorbar.store.manifest import NAME, load
 
-    return [msgspec.to_builtins(load(path)) for path in find(paths) if path.is_dir()]
+    runs = [path for path in find(paths) if path.is_dir() and (path / NAME).is_file()]
+    return [msgspec.to_builtins(load(path)) for path in runs]
 
 
 def find(paths: str | Path | Iterable[str | Path]) -> list[Path]:

@@ -33,7 +33,6 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "mean": ("pass1",),
     "count": ("count",),
     "correct": ("correct",),
-    "status": ("status",),
 }
 
 SUFFIXES = {".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".jsonl": "json", ".ndjson": "json"}
@@ -166,7 +165,7 @@ def _canonical(rows: duckdb.DuckDBPyRelation, path: Path, columns: Mapping[str, 
         values = _aggregated(found, checks)
     else:
         values = [f"{_number(found['score'], 'a score', checks)} AS score"]
-        values += [f'CAST("{found[n]}" AS VARCHAR) AS {n}' for n in ("variant", "generation", "status") if n in found]
+        values += [f'CAST("{found[n]}" AS VARCHAR) AS {n}' for n in ("variant", "generation") if n in found]
     _refuse(rows, path, checks)
     return rows.project(", ".join([f"{expression} AS {name}" for name, expression in text.items()] + values))
 

@@ -35,7 +35,8 @@ def cells(frame: IntoFrame, *, where: str = "the table") -> list[Cells]:
     frame
         Any frame that narwhals reads, eager or lazy, with columns benchmark, model, question and either
 
-        - `score`, one row per generation (null: it failed), and optionally `status`, `variant` and `generation`; or
+        - `score`, one row per generation (null: it failed), and optionally `answer` (null: none could be read),
+          `variant` and `generation`; or
         - `n`, `total`, `total_sq`, one row per cell.
     where
         Name of the source, for messages.
@@ -54,8 +55,8 @@ def cells(frame: IntoFrame, *, where: str = "the table") -> list[Cells]:
             _check_unique(rows, [name for name in (*_CELL, "variant", "generation") if name in names], where)
         score = nw.col("score").cast(nw.Float64)
         terms = {"total": score, "total_sq": score * score, "failed": score.is_null().cast(nw.Int64)}
-        if "status" in names:
-            terms["unparsed"] = (nw.col("status") == "unparsed").cast(nw.Int64)
+        if "answer" in names:
+            terms["unparsed"] = (~score.is_null() & nw.col("answer").is_null()).cast(nw.Int64)
         sums = {name: nw.col(name).sum() for name in terms}
         grouped = rows.with_columns(**terms).group_by(*_CELL).agg(n=nw.col("total").count(), **sums)
     table: pa.Table = grouped.collect(backend="pyarrow").to_native()

@@ -1,0 +1,212 @@
+"""The Parquet files of a run that is finished: sorted by key, replaced whole, merged with what came later."""
+
+from __future__ import annotations
+
+import bisect
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from errorbar.errors import StoreError
+from errorbar.store.database import Table, check_version
+from errorbar.store.files import replacing
+from errorbar.store.schema import VERSION
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+__all__ = ["File", "arrow_schema", "generations", "merged", "opened", "row_groups", "tables", "write"]
+
+#: A row group ends at so many bytes or rows: readers and compaction hold one at a time.
+GROUP_BYTES, GROUP_ROWS = 32 << 20, 131_072
+
+MARK = b"errorbar.schema"
+REMEDY = "restore it from a copy of this run"
+
+
+class File(NamedTuple):
+    """A Parquet file that is open."""
+
+    path: Path
+    parquet: pq.ParquetFile
+
+
+def arrow_schema(table: Table, columns: Sequence[str]) -> pa.Schema:
+    """The columns as an Arrow schema: string, int64 and double."""
+    import pyarrow as pa
+
+    types = {"TEXT": pa.string(), "INTEGER": pa.int64(), "REAL": pa.float64()}
+    return pa.schema([pa.field(name, types[table.types[name]]) for name in columns])
+
+
+def opened(folder: Path, table: Table, *, moved: int = 0) -> File | None:
+    """The table's file, or None when nothing was ever moved to it.
+
+    Raises
+    ------
+    StoreError
+        When the file is torn, foreign, of a newer schema, or has fewer rows than the `moved` that the database counted.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path = folder / f"{table.name}.parquet"
+    if not path.exists():
+        if moved:
+            raise StoreError(f"{path}: missing, with {moved:,} rows; {REMEDY}")
+        return None
+    try:
+        file = pq.ParquetFile(path)
+    except (pa.ArrowException, OSError) as error:
+        raise StoreError(f"{path}: torn or unreadable ({_first_line(error)}); {REMEDY}") from error
+    mark = (file.metadata.metadata or {}).get(MARK, b"")
+    if not mark.isdigit():
+        raise StoreError(f"{path}: not written by errorbar; move it away, or read it as a table of its own")
+    check_version(int(mark), path)
+    if file.metadata.num_rows < moved:
+        raise StoreError(f"{path}: an older copy, {file.metadata.num_rows:,} of {moved:,} rows; {REMEDY}")
+    return File(path, file)
+
+
+def tables(batches: Iterable[list[Any]], table: Table, columns: list[str]) -> Iterator[pa.Table]:
+    """Batches of rows as Arrow tables."""
+    import pyarrow as pa
+
+    schema = arrow_schema(table, columns)
+    for rows in batches:
+        values = zip(*rows, strict=True)
+        arrays = [pa.array(column, kind) for column, kind in zip(values, schema.types, strict=True)]
+        yield pa.Table.from_arrays(arrays, schema=schema)
+
+
+def row_groups(file: File, columns: list[str], groups: Iterable[int] | None = None) -> Iterator[pa.Table]:
+    """One Arrow table per row group, of these columns only."""
+    import pyarrow as pa
+
+    for group in range(file.parquet.num_row_groups) if groups is None else groups:
+        try:
+            yield file.parquet.read_row_group(group, columns=columns).select(columns)
+        except (pa.ArrowException, OSError) as error:
+            told = f"row group {group} is unreadable ({_first_line(error)})"
+            raise StoreError(f"{file.path}: {told}; {REMEDY}") from error
+
+
+def generations(file: File, benchmark: str, model: str, *, failed: bool) -> defaultdict[tuple[str, str], set[int]]:
+    """Generations of a benchmark and model, by (question, variant)."""
+    import pyarrow.compute as pc
+
+    cells: defaultdict[tuple[str, str], set[int]] = defaultdict(set)
+    columns = ["benchmark", "model", "question", "variant", "generation", *([] if failed else ["score", "error"])]
+    wanted = (pc.field("benchmark") == benchmark) & (pc.field("model") == model)
+    if not failed:
+        wanted &= pc.field("score").is_valid() & pc.field("error").is_null()
+    about = file.parquet.metadata
+    within = [i for i in range(about.num_row_groups) if _may_hold(about.row_group(i), benchmark, model)]
+    for group in row_groups(file, columns, within):
+        part = group.filter(wanted).combine_chunks()
+        if not len(part):
+            continue
+        starts = [0, *pc.indices_nonzero(_changes(part, ("question", "variant"))).to_numpy() + 1]
+        ends = [*starts[1:], len(part)]
+        numbers = part["generation"].to_pylist()
+        names = part.select(["question", "variant"]).take(starts).to_pydict().values()
+        for question, variant, start, end in zip(*names, starts, ends, strict=True):
+            cells[question, sys.intern(variant)].update(numbers[start:end])
+    return cells
+
+
+def _may_hold(group: Any, benchmark: str, model: str) -> bool:
+    """Whether the row group's statistics leave room for rows of this benchmark and model."""
+    for i, name in enumerate((benchmark, model)):
+        known = group.column(i).statistics
+        if known is not None and known.has_min_max and not known.min <= name <= known.max:
+            return False
+    return True
+
+
+def _changes(part: pa.Table, columns: Sequence[str]) -> Any:
+    """For each row but the first: whether any of the columns differs from the row before."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    changed = pa.array([False] * (len(part) - 1), pa.bool_())
+    for name in columns:
+        column = part[name].combine_chunks()
+        changed = pc.or_(changed, pc.not_equal(column[1:], column[:-1]))
+    return changed
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0][:200]
+
+
+def merged(newer: Iterator[pa.Table], older: Iterator[pa.Table], key: Sequence[str]) -> Iterator[pa.Table]:
+    """Two streams of Arrow tables, each sorted and unique by `key`, as one that is; newer wins where a key is in both.
+
+    Holds one table of each stream.
+    """
+    new, old = next(newer, None), next(older, None)
+    while new is not None and old is not None:
+        # Up to the nearer of the two ends nothing more can come from either stream.
+        end = min(_key(new, len(new) - 1, key), _key(old, len(old) - 1, key))
+        i, j = _count(new, end, key), _count(old, end, key)
+        yield _latest(new[:i], old[:j], key)
+        new = new[i:] if i < len(new) else next(newer, None)
+        old = old[j:] if j < len(old) else next(older, None)
+    for table in (new, old):
+        if table is not None:
+            yield table
+    yield from newer
+    yield from older
+
+
+def _key(table: pa.Table, row: int, key: Sequence[str]) -> tuple[Any, ...]:
+    return tuple(table.column(name)[row].as_py() for name in key)
+
+
+def _count(table: pa.Table, end: tuple[Any, ...], key: Sequence[str]) -> int:
+    """How many rows have a key up to and including `end`."""
+    return bisect.bisect_right(range(len(table)), end, key=lambda row: _key(table, row, key))
+
+
+def _latest(new: pa.Table, old: pa.Table, key: Sequence[str]) -> pa.Table:
+    import pyarrow as pa
+
+    if not len(new) or not len(old):
+        return new if len(new) else old
+    both = pa.concat_tables([new, old])
+    age = pa.array([0] * len(new) + [1] * len(old), pa.int8())
+    both = both.append_column("", age).sort_by([(name, "ascending") for name in (*key, "")])
+    first = pa.concat_arrays([pa.array([True]), _changes(both, key)])
+    return both.drop_columns([""]).filter(first)
+
+
+def write(folder: Path, table: Table, rows: Iterator[pa.Table]) -> int:
+    """Replace the table's file, durably and at once, by the rows of a sorted stream; returns their number."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema = arrow_schema(table, list(table.types)).with_metadata({MARK: str(VERSION).encode()})
+    # A dictionary pays for what repeats; completions do not.
+    repeated = [name for name in table.types if name not in {"completion", "messages"}]
+    with replacing(folder / f"{table.name}.parquet") as new:
+        with pq.ParquetWriter(new, schema, compression="zstd", use_dictionary=repeated) as writer:
+            for group in _groups(rows):
+                writer.write_table(pa.concat_tables(group).cast(schema), row_group_size=GROUP_ROWS)
+        return int(pq.read_metadata(new).num_rows)
+
+
+def _groups(tables: Iterator[pa.Table]) -> Iterator[list[pa.Table]]:
+    group: list[pa.Table] = []
+    size = rows = 0
+    for table in tables:
+        group.append(table)
+        size, rows = size + table.nbytes, rows + len(table)
+        if size >= GROUP_BYTES or rows >= GROUP_ROWS:
+            yield group
+            group, size, rows = [], 0, 0
+    if group:
+        yield group

@@ -1,0 +1,183 @@
+"""What a run folder says of itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shutil
+import sys
+from datetime import UTC, datetime
+
+import msgspec
+import pytest
+
+from errorbar.errors import InputError, StoreError
+from errorbar.store.manifest import Manifest, Model, begin, finish, load
+from errorbar.store.responses import RunFolder
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC).timestamp()
+SETTINGS = {"temperature": 0.7, "extra": {"top_k": 5}}
+
+
+def model(**changes) -> Model:
+    given = {"name": "gpt", "kind": "endpoint", "base_url": "http://localhost:1/v1", "settings": SETTINGS}
+    return Model(**given | {"key_env": "A_KEY", "generations": 5} | changes)
+
+
+def asked(**changes) -> Manifest:
+    given = {
+        "seed": 7,
+        "benchmarks": {"b": {"file": "b.jsonl", "sha256": "aa", "answer": "exact"}},
+        "prompts": {"v1": {"system": "", "template": "{question}"}},
+        "models": {"m": model()},
+    }
+    return Manifest(**given | changes)
+
+
+def test_begun_continued_and_finished(tmp_path):
+    begun = begin(tmp_path, asked(), clock=lambda: NOON)
+    assert begun == load(tmp_path)
+    assert begun.created == "2026-03-01T12:00:00Z"
+    (session,) = begun.sessions
+    assert (session.started, session.finished) == ("2026-03-01T12:00:00Z", None)
+    assert session.python == platform.python_version()
+    assert {"msgspec", "pyarrow", "numpy"} <= session.packages.keys()
+    assert session.packages["msgspec"] == msgspec.__version__
+    assert "pytest" not in session.packages
+
+    # killed, and continued an hour later
+    begin(tmp_path, asked(), clock=lambda: NOON + 3600)
+    done = finish(tmp_path, warnings=["copies"], notes=["m: 8 at once"], clock=lambda: NOON + 7200)
+    again = finish(tmp_path, warnings=["copies", "slow"], clock=lambda: NOON + 7300)
+    assert done.created == begun.created
+    assert [one.finished for one in done.sessions] == [None, "2026-03-01T14:00:00Z"]
+    assert done.sessions[0] == session
+    assert again.warnings == ("copies", "slow")
+    assert load(tmp_path) == again
+
+
+def test_adding_is_fine():
+    more = asked(
+        benchmarks={"c": {"sha256": "cc"}, "b": {"file": "renamed.jsonl", "sha256": "aa", "answer": "exact"}},
+        prompts={"v2": {"system": "s", "template": "{question}?"}},
+        models={"n": model(name="other"), "m": model(generations=20, key_env="ANOTHER_KEY")},
+        warnings=("w",),
+    )
+    whole = asked().extended(more)
+    assert set(whole.benchmarks) == {"b", "c"}
+    assert set(whole.prompts) == {"v1", "v2"}
+    assert whole.models == {"m": model(generations=20, key_env="ANOTHER_KEY"), "n": model(name="other")}
+    assert whole.extended(asked()).models["m"].generations == 20, "asking for fewer forgets none"
+    assert whole.warnings == ("w",)
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        (
+            {"models": {"m": model(settings={"temperature": 1.0, "extra": {"top_k": 5}, "top_p": 0.5})}},
+            r"model m: temperature was 0\.7, now 1\.0, top_p was None, now 0\.5 .*; give it another label, or",
+        ),
+        ({"models": {"m": model(name="gpt2")}}, r"model m: name was 'gpt', now 'gpt2' .*; give it another label"),
+        ({"models": {"m": model(base_url="http://other")}}, r"model m: base_url was 'http://localhost:1/v1', now 'h"),
+        (
+            {"benchmarks": {"b": {"file": "b.jsonl", "sha256": "bb", "answer": "exact"}}},
+            r"benchmark b: sha256 was 'aa', now 'bb' .*; give it another name, or use another folder",
+        ),
+        ({"benchmarks": {"b": {"file": "x", "sha256": "aa", "answer": "choice"}}}, r"answer was 'exact', now 'choice'"),
+        ({"prompts": {"v1": {"system": "", "template": "Q: {question}"}}}, r"variant v1: template was .*another id"),
+        ({"seed": 8}, r"seed of this run was 7, now 8; keep seed 7, or use another folder"),
+    ],
+)
+def test_asking_for_something_else_under_the_same_name_is_refused(tmp_path, changes, told):
+    begin(tmp_path, asked(), clock=lambda: NOON)
+    before = (tmp_path / "manifest.json").read_bytes()
+    with pytest.raises(InputError, match=told):
+        begin(tmp_path, asked(**changes), clock=lambda: NOON)
+    assert (tmp_path / "manifest.json").read_bytes() == before
+
+
+def test_file_without_a_hash_is_known_by_its_name():
+    old, new = asked(benchmarks={"b": {"file": "b"}}), asked(benchmarks={"b": {"file": "c"}})
+    with pytest.raises(InputError, match="file was 'b', now 'c'"):
+        old.extended(new)
+
+
+def test_value_of_a_keys_variable_is_never_written(tmp_path, monkeypatch):
+    secret = 'sk-"quoted"-0123456789'
+    monkeypatch.setenv("A_KEY", secret)
+    begin(tmp_path, asked(models={"m": model(settings={"extra": {"note": secret}})}), clock=lambda: NOON)
+    finish(tmp_path, warnings=[f"401: {secret} is not valid"], clock=lambda: NOON)
+    text = (tmp_path / "manifest.json").read_text()
+    assert "0123456789" not in text
+    assert load(tmp_path).warnings == ("401: [key in $A_KEY] is not valid",)
+    # a placeholder is no secret, and may be part of any word
+    monkeypatch.setenv("A_KEY", "none")
+    finish(tmp_path, warnings=["nonesuch"], clock=lambda: NOON)
+    assert "nonesuch" in load(tmp_path).warnings
+
+
+def test_does_not_say_on_which_host(tmp_path):
+    begin(tmp_path, asked(), clock=lambda: NOON)
+    text = (tmp_path / "manifest.json").read_text()
+    assert platform.node() not in text
+    assert sys.prefix not in text
+
+
+def test_every_moment_of_saving_leaves_the_old_or_the_new(tmp_path):
+    run = tmp_path / "run"
+    begin(run, asked(), clock=lambda: NOON)
+    old = load(run)
+    states = []
+
+    def look(*_):
+        sys.setprofile(None)
+        states.append(shutil.copytree(run, tmp_path / str(len(states))))
+        sys.setprofile(look)
+
+    sys.setprofile(look)
+    finish(run, clock=lambda: NOON)
+    sys.setprofile(None)
+    found = [load(path) for path in states]
+    assert all(one in (old, load(run)) for one in found)
+    assert old in found
+    assert load(run) in found
+    assert any((path / ".manifest.json.new").exists() for path in states)
+
+
+@pytest.mark.parametrize("text", [b"", b"{", b"[]", b'{"schema": 1, "models": 3}', b'{"schema": "\xff"}', b"{}"])
+def test_damaged_manifest_is_told_in_one_line(tmp_path, text):
+    (tmp_path / "manifest.json").write_bytes(text)
+    for attempt in (load, lambda path: begin(path, asked())):
+        with pytest.raises(StoreError, match=r"manifest\.json: damaged \(.*\); restore it from a copy") as caught:
+            attempt(tmp_path)
+        assert "\n" not in str(caught.value)
+
+
+def test_missing_and_newer_manifests_are_told(tmp_path):
+    with pytest.raises(StoreError, match=r"manifest\.json: No such file or directory; restore it from a copy"):
+        load(tmp_path)
+    (tmp_path / "manifest.json").write_text(json.dumps({"schema": 99, "models": "of another shape"}))
+    with pytest.raises(StoreError, match=r"schema version 99 is newer than 1, .*upgrade errorbar"):
+        load(tmp_path)
+
+
+def test_saving_that_fails_leaves_the_old_and_nothing_beside_it(tmp_path, monkeypatch):
+    begin(tmp_path, asked(), clock=lambda: NOON)
+
+    def full(_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(StoreError, match=r"manifest\.json: No space left on device; free space and run again"):
+        finish(tmp_path, clock=lambda: NOON)
+    assert [file.name for file in tmp_path.iterdir()] == ["manifest.json"]
+    assert load(tmp_path).sessions[0].finished is None
+
+
+def test_lives_beside_the_responses(tmp_path):
+    with RunFolder(tmp_path / "run") as run:
+        begin(run.path, asked(), clock=lambda: NOON)
+    RunFolder(tmp_path / "run").close()
+    assert load(tmp_path / "run").seed == 7
