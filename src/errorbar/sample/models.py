@@ -1,0 +1,53 @@
+"""From what an experiment says of a model to something that answers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from errorbar.benchmarks.question import Benchmark
+from errorbar.errors import InputError
+from errorbar.sample.experiment import ModelEntry
+from errorbar.sample.model import Model
+
+__all__ = ["open_model"]
+
+
+def open_model(
+    entry: ModelEntry, benchmark: Benchmark, *, seed: int = 0, environ: Mapping[str, str] = os.environ
+) -> Model:
+    """The model that `entry` describes; nothing is sent yet.
+
+    Parameters
+    ----------
+    seed
+        Of a simulated model's generations.
+    environ
+        Where keys are read.
+
+    Raises
+    ------
+    InputError
+        When there is no such simulated model, or its key is not in `environ`.
+    """
+    if entry.kind == "simulated":
+        from errorbar.sample.simulated import SimulatedModel
+
+        return SimulatedModel(entry.name, benchmark, seed=seed)
+    from errorbar.sample.client import Endpoint
+
+    return Endpoint(entry.base_url, entry.name, key=_key(entry, environ))
+
+
+def _key(entry: ModelEntry, environ: Mapping[str, str]) -> str:
+    if not entry.key_env:
+        return ""
+    key = environ.get(entry.key_env, "").strip()
+    if not key:
+        remedy = f"export {entry.key_env}=..., or name another variable with key_env"
+        raise InputError(f"the environment variable {entry.key_env} holds no key", where=entry.label, remedy=remedy)
+    if not (key.isascii() and key.isprintable()):
+        # The key itself is not shown.
+        remedy = "set it again: it holds a line break or a character that no key has"
+        raise InputError(f"the key in {entry.key_env} cannot be sent", where=entry.label, remedy=remedy)
+    return key

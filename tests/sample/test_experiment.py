@@ -1,0 +1,207 @@
+"""An experiment file: what it says, and one line for each way to get it wrong. Kind of truth: written by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from errorbar.benchmarks import Prompt
+from errorbar.errors import InputError
+from errorbar.sample.experiment import ModelEntry, load_experiment, parse_experiment
+from errorbar.sample.model import Settings
+from errorbar.sample.models import open_model
+
+FULL = """\
+benchmark: {file: test.jsonl, question: question, target: answer}
+models:
+  - simulated/medium
+  - {model: openai/gpt-4o-mini, temperature: 0.7, top_p: 1.0}
+  - model: local/llama-3.1-8b
+    label: llama
+    base_url: "http://localhost:8000/v1/"
+    max_tokens: 512
+    stop: ["\\n\\n"]
+    max_concurrent: 8
+    extra: {min_p: 0.05}
+  - {model: meta/llama, base_url: "https://host/api/chat/completions", key_env: MY_KEY, stop: END}
+generations: 10
+greedy: true
+variants:
+  - {}
+  - {system: "Be brief."}
+  - {system: "", template: "Q: {question}\\nA:"}
+limit: 100
+seed: 7
+concurrency: 32
+"""
+
+
+def test_every_field_arrives():
+    experiment = parse_experiment(FULL, base=Path("here"))
+    assert experiment.benchmark == {"file": "test.jsonl", "question": "question", "target": "answer"}
+    assert (experiment.limit, experiment.seed, experiment.base) == (100, 7, Path("here"))
+    own = Prompt("Own system.", "Own: {question}")
+    assert [variant.prompt(own) for variant in experiment.variants] == [
+        own,
+        Prompt("Be brief.", "Own: {question}"),
+        Prompt("", "Q: {question}\nA:"),
+    ]
+    assert [(m.label, m.name, m.kind, m.base_url, m.key_env) for m in experiment.models[::2]] == [
+        ("simulated/medium", "medium", "simulated", "", ""),
+        ("openai/gpt-4o-mini", "gpt-4o-mini", "endpoint", "https://api.openai.com/v1", "OPENAI_API_KEY"),
+        ("llama", "llama-3.1-8b", "endpoint", "http://localhost:8000/v1", ""),
+        ("meta/llama", "meta/llama", "endpoint", "https://host/api", "MY_KEY"),
+    ]
+    assert [m.concurrency for m in experiment.models[::2]] == [32, 32, 8, 32]
+    assert experiment.models[4].settings == Settings(max_tokens=512, stop=("\n\n",), extra={"min_p": 0.05})
+    assert experiment.models[6].settings == Settings(stop=("END",))
+
+
+def test_greedy_adds_a_model_that_decodes_greedily_once():
+    models = parse_experiment(FULL).models
+    assert [m.label for m in models[1::2]] == [f"{m.label}:greedy" for m in models[::2]]
+    assert {m.generations for m in models[::2]} == {10}
+    assert {m.generations for m in models[1::2]} == {1}
+    assert models[3].settings == Settings(temperature=0.0)
+    assert models[5].settings == Settings(temperature=0.0, max_tokens=512, stop=("\n\n",), extra={"min_p": 0.05})
+
+
+def test_defaults():
+    experiment = parse_experiment("benchmark: directions-small\nmodels: [simulated/small]\n")
+    assert experiment.models == (
+        ModelEntry("simulated/small", "small", "simulated", settings=Settings(), generations=5, concurrency=64),
+    )
+    assert len(experiment.variants) == 1
+    assert (experiment.limit, experiment.seed) == (None, 0)
+
+
+START = "benchmark: directions-small\nmodels:\n  - simulated/medium\n"
+WRONG = [
+    ("", "e.yaml: the file is empty; write at least one key"),
+    ("# nothing\n", "e.yaml: the file is empty; write at least one key"),
+    ("models: [a\n", "e.yaml:2: not YAML: "),
+    ("a: 'x\n", "e.yaml:2: not YAML: found unexpected end of stream; mend the syntax on or above it"),
+    ("a: \x00\n", "e.yaml: not YAML: special characters are not allowed; mend"),
+    ("a: *b\n", "e.yaml:1: not YAML: found undefined alias 'b'"),
+    ("a: 2020-99-99\n", "e.yaml: a value cannot be read: month must be in 1..12; put it in quotes"),
+    ("a: &a [*a]\n", "e.yaml: a value cannot be read: maximum recursion depth"),
+    ("[1, 2]\n", "e.yaml:1: a list is not allowed; give a mapping"),
+    ("models: [simulated/medium]\n", "e.yaml:1: no 'benchmark'; add the key 'benchmark'"),
+    (START + "genrations: 3\n", "e.yaml:4: genrations: unknown key 'genrations'; did you mean 'generations'?"),
+    (START + "seed: 1\nseed: 2\n", "e.yaml:5: the key 'seed' stands twice; remove one"),
+    (START + "generations: 0\n", "e.yaml:4: generations: 0 is not allowed; give a whole number >= 1"),
+    (START + "generations: many\n", "e.yaml:4: generations: 'many' is not allowed; give a whole number"),
+    (START + "generations: true\n", "e.yaml:4: generations: True is not allowed; give a whole number"),
+    (START + "greedy: 1\n", "e.yaml:4: greedy: 1 is not allowed; give true or false"),
+    (START + "concurrency: 0\n", "e.yaml:4: concurrency: 0 is not allowed; give a whole number >= 1"),
+    (START + "limit: -1\n", "e.yaml:4: limit: -1 is not allowed; give a whole number >= 1"),
+    (START + "1: 2\n", "e.yaml:1: Expected `str`; see the README's example"),
+    (START + "until: {width: 0.02}\n", "e.yaml:4: until: stopping early is not available in this version; remove"),
+    (START + "budget: {cost: 5}\n", "e.yaml:4: budget: a budget is not available in this version; remove 'budget'"),
+    (
+        START + "variants: {space: multiple-choice, sample: 20}\n",
+        "e.yaml:4: variants: a space of variants is not available in this version; list the prompts",
+    ),
+    (START + "variants: []\n", "e.yaml:4: variants: no variants; leave the key out"),
+    (START + "variants:\n  - {}\n  - {}\n", "e.yaml:6: variants[1]: the same variant twice; remove one"),
+    (
+        START + "variants:\n  - template: hello\n",
+        "e.yaml:5: variants[0].template: the template has no place for the question; write {question}",
+    ),
+    (START + "variants:\n  - sytem: x\n", "e.yaml:5: variants[0].sytem: unknown key 'sytem'; did you mean 'system'?"),
+    ("benchmark: 3\nmodels: [simulated/m]\n", "e.yaml:1: benchmark: 3 is not allowed; give text or a mapping"),
+    ("benchmark: b\nmodels: []\n", "e.yaml:2: models: no models; list at least one"),
+    ("benchmark: b\nmodels: simulated/m\n", "e.yaml:2: models: 'simulated/m' is not allowed; give a list"),
+    ("benchmark: b\nmodels:\n  - 4\n", "e.yaml:3: models[0]: 4 is not allowed; give text or a mapping"),
+    ("benchmark: b\nmodels:\n  - ''\n", "e.yaml:3: models[0]: a model without a readable name"),
+    ("benchmark: b\nmodels:\n  - {label: x}\n", "e.yaml:3: models[0]: no 'model'; add the key 'model'"),
+    (START + "  - simulated/medium\n", "e.yaml:4: models[1]: two models are called 'simulated/medium'; give each"),
+    ("benchmark: b\nmodels:\n  - gpt-4o\n", "e.yaml:3: models[0]: no endpoint is known for the model 'gpt-4o'; give"),
+    ("benchmark: b\nmodels:\n  - openai/\n", "e.yaml:3: models[0]: no endpoint is known for the model 'openai/'"),
+    (START + "  - {model: a, temprature: 1}\n", "models[1].temprature: unknown key 'temprature'; did you mean 'temp"),
+    (START + "  - {model: simulated/x, key_env: K}\n", "models[1].key_env: a simulated model has no key; remove"),
+]
+
+
+@pytest.mark.parametrize(("text", "told"), WRONG)
+def test_what_is_wrong_is_told_in_one_line_with_its_place(text, told):
+    with pytest.raises(InputError) as error:
+        parse_experiment(text, where="e.yaml")
+    assert told in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("field", "told"),
+    [
+        ("temperature: hot", "temperature: 'hot' is not allowed; give a number"),
+        ("temperature: -1", "temperature: -1 is not allowed; give a number >= 0"),
+        ("temperature: .nan", "temperature: nan is not allowed; give a number"),
+        ("temperature: .inf", "temperature: inf is not allowed; give a number <= 100"),
+        ("top_p: 0", "top_p: 0 is not allowed; give a number > 0"),
+        ("max_tokens: 0", "max_tokens: 0 is not allowed; give a whole number >= 1"),
+        ("stop: {a: 1}", "stop: {'a': 1} is not allowed; give text or a list"),
+        ("max_concurrent: 0", "max_concurrent: 0 is not allowed"),
+        ("extra: {n: 4}", "extra.n: extra cannot set 'n'; the sampler sets it"),
+        ("extra: {seed: 4}", "extra.seed: extra sets 'seed' with several generations; remove it"),
+        ("extra: {api_key: sk-1}", "extra.api_key: extra holds 'api_key'; put a key into an environment variable"),
+        ("base_url: localhost:8000", "base_url: 'localhost:8000' is not the address of an endpoint; write it as"),
+        ("base_url: 'http://a:b'", "base_url: 'http://a:b' is not the address of an endpoint"),
+        ("base_url: 'ftp://host'", "base_url: 'ftp://host' is not the address"),
+        ("base_url: 'http://me:sk-secret@host/v1'", "base_url: base_url holds a user, a query or a fragment; put"),
+        ("base_url: 'http://host/v1?key=sk-secret'", "base_url: base_url holds a user, a query or a fragment; put"),
+    ],
+)
+def test_what_is_wrong_with_a_model(field, told):
+    url = "" if "base_url" in field else ", base_url: 'http://h/v1'"
+    with pytest.raises(InputError) as error:
+        parse_experiment(f"benchmark: b\nmodels:\n  - simulated/m\n  - {{model: m, {field}{url}}}\n", where="e.yaml")
+    assert f"e.yaml:4: models[1].{told}" in str(error.value)
+    assert "sk-" not in str(error.value)
+
+
+def test_a_constant_seed_is_fine_for_one_generation():
+    text = "benchmark: b\nmodels: [{model: m, base_url: 'http://h', extra: {seed: 4}}]\ngenerations: 1\n"
+    assert parse_experiment(text).models[0].settings.extra == {"seed": 4}
+
+
+def test_files(tmp_path):
+    (tmp_path / "e.yaml").write_text("benchmark: b\nmodels: [simulated/small]\n")
+    assert load_experiment(tmp_path / "e.yaml").base == tmp_path
+    with pytest.raises(InputError, match="none.yaml: cannot read the experiment: No such file"):
+        load_experiment(tmp_path / "none.yaml")
+    (tmp_path / "latin.yaml").write_bytes(b"benchmark: \xff\n")
+    with pytest.raises(InputError, match="cannot read the experiment: it is not UTF-8 text; give a YAML file"):
+        load_experiment(tmp_path / "latin.yaml")
+
+
+def entry(**keys):
+    return msgspec.structs.replace(ModelEntry("m", "m", "endpoint", "http://h/v1", "MY_KEY"), **keys)
+
+
+def test_the_key_comes_from_its_variable_and_is_never_shown():
+    model = open_model(entry(), None, environ={"MY_KEY": " sk-planted-key\n"})
+    assert model._key == "sk-planted-key"
+    assert "planted" not in repr(model) + repr(entry()) + str(vars(model).keys())
+
+
+@pytest.mark.parametrize(
+    ("environ", "told"),
+    [
+        ({}, "m: the environment variable MY_KEY holds no key; export MY_KEY=..., or name another"),
+        ({"MY_KEY": " \n"}, "m: the environment variable MY_KEY holds no key"),
+        ({"MY_KEY": "sk-pla\nnted"}, "m: the key in MY_KEY cannot be sent; set it again"),
+        ({"MY_KEY": "sk-plañted"}, "m: the key in MY_KEY cannot be sent"),
+    ],
+)
+def test_a_missing_or_broken_key(environ, told):
+    with pytest.raises(InputError) as error:
+        open_model(entry(), None, environ=environ)
+    assert told in str(error.value)
+    assert "sk-" not in str(error.value)
+
+
+def test_no_key_is_needed_where_none_is_named():
+    assert open_model(entry(key_env=""), None, environ={})._key == ""

@@ -1,0 +1,405 @@
+"""One model's lane against scripted endpoints, in virtual time. Kind of truth: theory (what must happen is counted)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+
+import numpy as np
+import pytest
+from scripted import ScriptedModel, VirtualTime, right, sums
+
+from errorbar.errors import EndpointError, FatalEndpointError, StoreError
+from errorbar.sample.experiment import ModelEntry
+from errorbar.sample.grid import missing
+from errorbar.sample.lane import Lane
+from errorbar.sample.model import Reply, Request
+from errorbar.sample.patience import backoff
+
+
+class Ran:
+    """A lane that has run over `questions` x `generations`, and what it kept."""
+
+    def __init__(self, script, *, questions=10, generations=1, concurrency=4, seed=0, keep=None):
+        self.time = VirtualTime()
+        self.model = ScriptedModel(script if not isinstance(script, type) else script(self.time))
+        self.rows = []
+        self.drawn = self.most_open = 0
+        benchmark = sums(questions)
+        self.entry = ModelEntry("m", "m", "endpoint", generations=generations, concurrency=concurrency)
+
+        async def go():
+            self.lane = Lane(
+                self.entry,
+                self.model,
+                benchmark,
+                benchmark.questions,
+                [benchmark.prompt],
+                keep or self.rows.extend,
+                sleep=self.time.sleep,
+                clock=self.time.clock,
+                rng=np.random.default_rng(seed),
+            )
+            ids = [question.id for question in benchmark.questions]
+            await self.lane.run(
+                self._counted(missing(ids, self.lane.ids, generations, {}).units(ids, self.lane.ids, generations))
+            )
+
+        self.time.run(go())
+
+    def _counted(self, units):
+        for unit in units:
+            self.drawn += 1
+            self.most_open = max(self.most_open, self.drawn - len({row.question for row in self.rows}))
+            yield unit
+
+    @property
+    def cells(self):
+        return Counter((row.question, row.generation) for row in self.rows)
+
+    def assert_each_cell_once(self, questions, generations):
+        wanted = {(f"q{i}", g) for i in range(1, questions + 1) for g in range(1, generations + 1)}
+        assert set(self.cells) == wanted
+        assert set(self.cells.values()) == {1}
+
+
+def fail(reason, **keys):
+    return EndpointError("no", reason=reason, **keys)
+
+
+def times(n, error, then=right):
+    """Fail the first n requests of each question."""
+    seen = Counter()
+
+    def script(request):
+        seen[request.question] += 1
+        if seen[request.question] <= n:
+            raise error
+        return then(request)
+
+    return script
+
+
+def test_every_cell_arrives_once_with_slots_respected():
+    class Slow:
+        def __init__(self, time):
+            self.time = time
+
+        async def __call__(self, request):
+            await self.time.sleep(1 + int(request.question[1:]) % 3)
+            return right(request)
+
+    ran = Ran(Slow, questions=50, generations=3, concurrency=4)
+    ran.assert_each_cell_once(50, 3)
+    assert ran.model.most_in_flight == 4
+    assert ran.most_open <= 2 * 4 + 1  # the plan is drawn lazily
+    assert {len(request.generations) for request in ran.model.requests} == {3}
+    assert (ran.lane.done, ran.lane.failed, ran.lane.stopped, ran.lane.notes) == (150, 0, None, [])
+    assert ran.lane.seen == {("m-1", "f")}
+    assert ran.lane.n == [3] * 50
+    assert ran.lane.total == [3.0] * 50
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_faults_never_lose_nor_double_a_cell(seed):
+    rng = np.random.default_rng(seed)
+
+    def script(request):
+        u = rng.random()
+        if u < 0.3:
+            raise fail(["connection", "timeout", "rate_limit", "server", "malformed", "empty"][int(u * 20)])
+        return right(request, int(rng.integers(1, len(request.generations) + 1)) if u < 0.6 else None)
+
+    ran = Ran(script, questions=40, generations=7, concurrency=5, seed=seed)
+    ran.assert_each_cell_once(40, 7)
+
+
+def test_backoff_is_full_jitter_doubled_to_thirty_seconds():
+    rng = np.random.default_rng(1)
+    for attempts, most in [(1, 0.5), (2, 1), (3, 2), (7, 30), (8, 30), (10_000, 30)]:
+        waits = [backoff(attempts, rng) for _ in range(2000)]
+        assert 0 <= min(waits) < 0.01 * most
+        assert 0.99 * most < max(waits) <= most
+        assert np.mean(waits) == pytest.approx(most / 2, rel=0.05)  # uniform
+
+
+def test_a_request_that_always_fails_is_a_row_after_eight_attempts():
+    def script(request):
+        if request.question == "q3":
+            raise fail("malformed")
+        return right(request)
+
+    # q3 is tried before others succeed: success is what shows that the fault is its own.
+    class Script:
+        def __init__(self, time):
+            self.time = time
+
+        async def __call__(self, request):
+            await self.time.sleep(10)
+            return script(request)
+
+    ran = Ran(Script, questions=60, generations=2, concurrency=4)
+    ran.assert_each_cell_once(60, 2)
+    bad = [row for row in ran.rows if row.status == "error"]
+    assert [(row.question, row.generation, row.score, row.error, row.attempts) for row in bad] == [
+        ("q3", g, None, "malformed: no", 8) for g in (1, 2)
+    ]
+    assert sum(request.question == "q3" for request in ran.model.requests) == 8
+    assert (ran.lane.done, ran.lane.failed) == (118, 2)
+
+
+def test_waiting_work_holds_no_slot_and_retry_after_is_obeyed():
+    at = {}
+
+    class Script:
+        def __init__(self, time):
+            self.time = time
+            self.first = True
+
+        def __call__(self, request):
+            at[request.question] = self.time.now
+            if request.question == "q1" and self.first:
+                self.first = False
+                raise fail("rate_limit", retry_after=100.0)
+            return right(request)
+
+    ran = Ran(Script, questions=10, concurrency=1)
+    ran.assert_each_cell_once(10, 1)
+    assert all(at[f"q{i}"] == 0 for i in range(2, 11))
+    assert 100 <= at["q1"] <= 100.5
+    assert next(row.attempts for row in ran.rows if row.question == "q1") == 2
+
+
+def test_a_day_to_wait_stops_the_model():
+    ran = Ran(times(1, fail("rate_limit", retry_after=86_400.0)))
+    assert ran.lane.stopped == "the endpoint asks to wait 86,400 s: no"
+    assert ran.rows == []
+    assert ran.time.now == 0
+
+
+@pytest.mark.parametrize("questions", [1, 3, 100])
+@pytest.mark.parametrize("reason", ["connection", "server", "malformed"])
+def test_an_endpoint_that_is_down_ends_within_a_minute_and_leaves_no_rows(questions, reason):
+    ran = Ran(times(10**9, fail(reason)), questions=questions, concurrency=64)
+    assert 30 <= ran.time.now <= 60
+    assert ran.rows == []
+    assert ran.lane.stopped.startswith(f"no success for {ran.time.now:.0f} s and ")
+    assert len(ran.model.requests) < 20 * questions + 20
+
+
+def test_twenty_failures_at_once_are_no_reason_to_give_up():
+    ran = Ran(times(1, fail("server")), questions=500, concurrency=500)
+    ran.assert_each_cell_once(500, 1)
+    assert ran.lane.stopped is None
+
+
+@pytest.mark.parametrize(("minutes", "survives"), [(4, True), (6, False)])
+def test_an_outage_in_the_middle_is_waited_out_for_five_minutes(minutes, survives):
+    class Script:
+        def __init__(self, time):
+            self.time = time
+
+        async def __call__(self, request):
+            await self.time.sleep(1)
+            if 5.5 < self.time.now < 5.5 + 60 * minutes:
+                raise fail("connection")
+            return right(request)
+
+    ran = Ran(Script, questions=100, concurrency=4)
+    assert ran.lane.failed == 0
+    if survives:
+        ran.assert_each_cell_once(100, 1)
+    else:
+        assert ran.lane.stopped is not None
+        assert ran.time.now < 5 + 300 + 60
+        assert len(ran.rows) == ran.lane.done == 20  # what arrived in the first five seconds is kept
+
+
+@pytest.mark.parametrize("bad", [1, 10])
+def test_requests_that_fail_to_the_end_are_rows_and_not_an_outage(bad):
+    """The last ones have no success beside them that would tell them from an endpoint that is down."""
+
+    class Script:
+        def __init__(self, time):
+            self.time = time
+
+        async def __call__(self, request):
+            await self.time.sleep(1)
+            if int(request.question[1:]) > 40 - bad:
+                raise fail("server")
+            return right(request)
+
+    ran = Ran(Script, questions=40, concurrency=20)
+    ran.assert_each_cell_once(40, 1)
+    assert {row.question for row in ran.rows if row.status == "error"} == {f"q{i}" for i in range(41 - bad, 41)}
+    assert ran.lane.stopped is None
+    assert ran.time.now < 400
+
+
+def test_a_limit_per_minute_costs_time_but_no_generation():
+    class Limited:
+        def __init__(self, time):
+            self.time, self.windows = time, Counter()
+
+        def __call__(self, request):
+            window = int(self.time.now // 60)
+            self.windows[window] += 1
+            if self.windows[window] > 20:
+                raise fail("rate_limit")
+            return right(request)
+
+    ran = Ran(Limited, questions=100, concurrency=64)
+    ran.assert_each_cell_once(100, 1)
+    assert ran.lane.failed == 0
+    assert 240 <= ran.time.now < 400
+
+
+def test_a_slow_start_is_not_taken_for_an_endpoint_that_is_down():
+    class Script:
+        def __init__(self, time):
+            self.time = time
+            self.busy = 0
+
+        async def __call__(self, request):
+            if self.time.now < 100 and self.busy >= 4:
+                raise fail("server")
+            self.busy += 1
+            await self.time.sleep(120)
+            return right(request)
+
+    ran = Ran(Script, questions=40, concurrency=40)
+    ran.assert_each_cell_once(40, 1)
+    assert ran.lane.stopped is None
+
+
+def test_a_fatal_failure_stops_at_once():
+    ran = Ran(times(10**9, FatalEndpointError("wrong key", reason="unauthorized", status=401)), questions=100)
+    assert ran.lane.stopped == "wrong key"
+    assert ran.rows == []
+    assert len(ran.model.requests) <= 4
+    assert ran.time.now == 0
+
+
+def test_a_403_among_successes_is_about_one_prompt():
+    def script(request):
+        if request.question == "q7":
+            raise FatalEndpointError("flagged", reason="unauthorized", status=403)
+        return right(request)
+
+    ran = Ran(script, questions=10, concurrency=1)
+    ran.assert_each_cell_once(10, 1)
+    assert [(r.question, r.error) for r in ran.rows if r.error] == [("q7", "unauthorized: flagged")]
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_one_refused_prompt_is_a_row_and_is_not_tried_again(first):
+    refused = "q1" if first else "q9"
+
+    def script(request):
+        if request.question == refused:
+            raise fail("bad_request", status=400)
+        return right(request)
+
+    ran = Ran(script, questions=10, generations=3, concurrency=1)
+    ran.assert_each_cell_once(10, 3)
+    assert {row.question for row in ran.rows if row.status == "error"} == {refused}
+    assert sum(request.question == refused for request in ran.model.requests) == 1
+
+
+@pytest.mark.parametrize("questions", [1, 5, 1000])
+def test_when_every_request_is_refused_the_model_is_stopped_without_rows(questions):
+    ran = Ran(times(10**9, fail("bad_request", status=400)), questions=questions, concurrency=16)
+    assert ran.lane.stopped == "every request was refused: no"
+    assert ran.rows == []
+    assert len(ran.model.requests) <= 64
+
+
+@pytest.mark.parametrize(("said", "sizes"), [(None, {1}), (3, {3, 1}), (9, {1}), (0, {1})])
+def test_n_that_is_rejected_is_learnt_and_said_once(said, sizes):
+    """`most` of 9 or 0 makes no sense for 7 generations: one at a time then."""
+
+    def script(request):
+        if len(request.generations) > (said if said == 3 else 1):
+            raise fail("n_rejected", status=400, most=said)
+        return right(request)
+
+    ran = Ran(script, questions=30, generations=7, concurrency=4)
+    ran.assert_each_cell_once(30, 7)
+    assert {len(r.generations) for r in ran.model.requests} == sizes | {7}
+    assert sum(len(r.generations) == 7 for r in ran.model.requests) <= 4
+    assert len(ran.lane.notes) == 1
+    assert {row.attempts for row in ran.rows} == {1}
+
+
+def test_an_endpoint_that_ignores_n_is_asked_for_one_at_a_time():
+    ran = Ran(lambda request: right(request, 1), questions=20, generations=5, concurrency=4)
+    ran.assert_each_cell_once(20, 5)
+    # Each reply was used: not one request more than generations.
+    assert len(ran.model.requests) == 100
+    assert ran.lane.notes == ["the endpoint sends one generation per request; more requests are made instead"]
+
+
+def test_one_short_reply_does_not_lower_what_is_asked_for():
+    short = iter([True])
+    ran = Ran(lambda r: right(r, 4 if next(short, False) else None), questions=20, generations=5, concurrency=1)
+    ran.assert_each_cell_once(20, 5)
+    assert Counter(len(r.generations) for r in ran.model.requests) == {5: 20, 1: 1}
+    assert ran.lane.notes == []
+
+
+def test_after_a_timeout_half_as_many_are_asked_for():
+    def script(request):
+        if len(request.generations) > 2:
+            raise fail("timeout")
+        return right(request)
+
+    ran = Ran(script, questions=6, generations=8, concurrency=2)
+    ran.assert_each_cell_once(6, 8)
+    assert Counter(len(r.generations) for r in ran.model.requests) == {8: 6, 4: 12, 2: 24}
+
+
+def test_a_model_that_replies_without_choices_has_failed():
+    ran = Ran(lambda request: right(request, 0), questions=3)
+    assert ran.rows == []
+    assert ran.lane.stopped.endswith("failed requests: a reply without choices")
+    assert ran.time.now <= 60
+
+
+def test_surplus_choices_are_said_once():
+    def script(request: Request) -> Reply:
+        reply = right(request)
+        return Reply(reply.choices, surplus=2)
+
+    ran = Ran(script, questions=5)
+    assert ran.lane.notes == ["the endpoint sent more generations than asked for; those were dropped"]
+    ran.assert_each_cell_once(5, 1)
+
+
+def test_trouble_shows_the_last_failure_until_it_is_over():
+    ran = Ran(times(10**9, fail("connection")), questions=1)
+    assert ran.lane.trouble == "connection: no"
+    assert Ran(times(1, fail("connection")), questions=1).lane.trouble is None
+
+
+def test_a_folder_that_cannot_be_written_ends_the_run():
+    def keep(_):
+        raise StoreError("disk full")
+
+    with pytest.raises(ExceptionGroup) as caught:
+        Ran(right, questions=3, keep=keep)
+    assert caught.group_contains(StoreError, match="disk full")
+
+
+def test_cancelling_drops_what_is_in_flight_and_keeps_what_arrived():
+    class Script:
+        def __init__(self, time):
+            self.time = time
+
+        async def __call__(self, request):
+            await self.time.sleep(1)
+            if int(request.question[1:]) > 8:
+                raise asyncio.CancelledError
+            return right(request)
+
+    ran = Ran(Script, questions=12, concurrency=4)
+    assert len(ran.rows) == 8

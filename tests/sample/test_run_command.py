@@ -1,0 +1,87 @@
+"""What `errorbar run` says and which exit code it gives. Kind of truth: written by hand."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import threading
+
+import pytest
+from endpoint import Faults, serve
+
+from errorbar.benchmarks import load
+from errorbar.errors import InputError
+from errorbar.sample.command import run_experiment
+from errorbar.store.responses import read
+
+SMALL = load("directions-small")
+
+
+def go(tmp_path, text):
+    (tmp_path / "e.yaml").write_text(text)
+    stream = io.StringIO()
+    code = run_experiment(tmp_path / "e.yaml", tmp_path / "r", stream=stream)
+    return code, stream.getvalue()
+
+
+def test_a_run_that_is_done_is_0(tmp_path):
+    text = "{benchmark: directions-small, models: [simulated/medium]}"
+    code, said = go(tmp_path, text)
+    assert code == 0
+    *_, progress, last = said.splitlines()
+    assert progress.startswith("simulated/medium  500/500 100%  score 0.")
+    assert last.startswith("errorbar: 500 generations in ")
+    assert last.endswith(f"s: {tmp_path / 'r'}")
+    code, said = go(tmp_path, text)
+    assert code == 0
+    assert "errorbar: 0 generations in " in said
+    assert ", 500 were there: " in said
+
+
+def test_a_model_that_was_given_up_is_2_and_the_rest_is_kept(tmp_path):
+    with serve(SMALL.questions, faults=Faults(model="good", refuses=SMALL.questions[0].text)) as server:
+        models = ", ".join(f'{{model: {name}, base_url: "{server.base_url}"}}' for name in ("bad", "good"))
+        code, said = go(tmp_path, f"{{benchmark: directions-small, models: [{models}]}}")
+    assert code == 2
+    assert said.splitlines()[-3:] == [
+        "errorbar: bad: HTTP 404: The model `bad` does not exist",
+        "errorbar: 5 generations failed; their rows say why, run again to try them again",
+        f"errorbar: what arrived is kept in {tmp_path / 'r'}, run again to continue",
+    ]
+
+
+def test_warnings_are_said(tmp_path):
+    with serve(SMALL.questions, faults=Faults(ignores_n=True)) as server:
+        code, said = go(
+            tmp_path, f'{{benchmark: directions-small, models: [{{model: m, base_url: "{server.base_url}"}}]}}'
+        )
+    assert code == 0
+    assert "errorbar: warning: m: the endpoint sends one generation per request; more requests are made" in said
+
+
+def test_a_wrong_file_is_told_by_the_caller(tmp_path):
+    with pytest.raises(InputError, match="e.yaml:1: no 'models'"):
+        go(tmp_path, "{benchmark: directions-small}")
+
+
+def test_ctrl_c_is_130_and_loses_nothing_that_arrived(tmp_path):
+    with serve(SMALL.questions, faults=Faults(latency=0.05)) as server:
+        model = f'{{model: m, base_url: "{server.base_url}"}}'
+        text = f"{{benchmark: directions-small, generations: 3, concurrency: 2, models: [{model}]}}"
+        timer = threading.Timer(0.6, os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+        code, said = go(tmp_path, text)
+        timer.join()
+        assert code == 130
+        assert said.splitlines()[-1] == (
+            f"errorbar: interrupted; what arrived is kept in {tmp_path / 'r'}, run again to continue"
+        )
+        kept = read(tmp_path / "r").num_rows
+        # All but the two requests in flight.
+        assert len(server.log) - 6 <= kept <= len(server.log)
+        assert 0 < kept < 300
+    with serve(SMALL.questions) as server:
+        port_moved = text.replace(model, f'{{model: m, base_url: "{server.base_url}"}}')
+        with pytest.raises(InputError, match="model m: base_url was"):
+            go(tmp_path, port_moved)
