@@ -105,7 +105,7 @@ def test_grids_reach_every_case(case):
     found = find(
         score_grids(),
         CASES[case],
-        settings=settings(derandomize=True, database=None, deadline=None, max_examples=500, phases=[Phase.generate]),
+        settings=settings(derandomize=True, database=None, deadline=None, max_examples=5000, phases=[Phase.generate]),
     )
     assert CASES[case](found)
 
