@@ -117,11 +117,11 @@ def run(experiment: Path, output: Path | None) -> None:
     from errorbar import analysis
     from errorbar.readers.paths import read
     from errorbar.sample.command import run_experiment
-    from errorbar.store.responses import is_run
+    from errorbar.store.responses import read as rows
 
     folder = output or experiment.with_suffix("")
     code = run_experiment(experiment, folder)
-    if code != _INTERRUPTED and is_run(folder):
+    if code != _INTERRUPTED and rows(folder, ["model"]).num_rows:
         print(analysis.score(read(folder)))
     sys.exit(code)
 

@@ -1,0 +1,135 @@
+"use strict";
+// Draws figures when they come near, tables when they are opened. Every name is shown as text.
+(() => {
+  const read = (id) => JSON.parse(document.getElementById(id).textContent);
+  const labels = read("labels");
+  const element = (tag, text, name) => {
+    const made = document.createElement(tag);
+    if (text !== undefined) made.textContent = text;
+    if (name) made.className = name;
+    return made;
+  };
+
+  // Tables
+  const shown = (value) => {
+    if (value === null || value === "") return "–";
+    if (typeof value !== "number") return String(value);
+    return Number.isInteger(value) ? value.toLocaleString("en-US") : String(Number(value.toPrecision(4))).replace("-", "−");
+  };
+  const fill = (details) => {
+    const columns = read(`table-${details.dataset.table}`);
+    const names = Object.keys(columns).filter((name) => labels[name]);
+    const rows = columns[names[0]].length;
+    const numeric = names.map((name) => columns[name].some((value) => typeof value === "number"));
+    const table = element("table");
+    const head = table.createTHead().insertRow();
+    names.forEach((name, i) => {
+      const cell = element("th", labels[name], numeric[i] ? "n" : "");
+      cell.scope = "col";
+      head.append(cell);
+    });
+    const body = table.createTBody();
+    for (let row = 0; row < rows; row++) {
+      const line = body.insertRow();
+      names.forEach((name, i) => {
+        line.append(element("td", shown(columns[name][row]), numeric[i] ? "n" : ""));
+      });
+    }
+    const box = element("div", undefined, "scroll");
+    box.tabIndex = 0;
+    box.setAttribute("role", "region");
+    box.setAttribute("aria-label", "Table");
+    box.append(table);
+    details.append(box);
+  };
+  for (const details of document.querySelectorAll("details.numbers")) {
+    details.addEventListener("toggle", () => fill(details), { once: true });
+  }
+
+  // Downloads
+  const field = (value) => {
+    if (value === null) return "";
+    if (typeof value === "number") return String(value);
+    const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : String(value);
+    return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  };
+  const save = (button) => {
+    const columns = read(`table-${button.dataset.table}`);
+    const names = Object.keys(columns);
+    const lines = [names.join(",")];
+    for (let row = 0; row < columns[names[0]].length; row++) lines.push(names.map((name) => field(columns[name][row])).join(","));
+    const link = element("a");
+    link.href = URL.createObjectURL(new Blob([`${lines.join("\r\n")}\r\n`], { type: "text/csv" }));
+    link.download = `${button.dataset.name}.csv`;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+  };
+  for (const button of document.querySelectorAll("button.csv")) button.addEventListener("click", () => save(button));
+
+  // Long tables of scores
+  document.body.classList.add("folded");
+  for (const button of document.querySelectorAll("button.more")) {
+    button.hidden = false;
+    button.addEventListener("click", () => {
+      const open = button.getAttribute("aria-expanded") === "false";
+      button.setAttribute("aria-expanded", String(open));
+      document.getElementById(button.getAttribute("aria-controls")).classList.toggle("long", !open);
+      button.textContent = open ? "Show the first 20 models" : button.dataset.all;
+    });
+    button.dataset.all = button.textContent;
+  }
+
+  // Tooltips
+  const tip = element("div");
+  tip.id = "tip";
+  tip.hidden = true;
+  document.body.append(tip);
+  const tooltip = (handler, event, item, value) => {
+    tip.hidden = value === null || value === undefined || value === "";
+    if (tip.hidden) return;
+    tip.replaceChildren();
+    if (typeof value === "object") {
+      const list = element("dl");
+      for (const [name, text] of Object.entries(value)) list.append(element("dt", name), element("dd", text === null ? "–" : String(text)));
+      tip.append(list);
+    } else tip.textContent = String(value);
+    const width = document.documentElement.clientWidth;
+    tip.style.left = `${Math.max(4, Math.min(event.clientX + 14, width - tip.offsetWidth - 8))}px`;
+    tip.style.top = `${event.clientY + 14 + tip.offsetHeight > window.innerHeight ? event.clientY - tip.offsetHeight - 10 : event.clientY + 14}px`;
+  };
+
+  // Figures
+  const views = new Map();
+  const refuse = () => Promise.reject(new Error("this page loads nothing"));
+  const draw = (figure) => {
+    const box = figure.querySelector(".drawing");
+    const spec = read(`${figure.id}-spec`);
+    if (spec.usermeta?.widest) box.style.maxWidth = `${spec.usermeta.widest}px`;
+    const width = Math.max(box.clientWidth, 240);
+    views.get(figure)?.finalize();
+    views.set(figure, { width, finalize() {} });
+    const most = Math.max(90, Math.min(260, 0.34 * width));
+    spec.config.axisY = { labelLimit: most, ...spec.config.axisY };
+    if (spec.spec) spec.spec.width = Math.max(160, width - 60);
+    return vegaEmbed(box, spec, {
+      mode: "vega-lite", ast: true, actions: false, defaultStyle: false, tooltip, logLevel: 1,
+      renderer: figure.dataset.renderer, loader: { load: refuse, sanitize: refuse, http: refuse, file: refuse },
+    }).then((result) => views.set(figure, { width, finalize: () => result.finalize() }))
+      .catch((error) => { box.textContent = `This figure could not be drawn: ${error.message}`; console.error(error); });
+  };
+  const figures = [...document.querySelectorAll("figure.figure")];
+  const watcher = new IntersectionObserver((entries) => {
+    for (const { isIntersecting, target } of entries) if (isIntersecting) { watcher.unobserve(target); draw(target); }
+  }, { rootMargin: "400px" });
+  figures.forEach((figure) => watcher.observe(figure));
+
+  let waiting;
+  window.addEventListener("resize", () => {
+    clearTimeout(waiting);
+    waiting = setTimeout(() => {
+      for (const [figure, { width }] of views) if (Math.abs(figure.querySelector(".drawing").clientWidth - width) > 8) draw(figure);
+    }, 200);
+  });
+  // Paper shows everything; what is drawn keeps its size unless it is wider than the sheet.
+  window.addEventListener("beforeprint", () => { for (const figure of figures) if (!views.has(figure)) { watcher.unobserve(figure); draw(figure); } });
+})();

@@ -1,0 +1,292 @@
+"""The page as a parser and a browser see it: numbers, names, safety, size."""
+
+import asyncio
+import base64
+import hashlib
+import importlib.util
+import json
+import re
+import sys
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from errorbar.errors import InputError, UnknownNameError
+from errorbar.report import charts, page
+from errorbar.stats.cells import Cells
+from errorbar.stats.components import score
+from errorbar.stats.pairs import pairs
+
+ROOT = Path(__file__).resolve().parents[2]
+HOSTILE = ["</script><script>alert(1)</script>", '"><img src=x onerror=alert(2)>', "{{ 7 * 7 }}<!--", "x" * 60, "=1+1"]
+
+
+class Page(HTMLParser):
+    """Tags with their attributes, scripts by id or number, text outside scripts and styles."""
+
+    def __init__(self, html):
+        super().__init__(convert_charrefs=True)
+        self.tags, self.scripts, self.text, self._open = [], [], "", []
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        if tag not in {"meta", "br", "rect", "line", "circle"}:
+            self._open.append(tag)
+        if tag in {"script", "style"}:
+            self.scripts.append([tag, dict(attrs), ""])
+
+    def handle_endtag(self, tag):
+        if tag not in {"rect", "line", "circle"}:
+            assert self._open.pop() == tag
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data):
+        if self._open and self._open[-1] in {"script", "style"}:
+            self.scripts[-1][2] += data
+        else:
+            self.text += data
+
+    def json(self, name):
+        return next(json.loads(text) for _, attrs, text in self.scripts if attrs.get("id") == name)
+
+
+def simulated(models, n_questions=20, generations=4, seed=1, benchmark="bench"):
+    rng = np.random.default_rng(seed)
+    scores = [
+        [(rng.random(generations) < rng.beta(1, 1)).astype(float).tolist() for _ in range(n_questions)] for _ in models
+    ]
+    return Cells.from_scores(benchmark, models, [f"q{i}" for i in range(n_questions)], scores)
+
+
+@pytest.fixture(scope="module")
+def cells():
+    return simulated(["m1", "m2", "m2:greedy", "m3"])
+
+
+@pytest.fixture(scope="module")
+def parsed(cells):
+    return Page(page.build([cells], manifests=[{"created": "2026-01-02T03:04:05", "seed": 7, "share": float("nan")}]))
+
+
+def test_tables_hold_the_numbers_of_stats(cells, parsed):
+    for name, result in (("b1-scores", score(cells)), ("b1-pairs", pairs(cells))):
+        found, expected = parsed.json(f"table-{name}"), result.columns()
+        assert list(found) == list(expected)
+        for column, values in expected.items():
+            if values.dtype == object:
+                assert found[column] == values.tolist()
+            else:
+                told = np.array([np.nan if v is None else v for v in found[column]], float)
+                np.testing.assert_allclose(told, values.astype(float), rtol=1e-8)
+
+
+def test_figures_hold_the_numbers_of_stats(cells, parsed):
+    result, rows = pairs(cells), parsed.json("table-b1-forest")
+    best = cells.models[int(np.argmax(score(cells).score))]
+    names, at = result.models, result.models.index(best)
+    for a, b, difference in zip(result.a, result.b, result.difference, strict=True):
+        if at in {a, b}:
+            row = rows["model"].index(names[b if a == at else a])
+            assert rows["difference"][row] == pytest.approx(-difference if a == at else difference, rel=1e-6)
+            assert rows["low"][row] < rows["difference"][row] < rows["high"][row]
+    shares = np.array(parsed.json("table-b1-distributions")["share"]).reshape(4, 11)
+    np.testing.assert_allclose(shares.sum(axis=1), 1, rtol=1e-6)
+    spec = parsed.json("b1-difficulty-spec")
+    (data,) = [rows[0] for rows in spec["datasets"].values()]
+    by_hand = sorted(np.mean(cells.mean, axis=0))
+    digits = np.array([[charts.LEVELS.index(d) for d in row] for row in data["digits"]]) / 20
+    assert np.abs(digits.mean(axis=0) - by_hand).max() <= 0.025 + 1e-9
+
+
+def test_nothing_is_loaded_and_the_policy_allows_only_what_is_there(parsed):
+    for tag, attrs in parsed.tags:
+        assert tag not in {"link", "img", "iframe", "object", "embed", "base", "form"}
+        assert not attrs.get("src")
+        assert attrs.get("href", "#").startswith("#")
+        assert "style" not in attrs
+        assert not [name for name in attrs if name.startswith("on")]
+    (policy,) = [a["content"] for t, a in parsed.tags if a.get("http-equiv") == "Content-Security-Policy"]
+    assert policy.startswith("default-src 'none';")
+    assert "unsafe" not in policy
+    assert "http" not in policy
+    run = [(tag, text) for tag, attrs, text in parsed.scripts if attrs.get("type") != "application/json"]
+    assert len(run) == 3
+    for tag, text in run:
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        assert f"'sha256-{digest}'" in next(p for p in policy.split(";") if p.strip().startswith(tag))
+    own = [text for _, attrs, text in parsed.scripts if len(text) < 500_000 and not attrs.get("type")]
+    assert not [text for text in own if re.search(r"innerHTML|https?://|@import|url\(", text)]
+
+
+def test_hostile_names_are_text():
+    made = simulated(HOSTILE, benchmark="</title><script>alert(3)</script>")
+    made = Cells(
+        made.benchmark,
+        made.models,
+        tuple(f"</script><b>{q}" for q in made.questions),
+        made.n,
+        made.total,
+        made.total_sq,
+    )
+    html = page.build([made], manifests=[{"</pre><script>": "</script>"}], title="<i>&")
+    read = Page(html)  # asserts that tags are balanced
+    assert sum(tag == "script" for tag, _ in read.tags) == html.count("<script")
+    assert len([1 for tag, a in read.tags if tag == "script" and a.get("type") != "application/json"]) == 2
+    assert not [tag for tag, _ in read.tags if tag in {"img", "i"}]
+    assert sorted(read.json("table-b1-scores")["model"]) == sorted(HOSTILE)
+    for name in [*HOSTILE, "<i>&", "</pre><script>"]:
+        assert name in read.text
+    assert "7 * 7" in read.text
+    # names never reach an expression of a drawing
+    for _, attrs, text in read.scripts:
+        if attrs.get("id", "").endswith("-spec"):
+            spec = json.loads(text)
+            spec.pop("datasets")
+            expressions = re.findall(
+                r'"(?:calculate|filter|test|expr|signal)":"(.*?)"', json.dumps(spec, separators=(",", ":"))
+            )
+            assert not [e for e in expressions if "alert" in e or "7 * 7" in e]
+
+
+def test_headings_are_in_order_and_ids_are_unique(cells, parsed):
+    several = Page(page.build([cells, simulated(["m1", "m9"], benchmark="other")]))
+    for read in (parsed, several):
+        levels = [int(tag[1]) for tag, _ in read.tags if re.fullmatch(r"h[1-6]", tag)]
+        assert levels[0] == 1
+        assert levels.count(1) == 1
+        assert all(b <= a + 1 for a, b in pairwise(levels))
+        ids = [a["id"] for _, a in read.tags if "id" in a]
+        assert len(set(ids)) == len(ids)
+        links = [a["href"][1:] for t, a in read.tags if t == "a"]
+        assert set(links) <= set(ids)
+        labelled = [a["aria-labelledby"] for _, a in read.tags if "aria-labelledby" in a]
+        assert set(labelled) <= set(ids)
+        assert dict(read.tags[0][1]) or read.tags[0][0] == "html"
+    assert several.text.count("2 benchmarks, 5 models") == 1
+
+
+def test_each_figure_has_a_question_a_conclusion_a_description_and_a_table(parsed):
+    figures = [a for t, a in parsed.tags if t == "figure"]
+    assert [f["id"] for f in figures] == [
+        f"b1-{n}" for n in ("forest", "matrix", "errors", "noise", "difficulty", "distributions")
+    ]
+    tables = {a["id"] for _, a, _ in parsed.scripts if a.get("id", "").startswith("table-")}
+    asked = [f"table-{a['data-table']}" for _, a in parsed.tags if "data-table" in a]
+    assert set(asked) == tables
+    for figure in figures:
+        assert parsed.json(f"{figure['id']}-spec")["description"]
+
+
+def test_manifest_level_and_dates_are_shown(parsed):
+    assert '"seed": 7' in parsed.text
+    assert '"share": null' in parsed.text
+    assert "2026-01-02" in parsed.text
+
+
+@pytest.mark.parametrize(
+    "scores",
+    [
+        [[[1]]],  # one model, one question, one generation
+        [[[1, 1]], [[0, 0]]],
+        [[[1, 1], [1, 1]], [[1, 1], [1, 1]], [[1], [1]]],  # all right
+        [[[0], [0]], [[0], [0]]],  # all wrong
+        [[[5.5, -3], [100]], [[], [2.0]], [[], []]],  # real, ragged, a model without any
+        [[[1], []], [[], [0]], [[0.5], [0.5]]],  # no question in common
+        [[[], []]],  # nothing
+        [[[7.0], [7.0]], [[7.0], [7.0]]],  # real and constant
+    ],
+)
+def test_edge_cases_make_a_page(scores):
+    models = [f"m{i}" for i in range(len(scores))]
+    made = Cells.from_scores("edge", models, [f"q{i}" for i in range(len(scores[0]))], scores)
+    read = Page(page.build([made]))
+    assert "nan" not in read.text.lower().split()
+    assert "0 of 0" not in read.text
+    assert ("Only one model" in read.text) == (len(models) == 1)
+
+
+def test_many_models_are_cut_and_the_page_says_so(monkeypatch):
+    monkeypatch.setattr(page, "PAIRS", 2000)
+    made = simulated([f"m{i:02d}" for i in range(70)], n_questions=6)
+    read = Page(page.build([made]))
+    assert "2,415 pairs are too many for one page" in read.text
+    assert "Drawn for the first 60 of 69 other models" in read.text
+    assert "Drawn for the first 60 of 70 models" in read.text
+    assert "Drawn for every 2nd pair" in read.text
+    assert len(read.json("table-b1-pairs")["z"]) == 60 * 59 // 2 + 10
+    assert len(read.json("table-b1-scores")["model"]) == 70
+    assert "Show all 70 models" in read.text
+
+
+def test_reference_is_chosen_or_given(cells):
+    read = Page(page.build([cells, simulated(["m9"], benchmark="other")], reference="m1"))
+    assert "How far is each model from m1?" in read.text
+    assert "m1 was not run on this benchmark" in read.text
+    with pytest.raises(UnknownNameError, match="reference: unknown model 'm8'; did you mean"):
+        page.build([cells], reference="m8")
+
+
+def test_nothing_to_report():
+    with pytest.raises(InputError, match="nothing to report"):
+        page.build([])
+
+
+def test_missing_extra_is_told_with_the_remedy(cells, monkeypatch):
+    page._bundle.cache_clear()
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    with pytest.raises(InputError, match=r"the report needs vl_convert; pip install 'errorbar\[report\]'"):
+        page.build([cells])
+
+
+def test_unwritable_path_is_told(cells, tmp_path):
+    with pytest.raises(InputError, match="cannot be written"):
+        page.write(tmp_path / "no" / "report.html", [cells])
+
+
+def test_too_many_cells_are_grouped():
+    assert charts.question_bins(np.linspace(0, 1, 1000), 100).max() == 499
+    made = simulated(["a", "b"], n_questions=30)
+    means = np.array([[0.0, np.nan, 1.0]])
+    assert charts.digits(means, 0, 1) == ["0-K"]
+    assert charts.digits(np.array([[7.0]]), 7, 7) == ["0"]
+    assert len(charts.difficulty(made, ["a", "b"], description="").to_dict()["datasets"]) == 1
+
+
+def test_48_models_and_500_questions_stay_below_5_mb(tmp_path):
+    rng = np.random.default_rng(5)
+    n = np.full((48, 500), 100)
+    total = rng.binomial(n, rng.beta(0.6, 0.4, (48, 500))).astype(float)
+    made = Cells("big", tuple(f"model-{i}" for i in range(48)), tuple(map(str, range(500))), n, total, total.copy())
+    page.write(tmp_path / "report.html", [made])
+    assert (tmp_path / "report.html").stat().st_size < 5e6
+
+
+def test_a_browser_draws_every_figure_without_complaint(cells, tmp_path):
+    location = importlib.util.spec_from_file_location("picture", ROOT / "docs" / "picture.py")
+    picture = importlib.util.module_from_spec(location)
+    location.loader.exec_module(picture)
+    if picture.chromium() is None:
+        pytest.skip("chromium is not installed")
+    hostile = simulated(HOSTILE, benchmark="<b>")
+    page.write(tmp_path / "report.html", [cells, hostile])
+
+    async def look():
+        async with picture.browser() as tab:
+            await tab.open((tmp_path / "report.html").as_uri(), width=390)
+            await tab.draw_all()
+            await tab.value("document.querySelectorAll('details').forEach(d => d.open = true)")
+            await tab.until("[...document.querySelectorAll('details.numbers')].every(d => d.querySelector('table'))")
+            wide = await tab.value("document.documentElement.scrollWidth")
+            return wide, await tab.value("document.querySelectorAll('.drawing svg').length"), tab.complaints()
+
+    wide, drawn, complaints = asyncio.run(look())
+    assert complaints == []
+    assert wide <= 390
+    assert drawn >= 12
