@@ -36,8 +36,9 @@ def test_one_model_is_not_compared():
     assert "distinguishable" not in text
 
 
-def test_all_right_has_no_known_error():
-    assert verdict(cells([RIGHT])).startswith("a scores 1.000, with an error that these data cannot tell")
+def test_all_right_is_no_certainty():
+    """Theory: 40 questions, Wilson with the quantile of t, 40 / (40 + 2.0227^2)."""
+    assert verdict(cells([RIGHT])).startswith("a scores 1.000 (95% interval 0.907 to 1.000)")
 
 
 def test_one_question_has_no_known_error():
@@ -181,9 +182,15 @@ def test_every_row_of_the_answer_is_its_own_models():
     sd = np.sqrt(0.9 * 0.1 / 40)
     assert (rows["low"].score, rows["high"].score, rows["right"].score) == ("0.100", "0.900", "1.000")
     assert rows["low"].se == rows["high"].se == f"{sd:.3f}"
-    assert rows["right"].interval == "–"
-    assert rows["right"].x_low is None
+    assert rows["right"].interval == "0.907 to 1.000"
     assert rows["low"].data == pytest.approx(1)  # no generation of a question differs from another
-    told = answer.table(scores, answer.ordered(scores)).notes
-    assert [told[i - 1] for i in rows["right"].marks] == ["no variation was seen: no interval"]
     assert rows["low"].marks == ()
+
+
+def test_a_row_without_an_interval_says_why():
+    made = cells([[[0.5, 0.5]] * 40, LOW], ["same", "low"])
+    scores = score(made)
+    table = answer.table(scores, answer.ordered(scores))
+    [row] = [row for row in table.rows if row.model == "same"]
+    assert (row.interval, row.x_low) == ("–", None)
+    assert [table.notes[i - 1] for i in row.marks] == ["no variation was seen: no interval"]

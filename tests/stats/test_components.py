@@ -34,11 +34,12 @@ def test_standard_errors_of_the_three_claims_match_what_simulation_shows():
     # One run: a single generation of new questions.
     single = rng.binomial(1, rng.beta(0.6, 0.4, (trials, N))).mean(axis=1)
     assert np.mean(score(cells, claim="single-run").variance) == pytest.approx(np.var(single), rel=0.06)
-    # Coverage of the t interval of the expected score on new questions, within 3.3 Monte-Carlo errors.
-    between = ours.interval()
-    covered = np.mean((between.low <= mean) & (mean <= between.high))
-    assert set(between.method) == {"t"}
-    assert abs(covered - 0.95) < 3.3 * math.sqrt(0.95 * 0.05 / trials)
+    # Coverage of the expected score on new questions, within 3.3 Monte-Carlo errors.
+    for method in ("t", None):
+        between = score(cells, method=method).interval()
+        covered = np.mean((between.low <= mean) & (mean <= between.high))
+        assert set(between.method) == {method or "wilson-effective"}
+        assert abs(covered - 0.95) < 3.3 * math.sqrt(0.95 * 0.05 / trials)
 
 
 @pytest.mark.parametrize(("k", "ratio"), [(2, 1.17), (5, 1.13), (50, 1.02)])
@@ -64,11 +65,20 @@ def test_one_generation_leaves_data_and_prediction_unknown_but_not_the_total():
 
 
 def test_no_variation_has_no_interval_and_says_so():
-    columns = score(Cells.from_scores("b", ["a"], ["1", "2"], [[[1, 1], [1, 1]]])).columns()
+    columns = score(Cells.from_scores("b", ["a"], ["1", "2"], [[[0.5, 0.5], [0.5, 0.5]]])).columns()
     assert columns["se"][0] == 0
     assert math.isnan(columns["low"][0])
     assert math.isnan(columns["high"][0])
     assert "no variation was seen: no interval" in columns["note"][0]
+
+
+@pytest.mark.parametrize(("right", "low", "high"), [(1, 0.9253, 1), (0, 0, 0.0747)])
+def test_all_right_and_all_wrong_have_the_interval_of_as_many_independent_answers(right, low, high):
+    """Theory: Wilson's with the quantile of t, n = 50, 49 degrees of freedom: t^2 / (n + t^2) = 0.0747."""
+    cells = Cells.from_scores("b", ["a"], list(map(str, range(50))), [[[right] * 3] * 50])
+    between = score(cells).interval()
+    assert (between.low[0], between.high[0]) == pytest.approx((low, high), abs=1e-4)
+    assert math.isnan(score(cells, method="t").interval().low[0])
 
 
 def test_notes_count_what_was_failed_unparsed_missing_and_pooled():
@@ -110,7 +120,8 @@ def test_intervals_stay_where_scores_can_be():
     rng = np.random.default_rng(0)
     near = drawn(rng, np.full((1, 20), 0.9), 1)
     assert 0.7 < near.mean.mean() < 1
-    assert score(near).interval(0.999).high[0] == 1
+    assert score(near, method="t").interval(0.999).high[0] == 1
+    assert near.mean.mean() < score(near).interval(0.999).high[0] < 1
     real = Cells.from_scores("b", ["a"], ["1", "2"], [[[5.0], [-3.0]]])
     assert score(real).interval().high[0] > 5
 

@@ -209,7 +209,11 @@ class _Benchmark:
     def methods(self) -> str:
         """How the intervals of the scores were made."""
         between = self.scores.interval()
-        names = {"t": "Student's t", "clt": "normal (central limit theorem)"}
+        names = {
+            "t": "Student's t",
+            "wilson-effective": "Wilson's, with the effective number of answers",
+            "clt": "normal (central limit theorem)",
+        }
         counts = {m: int(np.sum((between.method == m) & ~np.isnan(between.low))) for m in np.unique(between.method)}
         told = [f"{names.get(m, m)} for {sentences.plural(count, 'model')}" for m, count in counts.items() if count]
         return "; ".join(told) or "none: no standard error is known"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +39,8 @@ class Cells:
         where the source does not say.
     variants
         Prompt variants that the cells are pooled over; empty where the source does not say.
+    clusters
+        Cluster of each question, length N (a passage, a template), or None where questions are independent.
 
     >>> cells = Cells.from_scores("demo", ["a"], ["q1", "q2"], [[[1, 0], [1, 1, 1]]])
     >>> cells.n.tolist(), cells.mean.tolist()
@@ -53,6 +56,7 @@ class Cells:
     failed: IntArray | None = None
     unparsed: IntArray | None = None
     variants: tuple[str, ...] = ()
+    clusters: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         shape = (len(self.models), len(self.questions))
@@ -60,6 +64,8 @@ class Cells:
             array = getattr(self, name)
             if array is not None and array.shape != shape:
                 raise InputError(f"{name} has shape {array.shape}, not (models, questions) = {shape}", where="Cells")
+        if self.clusters is not None and len(self.clusters) != len(self.questions):
+            raise InputError(f"{len(self.clusters)} clusters for {len(self.questions)} questions", where="Cells")
         for name in ("models", "questions"):
             names = getattr(self, name)
             if len(set(names)) < len(names):
@@ -162,6 +168,20 @@ class Cells:
                 out[place] += array
             return out
 
-        names = ("n", "total", "total_sq", "failed", "unparsed")
+        arrays: dict[str, Any] = {name: united(name) for name in ("n", "total", "total_sq", "failed", "unparsed")}
         variants = tuple(sorted({*self.variants, *other.variants}))
-        return Cells(self.benchmark, models, questions, variants=variants, **{name: united(name) for name in names})  # type: ignore[arg-type]  # one dict for arrays of two types
+        clusters = _united_clusters(self, other, questions)
+        return Cells(self.benchmark, models, questions, variants=variants, clusters=clusters, **arrays)
+
+
+def _united_clusters(a: Cells, b: Cells, questions: Sequence[str]) -> tuple[str, ...] | None:
+    if a.clusters is None or b.clusters is None:
+        if a.clusters is not b.clusters:
+            raise InputError("only some of the results have clusters", where=a.benchmark, remedy="give them to all")
+        return None
+    cluster = dict(zip(a.questions, a.clusters, strict=True))
+    for question, name in zip(b.questions, b.clusters, strict=True):
+        if cluster.setdefault(question, name) != name:
+            what = f"question {question!r} is in cluster {cluster[question]!r} and in {name!r}"
+            raise InputError(what, where=a.benchmark, remedy="a question has one cluster")
+    return tuple(cluster[question] for question in questions)

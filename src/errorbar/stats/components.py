@@ -13,7 +13,7 @@ where some have one only, E comes from the others, assuming that counts do not d
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -22,8 +22,10 @@ from numpy.typing import NDArray
 from errorbar.errors import InputError, UnknownNameError
 from errorbar.stats import intervals
 from errorbar.stats.cells import Cells, FloatArray, IntArray
+from errorbar.stats.clusters import clustered_scores
 from errorbar.stats.intervals import Interval
-from errorbar.stats.results import Columns, Result
+from errorbar.stats.results import Columns, Result, notes
+from errorbar.stats.score_intervals import SCORE_INTERVALS
 
 __all__ = ["CLAIMS", "METHODS", "Scores", "score"]
 
@@ -34,8 +36,12 @@ CLAIMS = {
     "single-run": "the score of one run with one generation per question, on new questions",
 }
 
-#: How a standard error and its interval are made; None is the default rule of `intervals.interval`.
-METHODS = (*intervals.METHODS, "plain", "plugin")
+#: How a standard error and its interval are made; None is the default: wilson-effective for scores in [0, 1],
+#: Student's t for others.
+METHODS = (*intervals.METHODS, *SCORE_INTERVALS, "plain", "plugin")
+
+
+_PUBLISHED = ("plain", "plugin")
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +60,10 @@ class Scores(Result):
         E, D (not clipped) and T above; NaN where unknown.
     df
         Degrees of freedom of `variance`, where they are not n_questions - 1.
+    n_clusters
+        Clusters with a scored question, where questions come in clusters.
+    cells
+        What was scored: intervals that need more than the standard error go back to it.
     reasons
         Why something is NaN or should be read with care, '' if nothing.
     """
@@ -70,30 +80,44 @@ class Scores(Result):
     total: FloatArray
     claim: str
     unit: bool
+    cells: Cells = field(repr=False)
     df: IntArray | None = None
+    n_clusters: IntArray | None = None
     level: float = 0.95
     method: str | None = None
     reasons: tuple[str, ...] = field(default=(), repr=False)
 
     def interval(self, level: float | None = None) -> Interval:
         """Interval for each score at a level in (0, 1)."""
-        return intervals.interval(
+        level = self.level if level is None else level
+        method = self.method or ("wilson-effective" if self.unit else "t")
+        between = intervals.interval(
             self.score,
             np.sqrt(self.variance),
-            self.n_questions,
-            level=self.level if level is None else level,
-            method=None if self.method is None else self.method if self.method in intervals.METHODS else "clt",
+            self.n_questions if self.n_clusters is None else self.n_clusters,
+            level=level,
+            method=method if method in intervals.METHODS else "clt",
             df=self.df,
             bounds=(0.0, 1.0) if self.unit else None,
         )
+        if method not in SCORE_INTERVALS:
+            return between
+        low, high = SCORE_INTERVALS[method](self.cells, level)
+        # Draws of questions that all score the same have no width, and claim nothing.
+        flat = low == high
+        low, high = np.where(flat, np.nan, low), np.where(flat, np.nan, high)
+        return replace(between, low=low, high=high, method=np.full(len(low), method), flat=flat)
 
     def columns(self) -> Columns:
         """One row per model, the best first."""
         best_first = np.argsort(-np.nan_to_num(self.score, nan=-np.inf), kind="stable")
         between = self.interval()
         N = np.where(self.n_questions > 0, self.n_questions, np.nan)
-        flat = ["no variation was seen: no interval" if f else "" for f in between.flat]
-        told = ["; ".join(filter(None, both)) for both in zip(self.reasons, flat, strict=True)]
+        lost = np.isnan(between.low) & ~np.isnan(self.variance) & ~between.flat
+        missing = notes(
+            {"no variation was seen: no interval": between.flat, f"no interval by {self.method} for such scores": lost}
+        )
+        told = ["; ".join(filter(None, both)) for both in zip(self.reasons, missing, strict=True)]
         columns: Columns = {
             "benchmark": np.full(len(self.models), self.benchmark, dtype=object),
             "model": np.array(self.models, dtype=object),
@@ -132,19 +156,31 @@ def score(
     level
         Level of the printed interval.
     method
-        None, the default rule, or an interval of `intervals.METHODS`, each with the unbiased components above;
-        `"plain"`, without the correction for few generations, as in NOISE's published model tables; `"plugin"`, GEN
-        eq. (2)-(3), which counts the prediction variance twice (1.13x too large at k = 5). The last two with CLT.
+        None, the default rule, or one of `METHODS`. Intervals of `intervals.METHODS` and `SCORE_INTERVALS` go with the
+        unbiased components above; `"plain"` leaves out the correction for few generations, as NOISE's published model
+        tables do; `"plugin"` is GEN eq. (2)-(3), which counts the prediction variance twice (1.13x too large at
+        k = 5). The last two with the CLT interval.
     """
     if claim not in CLAIMS:
         raise UnknownNameError("claim", claim, CLAIMS)
     if method is not None and method not in METHODS:
         raise UnknownNameError("method", method, METHODS)
+    if method in (*SCORE_INTERVALS, *_PUBLISHED) and cells.clusters is not None:
+        raise InputError(f"method {method!r} does not know clusters", where=cells.benchmark, remedy="use 'clt' or 't'")
+    if method in SCORE_INTERVALS and claim != "new-questions":
+        raise InputError(
+            f"method {method!r} makes the claim 'new-questions' only", where=cells.benchmark, remedy="use 'clt' or 't'"
+        )
     counts = np.sum(cells.answered, axis=1)
     noise = {"plain": _plain, "plugin": _plugin}.get(method or "", _unbiased)(cells)
     per_question = {"new-questions": noise.spread, "these-questions": noise.mean_error, "single-run": noise.total}[
         claim
     ]
+    clustered = None
+    if cells.clusters is not None and claim != "these-questions":
+        clustered = clustered_scores(cells)
+        # Sampling is independent from question to question: only the spread over questions comes in clusters.
+        per_question = per_question - noise.spread + clustered.spread
     with np.errstate(divide="ignore", invalid="ignore"):
         variance = per_question / counts
     return Scores(
@@ -161,6 +197,8 @@ def score(
         total=noise.total,
         claim=claim,
         unit=cells.unit,
+        cells=cells,
+        n_clusters=None if clustered is None else clustered.n_clusters,
         level=level,
         method=method,
         reasons=tuple(_reasons(cells, noise)),
@@ -235,21 +273,23 @@ def _plugin(cells: Cells) -> _Noise:
 def _reasons(cells: Cells, noise: _Noise) -> Iterator[str]:
     several = np.sum(cells.n > 1, axis=1)
     answered = np.sum(cells.answered, axis=1)
+    common = []
+    if cells.clusters is not None:
+        common.append("questions in clusters; the components are those of single questions")
+    if len(cells.variants) > 1:
+        common.append(f"averaged over {len(cells.variants)} prompt variants, whose noise is not in the error")
+    counted = [("unparsed, scored 0", cells.unparsed), ("failed, left out", cells.failed)]
     for i in range(len(cells.models)):
-        told = []
-        if answered[i] == 0:
-            told.append("no scores")
-        elif answered[i] == 1:
-            told.append("one question: the spread over questions is unknown")
-        if answered[i] and several[i] == 0:
-            told.append("one generation per question: data and prediction noise cannot be told apart")
-        elif several[i] < answered[i]:
-            told.append(f"prediction noise from {several[i]} of {answered[i]} questions")
-        if noise.data[i] < 0:
-            told.append("data noise is lost in the sampling noise")
-        for counts, what in ((cells.unparsed, "unparsed, scored 0"), (cells.failed, "failed, left out")):
-            if counts is not None and (number := int(counts[i].sum())):
-                told.append(f"{number} {what}")
-        if len(cells.variants) > 1:
-            told.append(f"averaged over {len(cells.variants)} prompt variants, whose noise is not in the error")
-        yield "; ".join(told)
+        conditions = {
+            "no scores": answered[i] == 0,
+            "one question: the spread over questions is unknown": answered[i] == 1,
+            "one generation per question: data and prediction noise cannot be told apart": several[i]
+            == 0
+            < answered[i],
+            f"prediction noise from {several[i]} of {answered[i]} questions": 0 < several[i] < answered[i],
+            "data noise is lost in the sampling noise": noise.data[i] < 0,
+        }
+        conditions |= {
+            f"{counts[i].sum()} {what}": bool(counts[i].any()) for what, counts in counted if counts is not None
+        }
+        yield "; ".join([text for text, holds in conditions.items() if holds] + common)

@@ -1,4 +1,10 @@
-"""An interval around an estimate: the normal one of the central limit theorem, and Student's t for few questions."""
+"""An interval around an estimate, from its standard error.
+
+`t`: Student's t. `clt`: the normal law. `wilson-effective`: for scores in [0, 1], Wilson's interval for the number of
+independent right-or-wrong answers that would be as uncertain, p(1 - p)/SE^2, with the quantile of t (the effective
+sample size of survey statistics, Korn and Graubard 1998). It stays within [0, 1], is lopsided where scores are, and
+keeps its coverage near 0 and 1, where t and CLT lose it (docs/guarantees.md).
+"""
 
 from __future__ import annotations
 
@@ -11,12 +17,9 @@ from scipy import special
 from errorbar.errors import InputError, UnknownNameError
 from errorbar.stats.cells import FloatArray
 
-__all__ = ["CLT_FROM", "METHODS", "Interval", "interval"]
+__all__ = ["METHODS", "Interval", "interval"]
 
-#: The CLT interval undercovers below a few hundred questions (Bowyer et al. 2025); t is the default there.
-CLT_FROM = 300
-
-METHODS = ("clt", "t")
+METHODS = ("t", "clt", "wilson-effective")
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,12 +29,12 @@ class Interval:
     Attributes
     ----------
     low, high
-        Limits; NaN where the standard error is unknown, or 0 (`flat`).
+        Limits; NaN where the standard error is unknown, or 0 (`flat`), or the method is not for these data.
     method
-        The method of each, 'clt' or 't'.
+        The method of each.
     statistic, p_value
-        Estimate over its standard error in that method's form, and the two-sided p-value of "the truth is 0":
-        below 1 - level exactly where the unclipped interval excludes 0.
+        Estimate over its standard error (of t, or of CLT for that method) and the two-sided p-value of "the truth is
+        0": below 1 - level exactly where the uncut t or CLT interval excludes 0.
     flat
         Where no variation was seen at all: an interval of width 0 would claim certainty.
     """
@@ -51,52 +54,75 @@ def interval(
     n: ArrayLike,
     *,
     level: float = 0.95,
-    method: str | None = None,
+    method: str = "t",
     df: ArrayLike | None = None,
     bounds: tuple[float, float] | None = None,
 ) -> Interval:
-    """Interval `estimate ± quantile * se`.
+    """Interval of each estimate.
 
     Parameters
     ----------
     estimate, se
         Estimates and their standard errors, any common shape. `se` comes from a variance over `n` questions that
-        divides by n; the t interval turns it into the one that divides by n - 1 (unless `df` is given).
+        divides by n; t and wilson-effective turn it into the one that divides by n - 1 (unless `df` is given).
     n
-        Number of questions behind each estimate.
+        Number of questions, or clusters, behind each estimate.
     level
         Coverage in (0, 1).
     method
-        `"clt"`, `"t"`, or None: t below `CLT_FROM` questions, else CLT.
+        One of `METHODS`; wilson-effective needs bounds.
     df
         Degrees of freedom of `se` where they are not n - 1; then `se` is unbiased as it is.
     bounds
         Limits that a score cannot leave; the interval is cut there.
 
-    >>> i = interval([0.7], [0.02], [1000])
-    >>> i.low.round(4).tolist(), i.high.round(4).tolist(), i.method.tolist()
-    ([0.6608], [0.7392], ['clt'])
+    >>> i = interval([0.7, 1.0], [0.02, 0.0], [1000, 50], method="wilson-effective", bounds=(0, 1))
+    >>> i.low.round(4).tolist(), i.high.round(4).tolist()
+    ([0.6594, 0.9253], [0.7377, 1.0])
     """
     if not 0 < level < 1:
         raise InputError(f"level is {level!r}", remedy="allowed: between 0 and 1, such as 0.95")
-    if method is not None and method not in METHODS:
+    if method not in METHODS:
         raise UnknownNameError("interval method", method, METHODS)
     estimate, se, n = np.broadcast_arrays(np.asarray(estimate, float), np.asarray(se, float), np.asarray(n, float))
-    by_t = n < CLT_FROM if method is None else np.full(n.shape, method == "t")
     with np.errstate(divide="ignore", invalid="ignore"):
-        freedom = n - 1 if df is None else np.broadcast_to(np.asarray(df, float), n.shape)
-        # sd with ddof = 1 in place of ddof = 0
-        unbiased = se * np.sqrt(n / (n - 1)) if df is None else se
-        freedom = np.where(freedom > 0, freedom, np.nan)
-        width = np.where(
-            by_t, special.stdtrit(freedom, (1 + level) / 2) * unbiased, special.ndtri((1 + level) / 2) * se
-        )
-        width = np.where(width > 0, width, np.nan)  # no variation seen: a width of 0 would claim certainty
-        statistic = np.where(by_t, estimate / unbiased, estimate / se)
-        p_value = np.where(by_t, 2 * special.stdtr(freedom, -np.abs(statistic)), 2 * special.ndtr(-np.abs(statistic)))
-    p_value = np.where((se == 0) & (estimate != 0), np.nan, p_value)
-    p_value = np.where((se == 0) & (estimate == 0), 1.0, p_value)
-    low, high = estimate - width, estimate + width
+        if method == "clt":
+            quantile = np.full(n.shape, special.ndtri((1 + level) / 2))
+            statistic = estimate / se
+            p_value = 2 * special.ndtr(-np.abs(statistic))
+        else:
+            freedom = n - 1 if df is None else np.broadcast_to(np.asarray(df, float), n.shape)
+            freedom = np.where(freedom > 0, freedom, np.nan)
+            quantile = special.stdtrit(freedom, (1 + level) / 2)
+            se = se * np.sqrt(n / (n - 1)) if df is None else se  # ddof = 1 in place of 0
+            statistic = estimate / se
+            p_value = 2 * special.stdtr(freedom, -np.abs(statistic))
+        flat = se == 0
+        p_value = np.where(flat, np.where(estimate == 0, 1.0, np.nan), p_value)
+        if method == "wilson-effective" and bounds is not None:
+            low, high = _wilson_effective(estimate, se, n, quantile, bounds)
+            flat = flat & np.isnan(low)
+        else:
+            half = np.where((quantile * se > 0) & (method != "wilson-effective"), quantile * se, np.nan)
+            low, high = estimate - half, estimate + half
     if bounds is not None:
         low, high = np.clip(low, *bounds), np.clip(high, *bounds)
-    return Interval(low, high, level, np.where(by_t, "t", "clt"), statistic, p_value, se == 0)
+    return Interval(low, high, level, np.full(n.shape, method), statistic, p_value, flat)
+
+
+def _wilson_effective(
+    estimate: FloatArray, se: FloatArray, n: FloatArray, quantile: FloatArray, bounds: tuple[float, float]
+) -> tuple[FloatArray, FloatArray]:
+    width = bounds[1] - bounds[0]
+    p = (estimate - bounds[0]) / width
+    spread = p * (1 - p)
+    # All scores 0, or all 1: no spread to go by, so no more than n independent answers.
+    effective = np.where(se > 0, spread * width**2 / se**2, np.where(spread == 0, n, np.nan))
+    q2 = quantile**2 / effective
+    center = (p + q2 / 2) / (1 + q2)
+    half = np.sqrt(q2 * (spread + q2 / 4)) / (1 + q2)
+    low = np.where(p == 0, 0.0, center - half)
+    high = np.where(p == 1, 1.0, center + half)
+    return bounds[0] + width * np.where(np.isnan(q2), np.nan, low), bounds[0] + width * np.where(
+        np.isnan(q2), np.nan, high
+    )

@@ -14,7 +14,7 @@ all M models: complete data costs one product, X X'.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -23,13 +23,19 @@ from numpy.typing import NDArray
 from scipy import special
 
 from errorbar.errors import InputError, UnknownNameError
+from errorbar.stats import bootstrap
+from errorbar.stats.beta import expected_error
 from errorbar.stats.cells import Cells, FloatArray, IntArray
+from errorbar.stats.clusters import clustered_pairs
 from errorbar.stats.components import CLAIMS
 from errorbar.stats.intervals import Interval, interval
 from errorbar.stats.multiplicity import benjamini_hochberg, holm
 from errorbar.stats.results import Columns, Result, notes
 
 __all__ = ["POWER", "Comparison", "Pairs", "compare", "pairs"]
+
+#: Intervals of a difference; None is Student's t.
+METHODS = ("t", "clt", "bootstrap")
 
 #: Power at which `detectable` is told.
 POWER = 0.8
@@ -56,7 +62,14 @@ class Comparison(Result):
     correlation
         Correlation of the question means.
     wins_a, wins_b
-        Questions that only a, only b got right, for one generation per question scored 0 or 1; else NaN.
+        Expected share of questions that a single generation of a gets right and one of b wrong, and the other way;
+        NaN unless scores are 0 and 1. The rest are ties.
+    is_single
+        Where every common question has one generation of each, scored 0 or 1: what the exact sign test needs.
+    n_clusters
+        Clusters with a common question, where questions come in clusters.
+    cells
+        What was compared: the bootstrap goes back to it.
     """
 
     benchmark: str
@@ -75,22 +88,45 @@ class Comparison(Result):
     correlation: FloatArray
     wins_a: FloatArray
     wins_b: FloatArray
+    is_single: NDArray[np.bool_]
     claim: str
     unit: bool
+    n_clusters: IntArray | None
+    cells: Cells = field(repr=False)
     level: float = 0.95
     method: str | None = None
-    n_all: int = field(default=0, repr=False)
 
     def interval(self, level: float | None = None) -> Interval:
         """Interval for each difference at a level in (0, 1), its statistic and its p-value."""
-        return interval(
+        level = self.level if level is None else level
+        between = interval(
             self.difference,
             np.sqrt(self.variance),
-            self.n_questions,
-            level=self.level if level is None else level,
-            method=self.method,
+            self.n_questions if self.n_clusters is None else self.n_clusters,
+            level=level,
+            method="clt" if self.method == "clt" else "t",
             bounds=(-1.0, 1.0) if self.unit else None,
         )
+        if self.method != "bootstrap":
+            return between
+        _, low, high = bootstrap.paired_percentile(self.cells, self.a, self.b, level)
+        low, high = np.where(between.flat, np.nan, low), np.where(between.flat, np.nan, high)
+        return replace(between, low=low, high=high, method=np.full(len(low), self.method))
+
+    @cached_property
+    def ties(self) -> FloatArray:
+        """Expected share of questions on which a single generation of each is as right, shape (P,)."""
+        return 1 - self.wins_a - self.wins_b
+
+    @cached_property
+    def se_beta(self) -> FloatArray:
+        """What Beta theory expects of `se_total`, shape (P,): sqrt(p(1-p)/N) at the mean p of both (NOISE 4.2.1)."""
+        return expected_error((self.score_a + self.score_b) / 2, np.where(self.n_questions, self.n_questions, np.nan))
+
+    @cached_property
+    def se_independent(self) -> FloatArray:
+        """What `se_total` would be if the models' answers were independent, shape (P,): sqrt(2p(1-p)/N)."""
+        return self.se_beta * 2**0.5
 
     @cached_property
     def detectable(self) -> FloatArray:
@@ -103,7 +139,10 @@ class Comparison(Result):
     def p_sign(self) -> FloatArray:
         """Exact two-sided sign test (McNemar), shape (P,); NaN unless one generation per question is scored 0 or 1."""
         # twice P(Binomial(wins_a + wins_b, 1/2) <= the smaller), at most 1
-        low, n = np.minimum(self.wins_a, self.wins_b), self.wins_a + self.wins_b
+        wins_a, wins_b = (
+            np.where(self.is_single, np.rint(w * self.n_questions), np.nan) for w in (self.wins_a, self.wins_b)
+        )
+        low, n = np.minimum(wins_a, wins_b), wins_a + wins_b
         tail: FloatArray = special.betainc(n - low, low + 1, 0.5)
         return np.where(2 * low == n, 1.0, np.minimum(2 * tail, 1))
 
@@ -142,7 +181,7 @@ class Comparison(Result):
                 "no question in common": ~common,
                 "one question in common: the spread over questions is unknown": self.n_questions == 1,
                 "no variation was seen: no interval": between.flat,
-                "on the questions that both answered": common & (self.n_questions < self.n_all),
+                "on the questions that both answered": common & (self.n_questions < len(self.cells.questions)),
                 "one generation per question: data and prediction noise cannot be told apart": common
                 & np.isnan(self.prediction),
                 "data noise is lost in the sampling noise": self.data < 0,
@@ -190,12 +229,12 @@ def pairs(cells: Cells, *, claim: str = "new-questions", level: float = 0.95, me
     level
         Level of the printed interval.
     method
-        One of `intervals.METHODS`, or None for the default rule.
+        Of the interval: None for Student's t, `"clt"`, or `"bootstrap"`, the percentiles of draws of questions.
     """
     M = len(cells.models)
     if M < 2:
         raise InputError(f"only one model: {cells.models[0]!r}" if M else "no model", where=cells.benchmark)
-    return Pairs(**_rows(cells, *np.triu_indices(M, 1), claim)._asdict(), level=level, method=method)
+    return Pairs(**_rows(cells, *np.triu_indices(M, 1), claim, method)._asdict(), level=level, method=method)
 
 
 def compare(
@@ -209,7 +248,7 @@ def compare(
 ) -> Comparison:
     """One pair of models, paired on the questions that both answered; a model may be compared with itself."""
     chosen = cells.select([a] if a == b else [a, b])
-    rows = _rows(chosen, np.array([0]), np.array([len(chosen.models) - 1]), claim)
+    rows = _rows(chosen, np.array([0]), np.array([len(chosen.models) - 1]), claim, method)
     return Comparison(**rows._asdict(), level=level, method=method)
 
 
@@ -232,14 +271,24 @@ class _Rows(NamedTuple):
     correlation: FloatArray
     wins_a: FloatArray
     wins_b: FloatArray
+    is_single: NDArray[np.bool_]
     claim: str
     unit: bool
-    n_all: int
+    n_clusters: IntArray | None
+    cells: Cells
 
 
-def _rows(cells: Cells, a: IntArray, b: IntArray, claim: str) -> _Rows:
+def _rows(cells: Cells, a: IntArray, b: IntArray, claim: str, method: str | None) -> _Rows:
     if claim not in CLAIMS:
         raise UnknownNameError("claim", claim, CLAIMS)
+    if method is not None and method not in METHODS:
+        raise UnknownNameError("method", method, METHODS)
+    if method == "bootstrap" and (claim != "new-questions" or cells.clusters is not None):
+        raise InputError(
+            "method 'bootstrap' makes the claim 'new-questions' only, without clusters",
+            where=cells.benchmark,
+            remedy="leave the method out",
+        )
     sums = _all_pairs(cells)
     n = sums.common[a, b]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -264,9 +313,19 @@ def _rows(cells: Cells, a: IntArray, b: IntArray, claim: str) -> _Rows:
         # sum pA pB, then sum pA (1 - pB) and sum pB (1 - pA): wins of a and of b where k = 1
         both = n * (cross + sums.center[a] * score_b + sums.center[b] * score_a - sums.center[a] * sums.center[b])
         wins_a, wins_b = sums.p[a, b] - both, sums.p[b, a] - both
-        disagreement = np.where(cells.binary & (n > 0), np.where(itself, E, (wins_a + wins_b) / n), np.nan)
-        exact = cells.binary & (sums.several[a, b] == 0) & (sums.several[b, a] == 0) & (n > 0)
-        variance = {"new-questions": spread, "these-questions": mean_error, "single-run": T}[claim]
+        binary = cells.binary & (n > 0)
+        wins_a, wins_b = (np.where(binary, np.where(itself, E / 2, wins / n), np.nan) for wins in (wins_a, wins_b))
+        is_single = binary & (sums.several[a, b] == 0) & (sums.several[b, a] == 0)
+        clustered = None
+        if cells.clusters is not None and claim != "these-questions":
+            clustered = clustered_pairs(cells, a, b)
+            spread, T_claimed = (
+                np.where(itself, spread, clustered.spread),
+                np.where(itself, T, clustered.spread + extra),
+            )
+        else:
+            T_claimed = T
+        variance = {"new-questions": spread, "these-questions": mean_error, "single-run": T_claimed}[claim]
     return _Rows(
         benchmark=cells.benchmark,
         models=cells.models,
@@ -280,13 +339,15 @@ def _rows(cells: Cells, a: IntArray, b: IntArray, claim: str) -> _Rows:
         total=T,
         data=D,
         prediction=E,
-        disagreement=disagreement,
+        disagreement=wins_a + wins_b,
         correlation=correlation,
-        wins_a=np.where(exact, np.rint(wins_a), np.nan),
-        wins_b=np.where(exact, np.rint(wins_b), np.nan),
+        wins_a=wins_a,
+        wins_b=wins_b,
+        is_single=is_single,
         claim=claim,
         unit=cells.unit,
-        n_all=len(cells.questions),
+        n_clusters=None if clustered is None else clustered.n_clusters,
+        cells=cells,
     )
 
 

@@ -1,0 +1,220 @@
+"""Does each interval cover, and does each test keep its size? By simulation, into docs/guarantees.md.
+
+Three ways to generate an evaluation, after NOISE appendix F:
+
+- bernoulli: questions drawn from a Beta population, generations from Bernoulli(p_q);
+- resampled: questions drawn with replacement from the embedded benchmark's 5,760, whose p_q follow no Beta law;
+- stratified: the same questions each time, once each; what varies is sampling alone, so the claim is `these-questions`.
+
+Full: `make guarantees` (minutes). Reduced: `python bench/guarantees.py --quick`, which only asserts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from errorbar.benchmarks import load
+from errorbar.sample.simulated import SimulatedModel, truth
+from errorbar.stats.cells import Cells
+from errorbar.stats.components import score
+from errorbar.stats.pairs import compare
+
+OUT = Path(__file__).resolve().parents[1] / "docs" / "guarantees.md"
+LEVEL = 0.95
+GENERATIONS = (1, 2, 5, 50)
+QUESTIONS = (20, 100, 500, 5000)
+Array = NDArray[np.float64]
+
+
+class Design(NamedTuple):
+    """How many questions and generations, and what is irregular about them."""
+
+    N: int
+    K: int
+    irregular: str = ""  # "", "unequal" counts, 10 % "missing", or "clusters" of five
+
+
+class Row(NamedTuple):
+    """One line of the table."""
+
+    process: str
+    design: Design
+    claim: str
+    method: str
+    covered: float
+    trials: int
+    width: float
+
+    @property
+    def error(self) -> float:
+        """Monte-Carlo standard error of a coverage that is nominal."""
+        return float(np.sqrt(LEVEL * (1 - LEVEL) / self.trials))
+
+
+class Processes:
+    """True P(correct) of the questions of many evaluations, and what is estimated."""
+
+    def __init__(self) -> None:
+        benchmark = load("directions-large")
+        self.pool = {name: truth(SimulatedModel(name, benchmark)) for name in ("small", "medium", "large")}
+
+    def draw(self, process: str, design: Design, trials: int, rng: np.random.Generator) -> tuple[Array, Array]:
+        """p, shape (trials, N), and the estimand, shape (trials,)."""
+        N = design.N
+        size = (trials, -(-N // 5)) if design.irregular == "clusters" else (trials, N)
+        if process == "bernoulli":
+            p, mean = rng.beta(0.6, 0.4, size), 0.6
+        elif process == "bernoulli, easy":
+            p, mean = rng.beta(1.8, 0.2, size), 0.9
+        elif process == "resampled":
+            p, mean = rng.choice(self.pool["large"], size), float(self.pool["large"].mean())
+        else:
+            fixed = rng.choice(self.pool["medium"], N)
+            return np.broadcast_to(fixed, (trials, N)), np.full(trials, fixed.mean())
+        if design.irregular == "clusters":
+            p = np.repeat(p, 5, axis=1)[:, :N]
+        return p, np.full(trials, mean)
+
+
+def cells_of(p: Array, design: Design, rng: np.random.Generator) -> Cells:
+    """One evaluation a row."""
+    n = np.full(p.shape, design.K)
+    if design.irregular == "unequal":
+        n = rng.integers(1, 2 * design.K, p.shape)
+    if design.irregular == "missing":
+        n = np.where(rng.random(p.shape) < 0.1, 0, n)
+    total = rng.binomial(n, p).astype(float)
+    clusters = tuple(str(q // 5) for q in range(p.shape[1])) if design.irregular == "clusters" else None
+    models, questions = (tuple(map(str, range(size))) for size in p.shape)
+    return Cells("simulated", models, questions, n, total, total, clusters=clusters)
+
+
+def methods(design: Design, claim: str) -> list[str | None]:
+    """Intervals that make this claim on such data; None is the default."""
+    if claim == "these-questions" or design.irregular == "clusters":
+        return [None, "t", "clt"]
+    some: list[str | None] = [None, "t", "clt"]
+    if design.N <= 100:
+        some += ["beta-binomial", "bootstrap", "bca"]
+        if design.K == 1 and design.irregular != "unequal":
+            some += ["wilson", "exact"]
+    return some
+
+
+def scores(processes: Processes, design: Design, process: str, trials: int) -> Iterator[Row]:
+    """Coverage and mean width of the intervals of a score."""
+    rng = np.random.default_rng([design.N, design.K, len(process), len(design.irregular)])
+    p, mean = processes.draw(process, design, trials, rng)
+    cells = cells_of(p, design, rng)
+    claim = "these-questions" if process == "stratified" else "new-questions"
+    for method in methods(design, claim):
+        between = score(cells, claim=claim, method=method).interval(LEVEL)
+        # An interval that is not there covers nothing.
+        covered = np.mean((between.low <= mean) & (mean <= between.high))
+        yield Row(
+            process, design, claim, method or "default", float(covered), trials, _mean(between.high - between.low)
+        )
+
+
+def differences(processes: Processes, design: Design, process: str, trials: int) -> Iterator[Row]:
+    """The same for two models of equal expected score: half of the questions as hard for both, half drawn anew."""
+    rng = np.random.default_rng([design.N, design.K, len(process), len(design.irregular), 2])
+    p, _ = processes.draw(process, design, trials, rng)
+    other, _ = processes.draw(process, design, trials, rng)
+    shared = rng.random((trials, design.N if design.irregular != "clusters" else -(-design.N // 5))) < 0.5
+    if design.irregular == "clusters":
+        shared = np.repeat(shared, 5, axis=1)[:, : design.N]
+    first = cells_of(p, design, rng)
+    second = cells_of(np.where(shared, p, other), design, rng)
+    for method in ("t", "clt"):
+        covered, widths = 0, []
+        for i in range(trials):
+            n, total = (np.array([getattr(c, name)[i] for c in (first, second)]) for name in ("n", "total"))
+            pair = Cells("pair", ("a", "b"), first.questions, n, total, total, clusters=first.clusters)
+            between = compare(pair, "a", "b", method=method).interval(LEVEL)
+            covered += bool(between.low[0] <= 0 <= between.high[0])
+            widths.append(between.high[0] - between.low[0])
+        yield Row(process, design, "difference", method, covered / trials, trials, _mean(np.array(widths)))
+
+
+def _mean(values: Array) -> float:
+    return float(np.nanmean(values)) if np.any(~np.isnan(values)) else float("nan")
+
+
+def designs(*, quick: bool) -> list[Design]:
+    """The grid, and what is irregular at N = 100."""
+    if quick:
+        return [Design(20, 1), Design(100, 5), Design(100, 5, "clusters")]
+    grid = [Design(N, K) for N in QUESTIONS for K in GENERATIONS]
+    return grid + [Design(100, K, irregular) for irregular in ("unequal", "missing", "clusters") for K in (1, 5)]
+
+
+def run(*, quick: bool) -> list[Row]:
+    """All rows."""
+    processes = Processes()
+    rows: list[Row] = []
+    for design in designs(quick=quick):
+        trials = 400 if quick else 2000 if design.N <= 500 else 800
+        for process in ("bernoulli", "bernoulli, easy", "resampled", "stratified"):
+            if process == "stratified" and (design.K == 1 or design.irregular == "clusters"):
+                continue  # one generation says nothing of this claim; clusters are not what varies
+            rows += scores(processes, design, process, trials)
+            if process in {"bernoulli", "resampled"} and design.N <= 500:
+                rows += differences(processes, design, process, trials // 2)
+        print(f"{design}: {len(rows)} rows", file=sys.stderr)
+    return rows
+
+
+def table(rows: list[Row]) -> str:
+    """Markdown, a line per row."""
+    lines = [
+        "| process | N | K | irregular | claim | interval | coverage | ± | mean width |",
+        "|---|---:|---:|---|---|---|---:|---:|---:|",
+    ]
+    for row in rows:
+        d = row.design
+        off = (row.covered - LEVEL) / row.error
+        mark = " **low**" if off < -3 else ""
+        lines.append(
+            f"| {row.process} | {d.N} | {d.K} | {d.irregular} | {row.claim} | {row.method} "
+            f"| {row.covered:.3f}{mark} | {row.error:.3f} | {row.width:.3f} |"
+        )
+    return "\n".join(lines)
+
+
+def worst(rows: list[Row]) -> str:
+    """Lowest coverage of each interval, over everything it was asked."""
+    lines = ["| interval | rows | lowest coverage | rows below 0.93 | mean coverage |", "|---|---:|---:|---:|---:|"]
+    for claim, method in dict.fromkeys((row.claim, row.method) for row in rows):
+        covered = np.array([row.covered for row in rows if (row.claim, row.method) == (claim, method)])
+        low = int(np.sum(covered < 0.93))
+        lines.append(f"| {method}, {claim} | {len(covered)} | {covered.min():.3f} | {low} | {covered.mean():.3f} |")
+    return "\n".join(lines)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="a few designs; asserts and writes nothing")
+    quick = parser.parse_args().quick
+    start = time.perf_counter()
+    rows = run(quick=quick)
+    print(worst(rows))
+    if quick:
+        for row in rows:
+            if row.method == "default" or (row.method == "t" and row.claim != "new-questions"):
+                assert row.covered > LEVEL - 4 * row.error - 0.01, row
+        return 0
+    print(f"{time.perf_counter() - start:.0f} s", file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,243 @@
+"""What a design of N questions, S prompt variants and K generations is worth, and how large it must be.
+
+    Var(mean) = vQ (1/N - 1/N_all) + vS/S + vQS/(N S) + ve/(N S K)          (statistics.md sections 6 and 11)
+
+N_all is infinite when the claim is about new questions. With S = 1 and vS = vQS = 0 this is (D + E/K)/N of sections 2
+and 4: D = vQ is the data and E = ve the prediction variance, of a score or of a difference of two scores.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
+
+from errorbar.errors import InputError
+from errorbar.stats.cells import FloatArray
+from errorbar.stats.pairs import POWER
+
+__all__ = ["Components", "detectable", "level_of", "power_of", "se_for_detecting", "se_for_width"]
+
+#: Relative: rounding must not buy one more question.
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class Components:
+    """Where the noise of a mean comes from: variances of one question, variant or generation.
+
+    Attributes
+    ----------
+    question, generation
+        vQ (data) and ve (prediction); NaN where a pilot with one generation per question cannot tell them apart.
+    variant, interaction
+        vS and vQS; 0 where one prompt is all there is.
+    total
+        vQ + ve, known from one generation per question too; by default their sum.
+    population
+        N_all: number of questions that the claim is about; infinite for new questions.
+    models
+        Models behind the mean, each of which is paid for: 1 for a score, 2 for a difference.
+    benchmark, note
+        Where the numbers come from, and what they should be read with.
+
+    >>> pair = Components(question=0.04, generation=0.16)
+    >>> pair.variance(n_questions=500, n_generations=[1, 4]).round(6).tolist()
+    [0.0004, 0.00016]
+    """
+
+    question: float
+    generation: float
+    variant: float = 0.0
+    interaction: float = 0.0
+    total: float = math.nan
+    population: float = math.inf
+    models: int = 2
+    benchmark: str = "given"
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        for name in ("question", "generation", "variant", "interaction", "total"):
+            value = getattr(self, name)
+            if value < 0 or math.isinf(value):
+                raise InputError(f"{name} is {value!r}", where="Components", remedy="a variance is 0 or more")
+        within("population", self.population, 1, math.inf)
+        if self.models not in {1, 2}:
+            raise InputError(f"models is {self.models!r}", where="Components", remedy="allowed: 1 and 2")
+        if self.known:
+            object.__setattr__(self, "total", self.question + self.generation)
+
+    @property
+    def known(self) -> bool:
+        """Whether data and prediction noise are told apart; if not, only single generations can be planned."""
+        return not math.isnan(self.question + self.generation)
+
+    def variance(self, n_questions: ArrayLike, n_generations: ArrayLike = 1, n_variants: ArrayLike = 1) -> FloatArray:
+        """Squared standard error of the mean of each design, the broadcast shape of the three.
+
+        NaN where it takes a component that is unknown. More questions than the population has are an error.
+        """
+        N, K, S = (
+            within(name, values, 1, most)
+            for name, values, most in (
+                ("n_questions", n_questions, self.population),
+                ("n_generations", n_generations, math.inf),
+                ("n_variants", n_variants, math.inf),
+            )
+        )
+        if self.known:
+            return self._data(N) + self.variant / S + (self.interaction + self.generation / K) / (N * S)
+        variance: FloatArray = self._per_question(K, S) / N + self.variant / S - self._seen
+        return variance
+
+    def questions_for(self, se: ArrayLike, n_generations: ArrayLike = 1, n_variants: ArrayLike = 1) -> FloatArray:
+        """Smallest N with a standard error of at most `se`; inf where no N is enough, NaN where unknown."""
+        K, S = within("n_generations", n_generations, 1, math.inf), within("n_variants", n_variants, 1, math.inf)
+        N = _smallest(self._per_question(K, S), self.variant / S - self._seen, se)
+        return np.where(self.population < N, np.inf, N)
+
+    def generations_for(self, se: ArrayLike, n_questions: ArrayLike, n_variants: ArrayLike = 1) -> FloatArray:
+        """Smallest K with a standard error of at most `se`; inf where no K is enough, NaN where unknown."""
+        N, S = within("n_questions", n_questions, 1, self.population), within("n_variants", n_variants, 1, math.inf)
+        K = _smallest(self.generation / (N * S), self.variance(N, np.inf, S), se)
+        return np.where(self._reached(se, N, 1, S), 1.0, K)
+
+    def variants_for(self, se: ArrayLike, n_questions: ArrayLike, n_generations: ArrayLike = 1) -> FloatArray:
+        """Smallest S with a standard error of at most `se`; inf where no S is enough, NaN where unknown."""
+        N, K = within("n_questions", n_questions, 1, self.population), within("n_generations", n_generations, 1, np.inf)
+        divided = self.variant + (self.interaction + self.generation / K) / N
+        S = _smallest(divided, self._data(N), se)
+        return np.where(self._reached(se, N, K, 1), 1.0, S)
+
+    def best_generations(
+        self,
+        request_cost: ArrayLike,
+        generation_cost: ArrayLike,
+        *,
+        n_questions: float | None = None,
+        n_variants: float = 1,
+    ) -> FloatArray:
+        """K, not rounded, that gives the smallest error for its cost when one request returns all K generations.
+
+        Two-stage sampling (Cochran 1977, ch. 10): sqrt(request_cost / generation_cost * ve / (vQS + N vS)) for N given
+        questions and any number of variants, sqrt(request_cost / generation_cost * ve / (vQS + S vQ)) for S given
+        variants and any number of new questions: with one, sqrt(request_cost / generation_cost * E / D). At least 1;
+        inf where generations are free, or all noise is theirs. `planning.plan` searches the whole numbers instead.
+        """
+        prompts = n_variants * self.question if n_questions is None else n_questions * self.variant
+        gain = within("request_cost", request_cost, 0, math.inf) * self.generation
+        loss = within("generation_cost", generation_cost, 0, math.inf) * (self.interaction + prompts)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            best: FloatArray = np.where(gain == 0, 1, np.maximum(np.sqrt(gain / loss), 1))
+        return best
+
+    @property
+    def _seen(self) -> float:
+        """vQ/N_all: what asking all questions of a finite population takes away."""
+        return 0.0 if math.isinf(self.population) else self.question / self.population
+
+    def _data(self, N: FloatArray) -> FloatArray:
+        """vQ/N - vQ/N_all, exactly 0 where N is N_all."""
+        return self.question * (1 - N / self.population) / N
+
+    def _reached(self, se: ArrayLike, N: FloatArray, K: ArrayLike, S: ArrayLike) -> NDArray[np.bool_]:
+        """Known where the components are not, for single generations."""
+        reached: NDArray[np.bool_] = self.variance(N, K, S) <= np.square(np.asarray(se, float)) * (1 + _ROUNDING)
+        return reached
+
+    def _per_question(self, K: FloatArray, S: FloatArray) -> FloatArray:
+        """N times the part of the variance that falls with N."""
+        # K = S = 1 needs only vQ + ve, which is known where the two are not
+        split = self.question + (self.interaction + self.generation / K) / S
+        together: FloatArray = np.where((K == 1) & (S == 1), self.total + self.interaction, split)
+        return together
+
+
+def detectable(se: ArrayLike, *, level: float = 0.95, power: float = POWER) -> FloatArray:
+    """Smallest true difference that a two-sided test at `level` finds with chance `power`, the shape of `se`.
+
+    (z_{1 - alpha/2} + z_power) se, statistics.md section 11: normal theory, the other tail neglected. Below some
+    hundred questions the t test needs a little more: 1.5 % at 100 questions, 5 % at 30.
+
+    >>> detectable([0.01, 0.02]).round(4).tolist()
+    [0.028, 0.056]
+    """
+    found: FloatArray = _quantiles(level, power) * within("se", se, 0, math.inf)
+    return found
+
+
+def se_for_detecting(difference: ArrayLike, *, level: float = 0.95, power: float = POWER) -> FloatArray:
+    """Largest standard error with which `difference` is detectable: the inverse of `detectable`."""
+    size = np.abs(np.asarray(difference, float))
+    needed: FloatArray = within("difference", size, 0, math.inf) / _quantiles(level, power)
+    return needed
+
+
+def se_for_width(width: ArrayLike, *, level: float = 0.95) -> FloatArray:
+    """Largest standard error with which the normal interval, from low to high, is no wider than `width`."""
+    needed: FloatArray = within("width", width, 0, math.inf) / (2 * special.ndtri((1 + _level(level)) / 2))
+    return needed
+
+
+def power_of(difference: ArrayLike, se: ArrayLike, *, level: float = 0.95) -> FloatArray:
+    """Chance that a two-sided normal test at `level` finds a true `difference`; both tails, any broadcast shape.
+
+    >>> power_of([0, 0.028], 0.01).round(2).tolist()
+    [0.05, 0.8]
+    """
+    z = special.ndtri((1 + _level(level)) / 2)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shift = np.abs(np.asarray(difference, float)) / within("se", se, 0, math.inf)
+    chance: FloatArray = special.ndtr(shift - z) + special.ndtr(-shift - z)
+    return chance
+
+
+def level_of(difference: ArrayLike, se: ArrayLike, *, power: float = POWER) -> FloatArray:
+    """Highest level 1 - alpha at which `difference` is detectable with chance `power`; NaN where there is none."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shift = np.abs(np.asarray(difference, float)) / within("se", se, 0, math.inf)
+    z = shift - special.ndtri(_power(power))
+    level: FloatArray = np.where(z > 0, 2 * special.ndtr(np.maximum(z, 0)) - 1, np.nan)
+    return level
+
+
+def within(name: str, values: ArrayLike, low: float, high: float) -> FloatArray:
+    """The values as an array of floats, all between `low` and `high` or NaN; else an InputError that names them."""
+    array = np.asarray(values, float)
+    if np.any((array < low) | (array > high)):
+        wrong = float(array[(array < low) | (array > high)].flat[0])
+        allowed = f"{low:g} or more" if math.isinf(high) else f"from {low:g} to {high:g}"
+        raise InputError(f"{name} is {wrong:g}", remedy=f"allowed: {allowed}")
+    return array
+
+
+def _smallest(divided: FloatArray, fixed: FloatArray, se: ArrayLike) -> FloatArray:
+    """Smallest whole x >= 1 with divided / x + fixed <= se^2; inf where there is none, NaN where anything is."""
+    V = within("se", se, 0, math.inf) ** 2
+    rest = V * (1 + _ROUNDING) - fixed
+    with np.errstate(divide="ignore", invalid="ignore"):
+        x = np.where(divided == 0, 1, np.maximum(np.ceil(divided / rest * (1 - _ROUNDING)), 1))
+    # what is left by rounding is nothing to divide into
+    x = np.where((rest > 2 * _ROUNDING * V) | ((divided == 0) & (rest >= 0)), x, np.inf)
+    x = np.where(np.isinf(V), 1.0, x)
+    smallest: FloatArray = np.where(np.isnan(divided + fixed + V), np.nan, x)
+    return smallest
+
+
+def _quantiles(level: float, power: float) -> float:
+    return float(special.ndtri((1 + _level(level)) / 2) + special.ndtri(_power(power)))
+
+
+def _level(level: float) -> float:
+    if not 0 < level < 1:
+        raise InputError(f"level is {level!r}", remedy="allowed: between 0 and 1, such as 0.95")
+    return level
+
+
+def _power(power: float) -> float:
+    if not 0.5 <= power < 1:
+        raise InputError(f"power is {power!r}", remedy="allowed: from 0.5 to below 1, such as 0.8")
+    return power

@@ -1,0 +1,244 @@
+"""How many questions, prompt variants and generations: the cheapest design for an error, the best one for a budget.
+
+Designs are whole numbers, so the best one is searched among all of them (search.py) and not rounded from a formula.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from errorbar.errors import InputError, UnknownNameError
+from errorbar.stats.cells import FloatArray, IntArray
+from errorbar.stats.cost import UNITS, Cost, per_cell
+from errorbar.stats.design import Components, detectable, se_for_detecting, se_for_width
+from errorbar.stats.pairs import POWER
+from errorbar.stats.results import Columns, Result
+from errorbar.stats.search import Limits, Search
+
+__all__ = ["FEWEST_QUESTIONS", "Design", "Plan", "grid", "plan"]
+
+#: Normal theory wants some tens of questions; and data noise that was estimated as 0 is not 0.
+FEWEST_QUESTIONS = 30
+
+
+class Design(NamedTuple):
+    """One row of a plan."""
+
+    n_questions: int
+    n_variants: int
+    n_generations: int
+    se: float
+    detectable: float
+    calls: int
+    tokens: float
+    cost: float
+
+
+@dataclass(frozen=True, eq=False)
+class Plan(Result):
+    """Designs and what they buy, one per row; arrays have shape (R,).
+
+    Attributes
+    ----------
+    components
+        The noise that is planned with.
+    best
+        The design that was asked for, which is also the first row; None where there is none, for `reason`.
+    n_questions, n_variants, n_generations
+        N, S, K of each model; 0 questions where the row cannot be had at all.
+    se, detectable
+        Standard error, and the smallest difference found with the power that was asked.
+    calls, tokens, cost
+        Of all models that are paid; NaN where unknown.
+    reason, remarks
+        What is to be said of the whole, and of each row; '' if nothing.
+    """
+
+    components: Components
+    n_questions: IntArray
+    n_variants: IntArray
+    n_generations: IntArray
+    se: FloatArray
+    detectable: FloatArray
+    calls: IntArray
+    tokens: FloatArray
+    cost: FloatArray
+    best: Design | None = None
+    reason: str = ""
+    remarks: tuple[str, ...] = field(default=(), repr=False)
+
+    def columns(self) -> Columns:
+        """One row per design, the best first."""
+        told = ["; ".join(filter(None, (said, self.reason, self.components.note))) for said in self.remarks]
+        return {
+            "benchmark": np.full(len(self.se), self.components.benchmark, dtype=object),
+            "n_questions": self.n_questions,
+            "n_variants": self.n_variants,
+            "n_generations": self.n_generations,
+            "se": self.se,
+            "detectable": self.detectable,
+            "calls": self.calls,
+            "tokens": self.tokens,
+            "cost": self.cost,
+            "note": np.array(told, dtype=object),
+        }
+
+
+def plan(
+    components: Components,
+    cost: Cost | Sequence[Cost] | None = None,
+    *,
+    detect: float | None = None,
+    width: float | None = None,
+    se: float | None = None,
+    budget: float | None = None,
+    unit: str | None = None,
+    level: float = 0.95,
+    power: float = POWER,
+    available: int | None = None,
+    fewest: int = FEWEST_QUESTIONS,
+    max_variants: int = 1,
+    max_generations: int = 10_000,
+) -> Plan:
+    """Cheapest design for an error, or best design for a budget, and what other numbers of generations would buy.
+
+    Parameters
+    ----------
+    components
+        The noise: of a pilot (`pilot.components_of`), assumed (`pilot.assumed`), or given.
+    cost
+        Cost of each model; one Cost stands for all, and a sequence pays exactly the models in it. None: only calls are
+        counted, one per generation.
+    detect, width, se, budget
+        Exactly one. The smallest difference to find with `power` at `level`; the width of the interval at `level`, from
+        low to high; the standard error; or what may be spent, in `unit`.
+    unit
+        `"calls"`, `"tokens"` or `"cost"`: what is to be cheap, or what `budget` counts. None: the last that is known.
+    available
+        Questions that there are; None: as many as one likes.
+    fewest
+        Questions that a design has at least, if there are so many.
+    max_variants, max_generations
+        The most per question. With several variants every question is asked in all of them.
+
+    Rows beside the best show what other numbers of generations and variants take for the same goal, or buy for the same
+    budget. Ties go to the smaller error or cost, then to fewer generations and variants, which is to more questions.
+
+    >>> pair = Components(question=0.04, generation=0.16)
+    >>> plan(pair, Cost(prompt_tokens=900, completion_tokens=100, generations_per_request=8), detect=0.05).best[:3]
+    (210, 1, 6)
+    """
+    costs = _costs(cost, components)
+    if not components.total + components.variant + components.interaction > 0:
+        raise InputError(
+            f"there is no noise to plan with: {components.note or 'its components are 0'}",
+            where=components.benchmark or "plan",
+            remedy="give a pilot of more questions, or assume an accuracy",
+        )
+    goal = {"detect": detect, "width": width, "se": se, "budget": budget}
+    search = Search(
+        components,
+        costs,
+        _unit(costs, unit),
+        _limits(components, available, fewest, max_variants, max_generations),
+        *_target_or_budget(goal, level, power),
+    )
+    best = search.best()
+    N, S, K, remarks = search.ladder(best)
+    if best:
+        N, S, K = (np.concatenate([[chosen], rest]) for chosen, rest in zip(best, (N, S, K), strict=True))
+        remarks = [search.praise(), *remarks]
+    unsplit = "" if components.known else "so only single generations can be planned"
+    reason = "; ".join(filter(None, ("" if best else search.reason(), unsplit)))
+    return _table(components, costs, (N, S, K), level, power, bool(best), reason, remarks)
+
+
+def grid(
+    components: Components,
+    cost: Cost | Sequence[Cost] | None = None,
+    *,
+    questions: Sequence[int] = (50, 100, 200, 500, 1000, 2000),
+    variants: Sequence[int] = (1,),
+    generations: Sequence[int] = (1, 2, 5, 10, 20, 50),
+    level: float = 0.95,
+    power: float = POWER,
+) -> Plan:
+    """What each choice buys: every combination of these numbers, questions changing slowest.
+
+    >>> grid(Components(question=0.04, generation=0.16), questions=[100, 400], generations=[1, 4]).se.round(4).tolist()
+    [0.0447, 0.0283, 0.0224, 0.0141]
+    """
+    axes = np.meshgrid(*map(np.asarray, (questions, variants, generations)), indexing="ij")
+    N, S, K = (axis.ravel() for axis in axes)
+    return _table(components, _costs(cost, components), (N, S, K), level, power, False, "", [""] * len(N))
+
+
+def _table(
+    components: Components,
+    costs: tuple[Cost, ...],
+    design: tuple[IntArray, IntArray, IntArray],
+    level: float,
+    power: float,
+    has_best: bool,
+    reason: str,
+    remarks: Sequence[str],
+) -> Plan:
+    N, S, K = design
+    se = np.where(N > 0, np.sqrt(components.variance(np.maximum(N, 1), K, S)), np.nan)
+    calls, tokens, cost = (np.where(N > 0, N * S * per_cell(costs, K, unit), np.nan) for unit in UNITS)
+    found = detectable(se, level=level, power=power)
+    rows = (N, S, K, se, found, np.nan_to_num(calls).astype(np.int64), tokens, cost)
+    best = Design(*(column[0].item() for column in rows)) if has_best else None
+    return Plan(components, *rows, best, reason, tuple(remarks))
+
+
+def _costs(cost: Cost | Sequence[Cost] | None, components: Components) -> tuple[Cost, ...]:
+    if cost is None or isinstance(cost, Cost):
+        return (cost or Cost(),) * components.models
+    if not 1 <= len(cost) <= components.models:
+        raise InputError(
+            f"cost is of {len(cost)} models", where="plan", remedy=f"allowed: from 1 to {components.models} of them"
+        )
+    return tuple(cost)
+
+
+def _unit(costs: tuple[Cost, ...], unit: str | None) -> str:
+    each = {name: float(per_cell(costs, 1, name)) for name in UNITS}
+    if unit is None:
+        return next(name for name in reversed(UNITS) if each[name] > 0)
+    if unit not in UNITS:
+        raise UnknownNameError("unit", unit, UNITS, where="plan")
+    if not each[unit] > 0:
+        what = "unknown" if math.isnan(each[unit]) else "0 and limits no design"
+        raise InputError(f"the {unit} of a generation is {what}", where="plan", remedy="give its tokens and prices")
+    return unit
+
+
+def _limits(components: Components, available: int | None, fewest: int, variants: int, generations: int) -> Limits:
+    asked = {"available": available, "fewest": fewest, "max_variants": variants, "max_generations": generations}
+    for name, value in asked.items():
+        if value is not None and (value != int(value) or value < 1):
+            raise InputError(f"{name} is {value!r}", where="plan", remedy="allowed: 1, 2, 3, ...")
+    most = min(math.inf if available is None else available, components.population)
+    return Limits(most, min(fewest, most), *((variants, generations) if components.known else (1, 1)))
+
+
+def _target_or_budget(goal: dict[str, float | None], level: float, power: float) -> tuple[float, float]:
+    """The standard error to reach, and what may be spent: one of them, the other NaN."""
+    given = {name: value for name, value in goal.items() if value is not None}
+    if len(given) != 1:
+        what = f"{' and '.join(given)} given" if given else "no goal given"
+        raise InputError(what, where="plan", remedy=f"give one of {', '.join(goal)}")
+    ((name, value),) = given.items()
+    if not 0 < value < math.inf:
+        raise InputError(f"{name} is {value!r}", where="plan", remedy="allowed: above 0")
+    if name == "budget":
+        return math.nan, value
+    if name == "detect":
+        return float(se_for_detecting(value, level=level, power=power)), math.nan
+    return float(se_for_width(value, level=level)) if name == "width" else value, math.nan

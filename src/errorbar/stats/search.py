@@ -1,0 +1,117 @@
+"""The best design among all whole numbers of questions, prompt variants and generations within limits.
+
+For each number of variants and generations, the smallest sufficient or the largest affordable number of questions is
+known in closed form (design.py), which leaves one array to take the minimum of.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from errorbar.stats.cells import FloatArray, IntArray
+from errorbar.stats.cost import Cost, per_cell
+from errorbar.stats.design import Components
+
+__all__ = ["LADDER", "Limits", "Search"]
+
+#: Numbers of generations and variants that are shown beside the best: up to the best, and these many at least.
+LADDER = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)
+_SHOWN = 50
+
+
+class Limits(NamedTuple):
+    """Questions that there are (maybe infinite), fewest questions, most variants and most generations."""
+
+    available: float
+    fewest: float
+    variants: int
+    generations: int
+
+
+class Search(NamedTuple):
+    """All designs within the limits, as arrays over variants and generations; either `target` or `budget` is NaN."""
+
+    components: Components
+    costs: tuple[Cost, ...]
+    unit: str
+    limits: Limits
+    target: float  # standard error
+    budget: float
+
+    def questions(self, K: IntArray, S: IntArray) -> FloatArray:
+        """Fewest questions that reach the target, inf where none do; or the most that the budget buys."""
+        if math.isnan(self.budget):
+            return np.maximum(self.components.questions_for(self.target, K, S), self.limits.fewest)
+        # a price that goes into the budget a whole number of times must not lose one to rounding
+        bought = np.floor(self.budget / (S * per_cell(self.costs, K, self.unit)) * (1 + 1e-12))
+        return np.minimum(bought, self.limits.available)
+
+    def best(self) -> tuple[int, int, int] | None:
+        """N, S, K of the best design, or None."""
+        S, K = np.arange(1, self.limits.variants + 1)[:, None], np.arange(1, self.limits.generations + 1)
+        N = self.questions(K, S)
+        possible = (self.limits.fewest <= N) & (self.limits.available >= N) & np.isfinite(N)
+        if not np.any(possible):
+            return None
+        N = np.where(possible, N, 1)
+        price = np.where(possible, N * S * per_cell(self.costs, K, self.unit), np.inf)
+        variance = np.where(possible, self.components.variance(N, K, S), np.inf)
+        order = (price, variance) if math.isnan(self.budget) else (variance, price)
+        row, column = np.unravel_index(_first_smallest(*order), N.shape)
+        return int(N[row, column]), int(row) + 1, int(column) + 1
+
+    def ladder(self, best: tuple[int, int, int] | None) -> tuple[IntArray, IntArray, IntArray, list[str]]:
+        """N, S, K of the rows beside the best, and what is to be said of each."""
+        _, best_S, best_K = best or (0, 0, 0)
+        steps = np.array(LADDER)
+        variants = steps[steps <= min(self.limits.variants, max(best_S, _SHOWN))]
+        generations = steps[steps <= min(self.limits.generations, max(best_K, _SHOWN))]
+        S, K = (axis.ravel() for axis in np.meshgrid(variants, generations, indexing="ij"))
+        beside = (best_S != S) | (best_K != K)
+        S, K = S[beside], K[beside]
+        N = self.questions(K, S)
+        there = np.minimum(N, self.limits.available)
+        if math.isnan(self.budget):
+            short = np.where(np.isinf(there), "no number of questions is enough", "short of the goal on all questions")
+            remarks = np.where(there < N, short, np.where(np.isinf(there), short, ""))
+        else:
+            remarks = np.where(there < self.limits.fewest, f"buys fewer than {self.limits.fewest:g} questions", "")
+        return np.where(np.isinf(there), 0, there).astype(np.int64), S, K, remarks.tolist()
+
+    def praise(self) -> str:
+        """What the best design is the best at."""
+        if math.isnan(self.budget):
+            return f"the cheapest in {self.unit}"
+        return f"the smallest error for {self.budget:g} {'in cost' if self.unit == 'cost' else self.unit}"
+
+    def reason(self) -> str:
+        """Why there is no design."""
+        noise, limits = self.components, self.limits
+        if math.isnan(self.target):
+            return f"the budget does not buy {limits.fewest:g} questions"
+        asked = f"{self.target:.4g} is asked"
+        if math.isinf(limits.available):
+            floor = math.sqrt(noise.variant / limits.variants)
+            return f"no number of questions is enough: the noise of the prompt alone has se {floor:.4g}, {asked}"
+        most = f"all {limits.available:g} questions"
+        K = float(noise.generations_for(self.target, limits.available, limits.variants))
+        if math.isfinite(K):
+            return f"it takes {K:g} generations of {most}, {limits.generations} are allowed"
+        N = float(noise.questions_for(self.target, limits.generations, limits.variants))
+        enough = "no number of questions" if math.isinf(N) else f"{N:.0f} questions"
+        # of endless generations, where they can be told from the questions
+        floor = math.sqrt(float(noise.variance(limits.available, math.inf if noise.known else 1, limits.variants)))
+        no, alone = "no number of generations is enough", "without any prediction noise"
+        if not noise.known:
+            no, alone = "one generation is not enough", "with one generation of each"
+        few = f"{limits.generations} generation{'s' if limits.generations > 1 else ''} of each"
+        return f"{no}: {most} have se {floor:.4g} {alone}, {asked}, {enough} would do with {few}"
+
+
+def _first_smallest(first: FloatArray, second: FloatArray) -> int:
+    """Flat index of the smallest `first`, of those the smallest `second`, of those the earliest, rounding apart."""
+    second = np.where(first <= np.min(first) * (1 + 1e-9), second, np.inf)
+    return int(np.argmax(second <= np.min(second) * (1 + 1e-9)))

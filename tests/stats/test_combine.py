@@ -1,0 +1,326 @@
+"""`combine` and `curve`: closed forms, an independent slow version, scipy, size and coverage by simulation."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from oracles import combining as oracle
+from scipy import integrate, special, stats
+from strategies import score_grids
+
+from errorbar.errors import InputError, UnknownNameError
+from errorbar.stats.cells import Cells
+from errorbar.stats.combine import COMBINED, combine
+from errorbar.stats.curve import curve
+from errorbar.stats.pairs import compare, pairs
+
+NOISES = Path(__file__).resolve().parents[2] / "../shared/data/all_the_noises"
+
+
+def cells_of(totals, K, benchmark="b", models=("a", "b")):
+    """Binary scores, K generations each: totals of shape (M, N)."""
+    totals = np.asarray(totals, float)
+    questions = tuple(f"q{j}" for j in range(totals.shape[1]))
+    return Cells(benchmark, tuple(models), questions, np.full(totals.shape, K), totals, totals)
+
+
+def benchmark(rng, name, N, K=2, gain=0.0):
+    p = rng.beta(0.6, 0.4, N)
+    other = rng.beta(0.6, 0.4, N)
+    return cells_of([rng.binomial(K, np.clip(p + gain, 0, 1)), rng.binomial(K, other)], K, name)
+
+
+def compared(rng, sizes, **options):
+    return [compare(benchmark(rng, f"bench{i}", N, gain=0.05 * i), "a", "b", **options) for i, N in enumerate(sizes)]
+
+
+def meta(result):
+    return dict(zip(result.columns(), (values[-1] for values in result.columns().values()), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"), [("equal", "benchmarks"), ("questions", "questions"), ("precision", "precision")]
+)
+def test_weighted_z_and_q_against_the_slow_version(ours, theirs):
+    """An independent slow version, by formula, on normal z."""
+    rows = compared(np.random.default_rng(1), [40, 300, 700, 90], method="clt")
+    result = combine(rows, weights=ours)
+    z = [float(row.difference[0] / math.sqrt(row.variance[0])) for row in rows]
+    ses = [math.sqrt(row.variance[0]) for row in rows]
+    weights = oracle.weights(theirs, ses, [40, 300, 700, 90])
+    expected = oracle.weighted_z(z, weights)
+    assert (result.z_meta, result.p_meta) == pytest.approx((expected["z"], expected["p_value"]), rel=1e-9)
+    assert result.weight == pytest.approx(np.array(weights) / math.sqrt(sum(w * w for w in weights)))
+    q = oracle.cochran_q([float(row.difference[0]) for row in rows], ses)
+    assert (result.q, result.q_df, result.q_p, result.i2) == pytest.approx(
+        (q["q"], q["df"], q["p_value"], q["i_squared"]), rel=1e-8
+    )
+    named = combine(rows, weights=dict(zip(result.benchmarks, 7 * np.array(weights), strict=True)))
+    assert named.z_meta == pytest.approx(result.z_meta)
+
+
+@pytest.mark.parametrize("weights", ["equal", "questions"])
+def test_stouffer_against_scipy(weights):
+    """Another program's output: Stouffer's method on one-sided p-values, t tests of few questions included."""
+    rows = compared(np.random.default_rng(2), [12, 30, 500])
+    result = combine(rows, weights=weights)
+    one_sided = [
+        p / 2 if row.difference[0] > 0 else 1 - p / 2 for row, p in ((row, row.interval().p_value[0]) for row in rows)
+    ]
+    root_n = np.sqrt([12, 30, 500])
+    z, p = stats.combine_pvalues(one_sided, method="stouffer", weights=root_n if weights == "questions" else None)
+    assert result.z_meta == pytest.approx(z, rel=1e-9)
+    assert min(result.p_meta / 2, 1 - result.p_meta / 2) == pytest.approx(min(p, 1 - p), rel=1e-9)
+
+
+def test_precision_weights_are_the_fixed_effect_of_the_differences():
+    """Theory: with w = 1/SE, z_meta is the inverse-variance mean difference over its standard error."""
+    rows = compared(np.random.default_rng(3), [400, 600, 350], method="clt")
+    d, v = (np.array([getattr(row, name)[0] for row in rows]) for name in ("difference", "variance"))
+    assert combine(rows).z_meta == pytest.approx(np.sum(d / v) / math.sqrt(np.sum(1 / v)), rel=1e-12)
+
+
+@given(
+    st.lists(score_grids(min_models=2, max_models=2, missing=False), min_size=1, max_size=4),
+    st.sampled_from(["equal", "questions", "precision"]),
+)
+def test_swapping_the_models_flips_the_sign_and_order_does_not_matter(grids, weights):
+    runs = [
+        Cells.from_scores(f"b{i}", ["a", "b"], [f"q{j}" for j in range(len(grid[0]))], grid)
+        for i, grid in enumerate(grids)
+    ]
+    there = combine([compare(run, "a", "b") for run in runs], weights=weights)
+    back = combine([compare(run, "b", "a") for run in reversed(runs)], weights=weights)
+    assert back.z_meta == pytest.approx(-there.z_meta, nan_ok=True, abs=1e-9)
+    assert back.q == pytest.approx(there.q, nan_ok=True, abs=1e-7)
+    used = there.weight > 0
+    assert np.all(used == ~np.isnan(there.z))
+    assume(used.any())
+    assert np.sum(there.weight**2) == pytest.approx(1)
+    assert there.weight[used] @ there.z[used] == pytest.approx(there.z_meta)
+
+
+@pytest.mark.parametrize(("weights", "N"), [("equal", 12), ("precision", 60)])
+def test_the_meta_test_and_q_keep_their_size(weights, N):
+    """Guarantee: 8 benchmarks whose models are equal in expectation, 800 evaluations, size .05.
+
+    The published form, difference / SE, rejects more often than it says where questions are few.
+    """
+    rng = np.random.default_rng(4)
+    trials, rejected, published, uneven = 800, 0, 0, 0
+    for _ in range(trials):
+        rows = [compare(benchmark(rng, f"b{i}", N), "a", "b") for i in range(8)]
+        result = combine(rows, weights=weights)
+        rejected += result.p_meta < 0.05
+        uneven += result.q_p < 0.05
+        published += abs(result.weight @ (result.difference / result.se)) > 1.96
+    noise = 3.3 * math.sqrt(0.05 * 0.95 / trials)
+    assert abs(rejected / trials - 0.05) < noise
+    assert abs(uneven / trials - 0.05) < noise
+    assert published / trials > rejected / trials
+    assert N > 12 or published / trials > 0.05 + noise
+
+
+def test_a_difference_that_changes_its_sign_is_told():
+    rng = np.random.default_rng(5)
+    rows = [compare(benchmark(rng, name, 500, 4, gain), "a", "b") for name, gain in (("up", 0.3), ("down", -0.3))]
+    result = combine(rows)
+    assert result.q_p < 1e-6
+    assert result.i2 > 0.9
+    assert "not the same on all benchmarks" in meta(result)["note"]
+    same = [compare(benchmark(rng, name, 500, 4, 0.1), "a", "b") for name in ("one", "two")]
+    assert "may well have one difference in common" in meta(combine(same))["note"]
+
+
+def test_what_has_no_z_is_left_out_and_told():
+    rng = np.random.default_rng(6)
+    whole = compare(benchmark(rng, "whole", 400), "a", "b")
+    flat = compare(cells_of(np.ones((2, 5)), 1, "flat"), "a", "b")
+    single = compare(cells_of([[1], [0]], 1, "single"), "a", "b")
+    result = combine([whole, flat, single])
+    assert math.isnan(result.z[1])
+    assert math.isnan(result.z[2])
+    assert result.weight.tolist() == [1, 0, 0]
+    assert result.z_meta == result.z[0]
+    assert math.isnan(result.q)
+    assert math.isnan(result.i2)
+    columns = result.columns()
+    assert columns["benchmark"].tolist() == ["whole", "flat", "single", COMBINED]
+    assert columns["n_questions"].tolist() == [400, 5, 1, 400]
+    assert [note.partition(":")[0] for note in columns["note"]] == [
+        "",
+        "left out",
+        "left out",
+        "fewer than two benchmarks",
+    ]
+    assert "no variation" in columns["note"][1]
+    assert "too few questions" in columns["note"][2]
+    nothing = combine([flat])
+    assert math.isnan(nothing.z_meta)
+    assert math.isnan(nothing.p_meta)
+    weighted = combine([whole, compare(benchmark(rng, "other", 400), "a", "b")], weights={"whole": 2, "other": 0})
+    assert weighted.z_meta == weighted.z[0]
+    assert "its weight is 0" in weighted.columns()["note"][1]
+    assert "(combined)" in str(weighted)
+
+
+def test_equal_benchmarks_have_no_excess_spread():
+    cells = benchmark(np.random.default_rng(7), "one", 400)
+    twins = [
+        compare(Cells(name, cells.models, cells.questions, cells.n, cells.total, cells.total_sq), "a", "b")
+        for name in ("one", "two")
+    ]
+    result = combine(twins)
+    assert result.q == pytest.approx(0, abs=1e-12)
+    assert result.i2 == 0
+    assert result.z_meta == pytest.approx(math.sqrt(2) * result.z[0])
+
+
+def test_far_tails_agree_with_quadrature():
+    """Another program's output: log P(T > t) by quadrature of the density, where P itself is below any float."""
+    rng = np.random.default_rng(12)
+    N, K = 2000, 1000
+    totals = np.stack([rng.integers(900, 1001, N), rng.integers(0, 101, N)])
+    row = compare(cells_of(totals, K), "a", "b")
+    (t,) = row.interval().statistic
+    df = N - 1
+    log_density = stats.t.logpdf(t, df)
+    area, _ = integrate.quad(
+        lambda x: math.exp(stats.t.logpdf(x, df) - log_density), t, t + 200, epsrel=1e-10, points=[t + 1]
+    )
+    z = special.ndtri_exp(log_density + math.log(area))
+    assert row.interval().p_value[0] == 0
+    assert combine([row]).z_meta == pytest.approx(-z, rel=1e-3)
+    assert combine([compare(cells_of(totals, K), "b", "a")]).z_meta == pytest.approx(z, rel=1e-3)
+
+
+def test_welch_against_scipy():
+    """Another program's output: a Welch analysis of variance of the question differences, one group per benchmark."""
+    rng = np.random.default_rng(13)
+    runs = [benchmark(rng, f"b{i}", N, gain=0.1 * i) for i, N in enumerate((9, 25, 60))]
+    found = combine([compare(run, "a", "b") for run in runs])
+    theirs = stats.f_oneway(*(run.mean[0] - run.mean[1] for run in runs), equal_var=False)
+    assert found.q_p == pytest.approx(theirs.pvalue, rel=1e-9)
+
+
+def test_wrong_use_of_combine():
+    rng = np.random.default_rng(8)
+    one, two = (compare(benchmark(rng, name, 40), "a", "b") for name in ("one", "two"))
+    with pytest.raises(InputError, match="no benchmark to combine"):
+        combine([])
+    with pytest.raises(InputError, match="benchmark 'one' is there twice"):
+        combine([one, one])
+    with pytest.raises(InputError, match="two: compares \\('b', 'a'\\), not \\('a', 'b'\\)"):
+        combine([one, compare(benchmark(rng, "two", 40), "b", "a")])
+    with pytest.raises(InputError, match="two: claims these-questions, not new-questions"):
+        combine([one, compare(benchmark(rng, "two", 40), "a", "b", claim="these-questions")])
+    three = Cells.from_scores("b", ["x", "y", "z"], ["1", "2"], [[[1], [0]], [[0], [1]], [[1], [1]]])
+    with pytest.raises(InputError, match="b: 3 pairs; combine takes one pair"):
+        combine([pairs(three)])
+    with pytest.raises(UnknownNameError, match="unknown weights 'equals'; did you mean 'equal'"):
+        combine([one, two], weights="equals")
+    with pytest.raises(UnknownNameError, match="weights: unknown benchmark 'tow'; did you mean 'two'"):
+        combine([one, two], weights={"one": 1, "two": 1, "tow": 1})
+    with pytest.raises(InputError, match="weights: no weight for 'two'"):
+        combine([one, two], weights={"one": 1})
+    with pytest.raises(InputError, match="weights: weight of 'two' is -1; allowed: 0 or more"):
+        combine([one, two], weights={"one": 1, "two": -1})
+
+
+def test_bands_of_a_curve_cover_what_they_claim_and_the_difference_too():
+    """Guarantee: three checkpoints, N = 50, K = 4, 800 runs; fixed questions for the inner band, new ones for the others."""
+    rng = np.random.default_rng(9)
+    trials, inner, outer, difference = 800, 0, 0, 0
+    bank = rng.beta(0.6, 0.4, 50)
+    for _ in range(trials):
+        steps = rng.beta(np.array([[0.5], [0.6], [0.7]]) * 2, np.array([[0.5], [0.4], [0.3]]) * 2, (3, 50))
+        steps[0] = bank
+        columns = curve(cells_of(rng.binomial(4, steps), 4, models=("s1", "s2", "s3"))).columns()
+        inner += columns["low_prediction"][0] <= bank.mean() <= columns["high_prediction"][0]
+        outer += columns["low"][1] <= 0.6 <= columns["high"][1]
+        difference += columns["low_difference"][1] <= -0.1 <= columns["high_difference"][1]
+    noise = 3.3 * math.sqrt(0.05 * 0.95 / trials)
+    assert abs(inner / trials - 0.95) < noise
+    assert abs(outer / trials - 0.95) < noise
+    assert abs(difference / trials - 0.95) < noise
+
+
+def test_a_curve_is_made_of_scores_and_paired_differences():
+    """Another program's output (scipy's paired t test), and theory for the order of the bands."""
+    rng = np.random.default_rng(10)
+    p = rng.beta(1, 1, 80)
+    totals = rng.binomial(5, [np.clip(p - gap, 0, 1) for gap in (0.2, 0.1, 0)])
+    cells = cells_of(totals, 5, models=("late", "early", "final"))
+    result = curve(cells, ["early", "late", "final"], reference="late", level=0.9)
+    columns = result.columns()
+    assert result.checkpoints == ("early", "late", "final")
+    assert columns["checkpoint"].tolist() == ["early", "late", "final"]
+    assert columns["score"] == pytest.approx(totals[[1, 0, 2]].mean(axis=1) / 5)
+    assert np.all(columns["low"] < columns["low_prediction"])
+    assert np.all(columns["high"] > columns["high_prediction"])
+    for row, model in ((0, 1), (2, 2)):
+        test = stats.ttest_rel(totals[model] / 5, totals[0] / 5)
+        low, high = test.confidence_interval(0.9)
+        found = [columns[name][row] for name in ("low_difference", "high_difference", "p_value")]
+        assert found == pytest.approx([low, high, test.pvalue], rel=1e-9)
+    assert columns["difference"][1] == 0
+    assert math.isnan(columns["p_value"][1])
+    assert columns["note"][1] == "the reference"
+    assert columns["p_holm"][2] >= columns["p_value"][2]
+    assert curve(cells).reference == 2
+
+
+def test_a_curve_tells_what_it_cannot_say():
+    once = curve(cells_of([[1, 0, 1], [1, 1, 0]], 1, models=("s1", "s2"))).columns()
+    assert np.all(np.isnan(once["low_prediction"]))
+    assert "data and prediction noise cannot be told apart" in once["note"][0]
+    same = curve(cells_of([[1, 0, 1], [1, 0, 1]], 1, models=("s1", "s2"))).columns()
+    assert "no variation was seen in the difference" in same["note"][0]
+    rng = np.random.default_rng(11)
+    data = rng.binomial(50, rng.beta(0.1, 0.1, (2, 60)))
+    told = curve(cells_of(data, 50, models=("s1", "s2"))).columns()["note"]
+    assert "most noise of the difference is data noise" in told[0]
+    assert told[1] == "the reference"
+    gaps = Cells.from_scores("b", ["s1", "s2", "s3"], ["1", "2", "3"], [[[1], [], []], [[1], [0], [1]], [[], [0], [1]]])
+    notes = curve(gaps).columns()["note"]
+    assert "no question in common with the reference" in notes[0]
+    assert "the difference is on the questions that both answered" in notes[1]
+
+
+def test_wrong_use_of_curve():
+    cells = cells_of([[1, 0], [0, 1]], 1)
+    with pytest.raises(InputError, match="b: 1 checkpoints; give two or more"):
+        curve(cells, ["a"])
+    with pytest.raises(InputError, match="a checkpoint is named twice"):
+        curve(cells, ["a", "b", "a"])
+    with pytest.raises(UnknownNameError, match="unknown model 'c'"):
+        curve(cells, reference="c")
+
+
+@pytest.mark.shared
+def test_published_pairs_combine():
+    """A printed table: z of NOISE's single-run total error for one pair on two benchmarks, combined by hand."""
+    folder = NOISES / "highk_temp0.7"
+    if not folder.exists():
+        pytest.skip("needs the data folder ../shared")
+    import csv
+
+    from errorbar.readers.tidy import read_table
+
+    a, b = "deepseek_r1_distill_llama_70b", "deepseek_r1_distill_llama_8b"
+    rows, z, weights = [], [], []
+    for name in ("aime2024_cot", "math500_cot"):
+        (cells,) = read_table(folder / f"input_table_{name}.csv")
+        rows.append(compare(cells, a, b, claim="single-run", method="clt"))
+        with (folder / f"summary_{name}.csv").open() as file:
+            (published,) = (row for row in csv.DictReader(file) if (row["model_a"], row["model_b"]) == (a, b))
+        se = float(published["SE(A-B)"])
+        z.append((float(published["accA"]) - float(published["accB"])) / se)
+        weights.append(1 / se)
+    expected = (z[0] * weights[0] + z[1] * weights[1]) / math.hypot(*weights)
+    result = combine(rows)
+    assert result.z == pytest.approx(z, rel=1e-6)
+    assert result.z_meta == pytest.approx(expected, rel=1e-6)

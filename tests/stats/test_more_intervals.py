@@ -1,0 +1,206 @@
+"""Wilson, exact, Beta-binomial, bootstrap and clustered intervals, of scores and of differences."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles import pairs as paired_oracle
+from oracles import score_intervals as oracle
+from scipy import stats
+from strategies import score_grids
+
+from errorbar.errors import InputError, UnknownNameError
+from errorbar.stats import bootstrap
+from errorbar.stats.cells import Cells
+from errorbar.stats.components import score
+from errorbar.stats.pairs import compare, pairs
+from errorbar.stats.proportions import clopper_pearson, wilson
+
+
+def cells_of(grid, clusters=None):
+    names = [f"q{j}" for j in range(len(grid[0]))]
+    cells = Cells.from_scores("grid", [f"m{i}" for i in range(len(grid))], names, grid)
+    if clusters is None:
+        return cells
+    return Cells("grid", cells.models, cells.questions, cells.n, cells.total, cells.total_sq, clusters=tuple(clusters))
+
+
+@given(st.integers(1, 60).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))), st.sampled_from([0.8, 0.95]))
+def test_wilson_and_exact_against_the_oracle_and_scipy(counts, level):
+    correct, n = counts
+    for ours, theirs, name in ((wilson, oracle.wilson, "wilson"), (clopper_pearson, oracle.clopper_pearson, "exact")):
+        low, high = (float(end) for end in ours(correct, n, level))
+        assert (low, high) == pytest.approx(theirs(correct, n, level), abs=1e-7)
+        scipys = stats.binomtest(correct, n).proportion_ci(level, method=name)
+        assert (low, high) == pytest.approx((scipys.low, scipys.high), abs=1e-9)
+
+
+def test_wilson_and_exact_are_for_single_right_or_wrong_answers():
+    cells = cells_of([[[1], [0], [1], [1]], [[1], [0, 1], [1], [1]]])
+    between = score(cells, method="wilson").interval()
+    assert (between.low[0], between.high[0]) == pytest.approx(oracle.wilson(3, 4, 0.95), abs=1e-7)
+    assert math.isnan(between.low[1])
+    notes = score(cells, method="exact").columns()["note"]
+    assert sum("no interval by exact for such scores" in note for note in notes) == 1
+
+
+def test_beta_binomial_is_for_right_or_wrong_answers():
+    between = score(cells_of([[[1], [0], [1, 1], [1, 0]]]), method="beta-binomial").interval()
+    assert 0 < between.low[0] < 0.7 < between.high[0] < 1
+    assert math.isnan(score(cells_of([[[0.5], [0]]]), method="beta-binomial").interval().low[0])
+
+
+@given(score_grids(kind="binary", max_models=3, min_models=2))
+def test_bootstrap_against_the_oracle_on_the_same_draws(grid):
+    """A slow version: each draw's mean question by question, on the very draws that were made."""
+    cells = cells_of(grid)
+    counts = np.concatenate([c for _, c in bootstrap._counts(len(cells.questions), 40, 3)])
+    values = bootstrap.draws(cells, n_draws=40, seed=3)
+    low, high = bootstrap.percentile(cells, 0.9, n_draws=40, seed=3)
+    accelerated = bootstrap.bca(cells, 0.9, n_draws=40, seed=3)
+    for m, questions in enumerate(grid):
+        place = np.cumsum([bool(row) for row in questions]) - 1
+        drawn = [np.repeat(place, c.astype(int) * [bool(row) for row in questions]).tolist() for c in counts]
+        assert np.isnan(values[:, m]).tolist() == [not picks for picks in drawn]
+        if all(drawn):
+            assert values[:, m] == pytest.approx([float(x) for x in oracle.bootstrap_means(questions, drawn)])
+            assert (low[m], high[m]) == pytest.approx(oracle.percentile_interval(questions, drawn, 0.9))
+            if all(len(row) in {0, 1, 2, 4} for row in questions):  # means exact in binary: ties are ties
+                expected = oracle.bca_interval(questions, drawn, 0.9)
+                assert (accelerated[0][m], accelerated[1][m]) == pytest.approx(expected, nan_ok=True, abs=1e-9)
+
+
+def test_bootstrap_errors_are_the_usual_ones_and_blocks_do_not_matter(monkeypatch):
+    """Theory: the bootstrap variance of a mean is var(p)/N, of a difference var(d)/N."""
+    rng = np.random.default_rng(0)
+    p = rng.beta(1, 1, 200)
+    grid = [[list(rng.binomial(1, q, 4)) for q in p] for _ in range(3)]
+    cells = cells_of(grid)
+    ours = pairs(cells)
+    errors = bootstrap.paired_errors(cells)
+    assert errors[ours.a, ours.b] == pytest.approx(np.sqrt(ours.variance), rel=0.03)
+    se, low, high = bootstrap.paired_percentile(cells, ours.a, ours.b, 0.95)
+    assert se == pytest.approx(errors[ours.a, ours.b], rel=1e-3)
+    assert (low, high) == (pytest.approx(ours.interval().low, abs=0.01), pytest.approx(ours.interval().high, abs=0.01))
+    by_method = pairs(cells, method="bootstrap").interval()
+    assert by_method.low == pytest.approx(low)
+    assert set(by_method.method) == {"bootstrap"}
+    whole = bootstrap.draws(cells, n_draws=50, seed=1)
+    monkeypatch.setattr(bootstrap, "_BLOCK", 1400)
+    assert bootstrap.draws(cells, n_draws=50, seed=1) == pytest.approx(whole)
+
+
+def test_bootstrap_of_scores_that_do_not_vary_claims_nothing():
+    cells = cells_of([[[1], [1]], [[1], [0]]])
+    between = score(cells, method="bootstrap").interval()
+    assert np.isnan(between.low).tolist() == [True, False]
+    same = compare(cells_of([[[1], [0]], [[1], [0]]]), "m0", "m1", method="bootstrap").interval()
+    assert math.isnan(same.low[0])
+
+
+def test_bootstrap_of_ragged_models():
+    grid = [[[1], [0], [], [1]], [[], [0], [1], [0]]]
+    with pytest.raises(InputError, match="different missing questions"):
+        bootstrap.paired_errors(cells_of(grid))
+    whole = [[[1], [0], [1], [0]] * 10, [[0], [0], [1], [0]] * 9 + [[], [], [], []]]
+    se, low, high = bootstrap.paired_percentile(cells_of(whole), np.array([0]), np.array([1]), 0.95)
+    assert low[0] < 0.25 < high[0]
+    assert se[0] == pytest.approx(compare(cells_of(whole), "m0", "m1").columns()["se"][0], rel=0.05)
+    with pytest.raises(InputError, match="n_draws is 1; allowed: 2 or more"):
+        bootstrap.draws(cells_of(grid), n_draws=1)
+
+
+@given(score_grids(min_models=2, max_models=3), st.data())
+def test_clustered_errors_against_the_oracle(grid, data):
+    N = len(grid[0])
+    clusters = data.draw(st.lists(st.sampled_from("abc"), min_size=N, max_size=N))
+    cells = cells_of(grid, clusters)
+    ours, result = score(cells), pairs(cells)
+    for i, questions in enumerate(grid):
+        used = {c for c, row in zip(clusters, questions, strict=True) if row}
+        if len(used) > 1:
+            assert ours.variance[i] == pytest.approx(oracle.clustered_se(questions, clusters) ** 2, abs=1e-10)
+        else:
+            assert math.isnan(ours.variance[i])
+    for row, (i, j) in enumerate(zip(result.a, result.b, strict=True)):
+        used = {c for c, a, b in zip(clusters, grid[i], grid[j], strict=True) if a and b}
+        if len(used) > 1:
+            expected = oracle.clustered_paired_se(grid[i], grid[j], clusters) ** 2
+            assert result.variance[row] == pytest.approx(expected, abs=1e-10)
+        else:
+            assert math.isnan(result.variance[row])
+
+
+@given(score_grids(min_models=2, max_models=3))
+def test_clusters_of_one_question_are_no_clusters(grid):
+    alone = cells_of(grid, map(str, range(len(grid[0]))))
+    for claim in ("new-questions", "single-run", "these-questions"):
+        for ask in (score, pairs):
+            mine, usual = ask(alone, claim=claim), ask(cells_of(grid), claim=claim)
+            assert mine.variance == pytest.approx(usual.variance, nan_ok=True, abs=1e-10)
+            assert mine.interval().p_value == pytest.approx(usual.interval().p_value, nan_ok=True, abs=1e-6)
+
+
+def test_clustered_intervals_cover_where_the_usual_ones_do_not():
+    """Guarantee: 30 clusters of 5 questions that are right or wrong together; 3,000 evaluations."""
+    rng = np.random.default_rng(11)
+    right = np.repeat(rng.random((3000, 30)) < 0.4, 5, axis=1).astype(float)
+    names = tuple(map(str, range(150)))
+    every = {"n": np.ones(right.shape, int), "total": right, "total_sq": right}
+    models = tuple(map(str, range(3000)))
+    plain = Cells("b", models, names, **every)
+    clustered = Cells("b", models, names, **every, clusters=tuple(str(j // 5) for j in range(150)))
+    covered = {}
+    for cells in (plain, clustered):
+        between = score(cells).interval()
+        covered[cells.clusters is None] = np.mean((between.low <= 0.4) & (between.high >= 0.4))
+    assert covered[True] < 0.75
+    assert abs(covered[False] - 0.95) < 0.02  # thirty clusters, a discrete law
+    assert "questions in clusters" in score(clustered).columns()["note"][0]
+
+
+def test_clusters_merge_with_their_questions():
+    first = cells_of([[[1], [0]]], ["a", "b"])
+    assert (first + first).clusters == ("a", "b")
+    other = Cells.from_scores("grid", ["m0"], ["q1", "q2"], [[[1], [0]]])
+    with pytest.raises(InputError, match="only some of the results have clusters"):
+        first + other
+    moved = Cells("grid", ("m0",), ("q1",), np.ones((1, 1), int), *(np.ones((1, 1)),) * 2, clusters=("c",))
+    with pytest.raises(InputError, match="question 'q1' is in cluster 'b' and in 'c'"):
+        first + moved
+    with pytest.raises(InputError, match="1 clusters for 2 questions"):
+        cells_of([[[1], [0]]], ["a"])
+
+
+def test_methods_that_do_not_fit_are_refused():
+    cells = cells_of([[[1], [0]], [[1], [1]]], ["a", "b"])
+    with pytest.raises(InputError, match="method 'bootstrap' does not know clusters; use 'clt' or 't'"):
+        score(cells, method="bootstrap")
+    with pytest.raises(InputError, match="method 'wilson' makes the claim 'new-questions' only"):
+        score(cells_of([[[1], [0]]]), method="wilson", claim="single-run")
+    with pytest.raises(InputError, match="method 'bootstrap' makes the claim"):
+        pairs(cells, method="bootstrap")
+    with pytest.raises(UnknownNameError, match="unknown method 'wilson'"):
+        pairs(cells, method="wilson")
+    from errorbar.stats.clusters import clustered_scores
+
+    with pytest.raises(InputError, match="the questions have no clusters"):
+        clustered_scores(cells_of([[[1], [0]]]))
+
+
+@given(score_grids(min_models=2, max_models=2, kind="binary", missing=False))
+def test_wins_losses_and_ties(grid):
+    row = compare(cells_of(grid), "m0", "m1")
+    N = len(grid[0])
+    expected = sum(np.mean(a) * (1 - np.mean(b)) for a, b in zip(*grid, strict=True)) / N
+    assert row.wins_a[0] == pytest.approx(expected, abs=1e-12)
+    assert row.wins_a[0] + row.wins_b[0] + row.ties[0] == pytest.approx(1)
+    assert row.wins_a[0] + row.wins_b[0] == pytest.approx(float(paired_oracle.disagreement(*grid)), abs=1e-12)
+
+
+def test_theory_beside_what_was_seen():
+    row = compare(cells_of([[[1], [0], [1], [0]], [[1], [1], [0], [0]]]), "m0", "m1")
+    assert row.se_beta[0] == pytest.approx(0.25)
+    assert row.se_independent[0] == pytest.approx(0.25 * math.sqrt(2))
