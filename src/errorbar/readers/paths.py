@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from errorbar.errors import InputError
-from errorbar.readers.tidy import SUFFIXES, is_table, read_table
+from errorbar.readers.tidy import SUFFIXES, is_table, read_table, read_table_by_run
 from errorbar.store import tables
 from errorbar.store.responses import is_run
 from errorbar.store.responses import read as read_run
@@ -15,7 +15,9 @@ from errorbar.store.responses import read as read_run
 if TYPE_CHECKING:
     from errorbar.stats.cells import Cells
 
-__all__ = ["find", "manifests", "read"]
+__all__ = ["find", "manifests", "read", "read_runs"]
+
+_COLUMNS = ["benchmark", "model", "question", "variant", "score", "answer"]
 
 
 def read(paths: str | Path | Iterable[str | Path], *, columns: Mapping[str, str] | None = None) -> list[Cells]:
@@ -31,11 +33,39 @@ def read(paths: str | Path | Iterable[str | Path], *, columns: Mapping[str, str]
     parts: list[Cells] = []
     for path in find(paths):
         if path.is_dir():
-            table = read_run(path, ["benchmark", "model", "question", "variant", "score", "answer"])
-            parts += tables.cells(table, where=str(path))
+            _check_no_cluster(path, columns)
+            parts += tables.cells(read_run(path, _COLUMNS), where=str(path))
         else:
             parts += read_table(path, columns)
     return tables.merge(parts)
+
+
+def read_runs(
+    paths: str | Path | Iterable[str | Path], *, columns: Mapping[str, str] | None = None
+) -> dict[str, list[Cells]]:
+    """Runs of the same thing, by benchmark: each generation of a run folder or table, and each folder or table, is one.
+
+    A table without a column for the generation is one run, whatever it holds.
+    """
+    runs: dict[str, list[Cells]] = {}
+    for path in find(paths):
+        if path.is_dir():
+            _check_no_cluster(path, columns)
+            found = tables.cells_by_run(read_run(path, [*_COLUMNS, "generation"]), where=str(path))
+        else:
+            found = read_table_by_run(path, columns)
+        for benchmark, some in found.items():
+            runs.setdefault(benchmark, []).extend(some)
+    return runs
+
+
+def _check_no_cluster(path: Path, columns: Mapping[str, str] | None) -> None:
+    if columns and "cluster" in columns:
+        raise InputError(
+            f"a run folder has no column {columns['cluster']!r}",
+            where=str(path),
+            remedy="clusters are read from tables only",
+        )
 
 
 def manifests(paths: str | Path | Iterable[str | Path]) -> list[dict[str, object]]:

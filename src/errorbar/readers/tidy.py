@@ -7,9 +7,9 @@ pass1, count[, correct]`, is a table with a row per cell.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from errorbar.errors import ErrorbarWarning, InputError, UnknownNameError
 from errorbar.store import tables
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from errorbar.stats.cells import Cells
 
-__all__ = ["ALIASES", "SUFFIXES", "is_table", "read_table"]
+__all__ = ["ALIASES", "SUFFIXES", "is_table", "read_table", "read_table_by_run"]
 
 #: Our column to the names it goes by elsewhere, the first one present wins.
 ALIASES: dict[str, tuple[str, ...]] = {
@@ -33,6 +33,7 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "mean": ("pass1",),
     "count": ("count",),
     "correct": ("correct",),
+    "cluster": (),  # only where it is asked for
 }
 
 SUFFIXES = {".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".jsonl": "json", ".ndjson": "json"}
@@ -41,6 +42,9 @@ _ROW = "row number"
 
 #: A mean of several 0/1 scores may have been rounded to two decimals.
 _ROUNDING = 0.005
+
+
+T = TypeVar("T")
 
 
 def read_table(path: Path, columns: Mapping[str, str] | None = None) -> list[Cells]:
@@ -53,6 +57,24 @@ def read_table(path: Path, columns: Mapping[str, str] | None = None) -> list[Cel
     columns
         Our column names to the file's, where `ALIASES` would not find them.
     """
+    found, told_apart = _grouped(path, columns, tables.cells)
+    if not told_apart and (repeated := sum(int((cells.n > 1).sum()) for cells in found)):
+        warnings.warn(
+            f"{path}: {repeated} cells have several rows and there is no column 'generation': each row is taken as an "
+            "independent generation",
+            ErrorbarWarning,
+            stacklevel=2,
+        )
+    return found
+
+
+def read_table_by_run(path: Path, columns: Mapping[str, str] | None = None) -> dict[str, list[Cells]]:
+    """The same with each generation alone, which is one run; by benchmark. Without such a column the file is one."""
+    return _grouped(path, columns, tables.cells_by_run)[0]
+
+
+def _grouped(path: Path, columns: Mapping[str, str] | None, group: Callable[..., T]) -> tuple[T, bool]:
+    """The table's groups, and whether its rows are told apart: by a generation, or since each is a cell."""
     import duckdb
     import pyarrow as pa
 
@@ -64,21 +86,12 @@ def read_table(path: Path, columns: Mapping[str, str] | None = None) -> list[Cel
         connection.execute("SET preserve_insertion_order = true")
         try:
             rows = _canonical(_open(connection, path), path, columns or {})
-            found = tables.cells(rows, where=str(path))
+            return group(rows, where=str(path)), bool({"n", "generation"} & set(rows.columns))
         except (duckdb.Error, pa.ArrowInvalid, UnicodeDecodeError, EOFError, OSError) as error:
             what = " ".join(str(error).split("\n")[0].split())[:200]
             raise InputError(
                 f"cannot be read: {what}", where=str(path), remedy="is the file whole, and of the type its name says?"
             ) from error
-        told_apart = {"n", "generation"} & set(rows.columns)
-    if not told_apart and (repeated := sum(int((cells.n > 1).sum()) for cells in found)):
-        warnings.warn(
-            f"{path}: {repeated} cells have several rows and there is no column 'generation': each row is taken as an "
-            "independent generation",
-            ErrorbarWarning,
-            stacklevel=2,
-        )
-    return found
 
 
 def is_table(path: Path) -> bool:
@@ -166,6 +179,10 @@ def _canonical(rows: duckdb.DuckDBPyRelation, path: Path, columns: Mapping[str, 
     else:
         values = [f"{_number(found['score'], 'a score', checks)} AS score"]
         values += [f'CAST("{found[n]}" AS VARCHAR) AS {n}' for n in ("variant", "generation") if n in found]
+    if "cluster" in found:
+        text["cluster"] = f'CAST("{found["cluster"]}" AS VARCHAR)'
+        wrong = f"coalesce(trim({text['cluster']}), '') = ''"
+        checks.append(_Check(wrong, found["cluster"], "the cluster is empty", "fill it in"))
     _refuse(rows, path, checks)
     return rows.project(", ".join([f"{expression} AS {name}" for name, expression in text.items()] + values))
 

@@ -6,7 +6,7 @@ polars, pyarrow or Spark frame that somebody already has. Only cells come back.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from functools import reduce
 from itertools import groupby
 from operator import add, attrgetter
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from narwhals.typing import IntoFrame
 
-__all__ = ["cells", "merge"]
+__all__ = ["cells", "cells_by_run", "merge"]
 
 _CELL = ("benchmark", "model", "question")
 
@@ -37,19 +37,55 @@ def cells(frame: IntoFrame, *, where: str = "the table") -> list[Cells]:
 
         - `score`, one row per generation (null: it failed), and optionally `answer` (null: none could be read),
           `variant` and `generation`; or
-        - `n`, `total`, `total_sq`, one row per cell.
+        - `n`, `total`, `total_sq`, one row per cell;
+
+        and optionally `cluster`, one per question.
     where
         Name of the source, for messages.
 
     Models and questions come back sorted by name. Cells are pooled over prompt variants, whose names they keep.
     """
+    rows = _lazy(frame)
+    grouped = _grouped(rows, _CELL, where)
+    variants, clusters = _variants(rows), _clusters(rows, where)
+    return [_dense(part, variants, clusters) for part in _split(grouped, "benchmark")]
+
+
+def cells_by_run(frame: IntoFrame, *, where: str = "the table") -> dict[str, list[Cells]]:
+    """The same for each generation alone, which is one run of the benchmark; by benchmark, in the order of generations.
+
+    A frame without a column `generation` is one run.
+    """
+    rows = _lazy(frame)
+    if "generation" not in rows.collect_schema().names():
+        return {one.benchmark: [one] for one in cells(frame, where=where)}
+    grouped = _grouped(rows, (*_CELL, "generation"), where)
+    runs: dict[str, list[Cells]] = {}
+    for part in _split(grouped, "benchmark"):
+        each = sorted(_split(part, "generation"), key=lambda run: _in_order(str(run["generation"][0].as_py())))
+        runs[str(part["benchmark"][0].as_py())] = [_dense(run, _variants(rows), {}) for run in each]
+    return runs
+
+
+def _in_order(generation: str) -> tuple[int, str]:
+    """Numbers by value, then names."""
+    return (int(generation), "") if generation.isdecimal() else (1 << 62, generation)
+
+
+def _lazy(frame: IntoFrame) -> Any:
     import narwhals as nw
 
-    rows = nw.from_native(frame).lazy()
+    return nw.from_native(frame).lazy()
+
+
+def _grouped(rows: Any, by: Sequence[str], where: str) -> pa.Table:
+    """One row per cell with n, total and total_sq, and failed and unparsed where the rows say."""
+    import narwhals as nw
+
     names = rows.collect_schema().names()
     if "n" in names:
-        grouped = rows.select(*_CELL, "n", "total", "total_sq")
         _check_unique(rows, list(_CELL), where)
+        grouped = rows.select(*_CELL, "n", "total", "total_sq")
     else:
         if "generation" in names:
             _check_unique(rows, [name for name in (*_CELL, "variant", "generation") if name in names], where)
@@ -58,16 +94,34 @@ def cells(frame: IntoFrame, *, where: str = "the table") -> list[Cells]:
         if "answer" in names:
             terms["unparsed"] = (~score.is_null() & nw.col("answer").is_null()).cast(nw.Int64)
         sums = {name: nw.col(name).sum() for name in terms}
-        grouped = rows.with_columns(**terms).group_by(*_CELL).agg(n=nw.col("total").count(), **sums)
+        grouped = rows.with_columns(**terms).group_by(*by).agg(n=nw.col("total").count(), **sums)
     table: pa.Table = grouped.collect(backend="pyarrow").to_native()
     if table.num_rows == 0:
         raise InputError("no rows", where=where, remedy="give a table with at least one score")
-    variants: dict[str, list[str]] = {}
-    if "variant" in names:
-        distinct = rows.select("benchmark", "variant").unique().collect(backend="pyarrow").to_native()
-        for benchmark, variant in zip(*(distinct[c].to_pylist() for c in ("benchmark", "variant")), strict=True):
-            variants.setdefault(str(benchmark), []).append(str(variant))
-    return list(_dense(table, variants))
+    return table
+
+
+def _distinct(rows: Any, columns: Sequence[str]) -> list[tuple[str, ...]]:
+    if columns[-1] not in rows.collect_schema().names():
+        return []
+    table = rows.select(*columns).unique().collect(backend="pyarrow").to_native()
+    return sorted(zip(*(map(str, table[name].to_pylist()) for name in columns), strict=True))
+
+
+def _variants(rows: Any) -> dict[str, tuple[str, ...]]:
+    """Prompt variants of each benchmark."""
+    pairs = _distinct(rows, ("benchmark", "variant"))
+    return {benchmark: tuple(v for b, v in pairs if b == benchmark) for benchmark, _ in pairs}
+
+
+def _clusters(rows: Any, where: str) -> dict[tuple[str, str], str]:
+    """Cluster of each (benchmark, question)."""
+    found: dict[tuple[str, str], str] = {}
+    for benchmark, question, cluster in _distinct(rows, ("benchmark", "question", "cluster")):
+        if found.setdefault((benchmark, question), cluster) != cluster:
+            what = f"question {question!r} is in cluster {found[benchmark, question]!r} and in {cluster!r}"
+            raise InputError(what, where=where, remedy="a question has one cluster")
+    return found
 
 
 def _check_unique(rows: Any, key: list[str], where: str) -> None:
@@ -86,26 +140,35 @@ def _check_unique(rows: Any, key: list[str], where: str) -> None:
         )
 
 
-def _dense(table: pa.Table, variants: dict[str, list[str]]) -> Iterator[Cells]:
-    """One row per cell to dense arrays, (M, N) for each benchmark."""
-    benchmarks, benchmark_of = _codes(table, "benchmark")
-    columns: dict[str, NDArray[Any]] = {}
+def _split(table: pa.Table, column: str) -> list[pa.Table]:
+    """The table by the values of a column, sorted by value."""
+    values, code = _codes(table, column)
+    if len(values) == 1:
+        return [table]
+    order = np.argsort(code, kind="stable")
+    ends = np.searchsorted(code[order], np.arange(len(values) + 1))
+    return [table.take(order[ends[i] : ends[i + 1]]) for i in range(len(values))]
+
+
+def _dense(table: pa.Table, variants: dict[str, tuple[str, ...]], clusters: dict[tuple[str, str], str]) -> Cells:
+    """One row per cell of a single benchmark to dense arrays, (M, N)."""
+    benchmark = str(table["benchmark"][0].as_py())
+    models, i = _codes(table, "model")
+    questions, j = _codes(table, "question")
+    arrays: dict[str, Any] = {}
     for name in ("n", "total", "total_sq", "failed", "unparsed"):
         if name in table.column_names:
-            columns[name] = np.nan_to_num(table[name].to_numpy().astype(float))
-    for code, benchmark in enumerate(benchmarks):
-        here = np.flatnonzero(benchmark_of == code)
-        part = table.take(here) if len(benchmarks) > 1 else table
-        models, i = _codes(part, "model")
-        questions, j = _codes(part, "question")
-        arrays = {}
-        for name, values in columns.items():
-            arrays[name] = np.zeros((len(models), len(questions)))
-            arrays[name][i, j] = values[here]
-        for name in ("n", "failed", "unparsed"):
-            if name in arrays:
-                arrays[name] = arrays[name].astype(np.int64)
-        yield Cells(benchmark, models, questions, variants=tuple(sorted(variants.get(benchmark, ()))), **arrays)  # type: ignore[arg-type]  # one dict for arrays of two types
+            array = np.zeros((len(models), len(questions)))
+            array[i, j] = np.nan_to_num(table[name].to_numpy().astype(float))
+            arrays[name] = array if name.startswith("total") else array.astype(np.int64)
+    return Cells(
+        benchmark,
+        models,
+        questions,
+        variants=variants.get(benchmark, ()),
+        clusters=tuple(clusters[benchmark, question] for question in questions) if clusters else None,
+        **arrays,
+    )
 
 
 def _codes(table: pa.Table, column: str) -> tuple[tuple[str, ...], NDArray[np.integer]]:

@@ -1,0 +1,241 @@
+"""`allocate` and `staged`: the slow oracle, greedy allocation, theory, guarantees by simulation, recorded data."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles import stopping as oracle
+
+from errorbar.errors import InputError, UnknownNameError
+from errorbar.stats.allocation import allocate, spread
+from errorbar.stats.beta import fit_beta
+from errorbar.stats.cells import Cells
+from errorbar.stats.staged import staged
+
+SHARED = Path(__file__).resolve().parents[2] / "../shared/data/all_the_noises/highk_temp0.7/input_table_math500_cot.csv"
+
+
+def cells_of(n, total):
+    n, total = np.atleast_2d(n), np.atleast_2d(total).astype(float)
+    names = tuple(f"m{i}" for i in range(len(n))), tuple(f"q{j}" for j in range(n.shape[1]))
+    return Cells("drawn", *names, n, total, total)
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from([0.0, 0.1, 0.2, 0.25, 0.5]), st.integers(1, 4)), min_size=1, max_size=4),
+    st.integers(0, 6),
+)
+def test_filling_is_optimal_against_every_allocation(questions, budget):
+    """A slow version by somebody else: all ways to spend the budget."""
+    sd, k = np.array(questions).T
+    k = k.astype(int)
+    v = [float(s**2) for s in sd]
+    more = allocate(cells_of(k, k), budget, design="fill", sd=sd[None]).more[0]
+    assert more.sum() == budget
+    assert np.all(more >= 0)
+    least, _ = oracle.best_allocations(v, int(k.sum()) + budget, k.tolist())
+    cost = oracle.allocation_cost(v, (k + more).tolist())
+    assert float(cost) == pytest.approx(float(least), rel=1e-9)
+
+
+def test_large_allocations_against_taking_one_at_a_time():
+    """A slow version: always one more where it gains most."""
+    rng = np.random.default_rng(1)
+    for design in ("fill", "stage"):
+        sd, k = rng.random((1, 60)) ** 3, rng.integers(0, 5, (1, 60))
+        ours = allocate(cells_of(k, k), 1000, design=design, sd=sd)
+        counts = k[0].copy() if design == "fill" else np.zeros(60, int)
+        start = counts.copy()
+        for _ in range(1000):
+            gain = np.where(counts == 0, 1e9 + sd[0], sd[0] ** 2 / np.maximum(counts * (counts + 1), 1))
+            counts[np.argmax(gain)] += 1
+        assert ours.more[0].tolist() == (counts - start).tolist()
+
+
+def test_large_budgets_follow_the_standard_deviation():
+    """Theory (Neyman): k_q proportional to s_q, and the cost is nowhere below (sum s)^2/B."""
+    sd = np.array([[0.5, 0.25, 0.1]])
+    more = allocate(cells_of([[0, 0, 0]], [[0, 0, 0]]), 8500, sd=sd).more[0]
+    assert more == pytest.approx([5000, 2500, 1000], abs=1)
+    cost = float(oracle.allocation_cost((sd[0] ** 2).tolist(), more.tolist()))
+    assert cost == pytest.approx(oracle.bound((sd[0] ** 2).tolist(), 8500), rel=1e-6)
+
+
+def test_two_models_share_a_budget_by_their_questions():
+    sd = np.array([[0.1, 0.1], [0.4, 0.2]])
+    more = allocate(cells_of(np.zeros((2, 2), int), np.zeros((2, 2))), 800, sd=sd).more
+    assert more.tolist() == [[100, 100], [400, 200]]
+
+
+def test_spread_against_the_oracle():
+    """A slow version: Simpson's rule for the mean root; the root of the mean by the Beta's moments."""
+    rng = np.random.default_rng(2)
+    n = rng.integers(1, 6, (1, 300))
+    cells = cells_of(n, rng.binomial(n, rng.beta(0.6, 0.4, n.shape)))
+    fit = fit_beta(cells)
+    ours = {method: spread(cells, method=method)[0] for method in ("root-mean", "mean-root")}
+    for q in range(0, 300, 30):
+        x, k = int(cells.total[0, q]), int(n[0, q])
+        expected = oracle.posterior_mean_sd(x, k, fit.a[0], fit.b[0])
+        assert ours["mean-root"][q] == pytest.approx(expected, rel=1e-6)
+        a, b = fit.a[0] + x, fit.b[0] + k - x
+        assert ours["root-mean"][q] ** 2 == pytest.approx(a / (a + b) * b / (a + b) * (a + b) / (a + b + 1))
+    assert np.all(ours["root-mean"] > ours["mean-root"])
+
+
+def test_no_question_is_starved():
+    cells = cells_of([[5] * 40], [[5] * 20 + [0] * 10 + [2] * 10])
+    more = allocate(cells, 400).more[0]
+    assert more.min() >= 1
+    assert more[-1] > 2 * more[0] > 0
+    assert np.all(spread(cells) > 0)
+
+
+@pytest.mark.parametrize(("n", "total"), [([1, 1, 1], [1, 0, 1]), ([3, 3, 3], [3, 3, 3]), ([4], [2]), ([0, 2], [0, 1])])
+def test_where_no_distribution_can_be_fitted_there_is_a_belief_all_the_same(n, total):
+    sd = spread(cells_of([n], [total]))
+    assert np.all((sd > 0) & (sd <= 0.5))
+    assert allocate(cells_of([n], [total]), 7).more.sum() == 7
+
+
+def test_scores_that_are_not_binary_shrink_towards_their_mean():
+    """Theory: the share kept is true/(true + 2/11 (E^2 + true)) for 12 normal scores: 0, and .73 for variances 1 and 100."""
+    rng = np.random.default_rng(3)
+    for scale, low, high in ((np.ones(200), 0.0, 0.2), (np.repeat([1.0, 10.0], 100), 0.65, 0.81)):
+        x = rng.normal(0, 1, (200, 12)) * scale[:, None]
+        cells = Cells.from_scores("b", ["a"], [str(i) for i in range(200)], [x.tolist()])
+        kept = np.std(spread(cells) ** 2) / np.std(x.var(axis=1, ddof=1))
+        assert low <= kept <= high
+    once = Cells.from_scores("b", ["a"], ["1", "2"], [[[0.5], [0.2]]])
+    assert spread(once).tolist() == [[1.0, 1.0]]
+    same = Cells.from_scores("b", ["a"], ["1", "2"], [[[0.5, 0.5], [0.2, 0.2]]])
+    assert allocate(same, 4).more.tolist() == [[2, 2]]
+    one = Cells.from_scores("b", ["a"], ["1", "2"], [[[0.5, 0.7], [0.2]]])
+    assert spread(one) == pytest.approx(np.full((1, 2), math.sqrt(0.02)))
+
+
+def test_small_budgets_and_errors_to_expect():
+    cells = cells_of([[4, 4, 4]], [[4, 2, 1]])
+    small = allocate(cells, 2)
+    assert small.more.sum() == 2
+    assert "not a stage of its own" in small.reasons[0]
+    assert small.se[0] ** 2 == pytest.approx(np.sum(small.sd**2 / 4) / 9)  # of the first round alone
+    assert math.isnan(allocate(cells_of([[0, 0]], [[0, 0]]), 1).se[0])
+    enough = allocate(cells, 30)
+    v = enough.sd[0] ** 2
+    stages = [np.sum(v / 4) / 9, np.sum(v / enough.more[0]) / 9]
+    assert enough.se[0] ** 2 == pytest.approx(1 / (1 / stages[0] + 1 / stages[1]))
+    assert enough.se_even[0] ** 2 == pytest.approx(np.sum(v / 14) / 9)
+    assert allocate(cells, 30, design="fill").se[0] <= enough.se[0]
+    assert allocate(cells, 0, design="fill").more.sum() == 0
+    even = allocate(cells_of([[2, 2]], [[1, 1]]), 10)
+    assert even.more.tolist() == [[5, 5]]
+    assert "evenly" in even.reasons[0]
+    columns = enough.columns()
+    assert columns["more"].tolist() == sorted(enough.more[0].tolist(), reverse=True)
+    assert columns["n_generations"].tolist() == [4, 4, 4]
+
+
+# ---- what the answers decided, and the score afterwards
+
+
+def trials(rng, p, k, mean_after, repeats):
+    """`repeats` first rounds of k, each allocated up to `mean_after` per question; both designs."""
+    P = np.tile(p, (repeats, 1))
+    n = np.full(P.shape, k)
+    x = rng.binomial(n, P)
+    budget = len(p) * (mean_after - k)
+    first = cells_of(n, x)
+    sd = spread(first)
+    more = {d: np.vstack([allocate(cells_of(n[[i]], x[[i]]), budget, design=d, sd=sd[[i]]).more
+                          for i in range(repeats)]) for d in ("stage", "fill")}  # fmt: skip
+    return first, {d: cells_of(m, rng.binomial(m, P)) for d, m in more.items()}
+
+
+def test_stages_are_unbiased_and_cover_where_plain_means_do_not():
+    """Guarantee: a strong model, N = 200, 4 then 10 generations on average; 400 evaluations."""
+    rng = np.random.default_rng(4)
+    p = rng.beta(1.2, 0.3, 200)
+    first, second = trials(rng, p, 4, 10, 400)
+    result = staged([first, second["stage"]])
+    error = result.score - p.mean()
+    spread_of_error = error.std()
+    assert abs(error.mean()) < 4 * spread_of_error / math.sqrt(400)
+    between = result.interval()
+    assert np.mean((between.low <= p.mean()) & (p.mean() <= between.high)) == pytest.approx(0.95, abs=0.04)
+    plain = (first + second["fill"]).mean.mean(axis=1) - p.mean()
+    assert plain.mean() > spread_of_error  # more than a standard error too high
+    even = np.mean(p * (1 - p)) / 10 / 200
+    assert np.mean(error**2) < even < np.mean(plain**2)
+
+
+@pytest.mark.shared
+@pytest.mark.skipif(not SHARED.exists(), reason="the data folder ../shared is absent")
+def test_stages_on_recorded_data():
+    """Guarantee on recorded data: means of 1,100 generations as the truth, one strong and one weak model."""
+    from errorbar.readers.tidy import read_table
+
+    cells = read_table(SHARED)[0]
+    rng = np.random.default_rng(5)
+    for model in ("qwen3-14b", "qwen2-1.5b-instruct"):
+        p = cells.mean[cells.index(model)]
+        first, second = trials(rng, p, 4, 10, 150)
+        staged_error = staged([first, second["stage"]]).score - p.mean()
+        plain = (first + second["fill"]).mean.mean(axis=1) - p.mean()
+        assert abs(staged_error.mean()) < 4 * staged_error.std() / math.sqrt(150)
+        assert abs(plain.mean()) > 1.5 * staged_error.std()
+
+
+def test_stages_by_hand():
+    first = cells_of([[2, 2]], [[1, 2]])
+    second = cells_of([[4, 1]], [[1, 1]])
+    result = staged([first, second])
+    v = spread(first + second)[0] ** 2
+    precision = np.array([4 / (v[0] / 2 + v[1] / 2), 4 / (v[0] / 4 + v[1])])
+    assert result.weights[:, 0] == pytest.approx(precision / precision.sum())
+    assert result.score[0] == pytest.approx((precision @ [0.75, 0.625]) / precision.sum())
+    assert result.variance[0] == pytest.approx(1 / precision.sum())
+    row = result.columns()
+    assert row["n_generations"][0] == 9
+    assert row["claim"][0] == "these-questions"
+
+
+def test_stages_without_every_question_are_left_out_and_told():
+    first = cells_of([[2, 2]], [[1, 2]])
+    partial = cells_of([[3, 0]], [[1, 0]])
+    result = staged([first, partial])
+    assert result.score[0] == 0.75
+    assert result.n_generations[0] == 4
+    assert "left out" in result.columns()["note"][0]
+    none = staged([partial])
+    assert math.isnan(none.variance[0])
+    assert math.isnan(none.score[0])
+    assert "no stage has every question" in none.columns()["note"][0]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"budget": -1}, "budget is -1; allowed: a whole number"),
+        ({"budget": 2.5}, "budget is 2.5"),
+        ({"budget": True}, "budget is True"),
+        ({"design": "stages"}, "unknown design 'stages'; did you mean 'stage'"),
+        ({"method": "mean"}, "unknown method 'mean'"),
+        ({"sd": np.array([[1.0]])}, r"allocate: sd is not \(1, 2\) numbers"),
+        ({"sd": np.array([[1.0, math.nan]])}, "sd is not"),
+    ],
+)
+def test_wrong_use(wrong, message):
+    with pytest.raises((InputError, UnknownNameError), match=message):
+        allocate(cells_of([[1, 2]], [[1, 1]]), **{"budget": 3} | wrong)
+
+
+def test_nothing_to_allocate():
+    empty = Cells("b", ("a",), (), np.zeros((1, 0), int), np.zeros((1, 0)), np.zeros((1, 0)))
+    with pytest.raises(InputError, match="b: no question"):
+        allocate(empty, 3)
+    with pytest.raises(InputError, match="b: no question"):
+        staged([empty])

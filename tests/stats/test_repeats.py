@@ -1,0 +1,318 @@
+"""Runs and `repeats`: theory, other programs, the slow oracle, guarantees by seeded simulation, what runs cannot say."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from oracles import repeats as oracle
+from scipy import stats
+from strategies import score_grids
+
+from errorbar.errors import InputError, UnknownNameError
+from errorbar.stats.cells import Cells
+from errorbar.stats.prediction import freedom, variances
+from errorbar.stats.repeats import repeats
+from errorbar.stats.runs import aligned, drift, run_means
+
+
+def run_of(scores):
+    """One run with one generation per question; `scores` of shape (M, N), NaN where it is missing."""
+    scores = np.asarray(scores, float)
+    asked = ~np.isnan(scores)
+    total = np.where(asked, scores, 0)
+    names = tuple(f"m{i:04}" for i in range(len(scores))), tuple(f"q{j:03}" for j in range(scores.shape[1]))
+    return Cells("drawn", *names, asked.astype(int), total, total**2)
+
+
+def drawn(rng, p, n):
+    return [run_of(rng.random(p.shape) < p) for _ in range(n)]
+
+
+def as_runs(questions):
+    """Generation j of every question is run j; questions may have fewer."""
+    n = max(map(len, questions))
+    rows = [[row[j] if j < len(row) else math.nan for row in questions] for j in range(n)]
+    return [run_of([row]) for row in rows]
+
+
+RUNS = [[1, 0, 0, 0], [0, 1, 0, 1], [1, 1, 1, 0]]  # three runs on four questions
+BY_HAND = [run_of([row]) for row in RUNS]
+
+
+def test_pooled_and_published_by_hand():
+    """Theory: run means 1/4, 1/2, 3/4; every s2_q = 1/3, so E/N = 1/12; s = 1/4; n = n' = 3."""
+    pooled = repeats(BY_HAND)
+    assert pooled.mean == pytest.approx(0.5)
+    assert pooled.variance == pytest.approx(1 / 12 * (1 / 3 + 1 / 3))
+    assert pooled.df == 8  # all variances equal: nothing but the count bounds it
+    published = repeats(BY_HAND, method="run-means")
+    half = stats.t.ppf(0.975, 2) * 0.25 * math.sqrt(2 / 3)
+    assert published.interval().low == pytest.approx(max(0.5 - half, 0))
+    assert repeats(BY_HAND, method="run-means", n_future=1).variance == pytest.approx(1 / 16 * (1 / 3 + 1))
+    assert repeats(BY_HAND, n_future=math.inf).variance == pytest.approx(1 / 36)
+    # (n-1) s^2/(E/N) = 2/16 * 12 = 3/2 against chi^2_2
+    assert pooled.drift_p == pytest.approx(math.exp(-3 / 4))
+    row = pooled.columns()
+    assert (row["best"][0], row["worst"][0], row["sd"][0]) == pytest.approx((0.75, 0.25, 0.25))
+    assert row["n_runs"][0] == row["n_future"][0] == 3
+    assert row["method"][0] == "pooled"
+
+
+def test_the_published_interval_is_the_code_printed_in_the_paper():
+    """Another program's output: PI appendix B, on 30 simulated runs."""
+    rng = np.random.default_rng(1)
+    runs = drawn(rng, rng.beta(0.6, 0.4, (1, 100)), 30)
+    samples = [float(run.mean.mean()) for run in runs]
+    n = len(samples)
+    margin = stats.t.ppf(0.975, df=n - 1) * np.std(samples, ddof=1) * np.sqrt(2 / n)
+    between = repeats(runs, method="run-means").interval()
+    assert between.low[0] == pytest.approx(np.mean(samples) - margin, rel=1e-12)
+    assert between.high[0] == pytest.approx(np.mean(samples) + margin, rel=1e-12)
+
+
+@given(score_grids(max_models=1, missing=False, ragged=False))
+def test_complete_runs_against_the_oracle(grid):
+    """A slow version by somebody else."""
+    questions = grid[0]
+    ours = repeats(as_runs(questions), alpha=0)
+    theirs = [float(x) for x in oracle.run_means(questions)]
+    assert ours.runs.mean[:, 0] == pytest.approx(theirs)
+    published = repeats(as_runs(questions), method="run-means")
+    low, high = oracle.prediction_interval(theirs, 0.9)
+    quantile = stats.t.ppf(0.95, max(len(theirs) - 1, 1))
+    if len(theirs) > 1:
+        assert published.variance[0] == pytest.approx(((high - low) / 2 / quantile) ** 2, rel=1e-6, abs=1e-12)
+    else:
+        assert math.isnan(published.variance[0])
+    low, high = oracle.pooled_interval(questions, 0.9)
+    count = sum(len(row) - 1 for row in questions)
+    if count and len(theirs) > 1:
+        half = stats.t.ppf(0.95, count) * math.sqrt(ours.variance[0])
+        assert half == pytest.approx((high - low) / 2, rel=1e-6, abs=1e-6)
+        assert ours.df[0] <= count
+    expected = oracle.drift(questions)["p_value"]
+    assert ours.drift_p[0] == pytest.approx(expected, nan_ok=True, rel=1e-6, abs=1e-12)
+
+
+@given(score_grids(max_models=1, ragged=True, missing=True))
+def test_unequal_counts_against_the_oracle(grid):
+    """A slow version: pooled prediction of one future run with one generation per question."""
+    questions = grid[0]
+    ours = repeats(as_runs(questions), alpha=0, n_future=1)
+    low, high = oracle.pooled_interval(questions, 0.9, 1)
+    if math.isnan(low):
+        assert ours.method[0] == "run-means" or math.isnan(ours.variance[0])
+        return
+    assert ours.mean[0] == pytest.approx((low + high) / 2, rel=1e-9, abs=1e-9)
+    half = stats.t.ppf(0.95, sum(max(len(row) - 1, 0) for row in questions)) * math.sqrt(ours.variance[0])
+    assert half == pytest.approx((high - low) / 2, rel=1e-6, abs=1e-6)
+
+
+def test_drift_of_complete_binary_runs_is_cochrans_q():
+    """Theory: Cochran (1950), Q = k(k-1) sum (T_j - mean)^2 / sum L_i (k - L_i), written out."""
+    rng = np.random.default_rng(2)
+    scores = (rng.random((5, 60)) < rng.beta(1, 1, 60)).astype(int)
+    T, L, k = scores.sum(axis=1), scores.sum(axis=0), 5
+    Q = k * (k - 1) * np.sum((T - T.mean()) ** 2) / np.sum(L * (k - L))
+    upper, lower = drift([run_of([row]) for row in scores], 0)
+    assert upper == pytest.approx(stats.chi2.sf(Q, k - 1), rel=1e-9)
+    assert stats.chi2.cdf(Q, k - 1) < lower < 1
+
+
+def test_drift_of_unequal_runs_has_the_moments_of_a_shuffle():
+    """A slow version: 20,000 shuffles of each question's generations among the places that it has."""
+    rng = np.random.default_rng(3)
+    counts = rng.integers(0, 4, (3, 25))
+    p = rng.beta(1, 1, 25)
+    scores = [rng.binomial(1, p[q], counts[:, q].sum()).astype(float) for q in range(25)]
+
+    def runs_of(shuffled):
+        split = [np.split(s, np.cumsum(counts[:, q])[:-1]) for q, s in enumerate(shuffled)]
+        total = np.array([[split[q][r].sum() for q in range(25)] for r in range(3)])
+        return [Cells("b", ("m",), tuple(map(str, range(25))), counts[[r]], total[[r]], total[[r]]) for r in range(3)]
+
+    statistics = [stats.chi2.isf(drift(runs_of([rng.permutation(s) for s in scores]), 0)[0], 2) for _ in range(1500)]
+    assert np.mean(statistics) == pytest.approx(2, abs=4 * 2 / math.sqrt(1500))
+    assert np.mean(np.array(statistics) > stats.chi2.isf(0.1, 2)) == pytest.approx(0.1, abs=0.03)
+
+
+@pytest.mark.parametrize(("n", "ratio", "slack"), [(2, 5.2, 0.25), (3, 1.9, 0.1), (5, 1.3, 0.05)])
+def test_pooled_intervals_cover_and_are_as_much_narrower_as_was_measured(n, ratio, slack):
+    """Guarantee and a printed table: statistics.md section 5, Beta(.6, .4), N = 100; 1,500 models."""
+    rng = np.random.default_rng(n)
+    p = rng.beta(0.6, 0.4, (1500, 100))
+    runs = drawn(rng, p, n)
+    future = np.mean([run.mean.mean(axis=1) for run in drawn(rng, p, n)], axis=0)
+    pooled, published = repeats(runs, alpha=0), repeats(runs, method="run-means")
+    half = {r: stats.t.ppf(0.975, r.df) * np.sqrt(r.variance) for r in (pooled, published)}  # not cut at 0 and 1
+    assert np.mean(half[published]) / np.mean(half[pooled]) == pytest.approx(ratio, abs=slack)
+    monte_carlo = 3.3 * math.sqrt(0.95 * 0.05 / 1500)
+    covered = {r: np.mean(np.abs(r.mean - future) <= half[r] + 1e-12) for r in (pooled, published)}
+    assert covered[pooled] == pytest.approx(0.95, abs=monte_carlo)
+    # Two runs have the same mean 8 % of the time: the published interval has no width then.
+    assert covered[published] == pytest.approx(0.92 if n == 2 else 0.95, abs=monte_carlo)
+    # The default, with its fallback, keeps it too; the drift test has its size.
+    default = repeats(runs)
+    assert np.mean(default.drift_p < 0.05) == pytest.approx(0.05, abs=monte_carlo)
+    assert np.mean(default.method == "run-means") == np.mean(default.drift_p < 0.05)
+    assert np.mean(default.alike_p < 0.05) < 0.05 + monte_carlo
+
+
+def test_few_questions_that_vary_do_not_break_the_interval():
+    """Guarantee: 96 sure questions and 4 coins, 3 runs: the plain count of freedom covers too little, ours does not."""
+    rng = np.random.default_rng(4)
+    p = np.tile(np.r_[np.full(4, 0.5), np.ones(96)], (2000, 1))
+    runs = drawn(rng, p, 3)
+    result = repeats(runs, alpha=0, n_future=math.inf)
+    seen = result.variance > 0
+    miss = np.abs(result.mean - 0.98)[seen] / np.sqrt(result.variance[seen])
+    assert np.mean(miss <= stats.t.ppf(0.975, 200)) < 0.93
+    assert np.mean(miss <= stats.t.ppf(0.975, result.df[seen])) > 0.94
+
+
+def test_drift_is_found_and_falls_back_to_run_means():
+    rng = np.random.default_rng(5)
+    p = rng.uniform(0.3, 0.7, (1, 200))
+    runs = drawn(rng, p, 3) + drawn(rng, p - 0.25, 3)  # an endpoint that changed mid-way
+    result = repeats(runs)
+    assert result.drift_p[0] < 1e-3
+    assert result.method[0] == "run-means"
+    assert "drift" in result.columns()["note"][0]
+    kept = repeats(runs, alpha=0)
+    assert kept.method[0] == "pooled"
+    assert kept.variance[0] < result.variance[0]
+    assert "holds if runs vary at random" in repeats(runs, method="run-means").columns()["note"][0]
+
+
+def test_runs_that_agree_too_well_are_told():
+    alternating = [run_of([[1, 0] * 30]), run_of([[0, 1] * 30]), run_of([[1, 0] * 30]), run_of([[0, 1] * 30])]
+    result = repeats(alternating)
+    assert result.alike_p[0] < 0.05
+    assert "agree more than independent" in result.columns()["note"][0]
+    assert "copies are not runs" in result.columns()["note"][0]
+    rng = np.random.default_rng(6)
+    honest = repeats(drawn(rng, np.full((1, 60), 0.5), 4)).columns()["note"][0]
+    assert honest == ""
+    # A few sure questions agree by chance; that is no copy.
+    assert "copies" not in repeats(as_runs([[1, 1, 1], [1, 1, 0], [0, 0, 0]])).columns()["note"][0]
+
+
+def test_swapping_runs_changes_nothing_and_parts_add_up():
+    rng = np.random.default_rng(7)
+    runs = drawn(rng, rng.beta(1, 1, (2, 30)), 4)
+    one, other = repeats(runs).columns(), repeats(runs[::-1]).columns()
+    for name, values in one.items():
+        assert values.tolist() == pytest.approx(other[name].tolist()) if values.dtype != object else True, name
+
+
+def test_runs_with_other_names_models_and_questions():
+    first = Cells.from_scores("b", ["x", "y"], ["1", "2", "3"], [[[1], [0], [1]], [[1], [1], [1]]])
+    second = Cells.from_scores("b", ["x"], ["4", "3", "1"], [[[0], [1], [0]]])
+    result = repeats([first, second], names=["mon", "tue"], alpha=0)
+    assert result.models == ("x", "y")
+    assert result.n_runs.tolist() == [2, 1]
+    columns = result.runs.columns()
+    assert columns["run"].tolist() == ["mon", "tue", "mon"]
+    assert columns["mean"] == pytest.approx([2 / 3, 1 / 3, 1])
+    assert columns["n_questions"].tolist() == [3, 3, 3]
+    assert columns["sd"][0] == pytest.approx(math.sqrt(1 / 3))
+    notes = result.columns()["note"]
+    assert "some runs lack questions" in notes[0]
+    assert "prediction noise is unknown" in notes[1]
+    assert result.mean[0] == pytest.approx((0.5 + 0 + 1 + 0) / 4)  # over all four questions
+    # s2 = 1/2 (question 1) and 0 (question 3), E = 1/4 for the two that were asked once
+    assert result.variance[0] == pytest.approx((0.5 / 2 + 0.25 + 0 + 0.25) / 16 + (0.5 + 0.25 + 0 + 0.25) / 2 / 16)
+    whole, each = aligned([first, second])
+    assert sum(run.n for run in each).tolist() == whole.n.tolist()
+
+
+def test_several_generations_in_a_run():
+    runs = [Cells.from_scores("b", ["a"], ["1", "2"], [[[1, 0], [1, 1]]]) for _ in range(2)]
+    result = repeats(runs)
+    # s2 = 1/3 and 0 of 4 generations; a future run asks each twice
+    assert result.variance[0] == pytest.approx(1 / 3 / 4 / 4 + 1 / 3 / 2 / 4 / 2)
+    single = repeats(runs[:1])
+    assert single.method[0] == "pooled"
+    assert single.n_future[0] == 1
+    assert single.variance[0] == pytest.approx(0.5 * (1 / 2 + 1 / 2) / 4)
+    assert math.isnan(single.drift_p[0])
+    assert math.isnan(single.columns()["sd"][0])
+
+
+def test_what_runs_cannot_say():
+    one = repeats([BY_HAND[0]]).columns()
+    assert math.isnan(one["low"][0])
+    assert "prediction noise is unknown" in one["note"][0]
+    assert "one run: the spread" in repeats([BY_HAND[0]], method="run-means").columns()["note"][0]
+    apart = repeats([run_of([[1, 0, math.nan, math.nan]]), run_of([[math.nan, math.nan, 1, 1]])])
+    assert apart.method[0] == "run-means"
+    assert "no question was answered twice" in apart.columns()["note"][0]
+    assert (
+        "their means differ"
+        in repeats([run_of([[1, 0, math.nan]]), run_of([[1, 0, 1]])], method="run-means").columns()["note"][0]
+    )
+    same = repeats([run_of([[1, 0, 1]])] * 3).columns()
+    assert math.isnan(same["low"][0])
+    assert math.isnan(same["drift_p"][0])
+    assert "no variation was seen" in same["note"][0]
+    nothing = repeats([run_of([[1, 0], [math.nan, math.nan]])] * 2)
+    assert "no scores" in nothing.columns()["note"][1]
+    assert math.isnan(nothing.columns()["best"][1])
+
+
+def test_prompt_variants_are_told():
+    runs = [Cells("b", ("a",), ("1",), np.array([[2]]), np.array([[1.0]]), np.array([[1.0]]), variants=("x", "y"))] * 2
+    assert "pooled over 2 prompt variants" in repeats(runs).columns()["note"][0]
+
+
+def test_table_and_frame():
+    frame = repeats(BY_HAND).to_frame()
+    assert list(frame.columns) == [
+        "benchmark", "model", "n_runs", "mean", "sd", "best", "worst", "low", "high", "n_future", "method", "drift_p", "note",
+    ]  # fmt: skip
+    assert "0.2500" in str(repeats(BY_HAND).runs)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"method": "mean"}, "unknown method 'mean'; did you mean 'run-means'"),
+        ({"n_future": 0}, "n_future is 0; allowed: 1 or more"),
+        ({"n_future": math.nan}, "n_future is nan"),
+        ({"alpha": 1}, "alpha is 1; allowed: from 0 to below 1"),
+        ({"names": ["a"]}, "names: 1 names for 3 runs"),
+    ],
+)
+def test_wrong_use(wrong, message):
+    with pytest.raises((InputError, UnknownNameError), match=message):
+        repeats(BY_HAND, **wrong)
+
+
+def test_no_runs_and_runs_of_two_benchmarks():
+    with pytest.raises(InputError, match="no runs; give one Cells for each run"):
+        repeats([])
+    other = Cells.from_scores("other", ["m0000"], ["q000"], [[[1]]])
+    with pytest.raises(InputError, match="'drawn' and 'other' do not add up"):
+        repeats([BY_HAND[0], other])
+
+
+def test_freedom_is_the_count_for_equal_parts_and_less_for_few():
+    """Theory: 2 S^2/V; k = 2 for 10 questions of which 2 varied by s2 = 1/2: V = 10/9 (2 * .4^2 + 8 * .1^2)."""
+    parts = np.array([[0.5] * 10, [0.5] * 2 + [0.0] * 8, [0.0] * 10])
+    k = np.full(parts.shape, 2)
+    assert freedom(parts, k) == pytest.approx([10, 2 / (10 / 9 * 0.4), 10])
+    assert freedom(parts[:, :1], k[:, :1]).tolist() == [1, 1, 1]
+
+
+def test_variances_fill_single_generations_with_the_mean_of_the_others():
+    cells = Cells.from_scores("b", ["a"], ["1", "2", "3"], [[[1, 0], [1, 1], [1]]])
+    assert variances(cells, cells.answered).tolist() == [[0.5, 0.0, 0.25]]
+
+
+def test_run_means_of_a_thousand_models_at_once():
+    rng = np.random.default_rng(8)
+    told = run_means(drawn(rng, rng.random((1000, 20)), 3))
+    assert told.n_runs.tolist() == [3] * 1000
+    assert told.center == pytest.approx(told.mean.mean(axis=0))
+    assert told.sd_of_means == pytest.approx(told.mean.std(axis=0, ddof=1))

@@ -1,0 +1,307 @@
+"""`stop` and the confidence sequence: theory, the slow oracle, guarantees by seeded simulation, what cannot be said."""
+
+import math
+
+import numpy as np
+import pytest
+from oracles import stopping as oracle
+from scipy import stats
+
+from errorbar.errors import InputError, UnknownNameError
+from errorbar.stats.cells import Cells
+from errorbar.stats.components import score
+from errorbar.stats.sequences import boundary, confidence_sequence
+from errorbar.stats.stopping import FLOOR, stop
+
+
+def cells_of(total, k, models=None):
+    M, N = total.shape
+    names = models or tuple(f"m{i:04}" for i in range(M)), tuple(f"q{j:03}" for j in range(N))
+    total = total.astype(float)
+    return Cells("drawn", *names, np.broadcast_to(k, total.shape).copy(), total, total)
+
+
+# ---- the confidence sequence
+
+
+@pytest.mark.parametrize(("level", "best_at"), [(0.95, 10), (0.9, 1), (0.99, 400)])
+def test_boundary_against_the_oracle(level, best_at):
+    """A slow version by somebody else, with r found by search."""
+    r = oracle.best_r(best_at, 1 - level)
+    t = [1, 2, 7, 10, 300, 100_000]
+    expected = [oracle.half_width(1.0, x, 1 - level, r) for x in t]
+    assert boundary(t, level=level, best_at=best_at) == pytest.approx(expected, rel=1e-6)
+    assert math.isnan(boundary(0.5))
+
+
+def test_boundary_is_narrowest_where_asked_and_nearly_so_around():
+    """Theory: the documented 7 % from 3 to 100 rounds."""
+    for t in (3, 10, 30, 100):
+        best = min(boundary(t, best_at=b) for b in np.geomspace(0.5, 2000, 400))
+        assert boundary(t, best_at=t) <= best * (1 + 1e-12)
+        assert boundary(t) <= 1.07 * best
+
+
+def test_running_mean_and_sd_against_a_loop():
+    """A slow version: numpy's mean and std of each prefix; far from 0 too."""
+    rng = np.random.default_rng(1)
+    for shift in (0, 1e6):
+        x = rng.normal(shift, 1, (3, 40))
+        ours = confidence_sequence(x)
+        for t in (2, 3, 40):
+            mean, sd = x[:, :t].mean(axis=1), x[:, :t].std(axis=1, ddof=1)
+            assert ours.mean[:, t - 1] == pytest.approx(mean)
+            half = np.array([oracle.half_width(s, t, 0.05, oracle.best_r(10, 0.05)) for s in sd])
+            assert ours.high[:, t - 1] - mean == pytest.approx(half, rel=1e-6, abs=1e-8 if shift else 0)
+        assert np.all(np.isnan(ours.low[:, 0]))
+    assert np.all(np.isnan(confidence_sequence([1.0, 1.0, 1.0]).low))
+
+
+def test_the_sequence_covers_at_every_look_at_once():
+    """Guarantee: 2,000 streams of 400 skewed observations, all looks from 50 on; the interval of one look does not."""
+    rng = np.random.default_rng(2)
+    x = rng.binomial(1, 0.3, (2000, 400)).astype(float)
+    ours = confidence_sequence(x, best_at=100)
+    outside = ~((ours.low <= 0.3) & (ours.high >= 0.3))
+    assert np.mean(np.any(outside[:, 49:], axis=1)) < 0.05
+    t = np.arange(1, 401)
+    once = np.abs(ours.mean - 0.3) > 1.96 * np.sqrt(ours.mean * (1 - ours.mean) / t)
+    assert np.mean(np.any(once[:, 49:], axis=1)) > 0.15
+
+
+def test_a_known_sd_makes_it_hold_from_the_first_look():
+    """Guarantee: round means over 100 questions with their pooled sd, looks from 1 to 100; 2,000 streams."""
+    rng = np.random.default_rng(3)
+    p = rng.beta(0.6, 0.4, 100)
+    rounds = (rng.random((2000, 100, 100)) < p).mean(axis=2)
+    sd = np.sqrt(np.mean(p * (1 - p)) / 100)
+    ours = confidence_sequence(rounds, sd=sd)
+    missed = np.any((ours.low > p.mean()) | (ours.high < p.mean()), axis=1)
+    assert np.mean(missed) < 0.05
+    with_own_sd = confidence_sequence(rounds)
+    missed = np.any((with_own_sd.low > p.mean()) | (with_own_sd.high < p.mean()), axis=1)
+    assert np.mean(missed) > 0.1  # asymptotic: the sd of two run means is worth nothing
+
+
+# ---- stopping
+
+
+def misses(p, width, rounds, rules, *, truth=None):
+    """Share that missed at the stop and at any look up to it, and the mean round of stopping, per rule and claim."""
+    rng = np.random.default_rng(4)
+    total = np.zeros(p.shape)
+    stopped = {rule: np.zeros(len(p), int) for rule in rules}
+    missed = {rule: np.zeros(len(p), bool) for rule in rules}
+    ever = {rule: np.zeros(len(p), bool) for rule in rules}
+    for k in range(1, rounds + 1):
+        total += rng.random(p.shape) < p
+        if k == 1:
+            continue
+        cells = cells_of(total, k)
+        for rule in rules:
+            look = stop(cells, width, rule=rule[0], claim=rule[1])
+            true = p.mean(axis=1) if truth is None else truth
+            miss = np.abs(look.score - true) > look.half + 1e-12
+            ever[rule] |= miss
+            new = look.stop & (stopped[rule] == 0)
+            stopped[rule][new], missed[rule][new] = k, miss[new]
+    assert all(np.mean(s > 0) > 0.9 for s in stopped.values())
+    return {rule: (np.mean(missed[rule]), np.mean(ever[rule]), np.mean(stopped[rule])) for rule in rules}
+
+
+THESE = (("sequence", "these-questions"), ("pooled", "these-questions"))
+
+
+def test_pooled_keeps_its_level_and_the_sequence_covers_at_every_look():
+    """Guarantee and a printed table: statistics.md section 12, N = 100, width .02; 500 models."""
+    p = np.random.default_rng(5).beta(0.6, 0.4, (500, 100))
+    found = misses(p, 0.02, 150, THESE)
+    miss, ever, rounds = found[THESE[1]]
+    assert miss == pytest.approx(0.05, abs=3.3 * math.sqrt(0.05 * 0.95 / 500))
+    assert rounds == pytest.approx(47, abs=2)
+    assert ever > 0.2  # not a guarantee at every look
+    miss, ever, rounds = found[THESE[0]]
+    assert miss < 0.01
+    assert ever < 0.05
+    assert rounds > 100
+
+
+def test_near_the_ceiling_the_sequence_still_covers():
+    """Guarantee: p = .995, N = 100, where most questions never vary: about 6 % at any look, and few at the stop."""
+    found = misses(np.full((1000, 100), 0.995), 0.02, 20, THESE)
+    assert found[THESE[0]][1] < 0.08
+    assert found[THESE[0]][0] < 0.02
+
+
+def test_new_questions_are_covered_at_every_look():
+    """Guarantee: the score of the population, 1,000 sets of 100 questions."""
+    p = np.random.default_rng(6).beta(0.6, 0.4, (1000, 100))
+    rules = (("sequence", "new-questions"), ("pooled", "new-questions"))
+    found = misses(p, 0.25, 20, rules, truth=0.6)
+    assert found[rules[0]][1] < 0.05
+    assert found[rules[1]][0] == pytest.approx(0.05, abs=3.3 * math.sqrt(0.05 * 0.95 / 1000))
+
+
+def published(x, width, *, future):
+    """PI's rule written out with scipy: stops at the first narrow interval of the run means `x`."""
+    for n in range(2, len(x) + 1):
+        half = stats.t.ppf(0.975, n - 1) * np.std(x[:n], ddof=1) * math.sqrt((2 if future else 1) / n)
+        if 2 * half < width:
+            return n, np.mean(x[:n]), half
+    return None
+
+
+def test_the_published_rule_against_the_oracle_and_written_out():
+    """A slow version by somebody else: run by run on 30 runs."""
+    rng = np.random.default_rng(7)
+    p = rng.beta(0.6, 0.4, 50)
+    scores = rng.random((30, 50)) < p
+    runs = [cells_of(s[None], 1) for s in scores]
+    means = [float(s.mean()) for s in scores]
+    for rule, ahead in (("prediction", None), ("run-means", math.inf)):
+        looks = [stop(runs[:n], 0.06, rule=rule).stop[0] for n in range(2, 31)]
+        when = oracle.run_mean_rule(means, 0.06, 0.95, ahead)
+        assert 2 + looks.index(True) == when
+        n, mean, half = published(means, 0.06, future=rule == "prediction")
+        last = stop(runs[:n], 0.06, rule=rule)
+        assert (n, last.score[0], last.half[0]) == (when, pytest.approx(mean), pytest.approx(half))
+        assert last.rounds[0] == n
+
+
+def test_the_published_rule_misses_about_15_percent():
+    """A printed table: statistics.md section 12; the rule on run means at a nominal 5 %, 1,500 models, vectorised."""
+    rng = np.random.default_rng(8)
+    p = rng.beta(0.6, 0.4, (1500, 100))
+    runs, left = [], np.ones(1500, bool)
+    missed = np.zeros(1500, bool)
+    rounds = [cells_of(rng.random(p.shape) < p, 1) for _ in range(80)]
+    means = np.array([r.total.mean(axis=1) for r in rounds])
+    for n in range(2, 81):
+        runs = means[:n]
+        half = stats.t.ppf(0.975, n - 1) * runs.std(axis=0, ddof=1) / math.sqrt(n)
+        new = left & (2 * half < 0.02)
+        missed |= new & (np.abs(runs.mean(axis=0) - p.mean(axis=1)) > half)
+        left &= ~new
+        if n in {2, 20}:  # ours agrees with what is written out here
+            ours = stop(rounds[:n], 0.02, rule="run-means")
+            assert ours.half == pytest.approx(half, abs=1e-12)
+            assert ours.stop.tolist() == (2 * half < 0.02).tolist()
+    assert not np.any(left)
+    assert 0.11 < np.mean(missed) < 0.18
+
+
+def test_pooled_rule_is_the_interval_of_the_score():
+    """Theory: where all within-variances are equal, the degrees of freedom are their count."""
+    total = np.tile([1, 2], (1, 50))
+    look = stop(cells_of(total, 3), 1, rule="pooled")
+    between = score(cells_of(total, 3), claim="these-questions", method="t").interval()
+    assert (look.low, look.high) == (pytest.approx(between.low), pytest.approx(between.high))
+    new = stop(cells_of(total, 3), 1, rule="pooled", claim="new-questions")
+    between = score(cells_of(total, 3), method="t").interval()
+    assert (new.low, new.high) == (pytest.approx(between.low), pytest.approx(between.high))
+
+
+def test_sequence_by_hand():
+    """Theory: 20 questions, k = 4, two right: s2 = 1/3, sd of a round sqrt(1/60); new questions add the data noise."""
+    cells = cells_of(np.tile([1, 3, 2, 2], (1, 5)), 4)
+    look = stop(cells, 0.5)
+    E = np.mean([0.25, 0.25, 1 / 3, 1 / 3])
+    assert look.rounds[0] == pytest.approx(4)
+    assert look.half[0] == pytest.approx(float(boundary(4)) * math.sqrt(E / 20))
+    new = stop(cells, 0.5, claim="new-questions")
+    D = max(np.var(np.tile([1, 3, 2, 2], 5) / 4, ddof=1) - E / 4, 0)
+    expected = float(boundary(4, level=0.975)) * math.sqrt(E / 20) + stats.t.ppf(0.9875, 19) * math.sqrt(D / 20)
+    assert new.half[0] == pytest.approx(expected)
+
+
+def test_unfinished_rounds_count_their_harmonic_mean():
+    cells = Cells.from_scores("b", ["a"], ["1", "2"], [[[1, 0, 1], [1, 0]]])
+    assert stop(cells, 1).rounds[0] == pytest.approx(2 / (1 / 3 + 1 / 2))
+
+
+def test_a_pair_stops_on_its_difference():
+    rng = np.random.default_rng(9)
+    p = rng.beta(1, 1, (1, 80))
+    total = rng.binomial(6, np.repeat(p, 2, axis=0))
+    cells = cells_of(total, 6, ("a", "b"))
+    look = stop(cells, 0.3, pair=("a", "b"))
+    s2 = cells.within
+    assert look.score[0] == pytest.approx(float(np.diff(cells.mean.mean(axis=1))[0]) * -1)
+    assert look.half[0] == pytest.approx(float(boundary(6)) * math.sqrt(s2.sum() / 80**2))
+    assert look.names == ("a - b",)
+    assert look.bounds == (-1, 1)
+    assert stop(cells, 0.3, pair=("b", "a")).score[0] == -look.score[0]
+    runs = [cells_of(rng.random((2, 80)) < p, 1, ("a", "b")) for _ in range(5)]
+    differences = [float(run.total[0].mean() - run.total[1].mean()) for run in runs]
+    by_runs = stop(runs, 0.3, rule="run-means", pair=("a", "b"))
+    assert by_runs.half[0] == pytest.approx(stats.t.ppf(0.975, 4) * np.std(differences, ddof=1) / math.sqrt(5))
+    assert stop(runs, 0.3, pair=("a", "b")).rounds[0] == pytest.approx(5)
+
+
+def test_what_never_varies_is_not_certain_at_once_but_stops():
+    """Five differing pairs are assumed: sum of squares 2.5 over N (k-1)."""
+    sure = cells_of(np.full((1, 50), 2), 2)
+    look = stop(sure, 0.02, rule="pooled")
+    assert not look.stop[0]
+    assert look.half[0] == pytest.approx(stats.t.ppf(0.975, 50) * math.sqrt(FLOOR / 50 / 2 / 50))
+    assert (look.high[0], look.columns()["stop"][0]) == (1.0, "no")
+    assert "five pairs" in look.columns()["note"][0]
+    assert stop(cells_of(np.full((1, 50), 20), 20), 0.02).stop[0]
+    # Scores that are not 0 and 1 have no such bound.
+    partial = Cells.from_scores("b", ["a"], ["1", "2"], [[[0.5, 0.5], [0.25, 0.25]]])
+    assert not stop(partial, 5).stop[0]
+    assert "no variation was seen" in stop(partial, 5).columns()["note"][0]
+    # The published rule stops at once, as published.
+    assert stop([cells_of(np.ones((1, 5)), 1)] * 2, 0.01, rule="prediction").stop[0]
+
+
+def test_data_noise_that_no_generation_lessens():
+    cells = cells_of(np.tile([0, 10, 1, 9], (1, 5)), 10)
+    look = stop(cells, 0.1, claim="new-questions")
+    assert not look.reachable[0]
+    assert "data noise alone is wider" in look.columns()["note"][0]
+    assert stop(cells, 0.1).reachable[0]
+
+
+def test_what_cells_cannot_say():
+    once = stop(cells_of(np.array([[1, 0, 1]]), 1), 0.5)
+    assert not once.stop[0]
+    assert "prediction noise is unknown" in once.columns()["note"][0]
+    # For new questions one generation is enough, looked at once.
+    assert stop(cells_of(np.array([[1, 0, 1]]), 1), 0.5, rule="pooled", claim="new-questions").half[0] > 0
+    empty = stop(Cells.from_scores("b", ["a"], ["1"], [[[]]]), 0.5)
+    assert "no scores" in empty.columns()["note"][0]
+    assert not stop([cells_of(np.ones((1, 3)), 1)], 5, rule="run-means").stop[0]
+    real = Cells.from_scores("b", ["a"], ["1", "2"], [[[3, 4], [5, 6]]])
+    assert stop(real, 0.1).high[0] > 4.5
+    assert stop(real, 0.1).low[0] < 4.5
+
+
+CELLS = cells_of(np.array([[1, 2, 1]]), 2)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"width": 0}, "width is 0; allowed: above 0"),
+        ({"rule": "sequences"}, "unknown rule 'sequences'; did you mean 'sequence'"),
+        ({"claim": "all"}, "unknown claim 'all'"),
+        ({"claim": "single-run"}, "rule 'sequence' cannot claim 'single-run'; allowed: these-questions, new-questions"),
+        ({"rule": "prediction", "claim": "new-questions"}, "cannot claim 'new-questions'; allowed: these-questions"),
+        ({"rule": "prediction"}, "rule 'prediction' needs the runs one by one; give one Cells per run"),
+        ({"level": 1}, "level is 1; allowed"),
+        ({"best_at": 0}, "best_at is 0"),
+        ({"pair": ("m0000", "m0000")}, "pair is 'm0000' twice; name two models"),
+        ({"pair": ("m0000", "x")}, "unknown model 'x'"),
+    ],
+)
+def test_wrong_use(wrong, message):
+    with pytest.raises((InputError, UnknownNameError), match=message):
+        stop(CELLS, **{"width": 0.1} | wrong)
+
+
+def test_wrong_streams():
+    with pytest.raises(InputError, match="not a sequence of finite numbers"):
+        confidence_sequence([0.1, math.nan])
+    with pytest.raises(InputError, match="level is 2"):
+        boundary(1, level=2)
