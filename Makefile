@@ -4,7 +4,7 @@ BIN := .venv/bin
 # One BLAS thread: where two are slower (small machines), and always repeatable.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: demo test check format bench clean
+.PHONY: demo test check format bench guarantees clean
 .DELETE_ON_ERROR:
 
 .venv/.ready: pyproject.toml constraints.txt
@@ -31,6 +31,11 @@ format: .venv/.ready
 
 bench: .venv/.ready
 	$(BIN)/python bench/pairs.py
+	$(BIN)/python bench/report_statistics.py
+
+# Coverage and size of every interval and test, into docs/guarantees.md; CI runs the reduced form.
+guarantees: .venv/.ready
+	$(BIN)/python bench/guarantees.py $(ARGS)
 
 clean:
 	rm -rf .venv demo .coverage .coverage.* .mypy_cache .pytest_cache .ruff_cache .import_linter_cache

@@ -2,7 +2,8 @@
 
 Three ways to generate an evaluation, after NOISE appendix F:
 
-- bernoulli: questions drawn from a Beta population, generations from Bernoulli(p_q);
+- bernoulli: questions drawn from a Beta population, generations from Bernoulli(p_q): Beta(.6, .4), an easy one,
+  Beta(1.8, .2), and one of Beta(5, 2) with 30 % hopeless questions, which is no Beta;
 - resampled: questions drawn with replacement from the embedded benchmark's 5,760, whose p_q follow no Beta law;
 - stratified: the same questions each time, once each; what varies is sampling alone, so the claim is `these-questions`.
 
@@ -21,6 +22,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+import error_rates
+import published_forms
 from errorbar.benchmarks import load
 from errorbar.sample.simulated import SimulatedModel, truth
 from errorbar.stats.cells import Cells
@@ -74,6 +77,8 @@ class Processes:
             p, mean = rng.beta(0.6, 0.4, size), 0.6
         elif process == "bernoulli, easy":
             p, mean = rng.beta(1.8, 0.2, size), 0.9
+        elif process == "bernoulli, some hopeless":
+            p, mean = np.where(rng.random(size) < 0.3, 0, rng.beta(5, 2, size)), 0.5
         elif process == "resampled":
             p, mean = rng.choice(self.pool["large"], size), float(self.pool["large"].mean())
         else:
@@ -101,7 +106,7 @@ def methods(design: Design, claim: str) -> list[str | None]:
     """Intervals that make this claim on such data; None is the default."""
     if claim == "these-questions" or design.irregular == "clusters":
         return [None, "t", "clt"]
-    some: list[str | None] = [None, "t", "clt"]
+    some: list[str | None] = [None, "wilson-effective", "t", "clt"]
     if design.N <= 100:
         some += ["beta-binomial", "bootstrap", "bca"]
         if design.K == 1 and design.irregular != "unequal":
@@ -115,6 +120,8 @@ def scores(processes: Processes, design: Design, process: str, trials: int) -> I
     p, mean = processes.draw(process, design, trials, rng)
     cells = cells_of(p, design, rng)
     claim = "these-questions" if process == "stratified" else "new-questions"
+    if claim == "these-questions":  # those that were answered
+        mean = np.mean(p, axis=1, where=cells.answered)
     for method in methods(design, claim):
         between = score(cells, claim=claim, method=method).interval(LEVEL)
         # An interval that is not there covers nothing.
@@ -163,7 +170,7 @@ def run(*, quick: bool) -> list[Row]:
     rows: list[Row] = []
     for design in designs(quick=quick):
         trials = 400 if quick else 2000 if design.N <= 500 else 800
-        for process in ("bernoulli", "bernoulli, easy", "resampled", "stratified"):
+        for process in ("bernoulli", "bernoulli, easy", "bernoulli, some hopeless", "resampled", "stratified"):
             if process == "stratified" and (design.K == 1 or design.irregular == "clusters"):
                 continue  # one generation says nothing of this claim; clusters are not what varies
             rows += scores(processes, design, process, trials)
@@ -200,6 +207,26 @@ def worst(rows: list[Row]) -> str:
     return "\n".join(lines)
 
 
+_INTRODUCTION = """\
+Made by `make guarantees`; every number is simulated, seeded. Nominal is 0.95; ± is the Monte-Carlo standard error;
+**low** marks coverage more than three of them below nominal. An interval that is not there covers nothing."""
+
+
+def page(rows: list[Row], more: list[tuple[str, str]]) -> str:
+    """docs/guarantees.md."""
+    parts = [
+        "# What the intervals and tests keep",
+        _INTRODUCTION,
+        "## At a glance",
+        worst(rows),
+        *(f"## {title}\n\n{text}" for title, text in more),
+        "## Every design",
+        __doc__.split("\n\n", 1)[1].rsplit("\n\n", 1)[0],
+        table(rows),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--quick", action="store_true", help="a few designs; asserts and writes nothing")
@@ -207,12 +234,18 @@ def main() -> int:
     start = time.perf_counter()
     rows = run(quick=quick)
     print(worst(rows))
+    more = [("Tests when there is nothing to find, at 5 %", error_rates.sizes(100 if quick else 4000))]
+    print("\n".join(more[0]))
+    for title, text in published_forms.sections(quick=quick):
+        print(f"\n{title}\n\n{text}")
+        more.append((title, text))
     if quick:
         for row in rows:
             if row.method == "default" or (row.method == "t" and row.claim != "new-questions"):
                 assert row.covered > LEVEL - 4 * row.error - 0.01, row
         return 0
-    print(f"{time.perf_counter() - start:.0f} s", file=sys.stderr)
+    OUT.write_text(page(rows, more))
+    print(f"{OUT.name}: {len(rows)} rows, {time.perf_counter() - start:.0f} s", file=sys.stderr)
     return 0
 
 

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import random
 import subprocess
 import sys
 import time
@@ -36,6 +37,10 @@ COLUMNS = {  # the columns that product.md promises
     "se_prediction detectable note",
     "pairs": "benchmark model_a model_b n_questions score_a score_b difference se low high z p_value se_total se_data "
     "se_prediction detectable p_holm q_bh disagreement correlation p_sign note",
+    "rank": "benchmark model score rank rank_low rank_high p_best note",
+    "repeats": "benchmark model n_runs mean sd best worst low high n_future method drift_p note",
+    "combine": "benchmark z weight note",
+    "plan": "n_questions n_variants n_generations se detectable calls tokens cost note",
 }
 
 
@@ -58,7 +63,12 @@ def errorbar(capsys):
 
 
 def arguments_of(command, table):
-    return [command, table, *(["--a", "big", "--b", "small"] if command == "compare" else [])]
+    more = {
+        "compare": ["--a", "big", "--b", "small"],
+        "combine": ["--a", "big", "--b", "small"],
+        "plan": ["--detect", "0.3"],
+    }
+    return [command, table, *more.get(command, [])]
 
 
 @pytest.mark.parametrize("command", COLUMNS)
@@ -66,10 +76,11 @@ def test_rows_for_programs_have_the_promised_columns(errorbar, table, command):
     code, out, err = errorbar(*arguments_of(command, table), "--format", "json")
     assert (code, err) == (0, "")
     rows = json.loads(out)
-    assert list(rows[0]) == COLUMNS[command].split()
+    # Some commands say more than was promised, never less, and in the same order.
+    assert [name for name in rows[0] if name in COLUMNS[command].split()] == COLUMNS[command].split()
     code, out, _ = errorbar(*arguments_of(command, table), "--format", "csv")
     [header, *lines] = csv.reader(io.StringIO(out))
-    assert header == COLUMNS[command].split()
+    assert header == list(rows[0])
     for line, row in zip(lines, rows, strict=True):
         for text, (name, value) in zip(line, row.items(), strict=True):
             assert text == ("" if value is None else str(value)), name
@@ -97,6 +108,64 @@ def test_tables_for_a_person_and_what_is_not_known(errorbar, table):
     assert json.loads(out)[0]["p_sign"] is None  # two generations: no sign test
 
 
+def test_clusters_of_a_table(errorbar, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text(
+        "model,question,topic,score\na,1,x,1\na,2,x,1\na,3,y,0\na,4,z,0\nb,1,x,0\nb,2,x,1\nb,3,y,0\nb,4,z,1\n"
+    )
+    _, out, _ = errorbar("score", str(path), "--cluster", "topic", "--format", "json")
+    a, _ = json.loads(out)
+    # off the mean 1/2: x +1, y -1/2, z -1/2
+    assert a["se"] == pytest.approx((1 + 0.25 + 0.25) ** 0.5 / 4)
+    assert "questions in clusters" in a["note"]
+    _, out, _ = errorbar("pairs", str(path), "--cluster", "topic", "--format", "json")
+    # differences 1, 0, 0, -1 off their mean 0: x +1, y 0, z -1
+    assert json.loads(out)[0]["se"] == pytest.approx(2**0.5 / 4)
+
+
+def test_repeats_take_each_generation_and_each_file_as_a_run(errorbar, table, tmp_path):
+    _, out, _ = errorbar("repeats", table, "--format", "json", "--future", "1")
+    [big] = [row for row in json.loads(out) if row["model"] == "big"]
+    assert (big["n_runs"], big["n_future"], big["best"], big["worst"]) == (2, 1, 1, pytest.approx(2 / 3))
+    whole = tmp_path / "third.csv"
+    whole.write_text("benchmark,model,question,score\nb,big,q1,0\nb,big,q2,0\nb,big,q3,0\n")
+    _, out, _ = errorbar("repeats", table, str(whole), "--format", "json")
+    [big] = [row for row in json.loads(out) if row["model"] == "big"]
+    assert (big["n_runs"], big["worst"]) == (3, 0)
+
+
+def test_combine_by_given_weights(errorbar, tmp_path):
+    path = tmp_path / "two.csv"
+    rng = random.Random(1)
+    chance = {("one", "a"): 0.7, ("one", "bb"): 0.4, ("two", "a"): 0.6, ("two", "bb"): 0.5}
+    lines = [f"{b},{m},{q},{int(rng.random() < p)}" for (b, m), p in chance.items() for q in range(40)]
+    path.write_text("benchmark,model,question,score\n" + "\n".join(lines))
+    asked = ["combine", str(path), "--a", "a", "--b", "bb", "--format", "json"]
+    one, two, both = json.loads(errorbar(*asked, "--weight", "one=3", "--weight", "two=1")[1])
+    assert one["weight"] == pytest.approx(3 * two["weight"])
+    assert both["z"] == pytest.approx((3 * one["z"] + two["z"]) / 10**0.5)
+    equal = json.loads(errorbar(*asked, "--weight", "equal")[1])
+    assert equal[-1]["z"] == pytest.approx((one["z"] + two["z"]) / 2**0.5)
+
+
+def test_plan_without_a_pilot(errorbar):
+    """Theory: p(1-p) = .25 for a pair, found with power .8 at .05: N = .25 (1.96 + .84)^2 / .1^2 = 197."""
+    code, out, _ = errorbar("plan", "--accuracy", "0.5", "--detect", "0.1", "--format", "json")
+    assert code == 0
+    assert json.loads(out)[0]["n_questions"] == 197
+
+
+def test_plan_for_one_model_and_its_price(errorbar, table):
+    asked = ["plan", table, "--a", "big", "--width", "0.1", "--questions", "5000", "--prompt-tokens", "100"]
+    _, out, _ = errorbar(
+        *asked, "--completion-tokens", "50", "--input-price", "2", "--output-price", "4", "--format", "json"
+    )
+    first = json.loads(out)[0]
+    calls = first["n_questions"] * first["n_generations"]
+    assert first["calls"] == calls
+    assert first["cost"] == pytest.approx(calls * (100 * 2 + 50 * 4) / 1e6)
+
+
 def test_report_writes_one_file(errorbar, table, tmp_path):
     target = tmp_path / "out.html"
     code, out, _ = errorbar("report", table, "-o", str(target), "--title", "Two models")
@@ -112,6 +181,11 @@ WRONG = {
     "an unknown model": (["compare", "TABLE", "--a", "bigg", "--b", "small"], "unknown model 'bigg'; did you mean 'big'?"),
     "an unknown claim": (["score", "TABLE", "--claim", "all"], "'all' is not one of 'new-questions'"),
     "a level out of range": (["score", "TABLE", "--level", "95"], "level is 95.0; allowed: between 0 and 1"),
+    "a method that is not there": (["score", "TABLE", "--method", "wald"], "unknown method 'wald'; known: bca"),
+    "a weight that is no number": (["combine", "TABLE", "--a", "big", "--b", "small", "--weight", "b=much"], "write BENCHMARK=NUMBER"),
+    "nothing to plan from": (["plan", "--detect", "0.1"], "give the results of a pilot, or --accuracy"),
+    "a plan for too many": (["plan", "MANY", "--detect", "0.1"], "3 models; name one or two with --a and --b"),
+    "clusters that are not there": (["score", "TABLE", "--cluster", "topic"], "unknown column 'topic'"),
     "half a column": (["score", "TABLE", "--columns", "question"], "write NAME=COLUMN"),
     "a column that is not there": (["score", "TABLE", "--columns", "model=modell"], "unknown column 'modell'; did you mean"),
     "an experiment that is not there": (["run", "absent.yaml"], "absent.yaml"),
@@ -121,7 +195,9 @@ WRONG = {
 @pytest.mark.parametrize("case", WRONG)
 def test_wrong_use_is_one_line_and_exit_code_2(errorbar, table, case):
     arguments, message = WRONG[case]
-    code, out, err = errorbar(*(table if a == "TABLE" else a for a in arguments))
+    many = Path(table).with_name("many.csv")
+    many.write_text(TABLE + "b,huge,q1,1,1\n")
+    code, out, err = errorbar(*({"TABLE": table, "MANY": str(many)}.get(a, a) for a in arguments))
     assert (code, out) == (2, "")
     assert err.startswith("errorbar: ")
     assert err.count("\n") == 1

@@ -10,13 +10,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from errorbar.analysis import combine as combine
     from errorbar.analysis import compare as compare
     from errorbar.analysis import pairs as pairs
+    from errorbar.analysis import plan as plan
+    from errorbar.analysis import rank as rank
+    from errorbar.analysis import repeats as repeats
     from errorbar.analysis import score as score
     from errorbar.errors import ErrorbarError as ErrorbarError
     from errorbar.errors import ErrorbarWarning as ErrorbarWarning
     from errorbar.errors import InputError as InputError
     from errorbar.readers.paths import read as read
+    from errorbar.readers.paths import read_runs as read_runs
     from errorbar.stats.cells import Cells as Cells
 
 __version__ = "0.1.0"
@@ -28,6 +33,11 @@ _HOMES = {
     "score": "errorbar.analysis",
     "compare": "errorbar.analysis",
     "pairs": "errorbar.analysis",
+    "rank": "errorbar.analysis",
+    "repeats": "errorbar.analysis",
+    "combine": "errorbar.analysis",
+    "plan": "errorbar.analysis",
+    "read_runs": "errorbar.readers.paths",
     "ErrorbarError": "errorbar.errors",
     "ErrorbarWarning": "errorbar.errors",
     "InputError": "errorbar.errors",

@@ -22,7 +22,12 @@ __all__ = ["main"]
 
 _INTERRUPTED = 130
 _PATH = click.Path(path_type=Path)
-_CLAIMS = click.Choice(["new-questions", "these-questions", "single-run"])
+_CLAIMS = ["new-questions", "these-questions", "single-run"]
+_METHOD_HELP = (
+    "posterior (default for scores of 0 and 1), wilson-effective (default for others in [0, 1]), t (default for any "
+    "others), clt, beta-binomial, bootstrap, bca; wilson and exact for one generation per question; plain and plugin "
+    "as published, biased."
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -69,41 +74,45 @@ def cli() -> None:
     """
 
 
+_columns = click.option(
+    "--columns",
+    multiple=True,
+    metavar="NAME=COLUMN",
+    help="Say which column of a table is our NAME (model, question, score, ...).",
+)
+_cluster = click.option(
+    "--cluster", metavar="COLUMN", help="Column of a table that says which questions belong together."
+)
+_level = click.option("--level", type=float, default=0.95, show_default=True, help="Level of the intervals.")
+_format = click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "json", "csv"]),
+    default="table",
+    show_default=True,
+    help="A table for a person, or rows for a program.",
+)
+_claim = click.option(
+    "--claim", type=click.Choice(_CLAIMS), default=_CLAIMS[0], show_default=True, help="What the error claims."
+)
+_difference_method = click.option(
+    "--method", type=click.Choice(["t", "clt", "bootstrap"]), help="How an interval is made; default: t."
+)
+
+
 def _reads(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Options of every command that reads results."""
-    options = [
-        click.argument("paths", nargs=-1, required=True, type=_PATH),
-        click.option(
-            "--columns",
-            multiple=True,
-            metavar="NAME=COLUMN",
-            help="Say which column of a table is our NAME (model, question, score, ...).",
-        ),
-        click.option("--level", type=float, default=0.95, show_default=True, help="Level of the intervals."),
-    ]
-    for option in reversed(options):
-        command = option(command)
-    return command
+    """Arguments of every command that reads results and makes intervals."""
+    return click.argument("paths", nargs=-1, required=True, type=_PATH)(_columns(_level(command)))
 
 
 def _answers(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Options of every command that prints a table."""
-    options = [
-        click.option(
-            "--claim", type=_CLAIMS, default="new-questions", show_default=True, help="What the error claims."
-        ),
-        click.option(
-            "--format",
-            "form",
-            type=click.Choice(["table", "json", "csv"]),
-            default="table",
-            show_default=True,
-            help="A table for a person, or rows for a program.",
-        ),
-    ]
-    for option in reversed(options):
-        command = option(command)
-    return command
+    """Options of every command that makes a claim and prints a table."""
+    return _claim(_format(command))
+
+
+def _two_models(command: Callable[..., Any]) -> Callable[..., Any]:
+    a = click.option("--a", required=True, help="One model.")
+    return a(click.option("--b", required=True, help="The other; differences are a - b.")(command))
 
 
 @cli.command()
@@ -129,40 +138,131 @@ def run(experiment: Path, output: Path | None) -> None:
 @cli.command()
 @_reads
 @_answers
-@click.option(
-    "--method",
-    type=click.Choice(["clt", "t", "plain", "plugin"]),
-    help="How the error is made; default: t below 300 questions, else clt. plain and plugin: as published, biased.",
-)
-def score(paths: tuple[Path, ...], columns: tuple[str, ...], form: str, **asked: Any) -> None:
+@_cluster
+@click.option("--method", metavar="METHOD", help=f"How the error is made: {_METHOD_HELP}")
+def score(paths: tuple[Path, ...], columns: tuple[str, ...], form: str, cluster: str | None, **asked: Any) -> None:
     """Score of each model on each benchmark, with its error and where it comes from."""
     from errorbar import analysis
 
-    _print(analysis.score(_read(paths, columns), **asked), form)
+    _print(analysis.score(_read(paths, columns, cluster), **asked), form)
 
 
 @cli.command()
 @_reads
 @_answers
-@click.option("--a", required=True, help="One model.")
-@click.option("--b", required=True, help="The other; differences are a - b.")
-@click.option("--method", type=click.Choice(["clt", "t"]), help="Default: t below 300 questions, else clt.")
-def compare(paths: tuple[Path, ...], columns: tuple[str, ...], form: str, **asked: Any) -> None:
+@_cluster
+@_two_models
+@_difference_method
+def compare(paths: tuple[Path, ...], columns: tuple[str, ...], form: str, cluster: str | None, **asked: Any) -> None:
     """Compare two models, paired on the questions that both answered."""
     from errorbar import analysis
 
-    _print(analysis.compare(_read(paths, columns), **asked), form)
+    _print(analysis.compare(_read(paths, columns, cluster), **asked), form)
 
 
 @cli.command()
 @_reads
 @_answers
-@click.option("--method", type=click.Choice(["clt", "t"]), help="Default: t below 300 questions, else clt.")
-def pairs(paths: tuple[Path, ...], columns: tuple[str, ...], form: str, **asked: Any) -> None:
+@_cluster
+@_difference_method
+def pairs(paths: tuple[Path, ...], columns: tuple[str, ...], form: str, cluster: str | None, **asked: Any) -> None:
     """Compare all pairs of models, paired, with family-wise control."""
     from errorbar import analysis
 
-    _print(analysis.pairs(_read(paths, columns), **asked), form)
+    _print(analysis.pairs(_read(paths, columns, cluster), **asked), form)
+
+
+@cli.command()
+@_reads
+@_answers
+@_difference_method
+def rank(paths: tuple[Path, ...], columns: tuple[str, ...], form: str, **asked: Any) -> None:
+    """Rank the models: the ranks that cannot be ruled out, and the chance to be the best."""
+    from errorbar import analysis
+
+    _print(analysis.rank(_read(paths, columns), **asked), form)
+
+
+@cli.command()
+@_reads
+@_format
+@click.option("--future", "n_future", type=float, help="Runs to predict the mean of; default: as many as there are.")
+@click.option(
+    "--method",
+    type=click.Choice(["pooled", "run-means"]),
+    default="pooled",
+    show_default=True,
+    help="pooled: from the variance of each question; run-means: as published.",
+)
+def repeats(paths: tuple[Path, ...], columns: tuple[str, ...], form: str, **asked: Any) -> None:
+    """Runs of the same thing: where the next will fall, and whether something drifted.
+
+    Each generation is a run, and so is each folder or table.
+    """
+    from errorbar import analysis
+    from errorbar.readers.paths import read_runs
+
+    _print(analysis.repeats(read_runs(paths, columns=_named(columns)), **asked), form)
+
+
+@cli.command()
+@click.argument("paths", nargs=-1, required=True, type=_PATH)
+@_columns
+@_answers
+@_two_models
+@_difference_method
+@click.option(
+    "--weight",
+    "weights",
+    multiple=True,
+    metavar="NAME|BENCHMARK=W",
+    default=["precision"],
+    show_default=True,
+    help="precision, equal, questions, or a number for each benchmark.",
+)
+def combine(
+    paths: tuple[Path, ...], columns: tuple[str, ...], form: str, weights: tuple[str, ...], **asked: Any
+) -> None:
+    """Several benchmarks as one statement about two models."""
+    from errorbar import analysis
+
+    given = weights[0] if len(weights) == 1 and "=" not in weights[0] else _weights(weights)
+    _print(analysis.combine(_read(paths, columns), weights=given, **asked), form)
+
+
+@cli.command()
+@click.argument("paths", nargs=-1, type=_PATH)
+@_columns
+@_level
+@_format
+@click.option(
+    "--claim", type=click.Choice(_CLAIMS[:2]), default=_CLAIMS[0], show_default=True, help="What to be sure of."
+)
+@click.option("--a", help="One model; alone: plan for its score.")
+@click.option("--b", help="The other.")
+@click.option("--accuracy", type=float, help="Without a pilot: about how often the models are right.")
+@click.option("--detect", type=float, help="Goal: find a difference this small.")
+@click.option("--width", type=float, help="Goal: an interval this wide.")
+@click.option("--budget", type=float, help="Goal: the smallest error for so many calls, tokens or so much money.")
+@click.option("--unit", type=click.Choice(["calls", "tokens", "cost"]), help="What a budget counts, or is to be cheap.")
+@click.option("--power", type=float, default=0.8, show_default=True, help="Chance to find the difference.")
+@click.option("--questions", "available", type=int, help="Questions that there are; default: those of the pilot.")
+@click.option("--prompt-tokens", type=float, help="Tokens of a prompt.")
+@click.option("--completion-tokens", type=float, help="Tokens of a completion.")
+@click.option("--input-price", type=float, help="Money per million prompt tokens.")
+@click.option("--output-price", type=float, help="Money per million completion tokens.")
+@click.option("--generations-per-request", type=int, default=1, show_default=True, help="What the endpoint gives.")
+def plan(paths: tuple[Path, ...], columns: tuple[str, ...], form: str, **asked: Any) -> None:
+    """How many questions and generations an error takes, or a budget buys.
+
+    PATHS are the results of a pilot; without them, --accuracy assumes the noise.
+    """
+    from errorbar import analysis
+    from errorbar.stats.cost import Cost
+
+    given = {field: asked.pop(field) for field in Cost.__dataclass_fields__}
+    cost = Cost(**{field: value for field, value in given.items() if value is not None})
+    _print(analysis.plan(_read(paths, columns) if paths else None, cost=cost, **asked), form)
 
 
 @cli.command()
@@ -184,16 +284,31 @@ def report(
     print(output)
 
 
-def _read(paths: tuple[Path, ...], columns: tuple[str, ...]) -> list[Cells]:
+def _read(paths: tuple[Path, ...], columns: tuple[str, ...], cluster: str | None = None) -> list[Cells]:
     from errorbar.readers.paths import read
 
+    return read(paths, columns=_named(columns) | ({"cluster": cluster} if cluster else {}))
+
+
+def _named(columns: tuple[str, ...]) -> dict[str, str]:
     named = {}
     for pair in columns:
         name, equals, column = pair.partition("=")
         if not equals or not column:
             raise InputError(f"--columns {pair!r}", remedy="write NAME=COLUMN, such as --columns question=task_id")
         named[name] = column
-    return read(paths, columns=named)
+    return named
+
+
+def _weights(given: tuple[str, ...]) -> dict[str, float]:
+    weights = {}
+    for pair in given:
+        name, _, weight = pair.rpartition("=")
+        try:
+            weights[name] = float(weight)
+        except ValueError as error:
+            raise InputError(f"--weight {pair!r}", remedy="write BENCHMARK=NUMBER, or a name alone") from error
+    return weights
 
 
 def _print(result: Result, form: str) -> None:

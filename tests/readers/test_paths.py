@@ -5,7 +5,7 @@ import pytest
 
 import errorbar as eb
 from errorbar.errors import InputError
-from errorbar.readers.paths import find, manifests
+from errorbar.readers.paths import find, manifests, read_runs
 from errorbar.store.responses import RunFolder
 from errorbar.store.schema import Response
 
@@ -57,6 +57,25 @@ def test_shards_of_a_run_are_the_run(tmp_path):
 
 def test_a_run_killed_at_its_start_has_no_manifest_to_show(run):
     assert manifests(run) == []
+
+
+def test_runs_by_generation_and_by_folder(run, tmp_path):
+    runs = read_runs(run)
+    assert [int(cells.n.sum()) for cells in runs["b"]] == [1, 1]
+    table = tmp_path / "t.csv"
+    rows = [f"b,m,q{q},{g},1" for g in (10, 9, 2) for q in range(g)]
+    table.write_text("benchmark,model,question,generation,score\n" + "\n".join(rows))
+    runs = read_runs([run, table])
+    assert [int(cells.n.sum()) for cells in runs["b"]] == [1, 1, 2, 9, 10]  # generations by number, not by name
+
+
+def test_clusters_are_of_tables(run, tmp_path):
+    with pytest.raises(InputError, match="a run folder has no column 'topic'; clusters are read from tables only"):
+        eb.read(run, columns={"cluster": "topic"})
+    table = tmp_path / "t.csv"
+    table.write_text("model,question,topic,score\na,1,x,1\nb,1,y,1\n")
+    with pytest.raises(InputError, match="question '1' is in cluster 'x' and in 'y'; a question has one cluster"):
+        eb.read(table, columns={"cluster": "topic"})
 
 
 def test_nothing_there(tmp_path):

@@ -37,12 +37,19 @@ def test_one_model_is_not_compared():
 
 
 def test_all_right_is_no_certainty():
-    """Theory: 40 questions, Wilson with the quantile of t, 40 / (40 + 2.0227^2)."""
-    assert verdict(cells([RIGHT])).startswith("a scores 1.000 (95% interval 0.907 to 1.000)")
+    """Theory: worth 40 to 80 independent answers, Jeffreys' intervals of which start at .9391 and .9691."""
+    text = verdict(cells([RIGHT]))
+    assert text.startswith("a scores 1.000 (95% interval 0.9")
+    assert 0.939 < float(text.split("interval ")[1].split()[0]) < 0.9692
 
 
-def test_one_question_has_no_known_error():
-    assert "with an error that these data cannot tell" in verdict(cells([[[1, 0]]]))
+def test_one_question_says_next_to_nothing():
+    low, _, high = verdict(cells([[[1, 0]]])).split("interval ")[1].split(")")[0].split()
+    assert float(high) - float(low) > 0.9
+
+
+def test_scores_without_variation_have_no_known_error():
+    assert "with an error that these data cannot tell" in verdict(cells([[[0.5, 0.5]] * 3]))
 
 
 def test_equal_scores_share_the_first_place_and_are_never_called_equal():
@@ -182,7 +189,7 @@ def test_every_row_of_the_answer_is_its_own_models():
     sd = np.sqrt(0.9 * 0.1 / 40)
     assert (rows["low"].score, rows["high"].score, rows["right"].score) == ("0.100", "0.900", "1.000")
     assert rows["low"].se == rows["high"].se == f"{sd:.3f}"
-    assert rows["right"].interval == "0.907 to 1.000"
+    assert rows["right"].interval.endswith(" to 1.000")
     assert rows["low"].data == pytest.approx(1)  # no generation of a question differs from another
     assert rows["low"].marks == ()
 

@@ -67,9 +67,9 @@ def test_table_for_a_person(cells):
     assert upright.splitlines()[1].split() == ["model_a", "x"]
     assert format_table({"model": []}) == "no rows"
     assert format_table({"p_value": [0.2, 1e-9], "z": [1.234, 2.0], "score": [12345.678, 0.1]}).splitlines() == [
-        "p_value     z    score",
-        " 0.2000  1.23  12345.7",
-        "1.0e-09  2.00   0.1000",
+        "p_value     z   score",
+        " 0.2000  1.23   12346",
+        "1.0e-09  2.00  0.1000",
     ]
 
 

@@ -35,10 +35,10 @@ def test_standard_errors_of_the_three_claims_match_what_simulation_shows():
     single = rng.binomial(1, rng.beta(0.6, 0.4, (trials, N))).mean(axis=1)
     assert np.mean(score(cells, claim="single-run").variance) == pytest.approx(np.var(single), rel=0.06)
     # Coverage of the expected score on new questions, within 3.3 Monte-Carlo errors.
-    for method in ("t", None):
+    for method in ("t", "wilson-effective", None):
         between = score(cells, method=method).interval()
         covered = np.mean((between.low <= mean) & (mean <= between.high))
-        assert set(between.method) == {method or "wilson-effective"}
+        assert set(between.method) == {method or "posterior"}
         assert abs(covered - 0.95) < 3.3 * math.sqrt(0.95 * 0.05 / trials)
 
 
@@ -76,8 +76,11 @@ def test_no_variation_has_no_interval_and_says_so():
 def test_all_right_and_all_wrong_have_the_interval_of_as_many_independent_answers(right, low, high):
     """Theory: Wilson's with the quantile of t, n = 50, 49 degrees of freedom: t^2 / (n + t^2) = 0.0747."""
     cells = Cells.from_scores("b", ["a"], list(map(str, range(50))), [[[right] * 3] * 50])
-    between = score(cells).interval()
+    between = score(cells, method="wilson-effective").interval()
     assert (between.low[0], between.high[0]) == pytest.approx((low, high), abs=1e-4)
+    default = score(cells).interval()
+    assert (default.low[0], default.high[0]) == pytest.approx((low, high), abs=0.06)
+    assert default.low[0] < default.high[0]
     assert math.isnan(score(cells, method="t").interval().low[0])
 
 

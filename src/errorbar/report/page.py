@@ -210,8 +210,9 @@ class _Benchmark:
         """How the intervals of the scores were made."""
         between = self.scores.interval()
         names = {
+            "posterior": "the posterior of a proportion worth as many independent answers",
+            "wilson-effective": "Wilson's for as many independent answers",
             "t": "Student's t",
-            "wilson-effective": "Wilson's, with the effective number of answers",
             "clt": "normal (central limit theorem)",
         }
         counts = {m: int(np.sum((between.method == m) & ~np.isnan(between.low))) for m in np.unique(between.method)}

@@ -211,7 +211,7 @@ def posterior(cells: Cells, prior: BetaFit | str = "jeffreys", *, level: float =
     """
     _check_level(level)
     counts, a, b, zero = updated(cells, prior)
-    tails = [np.clip(tail - zero, 0, None) / (1 - zero) for tail in ((1 - level) / 2, (1 + level) / 2)]
+    tails = [np.clip((tail - zero) / np.maximum(1 - zero, 1e-300), 0, 1) for tail in ((1 - level) / 2, (1 + level) / 2)]
     low, high = (np.asarray(special.betaincinv(a, b, tail)) for tail in tails)
     each = (np.take_along_axis(part, counts.place, axis=1) for part in ((1 - zero) * a / (a + b), low, high))
     return Posterior(*each)

@@ -24,6 +24,7 @@ from errorbar.stats import intervals
 from errorbar.stats.cells import Cells, FloatArray, IntArray
 from errorbar.stats.clusters import clustered_scores
 from errorbar.stats.intervals import Interval
+from errorbar.stats.prediction import freedom
 from errorbar.stats.results import Columns, Result, notes
 from errorbar.stats.score_intervals import SCORE_INTERVALS
 
@@ -36,8 +37,8 @@ CLAIMS = {
     "single-run": "the score of one run with one generation per question, on new questions",
 }
 
-#: How a standard error and its interval are made; None is the default: wilson-effective for scores in [0, 1],
-#: Student's t for others.
+#: How a standard error and its interval are made. None is the default: for new questions scored 0 or 1 the posterior of
+#: beta_mean.py, for other claims, clusters and scores in [0, 1] wilson-effective, for any other scores Student's t.
 METHODS = (*intervals.METHODS, *SCORE_INTERVALS, "plain", "plugin")
 
 
@@ -81,7 +82,7 @@ class Scores(Result):
     claim: str
     unit: bool
     cells: Cells = field(repr=False)
-    df: IntArray | None = None
+    df: FloatArray | None = None
     n_clusters: IntArray | None = None
     level: float = 0.95
     method: str | None = None
@@ -90,13 +91,13 @@ class Scores(Result):
     def interval(self, level: float | None = None) -> Interval:
         """Interval for each score at a level in (0, 1)."""
         level = self.level if level is None else level
-        method = self.method or ("wilson-effective" if self.unit else "t")
+        method = self.method or self._default_method()
         between = intervals.interval(
             self.score,
             np.sqrt(self.variance),
             self.n_questions if self.n_clusters is None else self.n_clusters,
             level=level,
-            method=method if method in intervals.METHODS else "clt",
+            method=method if method in intervals.METHODS else "clt" if method in _PUBLISHED else "t",
             df=self.df,
             bounds=(0.0, 1.0) if self.unit else None,
         )
@@ -107,6 +108,11 @@ class Scores(Result):
         flat = low == high
         low, high = np.where(flat, np.nan, low), np.where(flat, np.nan, high)
         return replace(between, low=low, high=high, method=np.full(len(low), method), flat=flat)
+
+    def _default_method(self) -> str:
+        if self.cells.binary and self.claim == "new-questions" and self.n_clusters is None:
+            return "posterior"
+        return "wilson-effective" if self.unit else "t"
 
     def columns(self) -> Columns:
         """One row per model, the best first."""
@@ -191,7 +197,7 @@ def score(
         n_missing=len(cells.questions) - counts,
         score=_over_questions(cells.mean, cells.answered),
         variance=variance,
-        df=np.sum(np.maximum(cells.n - 1, 0), axis=1) if claim == "these-questions" else None,
+        df=freedom(cells.within / np.maximum(cells.n, 1), cells.n) if claim == "these-questions" else None,
         prediction=noise.prediction,
         data=noise.data,
         total=noise.total,

@@ -212,7 +212,8 @@ def convergence(
                 variance = (means - squares) / (k[j] - 1) if cells.binary else np.full(trials, s2.mean() / k[j])
             se = np.sqrt(variance / N[i])
             df = None if claim == "new-questions" else N[i] * (k[j] - 1)
-            between = interval(means, se, N[i], level=level, df=df, bounds=(0.0, 1.0) if cells.unit else None)
+            method, bounds = ("wilson-effective", (0.0, 1.0)) if cells.unit else ("t", None)
+            between = interval(means, se, N[i], level=level, method=method, df=df, bounds=bounds)
             low, high = np.where(between.flat, means, between.low), np.where(between.flat, means, between.high)
             ends = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
             covered = np.mean((low <= everything[i]) & (everything[i] <= high)) if k[j] > 1 or df is None else np.nan

@@ -156,8 +156,10 @@ def _text(name: str, value: Any) -> str:
     number = float(value)
     if math.isnan(number):
         return "–"
+    if number == 0:
+        return "0"
     if name.startswith(("p_", "q_")) and number < 1e-3:
         return f"{number:.1e}"
     if name == "level":
         return f"{number:g}"
-    return f"{number:.2f}" if name == "z" else f"{number:.4f}" if abs(number) < 1e4 else f"{number:.6g}"
+    return f"{number:.2f}" if name == "z" else f"{number:.4f}" if abs(number) < 1e4 else f"{number:.0f}"

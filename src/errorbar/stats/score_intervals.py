@@ -13,11 +13,14 @@ from errorbar.stats.cells import Cells, FloatArray
 __all__ = ["SCORE_INTERVALS"]
 
 
-def _beta_binomial(cells: Cells, level: float) -> tuple[FloatArray, FloatArray]:
-    if not cells.binary:
-        nothing = np.full(len(cells.models), np.nan)
-        return nothing, nothing
-    return posterior_of_mean(cells.total, cells.n, level)
+def _posterior(method: str) -> Callable[[Cells, float], tuple[FloatArray, FloatArray]]:
+    def of(cells: Cells, level: float) -> tuple[FloatArray, FloatArray]:
+        if not cells.binary:
+            nothing = np.full(len(cells.models), np.nan)
+            return nothing, nothing
+        return posterior_of_mean(cells.total, cells.n, level, method=method)
+
+    return of
 
 
 def _proportion(
@@ -33,11 +36,12 @@ def _proportion(
 
 
 #: Method to interval, for the claim about new questions. NaN for a model that the method is not for: wilson and exact
-#: want one generation per question scored 0 or 1, beta-binomial any number of them.
+#: want one generation per question scored 0 or 1, posterior and beta-binomial any number of them.
 SCORE_INTERVALS: dict[str, Callable[[Cells, float], tuple[FloatArray, FloatArray]]] = {
     "wilson": _proportion(proportions.wilson),
     "exact": _proportion(proportions.clopper_pearson),
-    "beta-binomial": _beta_binomial,
+    "posterior": _posterior("variance"),
+    "beta-binomial": _posterior("beta-binomial"),
     "bootstrap": bootstrap.percentile,
     "bca": bootstrap.bca,
 }

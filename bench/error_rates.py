@@ -1,0 +1,75 @@
+"""How often each test rejects when there is nothing to find, and how often rank sets hold every rank, at 5 %."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from errorbar.stats.cells import Cells
+from errorbar.stats.pairs import pairs
+from errorbar.stats.providers import providers
+from errorbar.stats.ranking import rank
+from errorbar.stats.repeats import repeats
+from published_forms import Array, cells_of
+
+ALPHA = 0.05
+Flags = NDArray[np.bool_]
+
+
+def sizes(trials: int) -> str:
+    """Share of evaluations with a false rejection; the models of one batch are independent evaluations."""
+    rows = [(f"drift of {n} runs", _drift(n, trials)) for n in (2, 5, 10)]
+    for method in ("stratified", "run-means"):
+        rows += [(f"two providers, {method}, {n} runs each", _providers(n, method, trials)) for n in (2, 5)]
+    rows += _families(trials // 4)
+    lines = ["| test | rejected | ± |", "|---|---:|---:|"]
+    for name, rejected in rows:
+        error = np.sqrt(ALPHA * (1 - ALPHA) / len(rejected))
+        lines.append(f"| {name} | {np.mean(rejected):.3f} | {error:.3f} |")
+    return "\n".join(lines)
+
+
+def _runs(p: Array, n: int, rng: np.random.Generator) -> list[Cells]:
+    return [cells_of(p, 1, rng) for _ in range(n)]
+
+
+def _drift(n: int, trials: int) -> Flags:
+    rng = np.random.default_rng(n)
+    return np.asarray(repeats(_runs(rng.beta(0.6, 0.4, (trials, 100)), n, rng)).drift_p < ALPHA)
+
+
+def _providers(n: int, method: str, trials: int) -> Flags:
+    rng = np.random.default_rng(n)
+    p = rng.beta(0.6, 0.4, (trials, 100))
+    found = providers(_runs(p, n, rng), _runs(p, n, rng), method=method, alpha=0)
+    return np.asarray(found.interval().p_value < ALPHA)
+
+
+def _families(trials: int) -> list[tuple[str, Flags]]:
+    """Six models in three tied twos: a false claim within a two, and a rank set without the true ranks."""
+    rng = np.random.default_rng(6)
+    levels = np.repeat([-0.5, 0.0, 0.5], 2)
+    first = np.array([1, 1, 3, 3, 5, 5])  # the lowest level makes questions easiest
+    last = first + 1
+    false_holm, false_any, false_sign, outside = (np.zeros(trials, dtype=bool) for _ in range(4))
+    for trial in range(trials):
+        difficulty = rng.normal(0, 1.5, 150)
+        own = rng.normal(0, 0.7, (6, 150))
+        p = 1 / (1 + np.exp(difficulty + levels[:, None] + own))
+        cells, single = cells_of(p, 3, rng), cells_of(p, 1, rng)
+        compared = pairs(cells)
+        tied = levels[compared.a] == levels[compared.b]
+        false_holm[trial] = np.any(compared.p_holm[tied] < ALPHA)
+        false_any[trial] = compared.interval().p_value[0] < ALPHA
+        false_sign[trial] = pairs(single).p_sign[0] < ALPHA
+        columns = rank(cells).columns()
+        place = [columns["model"].tolist().index(str(m)) for m in range(6)]
+        low, high = columns["rank_low"][place], columns["rank_high"][place]
+        # A tied two may stand in either order: a set misses when it has neither of their ranks.
+        outside[trial] = np.any((low > last) | (high < first))
+    return [
+        ("paired t of two equal models", false_any),
+        ("exact sign test of two equal models", false_sign),
+        ("any false claim among all pairs, Holm", false_holm),
+        ("any rank set without a true rank", outside),
+    ]

@@ -1,0 +1,77 @@
+"""The statistics of a report at its usual size: 50 models x 500 questions x 50 generations."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from errorbar.stats import bootstrap
+from errorbar.stats.beta import fit_beta
+from errorbar.stats.beta_mean import posterior_of_mean
+from errorbar.stats.cells import Cells
+from errorbar.stats.components import score
+from errorbar.stats.difficulty import p_correct
+from errorbar.stats.items import question_tau
+from errorbar.stats.pairs import pairs
+from errorbar.stats.ranking import rank
+from errorbar.stats.resampling import convergence, run_gap
+
+REPEATS = 3
+
+
+def drawn(M: int, N: int, k: int) -> Cells:
+    """Binary generations of M models of different skill on questions of different difficulty."""
+    rng = np.random.default_rng(0)
+    skill, difficulty = np.linspace(-1.5, 1.5, M)[:, None], rng.normal(0, 1.5, N)
+    total = rng.binomial(k, 1 / (1 + np.exp(difficulty - skill))).astype(float)
+    return Cells("drawn", tuple(map(str, range(M))), tuple(map(str, range(N))), np.full((M, N), k), total, total)
+
+
+def best(ask: Callable[[], object]) -> float:
+    """Shortest wall time of a few calls, in seconds."""
+    times = []
+    for _ in range(REPEATS):
+        start = time.perf_counter()
+        ask()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def main() -> int:
+    cells, few = drawn(50, 500, 50), drawn(48, 500, 50)
+    asked: dict[str, tuple[Callable[[], object], str]] = {
+        "scores with intervals": (lambda: score(cells).columns(), ""),
+        "all pairs with p-values": (lambda: pairs(cells).columns(), ""),
+        "ranks": (lambda: rank(cells).columns(), ""),
+        "Beta fits": (lambda: fit_beta(cells), ""),
+        "P(correct) with posteriors": (lambda: p_correct(cells).columns(), ""),
+        "Kendall tau of each question": (lambda: question_tau(cells).columns(), ""),
+        "gap of single runs": (lambda: run_gap(cells, runs=50).columns(), ""),
+    }
+    alone: dict[str, tuple[Callable[[], object], str]] = {
+        "convergence, 1,000 trials, k = 1..50, one model": (lambda: convergence(cells.select(["25"])), ""),
+        "bootstrap of all pairs, 48 models, 10,000 draws": (lambda: bootstrap.paired_errors(few), "target 0.1 s"),
+        "Beta-binomial posterior of the mean, 50 models": (
+            lambda: posterior_of_mean(cells.total, cells.n),
+            "target 0.5 s",
+        ),
+    }
+    with threadpool_limits(1, user_api="blas"):
+        print("50 models x 500 questions x 50 generations")
+        whole = 0.0
+        for name, (ask, _) in asked.items():
+            seconds = best(ask)
+            whole += seconds
+            print(f"  {name:50} {seconds:8.3f} s")
+        print(f"  {'together':50} {whole:8.3f} s   target 1 s")
+        for name, (ask, target) in alone.items():
+            print(f"  {name:50} {best(ask):8.3f} s   {target}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
