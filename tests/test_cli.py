@@ -127,6 +127,9 @@ def test_repeats_take_each_generation_and_each_file_as_a_run(errorbar, table, tm
     _, out, _ = errorbar("repeats", table, "--format", "json", "--future", "1")
     [big] = [row for row in json.loads(out) if row["model"] == "big"]
     assert (big["n_runs"], big["n_future"], big["best"], big["worst"]) == (2, 1, 1, pytest.approx(2 / 3))
+    _, out, _ = errorbar("repeats", table, "--format", "json", "--each")
+    means = [row["mean"] for row in json.loads(out) if row["model"] == "big"]
+    assert means == pytest.approx([2 / 3, 1])
     whole = tmp_path / "third.csv"
     whole.write_text("benchmark,model,question,score\nb,big,q1,0\nb,big,q2,0\nb,big,q3,0\n")
     _, out, _ = errorbar("repeats", table, str(whole), "--format", "json")

@@ -141,7 +141,7 @@ def run(experiment: Path, output: Path | None) -> None:
 @_cluster
 @click.option("--method", metavar="METHOD", help=f"How the error is made: {_METHOD_HELP}")
 def score(paths: tuple[Path, ...], columns: tuple[str, ...], form: str, cluster: str | None, **asked: Any) -> None:
-    """Score of each model on each benchmark, with its error and where it comes from."""
+    """Score each model, with its error and where that comes from."""
     from errorbar import analysis
 
     _print(analysis.score(_read(paths, columns, cluster), **asked), form)
@@ -177,7 +177,7 @@ def pairs(paths: tuple[Path, ...], columns: tuple[str, ...], form: str, cluster:
 @_answers
 @_difference_method
 def rank(paths: tuple[Path, ...], columns: tuple[str, ...], form: str, **asked: Any) -> None:
-    """Rank the models: the ranks that cannot be ruled out, and the chance to be the best."""
+    """Ranks that cannot be ruled out, and chances to be best."""
     from errorbar import analysis
 
     _print(analysis.rank(_read(paths, columns), **asked), form)
@@ -194,15 +194,17 @@ def rank(paths: tuple[Path, ...], columns: tuple[str, ...], form: str, **asked: 
     show_default=True,
     help="pooled: from the variance of each question; run-means: as published.",
 )
-def repeats(paths: tuple[Path, ...], columns: tuple[str, ...], form: str, **asked: Any) -> None:
-    """Runs of the same thing: where the next will fall, and whether something drifted.
+@click.option("--each", is_flag=True, help="A row for each run instead.")
+def repeats(paths: tuple[Path, ...], columns: tuple[str, ...], form: str, *, each: bool, **asked: Any) -> None:
+    """Where the next runs will fall, and whether any drifted.
 
     Each generation is a run, and so is each folder or table.
     """
     from errorbar import analysis
     from errorbar.readers.paths import read_runs
 
-    _print(analysis.repeats(read_runs(paths, columns=_named(columns)), **asked), form)
+    result = analysis.repeats(read_runs(paths, columns=_named(columns)), **asked)
+    _print(result.of("runs") if each else result, form)
 
 
 @cli.command()
@@ -253,7 +255,7 @@ def combine(
 @click.option("--output-price", type=float, help="Money per million completion tokens.")
 @click.option("--generations-per-request", type=int, default=1, show_default=True, help="What the endpoint gives.")
 def plan(paths: tuple[Path, ...], columns: tuple[str, ...], form: str, **asked: Any) -> None:
-    """How many questions and generations an error takes, or a budget buys.
+    """What an error takes, or a budget buys.
 
     PATHS are the results of a pilot; without them, --accuracy assumes the noise.
     """

@@ -213,6 +213,19 @@ def test_the_joint_fit_by_scipy():
     assert found.se == pytest.approx(np.sqrt(np.diag(np.linalg.inv(hessian)))[2:], rel=1e-3)
 
 
+@settings(max_examples=60, deadline=None)
+@given(score_grids(kind="binary"))
+def test_the_joint_fit_is_a_maximum_on_nasty_grids(grid):
+    """Theory: right answers, with the pseudo ones, are as many as expected, for each question and each model."""
+    cells = cells_of(grid)
+    found = one_parameter(cells)
+    share = cells.answered * 0.5 / np.maximum(cells.answered.sum(axis=0), 1)
+    expected = np.nan_to_num((cells.n + 2 * share) * special.expit(found.ability[:, None] - found.difficulty))
+    if found.n_scales == 1:
+        for axis in (0, 1):
+            np.testing.assert_allclose(expected.sum(axis=axis), (cells.total + share).sum(axis=axis), atol=1e-6)
+
+
 def test_difficulties_are_found_and_their_errors_cover():
     """Guarantee by simulation: 6 models, 300 questions, 20 generations."""
     rng = np.random.default_rng(5)

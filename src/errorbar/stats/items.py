@@ -90,13 +90,10 @@ def one_parameter(cells: Cells, *, pseudo: float = 0.5) -> OneParameter:
     n_models = np.sum(cells.answered, axis=0)
     share = answered * (pseudo / np.maximum(n_models, 1))
     n, c = cells.n + 2 * share, cells.total + share
-    groups, group = connected_components(answered @ answered.T > 0, directed=False)
+    _, group = connected_components(answered @ answered.T > 0, directed=False)
     same = (group[:, None] == group).astype(float)
-    ability, difficulty = (
-        np.zeros(len(n)),
-        -special.logit(c.sum(axis=0) / np.where(n_models > 0, n.sum(axis=0), np.nan)),
-    )
-    difficulty = np.nan_to_num(difficulty)
+    ability = np.zeros(len(n))
+    difficulty = -special.logit(np.where(n_models > 0, c.sum(axis=0) / np.where(n_models > 0, n.sum(axis=0), 1), 0.5))
     for _ in range(200):
         P = special.expit(ability[:, None] - difficulty)
         residual, W = c - n * P, n * P * (1 - P)
@@ -107,7 +104,7 @@ def one_parameter(cells: Cells, *, pseudo: float = 0.5) -> OneParameter:
         size = max(np.max(np.abs(step_ability)), np.max(np.abs(step_difficulty)))
         ability = ability + step_ability * min(1, 2 / max(size, 2))
         difficulty = difficulty + step_difficulty * min(1, 2 / max(size, 2))
-        if size < 1e-10:
+        if size < 1e-8:
             break
     # Abilities have mean 0 in each group of models that are joined by common questions.
     center = same @ ability / same.sum(axis=1)
@@ -124,7 +121,7 @@ def one_parameter(cells: Cells, *, pseudo: float = 0.5) -> OneParameter:
         np.where(some, difficulty - of_question, np.nan),
         np.where(some, np.sqrt(spread), np.nan),
         n_models,
-        len({int(g) for g in group[cells.answered.any(axis=1)]}) if groups else 0,
+        len(np.unique(group[cells.answered.any(axis=1)])),
     )
 
 
@@ -198,12 +195,13 @@ def question_tau(cells: Cells, *, ability: str = "others") -> QuestionTau:
         raise UnknownNameError("ability", ability, ABILITIES)
     M, N = cells.n.shape
     # Rounded, so that equal means tie however their sums came about.
-    p, known = np.round(np.nan_to_num(cells.mean), 12), cells.answered
+    p = np.asarray(np.round(np.nan_to_num(cells.mean), 12), float)
+    known = cells.answered
     count, total = np.sum(known, axis=1, keepdims=True) + 0 * known, np.sum(p, axis=1, keepdims=True) + 0 * p
     if ability == "others":
         count, total = count - known, total - p
         known = known & (count > 0)
-    level = np.round(total / np.maximum(count, 1), 12)
+    level = np.asarray(np.round(total / np.maximum(count, 1), 12), float)
     tau, p_value = np.full(N, np.nan), np.full(N, np.nan)
     block = max(1, 2_000_000 // max(M * M, 1))
     for start in range(0, N, block):

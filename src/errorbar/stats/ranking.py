@@ -241,35 +241,25 @@ def wrong_order(
 def covariance_of_means(cells: Cells, *, claim: str = "new-questions") -> FloatArray:
     """Covariance of the models' scores, shape (M, M); the diagonal is the squared standard error of `claim`.
 
-    Models share questions but not generations. With N_ab questions in common out of N_a and N_b, new questions give
-    cov = N_ab cov_q(p_a, p_b) / (N_a N_b), the covariance over the common ones; these questions give 0. Where models
-    answered different questions this need not be a covariance at all: it is taken to the nearest one in the Frobenius
-    norm (negative eigenvalues to 0). NaN for a model whose error is unknown.
+    Models share questions but not generations. With x_q the deviation of a question mean from the model's score, N_a
+    and N_b the questions that a and b answered, new questions give
+
+        cov = sum over the common questions of x_aq x_bq / (N_a N_b)
+
+    and these questions give 0. Products of x with 0 for a missing question are a Gram matrix: a covariance whatever
+    is missing, with nothing to mend. NaN for a model whose error is unknown.
     """
     variance = score(cells, claim=claim).variance
     covariance = np.zeros((len(variance),) * 2)
     if claim != "these-questions":
-        W = cells.answered.astype(float)
-        X = np.nan_to_num(cells.mean - _row_means(cells)[:, None])
-        common, sums = W @ W.T, X @ W.T
-        N = W.sum(axis=1)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            # N_ab cov_q = sum over common questions of x_a x_b, less the means there
-            covariance = np.nan_to_num((X @ X.T - sums * sums.T / common) / np.outer(N, N))
+        N = np.maximum(np.sum(cells.answered, axis=1), 1)
+        center = np.sum(cells.mean, axis=1, where=cells.answered) / N
+        X = np.where(cells.answered, cells.mean - center[:, None], 0)
+        covariance = X @ X.T / np.outer(N, N)
     np.fill_diagonal(covariance, variance)
-    known = np.flatnonzero(~np.isnan(variance))
-    inner = np.ix_(known, known)
-    values, axes = np.linalg.eigh(covariance[inner])
-    if len(values) and values[0] < -1e-12 * max(values[-1], 0):
-        covariance[inner] = (axes * np.maximum(values, 0)) @ axes.T
     unknown = np.isnan(variance)
     covariance[unknown], covariance[:, unknown] = np.nan, np.nan
     return covariance
-
-
-def _row_means(cells: Cells) -> FloatArray:
-    with np.errstate(invalid="ignore"):
-        return np.asarray(np.nansum(cells.mean, axis=1) / np.sum(cells.answered, axis=1))
 
 
 def _phi(difference: FloatArray, variance: FloatArray) -> FloatArray:

@@ -39,6 +39,10 @@ class Results(Result):
 
     parts: tuple[Result, ...]
 
+    def of(self, attribute: str) -> Results:
+        """A result that each part holds, such as `runs` of `Repeats`."""
+        return Results(tuple(getattr(part, attribute) for part in self.parts))
+
     def columns(self) -> Columns:
         """Rows of all parts, one below the other."""
         if not self.parts:
