@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -231,7 +231,7 @@ def pairs(cells: Cells, *, claim: str = "new-questions", level: float = 0.95, me
     M = len(cells.models)
     if M < 2:
         raise InputError(f"only one model: {cells.models[0]!r}" if M else "no model", where=cells.benchmark)
-    return Pairs(**_rows(cells, *np.triu_indices(M, 1), claim, method)._asdict(), level=level, method=method)
+    return Pairs(**_fields(cells, *np.triu_indices(M, 1), claim, method), level=level, method=method)
 
 
 def compare(
@@ -245,37 +245,12 @@ def compare(
 ) -> Comparison:
     """One pair of models, paired on the questions that both answered; a model may be compared with itself."""
     chosen = cells.select([a] if a == b else [a, b])
-    rows = _rows(chosen, np.array([0]), np.array([len(chosen.models) - 1]), claim, method)
-    return Comparison(**rows._asdict(), level=level, method=method)
+    fields = _fields(chosen, np.array([0]), np.array([len(chosen.models) - 1]), claim, method)
+    return Comparison(**fields, level=level, method=method)
 
 
-class _Rows(NamedTuple):
-    """The fields of a Comparison that are computed."""
-
-    benchmark: str
-    models: tuple[str, ...]
-    a: IntArray
-    b: IntArray
-    n_questions: IntArray
-    score_a: FloatArray
-    score_b: FloatArray
-    difference: FloatArray
-    variance: FloatArray
-    total: FloatArray
-    data: FloatArray
-    prediction: FloatArray
-    disagreement: FloatArray
-    correlation: FloatArray
-    wins_a: FloatArray
-    wins_b: FloatArray
-    is_single: NDArray[np.bool_]
-    claim: str
-    unit: bool
-    n_clusters: IntArray | None
-    cells: Cells
-
-
-def _rows(cells: Cells, a: IntArray, b: IntArray, claim: str, method: str | None) -> _Rows:
+def _fields(cells: Cells, a: IntArray, b: IntArray, claim: str, method: str | None) -> dict[str, Any]:
+    """The fields of a `Comparison` of rows `a` with rows `b`."""
     if claim not in CLAIMS:
         raise UnknownNameError("claim", claim, CLAIMS)
     if method is not None and method not in METHODS:
@@ -323,26 +298,26 @@ def _rows(cells: Cells, a: IntArray, b: IntArray, claim: str, method: str | None
         else:
             T_claimed = T
         variance = {"new-questions": spread, "these-questions": mean_error, "single-run": T_claimed}[claim]
-    return _Rows(
-        benchmark=cells.benchmark,
-        models=cells.models,
-        a=a,
-        b=b,
-        n_questions=n.astype(np.int64),
-        score_a=score_a,
-        score_b=score_b,
-        difference=score_a - score_b,
-        variance=variance / np.where(n > 0, n, np.nan),
-        total=T,
-        data=D,
-        prediction=E,
-        disagreement=wins_a + wins_b,
-        correlation=correlation,
-        wins_a=wins_a,
-        wins_b=wins_b,
-        is_single=is_single,
-        claim=claim,
-        unit=cells.unit,
-        n_clusters=None if clustered is None else clustered.n_clusters,
-        cells=cells,
-    )
+    return {
+        "benchmark": cells.benchmark,
+        "models": cells.models,
+        "a": a,
+        "b": b,
+        "n_questions": n.astype(np.int64),
+        "score_a": score_a,
+        "score_b": score_b,
+        "difference": score_a - score_b,
+        "variance": variance / np.where(n > 0, n, np.nan),
+        "total": T,
+        "data": D,
+        "prediction": E,
+        "disagreement": wins_a + wins_b,
+        "correlation": correlation,
+        "wins_a": wins_a,
+        "wins_b": wins_b,
+        "is_single": is_single,
+        "claim": claim,
+        "unit": cells.unit,
+        "n_clusters": None if clustered is None else clustered.n_clusters,
+        "cells": cells,
+    }

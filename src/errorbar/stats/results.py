@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,12 +19,12 @@ Columns = dict[str, NDArray[Any]]
 """Column name to values, one per row; what data cannot say is NaN, and `note` says why."""
 
 
-class Result:
+class Result(ABC):
     """One benchmark's answer: subclasses are frozen dataclasses that say what their columns are."""
 
+    @abstractmethod
     def columns(self) -> Columns:
         """Columns by name, as the commands print them."""
-        raise NotImplementedError
 
     def to_frame(self, backend: str = "pandas") -> Any:
         """Columns as a frame of pandas, polars or pyarrow, whichever is asked and installed."""
