@@ -43,6 +43,7 @@ COLUMNS: dict[str, tuple[str, str]] = {
     ),
     "p_correct": ("P(correct)", "Mean score of a question over generations, to the nearest tenth."),
     "share": ("Share of questions", "Share of the model's questions."),
+    "method": ("Method", "How the interval was made."),
     "note": ("Note", "Why a value is missing or should be read with care."),
 }
 

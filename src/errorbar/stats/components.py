@@ -139,6 +139,7 @@ class Scores(Result):
             "se_data": np.sqrt(np.maximum(self.data, 0) / N),
             "se_prediction": np.sqrt(self.prediction / N),
             "n_missing": self.n_missing,
+            "method": between.method.astype(object),
             "note": np.array(told, dtype=object),
         }
         return {name: values[best_first] for name, values in columns.items()}

@@ -168,6 +168,7 @@ class Comparison(Result):
             "se_data": np.sqrt(np.maximum(self.data, 0) / N),
             "se_prediction": np.sqrt(self.prediction / N),
             "detectable": self.detectable,
+            "method": between.method.astype(object),
             "note": self._note(between),
         }
 
@@ -226,7 +227,8 @@ def pairs(cells: Cells, *, claim: str = "new-questions", level: float = 0.95, me
     level
         Level of the printed interval.
     method
-        Of the interval: None for Student's t, `"clt"`, or `"bootstrap"`, the percentiles of draws of questions.
+        Of the interval: None for Student's t, `"clt"`, or `"bootstrap"`, the percentiles of draws of questions, beside
+        which the p-value stays that of t.
     """
     M = len(cells.models)
     if M < 2:

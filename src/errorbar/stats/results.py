@@ -121,15 +121,11 @@ def format_table(columns: Mapping[str, Sequence[Any] | NDArray[Any]]) -> str:
             shown[name] = texts
     # A note of every row is told once; others point at their rows by a mark.
     marks = [""] * rows
-    legend = []
-    for part, where in notes.items():
-        if len(where) == rows:
-            legend.append(part)
-        else:
-            mark = f"[{sum(line.startswith('[') for line in legend) + 1}]"
-            for i in where:
-                marks[i] += mark
-            legend.append(f"{mark} {part}")
+    legend = [part for part, where in notes.items() if len(where) == rows]
+    for number, part in enumerate((part for part in notes if part not in legend), start=1):
+        for i in notes[part]:
+            marks[i] += f"[{number}]"
+        legend.append(f"[{number}] {part}")
     lines = _aligned(shown, marks) if rows > 1 else _upright(shown)
     return "\n".join(lines + ([", ".join(constant)] if constant else []) + legend)
 
