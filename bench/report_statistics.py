@@ -19,6 +19,7 @@ from errorbar.stats.items import question_tau
 from errorbar.stats.pairs import pairs
 from errorbar.stats.ranking import rank
 from errorbar.stats.resampling import convergence, run_gap
+from errorbar.stats.variants import enough_variants
 
 REPEATS = 3
 
@@ -55,10 +56,15 @@ def main() -> int:
     alone: dict[str, tuple[Callable[[], object], str]] = {
         "convergence, 1,000 trials, k = 1..50, one model": (lambda: convergence(cells.select(["25"])), ""),
         "bootstrap of all pairs, 48 models, 10,000 draws": (lambda: bootstrap.paired_errors(few), "target 0.1 s"),
+        "n* of mean and variance, 100 variants, one model": (
+            lambda: enough_variants(("m",), np.random.default_rng(0).normal(0.6, 0.03, 100)),
+            "target 0.1 s",
+        ),
         "Beta-binomial posterior of the mean, 50 models": (
-            lambda: posterior_of_mean(cells.total, cells.n),
+            lambda: posterior_of_mean(cells.total, cells.n, method="beta-binomial"),
             "target 0.5 s",
         ),
+        "the default posterior, 50 models": (lambda: posterior_of_mean(cells.total, cells.n), "target 0.5 s"),
     }
     with threadpool_limits(1, user_api="blas"):
         print("50 models x 500 questions x 50 generations")
