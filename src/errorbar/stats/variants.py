@@ -2,8 +2,8 @@
 
 A benchmark score x_s under each of N reference variants; a sample of n of them is reliable when a moment over it, mean
 or variance, is within epsilon of the moment over the whole with probability 1 - delta. REL's n* is the smallest n for
-which the (1 - delta/2) percentile of |moment of n - moment of N| is at most epsilon. It is biased low when it is not far
-below N, since the deviation is 0 at n = N by construction; `n_star_space` is for variants from the space itself:
+which the (1 - delta/2) percentile of |moment of n - moment of N| is at most epsilon. It is biased low when it is not
+far below N, since the deviation is 0 at n = N by construction; `n_star_space` is for variants from the space itself:
 
     mean      n = (z sd / epsilon)^2                          z the quantile of |Z| at 1 - delta/2
     variance  n = z^2 (m4 - sd^4) / epsilon^2                 m4 the fourth central moment
