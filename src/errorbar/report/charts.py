@@ -14,6 +14,7 @@ import altair as alt
 import numpy as np
 from numpy.typing import NDArray
 
+from errorbar.stats.beta import expected_error, independent_error
 from errorbar.stats.cells import Cells, FloatArray
 from errorbar.stats.components import Scores
 from errorbar.stats.pairs import Pairs
@@ -246,10 +247,11 @@ def pair_errors(pairs: Pairs, *, binary: bool, every: int = 1, description: str)
         return _finish(points, description=description, height=320)
     p = np.linspace(0, 1, 101)
     common = pairs.n_questions[pairs.n_questions > 0]
-    one = np.sqrt(p * (1 - p) / np.median(common)) if len(common) else np.full(101, np.nan)
+    N = np.median(common) if len(common) else np.nan
+    errors = np.concatenate([expected_error(p, N), independent_error(p, N)])
     names = ["Beta difficulty, shared", "independent"]
     lines = (
-        _columns(p=np.tile(p, 2), se=np.concatenate([one, np.sqrt(2) * one]), curve=np.repeat(names, len(p)))
+        _columns(p=np.tile(p, 2), se=errors, curve=np.repeat(names, len(p)))
         .mark_line(strokeWidth=2)
         .encode(
             x=_x("p", ""),

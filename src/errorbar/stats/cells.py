@@ -16,10 +16,17 @@ from numpy.typing import NDArray
 
 from errorbar.errors import InputError, UnknownNameError
 
-__all__ = ["Cells", "FloatArray", "IntArray"]
+__all__ = ["Cells", "FloatArray", "IntArray", "mean_where"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.integer]
+
+
+def mean_where(values: FloatArray, where: NDArray[np.bool_]) -> FloatArray:
+    """Mean along the last axis over `where`, questions as a rule; NaN where there is none."""
+    with np.errstate(invalid="ignore"):
+        mean: FloatArray = np.sum(values, axis=-1, where=where) / np.sum(where, axis=-1)
+    return mean
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,11 +17,10 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from errorbar.errors import InputError, UnknownNameError
 from errorbar.stats import intervals
-from errorbar.stats.cells import Cells, FloatArray, IntArray
+from errorbar.stats.cells import Cells, FloatArray, IntArray, mean_where
 from errorbar.stats.clusters import clustered_scores
 from errorbar.stats.intervals import Interval
 from errorbar.stats.prediction import freedom
@@ -196,7 +195,7 @@ def score(
         n_questions=counts,
         n_generations=np.sum(cells.n, axis=1),
         n_missing=len(cells.questions) - counts,
-        score=_over_questions(cells.mean, cells.answered),
+        score=mean_where(cells.mean, cells.answered),
         variance=variance,
         df=freedom(cells.within / np.maximum(cells.n, 1), cells.n) if claim == "these-questions" else None,
         prediction=noise.prediction,
@@ -222,16 +221,9 @@ class _Noise(NamedTuple):
     spread: FloatArray  # variance of the question means: N times the squared error of the mean over new questions
 
 
-def _over_questions(values: FloatArray, where: NDArray[np.bool_]) -> FloatArray:
-    """Mean over the questions in `where`; NaN where there is none. (M, N) to (M,)."""
-    with np.errstate(invalid="ignore"):
-        mean: FloatArray = np.sum(values, axis=1, where=where) / np.sum(where, axis=1)
-    return mean
-
-
 def _spread(cells: Cells, ddof: int) -> FloatArray:
     """Variance of the question means, shape (M,); NaN for fewer than two questions, which have no spread to see."""
-    center = _over_questions(cells.mean, cells.answered)
+    center = mean_where(cells.mean, cells.answered)
     square = np.sum((cells.mean - center[:, None]) ** 2, axis=1, where=cells.answered)
     N = np.sum(cells.answered, axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -243,20 +235,20 @@ def _spread(cells: Cells, ddof: int) -> FloatArray:
 def _unbiased(cells: Cells) -> _Noise:
     s2, several = cells.within, cells.n > 1
     k = np.maximum(cells.n, 1)
-    E = _over_questions(s2, several)
+    E = mean_where(s2, several)
     spread = _spread(cells, ddof=0)
-    mean_error = _over_questions(np.where(several, s2, E[:, None]) / k, cells.answered)
+    mean_error = mean_where(np.where(several, s2, E[:, None]) / k, cells.answered)
     # T = var(p_q) + mean s2_q (1 - 1/k_q); the last term is 0 where k_q = 1
-    T = spread + _over_questions(np.where(several, s2, 0) * (1 - 1 / k), cells.answered)
+    T = spread + mean_where(np.where(several, s2, 0) * (1 - 1 / k), cells.answered)
     return _Noise(E, spread - mean_error, T, mean_error, spread)
 
 
 def _plain(cells: Cells) -> _Noise:
     k = np.maximum(cells.n, 1)
     biased = np.where(cells.n > 1, cells.within, 0) * (k - 1) / k  # p (1 - p) for scores of 0 and 1
-    E = _over_questions(biased, cells.answered)
+    E = mean_where(biased, cells.answered)
     D = _spread(cells, ddof=0)
-    return _Noise(E, D, D + E, _over_questions(biased / k, cells.answered), D)
+    return _Noise(E, D, D + E, mean_where(biased / k, cells.answered), D)
 
 
 def _plugin(cells: Cells) -> _Noise:
@@ -271,7 +263,7 @@ def _plugin(cells: Cells) -> _Noise:
             where=cells.benchmark,
             remedy="leave the method out",
         )
-    mu = _over_questions(cells.mean, cells.answered)
+    mu = mean_where(cells.mean, cells.answered)
     D = _spread(cells, ddof=1)  # GEN's sigma^2
     E = mu - mu**2 - D
     return _Noise(E, D, D + E, E / k, D + E / k)

@@ -20,7 +20,7 @@ from scipy import special
 
 from errorbar.errors import InputError, UnknownNameError
 from errorbar.stats import bootstrap
-from errorbar.stats.beta import expected_error
+from errorbar.stats.beta import expected_error, independent_error
 from errorbar.stats.cells import Cells, FloatArray, IntArray
 from errorbar.stats.clusters import clustered_pairs
 from errorbar.stats.common import common_sums
@@ -123,7 +123,8 @@ class Comparison(Result):
     @cached_property
     def se_independent(self) -> FloatArray:
         """What `se_total` would be if the models' answers were independent, shape (P,): sqrt(2p(1-p)/N)."""
-        return self.se_beta * 2**0.5
+        p = (self.score_a + self.score_b) / 2
+        return independent_error(p, np.where(self.n_questions, self.n_questions, np.nan))
 
     @cached_property
     def detectable(self) -> FloatArray:

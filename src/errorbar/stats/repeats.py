@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from errorbar.errors import InputError, UnknownNameError
-from errorbar.stats.cells import Cells, FloatArray, IntArray
+from errorbar.stats.cells import Cells, FloatArray, IntArray, mean_where
 from errorbar.stats.intervals import Interval, interval
 from errorbar.stats.prediction import freedom, variances
 from errorbar.stats.results import Columns, Result, notes
@@ -224,11 +224,4 @@ def _pooled(whole: Cells, each: Sequence[Cells], future: FloatArray | IntArray) 
         N = np.sum(whole.answered, axis=1)
         parts = s2 * (1 / np.maximum(whole.n, 1) + share / np.maximum(future, 1)[:, None])
         variance = np.sum(parts, axis=1, where=whole.answered) / N**2
-    return _Prediction(_mean(whole.mean, whole.answered), variance, freedom(parts, whole.n))
-
-
-def _mean(values: FloatArray, where: NDArray[np.bool_]) -> FloatArray:
-    """Mean along the last axis over `where`; NaN where there is none."""
-    with np.errstate(invalid="ignore"):
-        mean: FloatArray = np.sum(values, axis=-1, where=where) / np.sum(where, axis=-1)
-    return mean
+    return _Prediction(mean_where(whole.mean, whole.answered), variance, freedom(parts, whole.n))

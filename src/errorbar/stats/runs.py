@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from errorbar.errors import InputError
-from errorbar.stats.cells import Cells, FloatArray, IntArray
+from errorbar.stats.cells import Cells, FloatArray, IntArray, mean_where
 from errorbar.stats.results import Columns, Result
 
 __all__ = ["Runs", "aligned", "copies", "drift", "run_means"]
@@ -52,7 +52,7 @@ class Runs(Result):
     @property
     def center(self) -> FloatArray:
         """Mean of each model's run means, shape (M,)."""
-        return _mean(self.mean.T, self.n_questions.T > 0)
+        return mean_where(self.mean.T, self.n_questions.T > 0)
 
     @property
     def sd_of_means(self) -> FloatArray:
@@ -94,7 +94,7 @@ def run_means(each: Sequence[Cells], names: Sequence[str] | None = None) -> Runs
         benchmark=each[0].benchmark,
         models=each[0].models,
         runs=tuple(names),
-        mean=np.array([_mean(run.mean, run.answered) for run in each]),
+        mean=np.array([mean_where(run.mean, run.answered) for run in each]),
         sd=np.array([_sd(run.mean, axis=1) for run in each]),
         n_questions=questions,
         n_generations=np.array([np.sum(run.n, axis=1) for run in each]),
@@ -151,13 +151,6 @@ def copies(whole: Cells, each: Sequence[Cells], alpha: float) -> NDArray[np.bool
         asked = scores[np.any(scores[:, m] >= 0, axis=1), m]
         out[m] = len(np.unique(asked, axis=0)) < len(asked)
     return out
-
-
-def _mean(values: FloatArray, where: NDArray[np.bool_]) -> FloatArray:
-    """Mean along the last axis over `where`; NaN where there is none."""
-    with np.errstate(invalid="ignore"):
-        mean: FloatArray = np.sum(values, axis=-1, where=where) / np.sum(where, axis=-1)
-    return mean
 
 
 def _sd(values: FloatArray, axis: int) -> FloatArray:
