@@ -18,14 +18,17 @@ Flags = NDArray[np.bool_]
 
 def sizes(trials: int) -> str:
     """Share of evaluations with a false rejection; the models of one batch are independent evaluations."""
-    rows = [(f"drift of {n} runs", _drift(n, trials)) for n in (2, 5, 10)]
-    for method in ("stratified", "run-means"):
-        rows += [(f"two providers, {method}, {n} runs each", _providers(n, method, trials)) for n in (2, 5)]
-    rows += _families(trials // 4)
-    lines = ["| test | rejected | ± |", "|---|---:|---:|"]
-    for name, rejected in rows:
+    rows = []
+    for N in (20, 100, 500, 5000):
+        some = trials if N <= 500 else trials // 8
+        rows += [(f"drift of {n} runs", N, _drift(n, N, some)) for n in (2, 5, 10)]
+        for method in ("stratified", "run-means"):
+            rows += [(f"two providers, {method}, {n} runs each", N, _providers(n, N, method, some)) for n in (2, 5)]
+        rows += [(name, N, found) for name, found in _families(N, some // 4)]
+    lines = ["| test | N | rejected | ± |", "|---|---:|---:|---:|"]
+    for name, N, rejected in rows:
         error = np.sqrt(ALPHA * (1 - ALPHA) / len(rejected))
-        lines.append(f"| {name} | {np.mean(rejected):.3f} | {error:.3f} |")
+        lines.append(f"| {name} | {N} | {np.mean(rejected):.3f} | {error:.3f} |")
     return "\n".join(lines)
 
 
@@ -33,28 +36,28 @@ def _runs(p: Array, n: int, rng: np.random.Generator) -> list[Cells]:
     return [cells_of(p, 1, rng) for _ in range(n)]
 
 
-def _drift(n: int, trials: int) -> Flags:
-    rng = np.random.default_rng(n)
-    return np.asarray(repeats(_runs(rng.beta(0.6, 0.4, (trials, 100)), n, rng)).drift_p < ALPHA)
+def _drift(n: int, N: int, trials: int) -> Flags:
+    rng = np.random.default_rng([n, N])
+    return np.asarray(repeats(_runs(rng.beta(0.6, 0.4, (trials, N)), n, rng)).drift_p < ALPHA)
 
 
-def _providers(n: int, method: str, trials: int) -> Flags:
-    rng = np.random.default_rng(n)
-    p = rng.beta(0.6, 0.4, (trials, 100))
+def _providers(n: int, N: int, method: str, trials: int) -> Flags:
+    rng = np.random.default_rng([n, N])
+    p = rng.beta(0.6, 0.4, (trials, N))
     found = providers(_runs(p, n, rng), _runs(p, n, rng), method=method, alpha=0)
     return np.asarray(found.interval().p_value < ALPHA)
 
 
-def _families(trials: int) -> list[tuple[str, Flags]]:
+def _families(N: int, trials: int) -> list[tuple[str, Flags]]:
     """Six models in three tied twos: a false claim within a two, and a rank set without the true ranks."""
-    rng = np.random.default_rng(6)
+    rng = np.random.default_rng([6, N])
     levels = np.repeat([-0.5, 0.0, 0.5], 2)
     first = np.array([1, 1, 3, 3, 5, 5])  # the lowest level makes questions easiest
     last = first + 1
     false_holm, false_any, false_sign, outside = (np.zeros(trials, dtype=bool) for _ in range(4))
     for trial in range(trials):
-        difficulty = rng.normal(0, 1.5, 150)
-        own = rng.normal(0, 0.7, (6, 150))
+        difficulty = rng.normal(0, 1.5, N)
+        own = rng.normal(0, 0.7, (6, N))
         p = 1 / (1 + np.exp(difficulty + levels[:, None] + own))
         cells, single = cells_of(p, 3, rng), cells_of(p, 1, rng)
         compared = pairs(cells)
