@@ -3,6 +3,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 # One BLAS thread: where two are slower (small machines), and always repeatable.
 export OPENBLAS_NUM_THREADS ?= 1
+# Compiled once: the tests start hundreds of interpreters.
+unexport PYTHONDONTWRITEBYTECODE
+# A process for each core; one that is done takes over what another has not begun. One process: make test ARGS=-n0
+PARALLEL := --numprocesses auto --maxprocesses 8 --dist worksteal
 
 .PHONY: demo test slow check format bench guarantees clean
 .DELETE_ON_ERROR:
@@ -17,11 +21,11 @@ demo: .venv/.ready
 	$(BIN)/python examples/demo.py
 
 test: .venv/.ready
-	$(BIN)/python -m pytest --cov --cov-report=term $(ARGS)
+	$(BIN)/python -m pytest $(PARALLEL) --cov --cov-report=term $(ARGS)
 
 # The long ones: a faulty run of full size that is killed every few seconds until it completes.
 slow: .venv/.ready
-	$(BIN)/python -m pytest -m slow $(ARGS)
+	$(BIN)/python -m pytest $(PARALLEL) -m slow $(ARGS)
 
 check: .venv/.ready
 	$(BIN)/ruff check .
@@ -37,6 +41,8 @@ bench: .venv/.ready
 	$(BIN)/python bench/pairs.py
 	$(BIN)/python bench/report_statistics.py
 	$(BIN)/python bench/throughput.py
+	$(BIN)/python bench/reading.py
+	$(BIN)/python bench/limits.py
 	$(BIN)/python bench/early_stopping.py
 	$(BIN)/python bench/allocation.py
 	$(BIN)/python bench/variants.py

@@ -13,7 +13,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +48,10 @@ def chromium() -> str | None:
     return shutil.which("chromium") or shutil.which("chromium-browser")
 
 
+class NavigatedError(RuntimeError):
+    """The page went away while it was asked."""
+
+
 class Tab:
     """One tab over the DevTools protocol."""
 
@@ -63,7 +67,9 @@ class Tab:
             message = json.loads((await self._socket.receive(timeout=60)).data)
             if message.get("id") == self._id:
                 if "error" in message:
-                    raise RuntimeError(f"{method}: {message['error']['message']}")
+                    told = message["error"]["message"]
+                    gone = "navigated" in told or "context" in told
+                    raise (NavigatedError if gone else RuntimeError)(f"{method}: {told}")
                 result: dict[str, Any] = message["result"]
                 return result
             self.events.append(message)
@@ -103,10 +109,11 @@ class Tab:
         return base64.b64decode(made["data"])
 
     async def until(self, condition: str, *, tries: int = 600) -> None:
-        """Wait until an expression is true."""
+        """Wait until an expression is true; a page that is left in the middle of the question gives no answer."""
         for _ in range(tries):
-            if await self.value(f"!!({condition})"):
-                return
+            with suppress(NavigatedError):
+                if await self.value(f"!!({condition})"):
+                    return
             await asyncio.sleep(0.05)
         raise TimeoutError(condition)
 

@@ -11,8 +11,7 @@ ROOT = Path(__file__).resolve().parents[1]
 #: Where `.ci/run` has npm put it: npm install --prefix .venv/npm axe-core
 AXE = ROOT / ".venv/npm/node_modules/axe-core/axe.min.js"
 
-SHARED = pytest.param("math500", marks=pytest.mark.shared)
-NAMES = [SHARED if name == "math500" else name for name in PAGES]
+NAMES = [pytest.param(name, marks=pytest.mark.shared) if name == "math500" else name for name in PAGES]
 
 
 class Window:
@@ -20,6 +19,7 @@ class Window:
 
     def __init__(self, runner, tab):
         self.tab, self._runner = tab, runner
+        self._read, self._missing = None, []
 
     def __getattr__(self, name):
         asked = getattr(self.tab, name)
@@ -27,11 +27,21 @@ class Window:
 
     def show(self, url, *, network=False, **look):
         """Open a page, without a network unless it is served, and have the probes at hand."""
+        self._read = None
         self.call("Network.enable")
         as_it_is = {"latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
         self.call("Network.emulateNetworkConditions", offline=not network, **as_it_is)
         self.open(url, **look)
         self.value((ROOT / "tests/browser/probes.js").read_text(encoding="utf-8"))
+
+    def read(self, url, **look):
+        """Show a page and scroll through it, unless it is what was read last; figures that are not drawn."""
+        if self._read != (url, look):
+            self.show(url, **look)
+            self._missing = self.probe("readThrough")
+            self._read = (url, look)
+        self.look(**look)
+        return self._missing
 
     def probe(self, name):
         return self.value(f"probes.{name}()")
@@ -66,7 +76,7 @@ def window():
 
 @pytest.fixture(scope="session", params=NAMES)
 def made(request, tmp_path_factory):
-    """A page of each data set: its name and its file."""
+    """Address of a page of each data set, or of those that a test names: `parametrize("made", [...], indirect=True)`."""
     path = tmp_path_factory.mktemp(request.param) / "report.html"
     path.write_text(PAGES[request.param](), encoding="utf-8")
-    return request.param, path.as_uri()
+    return path.as_uri()

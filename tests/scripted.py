@@ -48,8 +48,10 @@ class VirtualTime:
     def run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
         async def drive() -> Any:
             task = asyncio.create_task(coroutine)
+            due = asyncio.get_running_loop()._ready  # who has something to do at this moment; empty: all wait
             while not task.done():
-                for _ in range(30):
+                await asyncio.sleep(0)
+                while due:  # noqa: ASYNC110  what is waited for is that nothing happens, which no event tells
                     await asyncio.sleep(0)
                 if self._waiting and not task.done():
                     self.now, _, future = heapq.heappop(self._waiting)

@@ -1,15 +1,27 @@
-"""A server of the tests' own: in a thread, on the loopback, and no connection outlives it, whoever still pours."""
+"""Servers of the tests' own: in a thread, on the loopback, and no connection outlives them, whoever still pours."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from weakref import WeakSet
 
 from aiohttp import web
 from aiohttp.typedefs import Handler
+
+#: Seconds after which something never happens, on a machine however busy.
+LONG = 120
+
+
+def until(condition: Callable[[], object]) -> None:
+    """Wait for what another thread or process does."""
+    end = time.monotonic() + LONG
+    while not condition():
+        assert time.monotonic() < end, "it never happened"
+        time.sleep(0.01)
 
 
 async def listen(app: web.Application, port: int = 0) -> tuple[web.AppRunner, str]:
@@ -36,13 +48,13 @@ def serving(app: web.Application, port: int = 0) -> Iterator[str]:
     app.middlewares.append(remember)
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
-    runner, base_url = asyncio.run_coroutine_threadsafe(listen(app, port), loop).result(10)
+    runner, base_url = asyncio.run_coroutine_threadsafe(listen(app, port), loop).result(LONG)
     try:
         yield base_url
     finally:
-        asyncio.run_coroutine_threadsafe(_end(runner, transports), loop).result(10)
+        asyncio.run_coroutine_threadsafe(_end(runner, transports), loop).result(LONG)
         loop.call_soon_threadsafe(loop.stop)
-        thread.join(10)
+        thread.join(LONG)
         loop.close()
 
 

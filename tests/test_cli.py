@@ -5,12 +5,13 @@ import io
 import json
 import os
 import random
+import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
+from serving import LONG, until
 
 TABLE = """\
 benchmark,model,question,generation,score
@@ -273,12 +274,9 @@ def test_interrupt_keeps_everything_and_says_so(tmp_path):
         [sys.executable, "-m", "errorbar", "run", str(experiment)], stderr=subprocess.PIPE, text=True, env=environment
     )
     database = Path(tmp_path / "long" / "responses.sqlite-wal")
-    for _ in range(200):
-        if database.exists() and database.stat().st_size > 100_000:
-            break
-        time.sleep(0.05)
-    run.send_signal(2)
-    _, err = run.communicate(timeout=60)
+    until(lambda: database.exists() and database.stat().st_size > 100_000)
+    run.send_signal(signal.SIGINT)
+    _, err = run.communicate(timeout=LONG)
     assert run.returncode == 130
     assert "interrupted; what arrived is kept in" in err
     from errorbar.readers.paths import read

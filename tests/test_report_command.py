@@ -97,7 +97,7 @@ def test_the_page_is_served_while_the_run_lasts(tmp_path, capsys):
     assert capsys.readouterr().err == ""
     with watched(run, live=True):
         url = capsys.readouterr().err.split()[-1]
-        with urllib.request.urlopen(url, timeout=10) as answer:
+        with urllib.request.urlopen(url, timeout=60) as answer:
             assert answer.status == 200
             assert b"errorbar" in answer.read()
     with pytest.raises(OSError, match="refused|reset"):

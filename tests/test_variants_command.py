@@ -2,7 +2,9 @@
 
 import csv
 import json
+import re
 import statistics
+from html import unescape
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +12,7 @@ import pytest
 from oracles import variants as oracle
 
 import errorbar as eb
-from errorbar import analysis, prompts
+from errorbar import analysis, prompt_tables, prompts
 from errorbar.errors import ErrorbarWarning, InputError
 from errorbar.stats.cost import Cost
 
@@ -94,7 +96,7 @@ def test_what_is_not_reached_is_said_in_words(errorbar, rows, wide):
     shown = {line.split()[0]: line for line in out.splitlines()[1:4]}
     assert "not reached" in shown["wild"]
     assert "not reached" not in shown["calm"] + shown["same"]
-    assert "[1] n_star is not reached below the number of reference variants" in out
+    assert "n_star is not reached below the number of reference variants" in out
     assert "the prompt's and what is the question's cannot be told apart" in out
     calm, same, wild = rows("variants", wide, "--wide")
     assert (calm["model"], calm["n_star"], same["n_star"], wild["n_star"]) == ("calm", 1, 1, None)
@@ -142,7 +144,7 @@ def test_every_view_names_its_benchmark_and_fits(errorbar, rows, table, what):
     assert {row["benchmark"] for row in found} == {"demo"}
     _, out, _ = errorbar("variants", table, "--show", what)
     numbers = [line for line in out.splitlines() if line.startswith(("model", "big", "tiny"))]
-    assert max(map(len, numbers)) <= prompts.WIDTH
+    assert max(map(len, numbers)) <= prompt_tables.WIDTH
     assert "-0.0000" not in out
 
 
@@ -155,7 +157,7 @@ def test_a_long_table_goes_on_below(errorbar, table):
     assert [line.split()[0] for line in lower[1:]] == ["simulated/big", "tiny"]
     assert len(lower[1].split()[1].partition(".")[2]) == 6  # digits of a variance
     assert told[0].startswith("benchmark demo, n_variants 8")
-    assert max(map(len, (*upper, *lower))) <= prompts.WIDTH
+    assert max(map(len, (*upper, *lower))) <= prompt_tables.WIDTH
 
 
 def test_a_proxy_is_checked(errorbar, rows, wide):
@@ -182,7 +184,10 @@ WRONG = {
     "moments of a pair": (["TABLE", "--a", "big", "--b", "tiny", "--show", "moments"], "--show moments is not of two"),
     "nothing known of variants": (["TABLE", "--show", "effects"], "demo: nothing is known of what the variants are made of"),
     "a value for each variant": (["TABLE", "--show", "effects", "--dimension", "VARIANT2"], "no dimension to tell the effect of"),
-    "an epsilon of 0": (["TABLE", "--epsilon", "0"], "epsilon 0.0"),
+    "an epsilon of 0": (["TABLE", "--epsilon", "0"], "epsilon is 0.0; allowed: above 0"),
+    "a delta of 1": (["TABLE", "--delta", "1"], "delta is 1.0; allowed: between 0 and 1"),
+    "a plan of no variants": (["plan", "TABLE", "--a", "big", "--width", ".1", "--max-variants", "0"], "max_variants is 0; allowed: 1, 2, 3"),
+    "a plan of no questions": (["plan", "TABLE", "--a", "big", "--width", ".1", "--questions", "0"], "available is 0; allowed: 1, 2, 3"),
     "a level of 95": (["TABLE", "--level", "95"], "level is 95.0"),
     "a frontier without a budget": (["plan", "TABLE", "--frontier"], "--frontier without --budget"),
     "variants from one": (["plan", "ONE", "--detect", ".1", "--max-variants", "4"], "one prompt variant says nothing of the noise"),
@@ -323,7 +328,9 @@ TASKS = {  # variants, models; model: mean, sd over variants, as Python's statis
 @pytest.mark.shared
 @pytest.mark.parametrize("task", TASKS)
 def test_paraphrases_against_plain_statistics(rows, task, tmp_path):
-    """Moments of all variants; n* of the first seven, by all subsets; swaps of one pair."""
+    """A slow version: moments of all variants; n* of the first seven, by all subsets, of the mean of the first forty, by
+    counting subsets; swaps of one pair.
+    """
     path = paraphrases(task)
     with path.open() as file:
         table = list(csv.DictReader(file))
@@ -343,6 +350,10 @@ def test_paraphrases_against_plain_statistics(rows, task, tmp_path):
     for row in rows("variants", few, "--wide"):
         [star] = {max(oracle.n_star(models[row["model"]][:7], 0.01, 0.1))}
         assert row["n_star"] == (None if star == 7 else star), row["model"]
+    few.write_text("\n".join(path.read_text().splitlines()[:41]) + "\n")
+    for row in rows("variants", few, "--wide", "--show", "enough")[::2]:
+        star = oracle.n_star_of_counts([round(100 * score) for score in models[row["model"]][:40]], 1, 0.1)
+        assert row["n_star"] == (None if star == 40 else star), row["model"]
     [pair] = rows("variants", path, "--wide", "--a", "flan-t5-xl", "--b", "vicuna-13b")
     off = np.round(np.subtract(models["flan-t5-xl"], models["vicuna-13b"]), 6)
     against = off * np.sign(off.mean()) < 0
@@ -362,8 +373,8 @@ def test_n_star_of_published_scores(rows):
     for n, within in ((found["t0pp"]["n_star"] + 1, True), (found["t0pp"]["n_star"] - 2, False)):
         far = np.abs(orders[:, :n].mean(axis=1) - x.mean()) > 0.01 + 1e-12
         assert (far.mean() <= 0.05) == within
-    # z^2 var / epsilon^2 with z = 1.96, divided by the number of variants (statistics.md section 6)
-    assert found["t0pp"]["n_star_space"] == np.ceil(1.959964**2 * x.var() / 0.01**2)
+    # z^2 var / epsilon^2 with z = 1.96 (statistics.md section 6)
+    assert found["t0pp"]["n_star_space"] == np.ceil(1.959964**2 * x.var(ddof=1) / 0.01**2)
 
 
 NAVIGATE = {
@@ -434,3 +445,72 @@ def test_warnings_of_python_users_name_what_is_left_out():
     two = eb.Cube.from_means("two", ["m"], ["a", "b"], np.array([[0.5, 0.25]]))
     with pytest.warns(ErrorbarWarning, match="one left out: only one prompt variant"):
         assert eb.variants([one, two]).columns()["benchmark"].tolist() == ["two"]
+
+
+def page_of(path):
+    return re.sub(
+        r"\s+", " ", unescape(re.sub(r"<(script|style).*?</\1>|<[^>]*>", " ", path.read_text(), flags=re.DOTALL))
+    )
+
+
+def test_a_report_reads_what_the_command_reads(errorbar, rows, table, wide, tmp_path):
+    """By hand: a column per model, or dimensions in columns; intervals, n* and effects are those of the command."""
+    html = tmp_path / "wide.html"
+    code, _, err = errorbar("report", wide, "--wide", "--epsilon", "0.15", "--delta", "0.4", "-o", html)
+    assert (code, err) == (0, "")
+    page = page_of(html)
+    wild = rows("variants", wide, "--wide", "--epsilon", "0.15", "--delta", "0.4")[-1]
+    assert f"wild 0.350 {wild['low']:.3f} to {wild['high']:.3f} – – –" in page
+    assert "ε = 0.15, δ = 0.4." in page
+    assert "Prompt variants 6" in page
+    assert "Who beats whom Two models" not in page
+    html = tmp_path / "dimensions.html"
+    assert errorbar("report", table, "--dimension", "tone", "--dimension", "shots", "-o", html)[0] == 0
+    page = page_of(html)
+    assert "Which values of tone score higher?" in page
+    assert "Who beats whom" in page  # its questions are known
+    assert "Questions 30 Generations scored 960" in page
+    bare = tmp_path / "bare.csv"  # the combinations of two columns are the variants, of whole benchmarks
+    bare.write_text(
+        "model,tone,shots,score\n" + "".join(f"m,{t},{s},.{i}\n" for i, (t, s) in enumerate(["k0", "k4", "c0", "c4"]))
+    )
+    assert errorbar("report", bare, "--dimension", "tone", "--dimension", "shots", "-o", html)[0] == 0
+    assert "Prompt variants 4" in page_of(html)
+    code, _, err = errorbar("plan", wide, "--wide", "--a", "wild", "--width", "0.1")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "there is no noise to plan with: one question" in err
+    [planned, *_] = rows("plan", table, "--dimension", "tone", "--dimension", "shots", "--a", "big", "--width", ".4")
+    assert planned["n_variants"] <= 8
+
+
+def test_a_run_with_its_default_prompt(errorbar, rows, tmp_path):
+    """The page and the command say the same to the last digit; by hand: 12 prompts were drawn and one was chosen."""
+    (tmp_path / "v.yaml").write_text(
+        "benchmark: directions-small\nlimit: 30\nmodels: [simulated/small, simulated/large]\ngenerations: 2\n"
+        "variants: {space: open, sample: 12, seed: 7, default: true}\n"
+    )
+    run = tmp_path / "run"
+    assert errorbar("run", tmp_path / "v.yaml", "-o", run)[0] == 0
+    [large, small] = rows("variants", run, "--show", "moments")
+    assert (large["n_variants"], small["n_variants"]) == (12, 12)
+    [cube] = eb.read_cubes(run)
+    means = cube.mean.mean(axis=1)
+    assert [large["default"], small["default"]] == pytest.approx(means[:, cube.default])
+    assert large["max"] == pytest.approx(np.delete(means[0], cube.default).max())
+    assert {row["n_variants"] for row in rows("variants", run, "--show", "enough")} == {12}
+    assert [row["n_variants"] for row in rows("variants", run, "--show", "swaps")] == [12]
+    effects = rows("variants", run, "--show", "effects")
+    times = {
+        name: sum(row["n_variants"] for row in effects if row["dimension"] == name) for name in ("markers", "casing")
+    }
+    assert set(times.values()) == {24}
+    assert errorbar("report", run, "-o", tmp_path / "page.html", "--no-texts")[0] == 0
+    page = page_of(tmp_path / "page.html")
+    assert "Prompt variants 12, and the default prompt" in page
+    assert "Over 12 prompts" in page
+    spec = re.search(r'id="b1-spread-spec">(.*?)</script>', (tmp_path / "page.html").read_text(), re.DOTALL)[1]
+    [boxes] = [each[0] for each in json.loads(spec)["datasets"].values() if "median" in each[0]]
+    for row in (large, small):
+        i = boxes["model"].index(row["model"])
+        for name, here in {"min": "min", "q25": "low", "median": "median", "max": "max", "default": "default"}.items():
+            assert boxes[here][i] == pytest.approx(row[name], rel=1e-6)  # seven digits are drawn

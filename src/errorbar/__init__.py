@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from errorbar import figures as figures
+    from errorbar import perturb as perturb
     from errorbar.analysis import combine as combine
     from errorbar.analysis import compare as compare
     from errorbar.analysis import pairs as pairs
@@ -56,7 +57,7 @@ _HOMES = {
     "audit": "errorbar.stats.suspects",
 }
 # Modules that are public as they are.
-_MODULES = ("figures",)
+_MODULES = ("figures", "perturb")
 
 __all__ = [  # noqa: PLE0604  # the names of _HOMES, which `from errorbar import *` and dir() resolve lazily
     *_HOMES,

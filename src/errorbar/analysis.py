@@ -154,11 +154,11 @@ def plan(
     available, max_variants
         Questions and prompt variants that there are; by default those of the pilot.
     """
-    asked = _planned(pilot, a, b, accuracy, max_variants, claim)
+    asked = _planned(pilot, a, b, accuracy, available, max_variants, claim)
     return Results(
         tuple(
-            planning.plan(noise, cost, available=available or questions, max_variants=variants, **goal)
-            for noise, questions, variants in asked
+            planning.plan(noise, cost, available=available, max_variants=variants, **goal)
+            for noise, available, variants in asked
         )
     )
 
@@ -181,8 +181,8 @@ def frontier(
     Half a budget that buys the same design has no row; the last row is the smallest budget that buys one.
     """
     plans = []
-    for noise, questions, variants in _planned(pilot, a, b, accuracy, max_variants, claim):
-        limits = {"available": available or questions, "max_variants": variants, **goal}
+    for noise, questions, variants in _planned(pilot, a, b, accuracy, available, max_variants, claim):
+        limits = {"available": questions, "max_variants": variants, **goal}
         whole = planning.plan(noise, cost, budget=budget, **limits)
         designs, best, spent = [], whole.best, budget
         while best:
@@ -207,6 +207,7 @@ def _planned(
     a: str | None,
     b: str | None,
     accuracy: float | None,
+    available: int | None,
     max_variants: int | None,
     claim: str,
 ) -> list[tuple[Components, int | None, int]]:
@@ -215,19 +216,20 @@ def _planned(
         if accuracy is None:
             raise InputError("nothing to plan from", remedy="give the results of a pilot, or --accuracy")
         _check_one(max_variants, "an accuracy says nothing of the noise of the prompt")
-        return [(assumed(accuracy), None, 1)]
+        return [(assumed(accuracy), available, 1)]
     found: list[tuple[Components, int | None, int]] = []
     for data in [pilot] if isinstance(pilot, Cells | Cube) else pilot:
         pair = [a, b] if a is not None else list(data.models)
         if len(pair) > 2:
             raise InputError(f"{len(pair)} models", where=data.benchmark, remedy="name one or two with --a and --b")
         names = [name for name in pair if name is not None]
-        if isinstance(data, Cube) and len(data.variants) > 1:
-            noise, most = components_of_variants(data, *names, claim=claim), max_variants or len(data.variants)
+        if isinstance(data, Cube) and len(data.drawn.variants) > 1:
+            noise = components_of_variants(data, *names, claim=claim)
+            most = len(data.drawn.variants) if max_variants is None else max_variants
         else:
             _check_one(max_variants, f"{data.benchmark}: one prompt variant says nothing of the noise of the prompt")
             noise, most = components_of(data.cells() if isinstance(data, Cube) else data, *names, claim=claim), 1
-        found.append((noise, len(data.questions), most))
+        found.append((noise, len(data.questions) if available is None else available, most))
     return found
 
 

@@ -266,7 +266,7 @@ def test_hostile_text_takes_bounded_time(name):
         start = time.process_time()
         extract_number(text)
         best = min(best, time.process_time() - start)
-    assert best < 0.05
+    assert best < 0.5  # what is quadratic takes many seconds
 
 
 def test_a_number_is_never_cut_by_the_limits_of_reading():

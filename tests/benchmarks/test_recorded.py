@@ -58,6 +58,7 @@ def test_questions_that_all_of_some_models_have(tmp_path):
         "question,model,n,total\nq,a,4,1\nq,a,4,3\nq,b,8,0\n",
         "example_id,model,pass1,count,correct\nq,a,.25,4,1\nq,a,.75,4,3\nq,b,0,8,0\n",
         "id,model_name,mean\nq,a,.5\nq,b,0\n",
+        "id,model_name,n,num_correct\nq,a,2,1\nq,b,3,0\n",
         "id,model_name,mean\nq,a,.5\nq,b,0\nq,b,\n",
     ],
 )
@@ -78,6 +79,8 @@ def test_other_formats_and_columns(tmp_path):
     )
     found = load({"replay": "t.parquet"}, base=tmp_path)
     assert found.outcomes == {"a": {"1": ((0.5,), (1.0,))}}
+    spec = write(tmp_path, "id,model,n,correct\nq,a,5,2\n") | {"columns": {"total": "correct"}}
+    assert load(spec, base=tmp_path).outcomes["a"]["q"].mean == pytest.approx(0.4)
     spec = write(tmp_path, '{"Task": "q", "who": "a", "acc": 1, "pass1": 0.5}\n', "t.jsonl")
     spec |= {"columns": {"question": "task", "model": "who", "score": "acc"}, "name": "mine"}
     found = load(spec, base=tmp_path)
@@ -103,8 +106,16 @@ def test_one_of_several_benchmarks(tmp_path):
         ("question,model,score\n,a,1\n", r"t\.csv, line 2: 'question' is empty"),
         ("question,model,score\nq,a,good\n", "score is 'good', not a finite number"),
         ("question,model,score\nq,a,inf\n", "score is 'inf', not a finite number"),
-        ("question,model,n,total\nq,a,2,3\n", r"1\.5 is not a rate of scores of 0 and 1; give one row per generation"),
-        ("question,model,n,total\nq,a,-2,-1\n", "is not a rate"),
+        (
+            "question,model,n,total\nq,a,2,3\n",
+            r"1\.5 is not a rate of 2 scores of 0 and 1; give one row per generation",
+        ),
+        ("question,model,n,total\nq,a,-2,-1\n", "line 2: -2 generations; give 0 or more"),
+        ("question,model,n,total\nq,a,5,3.7\n", r"0\.74 is not a rate of 5 scores of 0 and 1"),
+        (
+            "question,model,n,correct\nq,a,5,2\n",
+            "'n' counts generations: is 'correct' their sum, their mean, or of one",
+        ),
         ("question,model,score\n", "no question is left"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 
 import pytest
 
@@ -40,9 +41,10 @@ def by_every_marker(text):
     return last
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_the_last_marker_is_the_one_that_a_search_from_the_left_ends_with(seed):
-    rng = random.Random(seed)
+@pytest.mark.parametrize("near", [1, 7, 20, 100])
+def test_the_last_marker_is_the_one_that_a_search_from_the_left_ends_with(near, monkeypatch):
+    monkeypatch.setattr(statement, "NEAR", near)
+    rng = random.Random(near)
     found = 0
     for _ in range(2000):
         text = "".join(rng.choices(PARTS, k=rng.randint(1, 14)))
@@ -50,3 +52,26 @@ def test_the_last_marker_is_the_one_that_a_search_from_the_left_ends_with(seed):
         assert (wanted and (wanted.end(), wanted.groups())) == (got and (got.end(), got.groups())), text
         found += got is not None
     assert 500 < found < 1900
+
+
+ENDS = ("answer is", "Answer is", "answer:", "#### ", "wrong answer is", "WRONG answer:", "answer to the answer is", "18")  # fmt: skip
+WORDS = ("18", "$5", "(B)", "west", "not", "1,5", "B.", "3.5", "A:", "18.", "is", "answer", "#", "éanswer is", "\n", "  ", ".")  # fmt: skip
+
+
+def test_the_commonest_ends_are_read_as_all_others(monkeypatch):
+    rng = random.Random(3)
+    texts = [
+        " ".join([*rng.choices(ENDS + WORDS, k=rng.randint(0, 4)), rng.choice(ENDS), *rng.choices(WORDS, k=2)])
+        for _ in range(4000)
+    ] + [" ".join([*rng.choices(ENDS + WORDS, k=2), rng.choice(ENDS), rng.choice(WORDS)]) for _ in range(2000)]
+    short = sum(statement._PLAIN.fullmatch(text, max(text.rfind("answer"), 0)) is not None for text in texts)
+    got = [statement.stated(text) for text in texts]
+    monkeypatch.setattr(statement, "_PLAIN", re.compile("(?!)"))
+    assert got == [statement.stated(text) for text in texts]
+    assert short > 500
+
+
+def test_what_is_said_after_the_last_thought_counts():
+    assert statement.concluded("a</think>b</THOUGHT>c<think>d") == "c"
+    assert statement.concluded("a < b > c") == "a < b > c"
+    assert statement.concluded("</think>" * 20_000 + "x") == "x"

@@ -1,4 +1,4 @@
-"""The probes see what is planted for them, and only that. Truth: a page whose faults are known."""
+"""The probes, and axe, see what is planted for them, and only that. Truth: a page whose faults are known."""
 
 import pytest
 
@@ -76,3 +76,12 @@ def test_what_pushes_text_in_sight_is_told(probe, window):
     window.value("document.getElementById('late').style.height = '200px'")
     window.until("probes.shift().length")
     assert max(value for value, _ in window.probe("shift")) > 0.1
+
+
+def test_axe_finds_what_is_planted(window, tmp_path):
+    page = tmp_path / "bad.html"
+    page.write_text(
+        "<!doctype html><html lang=en><title>t</title><main><h1>t</h1><p style='color:#bbb'>pale</p><img src='data:,'><button></button></main></html>"
+    )
+    window.show(page.as_uri())
+    assert {line.split(":")[0] for line in window.axe()} == {"color-contrast", "image-alt", "button-name"}

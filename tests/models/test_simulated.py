@@ -166,7 +166,7 @@ def test_each_wrong_answer_has_its_share_and_a_few_have_most():
 
 def test_generations_are_independent_of_each_other():
     """Over 300 questions: correlation at lags, between seeds, variants, models and settings within 4 sigma of 0."""
-    n = 200
+    n = 100
 
     def residuals(name="medium", seed=0, **how):
         model = SimulatedModel(name, SUMS, seed=seed)

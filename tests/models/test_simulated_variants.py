@@ -30,6 +30,8 @@ CHOICES = Benchmark(
     Prompt(template="{question}\n{choices}"),
     extract=lambda text: text if text in set("ABCD") else None,
 )
+pytestmark = pytest.mark.filterwarnings("ignore:.*with the same words")  # 12 draws of four points are wanted
+
 SUMS = load({"name": "population", "size": 200, "seed": 3})
 SMALL = load("directions-small")
 MC = sampled({"space": "multiple-choice", "sample": 60, "seed": 1}, CHOICES)
@@ -89,7 +91,9 @@ def test_truth_of_a_point_comes_from_its_values(name, spec):
 
 def test_the_law_of_points_never_changes_by_itself():
     """Frozen values: simulated runs repeat on every machine and in later versions."""
-    point = sampled({"space": "maths", "sample": 1, "seed": 5}, SUMS).variants[0]
+    text = 'Work through the problem step by step. Put the final number on the last line, after "Answer:".'
+    one = [{"imperative-steps": text}]
+    point = sampled({"space": "maths", "sample": 1, "seed": 5, "dimensions": {"instruction": one}}, SUMS).variants[0]
     model = SimulatedModel("medium", SUMS)
     np.testing.assert_allclose(truth(model, variant=point)[:3], [0.40942, 0.72909, 0.95069], atol=5e-6)
 

@@ -16,9 +16,10 @@ from __future__ import annotations
 
 import math
 from itertools import combinations
-from statistics import mean, variance
+from statistics import NormalDist, mean, median, stdev, variance
 
 import numpy as np
+from scipy.stats import t, trim_mean
 
 
 def balanced_crossed(y) -> dict[str, float]:
@@ -139,6 +140,32 @@ def crossed_difference(ya, yb) -> dict[str, float]:
     }
 
 
+def variance_limits(x, level: float) -> tuple[float, float]:
+    """Bonett (2006), with c = 1 + z/n for his n/(n - z); four values or more."""
+    n, z = len(x), NormalDist().inv_cdf((1 + level) / 2)
+    trimmed = trim_mean(x, 1 / (2 * math.sqrt(n - 4))) if n > 5 else median(x)
+    square = sum((a - mean(x)) ** 2 for a in x)
+    kurtosis = n * sum((a - trimmed) ** 4 for a in x) / square**2
+    c = 1 + z / n
+    se = c * math.sqrt((kurtosis - (n - 3) / n) / (n - 1))
+    center = math.log(c * variance(x))
+    return math.exp(center - z * se), math.exp(center + z * se)
+
+
+def spread_limits(x, level: float) -> tuple[float, float]:
+    """Of m4 - sd^4, N^2/((N - 1)(N - 2)) times its plug-in: the jackknife of its logarithm, one value left out a time."""
+
+    def log_spread(v):
+        m, n = mean(v), len(v)
+        m2, m4 = (sum((a - m) ** power for a in v) / n for power in (2, 4))
+        return math.log((m4 - m2**2) * n**2 / ((n - 1) * (n - 2)))
+
+    n = len(x)
+    pseudo = [n * log_spread(x) - (n - 1) * log_spread(x[:i] + x[i + 1 :]) for i in range(n)]
+    half = float(t.ppf((1 + level) / 2, n - 1)) * stdev(pseudo) / math.sqrt(n)
+    return math.exp(mean(pseudo) - half), math.exp(mean(pseudo) + half)
+
+
 def n_star(x, epsilon: float, delta: float) -> list[int]:
     """For the mean and the variance: all subsets of all sizes."""
     found = []
@@ -150,6 +177,23 @@ def n_star(x, epsilon: float, delta: float) -> list[int]:
                 found.append(n)
                 break
     return found
+
+
+def n_star_of_counts(counts, step: int, delta: float) -> int:
+    """Of the mean: subsets of n with each sum are counted; `step` is epsilon in units of the counts."""
+    N, T = len(counts), sum(counts)
+    half = N // 2
+    ways = np.zeros((half + 1, T + 1))  # ways[k, s] subsets of k with sum s
+    ways[0, 0] = 1
+    for c in counts:
+        for k in range(half, 0, -1):
+            ways[k, c:] += ways[k - 1, : T + 1 - c]
+    for n in range(1, N):
+        k = min(n, N - n)  # what is left out is as far off in sum
+        far = np.abs(N * np.arange(T + 1) - k * T) > step * n * N
+        if ways[k, far].sum() <= delta / 2 * ways[k].sum():
+            return n
+    return N
 
 
 def swapped(a, b) -> float:
@@ -183,6 +227,22 @@ def effects(x, values) -> dict[tuple[str, str], float]:
     return {
         (dimension, name): value - mean(v for (d, _), v in raw.items() if d == dimension)
         for (dimension, name), value in raw.items()
+    }
+
+
+def effects_alone(x, drawn) -> dict[str, tuple[float, float, int]]:
+    """One-way analysis of variance: effect of each value of a dimension, its squared error, degrees of freedom."""
+    groups = {name: [score for score, v in zip(x, drawn, strict=True) if v == name] for name in sorted(set(drawn))}
+    means = {name: mean(each) for name, each in groups.items()}
+    freedom, k = len(x) - len(groups), len(groups)
+    within = sum((score - means[name]) ** 2 for name, each in groups.items() for score in each) / freedom
+    return {
+        name: (
+            means[name] - mean(means.values()),
+            within * sum((float(other == name) - 1 / k) ** 2 / len(each) for other, each in groups.items()),
+            freedom,
+        )
+        for name in groups
     }
 
 

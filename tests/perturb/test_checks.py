@@ -24,6 +24,7 @@ def only(**dimensions):
 
 CASES = [
     (only(enumerator=[{"twice": ["a", "b", "a", "c"]}]), benchmark(), "dimension enumerator, twice: two choices would be labelled 'a.'; give labels that differ"),
+    (only(enumerator=[{"wide": "ABＡC"}]), benchmark(), "dimension enumerator, wide: two choices would be labelled"),
     (only(enumerator=[{"few": "αβγ"}]), benchmark(), "dimension enumerator, few: 3 labels for questions of up to 4 choices; give more labels"),
     (only(enumerator=[{"odd": "!@)("}]), benchmark(), r"label '\)' cannot be told from what is put around labels"),
     (MC, with_choices("one or two", "three, four", "five"), r"dimension separator: comma stands inside the choice 'three, four' of question q \(so do or in others\); keep those that fit: separator: \[newline, semicolon, pipe, spaces, tab\]"),

@@ -85,6 +85,8 @@ def test_paraphrases_wait_for_review_and_repeat_nothing():
         "it has characters that cannot be seen",
         "there already",
     ]
+    thought = paraphrases("<think>\n1. A draft.\n</think>\n1. Pick {labels} now.", MINE)
+    assert [e.text for e in thought.entries] == ["Pick {labels} now."]
     with pytest.raises(InputError, match="no new phrasing: not a line of the list: 'Sorry.'; ask again"):
         paraphrases("Sorry.", MINE)
     with pytest.raises(InputError, match="no new phrasing: it is empty"):
@@ -127,7 +129,7 @@ def test_a_catalogue_becomes_a_space():
     assert drawn["separator"] == ["newline", " OR ", "\\s"]
     assert drawn["wrapper"] == ["A.", "(A)"]
     assert drawn["answer"] == ["label-text", "label"]
-    assert drawn["layout"] == ["Context: {question}\n\nChoices: {choices}\nAnswer:"]
+    assert drawn["layout"] == ["Context: {question} Choices: {choices} Answer:"]
     told = "\n".join(found.notes)
     for note in (
         "skipped: place_correct_choice_position, which gives the right answer away (d)",

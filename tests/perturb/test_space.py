@@ -12,7 +12,7 @@ from asked import CITIES, benchmark, open_benchmark
 from scipy.stats import chisquare
 
 from errorbar.benchmarks.question import Prompt, Question
-from errorbar.errors import InputError, UnknownNameError
+from errorbar.errors import ErrorbarWarning, InputError, UnknownNameError
 from errorbar.perturb import SPACES, Dimension, Own, Space, Value, hold_out, sampled, space
 from errorbar.perturb.draw import RANGE, below, permutation
 
@@ -308,6 +308,40 @@ def test_bad_declarations(spec, message):
 def test_bad_samples(spec, message):
     with pytest.raises(InputError, match=message):
         sampled(spec, open_benchmark())
+
+
+def test_a_space_written_in_python():
+    own = Dimension("tone", (Value("plain", ""), Value("warm", "Take your time.")), nested=True)
+    mine = Space("mine", (own,), head="{tone}")
+    found = sampled({"space": mine, "sample": 3, "altering": ["tone"]}, open_benchmark())
+    assert (found.space.name, found.space.size, len(found.variants)) == ("mine", 2, 3)
+    assert (found.space.dimension("tone").nested, found.space.dimension("tone").preserving) == (True, False)
+
+
+def test_more_draws_than_points_are_told():
+    spec = {
+        "space": "open",
+        "dimensions": {"instruction": [{"a": "Answer."}], "markers": ["Q/A", "none"], "casing": ["as-is"]},
+    }
+    with pytest.warns(
+        ErrorbarWarning, match="3 variants from a space of 2: those that are drawn again ask with the same"
+    ):
+        assert len(sampled(spec | {"sample": 3}, open_benchmark()).variants) == 3
+    sampled(spec | {"sample": 3, "nested": ["markers"]}, open_benchmark())
+    sampled(spec | {"sample": 2}, open_benchmark())
+
+
+@pytest.mark.parametrize("part", ["head", "system", "layout"])
+def test_a_template_that_names_the_labels_asks_for_one(part):
+    choices = ("2", "1", "4", "3")
+    asked = benchmark(n=1)
+    asked = type(asked)("b", [Question("x", "?", "A", choices=choices)], Prompt(), asked.extract)
+    one = {"instruction": ["none"], "enumerator": ["digits"], "order": ["original"], "separator": ["newline"]}
+    templates = {"head": "One of {labels}.", "system": "One of {labels}.", "layout": "{question} {choices} ({labels})"}
+    for spec, answer in (({}, None), ({part: templates[part]}, "A")):
+        found = sampled({"space": "multiple-choice", "sample": 1, "dimensions": one, **spec}, asked)
+        assert found.variants[0].read(asked.questions[0], "1").answer == answer
+        assert found.variants[0].record(asked.questions[0])["labels_asked"] == (answer is not None)
 
 
 def test_bad_use_in_python():

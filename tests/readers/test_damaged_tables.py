@@ -52,7 +52,7 @@ def survives(path, data):
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_a_damaged_table_is_one_line_or_cells(tmp_path_factory, form, data):
     folder = tmp_path_factory.getbasetemp()

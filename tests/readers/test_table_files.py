@@ -154,8 +154,10 @@ def test_a_torn_line_of_json_is_named_and_nothing_is_dropped(tmp_path):
     with pytest.raises(InputError, match="line 10 is no JSON"):
         read_table(write(tmp_path, "\n".join([*lines, "[" * 100_000]), "t.jsonl"))
     twice = '{"model": "a", "id": 1, "score": 1, "score": 0}'  # which DuckDB refuses and others take for the last
+    deep = tmp_path / ("long" * 40)  # its name must not leave too little room for what is wrong
+    deep.mkdir()
     with pytest.raises(InputError, match="t.jsonl: cannot be read: .*duplicate key"):
-        read_table(write(tmp_path, twice, "t.jsonl"))
+        read_table(write(deep, twice, "t.jsonl"))
 
 
 def test_texts_of_json_stay_what_they_are(tmp_path):

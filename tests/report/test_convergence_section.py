@@ -122,7 +122,15 @@ def test_several_prompts_are_planned_with_and_without():
     # theory: with one prompt the error never falls below the standard deviation over prompts, here .15 at least
     assert min(one) > 0.13
     assert min(found["se"]) < 0.06
-    assert max(found["n_variants"]) == 20
+    assert max(found["n_variants"]) == 19  # the default prompt was not drawn
+
+
+def test_kinds_of_design_that_are_the_same_are_told_once():
+    noise = Components(question=0.04, generation=0.16, models=1)
+    designs = best_designs(Pilot("m", noise, 60, 5, np.ones(300)), Cost(), "calls", 300.0)
+    text = sentences.frontier(designs, "calls", (300.0, 0.05))
+    # by hand: without noise of prompts, 60 questions of 5 generations: the root of .04/60 + .16/300
+    assert "For as much, the best is 0.035 with either kind of design (60 questions × 5 generations). Each" in text
 
 
 def test_costs_are_what_the_frontier_is_drawn_against(cells):
@@ -142,6 +150,7 @@ def test_what_cannot_be_said_is_left_out():
     assert section.left_out == ("how many generations are enough (one generation per question)",)
     flat = Cells.from_scores("b", ["a"], ["q1", "q2"], [[[1, 1], [1, 1]]])
     assert [figure.id for figure in section_of(flat)[0].items] == ["b1-growing"]  # no noise to plan with
+    assert section_of(flat)[0].left_out[0].startswith("what more generations would buy (one generation per question")
     uneven = Cells.from_scores("b", ["a"], ["q1", "q2", "q3"], [[[1, 0], [1], [0, 0]]])
     assert [figure.id for figure in section_of(uneven)[0].items] == ["b1-errors-k", "b1-frontier"]
 

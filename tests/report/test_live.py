@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
+from serving import LONG, until
 
 from errorbar.errors import InputError
 from errorbar.report import page
@@ -48,13 +49,17 @@ class Clock:
 
 def get(url, path="", *, method="GET", host=None):
     parts = urlsplit(url)
-    connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=10)
+    connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=LONG)
     try:
         connection.request(method, parts.path + path, headers={} if host is None else {"Host": host})
         answer = connection.getresponse()
         return answer.status, dict(answer.getheaders()), answer.read()
     finally:
         connection.close()
+
+
+def has_a_page(url):
+    return json.loads(get(url, "state")[2])["number"] > 0
 
 
 def test_a_page_is_made_when_files_change_and_not_otherwise(tmp_path):
@@ -126,9 +131,7 @@ def test_a_browser_is_waited_for_until_it_has_the_last_page(tmp_path):
 def served(tmp_path):
     (tmp_path / "rows").write_text("1")
     with serving(tmp_path, lambda: "<p>the page", every=0.01, linger=0, worker=Here()) as url:
-        for _ in range(1000):
-            if json.loads(get(url, "state")[2])["number"]:
-                break
+        until(lambda: has_a_page(url))
         yield url
 
 
@@ -190,8 +193,7 @@ def test_the_last_page_is_made_when_somebody_watches(tmp_path):
     (tmp_path / "rows").write_text("1")
     pages = []
     with serving(tmp_path, lambda: pages.append(1) or "x", every=1000, linger=0.01, worker=Here()) as url:
-        while not json.loads(get(url, "state")[2])["number"]:
-            pass
+        until(lambda: has_a_page(url))
         (tmp_path / "rows").write_text("22")
     assert len(pages) == 2
     with pytest.raises(ConnectionRefusedError):
@@ -215,9 +217,7 @@ def test_a_run_that_fails_ends_the_page_at_once(tmp_path):
 def test_pages_are_made_by_another_process_that_ends_with_it(tmp_path):
     (tmp_path / "rows").write_text("1")
     with serving(tmp_path, sys.getdefaultencoding, every=0.05, linger=0) as url:
-        for _ in range(20_000):
-            if json.loads(get(url, "state")[2])["number"]:
-                break
+        until(lambda: has_a_page(url))
         assert get(url, "page")[2] == b"utf-8"
 
 
@@ -251,9 +251,10 @@ def test_a_browser_keeps_its_place_when_the_page_changes(tmp_path):
             await tab.value(f"{frame}.{figure}.querySelector('details').open = true")
             await tab.value(f"{frame}.{figure}.scrollIntoView()")
             await tab.until(f"{frame}.{figure}.querySelector('.drawing > *')")
-            await asyncio.sleep(0.5)
-            place = f"{frame}.{figure}.getBoundingClientRect().top"
-            before = await tab.value(place)
+            place, before = f"{frame}.{figure}.getBoundingClientRect().top", None
+            while (now := await tab.value(place)) != before:  # figures above it are still drawn
+                before = now
+                await asyncio.sleep(0.3)
             first = await tab.value(f"{frame}.src")
             (tmp_path / "rows").write_text("22")
             await tab.until(f"{frame}.src !== {first!r}")

@@ -30,16 +30,16 @@ def test_range_default_and_unread_of_the_spread():
     made = cube([[1, 1, 0.5, 0.5], [0.5, 0.5, 0.5, 0.5]], default=0)
     found = variants(made)
     text = prompts.spread(found, 2, None)
-    assert "Over 4 prompts the score of large goes from 0.50 to 1.00, the widest range of all models" in text
+    assert "Over 3 prompts the score of large goes from 0.50 to 1.00, the widest range of all models" in text
     assert "a range grows with the number of prompts" in text
-    # ties do not count: 2 of 3 others are below 1.0, none below .5
-    assert "The default prompt (diamond) scores higher than half of the others for 1 of 2 models." in text
+    # ties do not count: 2 of the 3 drawn are below 1.0, none below .5
+    assert "not drawn, scores higher than half of those that were drawn for 1 of 2 models." in text
     assert "could be read" not in text
     nothing = unread(made, np.zeros(made.n.shape, dtype=int))
     assert "Every answer could be read: none of this spread is the parser's." in prompts.spread(found, 2, nothing)
     assert "Drawn for the first 1 of 2 models" in prompts.spread(found, 1, None)
     alone = prompts.spread(variants(cube([[1, 1, 0.5, 0.5]], default=0)), 1, None)
-    assert "The default prompt (diamond) scores higher than 2 of the 3 others." in alone
+    assert "The default prompt (diamond), which was chosen and not drawn, scores higher than 2 of the 3 that" in alone
     assert "of all models" not in alone
 
 
@@ -70,9 +70,9 @@ def test_best_worst_and_rarely_drawn_values():
     styles = ["a", "a", "a", "b", "b", "b", "c"]
     rows = [[0.70, 0.71, 0.72, 0.50, 0.51, 0.52, 0.95]]
     text = prompts.effects(_effects(rows, styles), "style", 1)
-    # c scores highest but was drawn once; effects are from the mean over values (.71 + .51 + .95)/3
-    assert text.startswith("a scores highest (−0.013) and b lowest (−0.213). ")
-    assert "Drawn fewer than 3 times, so told from the others by luck: c." in text
+    # c was drawn once, and its interval leaves out 0; effects are from the mean over values (.71 + .51 + .95)/3
+    assert text.startswith("c scores highest (+0.227) and b lowest (−0.213). ")
+    assert "Drawn fewer than 3 times (hollow), so read with care: c." in text
     assert "where about 0.15 would by chance alone" in text
     assert "mean over models" not in text
     both = prompts.effects(_effects([rows[0], [x - 0.1 for x in rows[0]]], styles), "style", 1)
@@ -84,7 +84,7 @@ def test_effects_that_cannot_be_told_are_not_drawn():
     twice = {"style": ["a", "a", "b", "b"], "tone": ["x", "x", "y", "y"]}
     found = effects("b", ["large"], np.array([[0.1, 0.2, 0.3, 0.4]]), twice)
     assert prompts.effects(found, "style", 1) == (
-        "Drawn fewer than 3 times, so told from the others by luck: a and b. "
+        "Drawn fewer than 3 times (hollow), so read with care: a and b. "
         "An effect that cannot be told from others, for want of draws, is not drawn."
     )
 
@@ -99,7 +99,7 @@ def test_swaps_of_one_pair_and_of_several():
     three = Cube.from_means("b", ["a", "b", "c"], ["v1", "v2"], np.array([[0.9, 0.1], [0.5, 0.5], [0.4, 0.45]]))
     text = prompts.swaps(swaps(three), 2)
     # a over b and a over c turn round; b stays above c
-    assert text.startswith("The order of 2 of 3 pairs flips under at least one prompt. ")
+    assert text.startswith("The order of 2 of 3 pairs flips, or is a tie, under at least one prompt. ")
     assert "cannot be told apart" in text
     assert text.endswith("The 2 closest of 3 pairs; the download has all.")
 
@@ -108,7 +108,7 @@ def test_n_star_that_is_reached_and_one_that_is_not():
     flat, wild = [0.5] * 10, [0.0, 1.0] * 5
     reached = enough_variants(("large",), [flat])
     assert prompts.convergence(reached, "mean", 1).startswith(
-        "1 of 10 prompts bring the mean with 95% chance within 0.01 of the mean over all for large."
+        "1 of 10 prompts brings the mean with 95% chance within 0.01 of the mean over all for large. A point is n*. A "
     )
     lost = enough_variants(("large", "small"), [wild, wild])
     text = prompts.convergence(lost, "mean", 1)
@@ -120,16 +120,24 @@ def test_n_star_that_is_reached_and_one_that_is_not():
     mixed = prompts.convergence(enough_variants(("large", "small"), [flat, wild]), "mean", 2)
     assert "for the 1 model where fewer than all are enough; for 1 n* is not reached." in mixed
     every = prompts.convergence(enough_variants(("large", "small"), [flat, flat]), "mean", 2)
-    assert "for every model; large needs the most" in every
+    assert "for every model. A point" in every
+    more = prompts.convergence(enough_variants(("large", "small"), [flat, [0.5] * 5 + [0.53] * 5]), "mean", 2)
+    assert "for every model; small needs the most." in more
+    assert "hollow" not in more
+    assert "A hollow point is all prompts, where n* is not reached." in mixed
     single = prompts.convergence(enough_variants(("large", "small"), [flat, [0.5] + [np.nan] * 9]), "mean", 2)
     assert "for every model with two prompts or more" in single
 
 
 def test_what_the_space_needs():
-    # theory: (z sd / eps)^2 with z = 1.96 and sd of 0, 1, 0, 1, ... = .5: 9604 of the mean
+    # theory: (z sd / eps)^2 with z = 1.96 and a variance of 0, 1, 0, 1, ... over 10 - 1 of 2.5/9: 10671 of the mean
     text = prompts.enough(enough_variants(("large",), [[0.0, 1.0] * 5]))
-    assert "large needs 9,604 (" in text
+    assert "large needs 10,671 (" in text
     assert "10 were asked. For 1 model that is more than were asked." in text
+    # two prompts say nothing of how the variance varies: what the mean needs, (1.96 sd/eps)^2 with a variance of .005
+    assert prompts.enough(enough_variants(("large",), [[0.4, 0.5]])).startswith(
+        "For new prompts from the same space, large needs 193 ("
+    )
     assert "of all models" not in text
     assert prompts.enough(enough_variants(("large",), [[0.5]])) == (
         "Two prompts or more are needed to say how many are enough."

@@ -172,7 +172,7 @@ def test_it_tells_its_address_and_ends_with_ctrl_c(tmp_path):
     ) as process:
         first, second = process.stdout.readline(), process.stdout.readline()
         process.send_signal(signal.SIGINT)
-        rest, errors = process.communicate(timeout=30)
+        rest, errors = process.communicate(timeout=120)
     assert first == f"2 suspects among 7 questions; verdicts go to {tmp_path / 'v.jsonl'}\n"
     assert second.startswith("open http://127.0.0.1:")
     assert "?token=" in second

@@ -17,6 +17,7 @@ from errorbar.models.batch_client import Batches
 from errorbar.models.model import Settings
 from errorbar.perturb.own import Own
 from errorbar.sample import batch as module
+from errorbar.sample import batch_calls
 from errorbar.sample.batch import BatchLane
 from errorbar.sample.batch_kept import Names
 from errorbar.sample.budget import Budget
@@ -215,7 +216,7 @@ def test_a_kill_before_the_submission_leaves_all_owed(tmp_path):
         runs.session()
     runs.assert_complete()
     assert len(server.batches) == 1
-    assert module.SETTLE in runs.slept, "it looked a second time before it submitted again"
+    assert batch_calls.SETTLE in runs.slept, "it looked a second time before it submitted again"
 
 
 def test_a_kill_before_the_rows_are_on_the_disk_collects_them_again(tmp_path):
@@ -498,7 +499,7 @@ def test_nobody_there_is_tried_for_long_and_then_told(tmp_path):
     runs = Runs(server, tmp_path)
     lane = runs.session()
     assert lane.stopped.startswith("connection: ")
-    assert len(runs.slept) == module.ATTEMPTS - 1
+    assert len(runs.slept) == batch_calls.ATTEMPTS - 1
 
 
 @pytest.mark.parametrize(("seconds", "stops"), [("17", False), ("7200", True)])
@@ -529,7 +530,7 @@ def test_told_to_finish_it_leaves_the_batch_for_the_next_run(tmp_path):
         class Finishes(BatchLane):
             async def _collect(self, waiting):
                 asyncio.get_running_loop().call_later(0.05, self.finish)
-                self.sleep = asyncio.sleep
+                self.calls.sleep = asyncio.sleep
                 await super()._collect(waiting)
 
         lane = runs.session(lane=Finishes)

@@ -162,8 +162,8 @@ WRONG = [
         "e.yaml:4: until: unknown model 'simulated/larg'",
     ),
     (
-        START + "until: {width: 0.1}\nallocate: adaptive\n",
-        "e.yaml:5: allocate: adaptive allocation cannot stop early; keep until",
+        START + "until: {width: 0.1, rule: prediction}\nallocate: adaptive\n",
+        "e.yaml:4: until: rule 'prediction' needs rounds of all questions alike, and adaptive allocation has none; use",
     ),
     (START + "allocate: some\n", "e.yaml:4: allocate: Invalid enum value 'some'"),
     (START + "budget: {cost: 0}\n", "e.yaml:4: budget.cost: 0 is not allowed; give a number > 0"),
@@ -178,7 +178,7 @@ WRONG = [
     ),
     (
         START + "  - {model: simulated/small, mode: batch}\n",
-        "e.yaml:4: models[1].mode: a simulated model has no batch mode",
+        "e.yaml:4: models[1].mode: simulated/small has no batch mode; remove mode",
     ),
     (
         START + "  - {model: m, base_url: 'http://h', mode: batch}\nuntil: {width: 0.1}\n",
@@ -187,6 +187,10 @@ WRONG = [
     (
         START + "variants: {space: multiple-choice, sampel: 20}\n",
         "e.yaml:4: variants.sampel: unknown key 'sampel'; did you mean 'sample' or 'space'?",
+    ),
+    (
+        START + "  - {model: anthropic/c, dialect: anthropic}\n",
+        "e.yaml:4: models[1].dialect: a dialect without an address; say with base_url where it is spoken",
     ),
     (START + "variants: []\n", "e.yaml:4: variants: no variants; leave the key out"),
     (START + "variants:\n  - {}\n  - {}\n", "e.yaml:6: variants[1]: the same variant twice; remove one"),
@@ -230,6 +234,9 @@ def test_what_is_wrong_is_told_in_one_line_with_its_place(text, told):
         ("max_concurrent: 0", "max_concurrent: 0 is not allowed"),
         ("extra: {n: 4}", "extra.n: extra cannot set 'n'; the sampler sets it"),
         ("extra: {seed: 4}", "extra.seed: extra sets 'seed' with several generations; remove it"),
+        ("extra: {generationConfig: {seed: 4}}", "extra.generationConfig.seed: extra sets 'seed' with several"),
+        ("extra: {generationConfig: {topP: 0.5}}", "extra.generationConfig.topP: extra cannot set 'topP'"),
+        ("dialect: claude", "dialect: Invalid enum value 'claude'"),
         ("extra: {api_key: sk-1}", "extra.api_key: extra holds 'api_key'; put a key into an environment variable"),
         ("base_url: localhost:8000", "base_url: 'localhost:8000' is not the address of an endpoint; write it as"),
         ("base_url: 'http://a:b'", "base_url: 'http://a:b' is not the address of an endpoint"),
@@ -244,6 +251,44 @@ def test_what_is_wrong_with_a_model(field, told):
         parse_experiment(f"benchmark: b\nmodels:\n  - simulated/m\n  - {{model: m, {field}{url}}}\n", where="e.yaml")
     assert f"e.yaml:4: models[1].{told}" in str(error.value)
     assert "sk-" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("line", "kind", "name", "base_url", "key_env"),
+    [
+        ("openai/gpt-x", "endpoint", "gpt-x", "https://api.openai.com/v1", "OPENAI_API_KEY"),
+        ("anthropic/claude-x", "anthropic", "claude-x", "https://api.anthropic.com", "ANTHROPIC_API_KEY"),
+        ("google/gemini-x", "gemini", "gemini-x", "https://generativelanguage.googleapis.com", "GEMINI_API_KEY"),
+        ("{model: gemini/g, key_env: K}", "gemini", "g", "https://generativelanguage.googleapis.com", "K"),
+        ("bedrock/x.claude", "provider", "bedrock/x.claude", "", ""),
+        # Where an address is given it is OpenAI's dialect, unless another is named.
+        ("{model: anthropic/claude-x, base_url: 'http://h/v1'}", "endpoint", "anthropic/claude-x", "http://h/v1", ""),
+        ("{model: anthropic/c, base_url: 'http://h', dialect: anthropic}", "anthropic", "c", "http://h", ""),
+        ("{model: org/g, base_url: 'http://h', dialect: gemini}", "gemini", "org/g", "http://h", ""),
+    ],
+)
+def test_a_name_or_a_dialect_says_how_a_model_is_asked(line, kind, name, base_url, key_env):
+    (entry,) = parse_experiment(f"benchmark: b\nmodels: [{line}]\n").models
+    assert (entry.kind, entry.name, entry.base_url, entry.key_env) == (kind, name, base_url, key_env)
+    assert entry.is_billed
+
+
+def test_what_a_dialect_needs_and_bounds_is_part_of_the_model():
+    text = "benchmark: b\ngenerations: 20\nmodels:\n  - {model: anthropic/c, choices: 4}\n  - gemini/g\n  - openai/o\n"
+    anthropic, gemini, openai = parse_experiment(text).models
+    # The Messages API takes no request without max_tokens: so the budget has a bound, and the manifest the number.
+    assert [entry.settings.max_tokens for entry in (anthropic, gemini, openai)] == [8192, None, None]
+    assert [entry.longest for entry in (anthropic, gemini, openai)] == [8192, None, None]
+    assert [entry.choices for entry in (anthropic, gemini, openai)] == [1, 8, None]
+
+
+@pytest.mark.parametrize(
+    ("kind", "speaks"), [("endpoint", "Endpoint"), ("anthropic", "Anthropic"), ("gemini", "Gemini")]
+)
+def test_each_dialect_has_its_client(kind, speaks):
+    entry = ModelEntry("m", "m", kind, base_url="http://h", key_env="K")
+    model = open_model(entry, None, environ={"K": "sk-1"})
+    assert repr(model) == f"{speaks}('http://h', 'm')"
 
 
 def test_a_constant_seed_is_fine_for_one_generation():

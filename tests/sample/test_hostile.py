@@ -73,7 +73,7 @@ class Ran:
             env=env,
             capture_output=True,
             text=True,
-            timeout=100,
+            timeout=600,
             check=False,
             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (CEILING, CEILING)),
         )

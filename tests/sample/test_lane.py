@@ -376,9 +376,17 @@ def test_surplus_choices_are_said_once():
     ran.assert_each_cell_once(5, 1)
 
 
+def test_an_endpoint_that_answers_with_something_else_is_given_up_sooner():
+    """Such as a web page: whoever left out a part of the address should not wait half a minute."""
+    ran = Ran(times(10**9, fail("malformed", status=200)), questions=50)
+    assert "no success for" in ran.lane.stopped
+    assert 5 <= ran.time.now < 30
+    assert ran.rows == []
+
+
 def test_trouble_shows_the_last_failure_until_it_is_over():
     ran = Ran(times(10**9, fail("connection")), questions=1)
-    assert ran.lane.trouble == "connection: no"
+    assert ran.lane.trouble == "connection: no; without any success it is given up after 30 s"
     assert Ran(times(1, fail("connection")), questions=1).lane.trouble is None
 
 

@@ -197,6 +197,58 @@ def test_a_stray_429_changes_nothing(retry_after):
     assert 5000 * LATENCY / 64 / run.end > 0.9 if retry_after is None else run.pace._hold_until == 0
 
 
+def by_chance(share, then=None, retry_after=None):
+    """Refuses a share whatever it is asked; `then` is asked for the rest."""
+
+    def ask(now, rng):
+        if rng.random() < share:
+            return 0.02, limited(retry_after), None
+        return then(now, rng) if then else (LATENCY * (0.8 + 0.4 * rng.random()), None, None)
+
+    return ask
+
+
+@pytest.mark.parametrize("retry_after", [None, 1.0])
+@pytest.mark.parametrize(
+    ("share", "most", "ideal"), [(0.05, 64, 0.95), (0.05, 128, 0.92), (0.2, 64, 0.92), (0.4, 64, 0.65)]
+)
+def test_refusals_that_do_not_depend_on_the_pace_do_not_slow_it_down(share, most, ideal, retry_after):
+    run = simulate(by_chance(share, retry_after=retry_after), 100 * most, most=most)
+    print(f"{share:.0%} for {most}: {100 * LATENCY / run.end:.1%} of ideal, noise {run.pace.noise:.3f}")
+    assert run.share == pytest.approx(share, abs=0.02)
+    # At 40 % as many as are open wait for their next attempt at times.
+    assert 100 * LATENCY / run.end > ideal
+    assert run.pace.learned is None
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("share", [0.05, 0.2])
+@pytest.mark.parametrize("kind", ["bucket", "clock"])
+def test_a_limit_is_found_among_refusals_by_chance(kind, share, seed):
+    run = simulate(by_chance(share, per_minute(600, kind, offset=20)), 10**9, most=64, seconds=240, seed=seed)
+    print(f"{kind} and {share:.0%}: refused {run.share:.1%}, {run.taken / (10 * run.end):.1%} of ideal")
+    assert run.taken > 0.9 * 10 * run.end
+    assert run.share < share + 0.15
+    # And what is always refused is not taken for more than it is.
+    assert run.pace.noise < share + 0.08
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_places_are_found_among_refusals_by_chance(seed):
+    # For so long that the backoff of the last few is not what is measured.
+    run = simulate(by_chance(0.2, ceiling(32)), 10**9, most=128, seconds=400, seed=seed)
+    ideal = run.taken / (32 / LATENCY * run.end)
+    print(f"{ideal:.1%} of ideal, refused {run.share:.1%}, window {run.pace.window}")
+    # Two causes at once, neither told: what is lost is the search.
+    assert ideal > 0.7
+    assert run.pace.window < 1.5 * 32
+
+
+def test_a_limit_is_never_taken_for_chance():
+    for ask in (per_minute(600, "bucket"), per_minute(600, "clock", offset=20), ceiling(20)):
+        assert simulate(ask, 2500, most=64).pace.noise == 0
+
+
 def test_a_slow_spell_of_500_leaves_the_window_alone():
     def ask(now, _rng):
         if 20 < now < 50:

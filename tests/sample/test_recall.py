@@ -8,7 +8,7 @@ import pytest
 
 from errorbar.sample.recall import recall
 from errorbar.sample.tally import Tally
-from errorbar.store import database, parquet
+from errorbar.store import live, parquet
 from errorbar.store.responses import RunFolder, read
 from errorbar.store.schema import Response
 
@@ -36,8 +36,8 @@ def some_rows(rng):
 @pytest.mark.parametrize("compacted", [False, True])
 @pytest.mark.parametrize("costs", [False, True])
 def test_each_row_counts_once_however_the_rows_are_divided(tmp_path, monkeypatch, compacted, costs):
-    monkeypatch.setattr(database, "FETCHED", 3)
-    monkeypatch.setattr(database, "BATCH_ROWS", 5)
+    monkeypatch.setattr(live, "FETCHED", 3)
+    monkeypatch.setattr(live, "BATCH_ROWS", 5)
     monkeypatch.setattr(parquet, "GROUP_ROWS", 7)
     monkeypatch.setattr(parquet, "READ_ROWS", 7)
     rows = some_rows(random.Random(7))

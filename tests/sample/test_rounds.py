@@ -163,7 +163,9 @@ def test_hardly_any_generations(generations):
     assert verdict.ended == "all"
     if generations == 1:
         assert verdict.half is None
-        assert "no interval" in str(verdict)
+        assert str(verdict).endswith(
+            "no interval; not within ± 0.01: one generation tells nothing of the noise; ask for several"
+        )
 
 
 def test_data_noise_that_generations_cannot_lessen_ends_it_at_once():
@@ -173,7 +175,10 @@ def test_data_noise_that_generations_cannot_lessen_ends_it_at_once():
     assert (verdict.ended, verdict.rounds) == ("unreachable", 2)
     least = stats.t.ppf(0.9875, 39) * math.sqrt(0.25 / 39)
     assert verdict.least == pytest.approx(2 * least)
-    assert f"cannot make it narrower than ± {least:.3g}, more questions can" in str(verdict)
+    # The error of so many questions falls with the root of their number.
+    told = f"cannot make it narrower than ± {least:.3g}, more questions can: over 558 in place of 40"
+    assert told in str(verdict)
+    assert least * math.sqrt(40 / 557) > 0.05 > least * math.sqrt(40 / 558)
     msgspec.json.encode(verdict)
 
 
@@ -472,15 +477,26 @@ def test_what_until_refuses(wrong, message):
 
 
 def test_the_pair_is_named_or_the_only_one():
-    assert Until(width=0.1).pair(["a", "b", "c"]) is None
-    assert Until(detect=0.1).pair(["a", "b"]) == ("a", "b")
-    assert Until(detect=0.1, models=("c", "a")).pair(["a", "b", "c"]) == ("c", "a")
+    three = dict.fromkeys("abc", 5)
+    assert Until(width=0.1).pair(three) is None
+    assert Until(detect=0.1).pair({"a": 5, "b": 5}) == ("a", "b")
+    assert Until(detect=0.1).pair({"a": 1, "b": 1}) == ("a", "b")
+    assert Until(detect=0.1, models=("c", "a")).pair(three) == ("c", "a")
+    # Greedy ones beside sampled ones are not meant unless they are named.
+    assert Until(detect=0.1).pair({"a": 5, "a:greedy": 1, "b": 5, "b:greedy": 1}) == ("a", "b")
     with pytest.raises(InputError, match=r"detect with 3 models; name the pair: until: {detect: ..., models"):
-        Until(detect=0.1).pair(["a", "b", "c"])
+        Until(detect=0.1).pair(three)
     with pytest.raises(UnknownNameError, match="unknown model 'd'"):
-        Until(detect=0.1, models=("a", "d")).pair(["a", "b", "c"])
+        Until(detect=0.1, models=("a", "d")).pair(three)
     assert set(CLAIMS) < set(ALL_CLAIMS)
     assert msgspec.convert({"detect": 0.1, "models": ["a", "b"]}, Until).models == ("a", "b")
+
+
+def test_a_greedy_generation_beside_sampled_ones_has_no_verdict():
+    greedy = FakeLane("m:greedy", 1, score=scorer(0.5))
+    (verdict,) = ran(Until(width=0.2), FakeLane("m", 90, score=scorer(0.5)), greedy).verdicts
+    assert verdict.models == ("m",)
+    assert greedy.cells == grid(greedy, 1)
 
 
 def test_target_by_hand():

@@ -49,6 +49,21 @@ def test_a_whole_row():
     assert (second.generation, second.score, second.prompt_tokens, second.completion_tokens) == (4, 0.0, None, 3.5)
 
 
+def test_the_same_text_of_a_reply_is_judged_once_for_each_way_it_ended():
+    read = []
+
+    def counted(text):
+        read.append(text)
+        return extract(text)
+
+    choices = [Choice("= 2", "stop"), Choice("= 3", "stop"), Choice("= 2", "stop"), Choice("= 2", "length")]
+    found = rows(*choices, benchmark=Benchmark("b", [QUESTION], Prompt(), counted))
+    assert [(row.generation, row.score, row.status) for row in found] == [
+        (3, 1.0, "ok"), (4, 0.0, "ok"), (5, 1.0, "ok"), (6, 1.0, "length"),
+    ]  # fmt: skip
+    assert read == ["= 2", "= 3", "= 2"]
+
+
 def test_dropped_choices_had_their_share_of_the_tokens():
     (row,) = rows(Choice("= 2"), completion_tokens=9, surplus=2)
     assert row.completion_tokens == 3.0

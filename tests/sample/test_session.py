@@ -13,7 +13,7 @@ from endpoint import Faults, serve
 from scripted import ScriptedModel, right, sums
 
 from errorbar.benchmarks import load
-from errorbar.errors import InputError
+from errorbar.errors import ErrorbarWarning, InputError
 from errorbar.models.model import Choice, Reply
 from errorbar.readers.paths import read as read_cells
 from errorbar.sample.experiment import parse_experiment
@@ -164,12 +164,20 @@ def test_a_run_that_is_good_enough_stops_and_stays_stopped(tmp_path):
     assert {g for *_, g in cells(tmp_path / "r")} == set(range(1, rounds + 1))
     assert (tmp_path / "r/responses.parquet").exists()
     manifest = json.loads((tmp_path / "r/manifest.json").read_text())
-    assert verdict in manifest["notes"]
+    assert manifest["stopped"] == [
+        {"benchmark": "directions-small", "models": ["simulated/large"], "is_early": True, "said": verdict}
+    ]
+    # Whoever reads the folder later is told, once.
+    with pytest.warns(ErrorbarWarning) as told:
+        read_cells(tmp_path / "r")
+    assert [str(each.message).endswith(verdict) for each in told] == [True]
     assert "round by round until width 0.06, level 0.95, rule sequence, claim these-questions" in manifest["notes"]
     again = sample(UNTIL, tmp_path / "r")
     assert (again.done, again.verdicts, again.is_complete) == (0, outcome.verdicts, True)
     # Without the condition the rest is asked for.
     assert sample(UNTIL.partition("until")[0], tmp_path / "r").done == 6000 - outcome.done
+    assert json.loads((tmp_path / "r/manifest.json").read_text())["stopped"] == []
+    read_cells(tmp_path / "r")
 
 
 def test_a_pair_stops_together_and_a_dead_one_is_not_waited_for(tmp_path):
@@ -213,6 +221,20 @@ def test_an_adaptive_run_that_is_interrupted_ends_as_one_that_is_not(tmp_path):
     with pytest.warns(Warning, match="sampled in stages"):
         (expected,) = read_cells(tmp_path / "whole")
     assert found.mean.tolist() == expected.mean.tolist()
+
+
+def test_an_adaptive_run_stops_when_it_is_good_enough(tmp_path):
+    text = "benchmark: directions-small\nmodels: [simulated/large]\ngenerations: 60\nallocate: adaptive\ngreedy: true\n"
+    outcome = sample(text + "until: {width: 0.04}", tmp_path / "r")
+    assert (outcome.is_complete, outcome.exit_code, outcome.models[1].done) == (True, 0, 100)
+    (verdict,) = outcome.verdicts
+    rounds = outcome.models[0].done // 100
+    assert verdict.startswith(f"simulated/large: stopped after {rounds} of 60 generations per question: 0.")
+    assert sample(text + "until: {width: 0.04}", tmp_path / "r").done == 0
+    with pytest.warns(ErrorbarWarning) as told:
+        (found,) = read_cells(tmp_path / "r")
+    assert [verdict in str(each.message) for each in told] == [True, False]
+    assert f" {found.mean[found.index('simulated/large')].mean():.3f} ± " in verdict
 
 
 def test_the_first_interrupt_waits_and_the_second_does_not(tmp_path):

@@ -354,11 +354,36 @@ def test_what_is_shown_beside_the_best():
     assert bought["note"][0] == "the smallest error for 0.5 in cost"
     assert np.all(bought["cost"] <= 0.5)
     assert np.all(bought["se"] >= bought["se"][0])
-    assert "buys fewer than 30 questions" in bought["note"]
+    assert len(bought["se"]) == 2  # more generations than one buy too few questions
+    assert "buys fewer than 30 questions" in plan(PAIR, PRICED, budget=0.5, every=True).columns()["note"]
     calls = plan(PAIR, PRICED, budget=1000, unit="calls").columns()
     assert calls["note"][0] == "the smallest error for 1000 calls"
     assert calls["n_generations"][0] == 4
     assert "the cheapest in cost" in str(result)
+
+
+def test_a_row_for_each_number_of_variants():
+    """A slow version: the best of all designs with that number of variants, written as a plan that allows no other."""
+    noise = Components(question=0.02, generation=0.1, variant=0.002, interaction=0.05)
+    for goal in ({"budget": 4000}, {"se": 0.0215}):
+        rows = plan(noise, max_variants=20, **goal)
+        many = plan(noise, max_variants=20, every=True, **goal)
+        assert len(rows.se) < 15 < len(many.se)
+        assert many.best[:6] == rows.best[:6]
+        others = rows.n_variants != rows.best.n_variants
+        assert len(set(rows.n_variants[others])) == others.sum() > 1
+        for S, K, N, se in zip(
+            *(column[others] for column in (rows.n_variants, rows.n_generations, rows.n_questions, rows.se)),
+            strict=True,
+        ):
+            slow = [
+                (k, n, float(np.sqrt(noise.variance(n, k, S))))
+                for k in range(1, 60)
+                for n in ([4000 // (2 * S * k)] if "budget" in goal else range(30, 2500))
+                if n >= 30 and ("budget" in goal or noise.variance(n, k, S) <= 0.0215**2)
+            ]
+            order = [(d[2], 0) if "budget" in goal else (d[0] * d[1], d[2]) for d in slow]
+            assert (K, N, se) == pytest.approx(slow[order.index(min(order))])
 
 
 def test_why_there_is_no_design():
@@ -375,11 +400,17 @@ def test_why_there_is_no_design():
     assert few.reason == "it takes 16 generations of all 500 questions, 2 are allowed"
     prompts = Components(question=0.04, generation=0.16, variant=0.001)
     none = plan(prompts, se=0.01)
-    assert none.reason.startswith("no number of questions is enough: the noise of the prompt alone has se 0.03162")
+    assert none.reason == (
+        "no number of questions is enough: the noise of the prompt alone has se 0.03162, 0.01 is asked, "
+        "which takes 11 prompt variants or more"
+    )
     assert set(none.n_questions) == {0}
     assert np.all(np.isnan(none.cost))
     assert none.columns()["note"][0].startswith("no number of questions is enough; ")
-    assert "no number of questions would do" in plan(prompts, se=0.01, available=500).reason
+    reason = plan(prompts, se=0.01, available=500).reason
+    assert "no number of questions would do" in reason
+    would_do = int(reason.split(", or ")[1].split()[0])
+    assert noise.variance(500, 10_000) + 0.001 / would_do <= 1e-4 < noise.variance(500, 10_000) + 0.001 / (would_do - 1)
     assert plan(prompts, se=0.01, max_variants=20).best.n_variants > 10
     assert plan(noise, PRICED, budget=1e-4).reason == "the budget does not buy 30 questions"
 

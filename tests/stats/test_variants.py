@@ -46,7 +46,7 @@ def test_the_bias_of_the_published_number(sd, published, space):
     """A printed table: statistics.md section 6, N = 100."""
     rng = np.random.default_rng(0)
     x = rng.normal(0, 1, (12, 100))
-    x = 0.5 + sd * (x - x.mean(axis=1, keepdims=True)) / x.std(axis=1, keepdims=True)
+    x = 0.5 + sd * (x - x.mean(axis=1, keepdims=True)) / x.std(axis=1, ddof=1, keepdims=True)
     ours = enough_variants(tuple(map(str, range(12))), x)
     assert ours.n_star[:, 0].mean() == pytest.approx(published, abs=1.5)
     assert set(ours.n_star_space[:, 0]) == {space}
@@ -59,7 +59,8 @@ def test_variants_that_do_not_matter_need_one():
     assert result.n_star[0].tolist() == [1, 1]
     columns = result.columns()
     assert columns["moment"].tolist() == ["mean", "variance"] * 2
-    assert columns["note"][0] == ""
+    assert columns["note"][0] == "no two variants differ in score, which is no certainty: no interval"
+    assert np.isnan(columns["low"]).tolist() == [True, True, False, True]  # 0 and 1: no variance of the variance
     assert "n_star is not reached below" in columns["note"][2] or "biased low" in columns["note"][2]
 
 
@@ -70,6 +71,21 @@ def test_not_reached_is_said():
     assert not result.reached[0, 0]
     assert "not reached" in result.note[0, 0]
     assert "the space needs more" in result.note[0, 0]
+
+
+def test_the_interval_of_what_the_space_needs():
+    """A slow version: Bonett's limits of the variance, and the jackknife of what the variance needs."""
+    x = np.random.default_rng(7).normal(0.5, 0.15, 14).tolist()
+    result = enough_variants(("m", "two", "three"), [x, x[:2] + [np.nan] * 12, x[:3] + [np.nan] * 11])
+    low, high = result.space_limits(0.9)
+    for j, limits in enumerate((oracle.variance_limits, oracle.spread_limits)):
+        assert (low[0, j], high[0, j]) == tuple(space_size(limits(x, 0.9), 0.01, 0.1))
+    assert result.n_star_space[0, 0] == np.ceil(1.959964**2 * np.var(x, ddof=1) / 0.01**2)
+    assert np.isnan(result.n_star_space).tolist() == [[False, False], [False, True], [False, False]]
+    assert np.isnan(low).tolist() == [[False, False], [False, True], [False, True]]
+    assert "two variants say nothing of how the variance varies" in result.note[1, 1]
+    outlier = enough_variants(("m",), [[0.5, 0.51] * 10 + [0.9]])
+    assert np.isnan(outlier.space_limits()[1][0]).tolist() == [False, True]
 
 
 def test_missing_and_single_variants():
@@ -98,9 +114,14 @@ def test_proxy_bounds_only_a_steadier_model():
     assert calm.n_star_costly < calm.n_star_cheap < wild.n_star_costly
     assert not wild.bounded
     assert wild.chance > 0.05
+    apart = np.full((2, 60), np.nan)
+    apart[0, :40], apart[1, 20:] = 0.5 + 0.03 * x[:40], 0.5 + 0.015 * x[20:]
+    part = proxy(enough_variants(("cheap", "calm"), apart), "cheap", "calm")
+    common = enough_variants(("cheap", "calm"), apart[:, 20:40])
+    assert (part.n_variants, part.n_star_cheap, part.n_star_costly) == (20, *common.n_star.max(axis=1))
     with pytest.raises(InputError, match="no model 'x'; known: cheap"):
         proxy(result, "cheap", "x")
-    with pytest.raises(InputError, match="fewer than two variants"):
+    with pytest.raises(InputError, match="a and b have fewer than two variants in common"):
         proxy(enough_variants(("a", "b"), [[1.0], [2.0]]), "a", "b")
 
 
@@ -111,5 +132,6 @@ def test_space_size_of_nothing():
 def test_wrong_use():
     with pytest.raises(InputError, match=r"scores have shape \(1, 3\); allowed: finite or NaN, .* = \(2, any\)"):
         enough_variants(("a", "b"), [[1, 2, 3]])
-    with pytest.raises(InputError, match="epsilon 0"):
-        enough_variants(("a",), [[1, 2]], epsilon=0)
+    for name, value in (("epsilon", 0), ("delta", 1), ("draws", 0)):
+        with pytest.raises(InputError, match=f"{name} is {value}; allowed"):
+            enough_variants(("a",), [[1, 2]], **{name: value})

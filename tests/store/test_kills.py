@@ -16,7 +16,7 @@ import pytest
 from stored_rows import batch, expected, held, row
 
 from errorbar.errors import StoreError
-from errorbar.store import database, parquet
+from errorbar.store import database, live, parquet
 from errorbar.store.responses import RunFolder, read_prompts
 
 HERE = Path(__file__).parent
@@ -115,7 +115,7 @@ def every_state(folder: Path, copies: Path, step) -> list[Path]:
 
 @pytest.mark.parametrize("before", ["database only", "parquet too"])
 def test_killed_between_any_two_steps_of_compaction(tmp_path, monkeypatch, before):
-    monkeypatch.setattr(database, "BATCH_ROWS", 8)
+    monkeypatch.setattr(live, "BATCH_ROWS", 8)
     monkeypatch.setattr(parquet, "GROUP_ROWS", 8)
     monkeypatch.setattr(parquet, "READ_ROWS", 8)
     rows = [*batch(1), row("retried", score=None, error="timeout: x"), row("failed", score=None, error="server: x")]

@@ -12,10 +12,9 @@ import pytest
 from stored_rows import NAMES, batch, expected, row
 
 from errorbar.errors import InputError, StoreError, UnknownNameError
-from errorbar.store import database, parquet
+from errorbar.store import parquet
 from errorbar.store.lookup import clusters, generations, prompt
 from errorbar.store.responses import RunFolder, read
-from errorbar.store.schema import COLUMNS
 
 
 @pytest.fixture
@@ -205,17 +204,6 @@ def test_a_folder_of_large_row_groups_and_full_statistics_is_read_and_then_made_
         run.append(batch(4))
         run.compact()
         assert generations(tmp_path, "b", rows[7].question).to_pylist() == expected([rows[7]])
-
-
-def test_columns_that_an_older_database_does_not_have_are_null(tmp_path):
-    with RunFolder(tmp_path) as run:
-        run.append([row("q", rule="last")])
-        connection = database.open_to_write(tmp_path)
-        connection.execute("ALTER TABLE responses DROP COLUMN rule")
-        connection.close()
-        (found,) = generations(tmp_path, "b", "q").to_pylist()
-    assert list(found) == list(COLUMNS)
-    assert found["rule"] is None
 
 
 WITHOUT_PANDAS = """

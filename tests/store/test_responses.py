@@ -13,7 +13,7 @@ import pytest
 from stored_rows import NAMES, batch, expected, held, row
 
 from errorbar.errors import InputError, StoreError, UnknownNameError
-from errorbar.store import database, parquet
+from errorbar.store import live, parquet
 from errorbar.store.responses import RunFolder, is_run, read, read_prompts, stream
 from errorbar.store.schema import COLUMNS
 
@@ -21,7 +21,7 @@ from errorbar.store.schema import COLUMNS
 @pytest.fixture
 def tiny(monkeypatch):
     """Batches and row groups of a few rows, so that little data takes every turn."""
-    monkeypatch.setattr(database, "BATCH_ROWS", 5)
+    monkeypatch.setattr(live, "BATCH_ROWS", 5)
     monkeypatch.setattr(parquet, "GROUP_ROWS", 7)
     monkeypatch.setattr(parquet, "READ_ROWS", 7)
 
@@ -225,7 +225,7 @@ def test_database_of_a_newer_errorbar_is_refused(tmp_path):
         connection.execute("PRAGMA user_version = 99")
     connection.close()
     for attempt in (RunFolder, read):
-        with pytest.raises(StoreError, match="schema version 99 is newer than 2, .*upgrade errorbar"):
+        with pytest.raises(StoreError, match="schema version 99 is newer than 3, .*upgrade errorbar"):
             attempt(tmp_path)
 
 

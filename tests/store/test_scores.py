@@ -10,7 +10,7 @@ import pytest
 from stored_rows import NAMES, row
 
 from errorbar.errors import InputError, StoreError, UnknownNameError
-from errorbar.store import database, parquet, scores
+from errorbar.store import database, live, parquet, scores
 from errorbar.store.files import Lock
 from errorbar.store.responses import RunFolder, read
 from errorbar.store.schema import COLUMNS, KEY
@@ -22,7 +22,7 @@ SAID = ("score", "status", "answer", "rule", "error")
 @pytest.fixture
 def tiny(monkeypatch):
     """Batches and row groups of a few rows, so that little data takes every turn."""
-    monkeypatch.setattr(database, "BATCH_ROWS", 5)
+    monkeypatch.setattr(live, "BATCH_ROWS", 5)
     monkeypatch.setattr(parquet, "GROUP_ROWS", 7)
     monkeypatch.setattr(scores, "_ROWS", 4)
 

@@ -149,7 +149,7 @@ def test_database_that_is_garbled_is_named_with_the_remedy(tmp_path):
 def test_only_the_columns_asked_are_decompressed(tmp_path):
     with RunFolder(tmp_path) as run:
         run.append([row(completion="word " * 100, answer="42")])
-        run._connection.execute("UPDATE responses SET completion = x'28b52ffd00'")
+        run._connection.execute("UPDATE packs SET completion = x'28b52ffd00'")
     assert read(tmp_path, ["answer", "score"]).to_pylist() == [{"answer": "42", "score": 1.0}]
     with pytest.raises(StoreError, match=r"responses\.sqlite: malformed text .*restore it from a copy"):
         read(tmp_path, ["completion"])

@@ -1,4 +1,7 @@
-"""Folders of schema version 1, made here as it made them: read as they are, and migrated when they are written."""
+"""Folders of versions 1 and 2, made here as they made them: read as they are, and migrated when they are written.
+
+The truth is a plain dictionary of the rows (`stored_rows.expected`), and SQL and zstd written here word for word.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +16,17 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import zstandard
 from stored_rows import batch, expected, held, row
 from test_kills import every_state
 from test_torn import sealed
 
-from errorbar.store import database, parquet
+from errorbar.store import database, live, parquet
+from errorbar.store.lookup import generations
 from errorbar.store.responses import RunFolder, read, read_prompts
 from errorbar.store.schema import COLUMNS
 
-# version 1, word for word: nothing of it may follow the code of today
+# versions 1 and 2, word for word: nothing of them may follow the code of today
 FIRST = {
     "responses": (
         "benchmark TEXT NOT NULL, model TEXT NOT NULL, question TEXT NOT NULL, variant TEXT NOT NULL, "
@@ -36,27 +41,34 @@ FIRST = {
     ),
     "moved": "name TEXT PRIMARY KEY, rows INTEGER NOT NULL",
 }
+SECOND = FIRST | {
+    "responses": FIRST["responses"].replace("answer TEXT,", "answer TEXT, rule TEXT,"),
+    "prompts": FIRST["prompts"].replace("target TEXT,", "target TEXT, record TEXT,"),
+}
 PROMPT = {"benchmark": "b", "question": "q", "variant": "v", "messages": "[]", "target": "t"}
-OLD = [*batch(1), row("failed", score=None, error="timeout: x")]
+OLD = [*batch(1), *(row("one", g, completion=f"{g} " * g) for g in range(1, 90)), row("failed", score=None, error="t")]
 
 
 def without_rule(rows):
     return [{name: value for name, value in one.items() if name != "rule"} for one in expected(rows)]
 
 
-def make_database(path: Path, rows=(), moved=()) -> None:
+def make_database(path: Path, rows=(), moved=(), *, version=1) -> None:
     path.mkdir(parents=True, exist_ok=True)
     with closing(sqlite3.connect(path / "responses.sqlite", isolation_level=None)) as connection:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("BEGIN")
-        for name, columns in FIRST.items():
+        for name, columns in (FIRST if version == 1 else SECOND).items():
             connection.execute(f"CREATE TABLE {name} ({columns})")
         connection.execute("PRAGMA application_id = 1701995122")
-        connection.execute("PRAGMA user_version = 1")
-        for one in without_rule(rows):
-            connection.execute(f"INSERT INTO responses VALUES ({', '.join('?' * 20)})", list(one.values()))
+        connection.execute(f"PRAGMA user_version = {version}")
+        for one in without_rule(rows) if version == 1 else expected(rows):
+            if len(one["completion"] or "") > 120:
+                one["completion"] = zstandard.compress(one["completion"].encode(), 1)
+            connection.execute(f"INSERT INTO responses VALUES ({', '.join('?' * len(one))})", list(one.values()))
         if rows:
-            connection.execute("INSERT INTO prompts VALUES (?, ?, ?, ?, ?)", list(PROMPT.values()))
+            prompt = [*PROMPT.values(), *[None] * (version - 1)]
+            connection.execute(f"INSERT INTO prompts VALUES ({', '.join('?' * len(prompt))})", prompt)
         connection.executemany("INSERT INTO moved VALUES (?, ?)", moved)
         connection.execute("COMMIT")
 
@@ -73,9 +85,9 @@ def make_parquet(path: Path, rows) -> None:
 
 
 def made(path: Path, kind: str) -> Path:
-    """A folder of version 1 that holds `OLD`: live, compacted, half of each, or Parquet that travelled alone."""
-    if kind == "live":
-        make_database(path, OLD)
+    """A folder of version 1 that holds `OLD`: live (also one of version 2), compacted, half of each, or Parquet that travelled alone."""
+    if kind in {"live", "live 2"}:
+        make_database(path, OLD, version=1 if kind == "live" else 2)
         return path
     if kind == "both":
         make_database(path, OLD[10:], moved=[("responses", 12), ("prompts", 1)])
@@ -90,21 +102,22 @@ def made(path: Path, kind: str) -> Path:
 
 
 def versions(path: Path) -> tuple[int, bool, bool]:
-    """Version of the database, and whether its tables have the columns of version 2."""
+    """Version of the database, and whether its tables have what came with versions 3 and 2."""
     with closing(sqlite3.connect(path / "responses.sqlite")) as connection:
-        names = [{one[1] for one in connection.execute(f"PRAGMA table_info({name})")} for name in FIRST]
-        return connection.execute("PRAGMA user_version").fetchone()[0], "rule" in names[0], "record" in names[1]
+        names = [{one[1] for one in connection.execute(f"PRAGMA table_info({name})")} for name in ("packs", "prompts")]
+        return connection.execute("PRAGMA user_version").fetchone()[0], "shared" in names[0], "record" in names[1]
 
 
-KINDS = pytest.mark.parametrize("kind", ["live", "both", "compacted", "travelled"])
+KINDS = pytest.mark.parametrize("kind", ["live", "live 2", "both", "compacted", "travelled"])
 
 
 @KINDS
-def test_version_1_reads_as_if_the_new_columns_were_null(tmp_path, kind):
+def test_older_versions_read_as_if_the_new_columns_were_null(tmp_path, kind):
     path = made(tmp_path / "run", kind)
     before = {file.name: file.read_bytes() for file in path.iterdir()}
     assert held(path) == expected(OLD)
     assert tuple(read(path).column_names) == COLUMNS
+    assert generations(path, "b", "one").to_pylist() == expected(one for one in OLD if one.question == "one")
     rules = read(path, ["rule", "question"])
     assert rules["rule"].null_count == len(OLD)
     assert rules.schema.field("rule").type == pa.string()
@@ -117,25 +130,36 @@ def test_version_1_reads_as_if_the_new_columns_were_null(tmp_path, kind):
 
 
 @KINDS
-def test_version_1_goes_on_as_version_2(tmp_path, monkeypatch, kind):
-    monkeypatch.setattr(database, "BATCH_ROWS", 5)
+def test_older_versions_go_on_as_version_3(tmp_path, monkeypatch, kind):
+    monkeypatch.setattr(live, "BATCH_ROWS", 5)
     monkeypatch.setattr(parquet, "GROUP_ROWS", 7)
     monkeypatch.setattr(parquet, "READ_ROWS", 7)
     path = made(tmp_path / "run", kind)
-    newer = [row("failed", score=1.0, rule="last number"), row("new", rule="boxed"), row("none", score=0.0, rule="no")]
+    newer = [
+        row("failed", score=1.0, rule="last number"),
+        row("new", rule="boxed"),
+        row("none", score=0.0, rule="no"),
+        *(row("one", g, score=0.25) for g in (3, 90, 91)),
+    ]
     with RunFolder(path) as run:
-        assert versions(path) == (2, True, True)
+        assert versions(path) == (3, True, True)
         assert held(path) == expected(OLD)
         run.append(newer)
         run.put_prompts([("b", "r", "v", [], "t", {"labels": {"A": 1}})])
         assert held(path) == expected(OLD + newer)
+        for name in ("one", "failed"):
+            found = generations(path, "b", name, models=["m"]).to_pylist()
+            assert found == expected(one for one in OLD + newer if one.question == name)
+        present = run.present("b", "m", failed=False)
+        assert present["one", "v"] == set(range(1, 92))
+        assert present["failed", "v"] == {1}
         run.compact()
         assert held(path) == expected(OLD + newer)
     assert read_prompts(path, ["question", "record"]).to_pylist() == [
         {"question": "q", "record": None},
         {"question": "r", "record": '{"labels": {"A": 1}}'},
     ]
-    for name, rows in (("responses", len(OLD) + 2), ("prompts", 2)):
+    for name, rows in (("responses", len(OLD) + 4), ("prompts", 2)):
         file = pq.ParquetFile(path / f"{name}.parquet")
         assert file.metadata.metadata[b"errorbar.schema"] == b"2"
         assert file.metadata.num_rows == rows
@@ -149,9 +173,7 @@ def test_reader_that_began_before_the_migration_reads_on(tmp_path):
         run.append([row("new", rule="boxed")])
         names = ["question", "rule"]
         seen = [
-            tuple(one)
-            for some in database.scan(connection, database.RESPONSES, names)
-            for one in zip(*some, strict=True)
+            tuple(one) for some in live.scan(connection, database.RESPONSES, names) for one in zip(*some, strict=True)
         ]
         assert len(seen) == len(OLD)
         assert {rule for _, rule in seen} == {None}
@@ -165,7 +187,7 @@ def test_killed_between_any_two_steps_of_the_migration(tmp_path):
     states = every_state(path, tmp_path, lambda: opened.append(RunFolder(path)))
     opened[0].close()
     found = [versions(Path(shutil.copytree(state, tmp_path / f"copy {state.name}"))) for state in states]
-    assert set(found) == {(1, False, False), (2, True, True)}
+    assert set(found) == {(1, False, False), (3, True, True)}
     for state in states:
         assert held(state) == expected(OLD)
         with RunFolder(state) as run:
@@ -198,8 +220,8 @@ def test_killed_in_the_migration_by_the_system(tmp_path, call):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run([sys.executable, "-c", MIGRATE, path, str(call)], env=environment, check=False)
     assert done.returncode == -9, "it is killed before it ends"
-    assert versions(path) in {(1, False, False), (2, True, True)}
+    assert versions(path) in {(1, False, False), (3, True, True)}
     assert held(path) == expected(OLD)
     RunFolder(path).close()
-    assert versions(path) == (2, True, True)
+    assert versions(path) == (3, True, True)
     assert held(path) == expected(OLD)

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from errorbar.benchmarks.question import Benchmark, Prompt, Question
-from errorbar.benchmarks.statement import stated
+from errorbar.benchmarks.statement import concluded, stated
 
 __all__ = ["DIRECTIONS", "extract_direction", "large", "small"]
 
@@ -126,6 +126,10 @@ _MENTION = re.compile(
     """,
     re.VERBOSE,
 )
+# Where a mention can begin. A branch begins with one letter and no flag: the search passes over all other text at once.
+_START = re.compile(
+    "n(?i:orth)|N(?i:orth)|N[EW]|s(?i:outh)|S(?i:outh)|S[EW]|ſ(?i:outh)|e(?i:ast)|E(?i:ast)|w(?i:est)|W(?i:est)"
+)
 _LETTER = re.compile(r"[\s*_\"'$(]*([NSEW])[\s*_\"'$).!]*")
 _LONG = {short.upper(): direction for direction, short in _SHORT.items()}
 # Up to three words between a denial and what it denies, no punctuation and no "but".
@@ -151,8 +155,10 @@ def extract_direction(text: str) -> str | None:
     >>> extract_direction("It is north or south.") is None
     True
     """
-    lines = [line for line in text.split("\n") if line.strip(_EDGES)]
-    if lines and (only := _alone(lines[-1])):
+    text = concluded(text)
+    lines = text.split("\n")
+    last = next((line for line in reversed(lines) if line.strip(_EDGES)), "")
+    if only := _alone(last):
         return only
     statement = stated(text)
     if statement is not None:
@@ -177,12 +183,24 @@ def _single(directions: list[str]) -> str | None:
 
 
 def _mentions(text: str) -> list[str]:
-    """Every direction that is mentioned and not denied, in order; a foreign one as it stands."""
-    return [
-        _direction(mention) or mention[0]
-        for mention in _MENTION.finditer(text)
-        if not mention["name"] and not _DENIED.search(text, max(0, mention.start() - 60), mention.start())
-    ]
+    """Each direction that is mentioned and not denied, once; a foreign one as it stands."""
+    said: dict[str, None] = {}
+    for mention in _found(text):
+        direction = _direction(mention) or mention[0]
+        if direction in said or mention["name"]:
+            continue
+        if not _DENIED.search(text, max(0, mention.start() - 60), mention.start()):
+            said[direction] = None
+    return list(said)
+
+
+def _found(text: str) -> Iterator[re.Match[str]]:
+    """The matches of `_MENTION`."""
+    end = 0
+    for start in _START.finditer(text):
+        if start.start() >= end and (mention := _MENTION.match(text, start.start())):
+            end = mention.end()
+            yield mention
 
 
 def _direction(mention: re.Match[str]) -> str | None:

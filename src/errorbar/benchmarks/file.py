@@ -22,6 +22,7 @@ from errorbar.benchmarks.directions import CARDINAL, DIRECTIONS, extract_directi
 from errorbar.benchmarks.fields import TARGETS, choices_of, letters
 from errorbar.benchmarks.numeric import canonical_number, extract_number
 from errorbar.benchmarks.question import Benchmark, Prompt, Question
+from errorbar.benchmarks.statement import concluded
 from errorbar.errors import InputError, UnknownNameError
 
 __all__ = ["ANSWERS", "from_file"]
@@ -32,7 +33,7 @@ Row = tuple[str, dict[str, object]]
 
 def extract_exact(text: str) -> str | None:
     """The whole completion as the answer, whatever its case and spaces; None when it is empty."""
-    return " ".join(text.split()).casefold() or None
+    return " ".join(concluded(text).split()).casefold() or None
 
 
 #: Kind of answer -> (completion to answer, target to canonical answer, what a target must be).

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import NamedTuple
 
-from errorbar.benchmarks.statement import stated
+from errorbar.benchmarks.statement import concluded, stated
 
 __all__ = ["canonical_number", "extract_number"]
 
@@ -40,6 +40,7 @@ _CHARACTERS: dict[int, str] = {
     0x2009: " ",
     0x202F: ",",  # a space that only groups thousands
 }
+_REPLACED = re.compile(f"[{''.join(map(chr, _CHARACTERS))}]")
 _FRACTION = r"\\[dt]?frac\s{0,2}\{\s{0,2}(\d{1,20})\s{0,2}\}\s{0,2}\{\s{0,2}(\d{1,20})\s{0,2}\}"
 _REWRITES = [
     (re.compile(r"<<[^<>\n]{0,200}>>"), ""),  # GSM8K's notes for a calculator: <<9*2=18>>
@@ -112,6 +113,7 @@ def extract_number(text: str) -> str | None:
     """
     if bare := _BARE.fullmatch(text):
         return bare[1]
+    text = concluded(text)
     statement = stated(text)
     if statement is not None and (bare := _BARE.fullmatch(statement)):
         return bare[1]
@@ -136,7 +138,7 @@ def canonical_number(text: str) -> str | None:
 
 
 def _plain_text(text: str) -> str:
-    if not text.isascii():
+    if not text.isascii() and _REPLACED.search(text):
         text = text.translate(_CHARACTERS)
     if _REWRITTEN.search(text):
         for pattern, replacement in _REWRITES:
@@ -162,6 +164,8 @@ def _last(text: str) -> Fraction | None:
     """The last number of a text; None when it cannot be read or is joined to the number before it."""
     lines = (line for line in reversed(text.split("\n")) if _DIGIT.search(line))
     for line in itertools.islice(lines, FURTHEST):
+        if bare := _BARE.fullmatch(line):
+            return Fraction(bare[1])
         start, end = _around_last_digit(line)
         tail = _plain_text(line[start:end])
         numbers = list(_numbers(tail))[-2:]

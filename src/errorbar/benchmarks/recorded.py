@@ -35,7 +35,7 @@ _ALIASES: dict[str, tuple[str, ...]] = {
     "question": ("question", "question_id", "example_id", "item", "example", "input", "input_label", "sample_id", "id"),
     "text": ("text", "question_text"),
     "count": ("count", "n"),
-    "total": ("total",),
+    "total": ("total", "n_correct", "num_correct"),
     "mean": ("mean", "pass1"),
     "score": ("score", "value", "result", "metric", "correct"),
 }
@@ -104,7 +104,8 @@ def from_record(spec: Mapping[str, object], *, base: Path = Path()) -> RecordedB
     try:
         content = path.read_bytes()
     except OSError as e:
-        raise InputError(f"cannot read the results: {e.strerror}", where=str(path), remedy="give a table") from None
+        remedy = "give a table, such as responses.parquet of a run folder"
+        raise InputError(f"cannot read the results: {e.strerror}", where=str(path), remedy=remedy) from None
     if path.suffix not in READERS:
         raise InputError(f"results in an unknown format {path.suffix!r}", where=path.name, remedy=_formats())
     table = _Table(path.name, columns, None if spec.get("benchmark") is None else str(spec["benchmark"]))
@@ -205,10 +206,13 @@ class _Table:
         if missing := [n for n in ("model", "question") if n not in found] + ["score"] * (
             not has_rate and "score" not in found
         ):
-            remedy = (
-                f"the columns are {', '.join(row)}: name one with {{replay: FILE, columns: {{{missing[0]}: COLUMN}}}}"
-            )
+            shown = ", ".join(filter(None, row))
+            remedy = f"the columns are {shown}: name one with {{replay: FILE, columns: {{{missing[0]}: COLUMN}}}}"
             raise InputError(f"no column for {missing[0]!r}", where=self.file, remedy=remedy)
+        if "score" in found and "count" in found and not has_rate and "score" not in self.columns:
+            what = f"{found['count']!r} counts generations: is {found['score']!r} their sum, their mean, or of one?"
+            remedy = "name it: {replay: FILE, columns: {total: COLUMN}}, or mean, or score for a row per generation"
+            raise InputError(what, where=self.file, remedy=remedy)
         return found
 
     def _add(self, row: Mapping[str, object], found: Mapping[str, str], where: str) -> None:
@@ -238,8 +242,12 @@ class _Table:
             rate = None if total is None else total / count
         if rate is None:
             return
-        if count < 0 or not 0 <= rate <= 1:
-            what = f"{rate:g} is not a rate of scores of 0 and 1"
+        if count < 0:
+            raise InputError(f"{count:g} generations", where=where, remedy="give 0 or more")
+        # A sum of scores of 0 and 1 is whole; a printed mean times n need not be.
+        is_whole = "mean" in found or abs(rate * count - round(rate * count)) < 1e-6 * max(count, 1)
+        if not 0 <= rate <= 1 or not is_whole:
+            what = f"{rate:g} is not a rate of {count:g} scores of 0 and 1"
             raise InputError(what, where=where, remedy="give one row per generation with its score")
         yield 0.0, count * (1 - rate)
         yield 1.0, count * rate

@@ -2,14 +2,15 @@
 
 A statement is explicit when the completion marks it: `#### 18`, a box in LaTeX, `the answer is 18`,
 `<answer>18</answer>`, or a line that starts with `A:`. The last one wins: models correct themselves
-forwards. Every pattern takes linear time on any text.
+forwards. What a model says while it reasons, between `<think>` tags, is no part of its answer. Every pattern takes
+linear time on any text.
 """
 
 from __future__ import annotations
 
 import re
 
-__all__ = ["stated"]
+__all__ = ["concluded", "stated"]
 
 #: Longest statement that is read, in characters.
 LONGEST = 400
@@ -21,32 +22,60 @@ _MARKER = re.compile(
     | (?P<box>\\(?:boxed|fbox)\s{0,3}\{)
     | <answer>
     | ^[ \t]{0,4}[*_]{0,2}(?-i:A)[*_]{0,2}:
-    | \banswers?\b (?:[ ]\([^()\n]{0,40}\)|[ ](?:to|for|of)(?:[ ][\w'’]{1,20}){1,5}?)?
+    | (?<!wrong[ ])(?<!incorrect[ ])\banswers?\b (?:[ ]\([^()\n]{0,40}\)|[ ](?:to|for|of)(?:[ ][\w'’]{1,20}){1,5}?)?
       [\s*_"'”’)]{0,4} (?:[:=]|\b(?:is|are|was|would[ ]be|should[ ]be|must[ ]be|will[ ]be|(?P<not>is[ ]?n['’]t))\b)
     """,
     re.VERBOSE | re.IGNORECASE | re.MULTILINE,
 )
-# Where a marker can begin, save the markup before an "A:". A branch begins with one letter and no flag: that lets the
-# search pass over all other text at once, which it cannot do for the pattern above.
+# Where a marker can begin, save the markup before an "A:"; an "answer" is found by its w, the rarest of its letters. A
+# branch begins with one letter and no flag: that lets the search pass over all other text at once, which it cannot do
+# for the pattern above.
 _START = re.compile(
     r"""
       \#(?=\#{3}(?!\#))
     | \\(?=(?i:boxed|fbox))
     | <(?=(?i:answer>))
-    | a(?=[nN](?i:swer))(?<!\wa)
-    | A(?=[nN](?i:swer))(?<!\wA)
+    | w(?=(?i:er))(?<=(?i:answ))(?<!\w(?i:answ))
+    | W(?=(?i:er))(?<=(?i:answ))(?<!\w(?i:answ))
     | A(?=[*_]{0,2}:)(?<![^\s*_]A)
     """,
     re.VERBOSE,
 )
-#: Longest marker, in characters, and longest markup before an "A:".
-WIDEST, INDENT = 200, 6
+_REASONING = r"(?:think|thinking|thought|reasoning)>"
+_REASONED = re.compile(f"</{_REASONING}", re.IGNORECASE)
+_REASONS = re.compile(f"<{_REASONING}", re.IGNORECASE)
+#: Longest marker, in characters, longest markup before an "A:", and what `_START` needs of it.
+WIDEST, INDENT, AHEAD = 200, 6, 11
+#: How much of the end of a text is searched first, in characters.
+NEAR = 100
+# The commonest end of a completion, from its "answer" or hashes on: one word is stated, and nothing else can be.
+_PLAIN = re.compile(
+    r"(?:(?<!\w)(?<!(?i:wrong) )(?<!(?i:incorrect) )answer(?: is|:)|\#{4}) ([A-Za-z0-9(),$%-]{1,40})\.?\s{0,9}"
+)
 # A heading of markdown is four hashes too: words, or "1. Words", with more text below.
 _HEADING = re.compile(r"[^\w\n]{0,8}(?:[^\W\d]|\d{1,3}[.)][ ]+[^\W\d])")
 # A full stop ends a statement, not when a number follows ("Rs. 500").
 _SENTENCE_END = re.compile(r"[.!?](?=[*_\"')\]}$]{0,4}(?:\s+(?![\s\d$€£¥₹])|\s*$))|\n|</")
 # Between a marker and what it marks: markup, line breaks, the start of a displayed formula.
 _BEFORE = re.compile(r"(?:[\s*_:=`]|\\[\[(]|\$\$)*+")
+
+
+def concluded(text: str) -> str:
+    """What a completion says once it has reasoned: nothing of it when the reasoning was cut off.
+
+    The template of some models opens `<think>` in the prompt, so the closing tag may stand alone.
+
+    >>> concluded("<think>The answer is 3? No.</think>The answer is 4."), concluded("<think>The answer is 3")
+    ('The answer is 4.', '')
+    """
+    if ">" not in text:
+        return text
+    closed = None
+    for closed in _REASONED.finditer(text):  # noqa: B007  the last one
+        pass
+    text = text[closed.end() :] if closed else text
+    opened = _REASONS.search(text)
+    return text[: opened.start()] if opened else text
 
 
 def stated(text: str) -> str | None:
@@ -57,6 +86,9 @@ def stated(text: str) -> str | None:
     >>> stated("Perhaps 7.") is None
     True
     """
+    end = max(text.rfind("answer", -NEAR), text.rfind("####", -NEAR))
+    if end >= 0 and (plain := _PLAIN.fullmatch(text, end)):
+        return plain[1]
     last = _last_marker(text)
     if last is None:
         return None
@@ -72,19 +104,43 @@ def stated(text: str) -> str | None:
 
 def _last_marker(text: str) -> re.Match[str] | None:
     """The last of the markers that follow one another from the left, found from the right."""
-    starts = [start.start() for start in _START.finditer(text)]
-    for i in range(len(starts) - 1, -1, -1):
-        last = _marker(text, starts[i])
-        if last is None or _is_heading(text, last):
-            continue
-        for other in reversed(starts[max(0, i - WIDEST) : i]):
-            if other < starts[i] - WIDEST:
-                break
-            if (before := _marker(text, other)) is not None and before.end() > last.start():
-                # One within another: only the way from the left tells which of them count.
+    end, near = len(text), text.rfind("answer", -NEAR)
+    size = NEAR if near < 0 else end - near
+    while end > 0:
+        begin = max(0, end - size)
+        for start in _starts(text, begin, end + AHEAD):
+            last = _marker(text, start)
+            if last is None or _is_heading(text, last):
+                continue
+            if _is_within(text, start, last.start()):
+                # Only the way from the left tells which of them count.
                 return [marker for marker in _MARKER.finditer(text) if not _is_heading(text, marker)][-1]
-        return last
+            return last
+        if begin and end == len(text) and not _may_hold(text):
+            break
+        end, size = begin, 4 * NEAR if size < NEAR else 4 * size
     return None
+
+
+def _is_within(text: str, start: int, begin: int) -> bool:
+    """Whether the marker that begins there is within another."""
+    first = max(0, start - WIDEST)
+    return _may_hold(text[first:start]) and any(
+        (marker := _marker(text, other)) is not None and marker.end() > begin for other in _starts(text, first, start)
+    )
+
+
+def _may_hold(text: str) -> bool:
+    """Whether a text may have what markers cannot do without."""
+    if not text.isascii():
+        return True  # other alphabets have letters that match ours: "anſwer"
+    lower = text.lower()
+    return "answ" in lower or "box" in lower or "####" in text or "A:" in text or "A*" in text or "A_" in text
+
+
+def _starts(text: str, begin: int, end: int) -> list[int]:
+    """Where markers can begin in a part of a text, from the right."""
+    return [at.start() - 3 if at[0] in "wW" else at.start() for at in _START.finditer(text, begin, end)][::-1]
 
 
 def _marker(text: str, start: int) -> re.Match[str] | None:

@@ -7,7 +7,17 @@ from typing import Any
 import click
 
 from errorbar.cli.inputs import Inputs
-from errorbar.cli.options import CLAIMS, FORMAT, METHOD_HELP, answers, difference_method, reads, show, two_models
+from errorbar.cli.options import (
+    CLAIMS,
+    FORMAT,
+    METHOD_HELP,
+    answers,
+    difference_method,
+    reads,
+    reliable,
+    show,
+    two_models,
+)
 from errorbar.errors import InputError
 
 __all__ = ["audit", "combine", "compare", "pairs", "plan", "rank", "repeats", "score", "variants"]
@@ -89,24 +99,9 @@ def repeats(inputs: Inputs, form: str, *, each: bool, **asked: Any) -> None:
 
 
 @click.command()
-@reads()
+@reads(variants=True)
 @FORMAT
-@click.option("--epsilon", type=float, default=0.01, show_default=True, help="n_star: deviation that is acceptable.")
-@click.option("--delta", type=float, default=0.1, show_default=True, help="n_star: probability of a larger one.")
-@click.option(
-    "--dimension",
-    "dimensions",
-    multiple=True,
-    metavar="COLUMN",
-    help="Column of a table with the variants' values on a dimension; several can be named. Without a column for the "
-    "variant, each combination of values is one.",
-)
-@click.option(
-    "--wide",
-    is_flag=True,
-    help="The table has a row per variant, named in its first column, and a column of scores per model; an ending such "
-    "as _acc that all models share is no part of their names.",
-)
+@reliable
 @click.option(
     "--show",
     type=click.Choice(["moments", "components", "effects", "swaps", "enough", "prompteval"]),
@@ -125,8 +120,7 @@ def variants(inputs: Inputs, form: str, **asked: Any) -> None:
     """
     from errorbar import prompts
 
-    how = {name: asked.pop(name) for name in ("dimensions", "wide")}
-    show(prompts.show(inputs.cubes(**how), asked.pop("show"), **asked), form)
+    show(prompts.show(inputs.cubes(), asked.pop("show"), **asked), form)
 
 
 @click.command()
@@ -170,7 +164,7 @@ def combine(inputs: Inputs, form: str, weights: tuple[str, ...], **asked: Any) -
 
 
 @click.command()
-@reads(required=False)
+@reads(required=False, variants=True)
 @FORMAT
 @click.option(
     "--claim", type=click.Choice(CLAIMS[:2]), default=CLAIMS[0], show_default=True, help="What to be sure of."
@@ -185,6 +179,7 @@ def combine(inputs: Inputs, form: str, weights: tuple[str, ...], **asked: Any) -
 @click.option("--power", type=float, default=0.8, show_default=True, help="Chance to find the difference.")
 @click.option("--questions", "available", type=int, help="Questions that there are; default: those of the pilot.")
 @click.option("--max-variants", type=int, help="Prompt variants at most; default: as many as the pilot has.")
+@click.option("--every", is_flag=True, help="A row for every combination of generations and variants beside the best.")
 @click.option("--frontier", is_flag=True, help="The best design for the --budget, for half of it, for a quarter, ...")
 @click.option("--prompt-tokens", type=float, help="Tokens of a prompt.")
 @click.option("--completion-tokens", type=float, help="Tokens of a completion.")

@@ -8,14 +8,15 @@ from typing import Any
 import click
 
 from errorbar.cli.inputs import Inputs
-from errorbar.cli.options import FORMAT, LEVEL, PATH, reads, show
+from errorbar.cli.options import FORMAT, LEVEL, PATH, reads, reliable, show
 from errorbar.errors import InputError
 
 __all__ = ["convert", "report", "rescore", "review"]
 
 
 @click.command()
-@reads()
+@reads(variants=True)
+@reliable
 @click.option(
     "-o",
     "--output",

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from errorbar.errors import ErrorbarWarning, InputError
 
@@ -34,8 +34,11 @@ class Inputs:
         engine: str | None = None,
         master: str | None = None,
         exclude: Path | None = None,
+        dimensions: Sequence[str] = (),
+        wide: bool = False,
     ) -> None:
         self.paths, self.exclude = paths, exclude
+        self.dimensions, self.wide = tuple(dimensions), wide
         self.columns = _named(columns) | ({"cluster": cluster} if cluster else {})
         self.how = {"scorer": scorer, "engine": engine, "master": master}
         self.told: list[str] = []
@@ -53,9 +56,7 @@ class Inputs:
     @cached_property
     def cells(self) -> list[Cells]:
         """Cells, one per benchmark, without the questions that a review rejected."""
-        from errorbar.readers import paths
-
-        found = paths.cells(self.sources)
+        found = self.everything
         if self.exclude is None:
             return found
         from errorbar.review import verdicts
@@ -68,30 +69,40 @@ class Inputs:
 
     @property
     def everything(self) -> list[Cells]:
-        """Cells with the rejected questions too."""
+        """Cells with the rejected questions too; those of the cubes, where these hold scores of whole benchmarks."""
         from errorbar.readers import paths
 
-        return paths.cells(self.sources)
+        return [cube.cells() for cube in self._cubes] if self._whole else paths.cells(self.sources)
+
+    @cached_property
+    def _cubes(self) -> list[Cube]:
+        from errorbar.readers import paths
+
+        return paths.cubes(self.sources, dimensions=self.dimensions, wide=self.wide)
+
+    @property
+    def _whole(self) -> bool:
+        return (self.wide or bool(self.dimensions)) and any(cube.whole for cube in self._cubes)
 
     def runs(self) -> dict[str, list[Cells]]:
-        """Runs of the same thing, by benchmark."""
+        """Runs of the same thing, by benchmark; scores of whole benchmarks say nothing of them."""
         from errorbar.readers import paths
 
+        if self._whole:
+            return {}
         found = paths.runs(self.sources)
         if self.exclude is None:
             return found
         return {name: [run.select(questions=self._left(run)) for run in runs] for name, runs in found.items()}
 
-    def cubes(self, **how: Any) -> list[Cube]:
+    def cubes(self) -> list[Cube]:
         """Cells of each prompt variant."""
-        from errorbar.readers import paths
-
-        found = paths.cubes(self.sources, **how)
+        found = self._cubes
         return found if self.exclude is None else [cube.select(questions=self._left(cube)) for cube in found]
 
     def several(self) -> dict[str, Cube]:
         """Cubes of the benchmarks that have several prompt variants."""
-        if all(len(one.variants) < 2 for one in self.cells):
+        if not self.dimensions and all(len(one.variants) < 2 for one in self.cells):
             return {}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ErrorbarWarning)  # the same as of the cells

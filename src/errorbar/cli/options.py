@@ -25,6 +25,7 @@ __all__ = [
     "answers",
     "difference_method",
     "reads",
+    "reliable",
     "show",
     "two_models",
 ]
@@ -70,22 +71,44 @@ _READING = (
     ),
     click.option("--master", metavar="URL", help="Of Spark, such as spark://host:7077."),
 )
+_VARIANTS = (
+    click.option(
+        "--dimension",
+        "dimensions",
+        multiple=True,
+        metavar="COLUMN",
+        help="Column of a table with the variants' values on a dimension; several can be named. Without a column for "
+        "the variant, each combination of values is one.",
+    ),
+    click.option(
+        "--wide",
+        is_flag=True,
+        help="The table has a row per variant, named in its first column, and a column of scores per model; an ending "
+        "such as _acc that all models share is no part of their names.",
+    ),
+)
+_EPSILON = click.option(
+    "--epsilon", type=float, default=0.01, show_default=True, help="n_star: deviation that is acceptable."
+)
+_DELTA = click.option(
+    "--delta", type=float, default=0.1, show_default=True, help="n_star: probability of a larger one."
+)
 
 
 def reads(
-    *, cluster: bool = False, level: bool = True, required: bool = True
+    *, cluster: bool = False, level: bool = True, required: bool = True, variants: bool = False
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """PATHS and how they are read: the command gets them as its first argument, `Inputs`."""
+    """PATHS and how they are read, `variants` of tables too: the command gets them as its first argument, `Inputs`."""
 
     def wrapped(command: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(command)
         def reading(**asked: Any) -> Any:
-            names = ("columns", "cluster", "scorer", "engine", "master", "exclude")
+            names = ("columns", "cluster", "scorer", "engine", "master", "exclude", "dimensions", "wide")
             how = {name: asked.pop(name) for name in names if name in asked}
             return command(Inputs(asked.pop("paths"), **how), **asked)
 
         found: Callable[..., Any] = reading
-        for option in reversed(_READING):
+        for option in reversed((*_READING, *(_VARIANTS if variants else ()))):
             found = option(found)
         if cluster:
             help_ = "Column of a table, or field of a log, that says which questions belong together."
@@ -99,6 +122,11 @@ def reads(
 def answers(command: Callable[..., Any]) -> Callable[..., Any]:
     """Options of every command that makes a claim and prints a table."""
     return _CLAIM(FORMAT(command))
+
+
+def reliable(command: Callable[..., Any]) -> Callable[..., Any]:
+    """--epsilon and --delta."""
+    return _EPSILON(_DELTA(command))
 
 
 def two_models(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import click
 
 from errorbar.cli.live import watched
 from errorbar.cli.options import FORMAT, PATH, show
+from errorbar.errors import ErrorbarWarning
 
 __all__ = ["INTERRUPTED", "paraphrase", "run"]
 
@@ -56,7 +58,10 @@ def run(
     with watched(folder, live=live):
         code = run_experiment(asked, folder, retry=retry is not None, lines=sys.stdout if json_lines else None)
     if not json_lines and code != INTERRUPTED and rows(folder, ["model"]).num_rows:
-        show(analysis.score(read(folder)), form)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ErrorbarWarning)  # the run has just said them
+            cells = read(folder)
+        show(analysis.score(cells), form)
     sys.exit(code)
 
 

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from errorbar.benchmarks import load
+from errorbar.benchmarks.choices import read
 from errorbar.benchmarks.file import ANSWERS
 from errorbar.benchmarks.question import Benchmark, Question, value_of
 from errorbar.benchmarks.recorded import extract_score
 from errorbar.convert.scorer import Asked, Place, Scored, Scorer, rules
 from errorbar.convert.shown import Prompts, Shown
 from errorbar.errors import InputError
-from errorbar.perturb.instructions import FILES, packaged
-from errorbar.perturb.reading import read
+from errorbar.perturb.instructions import packaged
 from errorbar.store import manifest
 
 __all__ = ["own"]
@@ -26,8 +26,9 @@ _RULES = (
     "benchmarks.statement",
     "benchmarks.directions",
     "benchmarks.file",
-    "perturb.reading",
-    "perturb.vocabulary",
+    "benchmarks.labelled",
+    "benchmarks.phrases",
+    "benchmarks.vocabulary",
 )
 #: What a manifest says of a source beside the spec that `benchmarks.load` takes.
 _ABOUT = ("kind", "questions", "sha256", "held_out", "held_out_seed")
@@ -55,10 +56,12 @@ def own(spec: str, place: Place) -> Scorer:
         if name not in readings:
             readings[name] = _reading(name, source, place)
     prompts = Prompts(place.run) if any(reading.questions for reading in readings.values()) else None
-    asks = {entry.id: entry.asks for name in FILES for entry in packaged(name)}
+    asks = {entry.id: entry.asks for entry in packaged("multiple-choice")}
 
     def labels_asked(variant: str, record: Mapping[str, Any]) -> bool:
-        """As the variant knew it (`perturb.point`); of phrasings of one's own nothing is kept: they count as open."""
+        """As the variant knew it (`perturb.point`); where it kept nothing, phrasings of one's own count as open."""
+        if "labels_asked" in record:
+            return bool(record["labels_asked"])
         values = {name: value_of(told) for name, told in about.prompts.get(variant, {}).items()}
         values |= record.get("values", {})
         if values.keys() == {"system", "template"}:

@@ -4,7 +4,7 @@ numeric
     The number that a completion gives (`benchmarks.numeric`), exact: 18, 18.0 and $18 are one answer. A target may be a
     number, or a solution that states one ("... #### 18").
 choice, choice:letter, choice:index, choice:number, choice:text
-    The choice that a completion gives, by its label or its text (`perturb.reading`). The target may be a letter, a
+    The choice that a completion gives, by its label or its text (`benchmarks.choices`). The target may be a letter, a
     place counted from 0 (index) or from 1 (number), or the text of a choice; where that is open, say which.
 exact
     The whole completion, whatever its case and spaces and the width of its letters (NFKC).

@@ -9,17 +9,19 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from errorbar.benchmarks.choices import extract_choice
+from errorbar.benchmarks.choices import extract_choice, read
 from errorbar.benchmarks.fields import TARGETS
 from errorbar.convert.scorer import Asked, Place, Scored, Scorer, rules
 from errorbar.errors import InputError, UnknownNameError
-from errorbar.perturb.reading import read
 from errorbar.store.responses import read_prompts
 
 __all__ = ["Prompts", "Shown", "choice"]
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-_RULES = ("convert.shown", "perturb.reading", "perturb.vocabulary", "benchmarks.choices", "benchmarks.statement")
+_RULES = (
+    "convert.shown",
+    *(f"benchmarks.{name}" for name in ("choices", "labelled", "phrases", "statement", "vocabulary")),
+)
 
 
 class Shown(NamedTuple):

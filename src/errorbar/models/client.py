@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -42,6 +43,8 @@ def time_allowed(settings: Settings) -> float:
 class Endpoint:
     """A model behind HTTP: `POST {base_url}/chat/completions`. One request, no retries.
 
+    Other dialects are subclasses: they say where to, with which headers and which body, and read what comes back.
+
     Parameters
     ----------
     base_url
@@ -60,13 +63,14 @@ class Endpoint:
         self, base_url: str, name: str, *, key: str = "", timeout: float | None = None, connect_timeout: float = 10
     ) -> None:
         self.base_url, self.name = base_url.rstrip("/"), name
+        self._url = f"{self.base_url}/chat/completions"
         self._key, self._timeout, self._connect_timeout = key, timeout, connect_timeout
         self._session: aiohttp.ClientSession | None = None
         self._limits = ToldLimits()
         self._large = asyncio.Semaphore(LARGE_AT_ONCE)
 
     def __repr__(self) -> str:
-        return f"Endpoint({self.base_url!r}, {self.name!r})"
+        return f"{type(self).__name__}({self.base_url!r}, {self.name!r})"
 
     async def generate(self, request: Request) -> Reply:
         """Ask for `len(request.generations)` generations.
@@ -84,7 +88,7 @@ class Endpoint:
         started = time.perf_counter()
         try:
             async with session.post(
-                f"{self.base_url}/chat/completions",
+                self._url,
                 data=self._body(request, n),
                 timeout=aiohttp.ClientTimeout(total=seconds, sock_connect=self._connect_timeout),
                 allow_redirects=False,
@@ -94,7 +98,7 @@ class Endpoint:
                 if status != 200:
                     # So far that no key is cut in two.
                     body = self._without_key(await _start(response.content, LARGEST_ERROR + len(self._key)))
-                    raise refusal(status, headers, body[:LARGEST_ERROR], n=n, key=self._key)
+                    raise self._refusal(status, headers, body[:LARGEST_ERROR], n)
                 return await self._reply(response, n, started, limits)
         except EndpointError as e:
             failure = e.with_traceback(None)
@@ -118,7 +122,7 @@ class Endpoint:
     def _decode(
         self, body: bytes | bytearray, response: aiohttp.ClientResponse, n: int, started: float, limits: Limits | None
     ) -> Reply:
-        return reply_of(
+        return self._read(
             self._without_key(body),
             n,
             seconds=time.perf_counter() - started,
@@ -144,9 +148,7 @@ class Endpoint:
         proxy = proxy_for(self.base_url)
         # Servers commonly close idle connections after 5 s; ours go first.
         connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=4)
-        headers = {"Content-Type": "application/json", "Accept": "application/json"}
-        if self._key:
-            headers["Authorization"] = f"Bearer {self._key}"
+        headers = {"Content-Type": "application/json", "Accept": "application/json"} | self._headers()
         self._session = aiohttp.ClientSession(
             connector=connector,
             headers=headers,
@@ -155,6 +157,9 @@ class Endpoint:
             proxy=proxy,
         )
         return self._session
+
+    def _headers(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self._key}"} if self._key else {}
 
     def _body(self, request: Request, n: int) -> bytes:
         settings = request.settings
@@ -166,6 +171,11 @@ class Endpoint:
         if n > 1:
             body["n"] = n
         return msgspec.json.encode(body | settings.extra)
+
+    _read = staticmethod(reply_of)
+
+    def _refusal(self, status: int, headers: Mapping[str, str], body: bytes | bytearray, n: int) -> EndpointError:
+        return refusal(status, headers, body, n=n, key=self._key)
 
 
 async def _start(content: aiohttp.StreamReader, limit: int, begun: bytes | bytearray = b"") -> bytes | bytearray:

@@ -19,10 +19,13 @@ LARGEST_ERROR = 64 << 10
 #: Says that the 400 is about `n`, and how many generations a request may ask for. A wrong guess costs one request.
 ABOUT_N = re.compile(r"\bn\b|multiple (candidates|choices|completions)|num_choices|candidate_?count", re.IGNORECASE)
 MOST = re.compile(
-    r"at most (\d+)|(?:<=|≤|up to|less than or equal to|maximum(?: value)?(?: of| is|:)?|only n ?=) ?(\d+)"
+    r"(?:at most|not exceed|no more than|not be (?:greater|larger|more) than) ?(\d+)"
+    r"|(?:<=|≤|up to|less than or equal to|maximum(?: value)?(?: of| is|:)?|only n ?=) ?(\d+)"
     r"|(?:between|\[) ?1(?: and|,| to) ?(\d+)",
     re.IGNORECASE,
 )
+#: Says that a bound is one of something else, where nothing says that it is of `n`.
+OF_OTHERS = re.compile(r"token|length|context|character|temperature|top_|penalt|logprobs|messages|stop", re.IGNORECASE)
 #: What a status means, unless a code says more. Others: 3xx not_found, 4xx bad_request, the rest server.
 REASONS = {
     401: "unauthorized",
@@ -63,14 +66,24 @@ def refusal(
         status = next((int(code) for code in codes if code.isdigit() and 400 <= int(code) < 600), 500)
     reason = _reason(status, codes)
     most = None
-    if status in {400, 422} and n > 1 and reason == "bad_request" and ABOUT_N.search(text):
-        reason, found = "n_rejected", MOST.search(text)
-        most = int(next(g for g in found.groups() if g)) if found else None
+    if status in {400, 422} and n > 1 and reason == "bad_request":
+        bound = _bound(text)
+        if ABOUT_N.search(text) or (bound is not None and 0 < bound < n and not OF_OTHERS.search(text)):
+            reason, most = "n_rejected", bound
     if 300 <= status < 400:
         text = f"moved to {headers.get('Location', 'elsewhere')}"
     message = f"HTTP {status}: {shorten(text, key)}" if text.strip() else f"HTTP {status}"
+    if status in {404, 405} and not codes and "model" not in text.lower():
+        # It is the path that is missing: of an unknown model vendors say so.
+        message += "; is the base_url right? Most end in /v1"
     kind = FatalEndpointError if reason in FATAL else EndpointError
     return kind(message, reason=reason, status=status, retry_after=retry_after(headers), most=most)
+
+
+def _bound(text: str) -> int | None:
+    """The first upper bound that a text names."""
+    found = MOST.search(text)
+    return int(next(group for group in found.groups() if group)) if found else None
 
 
 def _reason(status: int, codes: list[str]) -> str:

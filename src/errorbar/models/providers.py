@@ -1,8 +1,8 @@
-"""Models that do not speak the chat completions dialect: Anthropic, Gemini, Bedrock, Azure and others, by any-llm.
+"""Models that are asked through another library, any-llm: Bedrock, Azure, Vertex, Cohere and others.
 
-The library comes with the extra `errorbar[providers]`. It was chosen because it hands each provider's own SDK the
-request unchanged, lets retries be turned off, keeps the status of every failure and fetches nothing when imported.
-An SDK costs ten times the CPU of `Endpoint`: what speaks the dialect is better asked by its `base_url`.
+It comes with the extra `errorbar[providers]`. It was chosen because it hands each provider's own SDK the request
+unchanged, lets retries be turned off, keeps the status of every failure and fetches nothing when imported.
+An SDK costs ten times the CPU of `Endpoint`: what speaks a dialect of ours is better asked by its `base_url`.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from errorbar.models.model import Choice, Reply, Request
 __all__ = ["ALIASES", "PROVIDERS", "Provider", "is_provider"]
 
 #: Names before the slash, and any-llm's own name where it is another.
-ALIASES = {"google": "gemini", "azure": "azureopenai", "azureai": "azure", "vertex_ai": "vertexai"}
+ALIASES = {"azure": "azureopenai", "azureai": "azure", "vertex_ai": "vertexai"}
 #: What any-llm knows and an experiment may name; a list, so that a file is read without the library.
 KNOWN = """
-anthropic atlascloud azureanthropic azureopenai bedrock cerebras cohere dashscope databricks deepinfra deepseek
-fireworks gemini github groq huggingface inception llama minimax mistral moonshot nebius openrouter perplexity
+atlascloud azureanthropic azureopenai bedrock cerebras cohere dashscope databricks deepinfra deepseek
+fireworks github groq huggingface inception llama minimax mistral moonshot nebius openrouter perplexity
 sagemaker sambanova together vertexai vertexaianthropic watsonx xai zai
 """
 PROVIDERS = frozenset(KNOWN.split()) | frozenset(ALIASES)
 INSTALL = 'pip install "errorbar[providers]"'
 #: Providers that want max_tokens in every request, and what they get where the experiment has none.
-BOUNDED, TOKENS = ("anthropic", "azureanthropic", "vertexaianthropic"), 8192
+BOUNDED, TOKENS = ("azureanthropic", "vertexaianthropic"), 8192
 #: The status that each of the library's failures stands for where the SDK told none.
 STATUS = {
     "AuthenticationError": 401,
@@ -62,7 +62,7 @@ GRACE = 1.0
 def is_provider(name: str) -> bool:
     """Whether the part of a model's name before the slash is a provider.
 
-    >>> is_provider("anthropic"), is_provider("org")
+    >>> is_provider("bedrock"), is_provider("org")
     (True, False)
     """
     return name in PROVIDERS
@@ -74,9 +74,9 @@ class Provider:
     Parameters
     ----------
     name
-        PROVIDER/MODEL, such as `anthropic/claude-sonnet-5`.
+        PROVIDER/MODEL, such as `mistral/mistral-small`.
     key
-        Without it the provider's own variable is read, such as ANTHROPIC_API_KEY. Never shown, and blanked out of all
+        Without it the provider's own variable is read, such as MISTRAL_API_KEY. Never shown, and blanked out of all
         that comes back.
     base_url
         Instead of the provider's own address.
@@ -192,7 +192,7 @@ class Provider:
             return EndpointError("the provider has no n", reason="n_rejected", most=1)
         origin = getattr(error, "original_exception", None) or error
         text = self._blanked(str(getattr(error, "message", None) or error or kind))
-        status = getattr(error, "status_code", None) or STATUS.get(kind)
+        status = getattr(error, "status_code", None) or _status(origin) or STATUS.get(kind)
         if not isinstance(status, int) or status < 300:
             return _silence(origin, shorten(text), seconds)
         for reason, words in (("unauthorized", ABOUT_KEY), ("quota", ABOUT_MONEY)):
@@ -204,6 +204,13 @@ class Provider:
         codes = {"code": getattr(error, "code", None), "type": getattr(error, "error_type", None)}
         body = msgspec.json.encode({"error": {"message": _said(text)} | codes})
         return refusal(status, headers or {}, body, n=n)
+
+
+def _status(origin: BaseException) -> object:
+    """What botocore knows of an answer; other SDKs' errors have a status that the library passes on."""
+    response = getattr(origin, "response", None)
+    told = response.get("ResponseMetadata") if isinstance(response, dict) else None
+    return told.get("HTTPStatusCode") if isinstance(told, dict) else None
 
 
 def _said(text: str) -> str:
@@ -249,7 +256,7 @@ def _opened(provider: str, key: str, base_url: str | None, *, where: str) -> Any
         raise InputError(f"no key for {provider}", where=where, remedy=remedy) from None
     except (errors.AnyLLMError, ValueError) as error:
         text = shorten(str(error), key)
-        raise InputError(f"{provider} cannot be asked: {text}", where=where, remedy="mend that") from None
+        raise InputError(f"{provider} cannot be asked: {text}", where=where, remedy="set what it names") from None
 
 
 def _no_retries(provider: str) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from errorbar.errors import EndpointError
 from errorbar.models.failures import LARGEST_ERROR, refusal, shorten
 from errorbar.models.model import Choice, Limits, Reply
 
-__all__ = ["reply_of"]
+__all__ = ["blanked", "counted", "decoded", "ident", "named", "places", "reply_of"]
 
 #: Parts that the text of one choice may come in.
 PARTS = 64
@@ -40,12 +40,16 @@ class _Part(msgspec.Struct):
     text: str | None = None
 
 
-_Parts = msgspec.defstruct(
-    "_Parts",
-    [(f"part{i}", _Part | msgspec.UnsetType, msgspec.UNSET) for i in range(PARTS)],
-    array_like=True,
-    forbid_unknown_fields=True,
-)
+def places(kind: type, most: int, *, whole: bool = False) -> type:
+    """A list of at most so many of a kind; what is beyond them is skipped, or where `whole` is wanted an error.
+
+    The places that were not filled are `msgspec.UNSET`.
+    """
+    fields = [(f"place{i}", kind | msgspec.UnsetType, msgspec.UNSET) for i in range(most)]
+    return msgspec.defstruct("_Places", fields, array_like=True, forbid_unknown_fields=whole)
+
+
+_Parts = places(_Part, PARTS, whole=True)
 
 
 class _Message(msgspec.Struct):
@@ -64,13 +68,9 @@ class _Usage(msgspec.Struct):
 
 
 @functools.cache
-def _decoder(places: int) -> Callable[[bytes | bytearray], Any]:
+def _decoder(most: int) -> Callable[[bytes | bytearray], Any]:
     """Decoder of a body of which so many choices are kept."""
-    choices = msgspec.defstruct(
-        "_Choices",
-        [(f"choice{i}", _Choice | msgspec.UnsetType, msgspec.UNSET) for i in range(places)],
-        array_like=True,
-    )
+    choices = places(_Choice, most)
     body = msgspec.defstruct(
         "_Body",
         [
@@ -106,7 +106,7 @@ def reply_of(
     EndpointError
         When it is no completion: malformed, empty, or an error in disguise.
     """
-    told = _decode(body, n, key)
+    told = decoded(body, _decoder(4 << n.bit_length()), key)
     if told.choices is None and bytes(told.error) != b"null":
         # Some gateways answer 200 and put what went wrong into the body.
         raise refusal(200, {}, b'{"error":' + bytes(told.error)[:LARGEST_ERROR] + b"}", n=n, key=key)
@@ -115,12 +115,12 @@ def reply_of(
     choices = [choice for choice in msgspec.structs.astuple(told.choices) if choice is not msgspec.UNSET]
     if not choices:
         raise EndpointError("the list of choices is empty", reason="empty", status=200)
-    usage = _usage(told.usage)
+    usage = counted(told.usage, _decode_usage) or _Usage()
     return Reply(
         choices=tuple([_choice(choice, key) for choice in choices[:n]]),
-        request=_blank(told.id, key) if told.id and len(told.id) <= LONGEST_NAME else uuid.uuid4().hex,
-        model=_name(told.model, key),
-        fingerprint=_name(told.system_fingerprint, key),
+        request=ident(told.id, key),
+        model=named(told.model, key),
+        fingerprint=named(told.system_fingerprint, key),
         prompt_tokens=usage.prompt_tokens,
         completion_tokens=usage.completion_tokens,
         seconds=seconds,
@@ -130,41 +130,49 @@ def reply_of(
     )
 
 
-def _blank(text: str, key: str) -> str:
-    """Without the key, which JSON can write in more ways than one."""
+def blanked(text: str, key: str) -> str:
+    """A text without the key, which JSON can write in more ways than one."""
     return text.replace(key, "***") if key and key in text else text
 
 
-def _name(name: str | None, key: str) -> str | None:
-    return None if name is None else _blank(name, key)[:LONGEST_NAME]
+def named(name: str | None, key: str) -> str | None:
+    """A model's name, a fingerprint or a reason: cut, and without the key."""
+    return None if name is None else blanked(name, key)[:LONGEST_NAME]
+
+
+def ident(told: str | None, key: str) -> str:
+    """The id of a reply; one of our own where it has none, or no reasonable one."""
+    return blanked(told, key) if told and len(told) <= LONGEST_NAME else uuid.uuid4().hex
 
 
 def _choice(choice: _Choice, key: str) -> Choice:
     message = choice.message
     if message is None:
-        return Choice(None, _name(choice.finish_reason, key))
+        return Choice(None, named(choice.finish_reason, key))
     text: Any = message.content
     if text is not None and not isinstance(text, str):
         parts = msgspec.structs.astuple(text)
         text = "".join(part.text or "" for part in parts if part is not msgspec.UNSET)
     if text is None and message.refusal:
         # The model declined in a field of its own: that is its completion.
-        return Choice(_blank(message.refusal, key), "refusal")
-    return Choice(None if text is None else _blank(text, key), _name(choice.finish_reason, key))
+        return Choice(blanked(message.refusal, key), "refusal")
+    return Choice(None if text is None else blanked(text, key), named(choice.finish_reason, key))
 
 
-def _usage(raw: msgspec.Raw) -> _Usage:
-    """Tokens, or none where they cannot be read: that is no reason to lose what was generated."""
+def counted(raw: msgspec.Raw, decode: Callable[[msgspec.Raw], Any]) -> Any:
+    """Tokens, each None where it is no count, or all where they cannot be read: that loses nothing generated."""
     try:
-        usage = _decode_usage(raw) or _Usage()
+        told = decode(raw)
     except msgspec.MsgspecError:
-        return _Usage()
-    counts = (usage.prompt_tokens, usage.completion_tokens)
-    return _Usage(*[count if count is not None and 0 <= count < 2**53 else None for count in counts])
+        return None
+    if told is None:
+        return None
+    counts = msgspec.structs.astuple(told)
+    return type(told)(*[count if count is not None and 0 <= count < 2**53 else None for count in counts])
 
 
-def _decode(body: bytes | bytearray, n: int, key: str) -> Any:
-    decode = _decoder(4 << n.bit_length())
+def decoded(body: bytes | bytearray, decode: Callable[[bytes | bytearray], Any], key: str) -> Any:
+    """What `decode` makes of a body. `EndpointError` where it is not JSON, or not of the expected shape."""
     try:
         return decode(body)
     except msgspec.ValidationError:

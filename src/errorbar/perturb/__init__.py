@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from errorbar.benchmarks.choices import read
 from errorbar.perturb.checks import check
 from errorbar.perturb.demonstrations import hold_out
 from errorbar.perturb.dimension import Dimension, Value, dimension
@@ -9,7 +10,6 @@ from errorbar.perturb.instructions import Instruction
 from errorbar.perturb.own import Own
 from errorbar.perturb.paraphrase import Paraphrases, paraphrases, request
 from errorbar.perturb.point import Point
-from errorbar.perturb.reading import read
 from errorbar.perturb.sampled import Sampled, sampled
 from errorbar.perturb.space import Space
 from errorbar.perturb.spaces import SPACES, space

@@ -5,16 +5,13 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from errorbar.benchmarks.question import Question
+from errorbar.benchmarks.vocabulary import exact
 from errorbar.errors import InputError
 from errorbar.perturb.dimension import KNOWN, Value
 from errorbar.perturb.render import FIELD
-from errorbar.perturb.vocabulary import exact
-
-if TYPE_CHECKING:
-    from errorbar.perturb.space import Space
+from errorbar.perturb.terms import Terms
 
 __all__ = ["check"]
 
@@ -23,7 +20,7 @@ _OF_LAYOUT = ("question", "choices", "labels", "question_marker", "answer_marker
 _BRACKETS = re.compile(r"[()\[\]{}.:*_`\s]+")
 
 
-def check(space: Space, questions: Sequence[Question]) -> None:
+def check(space: Terms, questions: Sequence[Question]) -> None:
     """Check the space against the questions and its own pool.
 
     Raises
@@ -51,15 +48,9 @@ def _where(dimension: str) -> str:
     return f"dimension {dimension}"
 
 
-def _values(space: Space, name: str) -> tuple[Value, ...]:
-    """Values that a dimension takes in this space, drawn or default."""
-    drawn = [dimension.values for dimension in space.dimensions if dimension.name == name]
-    return drawn[0] if drawn else (space.defaults[name],)
-
-
-def _templates(space: Space, *, with_choices: bool) -> None:
+def _templates(space: Terms, *, with_choices: bool) -> None:
     own = [dimension.name for dimension in space.dimensions if dimension.name not in KNOWN]
-    instructions = _values(space, "instruction")
+    instructions = space.taken("instruction")
     outer = FIELD.findall(space.system) + FIELD.findall(space.head)
     spoken = {value.name: FIELD.findall(str(value.content)) for value in instructions}
     _known(outer, "system and head", ("instruction", "labels", *own))
@@ -70,10 +61,10 @@ def _templates(space: Space, *, with_choices: bool) -> None:
         if name not in used:
             remedy = f"write {{{name}}} into head or system"
             raise InputError("no template has a place for it", where=_where(name), remedy=remedy)
-    marked = any(any(value.content) for value in _values(space, "markers") if isinstance(value.content, tuple))
+    marked = any(any(value.content) for value in space.taken("markers") if isinstance(value.content, tuple))
     needed = ["question", *(["choices"] if with_choices else [])]
     needed += ["question_marker", "answer_marker"] if marked else []
-    for value in _values(space, "layout"):
+    for value in space.taken("layout"):
         fields = FIELD.findall(str(value.content))
         _known(fields, f"layout {value.name!r}", _OF_LAYOUT)
         for field in needed:
@@ -106,8 +97,8 @@ def _choices(asked: Sequence[Question]) -> None:
             raise InputError(f"target {question.target!r} is none of its choices", where=where, remedy=remedy)
 
 
-def _labels(space: Space, most: int) -> None:
-    for value in _values(space, "enumerator"):
+def _labels(space: Terms, most: int) -> None:
+    for value in space.taken("enumerator"):
         labels = value.content if isinstance(value.content, tuple) else ()
         where = f"{_where('enumerator')}, {value.name}"
         if len(labels) < most:
@@ -118,16 +109,16 @@ def _labels(space: Space, most: int) -> None:
             if not _BRACKETS.sub("", label):
                 what = f"label {label!r} cannot be told from what is put around labels"
                 raise InputError(what, where=where, remedy="give another label, or leave the enumerator out")
-        for wrapper in _values(space, "wrapper"):
-            shown = [str(wrapper.content).replace("{label}", label) for label in used]
+        for wrapper in space.taken("wrapper"):
+            shown = [unicodedata.normalize("NFKC", str(wrapper.content).replace("{label}", label)) for label in used]
             for i, label in enumerate(shown):
                 if label in shown[:i]:
                     what = f"two choices would be labelled {label!r}"
                     raise InputError(what, where=where, remedy="give labels that differ")
 
 
-def _separators(space: Space, asked: Sequence[Question]) -> None:
-    values = _values(space, "separator")
+def _separators(space: Terms, asked: Sequence[Question]) -> None:
+    values = space.taken("separator")
     unfit = {value.name: found for value in values if (found := next(_inside(value, asked), None))}
     if unfit:
         name, (question, choice) = next(iter(unfit.items()))
@@ -147,8 +138,8 @@ def _inside(value: Value, asked: Sequence[Question]) -> Iterator[tuple[Question,
                 yield question, choice
 
 
-def _pool(space: Space, questions: Sequence[Question]) -> None:
-    most = max(value.content for value in _values(space, "demonstrations") if isinstance(value.content, int))
+def _pool(space: Terms, questions: Sequence[Question]) -> None:
+    most = max(value.content for value in space.taken("demonstrations") if isinstance(value.content, int))
     where = _where("demonstrations")
     if most > len(space.pool):
         what = f"{most} demonstrations from a pool of {len(space.pool)}"

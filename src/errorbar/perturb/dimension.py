@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from errorbar.errors import InputError, UnknownNameError
-from errorbar.perturb import labels
+from errorbar.perturb import labels, noise
 
 __all__ = ["KNOWN", "Content", "Dimension", "Value", "dimension"]
 
@@ -54,6 +54,8 @@ class Dimension:
                     raise InputError(f"the same value twice: {same}", where=where, remedy="remove one")
 
 
+#: With more slips than this the meaning is hardly kept.
+MOST_TYPOS = 0.5
 #: Dimension -> its built-in values. `instruction` takes its values from files, `layout` from the space.
 KNOWN: dict[str, tuple[Value, ...]] = {
     "instruction": (Value("none", ""),),
@@ -81,7 +83,9 @@ KNOWN: dict[str, tuple[Value, ...]] = {
         Value("question/answer", ("question: ", "answer:")),
         Value("lines", ("Question:\n", "Answer:\n")),
     ),
-    "casing": (Value("as-is", "as-is"), Value("lower", "lower"), Value("upper", "upper")),
+    "casing": tuple(Value(name, name) for name in noise.CASINGS),
+    "spacing": tuple(Value(name, name) for name in noise.SPACINGS),
+    "typos": (Value("0", "0"),),
 }
 
 
@@ -115,6 +119,8 @@ def dimension(
     for item in items:
         if name == "demonstrations" and isinstance(item, int) and not isinstance(item, bool):
             values.append(_shots(item))
+        elif name == "typos" and isinstance(item, int | float) and not isinstance(item, bool):
+            values.append(_rate(item))
         elif isinstance(item, Mapping):
             values.append(_new(name, item))
         elif str(item) in named:
@@ -132,6 +138,13 @@ def _shots(k: int) -> Value:
     return Value(str(k), k, seeded=k > 0)
 
 
+def _rate(rate: float) -> Value:
+    if not 0 <= rate <= MOST_TYPOS:
+        remedy = f"give the share of words with a slip, 0 to {MOST_TYPOS:g}"
+        raise InputError(f"typos at a rate of {rate:g}", where="dimension typos", remedy=remedy)
+    return Value(f"{rate:g}", f"{rate:g}", seeded=rate > 0)
+
+
 def _new(dimension: str, item: Mapping[object, object]) -> Value:
     where = f"dimension {dimension}"
     if dimension == "instruction" and "text" in item:
@@ -145,7 +158,7 @@ def _new(dimension: str, item: Mapping[object, object]) -> Value:
 
 
 def _checked(dimension: str, content: object, where: str) -> Content:
-    if dimension in ("order", "demonstrations", "turns", "answer", "casing"):
+    if dimension in ("order", "demonstrations", "turns", "answer", "casing", "spacing", "typos"):
         raise InputError("it has no values but its own", where=where, remedy="give one of them by name")
     if dimension == "enumerator":
         found = tuple(str(label).strip() for label in (content if isinstance(content, Sequence) else ()))

@@ -6,9 +6,9 @@ import hashlib
 import json
 from dataclasses import dataclass
 
+from errorbar.benchmarks.choices import read
 from errorbar.benchmarks.question import Benchmark, Message, Prompt, Question, Read
 from errorbar.perturb.labels import ENUMERATORS
-from errorbar.perturb.reading import read
 
 __all__ = ["Own"]
 
@@ -58,4 +58,5 @@ class Own:
             order = range(len(question.choices))
             kept["labels"] = dict(zip(ENUMERATORS["capitals"], order, strict=False))
             kept["order"] = list(order)
+            kept["labels_asked"] = True
         return kept

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from errorbar.benchmarks.question import Message
+from errorbar.benchmarks.statement import concluded
 from errorbar.errors import InputError
 from errorbar.perturb.instructions import Instruction
 from errorbar.perturb.render import FIELD
@@ -72,7 +73,7 @@ def paraphrases(reply: str, of: Instruction, known: Sequence[Instruction] = ()) 
     ids = {entry.id for entry in (of, *known)}
     fields = sorted(set(FIELD.findall(of.text)))
     entries, refused = [], []
-    for line in reply.splitlines():
+    for line in concluded(reply).splitlines():
         found = _NUMBERED.fullmatch(line)
         if not found:
             if line.strip():

@@ -7,16 +7,14 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from errorbar.benchmarks.choices import read
 from errorbar.benchmarks.question import Message, Question, Read
 from errorbar.perturb.dimension import Value
 from errorbar.perturb.draw import below, key, permutation
-from errorbar.perturb.reading import read
 from errorbar.perturb.render import Form, messages
-
-if TYPE_CHECKING:
-    from errorbar.perturb.space import Space
+from errorbar.perturb.terms import Terms
 
 __all__ = ["Pick", "Point"]
 
@@ -40,7 +38,7 @@ class Point:
         How many draws of the sample up to this one have the same content: each is a variant of its own.
     """
 
-    space: Space = field(repr=False)
+    space: Terms = field(repr=False)
     picks: Mapping[str, Pick]
     repeat: int = 1
 
@@ -103,7 +101,7 @@ class Point:
         return f"({label})" if is_text else label
 
     def record(self, question: Question) -> dict[str, object]:
-        """Label map, order, demonstrations and nested values of one question, and the hash of its prompt."""
+        """Label map, order, whether a label is asked for, demonstrations, nested values, and the hash of the prompt."""
         form = self._form(question)
         shown = self._demonstrations(form)
         prompt = json.dumps(messages(form, question, shown), ensure_ascii=False)
@@ -112,6 +110,7 @@ class Point:
             order = form.order(question)
             kept["labels"] = dict(zip(form.labels(question), order, strict=True))
             kept["order"] = list(order)
+            kept["labels_asked"] = self._labels_asked(form)
         if shown:
             kept["demonstrations"] = [question.id for question in shown]
         nested = {name: form.values[name].name for name, pick in self.picks.items() if pick.value is None}
@@ -143,4 +142,5 @@ class Point:
     def _labels_asked(self, form: Form) -> bool:
         """Whether the prompt shows that a label is wanted."""
         shown = form.shots() > 0 and form.text("answer") != "text"
-        return shown or form.values["instruction"].asks == "label"
+        templates = (form.system, form.head, form.text("layout"), form.text("instruction"))
+        return shown or form.values["instruction"].asks == "label" or any("{labels}" in text for text in templates)

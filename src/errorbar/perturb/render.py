@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from errorbar.benchmarks.question import Message, Question
 from errorbar.perturb.dimension import Value
 from errorbar.perturb.labels import order, spoken
+from errorbar.perturb.noise import cased, spaced, typed
 
 __all__ = ["FIELD", "Form", "messages"]
 
@@ -17,7 +18,7 @@ FIELD = re.compile(r"\{(\w+)\}")
 
 @dataclass(frozen=True)
 class Form:
-    """The values that one question is asked with, `keys` those of its shuffle and demonstrations."""
+    """The values that one question is asked with, `keys` those of their own draws: shuffle, demonstrations, slips."""
 
     system: str
     head: str
@@ -52,9 +53,9 @@ class Form:
         """A question with its choices and markers, up to where the answer goes."""
         choices = [question.choices[i] for i in self.order(question)]
         lines = [f"{self.wrapped(label)} {text}" for label, text in zip(self.labels(question), choices, strict=True)]
-        before, after = (self._cased(marker) for marker in _pair(self.values["markers"]))
+        before, after = (cased(marker, self.text("casing")) for marker in _pair(self.values["markers"]))
         fields = {
-            "question": question.text,
+            "question": self._noisy(question.text, question.id),
             "choices": self.text("separator").join(lines),
             "labels": spoken(self.labels(question)) if choices else "",
             "question_marker": before,
@@ -76,15 +77,14 @@ class Form:
         """System message, and what stands before the first question."""
         fields = {name: str(value.content) for name, value in self.values.items()}
         said = {**fields, "labels": spoken(self.labels(question)) if question.choices else ""}
-        said["instruction"] = _filled(self._cased(self.text("instruction")), said)
+        instruction = cased(self._noisy(self.text("instruction"), "instruction"), self.text("casing"))
+        said["instruction"] = _filled(instruction, said)
         return _filled(self.system, said).strip(), _filled(self.head, said).strip()
 
-    def _cased(self, text: str) -> str:
-        casing = self.text("casing")
-        if casing == "as-is":
-            return text
-        parts = re.split(r"(\{\w+\})", text)  # fields keep their names
-        return "".join(part if i % 2 else getattr(part, casing)() for i, part in enumerate(parts))
+    def _noisy(self, text: str, of: str) -> str:
+        """A text with its slips and spaces; the same for one question, wherever it stands."""
+        slipped = typed(text, float(self.text("typos")), self.keys.get("typos", ""), of)
+        return spaced(slipped, self.text("spacing"))
 
 
 def messages(form: Form, question: Question, demonstrations: Sequence[Question]) -> list[Message]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from errorbar.benchmarks.question import Benchmark, Question, Variant
-from errorbar.errors import InputError, UnknownNameError
+from errorbar.errors import ErrorbarWarning, InputError, UnknownNameError
 from errorbar.perturb.demonstrations import hold_out
 from errorbar.perturb.instructions import Instruction
 from errorbar.perturb.own import Own
@@ -16,8 +17,8 @@ from errorbar.perturb.spaces import SPACE_KEYS, space
 __all__ = ["KEYS", "Sampled", "sampled"]
 
 _OWN_KEYS = ("sample", "seed", "default", "hold_out")
-#: Keys of `variants` in an experiment. `instructions` and `pool` name files, which the caller reads.
-KEYS = (*SPACE_KEYS, *_OWN_KEYS, "instructions", "pool")
+#: Keys of `variants` in an experiment. `instructions`, `pool` and `templates` name files, which the caller reads.
+KEYS = (*SPACE_KEYS, *_OWN_KEYS, "instructions", "pool", "templates")
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,9 @@ def sampled(
         if pool:
             raise InputError("both a pool and questions held out", where="variants", remedy="keep one of them")
         pool, benchmark = hold_out(benchmark, held, seed)
+    if n > found.size and not any(value.seeded or d.nested for d in found.dimensions for value in d.values):
+        told = f"{n} variants from a space of {found.size}: those that are drawn again ask with the same words"
+        warnings.warn(told, ErrorbarWarning, stacklevel=2)
     bound = found.bind(benchmark, pool)
     points: list[Variant] = [*bound.sample(n, seed)]
     own = Own(benchmark, benchmark.prompt)

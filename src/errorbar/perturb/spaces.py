@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from errorbar.errors import InputError, UnknownNameError
 from errorbar.perturb.dimension import KNOWN, Dimension, Value, dimension
@@ -60,7 +61,7 @@ SPACES: dict[str, Callable[[], Space]] = {
 SPACE_KEYS = ("space", "dimensions", "nested", "altering", "system", "head", "layout")
 
 
-def space(spec: str | Mapping[str, object], *, instructions: Sequence[Instruction] = ()) -> Space:
+def space(spec: str | Space | Mapping[str, object], *, instructions: Sequence[Instruction] = ()) -> Space:
     """A space by name, or by name with changes.
 
     Parameters
@@ -69,7 +70,8 @@ def space(spec: str | Mapping[str, object], *, instructions: Sequence[Instructio
         As in an experiment: `multiple-choice`, or `{space: multiple-choice, dimensions: {order: [original, shuffle],
         tone: [{plain: ""}, {warm: "Take your time."}]}, nested: [order], altering: [tone], head: ...}`. `dimensions`
         names the values to keep, adds values, and adds dimensions; `nested` those drawn for each question; `altering`
-        those that may change what is asked; `system`, `head` and `layout` are the templates of `Space`.
+        those that may change what is asked; `system`, `head` and `layout` are the templates of `Space`. In Python
+        `space` may be a `Space`, such as one of `from_templates`.
     instructions
         Phrasings that replace those of the space, as `instructions.parse` returns them.
 
@@ -83,16 +85,11 @@ def space(spec: str | Mapping[str, object], *, instructions: Sequence[Instructio
     >>> space({"space": "multiple-choice", "dimensions": {"enumerator": ["roman"]}}).size
     1960
     """
-    given = {"space": spec} if isinstance(spec, str) else dict(spec)
+    given = {"space": spec} if isinstance(spec, str | Space) else dict(spec)
     for key in given:
         if key not in SPACE_KEYS:
             raise UnknownNameError("key", str(key), SPACE_KEYS, where="variants")
-    name = given.get("space")
-    if not isinstance(name, str):
-        raise InputError("no space is named", where="variants", remedy="give one: " + ", ".join(SPACES))
-    if name not in SPACES:
-        raise UnknownNameError("space", name, SPACES, where="variants")
-    base = SPACES[name]()
+    base = _named(given.get("space"))
     found = {d.name: d for d in base.dimensions}
     if instructions:
         found["instruction"] = Dimension("instruction", _instructions(reviewed(instructions)))
@@ -107,16 +104,22 @@ def space(spec: str | Mapping[str, object], *, instructions: Sequence[Instructio
         known = found[key].values if key in found else ()
         found[key] = dimension(key, listed, known=known)
     nested, altering = _names(given, "nested", found), _names(given, "altering", found)
-    return Space(
-        base.name,
-        tuple(
-            Dimension(d.name, d.values, preserving=d.name not in altering, nested=d.name in nested)
-            for d in found.values()
-        ),
-        layout=texts["layout"],
-        head=texts["head"],
-        system=texts["system"],
+    dimensions = (
+        replace(d, preserving=d.preserving and d.name not in altering, nested=d.nested or d.name in nested)
+        for d in found.values()
     )
+    system, head, layout = (texts[key] for key in ("system", "head", "layout"))
+    return replace(base, dimensions=tuple(dimensions), system=system, head=head, layout=layout)
+
+
+def _named(named: object) -> Space:
+    if isinstance(named, Space):
+        return named
+    if not isinstance(named, str):
+        raise InputError("no space is named", where="variants", remedy="give one: " + ", ".join(SPACES))
+    if named not in SPACES:
+        raise UnknownNameError("space", named, SPACES, where="variants")
+    return SPACES[named]()
 
 
 def _placed(name: str, templates: str) -> None:

@@ -6,8 +6,9 @@ separator, order, and how demonstrations give answers. The space is the product 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from errorbar.errors import InputError
@@ -18,6 +19,8 @@ from errorbar.perturb.spaces import OPEN_LAYOUT
 
 __all__ = ["Imported", "from_templates"]
 
+#: Longest name of a value that is a text, in characters.
+LONGEST = 60
 _KINDS = ("multiple_choice_template", "MultipleChoiceTemplate", "input_output_template", "InputOutputTemplate")
 _LISTS = ("templates_list", "TemplatesList", "templates_dict", "TemplatesDict")
 _ENUMERATORS = {"capitals": "capitals", "lowercase": "lowercase", "numbers": "digits", "roman": "roman"}
@@ -74,7 +77,7 @@ def from_templates(templates: Mapping[str, object], *, name: str = "imported") -
     dimensions = []
     for dimension in found[0]:
         by_content = {values[dimension].content: values[dimension] for values in found}
-        dimensions.append(Dimension(dimension, tuple(by_content.values())))
+        dimensions.append(Dimension(dimension, tuple(_distinct(by_content.values()))))
     dimensions.append(Dimension("demonstrations", KNOWN["demonstrations"]))
     space = Space(name, tuple(dimensions), layout=str(found[0]["layout"].content) if True in kinds else OPEN_LAYOUT)
     points = {tuple(value.content for value in values.values()) for values in found}
@@ -115,7 +118,7 @@ def _template(content: Mapping[str, object]) -> tuple[dict[str, Value], list[str
     with_choices = kind in _KINDS[:2]
     values = {"layout": _layout(content, with_choices=with_choices, notes=notes)}
     instruction = str(content.get("instruction") or "")
-    values["instruction"] = Value(instruction or "none", instruction)
+    values["instruction"] = _titled(instruction) if instruction else KNOWN["instruction"][0]
     if not with_choices:
         if content.get("output_format", "{answer}") != "{answer}":
             notes.append(f"output_format {content['output_format']!r} is not used: the target is")
@@ -153,7 +156,7 @@ def _layout(content: Mapping[str, object], *, with_choices: bool, notes: list[st
         if f"{{{needed}}}" not in text:
             raise _Skipped(f"no place for the {needed}")
     text = (text + str(content.get("target_prefix") or "")).rstrip()
-    return Value(text, text)
+    return _titled(text)
 
 
 def _enumerator(given: object) -> Value:
@@ -184,6 +187,20 @@ def _named(dimension: str, said: str) -> Value:
         if said in (value.name, value.content):
             return value
     return Value(said, said)
+
+
+def _titled(text: str) -> Value:
+    """A value by the beginning of its text, on one line."""
+    title = " ".join(text.split())
+    return Value(title if len(title) <= LONGEST else title[: LONGEST - 1].rstrip() + "…", text)
+
+
+def _distinct(values: Iterable[Value]) -> Iterator[Value]:
+    """The values; names that are there already are numbered."""
+    taken: Counter[str] = Counter()
+    for value in values:
+        taken[value.name] += 1
+        yield replace(value, name=f"{value.name} {taken[value.name]}") if taken[value.name] > 1 else value
 
 
 def _few(labels: list[str]) -> str:

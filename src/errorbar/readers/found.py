@@ -126,6 +126,9 @@ def _once(found: list[Source]) -> list[Source]:
         kept.append(source)
     for log, labels in zip(runs.values(), distinct([log.described for log in runs.values()]), strict=True):
         log.labels = labels
+    folders = [source for source in kept if isinstance(source, Run)]
+    for i, folder in enumerate(folders):
+        folder.before = folders[:i]
     return kept
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from errorbar.errors import ErrorbarWarning
 from errorbar.readers import cubes as described
 from errorbar.readers.found import Given, Source, find, sources
+from errorbar.readers.together import strangers
 from errorbar.store import tables
 
 if TYPE_CHECKING:
@@ -76,7 +77,8 @@ def cells(found: Sequence[Source]) -> list[Cells]:
     """Cells of what `sources` found."""
     parts = [source.cells() for source in found]
     _tell(found)
-    _tell_strangers(parts, found)
+    for line in strangers(parts, found):
+        warnings.warn(line, ErrorbarWarning, stacklevel=3)
     return tables.merge(one for part in parts for one in part)
 
 
@@ -117,18 +119,3 @@ def _tell(found: Sequence[Source]) -> None:
         warnings.warn(line, ErrorbarWarning, stacklevel=3)
     for source in found:
         source.heard = len(source.told)
-
-
-def _tell_strangers(parts: Sequence[Sequence[Cells]], found: Sequence[Source]) -> None:
-    """Of logs that call their benchmarks alike and have no question in common: programs name questions differently."""
-    seen: dict[str, tuple[set[str], Source]] = {}
-    for source, part in zip(found, parts, strict=True):
-        for one in part:
-            questions, first = seen.setdefault(one.benchmark, (set(one.questions), source))
-            if questions.isdisjoint(one.questions):
-                told = (
-                    f"{source.path}: no question of {one.benchmark} is one of {first.path}: are they the same "
-                    "benchmark? Two programs may name the same questions differently: --columns question=FIELD"
-                )
-                warnings.warn(told, ErrorbarWarning, stacklevel=3)
-            questions.update(one.questions)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from errorbar.errors import InputError
-from errorbar.readers import cubes
+from errorbar.errors import InputError, StoreError
+from errorbar.readers import cubes, together
 from errorbar.store import manifest, responses, scores, stages, tables
 from errorbar.store.lookup import clusters
 
@@ -22,6 +23,8 @@ __all__ = ["Run"]
 _COLUMNS = ("benchmark", "model", "question", "variant", "score", "answer")
 #: What convert calls the column of clusters that it keeps.
 _CLUSTER = "cluster"
+#: Models that were stopped early of which so many are told in full.
+SHOWN = 3
 
 
 class Run:
@@ -35,6 +38,8 @@ class Run:
         Of our names only `cluster` means something here: `cluster=cluster` for the clusters that convert kept.
     scorer
         Whose scores are read; None is those that the run was made with.
+    before
+        Run folders that are read before this one: generations that are copies of theirs are left out.
     told, heard
         What the numbers should be read with, a line each, once they have been read; and how many were passed on.
     """
@@ -42,21 +47,23 @@ class Run:
     def __init__(self, path: Path, *, columns: Mapping[str, str], scorer: str | None) -> None:
         self.path, self.columns, self.scorer = path, columns, scorer
         self.plans = stages.load(path)
-        self.told: list[str] = []
+        self.told: list[str] = self._kept()
+        self.before: Sequence[Run] = ()
         self.heard = 0
 
     def cells(self) -> list[Cells]:
         """See `store.tables.cells`."""
         if self.plans:
             self._tell_stages("each stage is weighed as a whole, and n is the effective number of generations")
-            return tables.cells(self.rows("generation"), where=str(self.path), plans=self.plans)
-        return tables.cells(self.rows(), where=str(self.path))
+        rows = self.rows("generation") if self.plans else self.rows()
+        return [] if self._is_copy(rows) else tables.cells(rows, where=str(self.path), plans=self.plans)
 
     def runs(self) -> dict[str, list[Cells]]:
         """Each generation is a run."""
         if self.plans:
             self._tell_stages("only generations that every question has are runs; the others are left out")
-        return tables.cells_by_run(self.rows("generation"), where=str(self.path), plans=self.plans)
+        rows = self.rows("generation")
+        return {} if self._is_copy(rows) else tables.cells_by_run(rows, where=str(self.path), plans=self.plans)
 
     def cubes(self, dimensions: Sequence[str] = (), *, wide: bool = False) -> list[Cube]:
         """Cells of each prompt variant, with what the manifest says of them."""
@@ -64,6 +71,8 @@ class Run:
         if self.plans:
             self._tell_stages("each stage is weighed as a whole")
         rows = self.rows("generation") if self.plans else self.rows()
+        if self._is_copy(rows):
+            return []
         return cubes.described(tables.cubes(rows, where=str(self.path), plans=self.plans), self.path, dimensions)
 
     def manifest(self) -> dict[str, object] | None:
@@ -74,12 +83,17 @@ class Run:
             return None
         return dict(msgspec.to_builtins(manifest.load(self.path)))
 
+    @functools.cached_property
+    def marks(self) -> pa.Array:
+        """What tells its generations from others, each once."""
+        return together.marks(self.path)
+
     def rows(self, *more: str) -> pa.Table:
         """Rows that were scored or failed; completions that nobody scored are neither, and are told."""
         from pyarrow import compute
 
         names = [*_COLUMNS, *more, "status"]
-        table = self._stream(names).read_all()
+        table = self._once(self._stream([*names, *together.MARKS] if self.before else names).read_all())
         unscored = compute.equal(table["status"], scores.UNSCORED)
         if number := compute.sum(unscored).as_py():
             table = table.filter(compute.invert(unscored))
@@ -88,6 +102,21 @@ class Run:
                 raise InputError("no row is scored", where=str(self.path), remedy="errorbar rescore scores them")
         table = table.drop_columns("status")
         return self._clustered(table) if _CLUSTER in self.columns else table
+
+    def _is_copy(self, rows: pa.Table) -> bool:
+        """Whether nothing is left of what was there: a folder that was empty is told as such."""
+        return not rows.num_rows and bool(self.before) and len(self.marks) > 0
+
+    def _once(self, table: pa.Table) -> pa.Table:
+        """The rows that no folder before this one has."""
+        from pyarrow import compute
+
+        for other in self.before:
+            copies = compute.is_in(together.mark(table), other.marks, skip_nulls=True)
+            if number := compute.sum(copies).as_py():
+                table = table.filter(compute.invert(copies))
+                self._tell(f"{number} of its generations are copies of those in {other.path}: each counts once")
+        return table.drop_columns(list(together.MARKS)) if self.before else table
 
     def _stream(self, names: Sequence[str]) -> pa.RecordBatchReader:
         if self.scorer is None:
@@ -104,6 +133,22 @@ class Run:
             raise InputError(what, where=str(self.path), remedy=remedy)
         keys = zip(table["benchmark"].to_pylist(), table["question"].to_pylist(), strict=True)
         return table.append_column(_CLUSTER, pa.array([of.get(key) for key in keys], pa.string()))
+
+    def _kept(self) -> list[str]:
+        """What the run was warned of, such as copies among its generations; and, on one line, what was stopped early.
+
+        Of the latter with the interval that allows for having looked.
+        """
+        if not (self.path / manifest.NAME).is_file():
+            return []
+        try:
+            told = manifest.load(self.path)
+        except StoreError as error:
+            return [f"what it was warned of and whether it was stopped early is unknown: {error}"]
+        several = len(told.benchmarks) > 1
+        early = [f"{one.benchmark}: {one.said}" if several else one.said for one in told.stopped if one.is_early]
+        more = f"; and {len(early) - SHOWN} more, see {manifest.NAME}" if len(early) > SHOWN else ""
+        return [*told.warnings, *(["; ".join(early[:SHOWN]) + more] if early else [])]
 
     def _tell_stages(self, what: str) -> None:
         labels = sorted({label for models in self.plans.values() for label in models})

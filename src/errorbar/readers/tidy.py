@@ -28,6 +28,7 @@ from errorbar.readers.expressions import (
 from errorbar.readers.files import ROW, is_glob, is_remote, numbered, opened, stem
 from errorbar.readers.sql import identifier, quoted
 from errorbar.readers.wide import melted
+from errorbar.stats.cube import WHOLE
 from errorbar.store import tables
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ def _grouped(path: str | Path, asked: Asked, group: Callable[..., T]) -> tuple[T
         try:
             return reduced(opened(connection, path, Path(scratch)), where, stem(path), asked, group)
         except (duckdb.Error, pa.ArrowInvalid, UnicodeDecodeError, EOFError, OSError) as error:
-            what = " ".join(str(error).split("\n")[0].split())[:200]
+            what = " ".join(str(error).split("\n")[0].replace(f' in file "{where}"', "").split())[:200]
             raise InputError(
                 f"cannot be read: {what}", where=where, remedy="is the file whole, and of the type its name says?"
             ) from error
@@ -164,7 +165,7 @@ def _canonical(
         rows, columns = melted(numbered(rows), where, asked.columns, asked.dimensions, ROW)
     there = types(rows)
     found, dimensions, whole, of_cells = find([c for c in rows.columns if c != ROW], where, asked, columns)
-    expressions = {"question": "'all'", "benchmark": quoted(benchmark)}
+    expressions = {"question": quoted(WHOLE), "benchmark": quoted(benchmark)}
     key = ("model", "question", "benchmark", "cluster")
     expressions |= {one: name(found[one], there) for one in key if one in found}
     expressions |= _variant(found, dimensions, there)

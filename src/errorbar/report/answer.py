@@ -114,7 +114,12 @@ def questions(cells: Cells) -> Columns:
 
 
 def table(
-    scores: Scores, order: list[str], *, ranking: Ranking | None = None, prompts: Crossed | None = None
+    scores: Scores,
+    order: list[str],
+    *,
+    ranking: Ranking | None = None,
+    prompts: Crossed | None = None,
+    limits: tuple[FloatArray, FloatArray] | None = None,
 ) -> Answer:
     """Rows of the table, best first.
 
@@ -124,13 +129,16 @@ def table(
         Ranks of the same models; None for one model.
     prompts
         Components over several prompts of all or some of the models.
+    limits
+        Intervals of scores of the whole benchmark: notes and counts are of questions, so that there are none.
     """
-    columns, between = scores.columns(), scores.interval()
+    columns = scores.columns()
+    lows, highs = (scores.interval().low, scores.interval().high) if limits is None else limits
     # Rows of columns() have an order of their own.
     note_of = dict(zip(columns["model"].tolist(), columns["note"].tolist(), strict=True))
     se = np.sqrt(scores.variance)
-    places = decimals(se)
-    ends = np.concatenate([scores.score, between.low, between.high])
+    places = decimals(se if limits is None else (limits[1] - limits[0]) / 4)
+    ends = np.concatenate([scores.score, lows, highs])
     ends = ends[np.isfinite(ends)]
     low, high = (float(ends.min()), float(ends.max())) if len(ends) else (0.0, 1.0)
     span = (high - low) or 1.0
@@ -148,11 +156,11 @@ def table(
     rows = []
     for model in order:
         i = scores.models.index(model)
-        notes = [note for note in note_of[model].split("; ") if note]
+        notes = [note for note in note_of[model].split("; ") if note and limits is None]
         for note in notes:
             if note not in numbers:
                 numbers[note] = next(following)
-        known = np.isfinite(between.low[i])
+        known = np.isfinite(lows[i])
         shares, se_prompts = over_prompts.get(model, (None, np.nan))
         if not crossed and np.isfinite(data[i]):
             shares = (float(data[i]), 1 - float(data[i]))
@@ -162,16 +170,14 @@ def table(
                 beside=_beside(model, scores.models),
                 rank=_rank(ranking, model),
                 score=number(float(scores.score[i]), places),
-                interval=f"{number(float(between.low[i]), places)} to {number(float(between.high[i]), places)}"
-                if known
-                else "–",
+                interval=f"{number(float(lows[i]), places)} to {number(float(highs[i]), places)}" if known else "–",
                 se=number(float(se[i]), places),
                 se_prompts=number(se_prompts, places),
-                n_questions=f"{int(scores.n_questions[i]):,}",
-                n_generations=f"{int(scores.n_generations[i]):,}",
+                n_questions=f"{int(scores.n_questions[i]):,}" if limits is None else "–",
+                n_generations=f"{int(scores.n_generations[i]):,}" if limits is None else "–",
                 x=along(float(scores.score[i])),
-                x_low=along(float(between.low[i])),
-                x_high=along(float(between.high[i])),
+                x_low=along(float(lows[i])),
+                x_high=along(float(highs[i])),
                 shares=shares,
                 marks=tuple(numbers[note] for note in notes),
             )

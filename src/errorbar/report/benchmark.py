@@ -20,8 +20,8 @@ from errorbar.report.rejected_section import rejected_section
 from errorbar.report.repeats_section import repeats_of, repeats_section
 from errorbar.report.section import Section
 from errorbar.report.sections import DRAWN
-from errorbar.stats.cells import Cells
-from errorbar.stats.components import Scores, score
+from errorbar.stats.cells import Cells, FloatArray
+from errorbar.stats.components import CLAIMS, Scores, score
 from errorbar.stats.pairs import Pairs, pairs
 from errorbar.stats.ranking import rank
 from errorbar.stats.results import Columns
@@ -61,10 +61,15 @@ class Benchmark:
         self.order = answer.ordered(self.scores)
         self.verdict = sentences.verdict(self.scores, self.pairs)
         self.prompts: Prompts | None = None
-        if cube is not None and len(cube.variants) > 1:
+        if cube is not None and len(cube.drawn.variants) > 1:
             kept = tuple(model for model in self.order if model in cube.models)
             self.prompts = Prompts(cube, self.beside.unparsed, kept, level, epsilon, delta)
-        self.warnings = list(sentences.warnings(cells, shown_below=self.prompts is not None))
+        self.whole = cube is not None and cube.whole
+        self.warnings = list(
+            sentences.prompts.whole(cells)
+            if self.whole
+            else sentences.warnings(cells, shown_below=self.prompts is not None)
+        )
         if self.prompts is not None and self.prompts.unread is not None and self.prompts.unread.varies.any():
             self.warnings.append(sentences.parser.warning(self.prompts.unread))
         if reference is not None and reference not in cells.models:
@@ -74,9 +79,11 @@ class Benchmark:
         self.answer = answer.table(
             self.scores,
             self.order,
-            ranking=rank(cells, level=level, draws=1) if len(cells.models) > 1 else None,
+            ranking=rank(cells, level=level, draws=1) if len(cells.models) > 1 and not self.whole else None,
             prompts=None if self.prompts is None else self.prompts.variants.components,
+            limits=self._over_prompts(),
         )
+        self.claim = sentences.prompts.CLAIM if self.whole else CLAIMS[self.scores.claim]
         self.sheet = Sheet(id_)
         self.sheet.table("scores", self.scores.columns())
         self.sheet.table("questions", answer.questions(cells))
@@ -92,22 +99,36 @@ class Benchmark:
             self._noise(),
             self._spread(),
             self._enough(),
-            convergence_section(cells, self.scores, self.order, self.sheet, cube=cube),
-            self._questions(),
-            map_section(self.beside.answers, self.sheet),
-            distributions_section(cells, self.order, self.sheet),
+            *(() if self.whole else self._of_questions()),
             repeats_section(repeated, self.order, self.sheet),
         )
-        self.question: OneQuestion = question_section(
-            cells,
-            id_,
-            texts=self.beside.texts,
-            suspects=self._suspects(),
-            verdicts=self.beside.verdicts,
-            budget=self.room.budget,
-            page=self.room.page,
-            most_siblings=self.room.most_siblings,
-        )
+        #: None where scores are of the whole benchmark.
+        self.question: OneQuestion | None = None
+        if not self.whole:
+            self.question = question_section(
+                cells,
+                id_,
+                texts=self.beside.texts,
+                suspects=self._suspects(),
+                verdicts=self.beside.verdicts,
+                budget=self.room.budget,
+                page=self.room.page,
+                most_siblings=self.room.most_siblings,
+            )
+
+    def _of_questions(self) -> Iterator[Section]:
+        yield convergence_section(self.cells, self.scores, self.order, self.sheet, cube=self.cube)
+        yield self._questions()
+        yield map_section(self.beside.answers, self.sheet)
+        yield distributions_section(self.cells, self.order, self.sheet)
+
+    def _over_prompts(self) -> tuple[FloatArray, FloatArray] | None:
+        """Intervals of scores of the whole benchmark: nothing else is known of how they vary."""
+        if not self.whole or self.prompts is None:
+            return None
+        moments = self.prompts.variants.moments
+        at = [moments.models.index(model) for model in self.cells.models]
+        return moments.low[at], moments.high[at]
 
     def _suspects(self) -> dict[str, str]:
         """Questions whose label may be wrong, the most suspicious first, each with the reason."""
@@ -124,7 +145,7 @@ class Benchmark:
 
     def _comparisons(self) -> Section:
         found: list[Figure] = []
-        if self.pairs is not None:
+        if self.pairs is not None and not self.whole:
             most = sections.PAIRS
             found += sections.comparisons(self.cells, self.pairs, self.order, self.reference, self.sheet, most=most)
             found += disagreement_figure(self.pairs, self.sheet, most=most)
@@ -132,7 +153,8 @@ class Benchmark:
             "Two models are compared on the questions that both answered, question by question: a difference is surer "
             "than two separate scores suggest when the models find the same questions hard."
         )
-        left_out = () if found else ("who beats whom (only one model)",)
+        why = "only one model" if self.pairs is None else "their scores on single questions are not known"
+        left_out = () if found else (f"who beats whom ({why})",)
         return Section("pairs", "Who beats whom", "Who beats whom", lead, tuple(found), left_out)
 
     def _noise(self) -> Section:
@@ -141,12 +163,13 @@ class Benchmark:
             "A score would change on other questions (data noise) and if the model were sampled again (prediction "
             "noise). Variances add up; standard errors do not."
         )
-        left_out = [] if found else ["noise of questions and sampling (one question, answered once)"]
+        why = "scores of the whole benchmark" if self.whole else "one question, answered once"
+        left_out = [] if found else [f"noise of questions and sampling ({why})"]
         if self.prompts is not None:
             found += noise_section(self.prompts, self.sheet)
             lead += (
                 " With several prompts the score would also change in others: effects are of the score over all "
-                "questions, and other dimensions are fitted beside."
+                "questions; other dimensions are fitted beside, or are noise where prompts are too few for that."
             )
             left_out += self._effects_left_out(self.prompts)
         title = "Where the noise comes from"
@@ -201,20 +224,26 @@ class Benchmark:
         """What was run, in counts."""
         cells = self.cells
         yield "Models", f"{len(cells.models):,}"
-        yield "Questions", f"{len(cells.questions):,}"
-        yield "Generations scored", f"{int(cells.n.sum()):,}"
         counts = cells.n[cells.answered]
-        if len(counts):
+        if self.whole:
+            yield "Questions", "not told apart"
+        else:
+            yield "Questions", f"{len(cells.questions):,}"
+            yield "Generations scored", f"{int(cells.n.sum()):,}"
+        if len(counts) and not self.whole:
             low, high = int(counts.min()), int(counts.max())
             yield "Generations per question", f"{low:,}" if low == high else f"{low:,} to {high:,}"
-        if self.cube is not None and self.cube.nested:
-            yield "Prompt variants per question", f"{len(self.cube.variants):,}"
-        elif cells.variants:
-            yield "Prompt variants", f"{len(cells.variants):,}"
+        drawn = cells.variants if self.cube is None else self.cube.drawn.variants
+        if drawn:
+            each = " per question" if self.cube is not None and self.cube.nested else ""
+            beside = "" if self.cube is None or self.cube.drawn is self.cube else ", and the default prompt"
+            yield f"Prompt variants{each}", f"{len(drawn):,}{beside}"
         yield "Scores", "0 or 1" if cells.binary else "between 0 and 1" if cells.unit else "any number"
 
     def methods(self) -> str:
         """How the intervals of the scores were made."""
+        if self.whole:
+            return "Student's t over the prompts"
         between = self.scores.interval()
         counts = {m: int(np.sum((between.method == m) & ~np.isnan(between.low))) for m in np.unique(between.method)}
         told = [f"{_METHODS.get(m, m)} for {sentences.plural(count, 'model')}" for m, count in counts.items() if count]
@@ -229,12 +258,16 @@ class Benchmark:
 
     def left_out(self) -> list[str]:
         """What these data say nothing about, each with the reason."""
-        return [reason for section in self.sections for reason in section.left_out] + list(self.question.left_out)
+        told = [reason for section in self.sections for reason in section.left_out]
+        if self.question is None:
+            return [*told, "everything on single questions (scores of the whole benchmark)"]
+        return [*told, *self.question.left_out]
 
     def _spread_left_out(self, found: Sequence[Figure | Listing]) -> Iterator[str]:
         if self.prompts is None:
             one = self.cube is not None or len(self.cells.variants) == 1
             why = "one prompt variant" if one else "scores by prompt variant are not known"
+            why += " beside the default prompt" if self.cube is not None and len(self.cube.variants) > 1 else ""
             yield f"effects of the prompt, spread over prompts and how many prompts are enough ({why})"
             return
         if not found:
@@ -251,5 +284,5 @@ class Benchmark:
             why = "the values of the variants are not recorded" if prompts.scored else nested
             yield f"effects of the dimensions of the prompt ({why})"
         else:
-            for name, why in prompts.untold():
-                yield f"effects of {name} ({why})"
+            for names, why in prompts.untold():
+                yield f"effects of {sentences.listed(names, most=len(names))} ({why})"

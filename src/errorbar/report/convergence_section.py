@@ -91,14 +91,25 @@ def convergence_section(
         "More generations per question take sampling noise out of a score; what other questions would change is left. "
         "More questions take out both."
     )
-    several = cube is not None and len(cube.variants) > 1
+    several = cube is not None and len(cube.drawn.variants) > 1
     sampled = [model for model in order if not math.isnan(scores.prediction[cells.index(model)])]
     pilots = [found for model in sampled if (found := _pilot(cells, cube if several else None, model)) is not None]
-    items = [*_growing(cells, scores, sampled, sheet), *_errors(pilots, sheet, several=several)]
+    # The scores of one question in several prompts, which a table of scores has, are no generations of it.
+    growing = () if several and len(cells.questions) == 1 else _growing(cells, scores, sampled, sheet)
+    items = [*growing, *_errors(pilots, sheet, several=several)]
     if pilots:
         items += _frontier(pilots[0], cost or Cost(), sheet)
-    left_out = [] if items else ["how many generations are enough (one generation per question)"]
-    return Section("generations-part", title, link, lead, tuple(items), tuple(left_out))
+    return Section(
+        "generations-part", title, link, lead, tuple(items), tuple(_left_out(pilots, items, several=several))
+    )
+
+
+def _left_out(pilots: Sequence[Pilot], items: Sequence[Figure], *, several: bool) -> Iterator[str]:
+    each = "per question and prompt" if several else "per question"
+    if not items:
+        yield f"how many generations are enough (one generation {each})"
+    elif not pilots:
+        yield f"what more generations would buy (one generation {each}, or no noise was seen)"
 
 
 def _pilot(cells: Cells, cube: Cube | None, model: str) -> Pilot | None:
@@ -107,7 +118,7 @@ def _pilot(cells: Cells, cube: Cube | None, model: str) -> Pilot | None:
         n, S = cells.n[cells.index(model)][:, None], 1
         found = components_of(cells, model)
     else:
-        n = cube.n[cube.index(model)]
+        n = cube.drawn.n[cube.index(model)]
         S = int(np.sum(np.any(n > 0, axis=0)))
         found = components_of_variants(cube, model)
     if not found.known or not found.single > 0:

@@ -195,7 +195,7 @@ def made(
         script=script,
         bundle=script_bundle,
     )
-    return Page(html, {path: text for part in parts for path, text in part.question.siblings.items()})
+    return Page(html, {path: text for part in parts if part.question for path, text in part.question.siblings.items()})
 
 
 def _dates(manifests: Sequence[Mapping[str, object]]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from errorbar.stats.cells import IntArray
 from errorbar.stats.cube import Cube
-from errorbar.stats.effects import Effects, effects
+from errorbar.stats.effects import Effects, effects_of
 from errorbar.stats.swaps import Swaps, swaps
 from errorbar.stats.unread import Unread, described, unread
 from errorbar.stats.variants import Variants, variants
@@ -40,41 +40,42 @@ class Prompts:
     @cached_property
     def effects(self) -> Effects:
         """Main effects of each dimension's values, over the variants that have one on each dimension."""
-        v = self.variants
-        cube, (drawn, values) = self.cube, described(self.cube)
-        scores, total = v.moments.scores[:, drawn], v.components.variant
-        return effects(cube.benchmark, cube.models, scores, values, total=total, level=self.level)
+        return effects_of(self.variants, level=self.level)
 
     @property
     def told(self) -> list[str]:
         """Dimensions with an effect that can be told from those of others, from the one that explains most."""
         e = self.effects
+        told = np.any(~np.isnan(e.effect), axis=0)
         explained = {
             name: float(np.nan_to_num(e.share[:, i]).mean())
             for i, name in enumerate(e.dimensions)
-            if not np.all(np.isnan(e.effect[:, i]))
+            if told[[of == name for of in e.dimensions]].sum() > 1
         }
         return sorted(explained, key=lambda name: -explained[name])
 
-    def untold(self) -> Iterator[tuple[str, str]]:
+    def untold(self) -> Iterator[tuple[Sequence[str], str]]:
         """The other dimensions, and why."""
         e = self.effects
-        yield from e.left_out.items()
-        for name in dict.fromkeys(e.dimensions):
-            if name not in self.told:
-                yield name, "its values cannot be told from those of others: draw more variants"
+        for name, why in e.left_out.items():
+            yield [name], why
+        lost = [name for name in dict.fromkeys(e.dimensions) if name not in self.told]
+        if lost:
+            there = len(described(self.cube)[0])
+            yield lost, f"their values cannot be told from those of other dimensions in {there:,} variants: draw more"
 
     @cached_property
     def swaps(self) -> Swaps:
-        """Swaps of all pairs of the first models."""
-        return swaps(self.cube.select(self.order[:SWAPPED]), level=self.level, rng=0)
+        """Swaps of all pairs of the first models, in the cube's order: the command draws in it, too."""
+        first = set(self.order[:SWAPPED])
+        return swaps(self.cube.select([m for m in self.cube.models if m in first]), level=self.level, rng=0)
 
     @cached_property
     def unread(self) -> Unread | None:
         """What answers that could not be read do to the spread; None where the source does not say."""
         if self.counts is None:
             return None
-        return unread(self.cube, self.counts, found=self.variants.components, level=self.level)
+        return unread(self.cube, self.counts, found=self.variants, level=self.level)
 
     @property
     def scored(self) -> list[str]:

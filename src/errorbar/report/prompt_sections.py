@@ -18,7 +18,7 @@ from errorbar.stats.unread import Unread
 __all__ = ["enough_section", "noise_section", "spread_section"]
 
 #: Models with a row of components, pairs with a row of swaps, values with a row of unread answers, at most.
-_SOURCES, _PAIRS, _VALUES = 20, 12, 30
+_SOURCES, _PAIRS, _VALUES = 20, 12, 40
 
 
 def noise_section(numbers: Prompts, sheet: Sheet) -> Iterator[Figure]:
@@ -59,7 +59,7 @@ def noise_section(numbers: Prompts, sheet: Sheet) -> Iterator[Figure]:
         drawn.sort(key=lambda i: -float(np.nanmean(e.effect[rows, i])))
         yield sheet.figure(
             f"effect-{place}",
-            f"Which {name} scores higher?",
+            f"Which values of {name} score higher?",
             prompts.effects(e, name, len(shown), numbers.unread) + _cut(e, rows, drawn, reach),
             charts.effects(e, name, shown, [e.values[i] for i in drawn], reach=reach),
             looks=f"Points with intervals, one row for each value of {name}",
@@ -98,7 +98,7 @@ def spread_section(numbers: Prompts, sheet: Sheet) -> Iterator[Figure | Listing]
         return
     found, missed = numbers.variants, numbers.unread
     sheet.table("variants", _variant_rows(numbers))
-    most = max(charts.MARKS // len(numbers.cube.variants), 1)
+    most = max(charts.MARKS // len(numbers.cube.drawn.variants), 1)
     shown = scored[: min(SWAPPED, most)]
     yield sheet.figure(
         "spread",
@@ -107,7 +107,7 @@ def spread_section(numbers: Prompts, sheet: Sheet) -> Iterator[Figure | Listing]
         charts.spread(found, shown),
         looks="Box plots with points, one row for each model and a point for each prompt",
         table="variants",
-        marks=len(shown) * len(numbers.cube.variants),
+        marks=len(shown) * len(numbers.cube.drawn.variants),
     )
     if missed is not None and missed.counts.any():
         yield from _unread(numbers, missed, sheet)
@@ -116,12 +116,13 @@ def spread_section(numbers: Prompts, sheet: Sheet) -> Iterator[Figure | Listing]
 
 
 def _variant_rows(numbers: Prompts) -> Columns:
-    """One row per model and variant: score, unread share and the values of the variant."""
-    cube, x = numbers.cube, numbers.variants.moments.scores
+    """One row per model and variant, the default prompt too: score, unread share and the values of the variant."""
+    cube, x = numbers.cube, numbers.variants.every
     M, S = x.shape
     columns: Columns = {
         "model": np.repeat(np.array(cube.models, dtype=object), S),
         "variant": np.tile(np.array(cube.variants, dtype=object), M),
+        "default": np.tile([s == cube.default for s in range(S)], M),
         "score": x.ravel(),
         "n_questions": np.sum(cube.n > 0, axis=1).ravel(),
         "n_generations": cube.n.sum(axis=1).ravel(),
@@ -156,7 +157,7 @@ def _unread(numbers: Prompts, missed: Unread, sheet: Sheet) -> Iterator[Figure]:
         yield sheet.figure(
             "unparsed-values",
             "With which values can answers not be read?",
-            parser.values(values, len(order)),
+            parser.values(missed, len(order)),
             charts.unparsed_values(values, order),
             looks="Points, one row for each value of a dimension",
             table="unparsed-values",
@@ -169,10 +170,11 @@ def _swaps(found: Swaps, sheet: Sheet) -> Listing:
     closest = np.argsort(np.where(found.n_variants > 0, np.abs(found.difference), np.inf), kind="stable")[:_PAIRS]
     order = closest.tolist()
     places = min(decimals(np.abs(found.difference[closest])), 4)
+    pairs = [(found.models_a[i], found.models_b[i])[:: -1 if found.difference[i] < 0 else 1] for i in order]
     rows = {
-        "Model": [found.models_a[i] for i in order],
-        "Other model": [found.models_b[i] for i in order],
-        "Difference": [number(float(found.difference[i]), places, sign=True) for i in order],
+        "Model": [better for better, _ in pairs],
+        "Other model": [other for _, other in pairs],
+        "Difference": [number(float(abs(found.difference[i])), places, sign=True) for i in order],
         "Flipped, seen": [share(float(found.swapped[i])) for i in order],
         "By noise alone": [share(float(found.by_noise[i])) for i in order],
         "Flipped, true": [share(float(found.true[i])) for i in order],
@@ -208,7 +210,7 @@ def enough_section(numbers: Prompts, sheet: Sheet) -> Iterator[Figure | Listing]
             prompts.convergence(found, moment, len(shown)),
             charts.convergence(found, moment, shown),
             looks="Curves that fall to 0, one for each model, with a line at epsilon",
-            marks=len(numbers.cube.variants) * len(shown),
+            marks=len(numbers.cube.drawn.variants) * len(shown),
         )
     sheet.table("enough", found.columns())
     low, high = found.space_limits(numbers.level)
@@ -216,12 +218,11 @@ def enough_section(numbers: Prompts, sheet: Sheet) -> Iterator[Figure | Listing]
     count = prompts.count
     rows = {"Model": [found.models[i] for i in at], "Prompts": [f"{int(found.n_variants[i]):,}" for i in at]}
     for j, moment in enumerate(MOMENTS):
+        # as the command `variants` prints it
         rows[f"n*, {moment}"] = [
-            f"{count(found.n_star[i, j])}{'' if found.reached[i, j] or found.n_star[i, j] == 1 else ' (not reached)'}"
+            count(found.n_star[i, j]) if found.reached[i, j] or np.isnan(found.n_star[i, j]) else "not reached"
             for i in at
         ]
-        rows[f"Space, {moment}"] = [count(found.n_star_space[i, j]) for i in at]
-        rows[f"{percent(numbers.level)} interval, {moment}"] = [
-            f"{count(low[i, j])} to {count(high[i, j])}" for i in at
-        ]
-    yield sheet.listing("enough", "How many prompts are enough?", prompts.enough(found), rows, text=1, table="enough")
+        rows[f"Space, {moment}"] = [prompts.between(found.n_star_space[i, j], low[i, j], high[i, j]) for i in at]
+    caption = prompts.enough(found, numbers.level)
+    yield sheet.listing("enough", "How many prompts are enough?", caption, rows, text=1, table="enough")

@@ -7,45 +7,37 @@ bought twice.
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections import defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple, NoReturn, TypeVar, Unpack
-
-import msgspec
+from typing import NamedTuple, NoReturn, Unpack
 
 from errorbar.benchmarks.question import Benchmark, Question, Variant
 from errorbar.errors import EndpointError, FatalEndpointError, StoreError
 from errorbar.models.batch_client import Batches, Told
-from errorbar.models.failures import refusal
 from errorbar.models.model import Reply
-from errorbar.models.reply import reply_of
+from errorbar.sample import batch_lines
 from errorbar.sample.asking import Asking, AskingKeys, Over
+from errorbar.sample.batch_calls import LASTING, Calls
 from errorbar.sample.batch_kept import SPAN, Kept, Names, begun, forget, save, table
 from errorbar.sample.budget import BudgetSpent, Reservation
 from errorbar.sample.entries import ModelEntry
 from errorbar.sample.grid import Unit
-from errorbar.sample.patience import LONGEST_WAIT, backoff
+from errorbar.sample.patience import LONGEST_WAIT
 from errorbar.sample.scoring import failed
 from errorbar.store.schema import Response
 
 __all__ = ["BatchLane"]
 
-T = TypeVar("T")
 #: Requests and bytes of one input file: the published limits are 50,000 and 200 MB.
 REQUESTS, BYTES = 50_000, 190_000_000
-#: Times a generation is submitted; calls for one answer of the API; seconds between two looks, at first and later.
-TRIES, ATTEMPTS, FIRST_LOOK, LATER_LOOK = 3, 64, 5.0, 300.0
-#: Seconds after which a batch that was begun is in the list of batches.
-SETTLE = 15.0
+#: Times a generation is submitted; seconds between two looks, at first and later.
+TRIES, FIRST_LOOK, LATER_LOOK = 3, 5.0, 300.0
 #: Bytes of one line of results, in all and for each generation.
 LARGEST, LARGEST_EACH = 64 << 20, 4 << 20
 ENDED = ("completed", "failed", "expired", "cancelled")
-#: After these nobody knows whether a batch was begun.
-UNSURE = ("connection", "timeout", "server", "malformed")
-LASTING = ("bad_request", "too_large", "unauthorized", "not_found")
 #: Codes of a failed batch that only mean: not so much at a time.
 TOO_MUCH = {"token_limit_exceeded", "batch_limit_exceeded"}
 
@@ -55,25 +47,6 @@ class _Pace(NamedTuple):
 
     in_flight: int = 0
     window: int = 0
-
-
-class _Answer(msgspec.Struct):
-    status_code: int = 0
-    body: msgspec.Raw = msgspec.Raw(b"null")
-
-
-class _Trouble(msgspec.Struct):
-    code: str | None = None
-    message: str | None = None
-
-
-class _Line(msgspec.Struct):
-    custom_id: str
-    response: _Answer | None = None
-    error: _Trouble | None = None
-
-
-_decode = msgspec.json.Decoder(_Line).decode
 
 
 class BatchLane(Asking):
@@ -111,7 +84,7 @@ class BatchLane(Asking):
         self._reserved: dict[str, Reservation] = {}
         self._refused: list[tuple[Unit, EndpointError]] = []
         self._ending: EndpointError | None = None
-        self._over = asyncio.Event()
+        self.calls = Calls(model, tell=self._tell, sleep=self.sleep, rng=self.rng)
 
     async def run(self, units: AsyncIterator[Unit]) -> None:
         """Sample the units; returns when each has its rows, or the model was stopped, or `finish` was called.
@@ -122,7 +95,7 @@ class BatchLane(Asking):
             self._owed.setdefault((unit.question, unit.variant), set()).update(unit.generations)
         try:
             waiting = await self._found()
-            while not self._over.is_set():
+            while not self.calls.is_over:
                 waiting += await self._submit(waiting)
                 if not waiting:
                     break
@@ -140,7 +113,7 @@ class BatchLane(Asking):
             self.trouble = None
             self.flush()
             for reservation in self._reserved.values():
-                self.budget.forfeit(reservation)
+                self.budget.leave(reservation)
             self._reserved.clear()
 
     async def drained(self) -> None:
@@ -148,7 +121,7 @@ class BatchLane(Asking):
 
     def finish(self) -> None:
         """Submit no more, and wait no longer: batches run on, and the next run in the same folder collects them."""
-        self._over.set()
+        self.calls.finish()
 
     def _wanted(self, waiting: list[Kept]) -> Iterator[Unit]:
         """One unit for each request: what is owed and in no batch yet."""
@@ -168,7 +141,7 @@ class BatchLane(Asking):
         submitted: list[Kept] = []
         units = self._wanted(waiting)
         unit = next(units, None)
-        while unit is not None and not self._over.is_set():
+        while unit is not None and not self.calls.is_over:
             kept = Kept(benchmark=self.benchmark.name, model=self.entry.label)
             path = table(self.folder, kept)
             try:
@@ -179,18 +152,16 @@ class BatchLane(Asking):
                             unit = None
                             break
                         kept.ids.append(name)
-                        line = {"custom_id": name, "method": "POST", "url": "/v1/chat/completions"}
-                        file.write(msgspec.json.encode(line | {"body": self._body(unit)}) + b"\n")
+                        file.write(batch_lines.asked(name, self.entry.name, self.request(unit)))
                         unit = next(units, None)
                 if not kept.ids:
                     break
                 save(self.folder, kept)
-                uploaded = await self._call(self.model.upload, path)
+                kept.batch = await self.calls.submit(path, kept.token)
             except OSError as error:
                 raise StoreError(f"{path}: {error.strerror}; free space and run again") from error
             finally:
                 path.unlink(missing_ok=True)
-            kept.batch = (await self._call(self._begin, uploaded, kept.token)).id
             save(self.folder, kept)
             self.requests += len(kept.ids)
             submitted.append(kept)
@@ -201,34 +172,19 @@ class BatchLane(Asking):
         tokens, cost = self.worst(unit)
         if not wait and not self.budget.fits(tokens, cost):
             return False
-        self._reserved[name] = await self.budget.reserve(tokens, cost)
+        self._reserved[name] = await self.budget.reserve(tokens, cost, lasts=True)
         return True
-
-    async def _begin(self, file: str, token: str) -> Told:
-        try:
-            return await self.model.create(file, token)
-        except EndpointError as error:
-            if error.reason not in UNSURE:
-                raise
-            # It may have been begun all the same: a second one would be paid twice.
-            await self._rest(SETTLE)
-            if (found := await self._call(self.model.find, token)) is None:
-                raise
-            return found
 
     async def _found(self) -> list[Kept]:
         """The batches that earlier sessions have submitted and not finished."""
         found = []
         for kept in begun(self.folder, self.benchmark.name, self.entry.label):
-            for wait in () if kept.batch is not None else (0.0, SETTLE):
-                await self._rest(wait)
-                if (told := await self._call(self.model.find, kept.token)) is not None:
-                    kept.batch = told.id
-                    save(self.folder, kept)
-                    break
             if kept.batch is None:
-                forget(self.folder, kept)
-                continue
+                if (told := await self.calls.find(kept.token)) is None:
+                    forget(self.folder, kept)
+                    continue
+                kept.batch = told.id
+                save(self.folder, kept)
             for name in kept.ids:
                 if (unit := self._names.unit(name)) is not None:
                     # What is bought already goes before what may be.
@@ -242,7 +198,7 @@ class BatchLane(Asking):
         while waiting:
             ready = total = 0
             for kept in list(waiting):
-                told = await self._call(self.model.look, kept.batch)
+                told = await self.calls.look(kept.batch or "")
                 if told.status in ENDED:
                     await self._read(kept, told)
                     waiting.remove(kept)
@@ -252,7 +208,7 @@ class BatchLane(Asking):
             if waiting:
                 self.trouble = f"batch: {ready:,} of {total:,} requests ready" if total else "batch: not begun yet"
                 jitter = 0.9 + 0.2 * self.rng.random()
-                await self._rest(jitter * min(LATER_LOOK, FIRST_LOOK * 1.5 ** min(looks, 20)))
+                await self.calls.rest(jitter * min(LATER_LOOK, FIRST_LOOK * 1.5 ** min(looks, 20)))
                 looks += 1
         self.trouble = None
         refused, self._refused = self._refused, []
@@ -269,7 +225,8 @@ class BatchLane(Asking):
         unanswered = dict.fromkeys(kept.ids)
         for file in (told.output_file_id, told.error_file_id):
             if file:
-                await self._call(self._download, file, frozenset(kept.ids), unanswered)
+                take = partial(self._took, frozenset(kept.ids), unanswered)
+                await self.calls.lines(file, take, longest=min(LARGEST, LARGEST_EACH * SPAN))
         for name in unanswered:
             self._settle(name, None)
             if (unit := self._names.unit(name)) is not None and told.status in {"completed", "expired"}:
@@ -292,35 +249,32 @@ class BatchLane(Asking):
         problems = told.errors.data if told.errors is not None else []
         self._overdone += 1
         if {problem.code for problem in problems} & TOO_MUCH and self._overdone < TRIES:
-            await self._rest(LONGEST_WAIT)
+            await self.calls.rest(LONGEST_WAIT)
             return
         why = "; ".join(f"{problem.code}: {problem.message}" for problem in problems[:3]) or "it does not say why"
         self._ending = self._ending or EndpointError(f"the batch {told.id} failed: {why}", reason="bad_request")
 
-    async def _download(self, file: str, names: frozenset[str], unanswered: dict[str, None]) -> None:
-        async for line in self.model.lines(file, longest=min(LARGEST, LARGEST_EACH * SPAN)):
-            if not line.strip():
-                continue
-            try:
-                told = _decode(line)
-            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-                self._unread += 1
-                continue
-            if told.custom_id not in names:
-                self._foreign += 1
-            elif told.custom_id in unanswered:
-                if (unit := self._names.unit(told.custom_id)) is not None:
-                    self._take(unit, told)
-                else:
-                    self.note("a batch of an earlier run asked for what is no longer wanted; that was dropped")
-                # Only now: a download that breaks off here is read again from its beginning.
-                unanswered.pop(told.custom_id)
+    def _took(self, names: frozenset[str], unanswered: dict[str, None], line: bytes) -> None:
+        """One line of results; a download that broke off brings it again."""
+        if not line.strip():
+            return
+        told = batch_lines.read(line)
+        if told is None:
+            self._unread += 1
+        elif told.custom_id not in names:
+            self._foreign += 1
+        elif told.custom_id in unanswered:
+            if (unit := self._names.unit(told.custom_id)) is not None:
+                self._take(unit, told)
+            else:
+                self.note("a batch of an earlier run asked for what is no longer wanted; that was dropped")
+            unanswered.pop(told.custom_id)
 
-    def _take(self, unit: Unit, told: _Line) -> None:
+    def _take(self, unit: Unit, told: batch_lines.Line) -> None:
         """What one line of results says of its generations."""
         n = len(unit.generations)
         try:
-            reply = _reply(told, n)
+            reply = batch_lines.reply(told, n)
         except EndpointError as error:
             self._settle(told.custom_id, None)
             self._failure(unit, error)
@@ -370,53 +324,8 @@ class BatchLane(Asking):
         if rows:
             self.count(unit.question, rows)
 
-    def _body(self, unit: Unit) -> dict[str, object]:
-        settings = self.entry.settings
-        body: dict[str, object] = {"model": self.entry.name, "messages": self.request(unit).messages}
-        for field in ("temperature", "top_p", "max_tokens", "stop"):
-            if (value := getattr(settings, field)) is not None:
-                body[field] = value
-        if len(unit.generations) > 1:
-            body["n"] = len(unit.generations)
-        return body | settings.extra
-
     def _stop(self, what: str, error: EndpointError) -> NoReturn:
         raise FatalEndpointError(f"{what}: {error}", reason=error.reason, status=error.status) from None
 
-    async def _call(self, call: Callable[..., Awaitable[T]], *given: object) -> T:
-        """One call of the API until it succeeds; what may pass is tried again."""
-        for attempt in range(1, ATTEMPTS):
-            try:
-                return await call(*given)
-            except EndpointError as error:
-                lasting = isinstance(error, FatalEndpointError) or error.reason in LASTING
-                if lasting or (error.retry_after or 0) > LONGEST_WAIT:
-                    raise
-                self.trouble = f"{error.reason}: {error}"
-                await self._rest((error.retry_after or 0.0) + backoff(attempt, self.rng))
-        return await call(*given)
-
-    async def _rest(self, seconds: float) -> None:
-        """Wait, but not when we are to finish."""
-        if seconds > 0 and not self._over.is_set():
-            nap, over = asyncio.ensure_future(self.sleep(seconds)), asyncio.ensure_future(self._over.wait())
-            try:
-                await asyncio.wait({nap, over}, return_when=asyncio.FIRST_COMPLETED)
-                if nap.done():
-                    nap.result()
-            finally:
-                nap.cancel()
-                over.cancel()
-        if self._over.is_set():
-            raise Over
-
-
-def _reply(told: _Line, n: int) -> Reply:
-    """The reply in a line of results. EndpointError when there is none."""
-    if told.response is None or not told.response.status_code:
-        trouble = told.error or _Trouble("empty", "neither a response nor an error")
-        raise EndpointError(trouble.message or "no message", reason=trouble.code or "empty")
-    body = bytes(told.response.body)
-    if told.response.status_code != 200:
-        raise refusal(told.response.status_code, {}, body, n=n)
-    return reply_of(body, n)
+    def _tell(self, trouble: str) -> None:
+        self.trouble = trouble

@@ -38,12 +38,15 @@ class Spent:
 
 
 class Reservation:
-    """One request's worst case: tokens and pico-dollars set aside. Ended once: settled, released or forfeited."""
+    """One request's worst case: tokens and pico-dollars set aside. Ended once: settled, released, forfeited or left.
 
-    __slots__ = ("cost", "is_open", "tokens")
+    One that `lasts` outlives the session, as a batch does: the next session sets it aside again.
+    """
 
-    def __init__(self, tokens: int, cost: int) -> None:
-        self.tokens, self.cost, self.is_open = tokens, cost, False
+    __slots__ = ("cost", "is_open", "lasts", "tokens")
+
+    def __init__(self, tokens: int, cost: int, *, lasts: bool = False) -> None:
+        self.tokens, self.cost, self.lasts, self.is_open = tokens, cost, lasts, False
 
     def __repr__(self) -> str:
         return f"Reservation({self.tokens}, {self.cost}, is_open={self.is_open})"
@@ -82,6 +85,7 @@ class Budget:
         before = spent or Spent()
         self._spent_calls, self._spent_tokens, self._spent_cost = before.calls, before.tokens, before.cost
         self._open_calls = self._open_tokens = self._open_cost = 0
+        self._lasting_calls = self._lasting_tokens = self._lasting_cost = 0
         self._queue: deque[tuple[Reservation, asyncio.Future[None]]] = deque()
 
     @property
@@ -93,6 +97,20 @@ class Budget:
     def reserved(self) -> Spent:
         """What open reservations set aside."""
         return Spent(self._open_calls, self._open_tokens, self._open_cost)
+
+    @property
+    def account(self) -> Spent:
+        """What a later session has to take as spent, were this one killed now: without what that sets aside again."""
+        return Spent(
+            self._spent_calls + self._open_calls - self._lasting_calls,
+            self._spent_tokens + self._open_tokens - self._lasting_tokens,
+            self._spent_cost + self._open_cost - self._lasting_cost,
+        )
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether calls, tokens or money are bounded, for all sessions together."""
+        return not self.calls is self.tokens is self.cost is None
 
     def left(self) -> tuple[int | None, int | None]:
         """(tokens, pico-dollars) not yet spent: what one request may take at most, once the open ones are settled.
@@ -112,7 +130,7 @@ class Budget:
         """Whether one more request of this worst case fits beside the open ones, now."""
         return self._exceeded(tokens, cost, beside=True) is None
 
-    async def reserve(self, tokens: int, cost: int) -> Reservation:
+    async def reserve(self, tokens: int, cost: int, *, lasts: bool = False) -> Reservation:
         """Set aside the worst case of one request.
 
         At once when it fits. While open reservations may still be settled for less it waits, first come first served;
@@ -123,7 +141,7 @@ class Budget:
         BudgetSpent
             When it can never fit. A smaller request (see `left`) still may.
         """
-        wanted = Reservation(tokens, cost)
+        wanted = Reservation(tokens, cost, lasts=lasts)
         if not self._is_bounded:
             self._open(wanted)
             return wanted
@@ -162,6 +180,11 @@ class Budget:
         self._close(reservation)
         self._spend(reservation.tokens, reservation.cost)
 
+    def leave(self, reservation: Reservation) -> None:
+        """The session ends before what `lasts`: its worst case is spent for now, and not in the account."""
+        self._lasting(reservation, 1)
+        self.forfeit(reservation)
+
     def _spend(self, tokens: int, cost: int) -> None:
         self._spent_calls += 1
         self._spent_tokens += tokens
@@ -174,6 +197,8 @@ class Budget:
         self._open_calls += 1
         self._open_tokens += reservation.tokens
         self._open_cost += reservation.cost
+        if reservation.lasts:
+            self._lasting(reservation, 1)
 
     def _close(self, reservation: Reservation) -> None:
         if not reservation.is_open:
@@ -182,6 +207,13 @@ class Budget:
         self._open_calls -= 1
         self._open_tokens -= reservation.tokens
         self._open_cost -= reservation.cost
+        if reservation.lasts:
+            self._lasting(reservation, -1)
+
+    def _lasting(self, reservation: Reservation, sign: int) -> None:
+        self._lasting_calls += sign
+        self._lasting_tokens += sign * reservation.tokens
+        self._lasting_cost += sign * reservation.cost
 
     def _admit(self) -> None:
         """Answer those who wait, in their order, up to the first that may still come to fit.

@@ -9,14 +9,21 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from errorbar.models.anthropic import BASE_URL as ANTHROPIC
+from errorbar.models.anthropic import TOKENS
+from errorbar.models.gemini import BASE_URL as GEMINI
+from errorbar.models.gemini import CANDIDATES
 from errorbar.models.model import Settings
 from errorbar.sample.source import Source
 
 __all__ = ["Count", "ModelEntry", "ModelLine", "PriceLine", "Rate", "entries"]
 
-OPENAI = "https://api.openai.com/v1"
-#: Fields of a request body that the sampler itself decides.
-RESERVED = ("model", "messages", "n", "stream", "temperature", "top_p", "max_tokens", "stop")
+#: Fields of a request body that the sampler itself decides, as each dialect calls them.
+RESERVED = {
+    *("model", "messages", "n", "stream", "temperature", "top_p", "max_tokens", "stop"),
+    *("system", "stop_sequences"),
+    *("contents", "systemInstruction", "topP", "maxOutputTokens", "stopSequences", "candidateCount"),
+}
 SECRETS = ("api_key", "apikey", "api-key", "key", "authorization", "password", "secret", "token")
 
 Count = Annotated[int, msgspec.Meta(ge=1)]
@@ -24,9 +31,20 @@ Rate = Annotated[float, msgspec.Meta(gt=0)]
 Temperature = Annotated[float, msgspec.Meta(ge=0, le=100)]
 Share = Annotated[float, msgspec.Meta(gt=0, le=1)]
 Dollars = Annotated[float, msgspec.Meta(ge=0, le=1e6)]
-Kind = Literal["simulated", "replay", "endpoint", "provider", "transformers"]
-#: Model names that begin so are not OpenAI's dialect: what is behind them, when no base_url is given.
+Kind = Literal["simulated", "replay", "transformers", "endpoint", "anthropic", "gemini", "provider"]
+#: Model names that begin so run in this process, when no base_url is given.
 KINDS: dict[str, Kind] = {"simulated": "simulated", "replay": "replay", "transformers": "transformers"}
+#: What an endpoint speaks; OpenAI's chat completions are what most do.
+DIALECTS: dict[str, Kind] = {"openai": "endpoint", "anthropic": "anthropic", "gemini": "gemini"}
+#: Model names that begin so are asked at the vendor's own address: dialect, address, variable of the key.
+VENDORS = {
+    "openai": ("openai", "https://api.openai.com/v1", "OPENAI_API_KEY"),
+    "anthropic": ("anthropic", ANTHROPIC, "ANTHROPIC_API_KEY"),
+    "gemini": ("gemini", GEMINI, "GEMINI_API_KEY"),
+    "google": ("gemini", GEMINI, "GEMINI_API_KEY"),
+}
+#: Generations per request at most, where a dialect has a bound that is known.
+CHOICES: dict[Kind, int] = {"anthropic": 1, "gemini": CANDIDATES}
 
 
 class PriceLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -42,6 +60,7 @@ class ModelLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     model: str
     label: str | None = None
     base_url: str | None = None
+    dialect: Literal["openai", "anthropic", "gemini"] | None = None
     key_env: str | None = None
     temperature: Temperature | list[Temperature] | None = None
     top_p: Share | list[Share] | None = None
@@ -84,7 +103,7 @@ class ModelEntry(msgspec.Struct, frozen=True):
     @property
     def is_billed(self) -> bool:
         """Whether somebody else runs it; if not it runs in this process."""
-        return self.kind in {"endpoint", "provider"}
+        return self.kind not in KINDS.values()
 
     @property
     def longest(self) -> int | None:
@@ -106,8 +125,8 @@ def entries(
     _check_extra(spec, i, generations, source)
     kind, name, base_url, key_env = _address(spec, i, source)
     if spec.mode == "batch" and kind != "endpoint":
-        remedy = "remove mode, or name an endpoint that has a batch API"
-        source.fail(f"a {kind} model has no batch mode", "models", i, "mode", remedy=remedy)
+        remedy = "remove mode, or name an endpoint that has OpenAI's batch API"
+        source.fail(f"{label} has no batch mode", "models", i, "mode", remedy=remedy)
     if kind == "replay":
         _check_replay(spec, i, source, greedy=greedy)
     stop = (spec.stop,) if isinstance(spec.stop, str) else tuple(spec.stop) if spec.stop is not None else None
@@ -117,13 +136,16 @@ def entries(
         kind=kind,
         base_url=base_url,
         key_env=key_env,
-        settings=Settings(max_tokens=spec.max_tokens, stop=stop, extra=spec.extra),
+        # What has to be sent is part of what the model is.
+        settings=Settings(
+            max_tokens=spec.max_tokens or (TOKENS if kind == "anthropic" else None), stop=stop, extra=spec.extra
+        ),
         generations=generations,
         concurrency=spec.max_concurrent or concurrency,
         requests_per_minute=spec.requests_per_minute,
         tokens_per_minute=spec.tokens_per_minute,
         timeout=spec.timeout,
-        choices=spec.choices,
+        choices=min(spec.choices or CHOICES[kind], CHOICES[kind]) if kind in CHOICES else spec.choices,
         price=spec.price,
         mode=spec.mode,
     )
@@ -155,13 +177,17 @@ def _grid(spec: ModelLine, i: int, source: Source) -> Iterator[tuple[str, float 
 def _address(spec: ModelLine, i: int, source: Source) -> tuple[Kind, str, str, str]:
     """Kind, name there, base URL and key variable of a model."""
     prefix, _, rest = spec.model.partition("/")
+    if spec.base_url is None and spec.dialect is not None:
+        remedy = "say with base_url where it is spoken, or remove dialect"
+        source.fail("a dialect without an address", "models", i, "dialect", remedy=remedy)
     if spec.base_url is None and prefix in KINDS and rest:
         if spec.key_env is not None:
             source.fail(f"a {KINDS[prefix]} model has no key", "models", i, "key_env", remedy="remove key_env")
         return KINDS[prefix], rest, "", ""
     if spec.base_url is None:
-        if prefix == "openai" and rest:
-            return "endpoint", rest, OPENAI, spec.key_env or "OPENAI_API_KEY"
+        if prefix in VENDORS and rest:
+            dialect, address, key_env = VENDORS[prefix]
+            return DIALECTS[dialect], rest, address, spec.key_env or key_env
         if rest and _is_provider(prefix):
             return "provider", spec.model, "", spec.key_env or ""
         source.fail(
@@ -185,7 +211,10 @@ def _address(spec: ModelLine, i: int, source: Source) -> tuple[Kind, str, str, s
         remedy = "put a key into an environment variable and name that with key_env"
         source.fail("base_url holds a user, a query or a fragment", "models", i, "base_url", remedy=remedy)
     # "local/" is our way to say whose model it is; other slashes belong to the name that the endpoint knows.
-    return "endpoint", spec.model.removeprefix("local/"), base_url, spec.key_env or ""
+    dialect = spec.dialect or "openai"
+    is_vendors = dialect != "openai" and prefix in VENDORS and VENDORS[prefix][0] == dialect
+    name = rest if is_vendors and rest else spec.model.removeprefix("local/")
+    return DIALECTS[dialect], name, base_url, spec.key_env or ""
 
 
 def _is_provider(name: str) -> bool:
@@ -205,8 +234,12 @@ def _check_replay(spec: ModelLine, i: int, source: Source, *, greedy: bool) -> N
 
 
 def _check_extra(spec: ModelLine, i: int, generations: int, source: Source) -> None:
-    for key in spec.extra:
-        place = ("models", i, "extra", key)
+    config = spec.extra.get("generationConfig")
+    places: list[tuple[str | int, ...]] = [("models", i, "extra", key) for key in spec.extra]
+    if isinstance(config, dict):
+        places += [("models", i, "extra", "generationConfig", key) for key in config]
+    for place in places:
+        key = str(place[-1])
         if key.lower() in SECRETS:
             remedy = "put a key into an environment variable and name it with key_env"
             source.fail(f"extra holds {key!r}", *place, remedy=remedy)

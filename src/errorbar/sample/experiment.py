@@ -137,18 +137,17 @@ def parse_experiment(text: str, *, where: str = "experiment", base: Path = Path(
 
 
 def _check_until(file: _File, models: list[ModelEntry], source: Source) -> None:
-    """Whether the run can be stopped so, and whether adaptive allocation can be had."""
+    """Whether the run can be stopped so, and whether it can be with this allocation."""
     batched = [entry.label for entry in models if entry.mode == "batch"]
-    if file.allocate == "adaptive" and file.until is not None:
-        remedy = "keep until, which asks all questions alike, or give a number of generations"
-        source.fail("adaptive allocation cannot stop early", "allocate", remedy=remedy)
     if batched and (file.until is not None or file.allocate == "adaptive"):
         key = "until" if file.until is not None else "allocate"
         remedy = f"remove {key!r}, or the mode of {batched[0]}"
         source.fail("answers of a batch come all at once, too late to decide by", key, remedy=remedy)
     if file.until is not None:
         with _within(source):
-            file.until.pair([entry.label for entry in models])
+            file.until.pair({entry.label: entry.generations for entry in models})
+            if file.allocate == "adaptive":
+                file.until.check_adaptive()
 
 
 def _variants(file: _File, source: Source) -> tuple[PromptLine, ...] | dict[str, object]:

@@ -241,6 +241,7 @@ class Lane(Asking):
             self._lasting(work, request, error)
             return None
         self._patience.failed(error)
+        self.trouble += self._patience.told
         if (error.retry_after or 0) > LONGEST_WAIT:
             self._stop(f"the endpoint asks to wait {error.retry_after:,.0f} s", error)
         if self._patience.is_tried_enough(work, error):

@@ -13,6 +13,7 @@ from errorbar.sample.entries import ModelEntry
 
 if TYPE_CHECKING:
     from errorbar.models.batch_client import Batches
+    from errorbar.models.client import Endpoint
 
 __all__ = ["open_model"]
 
@@ -54,9 +55,22 @@ def open_model(
         from errorbar.models.batch_client import Batches
 
         return Batches(entry.base_url, entry.name, key=_key(entry, environ))
+    return _client(entry.kind)(entry.base_url, entry.name, key=_key(entry, environ), timeout=entry.timeout)
+
+
+def _client(kind: str) -> type[Endpoint]:
+    """What speaks the dialect of an endpoint."""
+    if kind == "anthropic":
+        from errorbar.models.anthropic import Anthropic
+
+        return Anthropic
+    if kind == "gemini":
+        from errorbar.models.gemini import Gemini
+
+        return Gemini
     from errorbar.models.client import Endpoint
 
-    return Endpoint(entry.base_url, entry.name, key=_key(entry, environ), timeout=entry.timeout)
+    return Endpoint
 
 
 def _key(entry: ModelEntry, environ: Mapping[str, str]) -> str:

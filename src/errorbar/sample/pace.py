@@ -3,10 +3,11 @@
 Three things hold a request back, each for its own reason:
 
 - The *window*, requests in flight. It begins at the most that the user allows, since a slow start costs a healthy
-  endpoint's time. It falls by a fifth, at most once per round trip, when a tenth of the last 64 outcomes were 429 or
-  timeouts (one stray 429 says nothing), and then with each further refusal to what is in flight: those are the
-  requests that were taken. It doubles per round trip up to where it fell, then grows by one. Failures of the server
-  only pause its growth.
+  endpoint's time. It falls by a fifth, at most once per round trip, when a tenth of 64 requests were answered by 429
+  or timeouts (one stray 429 says nothing), and then with each further refusal to what is in flight: those are the
+  requests that were taken. It doubles per round trip up to where it fell, then grows by one or a hundredth. Where as
+  many are refused at the slower pace, it returns to where it was (`refusals`). Failures of the server only pause its
+  growth.
 - The *buckets*. A rate that is known, from the user or from the endpoint's headers, is kept from the first request,
   with a burst of one second: saved-up seconds would be refused all at once.
 - The *learned rate*. A limit per minute that nobody tells refuses whatever the window is. The successes between two
@@ -23,13 +24,12 @@ from dataclasses import dataclass
 from errorbar.errors import EndpointError
 from errorbar.models.model import Limits
 from errorbar.sample.bucket import Bucket, per_second
+from errorbar.sample.refusals import Refusals
 
 __all__ = ["Pace", "Ticket"]
 
-#: Of the last 64 outcomes (one bit each), how many are many: a tenth.
-LAST, MANY = (1 << 64) - 1, 7
-#: What is left of the window after many refusals.
-DECREASE = 0.8
+#: What is left of the window after many refusals, and what it grows by per round trip, if that is more than one.
+DECREASE, INCREASE = 0.8, 0.01
 #: Successes without growth after a failure of the server, and successes that end a spell of refusals.
 CALM, RECOVERED = 10, 8
 #: Growth of a learned rate per second; seconds and successes that make one, and the longest memory.
@@ -40,9 +40,10 @@ HOLD, LONGEST_HOLD = 0.1, 4.0
 
 @dataclass(eq=False, slots=True)
 class Ticket:
-    """Leave to send one request: `tokens` reserved, the `spell` of refusals and the `measure` in which it began."""
+    """Leave to send one request: `tokens` reserved, its `number`, and in which `spell` and `measure` it began."""
 
     tokens: int
+    number: int
     spell: int
     measure: int
 
@@ -81,7 +82,8 @@ class Pace:
         )
         self._learned = Bucket(None)
         self._window = self._fell = float(most)
-        self._last = 0
+        self._sent = 0
+        self._refusals = Refusals(self._window, clock())
         self._calm = 0
         self._spell, self._since_spell = 0, RECOVERED
         self._hold_until, self._holds = 0.0, 0
@@ -100,6 +102,11 @@ class Pace:
     def learned(self) -> float | None:
         """Requests per minute that a limit nobody told lets pass, or None."""
         return None if self._learned.rate is None else 60 * self._learned.rate
+
+    @property
+    def noise(self) -> float:
+        """Share of requests that is refused whatever the pace, as far as was found out."""
+        return self._refusals.noise
 
     @property
     def counts_tokens(self) -> bool:
@@ -149,10 +156,8 @@ class Pace:
             self._succeeded(ticket)
         elif error.reason in {"rate_limit", "timeout"}:
             self._refused(ticket, error)
-        else:
-            self._last = (self._last << 1) & LAST
-            if error.reason in {"server", "connection"}:
-                self._calm = CALM
+        elif error.reason in {"server", "connection"}:
+            self._calm = CALM
         if self._queue:
             self._admit()
 
@@ -172,9 +177,10 @@ class Pace:
 
     def _take(self, tokens: int) -> Ticket:
         self.in_flight += 1
+        self._sent += 1
         if not self._requests.rate is self._tokens.rate is self._learned.rate is None:
             self._pay(1, tokens)
-        return Ticket(tokens, self._spell, self._measure)
+        return Ticket(tokens, self._sent, self._spell, self._measure)
 
     def _give_back(self, ticket: Ticket) -> None:
         self.in_flight -= 1
@@ -228,18 +234,19 @@ class Pace:
                 bucket.become(rate, now)
 
     def _succeeded(self, ticket: Ticket) -> None:
-        self._last = (self._last << 1) & LAST
         if ticket.measure == self._measure:
             self._successes += 1
         if ticket.spell == self._spell:
             self._since_spell += 1
+            if self._since_spell == RECOVERED:
+                self._refusals.follow(self._sent, self._window, self.clock())
             self._holds = max(0, self._holds - 1)
         if self._learned.rate is not None:
             self._creep(ticket, self._learned.rate)
         if self._calm:
             self._calm -= 1
         elif self._window < self.most and self.in_flight + 1 >= int(self._window):
-            grown = self._window + (1 if self._window < self._fell else 1 / self._window)
+            grown = self._window + (1 if self._window < self._fell else max(INCREASE, 1 / self._window))
             self._window = min(float(self.most), grown)
 
     def _creep(self, ticket: Ticket, rate: float) -> None:
@@ -250,18 +257,22 @@ class Pace:
             self._learned.become(rate, now)
         elapsed, self._crept = min(now - self._crept, 1.0), now
         # Grow only where this rate is what holds back, and what it lets pass is not refused.
-        if self._last.bit_count() < 2 and self._learned.wait(1, now) > 0:
+        if self._refusals.are_few(self._sent) and self._learned.wait(1, now) > 0:
             self._learned.become(rate * (1 + CREEP * elapsed), now)
         if (old := now - self._mark) > MEMORY:
             self._mark, self._successes = now - MEMORY / 2, self._successes * MEMORY / 2 / old
 
     def _refused(self, ticket: Ticket, error: EndpointError) -> None:
-        self._last = ((self._last << 1) | 1) & LAST
+        self._refusals.add(ticket.number)
         in_spell = self._since_spell < RECOVERED
-        begins = not in_spell and self._last.bit_count() >= MANY and ticket.spell == self._spell
+        begins = not in_spell and ticket.spell == self._spell and self._refusals.are_many
         if begins:
+            window = self._refusals.unmoved(self._sent, self.clock())
+            if window is not None:
+                self._return_to(window)
+                return
             self._spell += 1
-            self._since_spell = self._last = 0
+            self._since_spell = 0
             self._fell = self._window = max(1.0, self._window * DECREASE)
         if not (begins or in_spell):
             return
@@ -276,6 +287,14 @@ class Pace:
             self._holds = min(self._holds + 1, 10)
         if hold is not None:
             self._hold_until = max(self._hold_until, now + hold)
+
+    def _return_to(self, window: float) -> None:
+        """Going slower has changed nothing: neither the window nor a rate was too high."""
+        now = self.clock()
+        self._window, self._fell = max(self._window, window), float(self.most)
+        self._learned = Bucket(None)
+        self._hold_until, self._holds = 0.0, 0
+        self._refusals.follow(self._sent, self._window, now)
 
     def _learn(self, now: float) -> None:
         elapsed = now - self._mark

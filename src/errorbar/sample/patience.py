@@ -14,8 +14,9 @@ __all__ = ["LONGEST_WAIT", "Patience", "Work", "backoff"]
 
 #: Attempts for one request; more when the endpoint only says that we are too fast.
 ATTEMPTS, ATTEMPTS_RATE_LIMIT = 8, 64
-#: Seconds without any success after which a model is given up: one that never answered, and any other.
-PATIENCE_NEVER, PATIENCE = 30.0, 300.0
+#: Seconds without any success after which a model is given up: one that answers, but with something else than
+#: completions, one that never answered, and any other.
+PATIENCE_NONSENSE, PATIENCE_NEVER, PATIENCE = 5.0, 30.0, 300.0
 #: Failures without a success before it is given up, at least; and refusals of the first requests.
 FAILURES, REFUSALS = 20, 8
 #: A longer Retry-After stops the model: running again later is better than waiting.
@@ -53,7 +54,7 @@ class Patience:
         """Requests sent; successes among them; failures since the last success."""
         self.heard = clock()
         """When the last success came, or the model's turn began."""
-        self._is_limited = False
+        self._is_limited, self._is_nonsense = False, True
         self._flying: dict[Work, float] = {}
 
     @property
@@ -84,6 +85,7 @@ class Patience:
         """It brought a failure that may pass."""
         self.failures += 1
         self._is_limited |= error.reason == "rate_limit"
+        self._is_nonsense &= error.reason == "malformed" and error.status == 200
 
     def is_tried_enough(self, work: Work, error: EndpointError) -> bool:
         """Whether it was tried as often as we try, and others succeeded after it was first tried."""
@@ -100,9 +102,20 @@ class Patience:
 
     def is_over(self, waiting: int) -> bool:
         """Whether the model is to be given up, when so many requests are open."""
-        now = self.clock()
+        return self.failures >= min(FAILURES, 2 * waiting) and self.silent >= self.longest
+
+    @property
+    def longest(self) -> float:
+        """Seconds without any success after which it is given up."""
         # An old request still on its way, or a limit, shows that somebody is there.
-        slow = bool(self._flying) and now - next(iter(self._flying.values())) > PATIENCE_NEVER / 2
-        is_never = not (self.successes or self._is_limited or slow)
-        enough = self.failures >= min(FAILURES, 2 * waiting)
-        return enough and now - self.heard >= (PATIENCE_NEVER if is_never else PATIENCE)
+        slow = bool(self._flying) and self.clock() - next(iter(self._flying.values())) > PATIENCE_NEVER / 2
+        if self.successes or self._is_limited or slow:
+            return PATIENCE
+        return PATIENCE_NONSENSE if self._is_nonsense else PATIENCE_NEVER
+
+    @property
+    def told(self) -> str:
+        """For a person who waits while nothing succeeds: how long that goes on, or ""."""
+        if self.successes and self.failures < FAILURES:
+            return ""
+        return f"; without any success it is given up after {self.longest:.0f} s"

@@ -21,7 +21,9 @@ __all__ = ["JsonLines", "ModelProgress", "Progress", "Snapshot", "line", "mean_a
 #: The table's columns; the last one is the note.
 HEADINGS = ("model", "done", "score", "failed", "per s", "left", "cost", "tokens", "in flight", "")
 #: Columns that a narrow terminal does without, the first one first; "done" then stands in its short form.
-DROPPED = ("in flight", "tokens", "per s", "", "done", "cost", "left", "failed")
+DROPPED = ("in flight", "tokens", "per s", "", "done", "cost", "left", "failed", "of")
+#: What stands for a column that has a shorter form.
+SHORTER = {"done": "of", "of": "%"}
 #: Cells of a label that stay before columns are dropped, and at all; lines of trouble that are shown.
 LABEL, LEAST, TROUBLES = 20, 12, 5
 
@@ -43,6 +45,7 @@ def _row(model: ModelProgress, seconds: float) -> Row:
         "model": model.label,
         "done": f"{got:,}/{model.wanted:,} {share}",
         "of": f"{share} of {_short(model.wanted) or 0}",
+        "%": share,
         "score": score,
         "failed": f"{model.failed:,}" if model.failed else "",
         "per s": "" if not model.owed or not rate else f"{rate:,.0f}" if rate >= 10 else f"{rate:.1f}",
@@ -161,7 +164,7 @@ def table(snapshot: Snapshot, *, width: int = 120, height: int = 40) -> Group:
     made = Table(box=None, pad_edge=False, header_style="dim")
     for heading in columns:
         made.add_column(
-            "done" if heading == "of" else heading,
+            "done" if heading in SHORTER.values() else heading,
             justify="left" if heading in {"model", ""} else "right",
             no_wrap=True,
         )
@@ -179,15 +182,19 @@ def _fitting(rows: list[Row], width: int) -> tuple[list[str], int]:
     """The columns that fit, empty ones left out, and the cells that are left for labels."""
     from rich.cells import cell_len
 
-    wide = {heading: max(cell_len(row[heading]) for row in rows) for heading in (*HEADINGS, "of")}
+    wide = {heading: max(cell_len(row[heading]) for row in rows) for heading in (*HEADINGS, *SHORTER.values())}
     columns = [heading for heading in HEADINGS if wide[heading] or heading == "score"]
     least = min(wide["model"], LABEL)
     for dropped in (None, *DROPPED):
-        if dropped == "done":
-            columns[columns.index("done")] = "of"
+        if dropped in SHORTER:
+            columns[columns.index(dropped)] = SHORTER[dropped]
         elif dropped in columns:
             columns.remove(dropped)
-        others = sum(2 + max(wide[heading], len(heading)) for heading in columns if heading != "model")
+        others = sum(
+            2 + max(wide[heading], len("done" if heading in SHORTER.values() else heading))
+            for heading in columns
+            if heading != "model"
+        )
         if others + least <= width:
             break
     return columns, max(width - others, LEAST)

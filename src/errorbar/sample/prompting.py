@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import warnings
+from pathlib import Path
 from typing import NamedTuple
 
 from errorbar.benchmarks import load
 from errorbar.benchmarks.question import Benchmark, Question, Variant
-from errorbar.errors import InputError
+from errorbar.errors import ErrorbarWarning, InputError
 from errorbar.perturb import instructions
 from errorbar.perturb.own import Own
 from errorbar.perturb.sampled import sampled
+from errorbar.perturb.templates import from_templates
 from errorbar.sample.experiment import Experiment
 
 __all__ = ["Prompted", "prompted"]
@@ -39,14 +43,41 @@ def prompted(experiment: Experiment, benchmark: Benchmark) -> Prompted:
             remedy = "remove one, or give it other words"
             raise InputError("two variants ask with the same words", where="variants", remedy=remedy)
         return Prompted(benchmark, variants, {})
-    spec = dict(experiment.variants)
+    spec = _with_templates(experiment.variants, experiment.base)
     found = sampled(spec, benchmark, pool=_pool(spec, experiment), instructions=_instructions(spec, experiment))
     dimensions = {
         dimension.name: {"preserving": dimension.preserving, "nested": dimension.nested}
         for dimension in found.space.dimensions
     }
     about: dict[str, object] = {"default": found.default, "space": {"name": found.space.name, "dimensions": dimensions}}
+    about["asked"] = {key: found.space.name if key == "space" else value for key, value in experiment.variants.items()}
     return Prompted(found.benchmark, list(found.variants), about)
+
+
+def _with_templates(spec: dict[str, object], base: Path) -> dict[str, object]:
+    """The spec, with the space of the templates that it names: a JSON file, or a folder of them."""
+    named = spec.get("templates")
+    if named is None:
+        return spec
+    if not isinstance(named, str):
+        raise InputError(f"templates is {named!r}", where="variants", remedy="name a JSON file, or a folder of them")
+    if "space" in spec:
+        raise InputError("both a space and templates", where="variants", remedy="keep one of them")
+    folder = base / named
+    paths = sorted(folder.rglob("*.json")) if folder.is_dir() else [folder]
+    templates = {}
+    for path in paths:
+        try:
+            label = path.relative_to(folder).as_posix() if path != folder else path.name
+            templates[label] = json.loads(path.read_bytes())
+        except (OSError, ValueError, RecursionError) as error:
+            why = error.strerror if isinstance(error, OSError) else "it is not JSON"
+            what = f"cannot read the templates: {why}"
+            raise InputError(what, where=str(path), remedy="give templates as unitxt writes them") from None
+    found = from_templates(templates, name=named)
+    for note in found.notes:
+        warnings.warn(f"{named}: {note}", ErrorbarWarning, stacklevel=2)
+    return {"space": found.space, **{key: value for key, value in spec.items() if key != "templates"}}
 
 
 def _pool(spec: dict[str, object], experiment: Experiment) -> tuple[Question, ...]:

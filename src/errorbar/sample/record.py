@@ -12,6 +12,7 @@ import msgspec
 from errorbar.benchmarks.question import Benchmark
 from errorbar.sample.experiment import Experiment
 from errorbar.sample.lane import Lane
+from errorbar.sample.until import Verdict
 from errorbar.store import manifest
 
 if TYPE_CHECKING:
@@ -57,9 +58,13 @@ def begin(folder: Path, asked: Asked) -> dict[str, int | None]:
     return {label: model.choices for label, model in begun.models.items()}
 
 
-def finish(folder: Path, lanes: Iterable[Lane | BatchLane], verdicts: Iterable[str] = ()) -> None:
+def finish(
+    folder: Path, lanes: Iterable[Lane | BatchLane], verdicts: Iterable[Verdict] = (), *, benchmark: str = ""
+) -> None:
     """End the session: what endpoints said they are, what was learnt, what went wrong."""
-    notes, warnings, learnt = [], [], {}
+    notes: list[str] = []
+    warnings: list[str] = []
+    learnt = {}
     for lane in lanes:
         label = lane.entry.label
         for name, fingerprint in sorted(lane.seen)[:SHOWN]:
@@ -68,12 +73,18 @@ def finish(folder: Path, lanes: Iterable[Lane | BatchLane], verdicts: Iterable[s
                 notes.append(f"{label}: answered as " + ", ".join(part for part in told if part))
         if len(lane.seen) > SHOWN:
             notes.append(f"{label}: answered under {len(lane.seen)} names and fingerprints; the rows have them all")
-        warnings += [f"{label}: {note}" for note in lane.notes]
+        for note in lane.notes:
+            # How many go into one request changes no number; the rest is repeated whenever the folder is read.
+            (notes if note == lane.sizes.note else warnings).append(f"{label}: {note}")
         if lane.stopped or lane.spent:
             notes.append(f"{label}: stopped, {lane.stopped or lane.spent}")
         if lane.learnt is not None:
             learnt[label] = lane.learnt
-    manifest.finish(folder, warnings=warnings, notes=[*notes, *verdicts], choices=learnt)
+    stopped = [
+        manifest.Stopped(benchmark=benchmark, models=one.models, is_early=one.is_early, said=str(one))
+        for one in verdicts
+    ]
+    manifest.finish(folder, warnings=warnings, notes=notes, choices=learnt, stopped=stopped)
 
 
 def _methods(experiment: Experiment) -> Iterable[str]:

@@ -8,6 +8,10 @@ to be narrow enough, but at most at twice the rounds so far, while the variance 
 Whether to stop depends on nothing but the scores of the rounds up to the look, and so does the next look. A run that
 is started again walks through the same looks: one that had stopped stays stopped and sends nothing, one that was killed
 ends with the cells that it would have had.
+
+With adaptive allocation a block is a stage of `stages`, rounds are generations per question on average, and what is
+looked at are the stages weighed as wholes (`staged.merged`): each is unbiased given those before it, so that the sum of
+score times precision is a martingale, which is what the confidence sequence bounds.
 """
 
 from __future__ import annotations
@@ -20,6 +24,7 @@ from operator import add
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from errorbar.sample.grid import Unit
+from errorbar.sample.stages import Stages
 from errorbar.sample.tally import Tally
 from errorbar.sample.until import Until, Verdict
 from errorbar.stats.cells import Cells
@@ -81,16 +86,23 @@ class Lane(Protocol):
 class Rounds:
     """The plans of all lanes of a run, and what became of them.
 
+    Parameters
+    ----------
+    stages
+        Of the same lanes, where generations are allocated adaptively.
+
     Attributes
     ----------
     verdicts
         One for each model, or for the pair, as they end. A model that was given up or interrupted has none.
     """
 
-    def __init__(self, until: Until, lanes: Sequence[Lane], *, benchmark: str) -> None:
-        self.until, self.benchmark = until, benchmark
+    def __init__(self, until: Until, lanes: Sequence[Lane], *, benchmark: str, stages: Stages | None = None) -> None:
+        self.until, self.benchmark, self.stages = until, benchmark, stages
         self.lanes = {lane.entry.label: lane for lane in lanes}
-        self.pair = until.pair(list(self.lanes))
+        generations = {label: lane.entry.generations for label, lane in self.lanes.items()}
+        self.pair = until.pair(generations)
+        self._is_sampled = max(generations.values(), default=1) > 1
         self.verdicts: list[Verdict] = []
         self._meeting = _Meeting() if self.pair else None
 
@@ -112,28 +124,31 @@ class Rounds:
             `units(first, last)`: what is still owed of rounds first to last.
         """
         try:
-            generations = self.lanes[label].entry.generations
-            if self.pair is not None and label not in self.pair:
-                for unit in units(1, generations):
+            lane = self.lanes[label]
+            generations = lane.entry.generations
+            # A greedy generation beside sampled ones has no noise that more of its kind could lessen.
+            is_greedy = self._is_sampled and generations == 1
+            if label not in self.pair if self.pair is not None else is_greedy:
+                async for unit in self._rest(label, units, 0):
                     yield unit
                 return
             group = self.pair or (label,)
             most = max(self.lanes[each].entry.generations for each in group)
             done, rounds = 0, min(FIRST, most)
             while True:
-                for unit in units(done + 1, min(rounds, generations)):
+                for unit in self._block(label, units, done, min(rounds, generations)):
                     yield unit
-                await self.lanes[label].drained()
+                await lane.drained()
                 found = await self._look(group, rounds, most)
-                done = rounds
+                done = min(self._end(label, rounds), generations)
                 if found is None:
                     break  # the other one was given up
                 if isinstance(found, Verdict):
                     return
                 rounds = found
-            for unit in units(done + 1, generations):
+            async for unit in self._rest(label, units, done):
                 yield unit
-            await self.lanes[label].drained()
+            await lane.drained()
             self.verdicts.append(self._verdict((label,), "alone", generations, generations))
         finally:
             self.leave(label)
@@ -142,6 +157,28 @@ class Rounds:
         """Say that a lane has ended, in whichever way: the other of a pair waits for it no longer. May be repeated."""
         if self._meeting is not None and self.pair is not None and label in self.pair:
             self._meeting.end()
+
+    def _block(self, label: str, units: Units, done: int, rounds: int) -> Iterator[Unit]:
+        return units(done + 1, rounds) if self.stages is None else self.stages.block(label, units, done, rounds)
+
+    async def _rest(self, label: str, units: Units, done: int) -> AsyncGenerator[Unit, None]:
+        """All that is owed after `done` rounds, without a look."""
+        if self.stages is None:
+            for unit in units(done + 1, self.lanes[label].entry.generations):
+                yield unit
+            return
+        async for unit in self.stages.plan(label, units, done=done):
+            yield unit
+
+    def _whole(self, group: tuple[str, ...], rounds: int, ahead: int) -> int:
+        """At most the end of the pilot, while that is not over: the first stage is planned from all of it."""
+        assert self.stages is not None
+        pilots = [self.stages.pilot(label) for label in group]
+        return min([ahead, *(each for each in pilots if rounds < each)])
+
+    def _end(self, label: str, rounds: int) -> int:
+        """Rounds that a lane is at once it was asked for so many: a stage that the folder had may hold more."""
+        return rounds if self.stages is None else self.stages.end(label, rounds)
 
     async def _look(self, group: tuple[str, ...], rounds: int, most: int) -> Verdict | int | None:
         """The verdict, or the rounds of the next look; None when the other of the pair is gone."""
@@ -156,6 +193,7 @@ class Rounds:
 
     def _decide(self, group: tuple[str, ...], rounds: int, most: int) -> Verdict | int:
         look = self._stop(group, rounds)
+        rounds = max(self._end(label, rounds) for label in group)
         score, half = float(look.score[0]), float(look.half[0])
         # An interval that holds at all looks may be read at any of them; those of the other rules may not.
         is_different = len(group) == 2 and self.until.rule == "sequence" and abs(score) > half
@@ -170,20 +208,28 @@ class Rounds:
             ended = "all"
         else:
             # Failures leave fewer round values than rounds, and will go on doing so.
-            return next_look(rounds, float(look.needed[0] * rounds / look.rounds[0]), most)
+            needed = float(look.needed[0] * rounds / look.rounds[0])
+            if self.stages is None:
+                return next_look(rounds, needed, most)
+            saving = max(self.stages.saving(label, rounds) for label in group)
+            return self._whole(group, rounds, next_look(rounds, rounds + (needed - rounds) * saving, most))
         return self._verdict(group, ended, rounds, most, look)
 
     def _stop(self, group: tuple[str, ...], rounds: int) -> Stop:
         """`stopping.stop` on the rounds so far."""
+        from errorbar.stats.staged import merged
         from errorbar.stats.stopping import stop
 
         until, tallies = self.until, {label: self.lanes[label].tally for label in group}
         results: Cells | list[Cells]
-        if until.rule in {"run-means", "prediction"}:
+        if self.stages is not None:
+            results = reduce(add, [merged(self.stages.cells(label, rounds)) for label in group])
+        elif until.rule in {"run-means", "prediction"}:
             each = [tally.runs(self.benchmark, label, rounds) for label, tally in tallies.items()]
             results = [reduce(add, together) for together in zip(*each, strict=True)]
         else:
             results = reduce(add, [tally.cells(self.benchmark, label, rounds) for label, tally in tallies.items()])
+        seen = {label: rounds if self.stages is None else self.stages.longest(label, rounds) for label in group}
         return stop(
             results,
             until.target,
@@ -191,7 +237,7 @@ class Rounds:
             rule=until.rule,
             claim=until.claim,
             pair=None if len(group) == 1 else (group[0], group[1]),
-            floor=min(tally.floor(rounds) for tally in tallies.values()),
+            floor=min(tally.floor(seen[label]) for label, tally in tallies.items()),
         )
 
     def _verdict(
@@ -214,6 +260,8 @@ class Rounds:
             rule=self.until.rule,
             level=self.until.level,
             claim=self.until.claim,
+            n_questions=0 if look is None else int(look.n_questions[0]),
+            is_adaptive=self.stages is not None,
         )
 
 

@@ -113,6 +113,7 @@ async def _together(session: Session, writer: Writer, show: Callable[[], object]
             show()
             await asyncio.sleep(FLUSH_SECONDS)
             writer.flush()
+            session.account.keep()
 
     async def one(label: str) -> None:
         async with aclosing(session.plan(label)) as units:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 from errorbar.benchmarks.question import Benchmark, Question, Variant
 from errorbar.errors import EndpointError
-from errorbar.models.model import Choice, Reply, Request
+from errorbar.models.model import Reply, Request
 from errorbar.store.schema import Response
 
 __all__ = ["failed", "scored"]
@@ -15,6 +14,8 @@ __all__ = ["failed", "scored"]
 #: What endpoints write when a completion was cut at max_tokens, or stopped by a content filter.
 CUT = ("length", "max_tokens", "MAX_TOKENS")
 FILTERED = ("content_filter", "safety", "SAFETY", "refusal")
+#: What one choice is worth, and how its answer was read: score, status, answer, rule, error.
+_Judged = tuple[float | None, str, str | None, str | None, str | None]
 
 
 def scored(
@@ -46,34 +47,40 @@ def scored(
     if reply.completion_tokens is not None and reply.choices:
         # The endpoint reports their sum only; each choice carries an equal share.
         tokens = reply.completion_tokens / (len(reply.choices) + reply.surplus)
+    known: dict[tuple[str | None, str | None], _Judged] = {}
+    prompt_tokens = reply.prompt_tokens
     rows = []
-    for i, (generation, choice) in enumerate(zip(request.generations, reply.choices, strict=False)):
-        score, status, answer, rule, error = _judge(benchmark, question, request.asked, choice)
-        rows.append(
-            Response(
-                benchmark=request.benchmark,
-                model=model,
-                question=request.question,
-                variant=request.variant,
-                generation=generation,
-                score=score,
-                status=status,
-                answer=answer,
-                rule=rule,
-                completion=choice.text,
-                target=question.target,
-                error=error,
-                attempts=attempts,
-                prompt_tokens=reply.prompt_tokens if i == 0 else None,
-                completion_tokens=tokens,
-                finish_reason=choice.finish_reason,
-                endpoint_model=reply.model,
-                fingerprint=reply.fingerprint,
-                request=reply.request,
-                created=created,
-                seconds=reply.seconds,
-            )
+    for generation, choice in zip(request.generations, reply.choices, strict=False):
+        if (judged := known.get(said := (choice.text, choice.finish_reason))) is None:
+            # The same text of one reply is judged once.
+            judged = known[said] = _judge(benchmark, question, request.asked, *said)
+        score, status, answer, rule, error = judged
+        # By place, in the order of `schema.COLUMNS`: a row made with 21 keywords takes ten times as long.
+        row = Response(
+            request.benchmark,
+            model,
+            request.question,
+            request.variant,
+            generation,
+            score,
+            status,
+            answer,
+            rule,
+            choice.text,
+            question.target,
+            error,
+            attempts,
+            prompt_tokens,
+            tokens,
+            choice.finish_reason,
+            reply.model,
+            reply.fingerprint,
+            reply.request,
+            created,
+            reply.seconds,
         )
+        rows.append(row)
+        prompt_tokens = None
     return rows
 
 
@@ -104,34 +111,26 @@ def failed(
     ]
 
 
-class _Judged(NamedTuple):
-    """What one choice is worth, and how its answer was read."""
-
-    score: float | None
-    status: str
-    answer: str | None = None
-    rule: str | None = None
-    error: str | None = None
-
-
-def _judge(benchmark: Benchmark, question: Question, asked: Variant | None, choice: Choice) -> _Judged:
-    status = "length" if choice.finish_reason in CUT else "filtered" if choice.finish_reason in FILTERED else "ok"
-    if choice.text is None:
+def _judge(
+    benchmark: Benchmark, question: Question, asked: Variant | None, text: str | None, finish_reason: str | None
+) -> _Judged:
+    status = "length" if finish_reason in CUT else "filtered" if finish_reason in FILTERED else "ok"
+    if text is None:
         if status == "ok":
-            error = f"empty: a choice without text, finish reason {choice.finish_reason}"
-            return _Judged(None, "error", error=error)
-        return _Judged(0.0, status)
+            error = f"empty: a choice without text, finish reason {finish_reason}"
+            return (None, "error", None, None, error)
+        return (0.0, status, None, None, None)
     try:
         if asked is None:
-            answer, rule = benchmark.extract(choice.text), "benchmark"
+            answer, rule = benchmark.extract(text), "benchmark"
         else:
-            answer, rule = asked.read(question, choice.text)
+            answer, rule = asked.read(question, text)
         if answer is None:
-            return _Judged(0.0, "unparsed" if status == "ok" else status, rule=rule)
+            return (0.0, "unparsed" if status == "ok" else status, None, rule, None)
         score = float(benchmark.grade(answer, question.target))
     except Exception as e:  # noqa: BLE001  a benchmark's own code may fail in any way; the run goes on
         why = " ".join(f"{type(e).__name__}: {e}".split())[:300]
-        return _Judged(None, "error", error=f"scoring: {why}")
+        return (None, "error", None, None, f"scoring: {why}")
     if not math.isfinite(score):
-        return _Judged(None, "error", answer, rule, f"scoring: the score is {score}")
-    return _Judged(score, status, answer, rule)
+        return (None, "error", answer, rule, f"scoring: the score is {score}")
+    return score, status, answer, rule, None

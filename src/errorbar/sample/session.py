@@ -20,7 +20,9 @@ from errorbar.sample.prices import Price, pico_dollars
 from errorbar.sample.recall import Recalled, recall
 from errorbar.sample.rounds import Rounds
 from errorbar.sample.snapshot import ModelProgress, Snapshot
+from errorbar.sample.spent import Account, load
 from errorbar.sample.stages import Stages
+from errorbar.sample.until import Verdict
 from errorbar.sample.writer import Writer
 
 if TYPE_CHECKING:
@@ -57,7 +59,7 @@ class Session:
         rng: np.random.Generator,
     ) -> None:
         experiment, benchmark, questions, variants, prices, _ = asked
-        self.folder = writer.store.path
+        self.folder, self.benchmark = writer.store.path, benchmark.name
         self.questions, self.variants = [question.id for question in questions], [variant.id for variant in variants]
         learnt = record.begin(self.folder, asked)
         tallies = asked.tallies()
@@ -65,7 +67,8 @@ class Session:
         costs = any(bound is not None for bound in (bounds.calls, bounds.tokens, bounds.cost))
         there = recall(self.folder, benchmark.name, tallies, self.variants, costs=costs)
         self.owed = asked.owed(there, retry=retry)
-        budget = _budget(experiment, there, prices, clock)
+        budget = _budget(experiment, there, prices, load(self.folder), clock)
+        self.account = Account(self.folder, budget)
         self.lanes: dict[str, Lane | BatchLane] = {}
         for entry, model in zip(experiment.models, models, strict=True):
             lane = partial(_batch_lane(), folder=self.folder, flush=writer.flush) if entry.mode == "batch" else Lane
@@ -86,14 +89,11 @@ class Session:
             )
         self.over: set[str] = set()
         self.is_interrupted = False
-        self._rounds = (
-            Rounds(experiment.until, list(self.lanes.values()), benchmark=benchmark.name) if experiment.until else None
-        )
-        self._stages = (
-            Stages(list(self.lanes.values()), self.folder, benchmark=benchmark.name)
-            if experiment.allocate == "adaptive"
-            else None
-        )
+        lanes = list(self.lanes.values())
+        until, named = experiment.until, benchmark.name
+        adaptive = experiment.allocate == "adaptive"
+        self._stages = Stages(lanes, self.folder, benchmark=named, may_stop=until is not None) if adaptive else None
+        self._rounds = Rounds(until, lanes, benchmark=named, stages=self._stages) if until else None
         known = {key for recalled in there.values() for key in recalled.present}
         # Kept before any row stands for them.
         writer.store.put_prompts(
@@ -189,18 +189,20 @@ class Session:
         )
         return Outcome(
             models=models,
-            verdicts=self._verdicts(),
+            verdicts=tuple(map(str, self._verdicts)),
             warnings=tuple(f"{label}: {note}" for label, lane in self.lanes.items() for note in lane.notes),
             seconds=seconds,
             is_interrupted=self.is_interrupted,
         )
 
     def end(self) -> None:
-        """Write into the manifest what became of it."""
-        record.finish(self.folder, self.lanes.values(), self._verdicts())
+        """Write into the folder what became of it."""
+        self.account.keep()
+        record.finish(self.folder, self.lanes.values(), self._verdicts, benchmark=self.benchmark)
 
-    def _verdicts(self) -> tuple[str, ...]:
-        return tuple(map(str, self._rounds.verdicts)) if self._rounds is not None else ()
+    @property
+    def _verdicts(self) -> list[Verdict]:
+        return [] if self._rounds is None else self._rounds.verdicts
 
 
 def _batch_lane() -> type[BatchLane]:
@@ -218,17 +220,24 @@ def _budget(
     experiment: Experiment,
     there: dict[str, Recalled],
     prices: dict[str, Price | None],
+    known: Spent,
     clock: Callable[[], float],
 ) -> Budget:
     """What is left of what the run may spend; of shards, each may spend its part."""
     bounds, parts = experiment.budget, experiment.shard[1]
+    # Sessions before there was an account, and what a kill kept from it, are told by the rows.
     spent = Spent(
-        calls=sum(recalled.calls for recalled in there.values()),
-        tokens=sum(recalled.prompt_tokens + recalled.completion_tokens for recalled in there.values()),
-        cost=sum(
-            price.cost(recalled.prompt_tokens, recalled.completion_tokens, recalled.calls)
-            for label, recalled in there.items()
-            if (price := prices[label]) is not None
+        calls=max(known.calls, sum(recalled.calls for recalled in there.values())),
+        tokens=max(
+            known.tokens, sum(recalled.prompt_tokens + recalled.completion_tokens for recalled in there.values())
+        ),
+        cost=max(
+            known.cost,
+            sum(
+                price.cost(recalled.prompt_tokens, recalled.completion_tokens, recalled.calls)
+                for label, recalled in there.items()
+                if (price := prices[label]) is not None
+            ),
         ),
     )
     return Budget(

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from errorbar.errors import InputError
 from errorbar.sample.progress import mean_and_half_width
-from errorbar.stats.cells import Cells
+from errorbar.stats.cells import Cells, IntArray
 
 __all__ = ["Tally"]
 
@@ -104,6 +104,13 @@ class Tally:
         """Counts, sums and sums of squares of the round values of rounds 1 to `upto`, shape (1, N); None: of all."""
         values, there = self._values(upto)
         return self._cells(benchmark, model, values, there)
+
+    def between(self, benchmark: str, model: str, after: IntArray, upto: IntArray) -> Cells:
+        """The same of the generations of each question that follow `after` and end with `upto`, shape (N,) both."""
+        values, there = self._values(None)
+        generation = np.array(sorted(self._count), np.int64)[:, None]
+        there &= (generation > after) & (generation <= upto)
+        return self._cells(benchmark, model, np.where(there, values, 0), there)
 
     def runs(self, benchmark: str, model: str, upto: int) -> list[Cells]:
         """The rounds 1 to `upto`, one `Cells` each."""

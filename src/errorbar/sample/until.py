@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Literal
 
 import msgspec
@@ -66,18 +66,33 @@ class Until(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def _fail(self, what: str, remedy: str) -> None:
         raise InputError(what, where="until", remedy=remedy)
 
-    def pair(self, labels: Sequence[str]) -> tuple[str, str] | None:
-        """The two models that `detect` is about, None for `width`; InputError where they are not named."""
+    def pair(self, generations: Mapping[str, int]) -> tuple[str, str] | None:
+        """The two models that `detect` is about, None for `width`; InputError where they are not named.
+
+        Parameters
+        ----------
+        generations
+            Of each model, by label. Greedy ones, which have one where others have several, have to be named.
+        """
         if self.detect is None:
             return None
         if self.models is None:
+            labels = [label for label, most in generations.items() if most > 1] or list(generations)
             if len(labels) != 2:
                 self._fail(f"detect with {len(labels)} models", "name the pair: until: {detect: ..., models: [a, b]}")
             return labels[0], labels[1]
         for label in self.models:
-            if label not in labels:
-                raise UnknownNameError("model", label, labels, where="until")
+            if label not in generations:
+                raise UnknownNameError("model", label, generations, where="until")
         return self.models
+
+    def check_adaptive(self) -> None:
+        """InputError where the rule cannot be asked of a run in stages (`allocate: adaptive`)."""
+        if self.rule not in {"sequence", "pooled"}:
+            self._fail(
+                f"rule {self.rule!r} needs rounds of all questions alike, and adaptive allocation has none",
+                "use the rule sequence or pooled",
+            )
 
     @property
     def target(self) -> float:
@@ -121,6 +136,10 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     rule: str
     level: float
     claim: str
+    n_questions: int = 0
+    """With scores."""
+    is_adaptive: bool = False
+    """Whether rounds are generations per question on average, allocated in stages."""
 
     @property
     def is_early(self) -> bool:
@@ -135,16 +154,25 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
             # Two digits of the half-width that still matter.
             digits = min(max(3, 1 - math.floor(math.log10(self.half))), 6) if self.half > 0 else 3
             result = f"{self.score:.{digits}f} ± {self.half:.{digits}f} ({how})"
-        done = f"{self.rounds} of {self.generations} rounds"
+        unit = "generations per question" if self.is_adaptive else "rounds"
+        done = f"{self.rounds} of {self.generations} {unit}"
         if self.ended == "alone":
-            return f"{who}: all {self.rounds} rounds, as the other model of the pair was given up"
+            return f"{who}: all {self.rounds} {unit}, as the other model of the pair was given up"
         if self.ended == "unreachable":
             return (
                 f"{who}: stopped after {done}: {result}; more generations cannot make it narrower than "
-                f"± {(self.least or 0) / 2:.3g}, more questions can"
+                f"± {(self.least or 0) / 2:.3g}, more questions can: {self._questions()}"
             )
         if self.ended == "all":
-            likely = f", about {self.needed:,.0f} rounds would do it" if self.needed else ""
-            return f"{who}: all {self.rounds} rounds: {result}; not within ± {self.width / 2:.3g} yet{likely}"
-        why = "; it excludes 0" if self.ended == "different" else ""
-        return f"{who}: stopped after {done}: {result}{why}"
+            likely = f" yet, about {self.needed:,.0f} {unit} would do it" if self.needed else " yet"
+            if self.generations == 1:
+                likely = ": one generation tells nothing of the noise; ask for several"
+            return f"{who}: all {self.rounds} {unit}: {result}; not within ± {self.width / 2:.3g}{likely}"
+        # Such a stop depends on the score, not on its variance alone, and leaves an interval for one look too narrow.
+        why = "; it excludes 0; an interval made for one look, as of compare, misses too often here"
+        return f"{who}: stopped after {done}: {result}{why if self.ended == 'different' else ''}"
+
+    def _questions(self) -> str:
+        """How many it takes at least: the width that data noise leaves falls with their square root."""
+        least = math.floor(self.n_questions * ((self.least or 0) / self.width) ** 2) + 1
+        return f"over {least:,} in place of {self.n_questions:,}"

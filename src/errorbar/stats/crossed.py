@@ -31,7 +31,7 @@ from errorbar.stats.cube import Cube, Layout
 from errorbar.stats.intervals import Interval
 from errorbar.stats.nested import nested_terms
 from errorbar.stats.results import Columns, Result, notes
-from errorbar.stats.variance_intervals import difference_limits, effective_freedom
+from errorbar.stats.variance_intervals import Factors, chi_square_factors, difference_limits, variance_factors
 
 __all__ = ["CLAIMS", "COMPONENTS", "Crossed", "crossed"]
 
@@ -122,18 +122,22 @@ class Crossed(Result):
     def limits(self, component: str, level: float | None = None) -> tuple[FloatArray, FloatArray]:
         """Interval of a component, cut at 0.
 
-        Question and variant: the difference of two mean squares by modified large samples, with degrees of freedom
-        that heed kurtosis. Interaction and generation: t, from how they vary over questions and over variants.
+        Question and variant: the difference of two mean squares by modified large samples, of which the first heeds
+        the kurtosis of the scores. Interaction, generation, and a nested variant: t, from how they vary over questions
+        and over variants.
         """
         level = self.level if level is None else level
         if component not in COMPONENTS:
             raise UnknownNameError("component", component, COMPONENTS, where="variants")
-        if component in {"question", "variant"}:
+        of_cells = {"interaction", "generation", "variant"} if self.layout.nested else {"interaction", "generation"}
+        if component not in of_cells:
             return self._of_effect(component, level)
         estimate: FloatArray = getattr(self, component)
         if component == "generation":
             off = np.where(self.layout.answered, self.layout.spread - estimate[:, None, None], 0)
             error, freedom = _two_way_error(off, self.fit.cells, self.layout.nested)
+        elif component == "variant":
+            error, freedom = nested_terms(self.layout).within_error, self.fit.questions - 1
         else:
             error, freedom = self._residual_error()
         between = intervals.interval(estimate, np.sqrt(error), freedom + 1, level=level, df=freedom)
@@ -148,15 +152,13 @@ class Crossed(Result):
 
     def _of_effect(self, component: str, level: float) -> tuple[FloatArray, FloatArray]:
         if self.layout.nested:
-            terms = nested_terms(self.layout)
-            first, freedom, second, second_freedom = terms.of(component)
+            low, high = nested_terms(self.layout).question_limits(level)
         else:
-            first, freedom, second, second_freedom = self._mean_squares(component)
-        low, high = difference_limits(first, freedom, second, second_freedom, level)
+            low, high = difference_limits(*self._mean_squares(component, level))
         unknown = np.isnan(getattr(self, component))
         return np.where(unknown, np.nan, low), np.where(unknown, np.nan, high)
 
-    def _mean_squares(self, component: str) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    def _mean_squares(self, component: str, level: float) -> tuple[FloatArray, Factors, FloatArray, Factors]:
         f, estimate = self.fit, getattr(self, component)
         ss, others, scores = (
             (f.question_ss, f.variants, f.question_score)
@@ -170,7 +172,8 @@ class Crossed(Result):
             df_of = f.rank - others
             # its share of the residual mean square
             second_freedom = 2 * second**2 / (error * (df_of / (f.cells - others)) ** 2)
-        return first, effective_freedom(scores), second, np.maximum(np.nan_to_num(second_freedom, nan=1e7), 1)
+        of_second = chi_square_factors(np.maximum(np.nan_to_num(second_freedom, nan=1e7), 1), level)
+        return first, variance_factors(scores, level), second, of_second
 
     def columns(self) -> Columns:
         """A row per model and component."""
@@ -270,4 +273,5 @@ def _two_way_error(off: FloatArray, divisor: FloatArray, nested: bool) -> tuple[
         v = np.maximum(v_q + v_s - np.sum(off**2, axis=(1, 2)), np.maximum(v_q, v_s))
         freedom = v**2 / (v_q**2 / (N - 1) + np.where(v_s > 0, v_s**2 / np.maximum(S - 1, 1), 0))
         error = v / divisor**2
-    return np.where(divisor > 0, error, np.nan), np.maximum(np.nan_to_num(freedom, nan=1), 1)
+    known = (divisor > 0) & (N != 1)  # one question says nothing of how others would differ from it
+    return np.where(known, error, np.nan), np.maximum(np.nan_to_num(freedom, nan=1), 1)

@@ -17,7 +17,10 @@ from numpy.typing import NDArray
 from errorbar.errors import InputError, UnknownNameError
 from errorbar.stats.cells import Cells, FloatArray, IntArray
 
-__all__ = ["Cube", "Layout"]
+__all__ = ["WHOLE", "Cube", "Layout"]
+
+#: What stands for the questions where a score is of all of them together.
+WHOLE = "all"
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +149,7 @@ class Cube:
         variants: Sequence[str],
         scores: FloatArray,
         *,
-        questions: Sequence[str] = ("all",),
+        questions: Sequence[str] = (WHOLE,),
     ) -> Cube:
         """Cube of scores that are means already, shape (M, S) or (M, N, S), NaN where missing; each counts as one."""
         shape = (len(models), len(questions), len(variants))
@@ -186,8 +189,29 @@ class Cube:
         arrays: dict[str, Any] = {name: getattr(self, name)[place] for name in ("n", "total", "total_sq")}
         return replace(self, models=models, questions=chosen, **arrays)
 
+    @property
+    def whole(self) -> bool:
+        """Whether it holds scores of the whole benchmark, as published tables do: nothing is known of its questions."""
+        return self.questions == (WHOLE,)
+
+    @cached_property
+    def drawn(self) -> Cube:
+        """Without the default prompt, which was chosen and not drawn; itself where there is no other."""
+        if self.default is None or len(self.variants) == 1:
+            return self
+        kept = [s for s in range(len(self.variants)) if s != self.default]
+        arrays: dict[str, Any] = {name: getattr(self, name)[:, :, kept] for name in ("n", "total", "total_sq")}
+        values = {dimension: tuple(each[s] for s in kept) for dimension, each in self.values.items()}
+        variants = tuple(self.variants[s] for s in kept)
+        return replace(self, variants=variants, values=values, default=None, **arrays)
+
     def cells(self) -> Cells:
-        """Pooled over variants: every generation counts the same."""
+        """Pooled over variants: every generation counts the same. Scores of the whole benchmark become their mean."""
+        if self.whole:
+            there = np.sum(self.n > 0, axis=2)
+            mean = np.divide(np.nansum(self.mean, axis=2), there, out=np.zeros(there.shape), where=there > 0)
+            once = (there > 0).astype(np.int64)
+            return Cells(self.benchmark, self.models, self.questions, once, mean, mean**2, variants=self.variants)
         n, total, total_sq = (array.sum(axis=2) for array in (self.n, self.total, self.total_sq))
         return Cells(self.benchmark, self.models, self.questions, n, total, total_sq, variants=self.variants)
 

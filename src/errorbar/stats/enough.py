@@ -7,6 +7,8 @@ far below N, since the deviation is 0 at n = N by construction; `n_star_space` i
 
     mean      n = (z sd / epsilon)^2                          z the quantile of |Z| at 1 - delta/2
     variance  n = z^2 (m4 - sd^4) / epsilon^2                 m4 the fourth central moment
+
+with the unbiased sd^2, and m4 - sd^4 times N^2/((N - 1)(N - 2)), which makes it unbiased where scores are normal.
 """
 
 from __future__ import annotations
@@ -21,11 +23,17 @@ from errorbar.errors import InputError
 from errorbar.stats.cells import FloatArray, IntArray
 from errorbar.stats.results import Columns, Result, notes
 from errorbar.stats.subsets import chance_far, convergence, orders
-from errorbar.stats.variance_intervals import effective_freedom, variance_limits
+from errorbar.stats.variance_intervals import variance_limits
 
 __all__ = ["MOMENTS", "Enough", "Proxy", "enough_variants", "proxy", "space_size"]
 
 MOMENTS = ("mean", "variance")
+#: Variants from which on there is an interval of what the variance needs.
+_FEWEST = 10
+#: Half its width on the scale of logarithms from which on it says nothing: 1 to 10,000.
+_WIDEST = np.log(100)
+#: Relative: less than this is 0.
+_ROUNDING = 1e-9
 
 
 def space_size(variance: ArrayLike, epsilon: float, delta: float) -> FloatArray:
@@ -80,22 +88,18 @@ class Enough(Result):
     def space_limits(self, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
         """Interval of `n_star_space`, whole numbers, shape (M, 2) each.
 
-        Of the mean: chi-square limits of the variance over variants, with degrees of freedom that heed its kurtosis.
-        Of the variance: percentiles of 500 seeded bootstrap samples of variants, which are narrow for few variants.
+        Of the mean: those of the variance over variants, which heed its kurtosis. Of the variance: Student's t from the
+        jackknife of log(m4 - sd^4), of ten variants and more; where scores have heavy tails it is too narrow. NaN
+        where no two scores differ, or where that of the variance hangs on one of them.
         """
-        x = self.scores
-        enough = self.n_variants > 1
-        s2 = np.where(enough, self.moment[:, 1] * self.n_variants / np.maximum(self.n_variants - 1, 1), np.nan)
-        by_moment = [np.stack(variance_limits(s2, effective_freedom(x), level), axis=1), np.full((len(x), 2), np.nan)]
-        rng = np.random.default_rng(0)
-        for m in np.flatnonzero(enough):
-            there = x[m, ~np.isnan(x[m])]
-            drawn = there[rng.integers(0, len(there), (500, len(there)))]
-            off = drawn - drawn.mean(axis=1, keepdims=True)
-            spread = np.mean(off**4, axis=1) - np.mean(off**2, axis=1) ** 2
-            by_moment[1][m] = np.quantile(spread, [(1 - level) / 2, (1 + level) / 2])
-        limits = space_size(np.stack(by_moment, axis=1), self.epsilon, self.delta)
-        return limits[..., 0], limits[..., 1]
+        found = np.full((2, 2, len(self.scores)), np.nan)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            unbiased = self.moment[:, 1] * self.n_variants / (self.n_variants - 1)
+        found[0] = variance_limits(unbiased, self.scores, level)
+        for m, row in enumerate(self.scores):
+            found[1, :, m] = _spread_limits(row[~np.isnan(row)], level)
+        low, high = space_size(found.transpose(1, 2, 0), self.epsilon, self.delta)
+        return low, high
 
     def convergence(self, model: str, *, draws: int = 2000, rng: np.random.Generator | int = 0) -> FloatArray:
         """The (1 - delta/2) quantile of the deviation of both moments over n = 1..N variants, shape (2, N)."""
@@ -109,6 +113,7 @@ class Enough(Result):
         some = np.broadcast_to(self.n_variants[:, None] > 1, self.n_star.shape)
         near = some & self.reached & (self.n_star > self.n_variants[:, None] / 4)
         beyond = some & (self.n_star_space > self.n_variants[:, None])
+        flat = some & (self.moment[:, 1:] <= _ROUNDING**2 * self.moment[:, :1] ** 2)
         told = {
             "fewer than two variants have a score over all questions: how many are enough is unknown": ~some,
             "n_star is not reached below the number of reference variants, where it is so by construction": some
@@ -116,6 +121,8 @@ class Enough(Result):
             & (self.n_star > 1),
             "n_star is biased low: it is not far below the reference variants": near,
             "the space needs more variants than were drawn": beyond,
+            "no two variants differ in score, which is no certainty: no interval": flat,
+            "two variants say nothing of how the variance varies": some & np.isnan(self.n_star_space),
         }
         return notes({text: where.ravel() for text, where in told.items()}).reshape(self.n_star.shape)
 
@@ -167,9 +174,13 @@ def enough_variants(
     if x.ndim != 2 or x.shape[0] != len(models) or np.any(np.isinf(x)):
         remedy = f"allowed: finite or NaN, (models, variants) = ({len(models)}, any)"
         raise InputError(f"scores have shape {x.shape}", where="enough_variants", remedy=remedy)
-    if not (epsilon > 0 and 0 < delta < 1 and draws >= 1):
-        what = f"epsilon {epsilon!r}, delta {delta!r}, draws {draws!r}"
-        raise InputError(what, where="enough_variants", remedy="allowed: above 0, between 0 and 1, 1 or more")
+    for name, value, good, allowed in (
+        ("epsilon", epsilon, 0 < epsilon < np.inf, "above 0"),
+        ("delta", delta, 0 < delta < 1, "between 0 and 1"),
+        ("draws", draws, draws >= 1, "1 or more"),
+    ):
+        if not good:
+            raise InputError(f"{name} is {value!r}", remedy=f"allowed: {allowed}")
     M = len(models)
     n_variants = np.sum(~np.isnan(x), axis=1)
     moment, n_star, space = (np.full((M, 2), np.nan) for _ in range(3))
@@ -186,9 +197,32 @@ def enough_variants(
         far, known = chance_far(there, order, epsilon, delta / 2)
         first = np.argmax(far <= delta / 2, axis=1)  # the last is 0: all N variants
         n_star[m], exact[m] = first + 1, known[[0, 1], first]
-        fourth = np.mean((there - there.mean()) ** 4) - there.var() ** 2
-        space[m] = space_size([there.var(), fourth], epsilon, delta)
+        space[m] = space_size([there.var(ddof=1), float(_spread(there))], epsilon, delta)
     return Enough(tuple(models), x, n_variants, moment, n_star, exact, space, epsilon, delta)
+
+
+def _spread(x: FloatArray) -> FloatArray:
+    """M4 - sd^4 along the last axis, n times the variance of the variance; NaN of fewer than three values."""
+    n = x.shape[-1]
+    if n < 3:
+        return np.full(x.shape[:-1], np.nan)
+    off = x - x.mean(axis=-1, keepdims=True)
+    spread: FloatArray = (np.mean(off**4, axis=-1) - np.mean(off**2, axis=-1) ** 2) * n**2 / ((n - 1) * (n - 2))
+    return spread
+
+
+def _spread_limits(x: FloatArray, level: float) -> tuple[float, float]:
+    """Limits of m4 - sd^4; NaN where it is 0 but for one value, or nearly so."""
+    n = len(x)
+    others = x[(np.arange(n)[:, None] + np.arange(1, n)) % n] if n else x
+    whole, less = _spread(x), _spread(others)
+    if n < _FEWEST or not np.all(less > 0) or whole <= _ROUNDING * np.mean(less):
+        return np.nan, np.nan
+    pseudo = n * np.log(whole) - (n - 1) * np.log(less)
+    half = special.stdtrit(n - 1, (1 + level) / 2) * pseudo.std(ddof=1) / np.sqrt(n)
+    if half > _WIDEST:
+        return np.nan, np.nan
+    return float(np.exp(pseudo.mean() - half)), float(np.exp(pseudo.mean() + half))
 
 
 @dataclass(frozen=True)
@@ -197,8 +231,10 @@ class Proxy:
 
     Attributes
     ----------
+    n_variants
+        That both were asked in.
     n_star_cheap, n_star_costly
-        N* of both moments, the larger: what each model asks for by itself.
+        N* of both moments on these, the larger: what each model asks for by itself.
     chance
         Chance that n_star_cheap variants of the costly model's are off by more than epsilon in mean or variance, the
         larger of the two; it may be delta/2.
@@ -208,6 +244,7 @@ class Proxy:
 
     cheap: str
     costly: str
+    n_variants: int
     n_star_cheap: float
     n_star_costly: float
     chance: float
@@ -220,11 +257,16 @@ def proxy(enough: Enough, cheap: str, costly: str, *, draws: int = 2000, rng: np
         if name not in enough.models:
             raise InputError(f"no model {name!r}", where="proxy", remedy=f"known: {', '.join(enough.models)}")
     rows = [enough.models.index(name) for name in (cheap, costly)]
-    small, large = (float(np.max(enough.n_star[row])) for row in rows)
-    x = enough.scores[rows[1]]
-    x = x[~np.isnan(x)]
-    if np.isnan(small) or len(x) < 2:
-        raise InputError("fewer than two variants", where="proxy", remedy="ask both models in more variants")
-    far, _ = chance_far(x, orders(len(x), draws, rng), enough.epsilon, enough.delta / 2)
-    chance = float(far[:, min(int(small), len(x)) - 1].max())
-    return Proxy(cheap, costly, small, large, chance, chance <= enough.delta / 2)
+    there = ~np.any(np.isnan(enough.scores[rows]), axis=0)
+    x, N = enough.scores[rows][:, there], int(there.sum())
+    if N < 2:
+        what = f"{cheap} and {costly} have fewer than two variants in common"
+        raise InputError(what, where="proxy", remedy="ask both models in more variants")
+    n_star = enough.n_star[rows]
+    if np.any(enough.n_variants[rows] > N):
+        on_these = enough_variants((cheap, costly), x, epsilon=enough.epsilon, delta=enough.delta, draws=draws, rng=rng)
+        n_star = on_these.n_star
+    small, large = n_star.max(axis=1).tolist()
+    far, _ = chance_far(x[1], orders(N, draws, rng), enough.epsilon, enough.delta / 2)
+    chance = float(far[:, int(small) - 1].max())
+    return Proxy(cheap, costly, N, small, large, chance, chance <= enough.delta / 2)

@@ -14,7 +14,7 @@ import numpy as np
 
 from errorbar.stats.cells import FloatArray
 from errorbar.stats.cube import Layout
-from errorbar.stats.variance_intervals import effective_freedom
+from errorbar.stats.variance_intervals import chi_square_factors, difference_limits, variance_factors
 
 __all__ = ["Nested", "nested_terms"]
 
@@ -28,12 +28,17 @@ class Nested(NamedTuple):
     error: FloatArray  # sampling variance of `mean`
     question_weight: FloatArray  # 1/N
     variant_weight: FloatArray  # sum 1/n_q / N^2
-    question_terms: tuple[FloatArray, FloatArray, FloatArray, FloatArray]
-    variant_terms: tuple[FloatArray, FloatArray, FloatArray, FloatArray]
+    question_score: FloatArray  # (M, N)
+    between_square: FloatArray  # mean square of which vQ is what is left when `taken` is taken off
+    taken: FloatArray
+    taken_freedom: FloatArray
+    within_error: FloatArray  # sampling variance of `within`, from how it varies over questions
 
-    def of(self, component: str) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """First mean square, its degrees of freedom, what is taken off it, and the degrees of freedom of that."""
-        return self.question_terms if component == "question" else self.variant_terms
+    def question_limits(self, level: float) -> tuple[FloatArray, FloatArray]:
+        """Interval of vQ: the difference of two mean squares, of which the first heeds the kurtosis of the scores."""
+        of_first = variance_factors(self.question_score, level)
+        of_second = chi_square_factors(self.taken_freedom, level)
+        return difference_limits(self.between_square, of_first, self.taken, of_second)
 
 
 def nested_terms(layout: Layout) -> Nested:
@@ -58,16 +63,16 @@ def nested_terms(layout: Layout) -> Nested:
         taken = ((N - 1) * within + noise_b) / coefficient
         mean = np.nansum(q_mean, axis=1) / np.where(N > 0, N, np.nan)
         error = np.sum(e_q * per_q**2, axis=1) / N**2
-        # spread of SSW over questions gives the degrees of freedom of what it estimates
+        # the part of each question, less what is expected of it; of the mean square, and of what is left without noise
+        spare = np.maximum(n_q - 1, 0)
         msw = within_q.sum(axis=1) / left
-        excess = within_q - msw[:, None] * np.maximum(n_q - 1, 0)
-        var_msw = np.sum(excess**2, axis=1) / left**2 * N / (N - 1)
-        freedom_w = np.maximum(np.nan_to_num(2 * msw**2 / var_msw, nan=1), 1)
+        to_variance = N / (N - 1) / left**2
+        var_msw = np.sum((within_q - msw[:, None] * spare) ** 2, axis=1) * to_variance
+        noise_q = e_q * (1 - per_q)
+        within_error = np.sum((within_q - noise_q - within[:, None] * spare) ** 2, axis=1) * to_variance
         first = ssb / coefficient
         share = (N - 1) / coefficient
-        freedom_2 = np.maximum(np.nan_to_num(2 * taken**2 / (var_msw * share**2), nan=1e7), 1)
-        # noise of cells is known far better than the spread of few variants
-        of_noise = (np.maximum(noise_w / left, 0), np.full(len(N), 1e7))
+        taken_freedom = np.maximum(np.nan_to_num(2 * taken**2 / (var_msw * share**2), nan=1e7), 1)
         variant_weight = np.sum(np.where(n_q > 0, per_q, 0), axis=1) / N**2
         return Nested(
             first - taken,
@@ -76,6 +81,9 @@ def nested_terms(layout: Layout) -> Nested:
             np.where(layout.split, error, np.nan),
             1 / N,
             variant_weight,
-            (first, effective_freedom(q_mean), np.maximum(taken, 0), freedom_2),
-            (msw, freedom_w, *of_noise),
+            q_mean,
+            first,
+            np.maximum(taken, 0),
+            taken_freedom,
+            within_error,
         )

@@ -72,8 +72,8 @@ def components_of_variants(cube: Cube, a: str, b: str | None = None, *, claim: s
     Parameters
     ----------
     cube
-        The pilot. With one generation per cell, designs of single generations can be planned, of any number of
-        questions and variants.
+        The pilot, of which `cube.drawn` counts. With one generation per cell, designs of single generations can be
+        planned, of any number of questions and variants.
     a, b
         Two models, or one.
     claim
@@ -84,12 +84,16 @@ def components_of_variants(cube: Cube, a: str, b: str | None = None, *, claim: s
     """
     if claim not in CLAIMS:
         raise UnknownNameError("claim", claim, CLAIMS, where="plan")
-    found = crossed(cube.select([a]) if b is None else cube.difference(a, b))
+    drawn = cube.drawn
+    found = crossed(drawn.select([a]) if b is None else drawn.difference(a, b))
+    if b is not None and not found.fit.cells[0] > 0:
+        what = f"{a} and {b} answered no question in the same variant"
+        raise InputError(what, where=cube.benchmark, remedy="ask both models in the same variants")
     names = ("question", "variant", "interaction", "generation", "residual")
     values = {name: float(getattr(found, name)[0]) for name in names}
     told = dict.fromkeys(part for part in str(found.note[0]).split("; ") if part)
-    if any(value < 0 for value in values.values()):
-        told["it is planned as 0"] = None
+    if below := [name for name in names[:4] if values[name] < 0]:
+        told[f"{' and '.join(below)} below 0: planned as 0"] = None
     each = {name: max(value, 0.0) for name, value in values.items()}  # NaN stays: max returns its first argument
     if cube.nested:
         # variants within a question: no main effect, and S of them average out

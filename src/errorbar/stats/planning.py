@@ -104,6 +104,7 @@ def plan(
     fewest: int = FEWEST_QUESTIONS,
     max_variants: int = 1,
     max_generations: int = 10_000,
+    every: bool = False,
 ) -> Plan:
     """Cheapest design for an error, or best design for a budget, and what other numbers of generations would buy.
 
@@ -125,9 +126,13 @@ def plan(
         Questions that a design has at least, if there are so many.
     max_variants, max_generations
         The most per question. With several variants every question is asked in all of them.
+    every
+        Whether there is a row for every combination of generations and variants beside the best, and not only for other
+        generations and for other variants with the best generations for each.
 
     Rows beside the best show what other numbers of generations and variants take for the same goal, or buy for the same
-    budget. Ties go to the smaller error or cost, then to fewer generations and variants, which is to more questions.
+    budget; where no generations are enough in some number of variants, it has no row. Ties go to the smaller error or
+    cost, then to fewer generations and variants, which is to more questions.
 
     >>> pair = Components(question=0.04, generation=0.16)
     >>> plan(pair, Cost(prompt_tokens=900, completion_tokens=100, generations_per_request=8), detect=0.05).best[:3]
@@ -149,7 +154,7 @@ def plan(
         *_target_or_budget(goal, level, power),
     )
     best = search.best()
-    N, S, K, remarks = search.ladder(best)
+    N, S, K, remarks = search.ladder(best, every=every)
     if best:
         N, S, K = (np.concatenate([[chosen], rest]) for chosen, rest in zip(best, (N, S, K), strict=True))
         remarks = [search.praise(), *remarks]

@@ -66,7 +66,7 @@ def prompteval(
     Parameters
     ----------
     cube
-        Cells that were asked; `balanced_cells` says which to ask.
+        Cells that were asked, of which those of `cube.drawn` count; `balanced_cells` says which to ask.
     penalty
         Ridge penalty of theta and beta: half of it times their sum of squares is taken off the log-likelihood.
     """
@@ -79,6 +79,7 @@ def prompteval(
     if not (penalty > 0 and all(0 <= q <= 1 for q in quantiles)):
         what = f"penalty {penalty!r}, quantiles {quantiles!r}"
         raise InputError(what, where="prompteval", remedy="allowed: above 0, from 0 to 1")
+    cube = cube.drawn
     n, y = cube.n.astype(float), cube.total
     chance = _fit(n, y, penalty)
     filled = np.where(n > 0, np.nan_to_num(cube.mean), chance)

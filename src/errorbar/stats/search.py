@@ -49,9 +49,10 @@ class Search(NamedTuple):
         bought = np.floor(self.budget / (S * per_cell(self.costs, K, self.unit)) * (1 + 1e-12))
         return np.minimum(bought, self.limits.available)
 
-    def best(self) -> tuple[int, int, int] | None:
-        """N, S, K of the best design, or None."""
-        S, K = np.arange(1, self.limits.variants + 1)[:, None], np.arange(1, self.limits.generations + 1)
+    def best(self, variants: IntArray | None = None) -> tuple[int, int, int] | None:
+        """N, S, K of the best design, of these numbers of variants if they are given; or None."""
+        numbers = np.arange(1, self.limits.variants + 1) if variants is None else variants
+        S, K = numbers[:, None], np.arange(1, self.limits.generations + 1)
         N = self.questions(K, S)
         possible = (self.limits.fewest <= N) & (self.limits.available >= N) & np.isfinite(N)
         if not np.any(possible):
@@ -61,25 +62,40 @@ class Search(NamedTuple):
         variance = np.where(possible, self.components.variance(N, K, S), np.inf)
         order = (price, variance) if math.isnan(self.budget) else (variance, price)
         row, column = np.unravel_index(_first_smallest(*order), N.shape)
-        return int(N[row, column]), int(row) + 1, int(column) + 1
+        return int(N[row, column]), int(numbers[row]), int(column) + 1
 
-    def ladder(self, best: tuple[int, int, int] | None) -> tuple[IntArray, IntArray, IntArray, list[str]]:
-        """N, S, K of the rows beside the best, and what is to be said of each."""
-        _, best_S, best_K = best or (0, 0, 0)
+    def ladder(
+        self, best: tuple[int, int, int] | None, *, every: bool = False
+    ) -> tuple[IntArray, IntArray, IntArray, list[str]]:
+        """N, S, K of the rows beside the best, and what is to be said of each.
+
+        Other generations for the best number of variants, then other variants, each with the best generations for it,
+        without those that the budget does not buy; or every combination.
+        """
+        most_S = self.limits.variants if math.isnan(self.budget) else 1
+        _, best_S, best_K = best or (0, most_S, 0)
         steps = np.array(LADDER)
         variants = steps[steps <= min(self.limits.variants, max(best_S, _SHOWN))]
         generations = steps[steps <= min(self.limits.generations, max(best_K, _SHOWN))]
-        S, K = (axis.ravel() for axis in np.meshgrid(variants, generations, indexing="ij"))
+        if every:
+            S, K = (axis.ravel() for axis in np.meshgrid(variants, generations, indexing="ij"))
+        else:
+            others = [found for v in variants if v != best_S and (found := self.best(np.array([v])))]
+            S = np.append(np.full(len(generations), best_S), [found[1] for found in others]).astype(np.int64)
+            K = np.append(generations, [found[2] for found in others]).astype(np.int64)
         beside = (best_S != S) | (best_K != K)
         S, K = S[beside], K[beside]
         N = self.questions(K, S)
         there = np.minimum(N, self.limits.available)
+        bought_little = f"buys fewer than {self.limits.fewest:g} questions"
         if math.isnan(self.budget):
             short = np.where(np.isinf(there), "no number of questions is enough", "short of the goal on all questions")
             remarks = np.where(there < N, short, np.where(np.isinf(there), short, ""))
         else:
-            remarks = np.where(there < self.limits.fewest, f"buys fewer than {self.limits.fewest:g} questions", "")
-        return np.where(np.isinf(there), 0, there).astype(np.int64), S, K, remarks.tolist()
+            remarks = np.where(there < self.limits.fewest, bought_little, "")
+        kept = np.ones(len(N), dtype=bool) if every or not best else remarks != bought_little
+        there = np.where(np.isinf(there), 0, there).astype(np.int64)
+        return there[kept], S[kept], K[kept], remarks[kept].tolist()
 
     def praise(self) -> str:
         """What the best design is the best at."""
@@ -95,7 +111,8 @@ class Search(NamedTuple):
         asked = f"{self.target:.4g} is asked"
         if math.isinf(limits.available):
             floor = math.sqrt(noise.variant / limits.variants)
-            return f"no number of questions is enough: the noise of the prompt alone has se {floor:.4g}, {asked}"
+            why = f"no number of questions is enough: the noise of the prompt alone has se {floor:.4g}, {asked}"
+            return f"{why}, which takes {math.floor(noise.variant / self.target**2) + 1} prompt variants or more"
         most = f"all {limits.available:g} questions"
         K = float(noise.generations_for(self.target, limits.available, limits.variants))
         if math.isfinite(K):
@@ -108,7 +125,9 @@ class Search(NamedTuple):
         if not noise.known:
             no, alone = "one generation is not enough", "with one generation of each"
         few = f"{limits.generations} generation{'s' if limits.generations > 1 else ''} of each"
-        return f"{no}: {most} have se {floor:.4g} {alone}, {asked}, {enough} would do with {few}"
+        S = float(noise.variants_for(self.target, limits.available, limits.generations)) if noise.crossed else math.inf
+        prompts = f", or {S:g} prompt variants" if limits.variants < S < math.inf else ""
+        return f"{no}: {most} have se {floor:.4g} {alone}, {asked}, {enough} would do with {few}{prompts}"
 
 
 def _first_smallest(first: FloatArray, second: FloatArray) -> int:

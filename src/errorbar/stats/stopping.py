@@ -50,6 +50,8 @@ class Stop(Result):
     ----------
     rounds
         t: harmonic mean of the generations per question, or runs.
+    n_questions
+        N, with a score; of a pair, with scores of both.
     score
         Score, or difference of the pair.
     half
@@ -67,6 +69,7 @@ class Stop(Result):
     benchmark: str
     names: tuple[str, ...]
     rounds: FloatArray
+    n_questions: IntArray
     score: FloatArray
     half: FloatArray
     stop: NDArray[np.bool_]
@@ -188,6 +191,7 @@ def stop(
         benchmark=whole.benchmark,
         names=names,
         rounds=look.rounds,
+        n_questions=look.N,
         score=look.score,
         half=np.where((half > 0) | published, half, np.nan),
         stop=(2 * half < width) & ((half > 0) | published),

@@ -103,12 +103,13 @@ class Swaps(Result):
 
 
 def swaps(cube: Cube, *, level: float = 0.95, rng: np.random.Generator | int = 0) -> Swaps:
-    """Swaps of all pairs of models of a cube with crossed variants, in the order of its models."""
+    """Swaps of all pairs of models of a cube with crossed variants, in the order of its models; of `cube.drawn`."""
     if cube.nested:
         remedy = "sample the same variants for all questions"
         raise InputError(
             "each question has variants of its own: no variant orders models", where="swaps", remedy=remedy
         )
+    cube = cube.drawn
     M = len(cube.models)
     pairs = [(a, b) for a in range(M) for b in range(a + 1, M)]
     generator = np.random.default_rng(rng)
@@ -161,7 +162,7 @@ def _block(found: Crossed, level: float, rng: np.random.Generator) -> dict[str, 
         of_variant = np.maximum(total - tau2[:, None] * freedom[:, None] / chi_rest, 0)
         share = _tail(center * sign, np.sqrt(of_variant))
     limits = np.full((2, len(S)), np.nan)
-    known = np.all(~np.isnan(share), axis=1)
+    known = np.all(~np.isnan(share), axis=1) & (s2 + rest > 0)  # no variation seen is no certainty
     limits[:, known] = np.quantile(share[known], [(1 - level) / 2, (1 + level) / 2], axis=1)
     return {
         "n_variants": S,

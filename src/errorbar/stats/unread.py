@@ -1,7 +1,12 @@
 """Answers that could not be read, beside the spread over prompts: a parser that fails in some prompts looks like one.
 
 An unread answer scores 0. Where its share differs between variants, so does the score, whatever the model answered.
-The variance over variants is therefore estimated twice (crossed.py): with all scores, and with the unread left out.
+The variance over the variants that were drawn is therefore estimated twice (crossed.py): with all scores, and with the
+unread left out. Shares are of all variants, the default prompt too.
+Whether variants differ at all is the F test of the two-way layout, of the unread shares and of the scores that were
+read, each adjusted by Holm for all models:
+
+    F = MS(variant) / MS(residual)   with rank - N and n - rank degrees of freedom (additive.py)
 """
 
 from __future__ import annotations
@@ -11,15 +16,17 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from errorbar.errors import InputError
 from errorbar.stats.cells import FloatArray, IntArray
 from errorbar.stats.crossed import Crossed, crossed
 from errorbar.stats.cube import Cube
-from errorbar.stats.effects import Effects, effects
+from errorbar.stats.multiplicity import holm
 from errorbar.stats.results import Columns
+from errorbar.stats.variants import Variants, variants
 
-__all__ = ["Unread", "Values", "unread"]
+__all__ = ["Unread", "Values", "described", "unread"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,9 +38,11 @@ class Values:
     shares, pooled
         Share unread of each model's answers, and of all.
     order
-        Values by dimension, from the one that explains most of how the pooled share varies over variants, and in it
-        from the value with the largest effect: points of a space are confounded when few of them are drawn, so what
-        counts is the effect with the other dimensions fitted beside (effects.py).
+        Values by dimension, from the one that explains most of how the pooled share varies over variants (`_explained`;
+        with few draws other dimensions cannot be fitted beside), and in it from the largest share.
+    blamed
+        The value with the largest share on the first of these dimensions, and any that was drawn with it each time and
+        never without; empty where no dimension explains more than chance would.
     """
 
     models: tuple[str, ...]
@@ -43,11 +52,7 @@ class Values:
     shares: FloatArray = field(repr=False)
     pooled: FloatArray = field(repr=False)
     order: tuple[int, ...] = field(repr=False)
-
-    @property
-    def worst(self) -> int:
-        """The value that is most to blame."""
-        return self.order[0]
+    blamed: tuple[int, ...]
 
     def name(self, i: int) -> str:
         """A value with its dimension."""
@@ -75,21 +80,32 @@ class Unread:
         Unread answers of each cell, shape (M, N, S).
     share, score
         Share of each variant's answers that are unread, and its score, shape (M, S); NaN where there is none.
-    varies
-        Whether the share differs between variants by more than the noise: the interval of its own variance over
-        variants leaves out 0.
-    variance, variance_read, low_read
-        Variance over variants of all scores; of those that were read; and the lower end of the latter's interval.
+    variance, variance_read
+        Variance over the variants that were drawn, of all scores and of those that were read; not cut at 0.
+    p_share, p_read
+        Chance of unread shares, and of scores that were read, this unequal if all variants were alike; by Holm for all
+        models. NaN where the noise is unknown.
     """
 
     cube: Cube = field(repr=False)
     counts: IntArray = field(repr=False)
     share: FloatArray = field(repr=False)
     score: FloatArray = field(repr=False)
-    varies: NDArray[np.bool_]
     variance: FloatArray
     variance_read: FloatArray
-    low_read: FloatArray
+    p_share: FloatArray
+    p_read: FloatArray
+    level: float = 0.95
+
+    @cached_property
+    def varies(self) -> NDArray[np.bool_]:
+        """Whether the unread share differs between variants by more than the noise."""
+        return _below(self.p_share, self.level)
+
+    @cached_property
+    def prompted(self) -> NDArray[np.bool_]:
+        """Whether the scores that were read do: an effect of the prompt itself."""
+        return _below(self.p_read, self.level)
 
     @cached_property
     def parser(self) -> FloatArray:
@@ -101,37 +117,63 @@ class Unread:
 
     @cached_property
     def values(self) -> Values:
-        """By the values of those dimensions whose effects can be told (effects.py)."""
+        """By the values of those dimensions that have two or more, and one of them twice."""
         cube, (drawn, values) = self.cube, described(self.cube)
         unread, asked = (array.sum(axis=1)[:, drawn].astype(float) for array in (self.counts, cube.n))
+        told = {name: each for name, each in values.items() if 1 < len(set(each)) < len(each)}
+        labels = [(name, value) for name, each in told.items() for value in sorted(set(each))]
+        has = np.array([[v == value for v in told[name]] for name, value in labels], bool)
+        has = has.reshape(len(labels), len(drawn))
         with np.errstate(divide="ignore", invalid="ignore"):
-            found = effects(cube.benchmark, ("all",), unread.sum(axis=0) / asked.sum(axis=0), values)
-            each = zip(found.dimensions, found.values, strict=True)
-            has = np.array([[v == value for v in values[name]] for name, value in each])
-            has = has.reshape(len(found.values), len(drawn))
+            each_variant = unread.sum(axis=0) / asked.sum(axis=0)
             shares, pooled = (unread @ has.T) / (asked @ has.T), (unread.sum(0) @ has.T) / (asked.sum(0) @ has.T)
-        return Values(
-            cube.models, found.dimensions, found.values, has.sum(axis=1), shares, pooled, _blame(found, pooled)
-        )
+        dimensions = tuple(name for name, _ in labels)
+        explained, p_value = {}, {}
+        for name in told:
+            of = has[[dimension == name for dimension in dimensions]]
+            explained[name], p_value[name] = _explained(each_variant, of)
+        known = np.flatnonzero(~np.isnan(pooled)).tolist()
+        order = sorted(known, key=lambda i: (-explained[dimensions[i]], dimensions[i], -pooled[i]))
+        found = bool(order) and p_value[dimensions[order[0]]] * len(told) < 1 - self.level
+        blamed = [i for i in order if np.array_equal(has[i], has[order[0]])] if found else []
+        names = tuple(value for _, value in labels)
+        times = has.sum(axis=1)
+        return Values(cube.models, dimensions, names, times, shares, pooled, tuple(order), tuple(blamed))
 
 
-def _blame(found: Effects, pooled: FloatArray) -> tuple[int, ...]:
-    """Order of the values; an effect that cannot be told from others comes after those that can."""
-    explained = np.nan_to_num(found.share[0], nan=-np.inf)
-    effect = np.where(np.isnan(found.effect[0]), pooled - 1, found.effect[0])
-    known = np.flatnonzero(~np.isnan(pooled)).tolist()
-    return tuple(sorted(known, key=lambda i: (-explained[i], found.dimensions[i], -effect[i])))
+def _below(p: FloatArray, level: float) -> NDArray[np.bool_]:
+    below: NDArray[np.bool_] = np.nan_to_num(p, nan=1) < 1 - level
+    return below
+
+
+def _explained(share: FloatArray, has: NDArray[np.bool_]) -> tuple[float, float]:
+    """Omega squared of S shares in groups (V, S), of one-way analysis of variance, and its p; -inf, 1: unknown."""
+    there = ~np.isnan(share)
+    x, groups = share[there], has[np.any(has & there, axis=1)][:, there].astype(float)
+    between, within = len(groups) - 1, len(x) - len(groups)
+    total = float(np.sum((x - x.mean()) ** 2)) if len(x) else 0.0
+    if between < 1 or within < 1 or total < _NOTHING * len(x):
+        return -np.inf, 1.0
+    means = groups.T @ (groups @ x / groups.sum(axis=1))
+    left = float(np.sum((x - means) ** 2)) / within
+    omega = (total - left * (within + between)) / (total + left)
+    return omega, float(special.fdtrc(between, within, (total / left - within) / between)) if left > 0 else 0.0
+
+
+#: Squares of shares below this are what rounding leaves.
+_NOTHING = 1e-20
 
 
 def described(cube: Cube) -> tuple[list[int], dict[str, list[str]]]:
-    """Variants that have a value on each dimension, all but the default prompt as a rule, and these values."""
-    drawn = [s for s, values in enumerate(zip(*cube.values.values(), strict=True)) if all(values)]
+    """Variants that were drawn and have a value on each dimension, and these values."""
+    each_value = enumerate(zip(*cube.values.values(), strict=True))
+    drawn = [s for s, values in each_value if s != cube.default and all(values)]
     if len(drawn) < 2:
         return list(range(len(cube.variants))), {}
     return drawn, {name: [each[s] for s in drawn] for name, each in cube.values.items()}
 
 
-def unread(cube: Cube, counts: IntArray, *, found: Crossed | None = None, level: float = 0.95) -> Unread:
+def unread(cube: Cube, counts: IntArray, *, found: Variants | None = None, level: float = 0.95) -> Unread:
     """Compare the variance over variants with and without the answers that could not be read.
 
     Parameters
@@ -139,7 +181,7 @@ def unread(cube: Cube, counts: IntArray, *, found: Crossed | None = None, level:
     counts
         Unread answers of each cell of the cube, shape (M, N, S); they are among its `n` and score 0.
     found
-        `crossed(cube)`, where it is there already.
+        `variants(cube)`, where it is there already.
 
     Raises
     ------
@@ -149,18 +191,33 @@ def unread(cube: Cube, counts: IntArray, *, found: Crossed | None = None, level:
     if counts.shape != cube.n.shape or np.any(counts > cube.n) or np.any(counts < 0):
         what = f"unread answers of shape {counts.shape} do not fit the generations of shape {cube.n.shape}"
         raise InputError(what, where=cube.benchmark, remedy="count them from the same rows")
-    found = found or crossed(cube, level=level)
-    as_scores = counts.astype(float)
-    misread = crossed(replace(cube, total=as_scores, total_sq=as_scores), level=level)
-    read = crossed(replace(cube, n=cube.n - counts), level=level)
+    found = found or variants(cube, level=level)
+    drawn, lost = cube.drawn, replace(cube, n=counts).drawn.n
+    as_scores = lost.astype(float)
+    misread = crossed(replace(drawn, total=as_scores, total_sq=as_scores), level=level)
+    read = crossed(replace(drawn, n=drawn.n - lost), level=level)
     asked = cube.n.sum(axis=1)
     return Unread(
         cube,
         counts,
         np.divide(counts.sum(axis=1), asked, out=np.full(asked.shape, np.nan), where=asked > 0),
-        found.fit.variant_score,
-        np.nan_to_num(misread.limits("variant", level)[0]) > 0,
-        found.variant,
+        found.every,
+        found.components.variant,
         read.variant,
-        read.limits("variant", level)[0],
+        holm(_alike(misread)),
+        holm(_alike(read)),
+        level,
     )
+
+
+def _alike(found: Crossed) -> FloatArray:
+    """p-value of the F test that all variants are alike, shape (M,)."""
+    f = found.fit
+    size = np.nanmax(np.abs(found.layout.mean), axis=(1, 2), initial=0) ** 2
+    nothing = _NOTHING * f.cells * np.maximum(size, _NOTHING)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        variant, residual = (np.where(ss > nothing, ss, 0) for ss in (f.variant_ss, f.residual_ss))
+        F = np.where(variant > 0, variant / (f.rank - f.questions) / (residual / (f.cells - f.rank)), 0)
+        known = (f.rank > f.questions) & (f.cells > f.rank)
+        p: FloatArray = np.where(known, special.fdtrc(f.rank - f.questions, f.cells - f.rank, F), np.nan)
+    return p

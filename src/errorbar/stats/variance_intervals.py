@@ -1,11 +1,17 @@
-"""Intervals for variances: chi-square with degrees of freedom that heed heavy or light tails, and their differences.
+"""Intervals for variances that heed heavy and light tails, and for the differences of two mean squares.
 
-A variance of n values has Var(s2) = s2^2 (2/(n-1) + kurtosis/n), so 2/(that factor) takes the place of n - 1. The
-difference of two mean squares has the modified large-sample limits of Graybill and Wang (Burdick and Graybill 1992,
-section 3.3), which are exact for one mean square alone.
+The variance s2 of n values has Var(log s2) = (kurtosis - (n - 3)/n) / (n - 1), so its limits are (Bonett 2006)
+
+    c s2 exp(-+ z c se)      kurtosis = n sum (x - m)^4 / (sum (x - mean)^2)^2,  m the mean trimmed by 1/(2 sqrt(n - 4))
+
+Bonett's c = n/(n - z) is here 1 + z/n, its first terms: for five values the rest makes intervals 1.4 times as wide
+without need. The difference of two mean squares has the modified large-sample limits of Graybill and Wang (Burdick
+and Graybill 1992, section 3.3), which are those of one mean square where it stands alone.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,50 +19,72 @@ from scipy import special
 
 from errorbar.stats.cells import FloatArray
 
-__all__ = ["difference_limits", "effective_freedom", "variance_limits"]
+__all__ = ["Factors", "chi_square_factors", "difference_limits", "variance_factors", "variance_limits"]
+
+#: Kurtosis says nothing of fewer values than this.
+_FEWEST = 4
+#: Squared and relative: values that differ by less are equal.
+_ROUNDING = 1e-24
 
 
-def effective_freedom(values: FloatArray) -> FloatArray:
-    """Degrees of freedom of the variance of each row, (M, n) with NaN for missing values, from its own kurtosis.
+class Factors(NamedTuple):
+    """What an estimated variance is multiplied by for its lower and its upper limit, shape (M,)."""
 
-    The kurtosis is the sample's, corrected for small samples where the truth is normal. It is a poor witness of a few
-    values, so that it only counts for as much as they are: n/(n + 20) of it.
+    low: FloatArray
+    high: FloatArray
+
+
+def variance_factors(values: FloatArray, level: float) -> Factors:
+    """Factors of the variance of each row, (M, n) with NaN for missing values; NaN where no two values differ.
+
+    Of two or three values they are those of normal ones.
     """
     there = ~np.isnan(values)
     n = np.sum(there, axis=1).astype(float)
     with np.errstate(divide="ignore", invalid="ignore"):
-        off = np.where(there, values - np.nanmean(np.where(n[:, None] > 0, values, 0), axis=1)[:, None], 0)
-        m2, m4 = np.sum(off**2, axis=1) / n, np.sum(off**4, axis=1) / n
-        g2 = m4 / m2**2 - 3
-        kurtosis = np.where((n > 3) & (m2 > 0), (n - 1) / ((n - 2) * (n - 3)) * ((n + 1) * g2 + 6), 0)
-        kurtosis = np.maximum(kurtosis, -1.9) * n / (n + 20)
-        freedom: FloatArray = np.where(n > 1, 2 / (2 / (n - 1) + kurtosis / n), np.nan)
-    return np.where(n > 1, np.maximum(freedom, 1), np.nan)
+        off = np.where(there, values - _trimmed_mean(values, n)[:, None], 0)
+        mean = np.sum(off, axis=1) / n
+        square = np.sum(off**2, axis=1) - n * mean**2
+        square = np.where(square > _ROUNDING * np.sum(values**2, axis=1, where=there), square, np.nan)
+        kurtosis = n * np.sum(off**4, axis=1) / square**2
+        z = special.ndtri((1 + level) / 2)
+        c = 1 + z / n
+        far = z * c * np.sqrt((kurtosis - (n - 3) / n) / (n - 1))
+        low, high = c * np.exp(-far), c * np.exp(far)
+    normal = chi_square_factors(np.where(np.isnan(square), np.nan, n - 1), level)
+    few = n < _FEWEST
+    return Factors(np.where(few, normal.low, low), np.where(few, normal.high, high))
 
 
-def variance_limits(estimate: ArrayLike, freedom: ArrayLike, level: float) -> tuple[FloatArray, FloatArray]:
-    """Chi-square limits of a variance that was estimated with these degrees of freedom."""
-    below, above = _factors(np.asarray(freedom, float), level)
-    s2 = np.asarray(estimate, float)
-    low: FloatArray = s2 * below
-    high: FloatArray = s2 * above
-    return low, high
+def chi_square_factors(freedom: ArrayLike, level: float) -> Factors:
+    """Factors of a variance that is chi-square with these degrees of freedom; NaN where there are none."""
+    freedom = np.asarray(freedom, float)
+    tail = (1 - level) / 2
+    df = np.where(freedom > 0, np.minimum(freedom, 1e7), np.nan)
+    return Factors(df / special.chdtri(df, tail), df / special.chdtri(df, 1 - tail))
+
+
+def variance_limits(estimate: FloatArray, values: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
+    """Limits of the variance of what each row of `values` was drawn from, of which `estimate` is the unbiased one."""
+    factors = variance_factors(values, level)
+    return estimate * factors.low, estimate * factors.high
 
 
 def difference_limits(
-    first: FloatArray, freedom: FloatArray, second: FloatArray, second_freedom: FloatArray, level: float
+    first: FloatArray, of_first: Factors, second: FloatArray, of_second: Factors
 ) -> tuple[FloatArray, FloatArray]:
     """Limits of E(first) - E(second), both positive mean squares; cut at 0, which a variance cannot fall below."""
-    below, above = _factors(freedom, level)
-    below_2, above_2 = _factors(second_freedom, level)
     estimate = first - second
-    low = estimate - np.hypot((1 - below) * first, (above_2 - 1) * second)
-    high = estimate + np.hypot((above - 1) * first, (1 - below_2) * second)
+    low = estimate - np.hypot((1 - of_first.low) * first, (of_second.high - 1) * second)
+    high = estimate + np.hypot((of_first.high - 1) * first, (1 - of_second.low) * second)
     return np.maximum(low, 0), np.maximum(high, 0)
 
 
-def _factors(freedom: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
-    """Df over both quantiles of chi-square: factors of a variance to its limits."""
-    tail = (1 - level) / 2
-    df = np.where(freedom > 0, np.minimum(freedom, 1e7), np.nan)
-    return df / special.chdtri(df, tail), df / special.chdtri(df, 1 - tail)
+def _trimmed_mean(values: FloatArray, n: FloatArray) -> FloatArray:
+    """Mean without the share 1/(2 sqrt(n - 4)) of the values at either end; the median of five and fewer."""
+    share = 1 / (2 * np.sqrt(np.maximum(n - 4, 1)))
+    cut = np.minimum(np.floor(share * n), np.maximum(np.ceil(n / 2) - 1, 0))[:, None]
+    rank = np.arange(values.shape[1])
+    kept = (rank >= cut) & (rank < n[:, None] - cut)
+    mean: FloatArray = np.sum(np.sort(values, axis=1), axis=1, where=kept) / np.sum(kept, axis=1)
+    return mean

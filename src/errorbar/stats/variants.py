@@ -2,24 +2,26 @@
 
 The score of a variant is its mean over the questions; where cells are missing, those are filled from the additive fit
 (additive.py), so that variants are compared on the same questions. Moments as REL defines them: the mean and the
-variance (divided by the number of variants) over the variants that were drawn.
+variance (divided by the number of variants) over the variants that were drawn. The default prompt was chosen, not
+drawn: it has a score, and no part in anything else.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
 from errorbar.errors import InputError
+from errorbar.stats.additive import fit
 from errorbar.stats.cells import FloatArray
 from errorbar.stats.crossed import Crossed, crossed
 from errorbar.stats.cube import Cube
 from errorbar.stats.enough import Enough, enough_variants, whole
 from errorbar.stats.intervals import interval
 from errorbar.stats.results import Columns, Result
-from errorbar.stats.variance_intervals import effective_freedom, variance_limits
+from errorbar.stats.variance_intervals import variance_limits
 
 __all__ = ["Moments", "Variants", "enough_variants", "variants"]
 
@@ -33,17 +35,17 @@ class Moments(Result):
     Attributes
     ----------
     scores
-        Score of each variant, shape (M, S), NaN where there is none.
+        Score of each variant that was drawn, shape (M, S), NaN where there is none.
     mean, low, high
         Mean over variants, and its interval for new questions in new variants; with one question, which a table of
         scores has, for new variants.
     variance, variance_low, variance_high
-        Over the variants as they were drawn, divided by their number, and the interval for the space's: chi-square
-        with degrees of freedom that heed kurtosis. Sampling noise of each score is in it.
+        Over the variants as they were drawn, divided by their number, and the interval for the space's, which heeds
+        kurtosis (variance_intervals.py). Sampling noise of each score is in it.
     corrected
         Unbiased and less the sampling noise of each score, not cut at 0; NaN where that noise is unknown.
     default
-        Score of the default prompt; NaN where there is none.
+        Score of the default prompt, on the questions that a drawn one has; NaN where there is none.
     """
 
     benchmark: str
@@ -88,7 +90,7 @@ class Moments(Result):
 
 @dataclass(frozen=True, eq=False)
 class Variants(Result):
-    """What the prompt does to the scores of M models on one benchmark."""
+    """What the prompt does to the scores of M models on one benchmark: moments, components and n* of `cube.drawn`."""
 
     cube: Cube = field(repr=False)
     moments: Moments
@@ -100,6 +102,14 @@ class Variants(Result):
     def enough(self) -> Enough:
         """N* of both moments and what the space needs."""
         return enough_variants(self.cube.models, self.moments.scores, epsilon=self.epsilon, delta=self.delta)
+
+    @property
+    def every(self) -> FloatArray:
+        """Score of each variant of the cube, the default prompt too, shape (M, its variants)."""
+        scores = self.moments.scores
+        if self.cube.default is None or self.cube.drawn is self.cube:
+            return scores
+        return np.insert(scores, self.cube.default, self.moments.default, axis=1)
 
     def columns(self) -> Columns:
         """One row per model; n_star and n_star_space are the larger of those of mean and variance."""
@@ -117,7 +127,7 @@ class Variants(Result):
             "high": m.high,
             "variance": m.variance,
             "n_star": whole(e.n_star.max(axis=1)),
-            "n_star_space": whole(e.n_star_space.max(axis=1)),
+            "n_star_space": whole(np.fmax(*e.n_star_space.T)),
             "var_question": c.question,
             "var_variant": c.variant,
             "var_interaction": c.interaction,
@@ -136,7 +146,8 @@ def variants(cube: Cube, *, level: float = 0.95, epsilon: float = 0.01, delta: f
     """
     if not 0 < level < 1:
         raise InputError(f"level is {level!r}", remedy="allowed: between 0 and 1, such as 0.95")
-    found = crossed(cube, level=level)
+    drawn = cube.drawn
+    found = crossed(drawn, level=level)
     x = np.full(found.fit.variant_score.shape, np.nan) if cube.nested else found.fit.variant_score
     n = np.sum(~np.isnan(x), axis=1)
     between = found.interval()
@@ -144,18 +155,17 @@ def variants(cube: Cube, *, level: float = 0.95, epsilon: float = 0.01, delta: f
         off = np.where(np.isnan(x), 0, x - found.mean[:, None])
         square = np.where(n > 0, np.sum(off**2, axis=1), np.nan)
         unbiased = np.where(n > 1, square / (n - 1), np.nan)
-        here = cube.n > 0
+        here = drawn.n > 0
         counts = np.maximum(here.sum(axis=1), 1)
-        error = np.sum(np.where(here, cube.layout.error, 0), axis=1) / counts**2
+        error = np.sum(np.where(here, drawn.layout.error, 0), axis=1) / counts**2
         noise = np.sum(error, axis=1) / n
-    low, high = variance_limits(unbiased, effective_freedom(x), level)
+    low, high = variance_limits(unbiased, x, level)
     # scores that are means already: what is known is how they vary over variants
-    of_variants = interval(found.mean, np.sqrt(unbiased / np.maximum(n, 1)), n, level=level, df=n - 1)
+    of_mean = np.sqrt(unbiased / np.maximum(n, 1))
+    of_variants = interval(found.mean, of_mean, n, level=level, df=n - 1, bounds=drawn.layout.bounds)
     means_only = np.isnan(between.low) & (found.fit.questions == 1)
     mean_low = np.where(means_only, of_variants.low, between.low)
     mean_high = np.where(means_only, of_variants.high, between.high)
-    default = np.full(len(x), np.nan) if cube.default is None else x[:, cube.default]
-    split = cube.layout.split
     moments = Moments(
         cube.benchmark,
         cube.models,
@@ -166,8 +176,22 @@ def variants(cube: Cube, *, level: float = 0.95, epsilon: float = 0.01, delta: f
         square / np.where(n > 0, n, np.nan),
         low,
         high,
-        np.where(split, unbiased - noise, np.nan),
-        default,
+        np.where(drawn.layout.split, unbiased - noise, np.nan),
+        _default(cube, x),
         level,
     )
     return Variants(cube, moments, found, epsilon, delta)
+
+
+def _default(cube: Cube, drawn: FloatArray) -> FloatArray:
+    """Score of the default prompt, shape (M,), where those that were drawn have the scores `drawn`."""
+    if cube.default is None or cube.nested:
+        return np.full(len(drawn), np.nan)
+    if cube.drawn is cube:
+        return drawn[:, cube.default]
+    # missing cells are filled as those of the others are, and for the same questions
+    asked = np.any(cube.drawn.n > 0, axis=2)
+    asked |= ~np.any(asked, axis=1, keepdims=True)
+    same = replace(cube, n=np.where(asked[:, :, None], cube.n, 0))
+    score: FloatArray = fit(same.layout).variant_score[:, cube.default]
+    return score

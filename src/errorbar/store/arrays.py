@@ -37,12 +37,17 @@ def arrow(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
     else:
         filled = values
     if kind != pa.string():
-        held = array("q" if kind == pa.int64() else "d", filled)
+        code = "q" if kind == pa.int64() else "d"
+        held = array(code, filled) if len(distinct) > 1 else array(code, filled[:1]) * len(values)
         return pa.Array.from_buffers(kind, len(values), [valid, pa.py_buffer(held)])
     text = "".join(filled)
-    lengths = map(len, filled) if text.isascii() else (len(value.encode()) for value in filled)
     ends = np.zeros(len(values) + 1, np.int64)
-    np.cumsum(np.fromiter(lengths, np.int64, len(values)), out=ends[1:])
+    if len(distinct) == 1:
+        ends[1:] = len(filled[0].encode())
+    else:
+        lengths = map(len, filled) if text.isascii() else (len(value.encode()) for value in filled)
+        ends[1:] = np.fromiter(lengths, np.int64, len(values))
+    np.cumsum(ends, out=ends)
     if ends[-1] > MOST:
         return pa.array(values, kind)  # in several chunks
     buffers = [valid, pa.py_buffer(ends.astype(np.int32)), pa.py_buffer(text.encode())]

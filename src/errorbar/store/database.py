@@ -9,25 +9,25 @@ import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from errorbar.errors import StoreError
+from errorbar.store.packs import PROMPT
 from errorbar.store.schema import KEY, VERSION, Response
-from errorbar.store.text import unpacker
 
 __all__ = [
     "NAME",
     "PROMPTS",
     "RESPONSES",
     "Table",
+    "add",
     "check_version",
+    "columns_of",
     "empty",
-    "generations",
+    "held",
     "is_empty",
     "moved",
     "open_to_read",
     "open_to_write",
-    "scan",
     "shrink",
     "telling",
     "transaction",
@@ -35,22 +35,19 @@ __all__ = [
 ]
 
 NAME = "responses.sqlite"
+#: Version of the file: 1 and 2 had the versions of the schema, and a table of responses row by row; 3 has packs.
+FORMAT = 3
 #: Marks the file as ours in its header: "erbr".
 APPLICATION = 0x65726272
-#: A batch of rows ends soon after so many characters of packed texts or so many rows: what bounds memory.
-BATCH_TEXT, BATCH_ROWS = 16 << 20, 8192
-#: Rows that are fetched at once.
-FETCHED = 64
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table of a run: its key, the SQLite type of each column, and which rows a newer one replaces (in SQL)."""
+    """A table of a run: its key, and the SQLite type of each column."""
 
     name: str
     key: tuple[str, ...]
     types: dict[str, str]
-    replaced: str
 
 
 _TYPES = {"str": "TEXT", "int": "INTEGER", "float": "REAL"}
@@ -59,13 +56,11 @@ RESPONSES = Table(
     "responses",
     KEY,
     {name: _TYPES[Response.__annotations__[name].removesuffix(" | None")] for name in Response.__struct_fields__},
-    replaced="score IS NULL OR error IS NOT NULL",
 )
 PROMPTS = Table(
     "prompts",
     ("benchmark", "question", "variant"),
     dict.fromkeys(("benchmark", "question", "variant", "messages", "target", "record"), "TEXT"),
-    replaced="TRUE",
 )
 
 
@@ -164,41 +159,51 @@ def _is_made(connection: sqlite3.Connection, path: Path) -> bool:
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     if application != APPLICATION and (tables or version):
         raise StoreError(f"{path}: a database of another program; use another folder")
-    check_version(version, path)
+    check_version(version, path, FORMAT)
     return bool(tables)
 
 
-def check_version(version: int, path: Path) -> None:
+def check_version(version: int, path: Path, known: int = VERSION) -> None:
     """Refuse what a newer errorbar wrote."""
-    if version > VERSION:
+    if version > known:
         raise StoreError(
-            f"{path}: its schema version {version} is newer than {VERSION}, the one known here; upgrade errorbar"
+            f"{path}: its schema version {version} is newer than {known}, the one known here; upgrade errorbar"
         )
 
 
 def _make(connection: sqlite3.Connection) -> None:
-    for table in (RESPONSES, PROMPTS):
-        columns = ", ".join(f"{name} {kind}{' NOT NULL' * (name in table.key)}" for name, kind in table.types.items())
-        connection.execute(f"CREATE TABLE {table.name} ({columns}, PRIMARY KEY ({', '.join(table.key)}))")
+    columns = ", ".join(f"{name} TEXT{' NOT NULL' * (name in PROMPTS.key)}" for name in PROMPTS.types)
+    connection.execute(f"CREATE TABLE prompts ({columns}, PRIMARY KEY ({', '.join(PROMPTS.key)}))")
     # How many rows each Parquet file had when rows were last moved to it: fewer means that it was lost.
     connection.execute("CREATE TABLE moved (name TEXT PRIMARY KEY, rows INTEGER NOT NULL)")
     connection.execute(f"PRAGMA application_id = {APPLICATION}")
-    connection.execute(f"PRAGMA user_version = {VERSION}")
+    _add_packs(connection)
+
+
+def _add_packs(connection: sqlite3.Connection) -> None:
+    columns = ", ".join(f"{name} TEXT NOT NULL" for name in PROMPT)
+    # In the order of `serial`: of two rows with one key that says which came first.
+    connection.execute(f"CREATE TABLE packs (serial INTEGER PRIMARY KEY, {columns}, shared BLOB, completion BLOB)")
+    connection.execute(f"CREATE INDEX prompt ON packs ({', '.join(PROMPT)})")
+    connection.execute(f"PRAGMA user_version = {FORMAT}")
 
 
 def _migrate(connection: sqlite3.Connection) -> None:
-    """Add the columns that an older version did not have; the caller's transaction makes it all or nothing."""
-    if connection.execute("PRAGMA user_version").fetchone() == (VERSION,):
+    """Add what an older version did not have; the caller's transaction makes it all or nothing.
+
+    Rows stay in their table until they are moved to Parquet.
+    """
+    if connection.execute("PRAGMA user_version").fetchone() == (FORMAT,):
         return
-    for table in (RESPONSES, PROMPTS):
-        there = _columns(connection, table)
-        for name, kind in table.types.items():
-            if name not in there:
-                connection.execute(f"ALTER TABLE {table.name} ADD COLUMN {name} {kind}")
-    connection.execute(f"PRAGMA user_version = {VERSION}")
+    there = columns_of(connection, PROMPTS)
+    for name in PROMPTS.types:
+        if name not in there:
+            connection.execute(f"ALTER TABLE prompts ADD COLUMN {name} TEXT")
+    _add_packs(connection)
 
 
-def _columns(connection: sqlite3.Connection, table: Table) -> set[str]:
+def columns_of(connection: sqlite3.Connection, table: Table) -> set[str]:
+    """The table's columns; none where there is no such table."""
     return {name for _, name, *_ in connection.execute(f"PRAGMA table_info({table.name})")}
 
 
@@ -216,54 +221,31 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def upsert(connection: sqlite3.Connection, table: Table, rows: Iterable[Sequence[object]]) -> None:
-    """Add rows in one transaction; a row whose key is there is left alone unless `table.replaced` says otherwise."""
-    changes = ", ".join(f"{name} = excluded.{name}" for name in table.types if name not in table.key)
-    replace = f"ON CONFLICT ({', '.join(table.key)}) DO UPDATE SET {changes} WHERE {table.replaced}"
+    """Add rows in one transaction; a row whose key is there is replaced."""
     # By name: columns that came with a migration are the last ones of their table.
     names, values = ", ".join(table.types), ", ".join("?" * len(table.types))
-    insert = f"INSERT INTO {table.name} ({names}) VALUES ({values}) {replace}"  # noqa: S608  our names
     with transaction(connection):
-        connection.executemany(insert, rows)
+        connection.executemany(f"INSERT OR REPLACE INTO {table.name} ({names}) VALUES ({values})", rows)  # noqa: S608  our names
 
 
-def scan(connection: sqlite3.Connection, table: Table, columns: Sequence[str]) -> Iterator[list[list[Any]]]:
-    """Rows in the order of the key, in batches of bounded size, by column; packed texts are unpacked."""
-    there = _columns(connection, table)
-    wanted = ", ".join(name if name in there else f"NULL AS {name}" for name in columns)
-    order = ", ".join(table.key)
-    cursor = connection.execute(f"SELECT {wanted} FROM {table.name} ORDER BY {order}")  # noqa: S608  our names
-    texts = [i for i, name in enumerate(columns) if table.types[name] == "TEXT" and name not in table.key]
-    unpack = unpacker()
-    batch: list[list[Any]] = [[] for _ in columns]
-    size = 0
-    while rows := cursor.fetchmany(min(FETCHED, BATCH_ROWS)):
-        values: list[Sequence[Any]] = list(zip(*rows, strict=True))
-        for i in texts:
-            # What is not packed is short, and bounded by the number of rows.
-            if bytes in set(map(type, values[i])):
-                values[i] = [unpack(value) for value in values[i]]
-                size += sum(map(len, filter(None, values[i])))
-        for held, more in zip(batch, values, strict=True):
-            held.extend(more)
-        if size >= BATCH_TEXT or len(batch[0]) >= BATCH_ROWS:
-            yield batch
-            batch, size = [[] for _ in columns], 0
-    if batch[0]:
-        yield batch
-
-
-def generations(
-    connection: sqlite3.Connection, benchmark: str, model: str, *, failed: bool
-) -> Iterator[tuple[str, str, int]]:
-    """(question, variant, generation) of each row of a benchmark and model."""
-    where = "benchmark = ? AND model = ?" + ("" if failed else f" AND NOT ({RESPONSES.replaced})")
-    sql = f"SELECT question, variant, generation FROM responses WHERE {where}"  # noqa: S608  our words
-    return connection.execute(sql, (benchmark, model))
+def add(connection: sqlite3.Connection, packs: Iterable[tuple[object, ...]]) -> None:
+    """Add packs of responses in one transaction, each with the key that its rows share."""
+    insert = f"INSERT INTO packs ({', '.join(PROMPT)}, shared, completion) VALUES (?, ?, ?, ?, ?, ?)"  # noqa: S608  our names
+    with transaction(connection):
+        connection.executemany(insert, packs)
 
 
 def is_empty(connection: sqlite3.Connection, table: Table) -> bool:
     """Whether the table has no row."""
-    return connection.execute(f"SELECT 1 FROM {table.name} LIMIT 1").fetchone() is None  # noqa: S608  our name
+    looks = [f"SELECT 1 FROM {name} LIMIT 1" for name in held(connection, table)]  # noqa: S608  our names
+    return all(connection.execute(look).fetchone() is None for look in looks)
+
+
+def held(connection: sqlite3.Connection, table: Table) -> list[str]:
+    """The tables of SQLite that hold its rows."""
+    names = ["responses", "packs"] if table is RESPONSES else [table.name]
+    there = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+    return [name for name in names if name in there]
 
 
 def moved(connection: sqlite3.Connection, table: Table) -> int:
@@ -275,7 +257,8 @@ def moved(connection: sqlite3.Connection, table: Table) -> int:
 def empty(connection: sqlite3.Connection, table: Table, *, moved: int) -> None:
     """Forget the rows, which are in Parquet now, `moved` in all."""
     with transaction(connection):
-        connection.execute(f"DELETE FROM {table.name}")  # noqa: S608  our name
+        for name in held(connection, table):
+            connection.execute(f"DELETE FROM {name}")  # noqa: S608  our name
         connection.execute("INSERT OR REPLACE INTO moved VALUES (?, ?)", (table.name, moved))
 
 

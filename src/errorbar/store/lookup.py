@@ -7,19 +7,18 @@ row groups say where. The footer is read by the first call in a process and reme
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from functools import reduce
 from pathlib import Path
 from sqlite3 import Connection
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from errorbar.errors import InputError, StoreError, UnknownNameError
-from errorbar.store import database, parquet
+from errorbar.store import database, live, parquet
 from errorbar.store.arrays import arrow
 from errorbar.store.database import PROMPTS, RESPONSES, Table, telling
 from errorbar.store.responses import is_run, read_prompts
-from errorbar.store.text import unpacker
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -93,7 +92,7 @@ def _found(
     only = {"benchmark": benchmark, "question": question}
     # The database first: what a compaction moves after this is still in the snapshot.
     with telling(path / database.NAME), closing(database.open_to_read(path)) as connection:
-        newer = _live(connection, table, only, models, names)
+        newer = list(_live(connection, table, only, models, names))
         file = parquet.opened(path, table, moved=database.moved(connection, table))
         older = [] if file is None else [_compacted(file, table, only, models, names)]
     schema = parquet.arrow_schema(table, names)
@@ -119,41 +118,13 @@ def _compacted(
     return pa.concat_tables(parts) if parts else parquet.arrow_schema(table, names).empty_table()
 
 
-#: The models of a benchmark by steps along the key: the rows between are not looked at.
-_MODELS = """
-WITH RECURSIVE there(model) AS (
-    SELECT min(model) FROM responses WHERE benchmark = :benchmark
-    UNION ALL
-    SELECT (SELECT min(model) FROM responses WHERE benchmark = :benchmark AND model > there.model)
-    FROM there WHERE model IS NOT NULL
-)
-SELECT model FROM there WHERE model IS NOT NULL
-"""
-
-
 def _live(
     connection: Connection, table: Table, only: dict[str, str], models: set[str] | None, names: list[str]
-) -> Iterable[pa.Table]:
-    """The rows of the database as at most one Arrow table."""
-    where = "benchmark = :benchmark AND question = :question"
-    if table is PROMPTS:
-        asked: list[dict[str, str]] = [only]
-    else:
-        where += " AND model = :model"
-        there = [model for (model,) in connection.execute(_MODELS, only) if models is None or model in models]
-        asked = [only | {"model": model} for model in there]
-    rows: list[dict[str, Any]] = []
+) -> Iterator[pa.Table]:
+    """The rows of the database as Arrow tables, sorted by key."""
+    asked = [only]
+    if table is RESPONSES:
+        there = live.models(connection, only["benchmark"])
+        asked = [only | {"model": model} for model in there if models is None or model in models]
     for values in asked:
-        cursor = connection.execute(f"SELECT * FROM {table.name} WHERE {where}", values)  # noqa: S608  our names
-        held = [name for name, *_ in cursor.description]
-        rows += (dict(zip(held, row, strict=True)) for row in cursor)
-    if not rows:
-        return []
-    rows.sort(key=lambda row: tuple(row[name] for name in table.key))
-    unpack = unpacker()
-    batch = [[row.get(name) for row in rows] for name in names]
-    texts = [
-        list(map(unpack, values)) if table.types[name] == "TEXT" else values
-        for name, values in zip(names, batch, strict=True)
-    ]
-    return parquet.tables([texts], table, names)
+        yield from parquet.tables(live.scan(connection, table, names, values), table, names)

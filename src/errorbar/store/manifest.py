@@ -23,7 +23,7 @@ from errorbar.errors import InputError, StoreError
 from errorbar.store.files import replacing
 from errorbar.store.schema import VERSION
 
-__all__ = ["NAME", "Manifest", "Model", "Session", "begin", "finish", "load"]
+__all__ = ["NAME", "Manifest", "Model", "Session", "Stopped", "begin", "finish", "load"]
 
 NAME = "manifest.json"
 #: A shorter value of a key's variable is a placeholder such as EMPTY, and no secret.
@@ -59,6 +59,17 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     packages: dict[str, str] = {}
 
 
+class Stopped(msgspec.Struct, frozen=True, kw_only=True):
+    """How `until` ended for a model, or a pair of models."""
+
+    benchmark: str
+    models: tuple[str, ...]
+    is_early: bool
+    """Whether generations were saved."""
+    said: str
+    """After how many, with the interval that the rule made."""
+
+
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """What it takes to repeat a run."""
 
@@ -79,6 +90,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     """How it was done: methods, caps that endpoints turned out to have."""
+    stopped: tuple[Stopped, ...] = ()
+    """Of each model since it was asked for the last time."""
 
     def save(self, path: Path) -> None:
         """Write it in the run folder at once and durably; the value of a key's variable is blotted out."""
@@ -126,6 +139,12 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
             models=models,
             warnings=_union(self.warnings, asked.warnings),
             notes=_union(self.notes, asked.notes),
+            # What is asked now goes on, and ends anew.
+            stopped=tuple(
+                one
+                for one in self.stopped
+                if one.benchmark not in asked.benchmarks or not asked.models.keys() & {*one.models}
+            ),
         )
 
 
@@ -187,6 +206,7 @@ def finish(
     warnings: Iterable[str] = (),
     notes: Iterable[str] = (),
     choices: Mapping[str, int] | None = None,
+    stopped: Iterable[Stopped] = (),
     clock: Callable[[], float] = time.time,
 ) -> Manifest:
     """End the last session, with what there is to say of it; saved before it is returned.
@@ -195,6 +215,8 @@ def finish(
     ----------
     choices
         Label of a model to the generations per request that its endpoint turned out to take.
+    stopped
+        How `until` ended.
     """
     manifest = load(path)
     *before, last = manifest.sessions
@@ -203,6 +225,7 @@ def finish(
         sessions=(*before, replace(last, finished=_written(clock()))),
         warnings=_union(manifest.warnings, warnings),
         notes=_union(manifest.notes, notes),
+        stopped=(*manifest.stopped, *stopped),
         models=manifest.models
         | {label: replace(manifest.models[label], choices=most) for label, most in (choices or {}).items()},
     )

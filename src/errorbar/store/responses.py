@@ -4,7 +4,7 @@
 
     run/
       manifest.json        what it takes to repeat the run (`store.manifest`)
-      responses.sqlite     rows and prompts while the run lives, with -wal and -shm beside it
+      responses.sqlite     rows, in packs (`store.packs`), and prompts while the run lives, with -wal and -shm beside it
       responses.parquet    rows once compacted, sorted by benchmark, model, question, variant, generation
       prompts.parquet      prompts once compacted, sorted by benchmark, question, variant
 
@@ -25,12 +25,14 @@ from pathlib import Path
 from sqlite3 import Connection
 from typing import TYPE_CHECKING, Any, Self
 
-import msgspec
+from msgspec.structs import astuple
 
 from errorbar.errors import InputError, StoreError, UnknownNameError
-from errorbar.store import database, parquet
+from errorbar.store import database, live, parquet
 from errorbar.store.database import PROMPTS, RESPONSES, Table, telling
 from errorbar.store.files import Lock, leftover, ours, sync_folder
+from errorbar.store.packs import PROMPT
+from errorbar.store.packs import packer as pack_writer
 from errorbar.store.schema import KEY, Response
 from errorbar.store.text import packer
 
@@ -40,7 +42,9 @@ if TYPE_CHECKING:
 __all__ = ["RunFolder", "is_run", "read", "read_prompts", "stream"]
 
 _json = json.JSONEncoder(ensure_ascii=False).encode
-_PACKED = [i for i, (name, kind) in enumerate(RESPONSES.types.items()) if kind == "TEXT" and name not in KEY]
+#: What SQLite and Arrow call an integer.
+_LARGEST = 2**63
+_INTEGERS = [i for i, kind in enumerate(RESPONSES.types.values()) if kind == "INTEGER"]
 
 
 def is_run(path: Path) -> bool:
@@ -65,7 +69,7 @@ class RunFolder:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._turn = threading.RLock()
-        self._pack = packer()
+        self._pack, self._pack_rows = packer(), pack_writer()
         self._settled: dict[tuple[str, str], dict[tuple[str, str], set[int]]] = {}
         _claim(path)
         self._lock = Lock(path)
@@ -89,7 +93,8 @@ class RunFolder:
         """Add rows in one transaction; when this returns they are on the disk.
 
         A key that is there is left alone, except that a failed row (`score` is None or `error` is not) is replaced.
-        NUL is kept, lone surrogates are escaped (`store.text`). Batches of 200 to 1,000 rows are fastest.
+        NUL is kept, lone surrogates are escaped (`store.text`). Batches of 200 to 1,000 rows in which those
+        of one prompt lie together are fastest.
 
         Raises
         ------
@@ -97,16 +102,16 @@ class RunFolder:
             When a score is not finite or a key is not sound; it names the key, and nothing of the batch is added.
         """
         with self._turn, telling(self.path / database.NAME):
-            columns = _columns(rows)
+            values = list(map(astuple, rows))
+            columns = list(zip(*values, strict=True))
             _check(rows, columns)
             if any(self._settled_of(*name) for name in set(zip(*columns[:2], strict=True))):
-                columns = _columns([row for row in rows if not self._is_settled(row)])
-            for i in _PACKED if columns else ():
-                columns[i] = self._packed(columns[i])
-            try:
-                database.upsert(self._connection, RESPONSES, zip(*columns, strict=True))
-            except OverflowError as error:
-                raise InputError("a row has an integer of more than 64 bits", where=str(self.path)) from error
+                values = [astuple(row) for row in rows if not self._is_settled(row)]
+            prompts: defaultdict[tuple[str, ...], list[tuple[Any, ...]]] = defaultdict(list)
+            for value in values:
+                prompts[value[: len(PROMPT)]].append(value[len(PROMPT) :])
+            packs = [key + self._pack_rows(some) for key, some in prompts.items()]
+            database.add(self._connection, packs)
 
     def put_prompts(
         self, rows: Iterable[tuple[str, str, str, list[dict[str, str]], str, dict[str, Any] | None]]
@@ -130,8 +135,8 @@ class RunFolder:
         """Generations that are there, by (question, variant); `failed=False` leaves failed rows out."""
         with self._turn, telling(self.path / database.NAME):
             cells = self._compacted(benchmark, model, failed=failed)
-            live = database.generations(self._connection, benchmark, model, failed=failed)
-            for question, variant, generation in live:
+            newer = live.generations(self._connection, benchmark, model, failed=failed)
+            for question, variant, generation in newer:
                 cells[question, sys.intern(variant)].add(generation)
             return dict(cells)
 
@@ -160,11 +165,6 @@ class RunFolder:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def _packed(self, column: Sequence[str | None]) -> list[str | bytes | None]:
-        # Most columns hold few different texts.
-        kept = {text: self._pack(text) for text in set(column)}
-        return [kept[text] for text in column]
 
     def _is_settled(self, row: Response) -> bool:
         """Whether Parquet has the row's key, and not as a failure."""
@@ -250,11 +250,11 @@ def _file(connection: Connection, path: Path, table: Table) -> parquet.File | No
 def _stream(connection: Connection, file: parquet.File | None, table: Table, columns: list[str]) -> Iterator[pa.Table]:
     """Rows of the database and of Parquet as Arrow tables, sorted by key, each key once."""
     if file is None:
-        return parquet.tables(database.scan(connection, table, columns), table, columns)
+        return parquet.tables(live.scan(connection, table, columns), table, columns)
     if database.is_empty(connection, table):
         return parquet.row_groups(file, columns)
     names = [*columns, *(name for name in table.key if name not in columns)]
-    newer = parquet.tables(database.scan(connection, table, names), table, names)
+    newer = parquet.tables(live.scan(connection, table, names), table, names)
     both = parquet.merged(newer, parquet.row_groups(file, names), table.key)
     return (part.select(columns) for part in both)
 
@@ -271,12 +271,7 @@ def _claim(path: Path) -> None:
         raise StoreError(f"{path}: {error.strerror}; name a folder that can be written") from error
 
 
-def _columns(rows: Sequence[Response]) -> list[Sequence[Any]]:
-    """Rows by column, in the order of `schema.COLUMNS`; none where there is no row."""
-    return list(zip(*map(msgspec.structs.astuple, rows), strict=True))
-
-
-def _check(rows: Sequence[Response], columns: list[Sequence[Any]]) -> None:
+def _check(rows: Sequence[Response], columns: Sequence[Sequence[Any]]) -> None:
     """Refuse a key that is not sound and a score that is not finite, by the different values of each column."""
     if not rows:
         return
@@ -291,6 +286,11 @@ def _check(rows: Sequence[Response], columns: list[Sequence[Any]]) -> None:
             remedy = "a row that has nothing to score has score None and says why in error"
             where = _where(rows[scores.index(score)])
             raise InputError(f"score must be finite, got {score}", where=where, remedy=remedy)
+    for i in _INTEGERS:
+        for value in set(columns[i]) - {None}:
+            if not -_LARGEST <= value < _LARGEST:
+                where = _where(rows[columns[i].index(value)])
+                raise InputError("a row has an integer of more than 64 bits", where=where)
 
 
 def _where(row: Response) -> str:

@@ -21,7 +21,7 @@ UNSCORED = "unscored"
 KEY = ("benchmark", "model", "question", "variant", "generation")
 
 
-class Response(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=False):
+class Response(msgspec.Struct, frozen=True):
     """One generation. A generation that failed is a row too: `score` is None and `error` says why.
 
     The same model at other settings (greedy, another temperature or endpoint) is another `model`, by its label.

@@ -181,7 +181,7 @@ def _check_run(path: Path) -> None:
 
 
 def _table(name: str) -> Table:
-    return Table(name, RESPONSES.key, _TYPES, replaced="TRUE")
+    return Table(name, RESPONSES.key, _TYPES)
 
 
 def _safe(name: str) -> str:

@@ -18,6 +18,7 @@ __all__ = [
     "BLUE",
     "GREY",
     "ORANGE",
+    "SHORTENED",
     "TOLD_APART",
     "Chart",
     "along",
@@ -41,6 +42,9 @@ TOLD_APART = len(_COLOURS) - 1
 
 #: Fields whose values are words.
 _TEXT = {"component", "model", "model_a", "model_b", "part", "row", "column", "told", "value", "variant", "verdict"}
+
+#: A name too long for an axis loses its middle: what tells models apart is at both ends.
+SHORTENED = "length(datum.label) > 36 ? slice(datum.label, 0, 16) + '…' + slice(datum.label, -19) : datum.label"
 
 Chart = alt.Chart | alt.LayerChart | alt.FacetChart
 
@@ -69,7 +73,7 @@ def down(field: str, order: Sequence[str], **more: Any) -> alt.Y:
         type="nominal",
         title=None,
         scale=alt.Scale(type="band", domain=list(order), paddingInner=0.25),
-        axis=alt.Axis(domain=False, ticks=False, grid=False),
+        axis=alt.Axis(domain=False, ticks=False, grid=False, labelExpr=SHORTENED),
         **more,
     )
 

@@ -8,7 +8,7 @@ from typing import Any
 import altair as alt
 import numpy as np
 
-from errorbar.report.charts.base import BLUE, GREY, ORANGE, Chart, along, down, finish, flat, looks, tooltip
+from errorbar.report.charts.base import BLUE, GREY, Chart, along, down, finish, flat, looks, tooltip
 from errorbar.stats.cells import FloatArray
 from errorbar.stats.unread import Unread, Values
 from errorbar.stats.variants import Variants
@@ -16,9 +16,13 @@ from errorbar.stats.variants import Variants
 __all__ = ["spread", "unparsed", "unparsed_values"]
 
 
+#: What a point of `spread` is, as its legend says.
+_MARKS = ("one prompt", "default prompt")
+
+
 def spread(found: Variants, order: Sequence[str]) -> Chart:
     """Score of each model under each variant: points, a box from quartile to quartile, a diamond for the default."""
-    moments, cube = found.moments, found.cube
+    moments, variants = found.moments, found.cube.drawn.variants
     at = [moments.models.index(model) for model in order]
     x = moments.scores[at]
     M, S = x.shape
@@ -26,24 +30,28 @@ def spread(found: Variants, order: Sequence[str]) -> Chart:
     height = np.tile((np.arange(S) * 0.6180339887) % 1 - 0.5, M)
     middle = alt.YOffset(field="height", type="quantitative", scale=alt.Scale(domain=[-0.8, 0.8]))
     there = ~np.isnan(x).ravel()
+    several = bool(np.any(~np.isnan(moments.default[at])))
+    look = looks("part", _MARKS) if several else {"color": alt.value(BLUE), "shape": alt.value("circle")}
     points = (
         flat(
             model=np.repeat(np.array(order, dtype=object), S)[there],
-            variant=np.tile(np.array(cube.variants, dtype=object), M)[there],
+            variant=np.tile(np.array(variants, dtype=object), M)[there],
             score=x.ravel()[there],
             height=height[there],
         )
-        .mark_circle(size=22, color=BLUE, opacity=0.75)
+        .transform_calculate(part=f"'{_MARKS[0]}'")
+        .mark_point(size=22, filled=True, opacity=0.75)
         .encode(
             x=along("score", "Score under one prompt", scale=alt.Scale(zero=False, nice=False, padding=8)),
             y=down("model", order),
             yOffset=middle,
             tooltip=tooltip(model="Model", variant="Variant", score="Score"),
+            **look,
         )
     )
     names = {"min": 0.0, "low": 0.25, "median": 0.5, "high": 0.75, "max": 1.0}
     quantiles = {name: moments.quantile(q)[at] for name, q in names.items()}
-    box = flat(model=list(order), **quantiles, default=moments.default[at], height=[0] * M)
+    box = flat(model=list(order), **quantiles, default=moments.default[at], part=[_MARKS[1]] * M, height=[0] * M)
     band = 40 if M <= 12 else 26
     y: dict[str, Any] = {"y": down("model", order), "yOffset": middle}
     told = tooltip(model="Model", min="Lowest", low="Lower quartile", median="Median", high="Upper quartile")
@@ -56,10 +64,10 @@ def spread(found: Variants, order: Sequence[str]) -> Chart:
         box.mark_tick(color=GREY, thickness=3, size=0.55 * band).encode(x=along("median", ""), **y, tooltip=told),
         points,
     ]
-    if cube.default is not None:
-        mark = box.mark_point(shape="diamond", filled=True, size=130, color=ORANGE, opacity=1)
-        layers.append(mark.encode(x=along("default", ""), **y, tooltip=told))
-    return finish(alt.layer(*layers), height=band * M)
+    if several:
+        mark = box.mark_point(filled=True, size=130, opacity=1)
+        layers.append(mark.encode(x=along("default", ""), **y, tooltip=told, **look))
+    return finish(alt.layer(*layers), height=band * M, legend=_MARKS if several else ())
 
 
 def unparsed(found: Unread, order: Sequence[str]) -> Chart:
@@ -78,7 +86,7 @@ def unparsed(found: Unread, order: Sequence[str]) -> Chart:
         .mark_point(filled=True, size=60, opacity=0.85)
         .encode(
             x=along("unparsed", "Unread answers under one prompt", **_from_zero(share)),
-            y=alt.Y(field="score", type="quantitative", title="Score", scale=alt.Scale(zero=False)),
+            y=alt.Y(field="score", type="quantitative", title="Score", scale=alt.Scale(zero=False, padding=8)),
             tooltip=tooltip(model="Model", variant="Variant", unparsed="Unread share", score="Score"),
             **looks("model", order),
         ),

@@ -8,7 +8,7 @@ import altair as alt
 import numpy as np
 from numpy.typing import NDArray
 
-from errorbar.report.charts.base import GREY, Chart, along, finish, flat, tooltip
+from errorbar.report.charts.base import GREY, SHORTENED, Chart, along, finish, flat, tooltip
 from errorbar.stats.cells import Cells, FloatArray
 
 __all__ = ["LEVELS", "MARKS", "difficulty", "digits", "question_bins"]
@@ -90,7 +90,7 @@ def difficulty(cells: Cells, order: Sequence[str]) -> Chart:
             type="nominal",
             title=None,
             scale=alt.Scale(domain=list(order), paddingInner=0),
-            axis=alt.Axis(domain=False, ticks=False, grid=False),
+            axis=alt.Axis(domain=False, ticks=False, grid=False, labelExpr=SHORTENED),
         ),
         color=alt.condition(
             "datum.digit === '-'",

@@ -89,6 +89,8 @@ def frontier(designs: Mapping[str, Sequence[Design]], unit: str, here: tuple[flo
         for kind, each in designs.items()
     }
     text = f"This run took {paid} for a standard error of {se:.2g} (cross). For as much, the best is "
+    if len({d and _design(d) for d in at_most.values()}) == 1:
+        at_most = {"either kind of design": next(iter(at_most.values()))}
     told = [f"{d.se:.2g} with {kind} ({_design(d)})" for kind, d in at_most.items() if d is not None]
     if not told:
         return f"This run took {paid} for a standard error of {se:.2g} (cross); no design of 30 questions is cheaper."

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
+from numpy.typing import NDArray
 
 from errorbar.report.sentences.words import decimals, listed, number, percent, plural, share
-from errorbar.stats.cells import FloatArray
+from errorbar.stats.cells import Cells, FloatArray
 from errorbar.stats.crossed import COMPONENTS, Crossed
 from errorbar.stats.effects import FEWEST_DRAWS, Effects
 from errorbar.stats.enough import MOMENTS, Enough
@@ -14,7 +17,9 @@ from errorbar.stats.unread import Unread
 from errorbar.stats.variants import Variants
 
 __all__ = [
+    "CLAIM",
     "POOLED",
+    "between",
     "convergence",
     "count",
     "effects",
@@ -23,7 +28,10 @@ __all__ = [
     "sources",
     "spread",
     "swaps",
+    "whole",
 ]
+
+Mask = NDArray[np.bool_]
 
 _MEANING = {
     "question": "the question",
@@ -35,6 +43,20 @@ _MEANING = {
 
 #: Added to the figure of data and prediction noise.
 POOLED = "Generations are pooled over all prompts here, so that what the prompt changes is in the prediction part."
+
+
+#: What intervals are of where a table holds scores of the whole benchmark.
+CLAIM = "the mean score in new prompts of the same kind, on the questions that were asked"
+
+
+def whole(cells: Cells) -> Iterator[str]:
+    """What scores of the whole benchmark should be read with."""
+    if silent := [model for model, row in zip(cells.models, cells.n, strict=True) if not row.any()]:
+        yield f"No score at all: {listed(silent)}."
+    yield (
+        f"Scores are of the whole benchmark under {plural(len(cells.variants), 'prompt')}: what other questions would "
+        "change is not known, and in no error or interval of this page."
+    )
 
 
 def shown_of(shown: int, count: int) -> str:
@@ -91,17 +113,8 @@ def effects(found: Effects, dimension: str, model_count: int, unread: Unread | N
     known = ~np.isnan(found.effect[:, at])
     text = ""
     if known.any():
-        mean = _mean(found.effect[:, at])
-        enough_ = (found.times[:, at].max(axis=0) >= FEWEST_DRAWS) & ~np.isnan(mean)
-        kept = np.where(enough_, mean, np.nan) if np.sum(enough_) > 1 else mean
-        best, worst = int(np.nanargmax(kept)), int(np.nanargmin(kept))
-        places = min(decimals(np.sqrt(found.variance[:, at]).ravel()), 3)
         several = len(found.models) > 1
-        text = (
-            f"{found.values[at[best]]} scores highest ({number(float(mean[best]), places, sign=True)}"
-            f"{', mean over models' if several else ''}) and {found.values[at[worst]]} lowest "
-            f"({number(float(mean[worst]), places, sign=True)}). "
-        )
+        text = _extremes(found, at, sure, known)
         text += (
             f"{int(sure.sum()):,} of {plural(int(known.sum()), 'interval')} {'leaves' if sure.sum() == 1 else 'leave'} "
             f"out 0, where about {known.sum() * (1 - found.level):.2g} would by chance alone. "
@@ -113,22 +126,45 @@ def effects(found: Effects, dimension: str, model_count: int, unread: Unread | N
             text += " (median over models). " if several else ". "
     few = [found.values[i] for i in at if 0 < found.times[:, i].max(initial=0) < FEWEST_DRAWS]
     if few:
-        text += f"Drawn fewer than {FEWEST_DRAWS} times, so told from the others by luck: {listed(few, most=6)}. "
+        text += f"Drawn fewer than {FEWEST_DRAWS} times (hollow), so read with care: {listed(few, most=6)}. "
+    alone = found.alone & known.any(axis=1)
+    if alone.any():
+        whose = "" if alone.sum() == known.any(axis=1).sum() else f" for {plural(int(alone.sum()), 'model')}"
+        text += f"With so few draws the dimension is fitted by itself{whose}: what the others do is noise. "
     if not known.all():
         text += "An effect that cannot be told from others, for want of draws, is not drawn. "
-    if unread is not None and unread.varies.any() and unread.values.dimensions[unread.values.worst] == dimension:
-        text += (
-            f"With {unread.values.values[unread.values.worst]} more answers could not be read than with the others: "
-            "see whether it is the prompt, or the parser. "
-        )
+    if unread is not None and unread.varies.any():
+        guilty = [unread.values.values[i] for i in unread.values.blamed if unread.values.dimensions[i] == dimension]
+        if guilty:
+            text += (
+                f"With {guilty[0]} more answers could not be read than with the others: is it the prompt, or the "
+                "parser? See Spread over prompts. "
+            )
     if model_count < len(found.models):
         text += f"Drawn for {model_count} of {len(found.models):,} models; the numbers are over all. "
     return text.strip()
 
 
+def _extremes(found: Effects, at: list[int], sure: Mask, known: Mask) -> str:
+    """Best and worst value; one drawn a few times counts where its interval leaves out 0 for half of the models."""
+    mean = _mean(found.effect[:, at])
+    some = ~np.isnan(mean)
+    certain = (found.times[:, at].max(axis=0) >= FEWEST_DRAWS) | (2 * sure.sum(axis=0) >= known.sum(axis=0))
+    kept = np.where(some & certain, mean, np.nan) if np.sum(some & certain) > 1 else mean
+    if some.sum() < 2:
+        return ""
+    best, worst = int(np.nanargmax(kept)), int(np.nanargmin(kept))
+    places = min(decimals(np.sqrt(found.variance[:, at]).ravel()), 3)
+    return (
+        f"{found.values[at[best]]} scores highest ({number(float(mean[best]), places, sign=True)}"
+        f"{', mean over models' if len(found.models) > 1 else ''}) and {found.values[at[worst]]} lowest "
+        f"({number(float(mean[worst]), places, sign=True)}). "
+    )
+
+
 def spread(found: Variants, drawn: int, unread: Unread | None) -> str:
     """How far the score depends on the prompt."""
-    m, S = found.moments, len(found.cube.variants)
+    m, S = found.moments, found.moments.scores.shape[1]
     low, high = m.quantile(0), m.quantile(1)
     with np.errstate(invalid="ignore"):
         most = int(np.nanargmax(high - low))
@@ -146,17 +182,17 @@ def spread(found: Variants, drawn: int, unread: Unread | None) -> str:
             f"The standard deviation over prompts, without the noise of sampling, is "
             f"{number(float(np.median(true)), decimals(true))}{' (median over models)' if len(m.models) > 1 else ''}. "
         )
-    if found.cube.default is not None and np.any(~np.isnan(m.default)):
-        below = np.nansum(m.scores < m.default[:, None], axis=1)[~np.isnan(m.default)]
-        count = np.sum(~np.isnan(m.scores), axis=1)[~np.isnan(m.default)] - 1
+    elif np.any(found.components.fit.questions > 1):
+        text += "How much of this is the noise of sampling is not known from one generation per question and prompt. "
+    count = np.sum(~np.isnan(m.scores), axis=1)
+    if (known := ~np.isnan(m.default) & (count > 0)).any():
+        below = np.sum(m.scores < m.default[:, None], axis=1)[known]
+        text += "The default prompt (diamond), which was chosen and not drawn, scores higher than "
         if len(below) == 1:
-            text += f"The default prompt (diamond) scores higher than {int(below[0])} of the {int(count[0])} others. "
+            text += f"{int(below[0])} of the {int(count[known][0])} that were drawn. "
         else:
-            better = int(np.sum(below > count / 2))
-            text += (
-                f"The default prompt (diamond) scores higher than half of the others for {better:,} of "
-                f"{plural(len(below), 'model')}. "
-            )
+            better = int(np.sum(below > count[known] / 2))
+            text += f"half of those that were drawn for {better:,} of {plural(len(below), 'model')}. "
     if unread is not None and not unread.counts.any():
         text += "Every answer could be read: none of this spread is the parser's. "
     text += "Boxes go from quartile to quartile, with the median; lines to the extremes."
@@ -179,10 +215,14 @@ def swaps(found: Swaps, shown: int) -> str:
             text += f"; the noise alone would do so under {share(float(found.by_noise[0]))}"
         text += ". "
     else:
-        text = f"The order of {flipped:,} of {plural(count, 'pair')} flips under at least one prompt. "
+        text = (
+            f"The order of {flipped:,} of {plural(count, 'pair')} flips, or is a tie, under at least one prompt. "
+            if flipped
+            else f"No prompt flips the order of any of the {plural(count, 'pair')}. "
+        )
     if np.any(~np.isnan(found.by_noise)):
         text += (
-            f"Noise flips orders, too: a true flip is sure for {sure:,} {'pair' if sure == 1 else 'pairs'} "
+            f"Noise flips orders, too: a true flip is sure for {plural(sure, 'pair') if sure else 'none'} "
             f"(test of Gail and Simon, adjusted for all pairs by Holm, at {percent(found.level)}). "
             if count > 1
             else f"A true flip under some prompt is {'sure' if sure else 'not sure'} at {percent(found.level)} "
@@ -213,45 +253,53 @@ def convergence(found: Enough, moment: str, drawn: int) -> str:
         )
     else:
         most = int(np.nanargmax(np.where(reached, n, np.nan)))
-        text = f"{int(n[most]):,} of {int(N[most]):,} prompts bring the {moment} {each}"
-        text += f" for {_everyone(found, reached, known, most)}"
+        brings = "brings" if n[most] == 1 else "bring"
+        text = f"{int(n[most]):,} of {int(N[most]):,} prompts {brings} the {moment} {each} for "
+        text += f"{_everyone(found, n, known, reached)} A point is n*."
+    if np.any(known & ~reached):
+        text += " A hollow point is all prompts, where n* is not reached."
     text += " A curve ends at 0 by construction, so that n* is too small where it is not far below all prompts."
     return text + shown_of(drawn, len(found.models))
 
 
-def _everyone(found: Enough, reached: np.ndarray, known: np.ndarray, most: int) -> str:
+def _everyone(found: Enough, n: FloatArray, known: Mask, reached: Mask) -> str:
     if len(found.models) == 1:
         return f"{found.models[0]}."
-    if reached.all():
-        return f"every model; {found.models[most]} needs the most."
-    left = int(np.sum(known & ~reached))
-    return (
-        f"the {plural(int(reached.sum()), 'model')} where fewer than all are enough; for {left:,} n* is not reached."
-        if left
-        else f"every model with two prompts or more; {found.models[most]} needs the most."
-    )
+    if left := int(np.sum(known & ~reached)):
+        enough_ = plural(int(reached.sum()), "model")
+        return f"the {enough_} where fewer than all are enough; for {left:,} n* is not reached."
+    who = "every model" if known.all() else "every model with two prompts or more"
+    most = found.models[int(np.nanargmax(n))]
+    return f"{who}." if np.ptp(n[known]) == 0 else f"{who}; {most} needs the most."
 
 
-def enough(found: Enough) -> str:
+def enough(found: Enough, level: float = 0.95) -> str:
     """What the space needs, as against the variants that happened to be drawn."""
-    space = found.n_star_space.max(axis=1)
+    space = np.fmax(*found.n_star_space.T)  # two prompts say nothing of the variance
     if np.all(np.isnan(space)):
         return "Two prompts or more are needed to say how many are enough."
     most = int(np.nanargmax(space))
-    low, high = (end.max(axis=1)[most] for end in found.space_limits())
+    moment = int(np.nanargmax(found.n_star_space[most]))
+    low, high = (end[most, moment] for end in found.space_limits(level))
     N = int(found.n_variants[most])
     text = (
-        f"For new prompts from the same space, {found.models[most]} needs {count(space[most])} "
-        f"({count(low)} to {count(high)}) for both moments{', the most of all models' if len(space) > 1 else ''}; "
+        f"For new prompts from the same space, {found.models[most]} needs {between(space[most], low, high)} for both "
+        f"moments{', the most of all models' if len(space) > 1 else ''}; "
         f"{N:,} were asked. "
     )
     short = int(np.sum(space > found.n_variants))
     if short:
         text += f"For {plural(short, 'model')} that is more than were asked. "
     return text + (
-        f"n*: the smallest number that is enough among the prompts at hand, as published; –: fewer than two. "
-        f"ε = {found.epsilon:g}, δ = {found.delta:g}."
+        f"n*: the smallest number that is enough among the prompts at hand, as published. Space: what new prompts from "
+        f"the space take, with {percent(level)} intervals; –: fewer than two prompts. ε = {found.epsilon:g}, "
+        f"δ = {found.delta:g}."
     )
+
+
+def between(value: float, low: float, high: float) -> str:
+    """A number of prompts with its interval, where that is known."""
+    return count(value) if np.isnan(low + high) else f"{count(value)} ({count(low)} to {count(high)})"
 
 
 def count(value: float) -> str:

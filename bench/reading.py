@@ -1,0 +1,92 @@
+"""What it costs to read the answer of a completion, in µs of CPU: short ones to long ones, stated and not.
+
+Completions are sentences of reasoning, some of which name choices and directions, with the answer at their end; each
+is read once. *whole* is one that is nothing but its answer; *hostile* the slowest of some texts of 100,000 characters
+that are made to be slow, in ms.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+
+from errorbar.benchmarks.choices import extract_choice, read
+from errorbar.benchmarks.directions import extract_direction
+from errorbar.benchmarks.numeric import extract_number
+
+SIZES = (100, 1_000, 4_000)
+COUNT, REPEATS = 200, 5
+SENTENCES = (
+    "Let me look at each of them in turn.", "Option B mentions Paris.", "A dog would not know this.",
+    "I see what is meant here.", "We can rule out A at once.", "As a first step, I read the question again.",
+    "It may be so, but it’s not certain.",
+    "There is a river in that country, I believe.", "She has 12 eggs and gives away 5, so 7 are left.",
+    "You walk south along the shore of the lake.", "The sun rises there early in the morning.",
+)  # fmt: skip
+HOSTILE = (
+    "answer:",
+    "\\boxed{",
+    "{",
+    "A. ",
+    "it is A. ",
+    "**A**",
+    "####",
+    "A:\n",
+    "1 ",
+    "Rome ",
+    "so ",
+    "north ",
+    "</think>",
+)
+CITIES = ("Rome", "Paris", "Oslo", "Bern")
+#: What is read -> how, and an answer as a model gives it.
+KINDS: dict[str, tuple[Callable[[str], object], str]] = {
+    "direction": (extract_direction, "west"),
+    "number": (extract_number, "18"),
+    "letter": (extract_choice, "B"),
+    "choice": (lambda text: read(text, "ABCD", CITIES), "B"),
+    "choice, roman": (lambda text: read(text, ("I", "II", "III", "IV"), CITIES), "III"),
+}
+ENDS = {"stated": "The answer is {}.", "bare last line": "\n{}", "not stated": "So it goes."}
+
+
+def completion(rng: random.Random, size: int, end: str) -> str:
+    """Sentences of reasoning and an end, so many characters in all."""
+    text = ""
+    while len(text) < size:
+        text += rng.choice(SENTENCES) + rng.choice("  \n")
+    return f"{text[: size - len(end) - 2]}. {end}"
+
+
+def cost(ask: Callable[[str], object], texts: list[str]) -> float:
+    """CPU seconds for one text: the best of some rounds."""
+    rounds = []
+    for _ in range(REPEATS):
+        start = time.process_time()
+        for text in texts:
+            ask(text)
+        rounds.append((time.process_time() - start) / len(texts))
+    return min(rounds)
+
+
+def main() -> None:
+    """Print the table."""
+    rng = random.Random(1)
+    print(f"{'µs per completion of':<32}{'whole':>8}" + "".join(f"{size:>8,}" for size in SIZES) + f"{'hostile':>12}")
+    for kind, (ask, answer) in KINDS.items():
+        slowest = max(cost(ask, [unit * (100_000 // len(unit))]) for unit in HOSTILE)
+        for name, end in ENDS.items():
+            costs = [
+                cost(ask, [completion(rng, size, end.format(answer)) for _ in range(COUNT)]) * 1e6 for size in SIZES
+            ]
+            whole = cost(ask, [answer] * COUNT) * 1e6
+            print(
+                f"{kind + ', ' + name:<32}{whole:8.1f}"
+                + "".join(f"{one:8.1f}" for one in costs)
+                + f"{slowest * 1e3:9.0f} ms"
+            )
+
+
+if __name__ == "__main__":
+    main()

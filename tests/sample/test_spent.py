@@ -1,0 +1,115 @@
+"""What a folder's sessions have spent together, when replies are cut and requests refused.
+
+Kind of truth: an independent account, that of the endpoint, which counts what it was asked and what it wrote.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from endpoint import Faults, serve
+
+from errorbar.benchmarks import load
+from errorbar.errors import StoreError
+from errorbar.sample.budget import Budget, Spent
+from errorbar.sample.experiment import parse_experiment
+from errorbar.sample.run import run
+from errorbar.sample.spent import NAME, Account
+from errorbar.sample.spent import load as spent_in
+
+LARGE = load("directions-large")
+TEXT = """
+benchmark: directions-large
+generations: 3
+concurrency: 512
+budget: {{{budget}}}
+models:
+  - {{model: a, base_url: "{url}", max_tokens: 5, price: {{prompt: 1, completion: 2}}}}
+  - {{model: b, base_url: "{url}", max_tokens: 5, price: {{prompt: 1, completion: 2}}}}
+"""
+
+
+def quick(seconds):
+    return asyncio.sleep(seconds / 20)
+
+
+def session(folder, server, budget):
+    experiment = parse_experiment(TEXT.format(budget=budget, url=server.base_url))
+    return asyncio.run(run(experiment, folder, sleep=quick))
+
+
+@pytest.mark.parametrize("budget", ["calls: 700", "tokens: 100_000", "cost: 0.1"])
+def test_sessions_together_stay_within_a_budget(tmp_path, budget):
+    """With 512 in flight, of which a third breaks off after it was billed and a tenth is refused."""
+    kind, bound = budget.split(": ")
+    faults = Faults({"cut": 0.3, "server": 0.1} if kind == "calls" else {"cut": 0.3}, latency=0.05)
+    with serve(LARGE.questions, faults=faults) as server:
+        first = session(tmp_path / "r", server, budget)
+        sent = len(server.bodies)
+        again = session(tmp_path / "r", server, budget)
+    assert server.most_in_flight > 100
+    assert (first.exit_code, again.exit_code) == (0, 0)
+    assert all(model.spent for model in (*first.models, *again.models))
+    # The last crumbs may be spent by a smaller request, but no session begins anew.
+    assert len(server.bodies) <= sent + 3
+    # The endpoint bills 10 tokens for a prompt and 5 for each completion, whether its reply was cut or not.
+    billed = {
+        "calls": len(server.bodies),
+        "tokens": sum((10 + 5 * n) * count for n, count in server.asked.items()),
+        "cost": sum((10 + 2 * 5 * n) * count for n, count in server.asked.items()) / 1e6,
+    }
+    assert 0 < billed[kind] <= float(bound)
+    if kind == "calls":
+        assert len(server.bodies) == sent == 700
+        assert spent_in(tmp_path / "r").calls == 700
+
+
+def test_the_account_holds_what_is_in_flight_until_it_is_settled(tmp_path):
+    async def main():
+        budget = Budget(tokens=1000, spent=Spent(1, 100, 7))
+        account = Account(tmp_path, budget)
+        account.keep()
+        assert not (tmp_path / NAME).exists()
+        held = await budget.reserve(50, 5)
+        account.keep()
+        assert spent_in(tmp_path) == Spent(2, 150, 12)
+        budget.settle(held, 20, 2)
+        account.keep()
+        assert spent_in(tmp_path) == Spent(2, 120, 9)
+
+    asyncio.run(main())
+
+
+def test_what_the_next_session_sets_aside_again_is_not_in_the_account():
+    async def main():
+        budget = Budget(tokens=1000)
+        batch = await budget.reserve(300, 3, lasts=True)
+        other = await budget.reserve(20, 2)
+        assert budget.account == Spent(1, 20, 2)
+        budget.leave(batch)
+        assert (budget.spent, budget.account) == (Spent(1, 300, 3), Spent(1, 20, 2))
+        budget.release(other)
+        assert budget.account == Spent(1, 0, 0)
+        settled = await budget.reserve(300, 3, lasts=True)
+        budget.settle(settled, 40, 1)
+        assert budget.account == Spent(2, 40, 1)
+
+    asyncio.run(main())
+
+
+def test_without_bounds_nothing_is_written(tmp_path):
+    async def main():
+        budget = Budget(minutes=5)
+        budget.forfeit(await budget.reserve(3, 4))
+        Account(tmp_path, budget).keep()
+
+    asyncio.run(main())
+    assert not list(tmp_path.iterdir())
+    assert spent_in(tmp_path) == Spent()
+
+
+def test_an_account_that_cannot_be_read_says_what_to_do(tmp_path):
+    (tmp_path / NAME).write_text('{"calls": 3')
+    with pytest.raises(StoreError, match=r"spent\.json: cannot be read .*; restore it, or remove it"):
+        spent_in(tmp_path)

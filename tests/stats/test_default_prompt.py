@@ -1,0 +1,136 @@
+"""The default prompt was chosen, not drawn: it has a score, and no statistic of the space counts it.
+
+Kind of truth: a slow version, the same cube without the default prompt; where cells are missing, the additive fit by
+plain least squares.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from oracles import variants as oracle
+
+import errorbar as eb
+from errorbar import analysis, prompts
+from errorbar.errors import ErrorbarWarning, InputError
+from errorbar.stats.cube import Cube
+from errorbar.stats.pilot import components_of_variants
+from errorbar.stats.unread import unread
+from errorbar.stats.variants import variants
+
+NAMES = ("a", "b"), tuple(f"q{q:02}" for q in range(30)), tuple(f"v{s}" for s in range(9))
+TONES = ("kind", "cold", "kind", "cold", "", "kind", "cold", "kind", "cold")
+DEFAULT = 4
+
+
+def made(*, missing=0.0, nested=False):
+    """Two models, nine variants of which the fifth is the default one, and much easier."""
+    rng = np.random.default_rng(3)
+    p = rng.uniform(0.2, 0.6, (2, 30, 1)) + rng.normal(0, 0.05, (2, 1, 9))
+    p[:, :, DEFAULT] = 0.97
+    n = np.where(rng.random(p.shape) < missing, 0, 3)
+    total = rng.binomial(n, np.clip(p, 0, 1)).astype(float)
+    values = {} if nested else {"tone": TONES}
+    return Cube("b", *NAMES, n, total, total, values, DEFAULT, nested)
+
+
+def without(cube):
+    arrays = {name: np.delete(getattr(cube, name), DEFAULT, axis=2) for name in ("n", "total", "total_sq")}
+    values = {name: tuple(np.delete(each, DEFAULT).tolist()) for name, each in cube.values.items()}
+    kept = tuple(name for s, name in enumerate(cube.variants) if s != DEFAULT)
+    return replace(cube, variants=kept, values=values, default=None, **arrays)
+
+
+ASKED = {
+    "the table": eb.variants,
+    "components": lambda cube: eb.variants(cube).of("components"),
+    "enough": lambda cube: eb.variants(cube, epsilon=0.03).of("enough"),
+    "a difference": lambda cube: prompts.differences(cube, "a", "b"),
+    "a plan": lambda cube: eb.plan(cube, a="a", b="b", width=0.1, max_variants=40),
+    "effects": eb.effects,
+    "swaps": eb.swaps,
+    "PromptEval": prompts.prompteval,
+    "a proxy": lambda cube: prompts.proxy(cube, "a"),
+}
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+@pytest.mark.parametrize("what", ASKED)
+def test_nothing_said_of_the_space_counts_the_default_prompt(what, missing):
+    cube = made(missing=missing)
+    found, expected = ASKED[what](cube).columns(), ASKED[what](without(cube)).columns()
+    assert list(found) == list(expected)
+    for name, column in found.items():
+        np.testing.assert_array_equal(column, expected[name], err_msg=name)
+
+
+@pytest.mark.parametrize("what", ["the table", "components", "a difference", "a plan"])
+def test_nor_where_each_question_has_variants_of_its_own(what):
+    cube = made(nested=True)
+    found, expected = ASKED[what](cube).columns(), ASKED[what](without(cube)).columns()
+    for name, column in found.items():
+        np.testing.assert_array_equal(column, expected[name], err_msg=name)
+    assert np.isnan(variants(cube).moments.default).all()
+
+
+def test_moments_are_of_the_drawn_and_beside_them_is_the_default_s_score():
+    cube = made()
+    found, expected = variants(cube).moments.columns(), variants(without(cube)).moments.columns()
+    score = cube.mean[:, :, DEFAULT].mean(axis=1)
+    assert found.pop("default") == pytest.approx(score)
+    assert np.all(np.isnan(expected.pop("default")))
+    for name, column in found.items():
+        np.testing.assert_array_equal(column, expected[name], err_msg=name)
+    assert np.all(found["max"] < score)
+    assert variants(cube).every == pytest.approx(cube.mean.mean(axis=1))
+
+
+def test_the_default_s_missing_cells_are_filled_as_those_of_the_others():
+    """On questions that a drawn variant has: the easy ones that only the default was asked say nothing beside them."""
+    cube = made(missing=0.3)
+    n = cube.n.copy()
+    n[:, 25:, [s for s in range(9) if s != DEFAULT]] = 0
+    found = variants(replace(cube, n=n)).moments
+    for m in range(2):
+        y = [[[float(cube.mean[m, q, s])] if n[m, q, s] else [] for s in range(9)] for q in range(25)]
+        assert found.default[m] == pytest.approx(oracle.fitted_scores(y)[DEFAULT])
+    n[0, :, [s for s in range(9) if s != DEFAULT]] = 0
+    alone = variants(replace(cube, n=n))
+    asked = n[0, :, DEFAULT] > 0
+    assert alone.moments.default[0] == pytest.approx(cube.mean[0, asked, DEFAULT].mean())
+    assert alone.columns()["n_variants"].tolist() == [0, 8]
+
+
+def test_unread_answers_keep_the_default_s_share_and_not_its_variance():
+    cube = made()
+    lost = np.random.default_rng(1).binomial((cube.n - cube.total).astype(int), 0.5)
+    found, expected = unread(cube, lost), unread(without(cube), np.delete(lost, DEFAULT, axis=2))
+    assert found.share.shape == (2, 9)
+    assert found.share[:, DEFAULT] == pytest.approx(lost[:, :, DEFAULT].sum(axis=1) / 90)
+    for name in ("variance", "variance_read", "p_share", "p_read"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name), err_msg=name)
+    assert found.values.pooled.tolist() == expected.values.pooled.tolist()
+
+
+def test_the_default_and_one_draw_are_one_clear_line():
+    cube = made()
+    pair = {name: getattr(cube, name)[:, :, [0, DEFAULT]] for name in ("n", "total", "total_sq")}
+    two = replace(cube, variants=("v0", "v4"), values={"tone": ("kind", "")}, default=1, **pair)
+    with pytest.raises(InputError) as told:
+        eb.variants(two)
+    assert str(told.value) == "b: only one prompt variant beside the default one; sample several"
+    with pytest.warns(ErrorbarWarning, match="b left out: only one prompt variant beside the default one"):
+        eb.variants([replace(cube, benchmark="c"), two])
+    # planned for the prompts that there are
+    assert "n_variants 1" in str(analysis.plan(two, a="a", width=0.2))
+    with pytest.raises(InputError, match="one prompt variant says nothing"):
+        analysis.plan(two, a="a", width=0.2, max_variants=5)
+    assert np.isnan(components_of_variants(two, "a").variant)
+
+
+def test_a_default_prompt_alone_is_all_there_is():
+    cube = made()
+    alone = {name: getattr(cube, name)[:, :, [DEFAULT]] for name in ("n", "total", "total_sq")}
+    one = replace(cube, variants=("v4",), values={"tone": ("",)}, default=0, **alone)
+    assert one.drawn is one
+    assert variants(one).moments.default == pytest.approx(variants(one).moments.mean)
