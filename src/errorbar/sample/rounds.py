@@ -21,24 +21,22 @@ import math
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from functools import reduce
 from operator import add
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
 from errorbar.sample.grid import Unit
+from errorbar.sample.plan import Lane, Units
 from errorbar.sample.stages import Stages
-from errorbar.sample.tally import Tally
 from errorbar.sample.until import Until, Verdict
 from errorbar.stats.cells import Cells
 
 if TYPE_CHECKING:
     from errorbar.stats.stopping import Stop
 
-__all__ = ["Lane", "Rounds", "Units", "Until", "Verdict", "next_look"]
+__all__ = ["Rounds", "Until", "Verdict", "next_look"]
 
 #: Rounds before the first look: the fewest that tell of the variance.
 FIRST = 2
 Ended = Literal["narrow", "different", "unreachable", "all", "alone"]
-#: The units of rounds first to last that one model still owes.
-Units = Callable[[int, int], Iterator[Unit]]
 
 
 def next_look(rounds: int, needed: float, generations: int) -> int:
@@ -54,33 +52,6 @@ def next_look(rounds: int, needed: float, generations: int) -> int:
     """
     expected = 2 * rounds if math.isnan(needed) else math.ceil(min(needed, 2 * rounds) - 1e-9)
     return min(max(rounds + 1, expected), generations)
-
-
-class Entry(Protocol):
-    """What a plan reads of a model's entry."""
-
-    @property
-    def label(self) -> str: ...
-    @property
-    def generations(self) -> int: ...
-
-
-class Lane(Protocol):
-    """What a plan needs of a lane."""
-
-    @property
-    def entry(self) -> Entry:
-        """The model."""
-        ...
-
-    @property
-    def tally(self) -> Tally:
-        """Its scores so far, those that were there before included."""
-        ...
-
-    async def drained(self) -> None:
-        """Return once all units drawn so far have their rows."""
-        ...
 
 
 class Rounds:

@@ -29,7 +29,7 @@ from errorbar.stats.cells import Cells, IntArray
 from errorbar.store import stages
 
 if TYPE_CHECKING:
-    from errorbar.sample.rounds import Lane, Units
+    from errorbar.sample.plan import Lane, Units
 
 __all__ = ["Stages", "following", "pilot"]
 
