@@ -513,3 +513,11 @@ def test_published_components_of_a_pair():
     floor = 2.801585 * float(published["SE_x(A-B)"])
     assert plan(noise, detect=floor * 0.999, available=500).best is None
     assert plan(noise, detect=floor * 1.01, available=500).best.n_questions <= 500
+
+
+def test_a_plan_that_takes_every_variant_says_that_more_were_not_tried():
+    """Theory: noise of the prompt alone, so the most variants are best; where another noise bounds the plan, nothing is said."""
+    prompt = Components(question=0.001, variant=0.05, generation=0.1)
+    assert "more than 7 variants were not tried" in plan(prompt, budget=7000, max_variants=7).columns()["note"][0]
+    question = Components(question=0.5, variant=1e-9, generation=0.1)
+    assert "not tried" not in " ".join(plan(question, budget=7000, max_variants=7).columns()["note"])

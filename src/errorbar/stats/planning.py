@@ -159,7 +159,8 @@ def plan(
         N, S, K = (np.concatenate([[chosen], rest]) for chosen, rest in zip(best, (N, S, K), strict=True))
         remarks = [search.praise(), *remarks]
     unsplit = "" if components.known else "so only single generations can be planned"
-    bound = f"more than {max_variants} variants were not tried (max_variants)" if best and best[1] == max_variants > 1 else ""
+    is_most = best is not None and best[1] == max_variants > 1
+    bound = f"more than {max_variants} variants were not tried (max_variants)" if is_most else ""
     reason = "; ".join(filter(None, ("" if best else search.reason(), unsplit, bound)))
     return _table(components, costs, (N, S, K), level, power, bool(best), reason, remarks)
 
