@@ -80,6 +80,13 @@ def test_best_worst_and_rarely_drawn_values():
     assert "Drawn for 1 of 2 models" in both
 
 
+def test_a_value_drawn_once_and_by_no_means_sure_is_neither_best_nor_worst():
+    """Theory: means .7, .6 and .9, so effects of -.033, -.133 and +.167; that of c has the error of one score."""
+    styles = ["a", "a", "a", "b", "b", "b", "c"]
+    text = prompts.effects(_effects([[0.5, 0.7, 0.9, 0.4, 0.6, 0.8, 0.9]], styles), "style", 1)
+    assert text.startswith("a scores highest (−0.03) and b lowest (−0.13) of those drawn often enough. ")
+
+
 def test_effects_that_cannot_be_told_are_not_drawn():
     twice = {"style": ["a", "a", "b", "b"], "tone": ["x", "x", "y", "y"]}
     found = effects("b", ["large"], np.array([[0.1, 0.2, 0.3, 0.4]]), twice)

@@ -158,7 +158,8 @@ def _extremes(found: Effects, at: list[int], sure: Mask, known: Mask) -> str:
     return (
         f"{found.values[at[best]]} scores highest ({number(float(mean[best]), places, sign=True)}"
         f"{', mean over models' if len(found.models) > 1 else ''}) and {found.values[at[worst]]} lowest "
-        f"({number(float(mean[worst]), places, sign=True)}). "
+        f"({number(float(mean[worst]), places, sign=True)})"
+        f"{' of those drawn often enough' if np.any(some & np.isnan(kept)) else ''}. "
     )
 
 
