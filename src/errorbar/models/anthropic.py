@@ -13,7 +13,7 @@ import msgspec
 from errorbar.errors import EndpointError, FatalEndpointError
 from errorbar.models.client import Endpoint
 from errorbar.models.failures import LARGEST_ERROR, refusal
-from errorbar.models.model import Choice, Limits, Reply, Request
+from errorbar.models.model import Choice, Reply, Request
 from errorbar.models.reply import blanked, counted, decoded, ident, named, places
 
 __all__ = ["BASE_URL", "TOKENS", "Anthropic"]
@@ -102,15 +102,7 @@ class Anthropic(Endpoint):
         return error
 
     @staticmethod
-    def _read(
-        body: bytes | bytearray,
-        n: int,
-        *,
-        seconds: float | None = None,
-        key: str = "",
-        cached: bool = False,
-        limits: Limits | None = None,
-    ) -> Reply:
+    def _read(body: bytes | bytearray, n: int, *, key: str = "") -> Reply:
         told = decoded(body, _decode, key)
         if told.content is None:
             if bytes(told.error) != b"null":
@@ -130,7 +122,4 @@ class Anthropic(Endpoint):
             model=named(told.model, key),
             prompt_tokens=None if usage.input_tokens is None else usage.input_tokens + cache,
             completion_tokens=usage.output_tokens,
-            seconds=seconds,
-            cached=cached,
-            limits=limits,
         )

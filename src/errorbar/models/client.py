@@ -122,14 +122,9 @@ class Endpoint:
     def _decode(
         self, body: bytes | bytearray, response: aiohttp.ClientResponse, n: int, started: float, limits: Limits | None
     ) -> Reply:
-        return self._read(
-            self._without_key(body),
-            n,
-            seconds=time.perf_counter() - started,
-            key=self._key,
-            cached=is_cached(response.headers),
-            limits=limits,
-        )
+        seconds, cached = time.perf_counter() - started, is_cached(response.headers)
+        reply = self._read(self._without_key(body), n, key=self._key)
+        return msgspec.structs.replace(reply, seconds=seconds, cached=cached, limits=limits)
 
     def _without_key(self, body: bytes | bytearray) -> bytes | bytearray:
         key = self._key.encode()

@@ -17,7 +17,7 @@ from errorbar.errors import EndpointError, FatalEndpointError
 from errorbar.models.client import Endpoint
 from errorbar.models.failures import LARGEST_ERROR, refusal
 from errorbar.models.headers import seconds as duration
-from errorbar.models.model import Choice, Limits, Reply, Request
+from errorbar.models.model import Choice, Reply, Request
 from errorbar.models.reply import blanked, counted, decoded, ident, named, places
 
 __all__ = ["BASE_URL", "CANDIDATES", "Gemini"]
@@ -157,15 +157,7 @@ class Gemini(Endpoint):
         return error
 
     @staticmethod
-    def _read(
-        body: bytes | bytearray,
-        n: int,
-        *,
-        seconds: float | None = None,
-        key: str = "",
-        cached: bool = False,
-        limits: Limits | None = None,
-    ) -> Reply:
+    def _read(body: bytes | bytearray, n: int, *, key: str = "") -> Reply:
         told = decoded(body, _decode, key)
         found = () if told.candidates is None else msgspec.structs.astuple(told.candidates)
         choices = [_choice(candidate, key) for candidate in found if candidate is not msgspec.UNSET]
@@ -186,10 +178,7 @@ class Gemini(Endpoint):
             model=named(told.model_version, key),
             prompt_tokens=usage.prompt_token_count,
             completion_tokens=None if usage.prompt_token_count is None else completion,
-            seconds=seconds,
             surplus=surplus,
-            cached=cached,
-            limits=limits,
         )
 
 

@@ -18,7 +18,7 @@ import msgspec
 
 from errorbar.errors import EndpointError
 from errorbar.models.failures import LARGEST_ERROR, refusal, shorten
-from errorbar.models.model import Choice, Limits, Reply
+from errorbar.models.model import Choice, Reply
 
 __all__ = ["blanked", "counted", "decoded", "ident", "named", "places", "reply_of"]
 
@@ -88,15 +88,7 @@ def _decoder(most: int) -> Callable[[bytes | bytearray], Any]:
 _decode_usage = msgspec.json.Decoder(_Usage | None).decode
 
 
-def reply_of(
-    body: bytes | bytearray,
-    n: int,
-    *,
-    seconds: float | None = None,
-    key: str = "",
-    cached: bool = False,
-    limits: Limits | None = None,
-) -> Reply:
+def reply_of(body: bytes | bytearray, n: int, *, key: str = "") -> Reply:
     """Read the body of an answer with status 200 to a request for `n` generations.
 
     Of surplus choices at least `3 n` are counted, the others skipped.
@@ -123,10 +115,7 @@ def reply_of(
         fingerprint=named(told.system_fingerprint, key),
         prompt_tokens=usage.prompt_tokens,
         completion_tokens=usage.completion_tokens,
-        seconds=seconds,
         surplus=max(0, len(choices) - n),
-        cached=cached,
-        limits=limits,
     )
 
 
