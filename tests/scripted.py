@@ -51,7 +51,7 @@ class VirtualTime:
             due = asyncio.get_running_loop()._ready  # who has something to do at this moment; empty: all wait
             while not task.done():
                 await asyncio.sleep(0)
-                while due:  # noqa: ASYNC110  what is waited for is that nothing happens, which no event tells
+                while due:  # noqa: ASYNC110  reason: it waits until nothing happens any more, which no event tells
                     await asyncio.sleep(0)
                 if self._waiting and not task.done():
                     self.now, _, future = heapq.heappop(self._waiting)

@@ -70,10 +70,7 @@ def concluded(text: str) -> str:
     """
     if ">" not in text:
         return text
-    closed = None
-    for closed in _REASONED.finditer(text):  # noqa: B007  the last one
-        pass
-    text = text[closed.end() :] if closed else text
+    text = text[max((closed.end() for closed in _REASONED.finditer(text)), default=0) :]
     opened = _REASONS.search(text)
     return text[: opened.start()] if opened else text
 

@@ -225,19 +225,19 @@ def upsert(connection: sqlite3.Connection, table: Table, rows: Iterable[Sequence
     # By name: columns that came with a migration are the last ones of their table.
     names, values = ", ".join(table.types), ", ".join("?" * len(table.types))
     with transaction(connection):
-        connection.executemany(f"INSERT OR REPLACE INTO {table.name} ({names}) VALUES ({values})", rows)  # noqa: S608  our names
+        connection.executemany(f"INSERT OR REPLACE INTO {table.name} ({names}) VALUES ({values})", rows)
 
 
 def add(connection: sqlite3.Connection, packs: Iterable[tuple[object, ...]]) -> None:
     """Add packs of responses in one transaction, each with the key that its rows share."""
-    insert = f"INSERT INTO packs ({', '.join(PROMPT)}, shared, completion) VALUES (?, ?, ?, ?, ?, ?)"  # noqa: S608  our names
+    insert = f"INSERT INTO packs ({', '.join(PROMPT)}, shared, completion) VALUES (?, ?, ?, ?, ?, ?)"
     with transaction(connection):
         connection.executemany(insert, packs)
 
 
 def is_empty(connection: sqlite3.Connection, table: Table) -> bool:
     """Whether the table has no row."""
-    looks = [f"SELECT 1 FROM {name} LIMIT 1" for name in held(connection, table)]  # noqa: S608  our names
+    looks = [f"SELECT 1 FROM {name} LIMIT 1" for name in held(connection, table)]
     return all(connection.execute(look).fetchone() is None for look in looks)
 
 
@@ -258,7 +258,7 @@ def empty(connection: sqlite3.Connection, table: Table, *, moved: int) -> None:
     """Forget the rows, which are in Parquet now, `moved` in all."""
     with transaction(connection):
         for name in held(connection, table):
-            connection.execute(f"DELETE FROM {name}")  # noqa: S608  our name
+            connection.execute(f"DELETE FROM {name}")
         connection.execute("INSERT OR REPLACE INTO moved VALUES (?, ?)", (table.name, moved))
 
 

@@ -60,7 +60,7 @@ def _rows(
     there = columns_of(connection, table)
     wanted = ", ".join(name if name in there else f"NULL AS {name}" for name in columns)
     where, order = _where(only), ", ".join(table.key)
-    cursor = connection.execute(f"SELECT {wanted} FROM {table.name}{where} ORDER BY {order}", only)  # noqa: S608  our names
+    cursor = connection.execute(f"SELECT {wanted} FROM {table.name}{where} ORDER BY {order}", only)
     texts = [i for i, name in enumerate(columns) if table.types[name] == "TEXT" and name not in table.key]
     unpack = unpacker()
     while rows := cursor.fetchmany(min(FETCHED, BATCH_ROWS)):
@@ -122,7 +122,7 @@ def _packs(
     unpack = pack_reader()
     names = f"{', '.join(PROMPT)}, shared, {'completion' if 'completion' in columns else 'NULL'}"
     order = f"ORDER BY {', '.join(PROMPT)}, serial"
-    for *key, shared, completion in connection.execute(f"SELECT {names} FROM packs{_where(only)} {order}", only):  # noqa: S608  our names
+    for *key, shared, completion in connection.execute(f"SELECT {names} FROM packs{_where(only)} {order}", only):
         yield tuple(key), unpack(shared, completion)
 
 
@@ -148,7 +148,7 @@ def models(connection: Connection, benchmark: str) -> list[str]:
     """The models of a benchmark, sorted, by steps along the key: the rows between are not looked at."""
     found: set[str] = set()
     for table in held(connection, RESPONSES):
-        sql = f"SELECT min(model) FROM {table} WHERE benchmark = ?"  # noqa: S608  our names
+        sql = f"SELECT min(model) FROM {table} WHERE benchmark = ?"
         (model,) = connection.execute(sql, (benchmark,)).fetchone()
         while model is not None:
             found.add(model)
