@@ -14,7 +14,7 @@ from errorbar.errors import EndpointError, FatalEndpointError
 from errorbar.models.client import Endpoint
 from errorbar.models.failures import LARGEST_ERROR, refusal
 from errorbar.models.model import Choice, Reply, Request
-from errorbar.models.reply import blanked, counted, decoded, ident, named, places
+from errorbar.models.reply import blanked, counted, decoded, filled, ident, named, places
 
 __all__ = ["BASE_URL", "TOKENS", "Anthropic"]
 
@@ -108,9 +108,8 @@ class Anthropic(Endpoint):
             if bytes(told.error) != b"null":
                 raise refusal(200, {}, b'{"error":' + bytes(told.error)[:LARGEST_ERROR] + b"}", n=n, key=key)
             raise EndpointError("the reply has no content field", reason="malformed", status=200)
-        blocks = (block for block in msgspec.structs.astuple(told.content) if block is not msgspec.UNSET)
         # Others are thoughts and tools; what is not said is no answer.
-        texts = [block.text for block in blocks if block.type == "text" and block.text is not None]
+        texts = [block.text for block in filled(told.content) if block.type == "text" and block.text is not None]
         reason = None if told.stop_reason is None else REASONS.get(told.stop_reason, told.stop_reason)
         text = blanked("".join(texts), key) if texts else None
         usage = counted(told.usage, _decode_usage) or _Usage()

@@ -18,7 +18,7 @@ from errorbar.models.client import Endpoint
 from errorbar.models.failures import LARGEST_ERROR, refusal
 from errorbar.models.headers import seconds as duration
 from errorbar.models.model import Choice, Reply, Request
-from errorbar.models.reply import blanked, counted, decoded, ident, named, places
+from errorbar.models.reply import blanked, counted, decoded, filled, ident, named, places
 
 __all__ = ["BASE_URL", "CANDIDATES", "Gemini"]
 
@@ -159,8 +159,7 @@ class Gemini(Endpoint):
     @staticmethod
     def _read(body: bytes | bytearray, n: int, *, key: str = "") -> Reply:
         told = decoded(body, _decode, key)
-        found = () if told.candidates is None else msgspec.structs.astuple(told.candidates)
-        choices = [_choice(candidate, key) for candidate in found if candidate is not msgspec.UNSET]
+        choices = [_choice(candidate, key) for candidate in filled(told.candidates)]
         surplus = max(0, len(choices) - n)
         if not choices and told.prompt_feedback is not None and told.prompt_feedback.block_reason:
             # The prompt itself was blocked, so none of its generations will ever come.
@@ -183,9 +182,8 @@ class Gemini(Endpoint):
 
 
 def _choice(candidate: _Candidate, key: str) -> Choice:
-    parts: Any = () if candidate.content is None or candidate.content.parts is None else candidate.content.parts
-    parts = msgspec.structs.astuple(parts) if parts != () else ()
-    said = [part.text for part in parts if part is not msgspec.UNSET and not part.thought and part.text is not None]
+    parts = filled(candidate.content and candidate.content.parts)
+    said = [part.text for part in parts if not part.thought and part.text is not None]
     reason = candidate.finish_reason
     return Choice(
         blanked("".join(said), key) if said else None,

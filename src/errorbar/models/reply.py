@@ -20,7 +20,7 @@ from errorbar.errors import EndpointError
 from errorbar.models.failures import LARGEST_ERROR, refusal, shorten
 from errorbar.models.model import Choice, Reply
 
-__all__ = ["blanked", "counted", "decoded", "ident", "named", "places", "reply_of"]
+__all__ = ["blanked", "counted", "decoded", "filled", "ident", "named", "places", "reply_of"]
 
 #: Parts that the text of one choice may come in.
 PARTS = 64
@@ -43,10 +43,15 @@ class _Part(msgspec.Struct):
 def places(kind: type, most: int, *, whole: bool = False) -> type:
     """A list of at most so many of a kind; what is beyond them is skipped, or where `whole` is wanted an error.
 
-    The places that were not filled are `msgspec.UNSET`.
+    `filled` gives what came.
     """
     fields = [(f"place{i}", kind | msgspec.UnsetType, msgspec.UNSET) for i in range(most)]
     return msgspec.defstruct("_Places", fields, array_like=True, forbid_unknown_fields=whole)
+
+
+def filled(list_: Any) -> list[Any]:
+    """What came of a list of `places`; nothing where there was no list."""
+    return [] if list_ is None else [one for one in msgspec.structs.astuple(list_) if one is not msgspec.UNSET]
 
 
 _Parts = places(_Part, PARTS, whole=True)
@@ -104,7 +109,7 @@ def reply_of(body: bytes | bytearray, n: int, *, key: str = "") -> Reply:
         raise refusal(200, {}, b'{"error":' + bytes(told.error)[:LARGEST_ERROR] + b"}", n=n, key=key)
     if told.choices is None:
         raise EndpointError("the reply has no choices field", reason="malformed", status=200)
-    choices = [choice for choice in msgspec.structs.astuple(told.choices) if choice is not msgspec.UNSET]
+    choices = filled(told.choices)
     if not choices:
         raise EndpointError("the list of choices is empty", reason="empty", status=200)
     usage = counted(told.usage, _decode_usage) or _Usage()
@@ -140,8 +145,7 @@ def _choice(choice: _Choice, key: str) -> Choice:
         return Choice(None, named(choice.finish_reason, key))
     text: Any = message.content
     if text is not None and not isinstance(text, str):
-        parts = msgspec.structs.astuple(text)
-        text = "".join(part.text or "" for part in parts if part is not msgspec.UNSET)
+        text = "".join(part.text or "" for part in filled(text))
     if text is None and message.refusal:
         # The model declined in a field of its own: that is its completion.
         return Choice(blanked(message.refusal, key), "refusal")
