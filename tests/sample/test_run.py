@@ -17,9 +17,10 @@ from endpoint import Faults, serve
 from scripted import ScriptedModel, right, sums
 
 from errorbar.benchmarks import load
+from errorbar.benchmarks.question import Benchmark, Prompt, Question
 from errorbar.errors import ErrorbarError, InputError, StoreError, UnknownNameError
 from errorbar.models.client import Endpoint
-from errorbar.models.model import Settings
+from errorbar.models.model import Choice, Reply, Settings
 from errorbar.sample.experiment import ModelEntry, parse_experiment
 from errorbar.sample.run import run
 from errorbar.sample.writer import Writer
@@ -342,6 +343,25 @@ def test_progress_counts_and_remembers(tmp_path):
     assert (last.wanted, last.there, last.done, last.failed) == (500, 300, 200, 0)
     assert [s.final for s in shown] == [False] * (len(shown) - 1) + [True]
     assert outcome.models[0].there == 300
+
+
+def test_a_folder_is_not_continued_with_other_choices(tmp_path):
+    """Theory: a benchmark made in Python is known by all that is asked of it, its choices too."""
+
+    def asked(*choices):
+        question = Question("q1", "Which is red?", "A", choices=choices)
+        return Benchmark("colours", [question], Prompt("", "{question}"), lambda text: text or None)
+
+    experiment = parse_experiment({"benchmark": "directions-small", "models": ["simulated/small"], "generations": 1})
+
+    def go(benchmark):
+        model = ScriptedModel(lambda _: Reply((Choice("A", "stop"),)))
+        return asyncio.run(run(experiment, tmp_path / "r", benchmark=benchmark, open_model=lambda *_: model))
+
+    go(asked("ruby", "moss"))
+    go(asked("ruby", "moss"))
+    with pytest.raises(StoreError, match="benchmark colours: sha256 was"):
+        go(asked("ruby", "sky"))
 
 
 def test_the_manifest_repeats_the_run(tmp_path):

@@ -102,8 +102,9 @@ def _methods(experiment: Experiment) -> Iterable[str]:
 
 
 def _content(benchmark: Benchmark) -> str:
-    """Hash of all questions and targets, for a benchmark that is not a file."""
+    """Hash of all questions, choices and targets, for a benchmark that is not a file."""
     digest = hashlib.sha256()
     for question in benchmark.questions:
-        digest.update(msgspec.json.encode((question.id, question.text, question.target)))
+        choices = [question.choices] if question.choices else []
+        digest.update(msgspec.json.encode((question.id, question.text, question.target, *choices)))
     return digest.hexdigest()
