@@ -47,7 +47,7 @@ def test_sign_test_and_t_against_scipy():
     """Another program's output."""
     rng = np.random.default_rng(3)
     scores = rng.binomial(1, [[0.3], [0.45], [0.5]], (3, 80)).astype(float)
-    ours = pairs(cells_of(np.ones((3, 80), int), scores))
+    ours = pairs(cells_of(np.ones((3, 80), int), scores), method="t")
     for row, (a, b) in enumerate([(0, 1), (0, 2), (1, 2)]):
         wins, losses = np.sum(scores[a] > scores[b]), np.sum(scores[a] < scores[b])
         assert ours.p_sign[row] == pytest.approx(stats.binomtest(wins, wins + losses).pvalue, rel=1e-12)
@@ -99,10 +99,14 @@ def test_what_a_pair_cannot_say():
     assert row["p_value"][0] == 1
     assert row["p_sign"][0] == 1
     assert math.isnan(row["z"][0])
-    assert math.isnan(row["low"][0])
-    assert "no variation was seen" in row["note"][0]
+    assert row["low"][0] < 0 < row["high"][0]
+    assert math.isnan(row["detectable"][0])
+    assert "no question differs" in row["note"][0]
     always = Cells.from_scores("b", ["a", "b"], ["1", "2"], [[[1], [1]], [[0], [0]]])
-    assert math.isnan(pairs(always).columns()["p_value"][0])
+    assert "all questions differ alike" in pairs(always).columns()["note"][0]
+    plain = pairs(always, method="t").columns()
+    assert math.isnan(plain["p_value"][0])
+    assert "no variation was seen" in plain["note"][0]
     partly = Cells.from_scores("b", ["a", "b"], ["1", "2", "3"], [[[1, 0], [1], [0]], [[0, 0], [1], []]])
     assert "on the questions that both answered" in pairs(partly).columns()["note"][0]
 
@@ -114,7 +118,9 @@ def test_identical_answers_are_no_evidence_whatever_the_rounding():
     assert row["se"][0] == 0
     assert math.isnan(row["z"][0])
     assert row["p_value"][0] == 1
-    shifted = pairs(cells_of(np.full((2, 1000), 1), np.array([p, p + 0.1]), np.array([p, p + 0.1]) ** 2)).columns()
+    shifted = pairs(
+        cells_of(np.full((2, 1000), 1), np.array([p, p + 0.1]), np.array([p, p + 0.1]) ** 2), method="t"
+    ).columns()
     assert shifted["se"][0] == 0
     assert math.isnan(shifted["p_value"][0])
 

@@ -50,7 +50,9 @@ _CLAIM = click.option(
     "--claim", type=click.Choice(CLAIMS), default=CLAIMS[0], show_default=True, help="What the error claims."
 )
 difference_method = click.option(
-    "--method", type=click.Choice(["t", "clt", "bootstrap"]), help="How an interval is made; default: t."
+    "--method",
+    type=click.Choice(["adjusted-t", "t", "clt", "bonett-price", "tango", "bootstrap"]),
+    help="How an interval is made; default: adjusted-t. bonett-price and tango: one generation per question.",
 )
 _READING = (
     click.option(

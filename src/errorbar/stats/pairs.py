@@ -27,12 +27,16 @@ from errorbar.stats.common import common_sums
 from errorbar.stats.components import CLAIMS
 from errorbar.stats.intervals import Interval, interval
 from errorbar.stats.multiplicity import benjamini_hochberg, holm
+from errorbar.stats.paired_intervals import adjusted_t, bonett_price, pseudo_sizes, pseudo_variance, tango
 from errorbar.stats.results import Columns, Result, notes
 
 __all__ = ["POWER", "Comparison", "Pairs", "compare", "pairs"]
 
-#: Intervals of a difference; None is Student's t.
-METHODS = ("t", "clt", "bootstrap")
+#: Intervals of a difference; None is adjusted-t. bonett-price and tango are for one generation scored 0 or 1.
+METHODS = ("adjusted-t", "t", "clt", "bonett-price", "tango", "bootstrap")
+
+#: Those that need one generation per question, scored 0 or 1.
+_OF_SINGLE_ANSWERS = {"bonett-price": bonett_price, "tango": tango}
 
 #: Power at which `detectable` is told.
 POWER = 0.8
@@ -65,8 +69,10 @@ class Comparison(Result):
         Where every common question has one generation of each, scored 0 or 1: what the exact sign test needs.
     n_clusters
         Clusters with a common question, where questions come in clusters.
+    square
+        Sum of squared differences of the question means.
     cells
-        What was compared: the bootstrap goes back to it.
+        What was compared: the bootstrap and the default interval go back to it.
     """
 
     benchmark: str
@@ -86,6 +92,7 @@ class Comparison(Result):
     wins_a: FloatArray
     wins_b: FloatArray
     is_single: NDArray[np.bool_]
+    square: FloatArray
     claim: str
     unit: bool
     n_clusters: IntArray | None
@@ -96,19 +103,55 @@ class Comparison(Result):
     def interval(self, level: float | None = None) -> Interval:
         """Interval for each difference at a level in (0, 1), its statistic and its p-value."""
         level = self.level if level is None else level
+        if self.method in {None, "adjusted-t"}:
+            return self._adjusted(level)
+        if self.method in _OF_SINGLE_ANSWERS:
+            return _OF_SINGLE_ANSWERS[self.method](self, level)
         between = interval(
             self.difference,
             np.sqrt(self.variance),
             self.n_questions if self.n_clusters is None else self.n_clusters,
             level=level,
             method="clt" if self.method == "clt" else "t",
-            bounds=(-1.0, 1.0) if self.unit else None,
+            bounds=self._bounds,
         )
         if self.method != "bootstrap":
             return between
         _, low, high = bootstrap.paired_percentile(self.cells, self.a, self.b, level)
         low, high = np.where(between.flat, np.nan, low), np.where(between.flat, np.nan, high)
         return replace(between, low=low, high=high, method=np.full(len(low), self.method))
+
+    @property
+    def _bounds(self) -> tuple[float, float] | None:
+        return (-1.0, 1.0) if self.unit else None
+
+    def _adjusted(self, level: float) -> Interval:
+        """The default interval, with pseudo-questions; see paired_intervals.py."""
+        N = np.where(self.n_questions > 0, self.n_questions, np.nan)
+        if self.claim == "these-questions":
+            added, df = pseudo_variance(self.cells, self.a, self.b)
+            se = np.sqrt(self.variance + added)
+            between = interval(self.difference, se, N, level=level, method="t", df=df, bounds=self._bounds)
+            return replace(between, method=np.full(len(N), "adjusted-t"))
+        if self.n_clusters is None:
+            return adjusted_t(self.difference, self.variance, N, self._pseudo_size, level=level, bounds=self._bounds)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            variance = self.variance * self.n_clusters / (self.n_clusters - 1)
+        return adjusted_t(
+            self.difference,
+            variance,
+            N,
+            self._pseudo_size,
+            level=level,
+            df=np.asarray(self.n_clusters - 1, float),
+            bounds=self._bounds,
+        )
+
+    @cached_property
+    def _pseudo_size(self) -> FloatArray:
+        if self.claim == "single-run" and self.cells.binary:
+            return np.ones(len(self.a))  # a single generation of each differs by 1 or not at all
+        return pseudo_sizes(self.cells, self.a, self.b, self.square)
 
     @cached_property
     def ties(self) -> FloatArray:
@@ -128,10 +171,13 @@ class Comparison(Result):
 
     @cached_property
     def detectable(self) -> FloatArray:
-        """Smallest true difference found with power `POWER` by a two-sided test at this level, shape (P,)."""
+        """Smallest true difference found with power `POWER` by a two-sided test at this level, shape (P,).
+
+        NaN where no variation was seen: what would be seen of a true difference is unknown then.
+        """
         # (z_{1 - alpha/2} + z_power) SE, statistics.md section 11
         quantiles: float = special.ndtri((1 + self.level) / 2) + special.ndtri(POWER)
-        return quantiles * np.sqrt(self.variance)
+        return quantiles * np.sqrt(np.where(self.variance > 0, self.variance, np.nan))
 
     @cached_property
     def p_sign(self) -> FloatArray:
@@ -175,11 +221,20 @@ class Comparison(Result):
 
     def _note(self, between: Interval) -> NDArray[np.object_]:
         common = self.n_questions > 0
+        has_pseudo_questions = self.method in {None, "adjusted-t", "bonett-price"}
+        pseudo = (self.variance == 0) & ~np.isnan(between.low) & has_pseudo_questions
         return notes(
             {
                 "no question in common": ~common,
                 "one question in common: the spread over questions is unknown": self.n_questions == 1,
+                "no question differs: the interval rests on two pseudo-questions": pseudo & (self.difference == 0),
+                "all questions differ alike: the interval rests on two pseudo-questions": pseudo
+                & (self.difference != 0),
                 "no variation was seen: no interval": between.flat,
+                f"{self.method} needs one generation per question, scored 0 or 1": np.full(
+                    len(common), self.method in _OF_SINGLE_ANSWERS
+                )
+                & ~self.is_single,
                 "on the questions that both answered": common & (self.n_questions < len(self.cells.questions)),
                 "one generation per question: data and prediction noise cannot be told apart": common
                 & np.isnan(self.prediction),
@@ -228,8 +283,10 @@ def pairs(cells: Cells, *, claim: str = "new-questions", level: float = 0.95, me
     level
         Level of the printed interval.
     method
-        Of the interval: None for Student's t, `"clt"`, or `"bootstrap"`, the percentiles of draws of questions, beside
-        which the p-value stays that of t.
+        Of the interval. None or `"adjusted-t"`: Student's t with two pseudo-questions, which holds where few questions
+        differ (paired_intervals.py). `"t"` and `"clt"`: without them. `"tango"` and `"bonett-price"`: for one
+        generation per question scored 0 or 1. `"bootstrap"`: the percentiles of draws of questions, beside which the
+        p-value stays that of t.
     """
     M = len(cells.models)
     if M < 2:
@@ -282,6 +339,8 @@ def _fields(cells: Cells, a: IntArray, b: IntArray, claim: str, method: str | No
         # Two independent samplings of one model share its question means: D = 0 (NOISE eq. 26-28).
         itself = a == b
         spread = np.where(itself, mean_error, spread)
+        difference = score_a - score_b
+        square = n * (spread + difference**2)
         T = spread + extra
         D = np.where(itself, 0.0, T - E)
         correlation = covariance / np.sqrt(var_a * var_b)
@@ -309,7 +368,7 @@ def _fields(cells: Cells, a: IntArray, b: IntArray, claim: str, method: str | No
         "n_questions": n.astype(np.int64),
         "score_a": score_a,
         "score_b": score_b,
-        "difference": score_a - score_b,
+        "difference": difference,
         "variance": variance / np.where(n > 0, n, np.nan),
         "total": T,
         "data": D,
@@ -319,6 +378,7 @@ def _fields(cells: Cells, a: IntArray, b: IntArray, claim: str, method: str | No
         "wins_a": wins_a,
         "wins_b": wins_b,
         "is_single": is_single,
+        "square": square,
         "claim": claim,
         "unit": cells.unit,
         "n_clusters": None if clustered is None else clustered.n_clusters,

@@ -1,0 +1,192 @@
+"""Intervals of differences that hold where few questions differ."""
+
+import numpy as np
+import pytest
+from scipy import special, stats
+
+from errorbar.stats.cells import Cells
+from errorbar.stats.pairs import compare, pairs
+
+
+def cells_of(n, total, total_sq=None, clusters=None):
+    n, total = np.asarray(n), np.asarray(total, float)
+    models, questions = (tuple(f"{letter}{i}" for i in range(size)) for letter, size in zip("mq", n.shape, strict=True))
+    return Cells("b", models, questions, n, total, total if total_sq is None else total_sq, clusters=clusters)
+
+
+def singles(N, only_a, only_b, both=0):
+    """One generation per question: `only_a` questions that a alone gets right, and so on."""
+    a, b = np.zeros(N), np.zeros(N)
+    a[:only_a] = 1
+    b[only_a : only_a + only_b] = 1
+    a[N - both :] = b[N - both :] = 1 if both else 0
+    return cells_of(np.ones((2, N), int), [a, b])
+
+
+def one(cells, method=None, **how):
+    return compare(cells, "m0", "m1", method=method, **how)
+
+
+def limits(cells, method=None, level=0.95, **how):
+    between = one(cells, method, **how).interval(level)
+    return float(between.low[0]), float(between.high[0])
+
+
+@pytest.mark.parametrize(("N", "b", "c"), [(10, 0, 0), (10, 1, 0), (30, 3, 1), (100, 5, 0), (500, 12, 7), (44, 0, 2)])
+def test_bonett_and_price_by_hand(N, b, c):
+    """Another way: the Wald interval of a table with one more question of either kind."""
+    center, se = (b - c) / (N + 2), np.sqrt((b + c + 2 - (b - c) ** 2 / (N + 2)) / (N + 2) ** 2)
+    z = stats.norm.ppf(0.975)
+    low, high = limits(singles(N, b, c), "bonett-price")
+    assert (low, high) == pytest.approx((max(center - z * se, -1), min(center + z * se, 1)), abs=1e-14)
+
+
+@pytest.mark.parametrize(("N", "b", "c"), [(10, 0, 0), (10, 3, 0), (30, 3, 1), (100, 5, 0), (500, 12, 7), (10, 10, 0)])
+def test_the_default_of_single_answers_is_bonett_and_price_with_t(N, b, c):
+    """Slow version: pseudo-questions are written as questions, and t's mean and variance are numpy's."""
+    real = np.concatenate([np.ones(b), -np.ones(c), np.zeros(N - b - c)])
+    d = np.append(real, [1, -1])
+    ratio = d.var() * (N + 2) / (real.var() * N) if real.var() else np.inf
+    half = stats.t.ppf(0.975, (N - 1) * ratio**2) * d.std(ddof=1) / np.sqrt(N + 2)
+    low, high = limits(singles(N, b, c))
+    assert (low, high) == pytest.approx((max(d.mean() - half, -1), min(d.mean() + half, 1)), abs=1e-14)
+
+
+@pytest.mark.parametrize(("N", "b", "c"), [(10, 1, 0), (30, 3, 1), (100, 5, 0), (500, 12, 7), (44, 0, 2), (20, 20, 0)])
+def test_tango_rejects_just_beyond_its_limits(N, b, c):
+    """Theory: a limit is where Tango's constrained likelihood ratio of scores equals the quantile."""
+
+    def statistic(at):
+        # The constrained estimate of the share that only b gets right, from the likelihood itself, by search.
+        grid = np.linspace(max(0, -at), (1 - at) / 2, 200_001)[1:-1]
+        with np.errstate(divide="ignore"):
+            log = special.xlogy(b, grid + at) + special.xlogy(c, grid)
+            log += special.xlogy(N - b - c, np.maximum(1 - 2 * grid - at, 1e-300))
+        q = grid[np.argmax(log)]
+        return (b - c - N * at) / np.sqrt(N * (2 * q + at * (1 - at)))
+
+    low, high = limits(singles(N, b, c), "tango")
+    for limit, sign in ((low, 1), (high, -1)):
+        if abs(limit) < 1 - 1e-9:
+            assert statistic(limit) == pytest.approx(sign * stats.norm.ppf(0.975), abs=2e-3)
+
+
+def test_tango_of_identical_answers():
+    """Theory: with no discordant question the limits are +-z^2 / (N + z^2)."""
+    z2 = stats.norm.ppf(0.975) ** 2
+    low, high = limits(singles(50, 0, 0), "tango")
+    assert (low, high) == pytest.approx((-z2 / (50 + z2), z2 / (50 + z2)), abs=1e-9)
+    assert one(singles(50, 0, 0), "tango").interval().p_value[0] == 1
+
+
+@pytest.mark.parametrize("method", ["tango", "bonett-price"])
+def test_methods_for_single_answers_say_so(method):
+    """Several generations have no discordant questions: NaN with a reason."""
+    found = one(cells_of(np.full((2, 5), 2), [[2, 1, 0, 1, 2], [1, 1, 0, 2, 2]]), method)
+    assert np.isnan(found.interval().low[0])
+    assert "one generation per question" in found.columns()["note"][0]
+
+
+@pytest.mark.parametrize("method", [None, "tango", "bonett-price"])
+@pytest.mark.parametrize("N", [10, 100, 1000])
+def test_identical_answers_have_an_interval(method, N):
+    """Guarantee: two models that were asked the same thing are never without an interval."""
+    found = one(singles(N, 0, 0, both=N // 2), method)
+    low, high = found.interval().low[0], found.interval().high[0]
+    assert -1 < low < 0 < high < 1
+    assert found.interval().p_value[0] == 1
+    assert np.isnan(found.columns()["detectable"][0])
+
+
+def test_identical_answers_of_several_generations_have_one_for_each_claim():
+    found = cells_of(np.full((2, 30), 4), np.tile([0.0, 4, 4], (2, 10)))
+    for claim in ("new-questions", "these-questions", "single-run"):
+        low, high = limits(found, claim=claim)
+        assert -0.5 < low < 0 < high < 0.5
+
+
+def test_scores_outside_the_unit_interval():
+    """Where rewards from -1 to 3 never differ, the pseudo-questions differ by the range of the question means."""
+    total = np.tile([-1.0, 3, 2], (2, 10))
+    same = cells_of(np.ones((2, 30), int), total, total**2)
+    _, high = limits(same)
+    assert high == pytest.approx(stats.norm.ppf(0.975) * np.sqrt(2 * 16 / (32 * 31)), abs=1e-12)
+    constant = np.full((2, 30), 3.0)
+    found = one(cells_of(np.ones((2, 30), int), constant, constant**2))
+    assert np.isnan(found.interval().low[0])
+    assert "no variation was seen" in found.columns()["note"][0]
+
+
+def test_the_interval_scales_with_the_scores():
+    """Theory: scores that are no counts have no unit, so their interval has none either."""
+    rng = np.random.default_rng(0)
+    total = rng.normal(0.3, 0.02, (2, 40))
+    low, high = limits(cells_of(np.ones((2, 40), int), total, total**2))
+    wide = total * 1000
+    assert limits(cells_of(np.ones((2, 40), int), wide, wide**2)) == pytest.approx((1000 * low, 1000 * high), rel=1e-9)
+
+
+@pytest.mark.parametrize("generations", [1, 5])
+@pytest.mark.parametrize("claim", ["new-questions", "these-questions", "single-run"])
+def test_one_pair_is_a_row_of_all_pairs(generations, claim):
+    """Slow version: matrix products of all pairs against each pair by itself, with missing questions."""
+    rng = np.random.default_rng(generations)
+    n = np.where(rng.random((7, 25)) < 0.15, 0, generations)
+    cells = cells_of(n, rng.binomial(n, rng.random((7, 25))))
+    found = pairs(cells, claim=claim)
+    whole = found.interval()
+    for row, (a, b) in enumerate(zip(found.a, found.b, strict=True)):
+        alone = compare(cells, f"m{a}", f"m{b}", claim=claim).interval()
+        assert alone.low[0] == pytest.approx(whole.low[row], abs=1e-12, nan_ok=True)
+        assert alone.p_value[0] == pytest.approx(whole.p_value[row], abs=1e-10, nan_ok=True)
+
+
+def test_p_value_and_interval_agree():
+    """p < .05 exactly where the interval excludes 0."""
+    rng = np.random.default_rng(3)
+    for method in (None, "t", "tango", "bonett-price"):
+        n = np.ones((30, 40), int)
+        between = pairs(cells_of(n, rng.binomial(n, rng.random((30, 1)))), method=method).interval()
+        assert np.array_equal(between.p_value < 0.05, (between.low > 0) | (between.high < 0))
+
+
+@pytest.mark.parametrize(("only_a", "only_b"), [(2, 0), (3, 0), (5, 0), (10, 0), (3, 1), (1, 1)])
+@pytest.mark.parametrize("N", [30, 100, 500])
+def test_coverage_where_few_questions_differ(N, only_a, only_b):
+    """Guarantee: exact coverage over the multinomial of discordant counts; Student's t is far below it."""
+    counts = np.arange(40)
+    chance = stats.multinomial(N, [only_a / N, only_b / N, 1 - (only_a + only_b) / N])
+    covered = dict.fromkeys((None, "t", "tango"), 0.0)
+    for b in counts[counts <= 25]:
+        for c in counts[counts <= (8 if only_b else 0)]:
+            weight = chance.pmf([b, c, N - b - c]) if b + c <= N else 0
+            if weight < 1e-5:
+                continue
+            for method in covered:
+                low, high = limits(singles(N, int(b), int(c)), method)
+                covered[method] += weight * (low <= (only_a - only_b) / N <= high)
+    assert covered[None] > 0.93
+    assert covered["tango"] > 0.92
+    if only_b == 0 and only_a in {3, 5} and N >= 100:
+        assert covered["t"] < 0.9
+
+
+def test_coverage_of_these_questions_where_few_vary():
+    """Guarantee by simulation: 3 of 100 questions vary, 2 to 5 generations; t without the addition covers less."""
+    rng = np.random.default_rng(5)
+    for k in (2, 3, 5):
+        trials, N, varying = 400, 100, 3
+        p = np.zeros((2 * trials, N))
+        p[:, :varying] = rng.random((2 * trials, varying))
+        p[:, 50:] = 1
+        n = np.full(p.shape, k)
+        total = rng.binomial(n, p)
+        true = p.mean(axis=1)
+        covered = {None: 0, "t": 0}
+        for i in range(trials):
+            pair = cells_of(n[:2], total[[2 * i, 2 * i + 1]])
+            for method in covered:
+                low, high = limits(pair, method, claim="these-questions")
+                covered[method] += low <= true[2 * i] - true[2 * i + 1] <= high
+        assert covered[None] > 0.93 * trials
+        assert covered["t"] < covered[None]
