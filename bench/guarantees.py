@@ -4,8 +4,11 @@ Three ways to generate an evaluation, after NOISE appendix F:
 
 - bernoulli: questions drawn from a Beta population, generations from Bernoulli(p_q): Beta(.6, .4), an easy one,
   Beta(1.8, .2), and one of Beta(5, 2) with 30 % hopeless questions, which is no Beta;
-- resampled: questions drawn with replacement from the embedded benchmark's 5,760, whose p_q follow no Beta law;
-- stratified: the same questions each time, once each; what varies is sampling alone, so the claim is `these-questions`.
+- resampled: questions drawn with replacement from published score matrices (published_results.py): 48 models on the 500
+  questions of MATH500, and 50 on the 30 of AIME 2024, each evaluation of another model or pair, whose question means of
+  1,100 generations stand for the true P(correct). Coverage is over models as well as over questions;
+- stratified: the first N questions of MATH500 each time, once each; what varies is sampling alone, so the claim is
+  `these-questions`.
 
 Full: `make guarantees` (minutes). Reduced: `python bench/guarantees.py --quick`, which only asserts.
 """
@@ -27,17 +30,19 @@ from numpy.typing import NDArray
 import error_rates
 import published_forms
 import variants
-from errorbar.benchmarks import load
-from errorbar.models.simulated import SimulatedModel, truth
 from errorbar.stats.cells import Cells
 from errorbar.stats.components import score
 from errorbar.stats.pairs import compare
+from published_results import load_published
 
 OUT = Path(__file__).resolve().parents[1] / "docs" / "guarantees.md"
 LEVEL = 0.95
 GENERATIONS = (1, 2, 5, 50)
 QUESTIONS = (20, 100, 500, 5000)
 Array = NDArray[np.float64]
+
+#: Processes that draw from a published matrix.
+PUBLISHED = {"resampled, MATH500": "math500_cot", "resampled, AIME": "aime2024_cot", "stratified": "math500_cot"}
 
 
 class Design(NamedTuple):
@@ -69,27 +74,54 @@ class Processes:
     """True P(correct) of the questions of many evaluations, and what is estimated."""
 
     def __init__(self) -> None:
-        benchmark = load("directions-large")
-        self.pool = {name: truth(SimulatedModel(name, benchmark)) for name in ("small", "medium", "large")}
+        self.published = {name: load_published(name).mean for name in ("math500_cot", "aime2024_cot")}
 
     def draw(self, process: str, design: Design, trials: int, rng: np.random.Generator) -> tuple[Array, Array]:
         """p, shape (trials, N), and the estimand, shape (trials,)."""
+        if process in PUBLISHED:
+            return self._resample(process, design, rng, rng.integers(0, 48, (1, trials)))[0]
         N = design.N
         size = (trials, -(-N // 5)) if design.irregular == "clusters" else (trials, N)
         if process == "bernoulli":
             p, mean = rng.beta(0.6, 0.4, size), 0.6
         elif process == "bernoulli, easy":
             p, mean = rng.beta(1.8, 0.2, size), 0.9
-        elif process == "bernoulli, some hopeless":
-            p, mean = np.where(rng.random(size) < 0.3, 0, rng.beta(5, 2, size)), 0.5
-        elif process == "resampled":
-            p, mean = rng.choice(self.pool["large"], size), float(self.pool["large"].mean())
         else:
-            fixed = rng.choice(self.pool["medium"], N)
-            return np.broadcast_to(fixed, (trials, N)), np.full(trials, fixed.mean())
+            p, mean = np.where(rng.random(size) < 0.3, 0, rng.beta(5, 2, size)), 0.5
         if design.irregular == "clusters":
             p = np.repeat(p, 5, axis=1)[:, :N]
         return p, np.full(trials, mean)
+
+    def draw_pair(
+        self, process: str, design: Design, trials: int, rng: np.random.Generator
+    ) -> tuple[Array, Array, Array]:
+        """True P(correct) of two models on the same questions, each of shape (trials, N), and the true difference, (trials,)."""
+        if process in PUBLISHED:
+            models = np.array([rng.choice(48, 2, replace=False) for _ in range(trials)]).T
+            (p, mean), (q, other) = self._resample(process, design, rng, models)
+            return p, q, mean - other
+        # Two models of equal expected score: half of the questions as hard for both, half drawn anew.
+        p, _ = self.draw(process, design, trials, rng)
+        other, _ = self.draw(process, design, trials, rng)
+        shared = rng.random((trials, design.N if design.irregular != "clusters" else -(-design.N // 5))) < 0.5
+        if design.irregular == "clusters":
+            shared = np.repeat(shared, 5, axis=1)[:, : design.N]
+        return p, np.where(shared, p, other), np.zeros(trials)
+
+    def _resample(
+        self, process: str, design: Design, rng: np.random.Generator, models: NDArray[np.integer]
+    ) -> list[tuple[Array, Array]]:
+        """True P(correct), and the estimand, of each row of `models` (rows, trials), on questions that the rows share."""
+        matrix = self.published[PUBLISHED[process]]
+        size = (models.shape[1], -(-design.N // 5) if design.irregular == "clusters" else design.N)
+        question = rng.integers(0, matrix.shape[1], size)
+        if process == "stratified":
+            question = np.broadcast_to(np.arange(design.N) % matrix.shape[1], size)
+        if design.irregular == "clusters":
+            question = np.repeat(question, 5, axis=1)[:, : design.N]
+        drawn = [matrix[row[:, None], question] for row in models]
+        return [(p, p.mean(axis=1) if process == "stratified" else matrix[row].mean(axis=1))
+                for p, row in zip(drawn, models, strict=True)]  # fmt: skip
 
 
 def cells_of(p: Array, design: Design, rng: np.random.Generator) -> Cells:
@@ -135,20 +167,15 @@ def scores(processes: Processes, design: Design, process: str, trials: int) -> I
 
 
 def differences(processes: Processes, design: Design, process: str, trials: int) -> Iterator[Row]:
-    """The same for two models of equal expected score: half of the questions as hard for both, half drawn anew."""
+    """The same for two models."""
     rng = np.random.default_rng([design.N, design.K, len(process), len(design.irregular), 2])
-    p, _ = processes.draw(process, design, trials, rng)
-    other, _ = processes.draw(process, design, trials, rng)
+    p, q, true = processes.draw_pair(process, design, trials, rng)
     claim = "these-questions" if process == "stratified" else "new-questions"
-    shared = rng.random((trials, design.N if design.irregular != "clusters" else -(-design.N // 5))) < 0.5
-    if design.irregular == "clusters":
-        shared = np.repeat(shared, 5, axis=1)[:, : design.N]
-    first = cells_of(p, design, rng)
-    q = np.where(shared, p, other)
-    second = cells_of(q, design, rng)
+    first, second = cells_of(p, design, rng), cells_of(q, design, rng)
     both = first.answered & second.answered
-    true = np.mean(p - q, axis=1, where=both) if claim == "these-questions" else np.zeros(trials)
-    for method in ("t", "clt"):
+    if claim == "these-questions":
+        true = np.mean(p - q, axis=1, where=both)
+    for method in (None, "t", "clt"):
         covered, widths = 0, []
         for i in range(trials):
             n, total = (np.array([getattr(c, name)[i] for c in (first, second)]) for name in ("n", "total"))
@@ -156,7 +183,8 @@ def differences(processes: Processes, design: Design, process: str, trials: int)
             between = compare(pair, "a", "b", claim=claim, method=method).interval(LEVEL)
             covered += bool(between.low[0] <= true[i] <= between.high[0])
             widths.append(between.high[0] - between.low[0])
-        yield Row(process, design, f"difference, {claim}", method, covered / trials, trials, _mean(np.array(widths)))
+        name = method or "default"
+        yield Row(process, design, f"difference, {claim}", name, covered / trials, trials, _mean(np.array(widths)))
 
 
 def _mean(values: Array) -> float:
@@ -175,7 +203,7 @@ def _of_design(design: Design, quick: bool) -> list[Row]:
     processes = Processes()
     rows: list[Row] = []
     trials = 400 if quick else 2000 if design.N <= 500 else 800
-    for process in ("bernoulli", "bernoulli, easy", "bernoulli, some hopeless", "resampled", "stratified"):
+    for process in ("bernoulli", "bernoulli, easy", "bernoulli, some hopeless", *PUBLISHED):
         if process == "stratified" and (design.K == 1 or design.irregular == "clusters"):
             continue  # one generation says nothing of this claim; clusters are not what varies
         rows += scores(processes, design, process, trials)
@@ -252,7 +280,7 @@ def main() -> int:
         more.append((title, text))
     if quick:
         for row in rows:
-            if row.method == "default" or (row.claim.startswith("difference") and row.method == "t"):
+            if row.method == "default":
                 assert row.covered > LEVEL - 4 * row.error, row
         return 0
     OUT.write_text(page(rows, more))
