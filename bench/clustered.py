@@ -1,17 +1,17 @@
 """Coverage of intervals for questions in clusters of unequal size, for scores and for paired differences.
 
-Clusters of questions (the repositories of SWE-bench Lite, the subjects of an exam, passages) have a common part in their
-difficulty, and two models differ by a common part in each cluster. Two processes are simulated from a logit model, and
+Questions of a cluster (the repositories of SWE-bench Lite, the subjects of an exam, passages) have a common part in
+their difficulty, and two models differ by a common part in each cluster. Most designs are simulated from a logit model;
 two draw from the published answers of SWE-bench Lite:
 
-- "of the same sizes": each of the 12 clusters takes the answers of a repository that is drawn with replacement, and its
-  questions are drawn from it with replacement until the cluster has its size;
-- "resampled": 12 repositories are drawn with replacement and taken whole, so that the sizes vary too. The interval is for
-  new clusters of the same sizes. No claim is made for scores in this process, where CR2 itself covers .89 (1,000 draws),
-  since the size of a repository goes with its difficulty; a claim is made for differences, where it covers .95.
+- "of the same sizes": each of the 12 clusters takes the answers of a repository that is drawn with replacement, and
+  its questions are drawn from it with replacement until the cluster has its size;
+- "resampled": 12 repositories are drawn with replacement and taken whole, so that the sizes vary too. The interval is
+  for new clusters of the same sizes. No claim is made for scores in this process, where CR2 itself covers .89 (1,000
+  draws), since the size of a repository goes with its difficulty. For differences, where CR2 covers .95, there is one.
 
-The old rule is Student's t with G - 1 degrees of freedom and the plain sandwich variance times G/(G - 1), as statsmodels
-and Miller (2024) have it. `python bench/clustered.py` prints the tables; a claim that fails ends it with an error.
+The old rule is Student's t with G - 1 degrees of freedom and the plain sandwich variance times G/(G - 1), as Miller
+(2024) and statsmodels have it. `python bench/clustered.py` prints the tables; a claim that fails ends it with an error.
 """
 
 from __future__ import annotations
@@ -210,7 +210,9 @@ def resample_answers(
     for rule, stacked in limits.items():
         whole = np.array(stacked)
         df = whole[:, 2] if whole.shape[1] == 3 else np.full(whole[:, 0].shape, np.nan)
-        outcomes[rule] = evaluate_limits(whole[:, 0], whole[:, 1], truth if "score" in rule else truth[a] - truth[b], df)
+        outcomes[rule] = evaluate_limits(
+            whole[:, 0], whole[:, 1], truth if "score" in rule else truth[a] - truth[b], df
+        )
     return (
         {
             "in force": outcomes["score"],

@@ -1,6 +1,6 @@
 """Coverage with unequal numbers of generations, with missing ones, of future runs, and with scores beyond 0 and 1.
 
-- Unequal counts: 1 to 50 generations, half of the questions with 1 and half with 10, and counts that go with difficulty.
+- Unequal counts: 1 to 50 generations, half of the questions with 1 and half with 10, counts that go with difficulty.
 - Missing: generations are lost because they are wrong, because they are right, or by chance; `--missing bounds` is to
   hold the score that all of them would have given. The old rule (Manski 1990) goes from the lower end of the interval
   with all missing ones wrong to the upper end of that with all of them right.
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 import errorbar
-from coverage_claims import LEVEL, below_claim, markdown_table, monte_carlo_error
+from coverage_claims import LEVEL, as_floats, below_claim, markdown_table, monte_carlo_error
 from published_results import load_published
 
 Array = NDArray[np.float64]
@@ -103,10 +103,8 @@ def tabulate_unequal(draws: int, failures: list[str]) -> str:
             old = covers(*old_limits(cells.mean, n, cells.within, claim), truth)
             covered = covers(low, high, truth)
             failures += below_claim(f"score, {name}, N = {N}, {claim}", covered)
-            rows.append(
-                ["score", name, str(N), claim, float(covered.mean()), monte_carlo_error(covered)]
-                + [float(np.nanmean(high - low)), float(old.mean())]
-            )
+            numbers = as_floats(covered.mean(), monte_carlo_error(covered), np.nanmean(high - low), old.mean())
+            rows.append(["score", name, str(N), claim, *numbers])
         some = draws // 4
         other = np.where(rng.random(p.shape) < 0.5, p, rng.beta(0.6, 0.4, p.shape))[:some]
         second = rng.binomial(n2 := count(other, rng), other).astype(float)
@@ -116,12 +114,10 @@ def tabulate_unequal(draws: int, failures: list[str]) -> str:
             columns = errorbar.compare(pair, "0", "1").columns()
             limits[draw] = columns["low"][0], columns["high"][0]
             old_ends[draw] = old_limits(pair.mean[0] - pair.mean[1], n[draw], pair.within[0], "new-questions")
-        covered, old = covers(*limits.T, 0.0), covers(*old_ends.T, 0.0)
+        covered, old = (covers(ends[:, 0], ends[:, 1], 0.0) for ends in (limits, old_ends))
         failures += below_claim(f"difference, {name}, N = {N}", covered)
-        rows.append(
-            ["difference", name, str(N), "new-questions", float(covered.mean()), monte_carlo_error(covered)]
-            + [float(np.nanmean(limits[:, 1] - limits[:, 0])), float(old.mean())]
-        )
+        numbers = as_floats(covered.mean(), monte_carlo_error(covered), np.nanmean(limits @ [-1, 1]), old.mean())
+        rows.append(["difference", name, str(N), "new-questions", *numbers])
     return markdown_table(("", "generations", "N", "claim", "in force", "±", "mean width", "old"), rows)
 
 
@@ -173,10 +169,9 @@ def tabulate_missing(draws: int, failures: list[str]) -> str:
             failures.append(f"{design}: mean width {width:.3f}, no narrower than Manski's {old_width:.3f}")
         if share == 0 and not np.allclose([low, high], [lowest, highest], atol=1e-9):
             failures.append(f"{design}: differs from the interval without missing generations")
-        rows.append(
-            [loss.name if share else "nothing is lost", method or "default", str(N), str(k), f"{share:.0%}"]
-            + [float(covered.mean()), monte_carlo_error(covered), width, float(old.mean()), old_width]
-        )
+        numbers = as_floats(covered.mean(), monte_carlo_error(covered), width, old.mean(), old_width)
+        name = loss.name if share else "nothing is lost"
+        rows.append([name, method or "default", str(N), str(k), f"{share:.0%}", *numbers])
     header = ("", "method", "N", "k", "missing", "in force", "±", "mean width", "Manski", "mean width")
     return markdown_table(header, rows)
 
@@ -212,17 +207,13 @@ def tabulate_future(draws: int, failures: list[str]) -> str:
         for name, member in classes.items():
             by_draw = covered[:, member].mean(axis=1)
             failures += below_claim(f"{design}, models {name}", by_draw)
-            rows.append(
-                [str(N), str(runs), str(future), name, float(by_draw.mean()), monte_carlo_error(by_draw)]
-                + [float(covered[:, member].mean(axis=0).min()), float(absent[:, member].mean())]
-                + [float(np.nanmean(width[:, member])), float(old[:, member].mean())]
-                + [float(np.isnan(half).reshape(draws, M)[:, member].mean())]
-            )
-    return markdown_table(
-        ("N", "runs", "next runs", "score of the model", "in force", "±", "worst model", "no interval", "mean width")
-        + ("old", "old: no interval"),
-        rows,
-    )
+            row: list[object] = [str(N), str(runs), str(future), name]
+            row += as_floats(by_draw.mean(), monte_carlo_error(by_draw), covered[:, member].mean(axis=0).min())
+            row += as_floats(absent[:, member].mean(), np.nanmean(width[:, member]), old[:, member].mean())
+            row += as_floats(np.isnan(half).reshape(draws, M)[:, member].mean())
+            rows.append(row)
+    header = "N", "runs", "next runs", "score of the model", "in force", "±", "worst model", "no interval", "mean width"
+    return markdown_table((*header, "old", "old: no interval"), rows)
 
 
 # ---- scores beyond 0 and 1
@@ -245,7 +236,9 @@ def tabulate_units(failures: list[str]) -> str:
     rows = []
     for name, scores, unit in SCORES:
         questions = [str(question) for question in range(len(scores) + 1)]
-        method = str(errorbar.score(errorbar.Cells.from_scores("counts", ["a"], questions[1:], [scores])).columns()["method"][0])
+        method = str(
+            errorbar.score(errorbar.Cells.from_scores("counts", ["a"], questions[1:], [scores])).columns()["method"][0]
+        )
         try:
             errorbar.score(errorbar.Cells.from_scores("counts", ["a"], questions, [[*scores, []]]), missing="bounds")
             bounded = True

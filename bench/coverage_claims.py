@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LEVEL", "LOWEST", "below_claim", "markdown_table", "monte_carlo_error"]
+__all__ = ["LEVEL", "LOWEST", "as_floats", "below_claim", "markdown_table", "monte_carlo_error"]
 
 #: Nominal level of every interval.
 LEVEL = 0.95
@@ -27,6 +27,11 @@ def below_claim(name: str, covered: NDArray[np.float64]) -> list[str]:
     if mean >= LOWEST - 3 * error:
         return []
     return [f"{name}: covers {mean:.3f} (standard error {error:.3f}), claimed {LOWEST}"]
+
+
+def as_floats(*values: float | np.floating) -> list[float]:
+    """Return numbers for `markdown_table`."""
+    return [float(value) for value in values]
 
 
 def markdown_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 import errorbar
-from coverage_claims import LEVEL, LOWEST, below_claim, markdown_table
+from coverage_claims import LEVEL, LOWEST, as_floats, below_claim, markdown_table
 from published_results import load_published
 
 Array = NDArray[np.float64]
@@ -34,6 +34,8 @@ EXPECTED = (0, 1, 2, 3, 5, 10)
 ONE_SIDED = (0.5, 1.5, 2.5, 4, 7, 15)
 #: Probability of (B, C) that is left out at most.
 NEGLIGIBLE = 1e-7
+#: Expected numbers for several generations that agree.
+AGREEING = ((0, 0), (1, 0), (2, 0), (3, 0), (4, 0), (7, 0), (10, 0), (3, 1), (5, 5))
 #: The rule in force, and the two that are there by name for one generation of 0 or 1.
 METHODS = (None, "tango", "bonett-price")
 #: Fewest questions for which a claim is made. Bonett and Price's interval covers .89 at N = 10 and 5, 5.
@@ -60,14 +62,17 @@ def old_limits(d: Array) -> tuple[Array, Array]:
 # ---- one generation per question
 
 
-def compare_counts(N: int, B: int, C: int, method: str | None) -> Difference:
-    """Return what `compare` says of B questions that only the first model answers and C that only the second does."""
+def compare_counts(N: int, B: int, C: int, method: str | None, k: int = 1) -> Difference:
+    """Return what `compare` says of B questions that only the first model answers and C that only the second does.
+
+    Each of the k generations of a question has the same score.
+    """
     a, b = np.zeros(N), np.zeros(N)
     a[:B], b[B : B + C] = 1, 1
     a[B + C : (N + B + C) // 2], b[B + C : (N + B + C) // 2] = 1, 1  # of the others, both models answer half
-    answers = np.array([a, b])
+    total = k * np.array([a, b])
     questions = tuple(map(str, range(N)))
-    cells = errorbar.Cells("counts", ("a", "b"), questions, np.ones((2, N), dtype=np.int64), answers, answers)
+    cells = errorbar.Cells("counts", ("a", "b"), questions, np.full((2, N), k), total, total)
     columns = errorbar.compare(cells, "a", "b", method=method).columns()
     return Difference(*(float(columns[name][0]) for name in ("low", "high", "p_value", "detectable")))
 
@@ -84,8 +89,8 @@ def count_probabilities(N: int, b: float, c: float) -> dict[tuple[int, int], flo
 class CountTable:
     """Intervals for one number of questions, each computed once."""
 
-    def __init__(self, N: int, methods: tuple[str | None, ...]) -> None:
-        self.N = N
+    def __init__(self, N: int, methods: tuple[str | None, ...], k: int = 1) -> None:
+        self.N, self.k = N, k
         self.known: dict[str | None, dict[tuple[int, int], Difference]] = {method: {} for method in methods}
         self.old: dict[tuple[int, int], tuple[float, float]] = {}
         self.faults: dict[str, list[tuple[int, int]]] = {}
@@ -93,7 +98,7 @@ class CountTable:
     def interval(self, cell: tuple[int, int], method: str | None) -> Difference:
         """Return the interval of (B, C); what is wrong in itself goes to `faults`."""
         if cell not in self.known[method]:
-            found = self.known[method][cell] = compare_counts(self.N, *cell, method)
+            found = self.known[method][cell] = compare_counts(self.N, *cell, method, self.k)
             outside = found.low > 0 or found.high < 0
             if np.isnan(found.high - found.low):
                 self.faults.setdefault(f"N = {self.N}, {method or 'in force'}: no interval", []).append(cell)
@@ -103,6 +108,13 @@ class CountTable:
             if found.detectable == 0:
                 self.faults.setdefault(f"N = {self.N}, {method or 'in force'}: detectable is 0", []).append(cell)
         return self.known[method][cell]
+
+    def describe_faults(self) -> list[str]:
+        """Return a line for each kind of fault, with some of the cells that have it."""
+        return [
+            f"{fault} for (B, C) = {', '.join(map(str, cells[:6]))} ({len(cells)} in all)"
+            for fault, cells in self.faults.items()
+        ]
 
     def coverage(self, b: float, c: float, method: str | None) -> tuple[float, float, float, float]:
         """Return exact coverage, mean width, chance of no interval, and chance that p < .05."""
@@ -124,12 +136,27 @@ class CountTable:
         covered = absent = 0.0
         for (B, C), chance in count_probabilities(self.N, b, c).items():
             if (B, C) not in self.old:
-                low, high = old_limits(np.repeat([1.0, -1.0, 0.0], [B, C, self.N - B - C]))
-                self.old[B, C] = float(low), float(high)
+                limits = old_limits(np.repeat([1.0, -1.0, 0.0], [B, C, self.N - B - C]))
+                self.old[B, C] = float(limits[0]), float(limits[1])
             low, high = self.old[B, C]
             absent += chance * bool(np.isnan(high))
             covered += chance * (low <= truth <= high)
         return covered, absent
+
+
+def tabulate_agreeing(sizes: tuple[int, ...], k: int, failures: list[str]) -> str:
+    """Return exact coverage where the k generations of each question agree, as at a low temperature."""
+    rows = []
+    for N in sizes:
+        table = CountTable(N, (None,), k)
+        for b, c in AGREEING:
+            covered, width, absent, _ = table.coverage(b, c, None)
+            if covered < LOWEST:
+                failures.append(f"N = {N}, k = {k} alike, expected {b} and {c}: covers {covered:.3f}, claimed {LOWEST}")
+            rows.append([str(N), str(k), f"{b}, {c}", *as_floats(covered, width, absent, *table.coverage_of_old(b, c))])
+        failures += [f"k = {k} alike, {fault}" for fault in table.describe_faults()]
+    header = "N", "k", "expected", "in force", "width", "no interval", "old", "old: no interval"
+    return markdown_table(header, rows)
 
 
 def available_methods() -> tuple[str | None, ...]:
@@ -163,17 +190,13 @@ def tabulate_counts(sizes: tuple[int, ...], expected: list[tuple[float, float]],
                 row += [covered, width]
                 if method is None:
                     row += [absent, rejected if b == c else float("nan")]
-                if covered < LOWEST and N >= FEWEST[method]:
+                if covered < LOWEST and FEWEST[method] <= N:
                     name = f"N = {N}, expected {b} and {c}, {method or 'in force'}"
                     failures.append(f"{name}: covers {covered:.3f}, claimed {LOWEST}")
             rows.append([*row, *table.coverage_of_old(b, c)])
-        for fault, cells in table.faults.items():
-            failures.append(f"{fault} for (B, C) = {', '.join(map(str, cells[:6]))} ({len(cells)} in all)")
-    return markdown_table(
-        ("N", "expected", "in force", "width", "no interval", "size", "tango", "width", "bonett-price", "width")
-        + ("old", "old: no interval"),
-        rows,
-    )
+        failures += table.describe_faults()
+    header = "N", "expected", "in force", "width", "no interval", "size", "tango", "width", "bonett-price", "width"
+    return markdown_table((*header, "old", "old: no interval"), rows)
 
 
 # ---- several generations, published matrices
@@ -288,22 +311,16 @@ def tabulate_matrices(matrices: list[Matrix], claim: str, k: tuple[int, ...], dr
             if drawn.zero_detectable:
                 failures.append(f"{design}: detectable is 0 in {drawn.zero_detectable} comparisons")
             for name, positions in classes.items():
-                covered, old = drawn.covered[:, positions], drawn.old[:, positions]
-                failures += below_claim(f"{design}, {name}", covered.mean(axis=1))
-                rows.append(
-                    [matrix.name, str(N), str(generations), name, str(len(positions))]
-                    + [float(value) for value in (covered.mean(), covered.mean(axis=0).min())]
-                    + [float(np.nanmean(drawn.width[:, positions]))]
-                    + [float(np.mean(np.isnan(drawn.width[:, positions])))]
-                    + [float(value) for value in (old.mean(), old.mean(axis=0).min())]
-                    + [float(np.nanmean(drawn.old_width[:, positions]))]
-                    + [float(np.mean(np.isnan(drawn.old_width[:, positions])))]
-                )
-    return markdown_table(
-        ("benchmark", "N", "k", "pairs of models", "pairs", "in force", "worst pair", "width", "no interval")
-        + ("old", "worst pair", "width", "no interval"),
-        rows,
-    )
+                failures += below_claim(f"{design}, {name}", drawn.covered[:, positions].mean(axis=1))
+                row: list[object] = [matrix.name, str(N), str(generations), name, str(len(positions))]
+                for covered, width in ((drawn.covered, drawn.width), (drawn.old, drawn.old_width)):
+                    by_pair = covered[:, positions].mean(axis=0)
+                    some = width[:, positions]
+                    row += as_floats(by_pair.mean(), by_pair.min(), np.nanmean(some), np.mean(np.isnan(some)))
+                rows.append(row)
+    each = "worst pair", "width", "no interval"
+    header = "benchmark", "N", "k", "pairs of models", "pairs", "in force", *each, "old", *each
+    return markdown_table(header, rows)
 
 
 def tabulate_null(matrices: list[Matrix], k: tuple[int, ...], draws: int, failures: list[str]) -> str:
@@ -331,19 +348,24 @@ def tabulate_null(matrices: list[Matrix], k: tuple[int, ...], draws: int, failur
 def sections(*, quick: bool) -> Iterator[tuple[str, str]]:
     """Yield the tables; raise where a rule in force covers less than it claims or says something impossible."""
     failures: list[str] = []
-    sizes, some = ((20, 100), (0, 2, 3, 5)) if quick else (QUESTIONS, EXPECTED)
+    some = (0, 2, 3, 5) if quick else EXPECTED
     expected: list[tuple[float, float]] = [(b, c) for b in some for c in some if c <= b]
     if not quick:
         expected += [(b, 0) for b in ONE_SIDED]
     title = "Differences with few discordant questions, one generation (exact)"
-    yield title, tabulate_counts(sizes, expected, failures)
+    yield title, tabulate_counts((20, 100) if quick else QUESTIONS, expected, failures)
+    title = "Differences with few discordant questions, generations of a question alike (exact)"
+    yield title, tabulate_agreeing((100,) if quick else (20, 100, 500), 5, failures)
     if quick:
-        matrices = [load_matrix("aime2024_cot", (30,), 8)]
-        draws, many, fixed = 60, (1, 10), (2,)
+        matrices, draws = [load_matrix("aime2024_cot", (30,), 8)], 60
     else:
         matrices = [load_matrix("aime2024_cot", (10, 20, 30), 12), load_matrix("math500_cot", (30, 100), 12)]
-        draws, many, fixed = 400, (1, 2, 5, 10, 50), (2, 5, 10)
-    for claim, k in (("new-questions", many), ("these-questions", fixed)):
+        draws = 400
+    several: dict[str, tuple[int, ...]] = {
+        "new-questions": (1, 10) if quick else (1, 2, 5, 10, 50),
+        "these-questions": (2,) if quick else (2, 5, 10),
+    }
+    for claim, k in several.items():
         title = f"Differences of published models, {claim}"
         yield title, tabulate_matrices(matrices, claim, k, draws, failures)
     title = "Differences of models that are equal in the mean"

@@ -2,8 +2,8 @@
 
 A set of ranks goes from the lowest to the highest rank that cannot be ruled out. All sets of an evaluation are right
 together where each holds every rank that its model truly has (a model that ties with others has several); the nominal
-chance is .95. The designs are simulated models, equal models on questions in clusters, and published matrices from which
-questions are resampled with replacement, so that the true ranks are those on all questions.
+chance is .95. The designs are simulated models, equal models on questions in clusters, and published matrices from
+which questions are resampled with replacement, so that the true ranks are those on all questions.
 
 The old rule is Holm's adjustment of paired t tests over all pairs, which takes questions as independent.
 `python bench/rank_sets.py` prints the table; a claim that fails ends it with an error.
@@ -22,7 +22,7 @@ from scipy import special
 
 import errorbar
 from clustered import REPOSITORIES
-from coverage_claims import LEVEL, below_claim, markdown_table, monte_carlo_error
+from coverage_claims import LEVEL, as_floats, below_claim, markdown_table, monte_carlo_error
 from published_results import load_published
 
 Array = NDArray[np.float64]
@@ -170,10 +170,10 @@ def sections(*, quick: bool) -> Iterator[tuple[str, str]]:
         by_rule = evaluate_design(design, 30 if quick else 500)
         now, old = by_rule["in force"], by_rule["Holm"]
         failures += below_claim(design.name, now.right)
-        rows.append(
-            [design.name, str(len(now.right)), float(now.right.mean()), monte_carlo_error(now.right), now.length]
-            + [float(old.right.mean()), old.length, now.length / old.length]
-        )
+        row: list[object] = [design.name, str(len(now.right))]
+        row += as_floats(now.right.mean(), monte_carlo_error(now.right), now.length)
+        row += as_floats(old.right.mean(), old.length, now.length / old.length)
+        rows.append(row)
     header = ("models", "draws", "in force", "±", "mean length", "Holm", "mean length", "ratio of lengths")
     yield "Sets of ranks that are right together, nominal .95", markdown_table(header, rows)
     assert not failures, "\n".join(failures)
