@@ -360,7 +360,7 @@ def sections(*, quick: bool) -> Iterator[tuple[str, str]]:
         matrices, draws = [load_matrix("aime2024_cot", (30,), 8)], 60
     else:
         matrices = [load_matrix("aime2024_cot", (10, 20, 30), 12), load_matrix("math500_cot", (30, 100), 12)]
-        draws = 400
+        draws = 300
     several: dict[str, tuple[int, ...]] = {
         "new-questions": (1, 10) if quick else (1, 2, 5, 10, 50),
         "these-questions": (2,) if quick else (2, 5, 10),
