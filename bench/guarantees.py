@@ -95,7 +95,7 @@ class Processes:
     def draw_pair(
         self, process: str, design: Design, trials: int, rng: np.random.Generator
     ) -> tuple[Array, Array, Array]:
-        """True P(correct) of two models on the same questions, each of shape (trials, N), and the true difference, (trials,)."""
+        """True P(correct) of two models on the same questions, (trials, N) each, and the true difference, (trials,)."""
         if process in PUBLISHED:
             models = np.array([rng.choice(48, 2, replace=False) for _ in range(trials)]).T
             (p, mean), (q, other) = self._resample(process, design, rng, models)
@@ -111,7 +111,7 @@ class Processes:
     def _resample(
         self, process: str, design: Design, rng: np.random.Generator, models: NDArray[np.integer]
     ) -> list[tuple[Array, Array]]:
-        """True P(correct), and the estimand, of each row of `models` (rows, trials), on questions that the rows share."""
+        """True P(correct) and the estimand of each row of `models` (rows, trials), on questions that rows share."""
         matrix = self.published[PUBLISHED[process]]
         size = (models.shape[1], -(-design.N // 5) if design.irregular == "clusters" else design.N)
         question = rng.integers(0, matrix.shape[1], size)

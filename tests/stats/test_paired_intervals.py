@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
+from errorbar.errors import InputError
 from errorbar.stats.cells import Cells
 from errorbar.stats.pairs import compare, pairs
 
@@ -81,10 +82,14 @@ def test_tango_of_identical_answers():
 
 @pytest.mark.parametrize("method", ["tango", "bonett-price"])
 def test_methods_for_single_answers_say_so(method):
-    """Several generations have no discordant questions: NaN with a reason."""
-    found = one(cells_of(np.full((2, 5), 2), [[2, 1, 0, 1, 2], [1, 1, 0, 2, 2]]), method)
-    assert np.isnan(found.interval().low[0])
-    assert "one generation per question" in found.columns()["note"][0]
+    """Several generations have no discordant questions: an error, or NaN with a reason beside pairs that have."""
+    n = np.array([[2] * 5, [1] * 5, [1] * 5])
+    total = [[2, 1, 0, 1, 2], [1, 1, 0, 1, 1], [0, 1, 0, 1, 0]]
+    with pytest.raises(InputError, match=f"{method}. needs one generation per question"):
+        one(cells_of(n[:2], total[:2]), method)
+    columns = pairs(cells_of(n, total), method=method).columns()
+    assert np.isnan(columns["low"]).tolist() == [True, True, False]
+    assert ["one generation per question, scored" in note for note in columns["note"]] == [True, True, False]
 
 
 @pytest.mark.parametrize("method", [None, "tango", "bonett-price"])

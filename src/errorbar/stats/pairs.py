@@ -350,6 +350,12 @@ def _fields(cells: Cells, a: IntArray, b: IntArray, claim: str, method: str | No
         binary = cells.binary & (n > 0)
         wins_a, wins_b = (np.where(binary, np.where(itself, E / 2, wins / n), np.nan) for wins in (wins_a, wins_b))
         is_single = binary & (sums.several[a, b] == 0) & (sums.several[b, a] == 0)
+        if method in _OF_SINGLE_ANSWERS and not np.any(is_single):
+            raise InputError(
+                f"method {method!r} needs one generation per question, scored 0 or 1",
+                where=cells.benchmark,
+                remedy="leave the method out",
+            )
         clustered = None
         if cells.clusters is not None and claim != "these-questions":
             clustered = clustered_pairs(cells, a, b)
