@@ -78,11 +78,9 @@ def upper_limit(answers, target, options, max_share=0.1):
     n_bins = int(min(2 * math.sqrt(N), 2 * N * max_share / (1 + max_share)))
     limit = dict.fromkeys(answers, 0.0)
     strength = sorted(max(votes[q].values()) for q in answers)
-    for share in (1, 0.5, 0.1):
-        at = share * (N - 1)
-        low = strength[int(at)]
-        most = low + (at - int(at)) * (strength[min(int(at) + 1, N - 1)] - low)
-        donors = [q for q in answers if max(votes[q].values()) <= most]
+    for low, high in ((0, 1), (0, 0.5), (0, 0.1), (0.5, 1)):
+        least, most = _quantile(strength, low), _quantile(strength, high)
+        donors = [q for q in answers if least <= max(votes[q].values()) <= most]
         for kind in ("moved", "frequent", "drawn"):
             planted = []
             for q in donors:
@@ -95,6 +93,12 @@ def upper_limit(answers, target, options, max_share=0.1):
             for q, ratio in _ratios(observed, [(e, w / whole) for e, w in planted], n_bins).items():
                 limit[q] = max(limit[q], max_share * ratio)
     return {q: min(one, 1) for q, one in limit.items()}
+
+
+def _quantile(ordered, share):
+    at = share * (len(ordered) - 1)
+    low = ordered[int(at)]
+    return low + (at - int(at)) * (ordered[min(int(at) + 1, len(ordered) - 1)] - low)
 
 
 def _ratios(observed, planted, n_bins):
