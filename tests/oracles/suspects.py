@@ -29,15 +29,22 @@ def agreement(answers, a, b):
 
 
 def evidence(answers, target, prior=0.033, rounds=8):
-    """By question, the answer that speaks most against the target and the log of its odds before the prior."""
+    """By question, the answer that speaks most against the target and the weighted votes for it less those for it."""
+    return _fitted(answers, target, prior, rounds)[0]
+
+
+def _fitted(answers, target, prior=0.033, rounds=8):
+    """Evidence, trust in each label, and votes by question and answer."""
     trust = dict.fromkeys(answers, 1.0)
     for _ in range(rounds):
-        found = _once(answers, target, trust)
+        votes = _votes(answers, target, trust)
+        found = {q: _strongest(votes[q], target[q]) for q in answers}
         trust = {q: 1 - prior * math.exp(e) / (1 - prior + prior * math.exp(e)) for q, (_, e) in found.items()}
-    return found
+    return found, trust, votes
 
 
-def _once(answers, target, trust):
+def _votes(answers, target, trust):
+    """Weighted votes for each answer that was given to a question, and for the target, over the design effect."""
     kappa, pi, weight = _kappa(answers, target, trust), {}, {}
     for m in sorted({m for own in answers.values() for m in own}):
         right = sum(trust[q] * _right(own[m], target[q]) for q, own in answers.items() if m in own)
@@ -48,18 +55,73 @@ def _once(answers, target, trust):
     rho = _rho(answers, target, trust, pi)
     found = {}
     for q, models in answers.items():
-        rivals = sorted({x for own in models.values() for x in own if x is not None} - {target[q]})
-        best = (None, -math.inf)
-        for a in rivals or [object()]:
-            odds = 0.0
-            for m, own in models.items():
-                for x in own:
-                    odds += weight[m] * ((x == a) - (x == target[q])) / len(own)
-            odds /= 1 + (len(models) - 1) * rho
-            if odds > best[1] + 1e-12:
-                best = (a if rivals else None, odds)
-        found[q] = best
+        said = {x for own in models.values() for x in own if x is not None} | {target[q]}
+        votes = {x: sum(weight[m] * own.count(x) / len(own) for m, own in models.items()) for x in said}
+        found[q] = {x: v / (1 + (len(models) - 1) * rho) for x, v in votes.items()}
     return found
+
+
+def _strongest(votes, label):
+    """Of all answers but the label; nobody's answer has no votes."""
+    best = (None, -votes.get(label, 0.0))
+    for i, x in enumerate(sorted(set(votes) - {label})):
+        if i == 0 or votes[x] - votes.get(label, 0.0) > best[1] + 1e-12:
+            best = (x, votes[x] - votes.get(label, 0.0))
+    return best
+
+
+def upper_limit(answers, target, options, max_share=0.1):
+    """By question, the largest density of planted over that of observed evidence, times the largest share of errors."""
+    found, trust, votes = _fitted(answers, target)
+    observed = {q: e for q, (_, e) in found.items()}
+    N = len(answers)
+    n_bins = int(min(2 * math.sqrt(N), 2 * N * max_share / (1 + max_share)))
+    limit = dict.fromkeys(answers, 0.0)
+    strength = sorted(max(votes[q].values()) for q in answers)
+    for low, high in ((0, 1), (0, 0.5), (0, 0.1), (0.5, 1)):
+        least, most = _quantile(strength, low), _quantile(strength, high)
+        donors = [q for q in answers if least <= max(votes[q].values()) <= most]
+        for kind in ("moved", "frequent", "drawn"):
+            planted = []
+            for q in donors:
+                wrong = [x for x in options if x != target[q]]
+                labels = {"moved": wrong, "drawn": options}.get(kind)
+                if labels is None:
+                    labels = [max(wrong, key=lambda x, q=q: votes[q].get(x, 0.0))]
+                planted += [(_strongest(votes[q], x)[1], trust[q] / len(labels)) for x in labels]
+            whole = sum(w for _, w in planted)
+            for q, ratio in _ratios(observed, [(e, w / whole) for e, w in planted], n_bins).items():
+                limit[q] = max(limit[q], max_share * ratio)
+    return {q: min(one, 1) for q, one in limit.items()}
+
+
+def _quantile(ordered, share):
+    at = share * (len(ordered) - 1)
+    low = ordered[int(at)]
+    return low + (at - int(at)) * (ordered[min(int(at) + 1, len(ordered) - 1)] - low)
+
+
+def _ratios(observed, planted, n_bins):
+    """Planted over observed mass in each bin, the largest so far, by question."""
+    N, points = len(observed), sorted([(e, 1 / len(observed)) for e in observed.values()] + planted)
+    edges, mass, j = set(), 0.0, 1
+    for e, w in points:
+        mass += w
+        while j < n_bins and mass >= 2 * j / n_bins:
+            edges.add(e)
+            j += 1
+    edges = sorted(edges)
+
+    def at(e):
+        return sum(e + 1e-9 >= edge for edge in edges)
+
+    highest, ratios = 0.0, []
+    for b in range(len(edges) + 1):
+        seen = sum(at(e) == b for e in observed.values()) / N
+        if seen:
+            highest = max(highest, sum(w for e, w in planted if at(e) == b) / seen)
+        ratios.append(highest)
+    return {q: ratios[at(e)] for q, e in observed.items()}
 
 
 def _right(given, target):

@@ -67,6 +67,7 @@ def test_rows_are_the_suspects_and_lead_to_their_questions():
     assert isinstance(listing, Listing)
     assert sorted(row[0] for row in listing.rows) == ["q00", "q01", "q02"]
     assert listing.rows[0][1:7] == ("1", "7", "0.00", "0.00", "1", "3 of 3")
+    assert listing.rows[0][8] == f"{suspects(planted()).p_wrong_max[0]:.2f}"
     assert listing.links[0] == f"#q={listing.rows[0][0]}&b=b1"
     table = json.loads(sheet.tables["b1-suspects"])
     assert table["question"] == [row[0] for row in listing.rows]
@@ -157,6 +158,7 @@ def test_the_caption_counts_reasons_and_rows():
     told = listed_suspects(found, 2)
     assert told.startswith("3 of 40 questions (8%) are worth a look: 3 in the corner of the data map")
     assert "and 3 where most models, two at least, give the same other answer, some for both reasons." in told
+    assert "is wrong lies between 0 and the last column, if at most 10% of all targets are wrong" in told
     assert told.endswith("The first 2 are shown; the table holds more.")
 
 

@@ -60,6 +60,16 @@ def test_evidence_is_what_pairs_and_single_generations_say(seed):
         assert found.models_agreeing[i] == (agreeing if answer else 0)
 
 
+@pytest.mark.parametrize(("seed", "n_questions", "max_share"), [(0, 60, 0.1), (1, 45, 0.3), (2, 80, 0.05)])
+def test_the_upper_limit_is_what_single_planted_labels_say(seed, n_questions, max_share):
+    answers, target = planted(seed, n_questions=n_questions)
+    found = suspects(of(answers, target), max_share=max_share)
+    expected = slow.upper_limit(answers, target, "ABCD", max_share)
+    assert min(found.p_wrong_max) < max_share < 0.5 < max(found.p_wrong_max)
+    np.testing.assert_allclose(found.p_wrong_max, [expected[q] for q in found.questions], atol=1e-9)
+    assert (np.diff(found.p_wrong_max) <= 1e-12).all()  # never more with less evidence
+
+
 # a guarantee by seeded simulation
 
 
@@ -94,17 +104,15 @@ def gsm8k_like(seed, *, moved=0.05, skills=(0.5, 1.2, 2, 2.8, 3.5), k=10, n_ques
 
 
 def studied(seeds, **how):
-    """Precision (= recall) of as many questions from the top as were moved: ours, by P(correct); and the odds of each."""
-    ours, theirs, odds, is_moved = [], [], [], []
+    """Precision (= recall) of as many questions from the top as were moved: ours, and by P(correct)."""
+    ours, theirs = [], []
     for seed in seeds:
         made, moved = gsm8k_like(seed, **how)
         found = suspects(made)
         there = np.array([q in moved for q in found.questions])
         ours.append(there[: len(moved)].mean())
         theirs.append(there[np.argsort(found.p_correct, kind="stable")][: len(moved)].mean())
-        odds.append(found.log_odds)
-        is_moved.append(there)
-    return np.mean(ours), np.mean(theirs), np.concatenate(odds), np.concatenate(is_moved)
+    return np.mean(ours), np.mean(theirs)
 
 
 @pytest.mark.parametrize(
@@ -116,19 +124,91 @@ def studied(seeds, **how):
         ({"skills": tuple(range(5)) * 4}, 0.9, 0.02),
     ],
 )
-def test_moved_labels_come_first_and_the_odds_promise_no_more_than_they_keep(how, least, gain):
-    ours, theirs, odds, moved = studied(range(4), **how)
+def test_moved_labels_come_first(how, least, gain):
+    ours, theirs = studied(range(4), **how)
     print(f"\n{how}: precision = recall {ours:.3f}, by P(correct) {theirs:.3f}")
     assert ours > least
     assert ours > theirs + gain
-    for low, high in ((-2, -1), (-1, 0), (0, 2)):
-        some = (odds > low) & (odds <= high)
-        if some.sum() >= 30:
-            error = 3 * math.sqrt(0.25 / some.sum())
-            print(
-                f"  odds {math.exp(low):.2f} to {math.exp(high):.2f}: {some.sum()} questions, {moved[some].mean():.2f} moved"
-            )
-            assert moved[some].mean() > expit(low) - error
+
+
+def four_options(seed, kind, share, *, models, k, n_questions=400):
+    """Answers A to D of models from weak to good, and which labels are wrong.
+
+    Kinds: random, popular (the most frequent wrong answer), traps (the label is right, nearly all answers are one wrong
+    option), unsolvable (answers at random, any label), hard (a random answer, on questions of the harder half).
+    """
+    rng = np.random.default_rng(seed)
+    skill = np.linspace(-0.2, 2.2, models)[:, None] if models > 1 else np.ones((1, 1))
+    p = expit(skill + rng.normal(0, 1.6, n_questions) + rng.normal(0, 0.7, (models, n_questions)))
+    lure = rng.dirichlet([0.5] * 3, n_questions)
+    wrong = 0.6 * lure + 0.4 * rng.dirichlet([0.5] * 3, p.shape)
+    chance = np.concatenate([p[..., None], (1 - p)[..., None] * wrong], axis=2)
+    chosen = rng.random(n_questions) < share
+    if kind == "hard":
+        chosen = (p.mean(axis=0) < np.median(p.mean(axis=0))) & (rng.random(n_questions) < 2 * share)
+    label = np.zeros(n_questions, int)
+    if kind in {"random", "hard"}:
+        label[chosen] = rng.integers(1, 4, chosen.sum())
+    elif kind == "popular":
+        label[chosen] = 1 + lure[chosen].argmax(axis=1)
+    elif kind == "traps":
+        fooled = rng.beta(9, 1, n_questions) * chosen
+        chance = chance * (1 - fooled)[:, None]
+        chance[:, np.arange(n_questions), 1 + lure.argmax(axis=1)] += fooled
+    elif kind == "unsolvable":
+        chance[:, chosen] = rng.dirichlet([1] * 4, (models, chosen.sum()))
+        label[chosen] = rng.integers(0, 4, chosen.sum())
+    counts = rng.multinomial(k, chance / chance.sum(axis=2, keepdims=True))
+    letters = rng.permuted(np.tile(np.arange(4), (n_questions, 1)), axis=1)  # of the truth, and of the wrong answers
+    model, question, answer = np.nonzero(counts)
+    n = counts[model, question, answer]
+    questions = [f"q{i:03d}" for i in range(n_questions)]
+    made = Answers.of(
+        "four options",
+        ([f"m{i:02d}" for i in range(models)], questions, list("ABCD")),
+        (model, question, letters[question, answer]),
+        n=n,
+        scored=n,
+        total=n * (answer == label[question]),
+        targets={q: "ABCD"[letters[i, label[i]]] for i, q in enumerate(questions)},
+    )
+    return made, dict(zip(questions, chosen & (kind != "traps"), strict=True))
+
+
+@pytest.mark.parametrize(("models", "k"), [(1, 10), (3, 1), (6, 5), (15, 2)])
+@pytest.mark.parametrize("kind", ["random", "popular", "traps", "unsolvable", "hard"])
+def test_no_more_labels_are_wrong_than_the_upper_limit_says(kind, models, k):
+    limit, wrong = [], []
+    for seed in range(3):
+        for share in (0.02, 0.1):
+            made, truth = four_options([seed, models], kind, share, models=models, k=k)
+            found = suspects(made)
+            limit.append(found.p_wrong_max)
+            wrong.append([truth[q] for q in found.questions])
+    limit, wrong = np.concatenate(limit), np.concatenate(wrong)
+    assert (limit < 0.1).mean() > 0.4  # it says something of the others
+    for low, high in ((0, 0.02), (0.02, 0.1), (0.1, 0.3), (0.3, 0.6), (0.6, 0.9), (0.9, 1.01)):
+        some = (limit >= low) & (limit < high)
+        if some.sum() >= 10:
+            said = limit[some].mean()
+            assert wrong[some].mean() <= said + 3 * math.sqrt(said * (1 - said) / some.sum())
+
+
+def test_the_same_evidence_is_a_wrong_label_here_and_a_right_one_there():
+    """Why no probability is given: of suspects with the same evidence most, or none, may be wrong."""
+    share = {}
+    for kind in ("popular", "traps"):
+        some = []
+        for seed in range(4):
+            made, truth = four_options([seed, 6], kind, 0.1, models=6, k=5)
+            found = suspects(made)
+            alike = (found.evidence > 1.5) & (found.evidence < 2)
+            assert found.p_wrong_max[alike].min() > 0.9
+            some += [truth[q] for q, one in zip(found.questions, alike.tolist(), strict=True) if one]
+        assert len(some) > 20
+        share[kind] = np.mean(some)
+    assert share["popular"] > 0.6
+    assert share["traps"] == 0
 
 
 def test_gen_s_corner_is_precise_and_most_models_find_more():
@@ -144,7 +224,7 @@ def test_right_labels_leave_few_suspects():
     found = suspects(made)
     assert found.suspected.mean() < 0.06  # of 1,319, the questions that most models are fooled by
     assert found.on_map.mean() < 0.01
-    assert (found.log_odds > 0).mean() < 0.006
+    assert (found.evidence > 3).mean() < 0.01
 
 
 # theory
@@ -177,15 +257,25 @@ def test_who_is_a_suspect_and_why(models, by):
     assert one(models).suspected.tolist() == [by != ""]
 
 
-def test_the_prior_moves_the_odds():
-    answers, target = planted(1)
-    some, other = suspects(of(answers, target)), suspects(of(answers, target), prior=0.5)
-    np.testing.assert_allclose(some.log_odds, some.evidence + math.log(0.033 / 0.967))
-    np.testing.assert_allclose(other.log_odds, other.evidence)
-    assert (np.sort(other.log_odds) > np.sort(some.log_odds)).all()
-    for prior in (0, 1, -0.1, math.nan):
-        with pytest.raises(InputError, match="prior is"):
-            suspects(of(answers, target), prior=prior)
+def test_the_largest_share_moves_the_limit_and_no_order():
+    answers, target = planted(1, n_questions=60)
+    few, many = suspects(of(answers, target), max_share=0.1), suspects(of(answers, target), max_share=0.3)
+    assert few.questions == many.questions
+    np.testing.assert_array_equal(few.evidence, many.evidence)
+    assert (few.p_wrong_max <= many.p_wrong_max).mean() > 0.9
+    assert few.p_wrong_max.mean() < many.p_wrong_max.mean()
+    for max_share in (0, 1, -0.1, math.nan):
+        with pytest.raises(InputError, match="max_share is"):
+            suspects(of(answers, target), max_share=max_share)
+
+
+def test_of_few_questions_no_limit_is_given():
+    """Fewer than 2 (1 + s)/s."""
+    for n_questions, there in ((21, False), (22, True)):
+        answers, target = planted(1, n_questions=n_questions)
+        found = suspects(of(answers, target))
+        assert (~np.isnan(found.p_wrong_max)).all() == there
+        assert ("too few questions for p_wrong_max" in found.columns()["note"].tolist()[0]) == (not there)
 
 
 def test_what_is_not_known_is_none_or_nan_and_says_why():
@@ -194,12 +284,12 @@ def test_what_is_not_known_is_none_or_nan_and_says_why():
     row = {q: {name: values[i] for name, values in columns.items()} for i, q in enumerate(found.questions)}
     assert row["q"]["answer"] is None
     assert row["r"]["target"] is None
-    assert math.isnan(row["q"]["odds"])
+    assert math.isnan(row["q"]["evidence"])
     assert math.isnan(row["q"]["consistency"])
     assert row["q"]["note"].startswith("no answer but the target; consistency is unknown")
     assert row["r"]["note"].startswith("no answer was read")
-    assert row["s"]["note"] == ""
-    assert row["s"]["odds"] > 0
+    assert row["s"]["note"] == "too few questions for p_wrong_max"
+    assert row["s"]["evidence"] > 0
 
 
 def test_without_scores_and_target_nothing_is_said_against_a_label():
@@ -212,7 +302,7 @@ def test_without_scores_and_target_nothing_is_said_against_a_label():
     assert found.questions == ("r", "q")
     assert found.p_correct.tolist()[0] == 0.25
     assert found.answer == ("A", None)
-    assert np.isnan([found.p_correct[1], found.evidence[1], found.columns()["odds"][1]]).all()
+    assert np.isnan([found.p_correct[1], found.evidence[1], found.columns()["evidence"][1], found.p_wrong_max[1]]).all()
     assert found.columns()["note"][1] == "neither a score nor a target is known"
     assert not unscored({}).suspected.any()
 
@@ -242,7 +332,8 @@ def test_a_printed_audit_is_short_and_a_frame_is_whole():
     )
     audited = Audit((found.select(found.suspected),))
     assert "one two one two" in str(audited)
-    assert len(max(str(audited).split("\n"), key=len)) < 200
+    assert len(max(str(audited).split("\n")[:-1], key=len)) < 200
+    assert "between 0 and p_wrong_max" in str(audited)
     assert audited.to_frame()["answer"][0] == long
     assert "…" in str(found)
     assert str(Audit((found.select(np.zeros(2, bool)),))) == "no suspects"

@@ -128,12 +128,18 @@ def variants(inputs: Inputs, form: str, **asked: Any) -> None:
 @FORMAT
 @click.option("--every", is_flag=True, help="Every question, not only the suspects.")
 @click.option(
-    "--prior", type=float, default=0.033, show_default=True, help="Share of labels that are wrong, as known before."
+    "--max-share",
+    type=float,
+    default=0.1,
+    show_default=True,
+    help="Largest share of wrong labels thought possible; p_wrong_max grows with it.",
 )
 def audit(inputs: Inputs, form: str, **asked: Any) -> None:
     """Suspects: questions whose label the models contradict.
 
-    Rarely right and nearly always the same, or several models that agree on another answer. Look at them with errorbar
+    Rarely right and nearly always the same, or several models that agree on another answer. The evidence puts them in
+    order and is no probability: answers cannot tell a wrong label from a right one that all models miss in the same
+    way. The probability that a label is wrong lies between 0 and p_wrong_max. Look at the questions with errorbar
     review, and leave out what is broken with --exclude.
     """
     from errorbar.stats.suspects import audit as suspects

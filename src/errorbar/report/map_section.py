@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from errorbar.report.figure import Figure, Listing, Sheet
@@ -30,9 +28,13 @@ COLUMNS: dict[str, tuple[str, str]] = {
     ),
     "n_sets": ("Answers", "Different answers of all models."),
     "models_agreeing": ("Models agreeing", "Models that gave the other answer more often than anything else."),
-    "odds": (
-        "Odds",
-        "That the other answer is right and the target wrong; models that are right elsewhere count more.",
+    "evidence": (
+        "Evidence",
+        "Weighted votes for the other answer less those for the target, better models counting more: no probability.",
+    ),
+    "p_wrong_max": (
+        "P(wrong) at most",
+        "Upper limit of the probability that the label is wrong; the lower limit is 0.",
     ),
     "suspected_by": (
         "Suspected by",
@@ -97,7 +99,8 @@ def _suspects(found: Suspects, sheet: Sheet) -> Listing:
             "Models agreeing": [
                 f"{a} of {n}" for a, n in zip(shown.models_agreeing.tolist(), shown.n_models.tolist(), strict=True)
             ],
-            "Odds": [_odds(one) for one in columns["odds"].tolist()],
+            "Evidence": [number(one, 1) for one in columns["evidence"].tolist()],
+            "P(wrong) at most": [number(one, 2) for one in columns["p_wrong_max"].tolist()],
         },
         text=3,
         table="suspects",
@@ -117,19 +120,3 @@ def _cut(text: str | None, most: int) -> str:
     """On one line, and not longer than this."""
     line = "–" if text is None else " ".join(text.split())
     return line if len(line) <= most else f"{line[: most - 1]}…"
-
-
-def _odds(odds: float) -> str:
-    """Two significant digits, without an exponent.
-
-    >>> _odds(0.0123), _odds(4.56), _odds(1234.0), _odds(2e9), _odds(1e-7), _odds(float("nan"))
-    ('0.012', '4.6', '1,200', '>1,000,000', '<0.0001', '–')
-    """
-    if math.isnan(odds):
-        return "–"
-    if odds > 1e6:
-        return ">1,000,000"
-    if odds < 1e-4:
-        return "<0.0001"
-    places = max(1 - math.floor(math.log10(odds)), 0)
-    return f"{round(odds, 1 - math.floor(math.log10(odds))):,.{places}f}"

@@ -41,7 +41,7 @@ class Suspect:
     models_agreeing: int
     """Models that gave `answer` more often than anything else."""
     suspicion: float
-    """Log of the odds that `answer` is right and the target wrong, before any prior."""
+    """Evidence of `stats.suspects`: weighted votes for `answer` less those for the target; an order, no log of odds."""
     is_on_map: bool
     """Whether GEN's rule picks it: rarely right, and nearly always the same."""
     is_suspect: bool

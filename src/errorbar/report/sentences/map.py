@@ -53,7 +53,7 @@ corner, P(correct) up to 0.1 and consistency of −0.8 at least, holds 1 of 3 qu
 
 
 def listed_suspects(found: Suspects, shown: int) -> str:
-    """How many are suspected, why, and what the odds are worth.
+    """How many are suspected, why, and what the evidence is worth.
 
     Parameters
     ----------
@@ -71,7 +71,8 @@ def listed_suspects(found: Suspects, shown: int) -> str:
         parts.append(f"{voted:,} where most models, two at least, give the same other answer")
     told += ", and ".join(parts) + (", some for both reasons." if corner + voted > number_ else ".")
     told += (
-        f" Odds are that this answer is right and the target wrong, where {percent(found.prior)} of targets are wrong; "
-        "they put the questions in order and prove nothing: read the question."
+        " The evidence puts them in order and is no probability: answers cannot tell a wrong target from a right one "
+        "that all models miss in the same way. The probability that a target is wrong lies between 0 and the last "
+        f"column, if at most {percent(found.max_share)} of all targets are wrong. Read the question."
     )
     return told + (f" The first {shown:,} are shown; the table holds more." if shown < number_ else "")
