@@ -222,7 +222,7 @@ def sections(*, quick: bool) -> Iterator[tuple[str, str]]:
     checks = Checks()
     yield (
         "Copies of generations and retries until right: share of tables with a warning",
-        table(1 if quick else 10, 1 if quick else 2, checks),
+        table(1 if quick else 6, 1 if quick else 2, checks),
     )
     checks.finish()
 
