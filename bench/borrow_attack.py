@@ -239,7 +239,7 @@ def sections(*, quick: bool) -> Iterator[tuple[str, str]]:
         some = designs if claim == "these-questions" else designs[1::2]
         yield (
             f"Borrowed scores under attack, claim {claim}: ratio of squared errors plain/borrowed",
-            table(20 if quick else 150, claim, some, checks) + skipped,
+            table(20 if quick else 100, claim, some, checks) + skipped,
         )
     checks.finish()
 

@@ -187,6 +187,7 @@ def table(trials: int, other_commands: int, checks: Checks) -> str:
     with chance .98^200 = .02 by themselves.
     """
     rows = []
+    false_alarms: dict[str, list[int]] = {"copies": [], "retries": []}
     for i, case in enumerate(CASES):
         for kind in KINDS if trials > 1 else KINDS[i % 2 : i % 2 + 1]:
             made = "honest" not in case.name
@@ -203,16 +204,25 @@ def table(trials: int, other_commands: int, checks: Checks) -> str:
                     times[command] += 1
                     lines = max(lines, count)
             what = "copies" if case.pattern is COPIES else "retries"
+            if not made:
+                false_alarms[what] += [hits["score"], times["score"]]
             at_least = 0.0 if unclear else case.at_least
             broken = []
             for command, n in times.items():
+                if n == 0:
+                    continue
                 slack = 3 * np.sqrt(0.05 * 0.95 / n)
                 if not at_least - slack <= hits[command] / n <= case.at_most + slack:
                     broken.append(f"{command} {hits[command]} of {n}")
             checks.check(not broken, f"{what} noticed, {case.name}, {kind}: {', '.join(broken)}")
             promised = f"<= {case.at_most}" if case.at_most < 1 else f">= {at_least}" if at_least else "-"
-            shares = (f"{hits[command] / times[command]:.2f}" for command in COMMANDS)
+            shares = (f"{hits[command] / times[command]:.2f}" if times[command] else "-" for command in COMMANDS)
             rows.append((case.name, kind, what, promised, times["score"], *shares, lines))
+    for what, counts in false_alarms.items():
+        alarms, n = sum(counts[::2]), sum(counts[1::2])
+        rows.append((f"all honest tables: {alarms} warnings", "all", what, "<= 0.05", n, f"{alarms / n:.3f}", *"----"))
+        slack = 3 * np.sqrt(0.05 * 0.95 / n)
+        checks.check(alarms / n <= 0.05 + slack, f"{what} noticed by score in {alarms} of {n} honest tables")
     columns = ("table", "answers", "warning of", "promised", "tables", *COMMANDS, "most lines of one table")
     return markdown(columns, rows, 4)
 
@@ -222,7 +232,7 @@ def sections(*, quick: bool) -> Iterator[tuple[str, str]]:
     checks = Checks()
     yield (
         "Copies of generations and retries until right: share of tables with a warning",
-        table(1 if quick else 6, 1 if quick else 2, checks),
+        table(1 if quick else 4, 1, checks),
     )
     checks.finish()
 
