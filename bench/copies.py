@@ -180,6 +180,11 @@ CASES = (
 KINDS = ("free answers", "multiple choice", "nearly deterministic")
 
 
+def slack(n: int) -> float:
+    """Return three Monte-Carlo standard errors of a share of .05 or .95 of n tables."""
+    return float(3 * np.sqrt(0.05 * 0.95 / n))
+
+
 def table(trials: int, other_commands: int, checks: Checks) -> str:
     """Return shares of tables with a warning; `other_commands` tables also go through the other three commands.
 
@@ -207,13 +212,11 @@ def table(trials: int, other_commands: int, checks: Checks) -> str:
             if not made:
                 false_alarms[what] += [hits["score"], times["score"]]
             at_least = 0.0 if unclear else case.at_least
-            broken = []
-            for command, n in times.items():
-                if n == 0:
-                    continue
-                slack = 3 * np.sqrt(0.05 * 0.95 / n)
-                if not at_least - slack <= hits[command] / n <= case.at_most + slack:
-                    broken.append(f"{command} {hits[command]} of {n}")
+            broken = [
+                f"{command} {hits[command]} of {n}"
+                for command, n in times.items()
+                if n and not at_least - slack(n) <= hits[command] / n <= case.at_most + slack(n)
+            ]
             checks.check(not broken, f"{what} noticed, {case.name}, {kind}: {', '.join(broken)}")
             promised = f"<= {case.at_most}" if case.at_most < 1 else f">= {at_least}" if at_least else "-"
             shares = (f"{hits[command] / times[command]:.2f}" if times[command] else "-" for command in COMMANDS)
@@ -221,8 +224,7 @@ def table(trials: int, other_commands: int, checks: Checks) -> str:
     for what, counts in false_alarms.items():
         alarms, n = sum(counts[::2]), sum(counts[1::2])
         rows.append((f"all honest tables: {alarms} warnings", "all", what, "<= 0.05", n, f"{alarms / n:.3f}", *"----"))
-        slack = 3 * np.sqrt(0.05 * 0.95 / n)
-        checks.check(alarms / n <= 0.05 + slack, f"{what} noticed by score in {alarms} of {n} honest tables")
+        checks.check(alarms / n <= 0.05 + slack(n), f"{what} noticed by score in {alarms} of {n} honest tables")
     columns = ("table", "answers", "warning of", "promised", "tables", *COMMANDS, "most lines of one table")
     return markdown(columns, rows, 4)
 
@@ -232,7 +234,7 @@ def sections(*, quick: bool) -> Iterator[tuple[str, str]]:
     checks = Checks()
     yield (
         "Copies of generations and retries until right: share of tables with a warning",
-        table(1 if quick else 4, 1, checks),
+        table(1 if quick else 6, 1, checks),
     )
     checks.finish()
 
