@@ -1,0 +1,140 @@
+"""Quantiles of the score over prompts from few answered cells, against the truth of simulated prompts.
+
+100 questions x 100 prompts, of which 10 % or 30 % of the cells are asked once (balanced):
+
+    P(Y_sq = 1) = sigma(theta_s - beta_q + gamma_sq)
+
+with theta ~ N(0, sd^2), beta ~ N(0, 1.5^2), gamma ~ N(0, interaction^2), all on the logit scale.
+
+The truth of a prompt is its mean P over the 100 questions; the errors are those of its 5, 25, 50, 75 and 95 %
+quantiles over the 100 prompts. The old rule is written here anew: a logistic regression with penalty 1 for all prompts
+and questions, cells not asked filled with fitted chances, quantiles of the scores that come out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Iterator
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from checked_tables import Checks, markdown, print_sections
+from errorbar.stats.cube import Cube
+from errorbar.stats.prompteval import prompteval
+
+Array = NDArray[np.float64]
+
+N = S = 100
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+PROMPT_SDS, INTERACTIONS, SHARES = (0.1, 0.3, 0.6, 1.0), (0.0, 0.5), (0.1, 0.3)
+
+
+def balanced(share: float, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Return which cells are asked, as many of each question and of each prompt."""
+    width = round(share * S)
+    asked = (np.arange(S) - np.arange(N)[:, None]) % S < width
+    return asked[np.ix_(rng.permutation(N), rng.permutation(S))]
+
+
+def old_rule(total: Array, asked: NDArray[np.bool_], penalty: float = 1.0) -> Array:
+    """Return the quantiles by the old rule; `total` has shape (N, S), 0 where not asked."""
+    x = np.zeros(N + S + 1)  # beta with its sign turned, theta, mu
+    ridge = np.full(N + S + 1, penalty)
+    ridge[-1] = 0
+    for _ in range(50):
+        p = special.expit(x[-1] + x[N:-1] + x[:N, None])
+        off, w = np.where(asked, total - p, 0), np.where(asked, p * (1 - p), 0)
+        gradient = np.concatenate([off.sum(axis=1), off.sum(axis=0), [off.sum()]]) - ridge * x
+        H = np.diag(np.concatenate([w.sum(axis=1), w.sum(axis=0), [w.sum()]]) + ridge)
+        H[:N, N:-1] = w
+        H[:N, -1], H[N:-1, -1] = w.sum(axis=1), w.sum(axis=0)
+        H = np.triu(H) + np.triu(H, 1).T
+        step = np.linalg.solve(H, gradient)
+        x += step
+        if np.abs(step).max() < 1e-8:
+            break
+    fitted = special.expit(x[-1] + x[N:-1] + x[:N, None])
+    found: Array = np.quantile(np.where(asked, total, fitted).mean(axis=0), QUANTILES)
+    return found
+
+
+def table(trials: int, checks: Checks) -> str:
+    """Return the errors of both rules."""
+    rows = []
+    for sd, interaction, share in product(PROMPT_SDS, INTERACTIONS, SHARES):
+        rng = np.random.default_rng([int(10 * sd), int(10 * interaction), int(10 * share)])
+        true, old, new = (np.zeros((trials, len(QUANTILES))) for _ in range(3))
+        for i in range(trials):
+            logits = (
+                sd * rng.standard_normal(S)
+                - 1.5 * rng.standard_normal((N, 1))
+                + interaction * rng.standard_normal((N, S))
+            )
+            p, asked = special.expit(logits), balanced(share, rng)
+            total = np.where(asked, rng.binomial(1, p), 0).astype(float)
+            true[i], old[i] = np.quantile(p.mean(axis=0), QUANTILES), old_rule(total, asked)
+            questions, prompts = (tuple(map(str, range(size))) for size in (N, S))
+            cube = Cube("simulated", ("a",), questions, prompts, asked[None].astype(int), total[None], total[None])
+            new[i] = prompteval(cube, quantiles=QUANTILES).values[0]
+        squares = [((found - true) ** 2).mean(axis=1) for found in (new, old)]
+        worse = squares[0] - squares[1]
+        spread, old_spread = (
+            (found[:, -1] - found[:, 0]).mean() / (true[:, -1] - true[:, 0]).mean() for found in (new, old)
+        )
+        rms, old_rms = (float(np.sqrt(square.mean())) for square in squares)
+        row = f"quantiles of prompts, sd {sd}, interaction {interaction}, {share:.0%} asked"
+        checks.check(
+            worse.mean() <= 3 * worse.std() / np.sqrt(trials) + 1e-12,
+            f"{row}: rms error {rms:.3f}, the old rule {old_rms:.3f}",
+        )
+        if sd >= 0.3:
+            checks.check(0.75 <= spread <= 1.25, f"{row}: estimated spread of prompts {spread:.2f} of the true one")
+        bias, old_bias = ((found - true).mean(axis=0) for found in (new, old))
+        rows.append(
+            (
+                *(
+                    sd,
+                    interaction,
+                    f"{share:.0%}",
+                    f"{rms:.3f}",
+                    f"{bias[0]:+.3f}",
+                    f"{bias[-1]:+.3f}",
+                    f"{spread:.2f}",
+                ),
+                *(f"{old_rms:.3f}", f"{old_bias[0]:+.3f}", f"{old_bias[-1]:+.3f}", f"{old_spread:.2f}"),
+            )
+        )
+    columns = (
+        "sd of prompts, logit",
+        "interaction",
+        "asked",
+        "rms error",
+        "bias of 5 %",
+        "bias of 95 %",
+        "spread/true",
+    )
+    return markdown((*columns, "old: rms error", "bias of 5 %", "bias of 95 %", "spread/true"), rows, 0)
+
+
+def sections(*, quick: bool) -> Iterator[tuple[str, str]]:
+    """Yield the title and the table; raise AssertionError at the end where a claim does not hold."""
+    checks = Checks()
+    yield (
+        "Quantiles over prompts from 10 % and 30 % of 100 x 100 cells (prompteval)",
+        table(6 if quick else 60, checks),
+    )
+    checks.finish()
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="few draws")
+    start = time.perf_counter()
+    try:
+        print_sections(sections, quick=parser.parse_args().quick)
+    finally:
+        print(f"{time.perf_counter() - start:.0f} s")
