@@ -160,7 +160,7 @@ def plan(
     assurance
         The design reaches its goal with this chance, from 0.5 to below 1, given how roughly the noise is known: it is
         planned with the upper limit of its variance. 0.5 or None: with the noise as estimated, which delivers less than
-        it promises more often than not. Beside the assured design stands the plain one.
+        it promises in about half of all cases. Beside the assured design stands the plain one.
 
     >>> cells = Cells.from_scores("demo", ["a"], list("pqrs"), [[[1, 0], [1, 1], [0, 0], [0, 1]]])
     >>> [plan(cells, width=0.2, available=10_000, assurance=level).parts[0].best.n_questions for level in (0.8, None)]
