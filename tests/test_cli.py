@@ -39,7 +39,7 @@ COLUMNS = {  # the columns that product.md promises
     "rank": "benchmark model score rank rank_low rank_high p_best note",
     "repeats": "benchmark model n_runs mean sd best worst low high n_future method drift_p note",
     "combine": "benchmark z weight note",
-    "plan": "n_questions n_variants n_generations se detectable calls tokens cost note",
+    "plan": "n_questions n_variants n_generations se se_low se_high detectable calls tokens cost note",
 }
 
 
@@ -140,10 +140,22 @@ def test_combine_by_given_weights(errorbar, tmp_path):
 
 
 def test_plan_without_a_pilot(errorbar):
-    """Theory: p(1-p) = .25 for a pair, found with power .8 at .05: N = .25 (1.96 + .84)^2 / .1^2 = 197."""
-    code, out, _ = errorbar("plan", "--accuracy", "0.5", "--detect", "0.1", "--format", "json")
+    """Theory: 1.3 p(1-p) = .325 for a pair, found with power .8 at .05: N = .325 (1.96 + .84)^2 / .1^2 = 256."""
+    asked = ["plan", "--accuracy", "0.5", "--detect", "0.1", "--format", "json"]
+    code, out, _ = errorbar(*asked)
     assert code == 0
-    assert json.loads(out)[0]["n_questions"] == 197
+    assured, plain, *_ = json.loads(out)
+    assert plain["n_questions"] == 256
+    assert assured["n_questions"] > 256  # other benchmarks have more than the middle one
+    assert "with the upper 80 % limit" in assured["note"]
+    assert json.loads(errorbar(*asked, "--assurance", "none")[1])[0]["n_questions"] == 256
+    # p(1-p) of one model, whatever the difficulties are
+    alone = json.loads(errorbar(*asked, "--a", "big", "--assurance", "0.9")[1])[0]
+    assert (alone["n_questions"], alone["calls"]) == (197, 197)
+    cold = ["--prompt-tokens", "100", "--completion-tokens", "50", "--generations-per-request", "9"]
+    warm = json.loads(errorbar(*asked, *cold)[1])[0]
+    cold = json.loads(errorbar(*asked, *cold, "--temperature", "0.1")[1])[0]
+    assert warm["n_generations"] > cold["n_generations"]
 
 
 def test_plan_for_one_model_and_its_price(errorbar, table):
@@ -175,6 +187,9 @@ WRONG = {
     "a method that is not there": (["score", "TABLE", "--method", "wald"], "unknown method 'wald'; known: bca"),
     "a weight that is no number": (["combine", "TABLE", "--a", "big", "--b", "small", "--weight", "b=much"], "write BENCHMARK=NUMBER"),
     "nothing to plan from": (["plan", "--detect", "0.1"], "give the results of a pilot, or --accuracy"),
+    "no such assurance": (["plan", "--accuracy", ".5", "--detect", ".1", "--assurance", "1"], "assurance is 1.0; allowed: from"),
+    "no assurance at all": (["plan", "--accuracy", ".5", "--detect", ".1", "--assurance", "x"], "'x' is neither a number nor 'none'"),
+    "a temperature of a pilot": (["plan", "TABLE", "--detect", ".1", "--temperature", ".2"], "is for plans without a pilot"),
     "a plan for too many": (["plan", "MANY", "--detect", "0.1"], "3 models; name one or two with --a and --b"),
     "clusters that are not there": (["score", "TABLE", "--cluster", "topic"], "unknown column 'topic'"),
     "half a column": (["score", "TABLE", "--columns", "question"], "write NAME=COLUMN"),

@@ -248,7 +248,8 @@ def test_nested_variants_have_components_but_no_effect():
 
 def test_a_plan_with_variants(rows, errorbar, table):
     """Theory: the squared error of each row is vQ/N + vS/S + vQS/(NS) + ve/(NSK) of the oracle's components."""
-    found = rows("plan", table, "--budget", "2000", "--a", "big", "--questions", "500")
+    asked = ("plan", table, "--budget", "2000", "--a", "big", "--questions", "500")
+    found = rows(*asked, "--assurance", "none")
     c = oracle.balanced_crossed(Y["big"])
     for row in found:
         N, S, K = row["n_questions"], row["n_variants"], row["n_generations"]
@@ -257,9 +258,15 @@ def test_a_plan_with_variants(rows, errorbar, table):
         assert row["calls"] == N * S * K <= 2000
     assert max(row["n_variants"] for row in found) == 8  # those of the pilot
     assert found[0]["se"] == min(row["se"] for row in found)
-    more = rows("plan", table, "--budget", "2000", "--a", "big", "--questions", "500", "--max-variants", "40")
+    more = rows(*asked, "--max-variants", "40", "--assurance", "none")
     assert more[0]["n_variants"] > 8
     assert more[0]["se"] < found[0]["se"]
+    assured, plain, *_ = rows(*asked)
+    assert {**plain, "note": ""} == {**found[0], "note": ""}
+    assert plain["note"].startswith("plain plan: the smallest error for 2000 calls if the noise were exactly as estim")
+    assert plain["se"] < assured["se"]
+    assert assured["note"].startswith("the smallest error for 2000 calls, with the upper 80 % limit of its variance")
+    assert assured["se_low"] < assured["se"] < assured["se_high"]
     single = rows("plan", table, "--budget", "2000", "--max-variants", "1")
     assert {row["n_variants"] for row in single} == {1}
     code, out, err = errorbar("plan", table, "--budget", "2000")

@@ -140,6 +140,8 @@ def plan(
     available: int | None = None,
     max_variants: int | None = None,
     claim: str = "new-questions",
+    temperature: float | None = None,
+    assurance: float | None = planning.ASSURANCE,
     **goal: Any,
 ) -> Results:
     """What to run: a design per benchmark; see `stats.planning.plan` for the goals.
@@ -153,11 +155,21 @@ def plan(
         Models to compare; `a` alone plans for its score. By default the two models, or the one, of the pilot.
     available, max_variants
         Questions and prompt variants that there are; by default those of the pilot.
+    temperature
+        Without a pilot: the sampling temperature, on which the assumed noise depends; see `stats.pilot.assumed`.
+    assurance
+        The design reaches its goal with this chance, from 0.5 to below 1, given how roughly the noise is known: it is
+        planned with the upper limit of its variance. 0.5 or None: with the noise as estimated, which delivers less than
+        it promises in about half of all cases. Beside the assured design stands the plain one.
+
+    >>> cells = Cells.from_scores("demo", ["a"], list("pqrs"), [[[1, 0], [1, 1], [0, 0], [0, 1]]])
+    >>> [plan(cells, width=0.2, available=10_000, assurance=level).parts[0].best.n_questions for level in (0.8, None)]
+    [121, 113]
     """
-    asked = _planned(pilot, a, b, accuracy, available, max_variants, claim)
+    asked = _planned(pilot, a, b, accuracy, available, max_variants, claim, temperature)
     return Results(
         tuple(
-            planning.plan(noise, cost, available=available, max_variants=variants, **goal)
+            planning.plan(noise, cost, available=available, max_variants=variants, assurance=assurance, **goal)
             for noise, available, variants in asked
         )
     )
@@ -174,6 +186,7 @@ def frontier(
     available: int | None = None,
     max_variants: int | None = None,
     claim: str = "new-questions",
+    temperature: float | None = None,
     **goal: Any,
 ) -> Results:
     """The best design for a budget, for half of it, for a quarter, and so on; parameters as of `plan`.
@@ -181,7 +194,7 @@ def frontier(
     Half a budget that buys the same design has no row; the last row is the smallest budget that buys one.
     """
     plans = []
-    for noise, questions, variants in _planned(pilot, a, b, accuracy, available, max_variants, claim):
+    for noise, questions, variants in _planned(pilot, a, b, accuracy, available, max_variants, claim, temperature):
         limits = {"available": questions, "max_variants": variants, **goal}
         whole = planning.plan(noise, cost, budget=budget, **limits)
         designs, best, spent = [], whole.best, budget
@@ -210,13 +223,18 @@ def _planned(
     available: int | None,
     max_variants: int | None,
     claim: str,
+    temperature: float | None,
 ) -> list[tuple[Components, int | None, int]]:
     """Noise, and the questions and variants that there are, of each benchmark."""
     if pilot is None:
         if accuracy is None:
             raise InputError("nothing to plan from", remedy="give the results of a pilot, or --accuracy")
         _check_one(max_variants, "an accuracy says nothing of the noise of the prompt")
-        return [(assumed(accuracy), available, 1)]
+        number = 1 if a is not None and b is None else 2
+        return [(assumed(accuracy, models=number, temperature=temperature), available, 1)]
+    if temperature is not None:
+        what = "a temperature is for plans without a pilot, whose noise is measured"
+        raise InputError(what, where=f"--temperature {temperature:g}", remedy="leave it out")
     found: list[tuple[Components, int | None, int]] = []
     for data in [pilot] if isinstance(pilot, Cells | Cube) else pilot:
         pair = [a, b] if a is not None else list(data.models)

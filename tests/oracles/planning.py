@@ -90,6 +90,42 @@ def se_of_crossed(v: Variances, N: int, S: int, K: int) -> float:
     return math.sqrt(v.question / N + v.variant / S + v.interaction / (N * S) + v.generation / (N * S * K))
 
 
+def upper_limit(
+    v: Variances,
+    errors: Variances,
+    covariance: float,
+    level: float,
+    N: int,
+    S: int,
+    K: int,
+    population: float = math.inf,
+) -> float:
+    """One-sided upper limit of the squared SE of a design whose variances are estimates with these standard errors.
+
+    What falls with N has a log-normal limit, the prompt's variance a normal one, and both are added as squares; more
+    generations never have the larger limit. `covariance` is that of the estimates of question and generation. In a
+    finite population the question's variance and its error count (1/N - 1/population) times.
+    """
+    z = NORMAL.inv_cdf(level)
+
+    def per_question(k: int) -> tuple[float, float]:
+        P = v.question + v.interaction / S + v.generation / (S * k)
+        square = errors.question**2 + (errors.interaction**2 + errors.generation**2 / k**2) / S**2
+        return P, math.sqrt(max(square + 2 * covariance / (S * k), 0))
+
+    (P, e), (P_1, e_1) = per_question(K), per_question(1)
+    farther = 1.0
+    if e > 0:
+        high = min(P * math.exp(min(z * e / P, 3)), P_1 * math.exp(min(z * e_1 / P_1, 3)))
+        farther = (high - P) / (z * e)
+    drawn, cell = 1 / N, 1 / (N * S)
+    seen = drawn - 1 / population
+    square = (errors.question * seen) ** 2 + (errors.interaction * cell) ** 2 + (errors.generation * cell / K) ** 2
+    square = max(square + 2 * covariance * seen * cell / K, 0)
+    plain = v.question * seen + v.variant / S + v.interaction * cell + v.generation * cell / K
+    return plain + z * math.hypot(farther * math.sqrt(square), errors.variant / S)
+
+
 def cost_of(price: Price, N: int, S: int, K: int) -> dict[str, float]:
     """Every request of every question and variant, counted one by one."""
     requests = generations = 0

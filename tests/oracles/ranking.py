@@ -1,7 +1,8 @@
 """Ranks: the chance of a wrong order, sets of ranks that hold together, and the law of the ranks. Rank 1 is the best.
 
 Readings taken where section 9 leaves a choice:
-- all SEs are for new questions, SE^2(k) = (D + E/k)/N with D cut at 0; k = None keeps the generations that were made;
+- all SEs are for new questions, SE^2(k) = (D + E/k)/N with the unbiased D (its variance over questions divides by
+  N - 1), cut at 0; k = None keeps the generations that were made, and divides by N as the printed errors do;
 - unpaired means every model on all questions that *it* answered, SE^2 = SE_A^2 + SE_B^2; paired, the common ones;
 - a chance is NaN where SE is 0 or unknown: no noise was seen to go by;
 - Holm runs over the M(M-1)/2 unordered pairs, two-sided; a pair without a p-value separates nobody;
@@ -28,14 +29,20 @@ def difference_and_se(a: Questions, b: Questions, *, paired: bool, k: int | None
         a, b = pairs.common(a, b)
         N = len(a)
         seen = pvariance(pairs.differences(a, b))
-        square = seen / N if k is None else with_k(pairs.data(a, b), pairs.prediction(a, b), k) / N
+        D = pairs.data(a, b) + unbiasing(seen, N)
+        square = seen / N if k is None else with_k(D, pairs.prediction(a, b), k) / N
     else:
         square = 0
         for one in (a, b):
             N, seen = components.n_questions(one), components.variance_of_means(one)
             D, E = components.data_variance(one), components.prediction_variance(one)
-            square += seen / N if k is None else with_k(D, E, k) / N
+            square += seen / N if k is None else with_k(D + unbiasing(seen, N), E, k) / N
     return float(components.mean_score(a) - components.mean_score(b)), components.root(square)
+
+
+def unbiasing(seen: Number, N: int) -> Number:
+    """From a variance over questions that divides by N to the one that divides by N - 1."""
+    return seen / (N - 1) if N > 1 else math.nan
 
 
 def with_k(D: Number, E: Number, k: int) -> Number:

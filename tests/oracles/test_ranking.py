@@ -21,15 +21,17 @@ B = [[1, 0], [0, 0], [1, 1], [0, 0]]  # p = 1/2, 0, 1, 0
 
 
 def test_wrong_order_by_hand():
-    # d = 1/2, 1/2, 0, 0: var 1/16, mean 1/4; E = 1/8 + 1/8, D = 1/16 - 1/8 < 0
+    # d = 1/2, 1/2, 0, 0: var 1/16, mean 1/4; E = 1/8 + 1/8, D = 1/16 * 4/3 - 1/8 < 0
     z = F(1, 4) / math.sqrt(F(1, 16) / 4)
     assert oracle.chance_above(A, B, paired=True) == pytest.approx(stats.norm.cdf(z))
     assert oracle.chance_wrong_order(B, A, paired=True) == pytest.approx(stats.norm.sf(z))
     assert oracle.difference_and_se(A, B, paired=True, k=1) == (0.25, pytest.approx(math.sqrt(F(1, 4) / 4)))
     assert oracle.difference_and_se(A, B, paired=True, k=4) == (0.25, pytest.approx(math.sqrt(F(1, 16) / 4)))
-    # alone: var(A) = 11/64, var(B) = 11/64, E = 1/8 each, D = 11/64 - 1/16 = 7/64
+    # alone: var(A) = 11/64, var(B) = 11/64, E = 1/8 each, D = 11/64 * 4/3 - 1/16 = 32/192
     assert oracle.difference_and_se(A, B, paired=False)[1] == pytest.approx(math.sqrt(F(22, 64) / 4))
-    assert oracle.difference_and_se(A, B, paired=False, k=8)[1] == pytest.approx(math.sqrt(2 * F(8, 64) / 4))
+    assert oracle.difference_and_se(A, B, paired=False, k=8)[1] == pytest.approx(
+        math.sqrt(2 * (F(32, 192) + F(1, 64)) / 4)
+    )
 
 
 def test_unpaired_uses_the_questions_of_each():

@@ -77,13 +77,13 @@ def test_greedy_is_a_line_where_it_was_run(cells, made):
 
 
 def test_standard_errors_follow_the_decomposition(cells, made):
-    # an independent version by loops: (D + E/k) / N
+    # an independent version by loops: (D + E/k) / N, D without the bias of a variance that divides by N
     _, sheet = made
     found = columns(sheet, "errors-k")
     for model in ("m0", "m1"):
         right = cells.total[cells.index(model)]
         E = np.mean([c * (10 - c) / 90 for c in right])
-        D = np.mean((right / 10 - np.mean(right / 10)) ** 2) - E / 10
+        D = np.sum((right / 10 - np.mean(right / 10)) ** 2) / 99 - E / 10
         for m, k, se in zip(found["model"], found["k"], found["se"], strict=True):
             if m == model:
                 assert se == pytest.approx(np.sqrt((D + E / k) / 100), rel=1e-5)

@@ -270,7 +270,7 @@ def test_planning_with_variants():
     single = components_of_variants(cube_of([[c[:1] for c in row] for row in drawn(1, N=30)]), "m0")
     assert np.isnan(single.generation)
     assert single.crossed
-    planned = plan(single, budget=900, max_variants=30).best
+    planned = plan(single, budget=900, max_variants=30, assurance=None).best
     assert planned.n_generations == 1
     assert planned.n_variants > 1
     assert planned.se**2 == pytest.approx(

@@ -272,16 +272,19 @@ def test_a_pilot_predicts_the_error_of_other_designs():
     assert np.sqrt(these.variance(12, 2)) == pytest.approx(scores.std(), rel=0.04)
 
 
-def test_the_plan_of_the_pilots_own_design_has_the_pilots_error():
+def test_the_plan_of_the_pilots_own_design_has_the_pilots_error_without_its_bias():
+    """Theory: the printed error divides var() by N, as published tables do, a plan by N - 1."""
     rng = np.random.default_rng(23)
     cells = cells_of(rng.binomial(3, rng.beta(0.6, 0.4, (3, 70))), 3)
     pair = compare(cells, "a", "b")
-    assert components_of(cells, "a", "b").variance(70, 3) == pytest.approx(pair.variance[0])
+    unbiased = 70 / 69
+    assert components_of(cells, "a", "b").variance(70, 3) == pytest.approx(pair.variance[0] * unbiased)
     apart = components_of(cells, "a", "b", paired=False)
-    assert apart.variance(70, 3) == pytest.approx(np.sum(score(cells).variance[:2]))
+    assert apart.variance(70, 3) == pytest.approx(np.sum(score(cells).variance[:2]) * unbiased)
     assert apart.models == 2
     one = components_of(cells, "a")
-    assert (one.variance(70, 3), one.models, one.benchmark) == (pytest.approx(score(cells).variance[0]), 1, "drawn")
+    assert one.variance(70, 3) == pytest.approx(score(cells).variance[0] * unbiased)
+    assert (one.models, one.benchmark) == (1, "drawn")
     these = components_of(cells, "a", "b", claim="these-questions")
     again = compare(cells, "a", "b", claim="these-questions")
     assert these.variance(70, 3) == pytest.approx(again.variance[0])
@@ -301,13 +304,15 @@ def test_a_pilot_of_single_generations_plans_single_generations():
     cells = cells_of(rng.binomial(1, 0.5, (2, 100)), 1)
     noise = components_of(cells, "a", "b")
     assert not noise.known
-    assert noise.variance(100) == pytest.approx(compare(cells, "a", "b").variance[0])
+    assert noise.variance(100) == pytest.approx(compare(cells, "a", "b").variance[0] * 100 / 99)
     assert np.isnan(noise.variance(100, 2))
     assert np.isnan(noise.generations_for(0.01, 100))
     assert noise.generations_for(1, 100) == 1
     assert np.isnan(noise.variants_for(0.01, 100))
     result = plan(noise, se=0.02, max_variants=5)
-    assert result.best[:3] == (math.ceil(noise.total / 0.0004), 1, 1)
+    assert result.plain[:3] == (math.ceil(noise.total / 0.0004), 1, 1)
+    limit = noise.total * math.exp(0.8416212335729143 * noise.total_se / noise.total)
+    assert result.best[:3] == (math.ceil(limit / 0.0004), 1, 1)
     assert set(result.n_generations) == {1}
     assert "only single generations can be planned" in result.columns()["note"][0]
     short = plan(noise, se=0.02, available=200)
@@ -326,22 +331,33 @@ def test_beta_theory():
     p = 0.7
     difficulty = stats.beta(p, 1 - p)
     E, D = difficulty.expect(lambda q: q * (1 - q)), difficulty.var()
-    one = assumed(p, models=1)
+    one = assumed(p, models=1, data_share=0.5)
     assert (one.question, one.generation) == pytest.approx((D, E), rel=1e-6)
-    apart = assumed(p, paired=False)
+    apart = assumed(p, paired=False, data_share=0.5)
     assert (apart.question, apart.generation) == pytest.approx((2 * D, 2 * E), rel=1e-6)
-    pair = assumed(p, data_share=0)
-    assert (pair.question, pair.generation) == pytest.approx((0, 2 * E), rel=1e-6)
-    assert assumed(p).total == pytest.approx(p * (1 - p))
-    assert assumed(p).question == pytest.approx(0.2 * p * (1 - p))
-    assert assumed(p).note.startswith("assumed, not measured: difficulty ~ Beta(0.7, 0.3), 20% of")
+    assert one.total_se == apart.total_se == 0  # p(1-p) for any difficulties
+
+
+@pytest.mark.parametrize(
+    ("how", "total", "share"),
+    [({}, 1.3, 0.35), ({"temperature": 0.7}, 1.3, 0.35), ({"temperature": 0.2}, 1.3, 0.7), ({"models": 1}, 1, 0.6)],
+)
+def test_the_noise_that_published_results_show(how, total, share):
+    """A printed table: total variances and data shares of published pairs (review of version 0.1.0, section D6)."""
+    noise = assumed(0.7, **how)
+    assert noise.total == pytest.approx(total * 0.21)
+    assert noise.question == pytest.approx(share * total * 0.21)
+    assert noise.note.startswith(f"assumed, not measured: total variance {total * 0.21:.4g}, {share:.0%} of it data")
+    assert noise.question_se > 0
+    assert assumed(0.7, models=1, temperature=0).question == pytest.approx(0.8 * 0.21)
 
 
 def test_what_is_shown_beside_the_best():
     result = plan(PAIR, PRICED, detect=0.02, available=1000)
     columns = result.columns()
     assert list(columns) == [
-        "benchmark", "n_questions", "n_variants", "n_generations", "se", "detectable", "calls", "tokens", "cost", "note",
+        "benchmark", "n_questions", "n_variants", "n_generations", "se", "se_low", "se_high", "detectable", "calls",
+        "tokens", "cost", "note",
     ]  # fmt: skip
     assert [columns[name][0] for name in list(columns)[1:-1]] == list(result.best)
     assert columns["note"][0] == "the cheapest in cost"
@@ -506,13 +522,16 @@ def test_published_components_of_a_pair():
     with (folder / "summary_math500_cot.csv").open() as file:
         (published,) = (row for row in csv.DictReader(file) if (row["model_a"], row["model_b"]) == (a, b))
     noise = components_of(cells, a, b)
-    assert math.sqrt(noise.question / 500) == pytest.approx(float(published["SE_x(A-B)"]), rel=1e-6)
+    # the published variances over questions divide by N, the plan's by N - 1
+    spread = float(compare(cells, a, b).variance[0]) / 499
+    assert noise.question / 500 - spread == pytest.approx(float(published["SE_x(A-B)"]) ** 2, rel=1e-6)
     assert math.sqrt(noise.generation / 500) == pytest.approx(float(published["SE_pred(A-B)"]), rel=1e-6)
-    assert np.sqrt(noise.variance(500)) == pytest.approx(float(published["SE(A-B)"]), rel=1e-6)
+    assert float(noise.variance(500)) - spread == pytest.approx(float(published["SE(A-B)"]) ** 2, rel=1e-6)
     # on the benchmark's own 500 questions, data noise alone stops at 2.8 SE_x
-    floor = 2.801585 * float(published["SE_x(A-B)"])
-    assert plan(noise, detect=floor * 0.999, available=500).best is None
-    assert plan(noise, detect=floor * 1.01, available=500).best.n_questions <= 500
+    floor = 2.801585 * math.sqrt(noise.question / 500)
+    assert plan(noise, detect=floor * 0.999, available=500, assurance=None).best is None
+    assert plan(noise, detect=floor * 1.01, available=500, assurance=None).best.n_questions <= 500
+    assert plan(noise, detect=floor * 1.01, available=500).best is None
 
 
 def test_a_plan_that_takes_every_variant_says_that_more_were_not_tried():

@@ -84,7 +84,7 @@ def test_the_chance_of_a_wrong_order_is_that_of_fresh_runs():
 def test_wrong_order_of_single_generations_and_on_these_questions():
     single = counted([[1, 0, 1, 1], [0, 0, 1, 0]], 1)
     found = wrong_order(single, (1, 2)).columns()
-    assert found["se"][0] == pytest.approx(math.sqrt(pairs(single).total[0] / 4))
+    assert found["se"][0] == pytest.approx(math.sqrt(pairs(single).total[0] / 3))  # var() divides by N - 1
     assert math.isnan(found["se"][1])
     assert found["note"][1] == "data and prediction noise cannot be told apart"
     cells = counted([[1, 0, 3, 3], [0, 0, 2, 1]], 3)

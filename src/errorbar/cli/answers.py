@@ -13,6 +13,7 @@ from errorbar.cli.options import (
     METHOD_HELP,
     answers,
     difference_method,
+    parse_assurance,
     reads,
     reliable,
     show,
@@ -178,11 +179,23 @@ def combine(inputs: Inputs, form: str, weights: tuple[str, ...], **asked: Any) -
 @click.option("--a", help="One model; alone: plan for its score.")
 @click.option("--b", help="The other.")
 @click.option("--accuracy", type=float, help="Without a pilot: about how often the models are right.")
+@click.option(
+    "--temperature", type=float, help="Without a pilot: the sampling temperature; up to 0.2 answers vary less."
+)
 @click.option("--detect", type=float, help="Goal: find a difference this small.")
 @click.option("--width", type=float, help="Goal: an interval this wide.")
 @click.option("--budget", type=float, help="Goal: the smallest error for so many calls, tokens or so much money.")
 @click.option("--unit", type=click.Choice(["calls", "tokens", "cost"]), help="What a budget counts, or is to be cheap.")
 @click.option("--power", type=float, default=0.8, show_default=True, help="Chance to find the difference.")
+@click.option(
+    "--assurance",
+    type=parse_assurance,
+    metavar="LEVEL|none",
+    default=0.8,
+    show_default=True,
+    help="Chance that the design reaches its goal, given how roughly the pilot knows the noise; none: take the noise "
+    "as known.",
+)
 @click.option("--questions", "available", type=int, help="Questions that there are; default: those of the pilot.")
 @click.option("--max-variants", type=int, help="Prompt variants at most; default: as many as the pilot has.")
 @click.option("--every", is_flag=True, help="A row for every combination of generations and variants beside the best.")

@@ -24,6 +24,7 @@ __all__ = [
     "PATH",
     "answers",
     "difference_method",
+    "parse_assurance",
     "reads",
     "reliable",
     "show",
@@ -46,6 +47,18 @@ FORMAT = click.option(
     show_default=True,
     help="A table for a person, or rows for a program.",
 )
+
+
+def parse_assurance(value: str | float) -> float:
+    """Read a one-sided level; "none" is 0.5, which takes the variances as known."""
+    if value == "none":
+        return 0.5
+    try:
+        return float(value)
+    except ValueError as error:
+        raise click.BadParameter(f"{value!r} is neither a number nor 'none'") from error
+
+
 _CLAIM = click.option(
     "--claim", type=click.Choice(CLAIMS), default=CLAIMS[0], show_default=True, help="What the error claims."
 )

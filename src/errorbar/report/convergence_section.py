@@ -219,7 +219,16 @@ def best_designs(pilot: Pilot, cost: Cost, unit: str, spent: float) -> dict[str,
     out: dict[str, list[Design]] = {}
     for kind, (available, variants) in kinds.items():
         best = [
-            plan(pilot.components, cost, budget=budget, unit=unit, available=available, max_variants=variants).best
+            # the noise as estimated, like the error of what was run, which stands beside these
+            plan(
+                pilot.components,
+                cost,
+                budget=budget,
+                unit=unit,
+                available=available,
+                max_variants=variants,
+                assurance=None,
+            ).best
             for budget in (spent * _BUDGETS).tolist()
         ]
         out[kind] = list(dict.fromkeys(design for design in best if design is not None))

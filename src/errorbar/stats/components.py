@@ -6,8 +6,10 @@ With p_q the mean, s2_q the unbiased variance and k_q the number of the generati
     D = var(p_q) - mean(s2_q / k_q)                data variance: drawing other questions   (NOISE eq. 22-25)
     T = var(p_q) + mean(s2_q (1 - 1/k_q)) = D + E  total variance: both
 
-var() divides by N, as NOISE does. T is known from one generation per question; E and D need two for some question, and
-where some have one only, E comes from the others, assuming that counts do not depend on the answers.
+var() divides by N, as NOISE does, so that the printed `se_*` are those of published tables. It makes D too small on
+average, E[D] = D (1 - 1/N) - E/(kN); what builds on D (plans, chances of a wrong order) takes `unbiased_data`. T is
+known from one generation per question; E and D need two for some question, and where some have one only, E comes from
+the others, assuming that counts do not depend on the answers.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from errorbar.errors import InputError, UnknownNameError
 from errorbar.stats import intervals
@@ -27,7 +30,7 @@ from errorbar.stats.prediction import freedom
 from errorbar.stats.results import Columns, Result, notes
 from errorbar.stats.score_intervals import SCORE_INTERVALS
 
-__all__ = ["CLAIMS", "METHODS", "Scores", "score"]
+__all__ = ["CLAIMS", "METHODS", "Scores", "score", "unbiased_data"]
 
 #: Three different claims can be made about a score; each has its own standard error (statistics.md section 2).
 CLAIMS = {
@@ -209,6 +212,31 @@ def score(
         method=method,
         reasons=tuple(_reasons(cells, noise)),
     )
+
+
+def unbiased_data(data: ArrayLike, spread: ArrayLike, n_questions: ArrayLike) -> FloatArray:
+    """Data variance without the bias of a variance over questions that divides by N: D + var(p_q)/(N - 1).
+
+    Parameters
+    ----------
+    data
+        D = var(p_q) - mean(s2_q/k_q) of a score, or of a difference with d_q in place of p_q; any shape.
+    spread
+        var(p_q), which divides by N.
+    n_questions
+        N; the result is NaN below 2.
+
+    Returns
+    -------
+    var(p_q) N/(N - 1) - mean(s2_q/k_q): E[D] = D (1 - 1/N) - E/(kN) becomes D for any counts that do not depend on the
+    answers. For pairs of close models with 20 to 30 questions and 2 generations each, D is 7 to 11 % too small.
+
+    >>> unbiased_data(0.04, 0.06, 31).item()
+    0.042
+    """
+    N = np.asarray(n_questions, float)
+    found: FloatArray = np.asarray(data, float) + np.asarray(spread, float) / np.where(N > 1, N - 1, np.nan)
+    return found
 
 
 class _Noise(NamedTuple):

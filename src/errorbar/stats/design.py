@@ -4,6 +4,16 @@
 
 N_all is infinite when the claim is about new questions. With S = 1 and vS = vQS = 0 this is (D + E/K)/N of sections 2
 and 4: D = vQ is the data and E = ve the prediction variance, of a score or of a difference of two scores.
+
+A pilot knows these variances with errors of their own, and a search for the cheapest design picks those that the errors
+favour (few questions with many generations where D came out too small). The upper limit of the variance of one design,
+
+    V = P/N + vS/S,   P = vQ + vQS/S + ve/(S K),   e^2 = Var(vQ) + 2 Cov(vQ, ve)/(S K) + (Var(vQS) + Var(ve)/K^2)/S^2
+    V_high = V + sqrt((P/N)^2 (exp(z e/P) - 1)^2 + (z se(vS)/S)^2)
+
+is log-normal in what falls with the number of questions, because estimated variances are skewed to the right (Bonett
+2006), and takes the errors of vQ and ve together, because those of one pilot go against each other. Limits of
+independent parts are added as squares (modified large samples: Burdick and Graybill 1992, section 3.2).
 """
 
 from __future__ import annotations
@@ -19,10 +29,21 @@ from errorbar.errors import InputError
 from errorbar.stats.cells import FloatArray
 from errorbar.stats.pairs import POWER
 
-__all__ = ["Components", "detectable", "level_of", "power_of", "se_for_detecting", "se_for_width"]
+__all__ = [
+    "Components",
+    "detectable",
+    "level_of",
+    "power_of",
+    "quantile_of",
+    "se_for_detecting",
+    "se_for_width",
+    "within",
+]
 
 #: Relative: rounding must not buy one more question.
 _ROUNDING = 1e-12
+#: z e/P is not believed beyond this: the limit of P is at most 20 P.
+_MOST_SKEW = 3.0
 
 
 @dataclass(frozen=True)
@@ -40,6 +61,11 @@ class Components:
     residual
         vQS + ve, known from one generation per question and variant too; by default their sum. With it alone, designs
         of several variants but single generations can be planned.
+    question_se, generation_se, variant_se, interaction_se
+        Standard errors of these estimates; 0 where they are known. Where a limit is skewed, as that of vS from few
+        variants, its distance from the estimate divided by its normal quantile.
+    total_se, residual_se
+        Of the two sums; by default those of independent parts. `total_se` tells how vQ and ve go together.
     population
         N_all: number of questions that the claim is about; infinite for new questions.
     models
@@ -62,18 +88,38 @@ class Components:
     benchmark: str = "given"
     note: str = ""
     residual: float = math.nan
+    question_se: float = 0.0
+    generation_se: float = 0.0
+    variant_se: float = 0.0
+    interaction_se: float = 0.0
+    total_se: float = math.nan
+    residual_se: float = math.nan
 
     def __post_init__(self) -> None:
         for name in ("question", "generation", "variant", "interaction", "total", "residual"):
-            value = getattr(self, name)
-            if value < 0 or math.isinf(value):
-                raise InputError(f"{name} is {value!r}", where="Components", remedy="a variance is 0 or more")
+            for what, remedy in ((name, "a variance is 0 or more"), (f"{name}_se", "an error is 0 or more")):
+                value = getattr(self, what)
+                if value < 0 or math.isinf(value):
+                    raise InputError(f"{what} is {value!r}", where="Components", remedy=remedy)
         within("population", self.population, 1, math.inf)
         if self.models not in {1, 2}:
             raise InputError(f"models is {self.models!r}", where="Components", remedy="allowed: 1 and 2")
         if self.known:
             object.__setattr__(self, "total", self.question + self.generation)
             object.__setattr__(self, "residual", self.interaction + self.generation)
+        of_parts = {
+            "total_se": math.hypot(self.question_se, self.generation_se),
+            "residual_se": math.hypot(self.interaction_se, self.generation_se),
+        }
+        for name, value in of_parts.items():
+            if math.isnan(getattr(self, name)):
+                object.__setattr__(self, name, 0.0 if math.isnan(value) else value)
+
+    @property
+    def uncertain(self) -> bool:
+        """Whether some variance is an estimate with a standard error."""
+        names = ("question_se", "generation_se", "variant_se", "interaction_se", "total_se", "residual_se")
+        return any(getattr(self, name) > 0 for name in names)
 
     @property
     def known(self) -> bool:
@@ -92,10 +138,18 @@ class Components:
             return self.question + self.variant + self.residual
         return self.total + self.variant + self.interaction
 
-    def variance(self, n_questions: ArrayLike, n_generations: ArrayLike = 1, n_variants: ArrayLike = 1) -> FloatArray:
+    def variance(
+        self,
+        n_questions: ArrayLike,
+        n_generations: ArrayLike = 1,
+        n_variants: ArrayLike = 1,
+        *,
+        assurance: float | None = None,
+    ) -> FloatArray:
         """Squared standard error of the mean of each design, the broadcast shape of the three.
 
-        NaN where it takes a component that is unknown. More questions than the population has are an error.
+        With an `assurance` above 0.5, its one-sided upper limit at this level. NaN where it takes a component that is
+        unknown. More questions than the population has are an error.
         """
         N, K, S = (
             within(name, values, 1, most)
@@ -106,13 +160,44 @@ class Components:
             )
         )
         if self.known:
-            return self._data(N) + self.variant / S + (self.interaction + self.generation / K) / (N * S)
-        variance: FloatArray = self._per_question(K, S) / N + self.variant / S - self._seen
-        return variance
+            plain = self._data(N) + self.variant / S + (self.interaction + self.generation / K) / (N * S)
+        else:
+            plain = self._per_question(K, S) / N + self.variant / S - self._seen
+        z = quantile_of(assurance)
+        if not z or not self.uncertain:
+            return plain
+        q, both, cell = self._errors(K, S)
+        seen, drawn = 1 / N - 1 / self.population, 1 / N
+        e2 = np.maximum(q * seen**2 + 2 * both * seen * drawn + cell * drawn**2, 0)
+        high: FloatArray = plain + z * np.sqrt(self._skew(K, S, z) ** 2 * e2 + (self.variant_se / S) ** 2)
+        return high
 
-    def questions_for(self, se: ArrayLike, n_generations: ArrayLike = 1, n_variants: ArrayLike = 1) -> FloatArray:
-        """Smallest N with a standard error of at most `se`; inf where no N is enough, NaN where unknown."""
+    def limits(
+        self, n_questions: ArrayLike, n_generations: ArrayLike = 1, n_variants: ArrayLike = 1, *, level: float = 0.8
+    ) -> tuple[FloatArray, FloatArray]:
+        """Two-sided interval of the squared standard error of each design: V^2/V_high and V_high at (1 + level)/2.
+
+        >>> pilot = Components(question=0.04, generation=0.16, question_se=0.02, generation_se=0.02)
+        >>> [round(float(limit), 6) for limit in pilot.limits(500, 4)]
+        [0.000115, 0.000223]
+        """
+        plain = self.variance(n_questions, n_generations, n_variants)
+        high = self.variance(n_questions, n_generations, n_variants, assurance=(1 + _level(level)) / 2)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            low: FloatArray = np.where(plain > 0, plain**2 / high, 0 * plain)
+        return low, high
+
+    def questions_for(
+        self, se: ArrayLike, n_generations: ArrayLike = 1, n_variants: ArrayLike = 1, *, assurance: float | None = None
+    ) -> FloatArray:
+        """Smallest N whose standard error, or its upper limit at `assurance`, is at most `se`.
+
+        Infinite where no N is enough, NaN where unknown.
+        """
         K, S = within("n_generations", n_generations, 1, math.inf), within("n_variants", n_variants, 1, math.inf)
+        z = quantile_of(assurance)
+        if z and self.uncertain:
+            return self._assured_questions(np.asarray(se, float), K, S, assurance)
         N = _smallest(self._per_question(K, S), self.variant / S - self._seen, se)
         return np.where(self.population < N, np.inf, N)
 
@@ -151,6 +236,61 @@ class Components:
             best: FloatArray = np.where(gain == 0, 1, np.maximum(np.sqrt(gain / loss), 1))
         return best
 
+    def _errors(self, K: FloatArray, S: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Var(vQ), Cov(vQ, ve)/(S K) and Var(vQS + ve/K)/S^2: errors of what falls with the number of questions."""
+        if self.crossed:
+            q = np.full(np.broadcast(K, S).shape, self.question_se**2)
+            of_cell = np.where(K == 1, self.residual_se**2, self.interaction_se**2 + self.generation_se**2 / K**2)
+            covariance = (self.total_se**2 - self.question_se**2 - self.generation_se**2) / 2 if self.known else 0.0
+            return q, covariance / (S * K) + 0 * q, of_cell / S**2
+        total = np.full(np.broadcast(K, S).shape, self.total_se**2)
+        return 0 * total, 0 * total, total
+
+    def _skew(self, K: FloatArray, S: FloatArray, z: float) -> FloatArray:
+        """How much farther the log-normal limit of P is than the normal one, (exp(x) - 1)/x with x = z e/P.
+
+        P falls with K, so the limit of single generations holds for more of them too: where data noise is hardly seen,
+        many generations would otherwise have the larger limit.
+        """
+        e, P, single = self._error(K, S), self._per_question(K, S), np.ones(())
+        with np.errstate(divide="ignore", invalid="ignore"):
+            margin = P * np.expm1(_limited(z * e / P))
+            P_single = self._per_question(single, S)
+            most = P_single * np.exp(_limited(z * self._error(single, S) / P_single)) - P
+            skew: FloatArray = np.where(e > 0, np.minimum(margin, most) / (z * e), 1.0)
+        return skew
+
+    def _error(self, K: FloatArray, S: FloatArray) -> FloatArray:
+        """Standard error of P."""
+        q, both, cell = self._errors(K, S)
+        error: FloatArray = np.sqrt(np.maximum(q + 2 * both + cell, 0))
+        return error
+
+    def _assured_questions(self, se: FloatArray, K: FloatArray, S: FloatArray, assurance: float | None) -> FloatArray:
+        """Smallest N whose upper limit is at most se^2: a quadratic in t = 1/N - 1/N_all, then whole numbers."""
+        z, f = quantile_of(assurance), 1 / self.population
+        factor = (z * self._skew(K, S, z)) ** 2
+        q, both, of_cell = self._errors(K, S)
+        P = self._per_question(K, S)
+        # V = P t + fixed, margin^2 = A t^2 + B t + C: wanted is the largest t with V + margin <= se^2
+        fixed = self.variant / S + (f * (P - self.question) if f else 0.0)
+        left = se**2 * (1 + _ROUNDING) - fixed
+        A, B = factor * (q + 2 * both + of_cell), 2 * f * factor * (both + of_cell)
+        C = factor * of_cell * f**2 + (z * self.variant_se / S) ** 2
+        rest = left**2 - C
+        with np.errstate(divide="ignore", invalid="ignore"):
+            slope = 2 * P * left + B
+            root = np.sqrt(np.maximum(slope**2 - 4 * (P**2 - A) * rest, 0))
+            t = np.where((left > 0) & (rest > 0), 2 * rest / (slope + root), np.nan)
+            near = np.ceil(1 / (t + f))
+        most = self.population
+        found = np.full(near.shape, np.inf)
+        for step in (1, 0, -1):  # the root is exact up to rounding
+            N = np.clip(np.nan_to_num(near + step, nan=1.0, posinf=1.0), 1, most)
+            enough = self.variance(N, K, S, assurance=assurance) <= se**2 * (1 + _ROUNDING)
+            found = np.where(enough & ~np.isnan(t), N, found)
+        return np.where(np.isnan(P + se), np.nan, found)
+
     @property
     def _seen(self) -> float:
         """vQ/N_all: what asking all questions of a finite population takes away."""
@@ -178,6 +318,16 @@ class Components:
         """VQS + ve/K; of single generations known where the two are not."""
         cell: FloatArray = np.where(K == 1, self.residual, self.interaction + self.generation / K)
         return cell
+
+
+def quantile_of(assurance: float | None) -> float:
+    """Normal quantile of a one-sided level from 0.5 on; 0 for None, which takes all variances as known."""
+    if assurance is None:
+        return 0.0
+    if not 0.5 <= assurance < 1:
+        allowed = "allowed: from 0.5 to below 1, such as 0.8; 0.5 or none takes the variances as known"
+        raise InputError(f"assurance is {assurance!r}", remedy=allowed)
+    return float(special.ndtri(assurance))
 
 
 def detectable(se: ArrayLike, *, level: float = 0.95, power: float = POWER) -> FloatArray:
@@ -236,6 +386,12 @@ def within(name: str, values: ArrayLike, low: float, high: float) -> FloatArray:
         allowed = f"{low:g} or more" if math.isinf(high) else f"from {low:g} to {high:g}"
         raise InputError(f"{name} is {wrong:g}", remedy=f"allowed: {allowed}")
     return array
+
+
+def _limited(x: FloatArray) -> FloatArray:
+    """At most `_MOST_SKEW`; 0 / 0, of a variance that is known to be 0, is 0."""
+    limited: FloatArray = np.minimum(np.where(np.isnan(x), 0, x), _MOST_SKEW)
+    return limited
 
 
 def _smallest(divided: FloatArray, fixed: FloatArray, se: ArrayLike) -> FloatArray:

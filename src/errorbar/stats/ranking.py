@@ -8,7 +8,7 @@ over Holm-adjusted paired tests of all pairs: all M sets hold the true ranks at 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from scipy import special
 
 from errorbar.errors import InputError, UnknownNameError
 from errorbar.stats.cells import Cells, FloatArray, IntArray
-from errorbar.stats.components import Scores, score
+from errorbar.stats.components import Scores, score, unbiased_data
 from errorbar.stats.pairs import Pairs, pairs
 from errorbar.stats.results import Columns, Result, notes
 
@@ -211,14 +211,16 @@ def wrong_order(
 ) -> WrongOrder:
     """Chance of a wrong order of each pair as a function of k: Phi(-|difference| / SE(k)), GEN appendix F.
 
-    SE(k)^2 = (D + E/k)/N on as many new questions, E/(kN) on these; `paired` as for `p_above`. The observed difference
-    stands for the true one: among pairs picked for being far apart it is too large, and the chance too small.
+    SE(k)^2 = (D + E/k)/N on as many new questions, with the unbiased D of `components.unbiased_data`; E/(kN) on these;
+    `paired` as for `p_above`. The observed difference stands for the true one: among pairs picked for being far apart
+    it is too large, and the chance too small.
     """
     if not len(k) or any(int(each) != each or each < 1 for each in k):
         raise InputError(f"k is {list(k)}", where="wrong_order", remedy="allowed: whole numbers from 1")
     claims = ("new-questions", "these-questions")
     if claim not in claims:
         raise UnknownNameError("claim", claim, claims)
+    cells = replace(cells, clusters=None)  # D and E are those of single questions
     compared = pairs(cells)
     a, b, difference = compared.a, compared.b, compared.difference
     runs = np.asarray(k)
@@ -228,7 +230,10 @@ def wrong_order(
         parts, difference = [(alone, a), (alone, b)], alone.score[a] - alone.score[b]
     variance = np.zeros((len(a), len(runs)))
     for of, rows in parts:
-        E, D, T, N = (np.asarray(each)[rows][:, None] for each in (of.prediction, of.data, of.total, of.n_questions))
+        E, D, T, N, squared = (
+            np.asarray(each)[rows][:, None] for each in (of.prediction, of.data, of.total, of.n_questions, of.variance)
+        )
+        D, T = (unbiased_data(each, squared * N, N) for each in (D, T))
         with np.errstate(divide="ignore", invalid="ignore"):
             if claim == "new-questions":  # for one generation, T will do where D and E are unknown
                 variance += np.where(np.isnan(E) & (runs == 1), T, np.maximum(D, 0) + E / runs) / N

@@ -7,19 +7,22 @@ known in closed form (design.py), which leaves one array to take the minimum of.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from errorbar.stats.cells import FloatArray, IntArray
 from errorbar.stats.cost import Cost, per_cell
-from errorbar.stats.design import Components
+from errorbar.stats.design import Components, quantile_of
 
 __all__ = ["LADDER", "Limits", "Search"]
 
 #: Numbers of generations and variants that are shown beside the best: up to the best, and these many at least.
 LADDER = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)
 _SHOWN = 50
+#: Questions that leave nothing but the noise of the prompt.
+_ENDLESS = 2.0**60
 
 
 class Limits(NamedTuple):
@@ -40,11 +43,13 @@ class Search(NamedTuple):
     limits: Limits
     target: float  # standard error
     budget: float
+    assurance: float | None = None  # level of the upper limit that is planned with
 
     def questions(self, K: IntArray, S: IntArray) -> FloatArray:
         """Fewest questions that reach the target, inf where none do; or the most that the budget buys."""
         if math.isnan(self.budget):
-            return np.maximum(self.components.questions_for(self.target, K, S), self.limits.fewest)
+            needed = self.components.questions_for(self.target, K, S, assurance=self.assurance)
+            return np.maximum(needed, self.limits.fewest)
         # a price that goes into the budget a whole number of times must not lose one to rounding
         bought = np.floor(self.budget / (S * per_cell(self.costs, K, self.unit)) * (1 + 1e-12))
         return np.minimum(bought, self.limits.available)
@@ -59,7 +64,7 @@ class Search(NamedTuple):
             return None
         N = np.where(possible, N, 1)
         price = np.where(possible, N * S * per_cell(self.costs, K, self.unit), np.inf)
-        variance = np.where(possible, self.components.variance(N, K, S), np.inf)
+        variance = np.where(possible, self.components.variance(N, K, S, assurance=self.assurance), np.inf)
         order = (price, variance) if math.isnan(self.budget) else (variance, price)
         row, column = np.unravel_index(_first_smallest(*order), N.shape)
         return int(N[row, column]), int(numbers[row]), int(column) + 1
@@ -97,6 +102,11 @@ class Search(NamedTuple):
         there = np.where(np.isinf(there), 0, there).astype(np.int64)
         return there[kept], S[kept], K[kept], remarks[kept].tolist()
 
+    @property
+    def assured(self) -> bool:
+        """Whether upper limits are planned with, and not the variances as they were estimated."""
+        return self.components.uncertain and quantile_of(self.assurance) > 0
+
     def praise(self) -> str:
         """What the best design is the best at."""
         if math.isnan(self.budget):
@@ -110,24 +120,51 @@ class Search(NamedTuple):
             return f"the budget does not buy {limits.fewest:g} questions"
         asked = f"{self.target:.4g} is asked"
         if math.isinf(limits.available):
-            floor = math.sqrt(noise.variant / limits.variants)
+            floor = self._se(_ENDLESS, 1, limits.variants)
+            needed = _fewest(lambda S: self._se(_ENDLESS, 1, S) < self.target)
             why = f"no number of questions is enough: the noise of the prompt alone has se {floor:.4g}, {asked}"
-            return f"{why}, which takes {math.floor(noise.variant / self.target**2) + 1} prompt variants or more"
+            return f"{why}, which takes {needed:.0f} prompt variants or more"
         most = f"all {limits.available:g} questions"
-        K = float(noise.generations_for(self.target, limits.available, limits.variants))
+        K = _fewest(lambda K: self._se(limits.available, K, limits.variants) <= self._enough)
         if math.isfinite(K):
-            return f"it takes {K:g} generations of {most}, {limits.generations} are allowed"
-        N = float(noise.questions_for(self.target, limits.generations, limits.variants))
+            return f"it takes {K:.0f} generations of {most}, {limits.generations} are allowed"
+        N = float(noise.questions_for(self.target, limits.generations, limits.variants, assurance=self.assurance))
         enough = "no number of questions" if math.isinf(N) else f"{N:.0f} questions"
         # of endless generations, where they can be told from the questions
-        floor = math.sqrt(float(noise.variance(limits.available, math.inf if noise.known else 1, limits.variants)))
+        floor = self._se(limits.available, math.inf if noise.known else 1, limits.variants)
         no, alone = "no number of generations is enough", "without any prediction noise"
         if not noise.known:
             no, alone = "one generation is not enough", "with one generation of each"
         few = f"{limits.generations} generation{'s' if limits.generations > 1 else ''} of each"
-        S = float(noise.variants_for(self.target, limits.available, limits.generations)) if noise.crossed else math.inf
-        prompts = f", or {S:g} prompt variants" if limits.variants < S < math.inf else ""
+        S = (
+            _fewest(lambda S: self._se(limits.available, limits.generations, S) <= self._enough)
+            if noise.crossed
+            else math.inf
+        )
+        prompts = f", or {S:.0f} prompt variants" if limits.variants < S < math.inf else ""
         return f"{no}: {most} have se {floor:.4g} {alone}, {asked}, {enough} would do with {few}{prompts}"
+
+    @property
+    def _enough(self) -> float:
+        """The target, which rounding must not miss."""
+        return self.target * (1 + 1e-12)
+
+    def _se(self, N: float, K: float, S: float) -> float:
+        """Standard error of one design, as it is planned with; NaN where unknown."""
+        return math.sqrt(float(self.components.variance(N, K, S, assurance=self.assurance)))
+
+
+def _fewest(enough: Callable[[float], bool], most: float = 2.0**50) -> float:
+    """Smallest whole number that is enough, by bisection; inf where `most` is not."""
+    if not enough(most):
+        return math.inf
+    low, high = 0.0, 1.0
+    while not enough(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = math.floor((low + high) / 2)
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
 
 
 def _first_smallest(first: FloatArray, second: FloatArray) -> int:
