@@ -59,8 +59,12 @@ def test_equal_scores_share_the_first_place_and_are_never_called_equal():
     assert "equal" not in text
 
 
-def test_all_right_against_all_wrong_cannot_be_tested():
-    text = verdict(cells([RIGHT, WRONG]))
+def test_all_right_against_all_wrong_is_distinguishable():
+    assert verdict(cells([RIGHT, WRONG])).endswith("It is distinguishable from the other model.")
+
+
+def test_models_of_other_questions_cannot_be_tested():
+    text = verdict(cells([[[1], [0], []], [[], [], [0]]]))
     assert text.endswith("No test was possible against b.")
 
 
@@ -142,9 +146,11 @@ def test_real_scores_are_not_called_solved():
 
 def test_matrix_counts_all_pairs():
     text = sentences.matrix(pairs(cells([LOW, HIGH, RIGHT, WRONG])), 2)
-    # LOW-HIGH, LOW-RIGHT, HIGH-WRONG are 0.8 or 0.9 apart; RIGHT-WRONG has no error; LOW-WRONG, HIGH-RIGHT are close.
-    assert text.startswith("3 of 6 pairs are distinguishable")
-    assert "; 1 cannot be tested." in text
+    # LOW-HIGH, LOW-RIGHT, HIGH-WRONG and RIGHT-WRONG are 0.8 to 1 apart; LOW-WRONG and HIGH-RIGHT are close.
+    assert text.startswith("4 of 6 pairs are distinguishable")
+    assert "cannot be tested" not in text
+    apart = sentences.matrix(pairs(cells([LOW, HIGH, [[]] * len(LOW)])), 3)
+    assert "; 2 cannot be tested." in apart
     assert "Drawn for the first 2 of 4 models" in text
 
 

@@ -352,7 +352,7 @@ def test_a_folder_is_not_continued_with_other_choices(tmp_path):
         question = Question("q1", "Which is red?", "A", choices=choices)
         return Benchmark("colours", [question], Prompt("", "{question}"), lambda text: text or None)
 
-    experiment = parse_experiment({"benchmark": "directions-small", "models": ["simulated/small"], "generations": 1})
+    experiment = parse_experiment("{benchmark: directions-small, models: [simulated/small], generations: 1}")
 
     def go(benchmark):
         model = ScriptedModel(lambda _: Reply((Choice("A", "stop"),)))
@@ -360,7 +360,7 @@ def test_a_folder_is_not_continued_with_other_choices(tmp_path):
 
     go(asked("ruby", "moss"))
     go(asked("ruby", "moss"))
-    with pytest.raises(StoreError, match="benchmark colours: sha256 was"):
+    with pytest.raises(InputError, match="benchmark colours: sha256 was"):
         go(asked("ruby", "sky"))
 
 
