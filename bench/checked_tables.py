@@ -4,7 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-__all__ = ["Checks", "markdown", "print_sections"]
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "LEVEL",
+    "LOWEST",
+    "Checks",
+    "as_floats",
+    "below_claim",
+    "markdown",
+    "markdown_table",
+    "monte_carlo_error",
+    "print_sections",
+]
+
+#: Nominal level of every interval.
+LEVEL = 0.95
+
+#: Coverage that a documented interval must reach, up to three Monte-Carlo standard errors.
+LOWEST = 0.93
 
 
 class Checks:
@@ -34,3 +53,36 @@ def print_sections(sections: Callable[..., Iterator[tuple[str, str]]], *, quick:
     """Print each section as soon as it is there."""
     for title, text in sections(quick=quick):
         print(f"## {title}\n\n{text}\n", flush=True)
+
+
+def monte_carlo_error(covered: NDArray[np.float64]) -> float:
+    """Return the standard error of the mean coverage; `covered` holds the share of each independent draw."""
+    return float(covered.std(ddof=1) / np.sqrt(covered.size)) if covered.size > 1 else 0.0
+
+
+def below_claim(name: str, covered: NDArray[np.float64]) -> list[str]:
+    """Return one line if the mean coverage is more than three Monte-Carlo standard errors below the claim."""
+    mean, error = float(covered.mean()), monte_carlo_error(covered)
+    if mean >= LOWEST - 3 * error:
+        return []
+    return [f"{name}: covers {mean:.3f} (standard error {error:.3f}), claimed {LOWEST}"]
+
+
+def as_floats(*values: float | np.floating) -> list[float]:
+    """Return numbers for `markdown_table`."""
+    return [float(value) for value in values]
+
+
+def markdown_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return a markdown table: strings are left-aligned; numbers have three decimals, and NaN is a dash."""
+    body = [list(row) for row in rows]
+    left = [all(isinstance(row[i], str) for row in body) for i in range(len(header))]
+    lines = [list(header), ["---" if text else "---:" for text in left]]
+    lines += [[_print_value(value) for value in row] for row in body]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def _print_value(value: object) -> str:
+    if not isinstance(value, float):
+        return str(value)
+    return "–" if np.isnan(value) else f"{value:.3f}"

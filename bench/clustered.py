@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 import errorbar
-from coverage_claims import LEVEL, below_claim, markdown_table, monte_carlo_error
+from checked_tables import LEVEL, below_claim, markdown_table, monte_carlo_error
 from published_results import load_published
 
 Array = NDArray[np.float64]

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 import errorbar
-from coverage_claims import LEVEL, LOWEST, as_floats, below_claim, markdown_table
+from checked_tables import LEVEL, LOWEST, as_floats, below_claim, markdown_table
 from published_results import load_published
 
 Array = NDArray[np.float64]

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from scipy import special
 
 import errorbar
+from checked_tables import LEVEL, as_floats, below_claim, markdown_table, monte_carlo_error
 from clustered import REPOSITORIES
-from coverage_claims import LEVEL, as_floats, below_claim, markdown_table, monte_carlo_error
 from published_results import load_published
 
 Array = NDArray[np.float64]
