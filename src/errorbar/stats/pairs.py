@@ -22,10 +22,10 @@ from errorbar.errors import InputError, UnknownNameError
 from errorbar.stats import bootstrap
 from errorbar.stats.beta import expected_error, independent_error
 from errorbar.stats.cells import Cells, FloatArray, IntArray
-from errorbar.stats.clusters import clustered_pairs
+from errorbar.stats.clusters import IN_CLUSTERS, ONE_CLUSTER, WITHOUT_CLUSTERS, clustered_pairs
 from errorbar.stats.common import common_sums
 from errorbar.stats.components import CLAIMS
-from errorbar.stats.intervals import Interval, interval
+from errorbar.stats.intervals import FEW_DF, Interval, interval, is_few_df
 from errorbar.stats.multiplicity import benjamini_hochberg, holm
 from errorbar.stats.results import Columns, Result, notes
 
@@ -64,7 +64,9 @@ class Comparison(Result):
     is_single
         Where every common question has one generation of each, scored 0 or 1: what the exact sign test needs.
     n_clusters
-        Clusters with a common question, where questions come in clusters.
+        Clusters with a common question, where questions come in clusters and the error is clustered.
+    df
+        Degrees of freedom of `variance` where they are not n_questions - 1: Satterthwaite's, see clusters.py.
     cells
         What was compared: the bootstrap goes back to it.
     """
@@ -89,6 +91,7 @@ class Comparison(Result):
     claim: str
     unit: bool
     n_clusters: IntArray | None
+    df: FloatArray | None
     cells: Cells = field(repr=False)
     level: float = 0.95
     method: str | None = None
@@ -99,16 +102,17 @@ class Comparison(Result):
         between = interval(
             self.difference,
             np.sqrt(self.variance),
-            self.n_questions if self.n_clusters is None else self.n_clusters,
+            self.n_questions,
             level=level,
             method="clt" if self.method == "clt" else "t",
+            df=self.df,
             bounds=(-1.0, 1.0) if self.unit else None,
         )
         if self.method != "bootstrap":
             return between
         _, low, high = bootstrap.paired_percentile(self.cells, self.a, self.b, level)
         low, high = np.where(between.flat, np.nan, low), np.where(between.flat, np.nan, high)
-        return replace(between, low=low, high=high, method=np.full(len(low), self.method))
+        return replace(between, low=low, high=high, method=np.full(len(low), self.method), df=np.full(len(low), np.nan))
 
     @cached_property
     def ties(self) -> FloatArray:
@@ -170,6 +174,7 @@ class Comparison(Result):
             "se_prediction": np.sqrt(self.prediction / N),
             "detectable": self.detectable,
             "method": between.method.astype(object),
+            "df": between.df,
             "note": self._note(between),
         }
 
@@ -184,8 +189,19 @@ class Comparison(Result):
                 "one generation per question: data and prediction noise cannot be told apart": common
                 & np.isnan(self.prediction),
                 "data noise is lost in the sampling noise": self.data < 0,
+                **self._of_clusters(),
+                FEW_DF: is_few_df(between),
             }
         )
+
+    def _of_clusters(self) -> dict[str, NDArray[np.bool_]]:
+        """Notes on clusters, each with where it holds, shape (P,)."""
+        if self.cells.clusters is None:
+            return {}
+        if self.n_clusters is None:
+            return {WITHOUT_CLUSTERS: self.n_questions > 0}
+        several = self.n_clusters > 1
+        return {ONE_CLUSTER: ~several & (self.n_questions > 1), IN_CLUSTERS: several}
 
 
 @dataclass(frozen=True, eq=False)
@@ -322,5 +338,6 @@ def _fields(cells: Cells, a: IntArray, b: IntArray, claim: str, method: str | No
         "claim": claim,
         "unit": cells.unit,
         "n_clusters": None if clustered is None else clustered.n_clusters,
+        "df": None if clustered is None else np.where(itself, n - 1, clustered.df),
         "cells": cells,
     }
