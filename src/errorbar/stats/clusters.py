@@ -25,6 +25,7 @@ Miller (2024), Adding error bars to evals.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -37,6 +38,7 @@ from errorbar.stats.common import answer_patterns
 
 __all__ = [
     "IN_CLUSTERS",
+    "NEW_CLUSTERS",
     "ONE_CLUSTER",
     "WITHOUT_CLUSTERS",
     "Clustered",
@@ -44,11 +46,13 @@ __all__ = [
     "cluster_residuals",
     "clustered_pairs",
     "excess",
+    "with_clusters",
 ]
 
 #: Notes on a mean over clustered questions: what its error is, why it has none, and where clusters do not matter.
 IN_CLUSTERS = "questions in clusters: the error is for new clusters, the components are those of single questions"
 ONE_CLUSTER = "all questions in one cluster: the spread over clusters is unknown"
+NEW_CLUSTERS = "questions in clusters: planned for new clusters of the same sizes"
 WITHOUT_CLUSTERS = "clusters do not enter the error on these questions"
 
 
@@ -181,6 +185,32 @@ def excess(values: ArrayLike, clusters: Sequence[str] | None) -> FloatArray:
     clustered = cluster_means(y, clusters)
     alone = cluster_means(y, [str(j) for j in range(y.shape[1])])
     return clustered.spread - alone.spread
+
+
+def with_clusters(
+    cells: Cells, models: Sequence[str], data: float, total: float, *, paired: bool
+) -> tuple[float, float, str]:
+    """Data and total variance of a pilot with what clusters add to both, and what a plan is to say of them.
+
+    Parameters
+    ----------
+    cells
+        The pilot, with clusters.
+    models
+        One model, or two whose difference is planned.
+    data, total
+        The variances without clusters.
+    paired
+        Whether two models will answer the same questions. If not, what clusters add to each of them adds up.
+
+    Returns
+    -------
+    Data variance, total variance and a note; NaN for fewer than two clusters, with the reason.
+    """
+    means = cells.mean[[cells.index(model) for model in models]]
+    rows = means[:1] - means[1:] if paired and len(models) > 1 else means
+    added = float(np.sum(excess(rows, cells.clusters)))
+    return data + added, total + added, ONE_CLUSTER if math.isnan(added) else NEW_CLUSTERS
 
 
 def _weights(sizes: FloatArray, n: FloatArray) -> FloatArray:

@@ -17,13 +17,13 @@ from scipy import special
 from errorbar.errors import InputError, UnknownNameError
 from errorbar.stats.cells import FloatArray
 
-__all__ = ["FEW_DF", "METHODS", "Interval", "interval", "is_few_df"]
+__all__ = ["FEWEST_DF", "FEW_DF", "METHODS", "Interval", "interval", "is_few_df"]
 
 METHODS = ("t", "clt", "wilson-effective")
 
-#: Note on an interval of t with fewer degrees of freedom than `_FEWEST_DF`.
+#: Note on an interval of t with fewer degrees of freedom than `FEWEST_DF`.
 FEW_DF = "fewer than 5 degrees of freedom: read the interval with care"
-_FEWEST_DF = 5
+FEWEST_DF = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +120,7 @@ def interval(
 
 def is_few_df(between: Interval) -> NDArray[np.bool_]:
     """Where an interval rests on so few degrees of freedom that `FEW_DF` is to be said of it."""
-    few: NDArray[np.bool_] = (between.df < _FEWEST_DF) & ~np.isnan(between.low)
+    few: NDArray[np.bool_] = (between.df < FEWEST_DF) & ~np.isnan(between.low)
     return few
 
 

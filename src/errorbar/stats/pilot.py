@@ -8,9 +8,11 @@ from errorbar.errors import InputError, UnknownNameError
 from errorbar.stats import components as single
 from errorbar.stats import pairs
 from errorbar.stats.cells import Cells
+from errorbar.stats.clusters import IN_CLUSTERS, NEW_CLUSTERS, with_clusters
 from errorbar.stats.crossed import crossed
 from errorbar.stats.cube import Cube
 from errorbar.stats.design import Components, within
+from errorbar.stats.intervals import FEW_DF
 
 __all__ = ["CLAIMS", "assumed", "components_of", "components_of_variants"]
 
@@ -40,6 +42,9 @@ def components_of(
         `"new-questions"`, or `"these-questions"`: the mean over the questions of the pilot, of which fewer may be
         asked (finite population).
 
+    With clusters of questions and the claim "new-questions", the data variance is N times the clustered squared error,
+    less what sampling adds to it: the plan is for new clusters of the sizes of the pilot's, and the note says so.
+
     A data variance below 0 is taken as 0, and the note says so. As everywhere, var() over questions divides by N, so
     that the plan of the pilot's own design has the pilot's standard error.
     """
@@ -53,12 +58,17 @@ def components_of(
         found = [single.score(cells.select([model])) for model in (a, b)]
     D, E, T = (sum(float(getattr(one, name)[0]) for one in found) for name in ("data", "prediction", "total"))
     told = dict.fromkeys(part for one in found for part in str(one.columns()["note"][0]).split("; ") if part)
+    told.pop(FEW_DF, None)  # of an interval, which a plan has none of
+    if cells.clusters is not None and claim == "new-questions":
+        D, T, note = with_clusters(cells, [name for name in (a, b) if name is not None], D, T, paired=paired)
+        told = {note: None, **told}
+        told.pop(IN_CLUSTERS, None)
     if D < 0:
         told["it is planned as 0"] = None
     return Components(
         question=max(D, 0.0),  # NaN stays: max returns its first argument
         generation=E,
-        total=T,
+        total=T if math.isnan(T) else max(T, 0.0),
         population=math.inf if claim == "new-questions" else len(cells.questions),
         models=1 if b is None else 2,
         benchmark=cells.benchmark,
@@ -92,6 +102,9 @@ def components_of_variants(cube: Cube, a: str, b: str | None = None, *, claim: s
     names = ("question", "variant", "interaction", "generation", "residual")
     values = {name: float(getattr(found, name)[0]) for name in names}
     told = dict.fromkeys(part for part in str(found.note[0]).split("; ") if part)
+    if found.clustered is not None and claim == "new-questions":
+        values["question"] = float(found.parts[0, 0] * found.fit.questions[0])
+        told[NEW_CLUSTERS] = None
     if below := [name for name in names[:4] if values[name] < 0]:
         told[f"{' and '.join(below)} below 0: planned as 0"] = None
     each = {name: max(value, 0.0) for name, value in values.items()}  # NaN stays: max returns its first argument
