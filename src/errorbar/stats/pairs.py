@@ -133,9 +133,10 @@ class Comparison(Result):
     @cached_property
     def detectable(self) -> FloatArray:
         """Smallest true difference found with power `POWER` by a two-sided test at this level, shape (P,)."""
-        # (z_{1 - alpha/2} + z_power) SE, statistics.md section 11
-        quantiles: float = special.ndtri((1 + self.level) / 2) + special.ndtri(POWER)
-        return quantiles * np.sqrt(self.variance)
+        # (z_{1 - alpha/2} + z_power) SE, statistics.md section 11; with the few df of clusters, quantiles of t
+        tails = (1 + self.level) / 2, POWER
+        quantiles = sum(special.ndtri(p) if self.df is None else special.stdtrit(self.df, p) for p in tails)
+        return np.asarray(quantiles * np.sqrt(self.variance))
 
     @cached_property
     def p_sign(self) -> FloatArray:
