@@ -249,13 +249,16 @@ def wrong_order(
     variance = np.zeros((len(a), len(runs)))
     for of, rows in parts:
         E, D, T, N = (np.asarray(each)[rows][:, None] for each in (of.prediction, of.data, of.total, of.n_questions))
+        added: FloatArray | float = 0.0
         if claim == "new-questions" and cells.clusters is not None:
             means = cells.mean[rows] if isinstance(of, Scores) else cells.mean[a] - cells.mean[b]
             added = excess(means, cells.clusters)[:, None]
-            D, T = D + added, T + added
         with np.errstate(divide="ignore", invalid="ignore"):
             if claim == "new-questions":  # for one generation, T will do where D and E are unknown
-                variance += np.where(np.isnan(E) & (runs == 1), T, np.maximum(D, 0) + E / runs) / N
+                variance += (
+                    np.where(np.isnan(E) & (runs == 1), np.maximum(T + added, 0), np.maximum(D + added, 0) + E / runs)
+                    / N
+                )
             else:
                 variance += E / runs / N
     p_wrong = _phi(-np.abs(difference)[:, None], variance)
