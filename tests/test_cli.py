@@ -103,12 +103,13 @@ def test_clusters_of_a_table(errorbar, tmp_path):
     )
     _, out, _ = errorbar("score", str(path), "--cluster", "topic", "--format", "json")
     a, _ = json.loads(out)
-    # off the mean 1/2: x +1, y -1/2, z -1/2
-    assert a["se"] == pytest.approx((1 + 0.25 + 0.25) ** 0.5 / 4)
+    # off the mean 1/2: x +1, y -1/2, z -1/2; x has half of the questions, y and z a quarter
+    assert a["se"] == pytest.approx((1 / (1 / 2) + 2 * 0.25 / (3 / 4)) ** 0.5 / 4)
+    assert a["df"] == pytest.approx(1.8)
     assert "questions in clusters" in a["note"]
     _, out, _ = errorbar("pairs", str(path), "--cluster", "topic", "--format", "json")
     # differences 1, 0, 0, -1 off their mean 0: x +1, y 0, z -1
-    assert json.loads(out)[0]["se"] == pytest.approx(2**0.5 / 4)
+    assert json.loads(out)[0]["se"] == pytest.approx((1 / (1 / 2) + 1 / (3 / 4)) ** 0.5 / 4)
 
 
 def test_repeats_take_each_generation_and_each_file_as_a_run(errorbar, table, tmp_path):

@@ -8,7 +8,8 @@ Readings taken where section 3 leaves a choice:
 - quantiles of a bootstrap distribution interpolate linearly between order statistics (type 7);
 - BCa counts half of the resamples that tie with the estimate in z0; acceleration by the jackknife over questions
   (compare on scores that are exact in binary: whether means of 0.1 and 0.9 tie is a matter of rounding);
-- clustered SEs are those of section 2, without a factor C/(C-1).
+- clustered SEs are those of section 2, without a factor C/(C-1); CR2 is worked out with whole hat matrices, as the R
+  package clubSandwich does for any regression, of which a mean is the one on a column of ones.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from functools import cache
 from itertools import product
 from statistics import NormalDist, mean
 
+import numpy as np
 from oracles.components import Number, Questions, answered, clipped, n_questions, question_means, root
 from oracles.difficulty import bisect, log_beta_binomial
 from oracles.pairs import common, differences
@@ -183,3 +185,27 @@ def clustered_interval(questions: Questions, clusters: Sequence[Hashable], level
     """Mean +- z SE, cut to [0, 1] where scores cannot leave it."""
     assert n_questions(questions) > 0
     return clipped(questions, NORMAL.inv_cdf(0.5 + level / 2) * clustered_se(questions, clusters))
+
+
+def cr2(values: Sequence[Number], names: Sequence[Hashable]) -> tuple[float, float]:
+    """Variance of a mean and its Satterthwaite df: Bell and McCaffrey 2002, Pustejovsky and Tipton 2018, eq. 4 to 11.
+
+    Of the regression on X = 1 with residuals e: V = M (sum_c X_c' A_c e_c e_c' A_c X_c) M with M = (X'X)^-1 and
+    A_c = ((I - H)_cc)^(-1/2), a generalised inverse; df = (sum_c p_c'p_c)^2 / sum_cd (p_c'p_d)^2 with
+    p_c = (I - H)_c' A_c X_c M.
+    """
+    y = np.array([float(v) for v in values])
+    X = np.ones((len(y), 1))
+    M = np.linalg.inv(X.T @ X)
+    left = np.eye(len(y)) - X @ M @ X.T
+    meat, vectors = np.zeros((1, 1)), []
+    for name in dict.fromkeys(names):
+        of = [i for i, each in enumerate(names) if each == name]
+        eigenvalues, axes = np.linalg.eigh(left[np.ix_(of, of)])
+        roots = [1 / math.sqrt(value) if value > 1e-9 else 0.0 for value in eigenvalues]
+        A = axes @ np.diag(roots) @ axes.T
+        score = X[of].T @ A @ (left @ y)[of]
+        meat += np.outer(score, score)
+        vectors.append((left[of].T @ A @ X[of] @ M).ravel())
+    products = np.array(vectors) @ np.array(vectors).T
+    return float((M @ meat @ M)[0, 0]), float(np.trace(products) ** 2 / np.sum(products**2))

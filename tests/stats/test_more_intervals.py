@@ -14,6 +14,7 @@ from strategies import score_grids
 from errorbar.errors import InputError, UnknownNameError
 from errorbar.stats import bootstrap
 from errorbar.stats.cells import Cells
+from errorbar.stats.clusters import cluster_means, clustered_pairs
 from errorbar.stats.components import score
 from errorbar.stats.pairs import compare, pairs
 from errorbar.stats.proportions import clopper_pearson, wilson
@@ -112,35 +113,105 @@ def test_bootstrap_of_ragged_models():
         bootstrap.draws(cells_of(grid), n_draws=1)
 
 
+def expected_cr2(values, names):
+    return oracle.cr2(values, names) if len(set(names)) > 1 else (math.nan, math.nan)
+
+
 @given(score_grids(min_models=2, max_models=3), st.data())
 def test_clustered_errors_against_the_oracle(grid, data):
+    """Slow version: whole hat matrices and their roots, on the questions that are there."""
     N = len(grid[0])
     clusters = data.draw(st.lists(st.sampled_from("abc"), min_size=N, max_size=N))
     cells = cells_of(grid, clusters)
     ours, result = score(cells), pairs(cells)
     for i, questions in enumerate(grid):
-        used = {c for c, row in zip(clusters, questions, strict=True) if row}
-        if len(used) > 1:
-            assert ours.variance[i] == pytest.approx(oracle.clustered_se(questions, clusters) ** 2, abs=1e-10)
-        else:
-            assert math.isnan(ours.variance[i])
+        names = [c for c, row in zip(clusters, questions, strict=True) if row]
+        variance, df = expected_cr2([np.mean(row) for row in questions if row], names)
+        assert ours.variance[i] == pytest.approx(variance, abs=1e-10, nan_ok=True)
+        assert ours.df[i] == pytest.approx(df, rel=1e-9, nan_ok=True)
+        assert ours.n_clusters[i] == len(set(names))
     for row, (i, j) in enumerate(zip(result.a, result.b, strict=True)):
-        used = {c for c, a, b in zip(clusters, grid[i], grid[j], strict=True) if a and b}
-        if len(used) > 1:
-            expected = oracle.clustered_paired_se(grid[i], grid[j], clusters) ** 2
-            assert result.variance[row] == pytest.approx(expected, abs=1e-10)
-        else:
-            assert math.isnan(result.variance[row])
+        both = [(c, np.mean(a) - np.mean(b)) for c, a, b in zip(clusters, grid[i], grid[j], strict=True) if a and b]
+        names = [name for name, _ in both]
+        variance, df = expected_cr2([d for _, d in both], names)
+        assert result.variance[row] == pytest.approx(variance, abs=1e-10, nan_ok=True)
+        assert result.df[row] == pytest.approx(df, rel=1e-9, nan_ok=True)
+        assert result.n_clusters[row] == len(set(names))
+
+
+@given(score_grids(min_models=2, max_models=3), st.data())
+def test_all_pairs_at_once_are_the_pairs_one_by_one(grid, data):
+    N = len(grid[0])
+    cells = cells_of(grid, data.draw(st.lists(st.sampled_from("abcd"), min_size=N, max_size=N)))
+    a, b = np.triu_indices(len(grid), 1)
+    fast, slow = clustered_pairs(cells, a, b), cluster_means(cells.mean[a] - cells.mean[b], cells.clusters)
+    for mine, theirs in zip(fast, slow, strict=True):
+        assert mine == pytest.approx(theirs, nan_ok=True, rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize(("G", "size"), [(2, 3), (5, 4), (12, 1)])
+def test_clusters_of_equal_size_have_the_variance_of_miller_and_one_df_fewer_than_clusters(G, size):
+    """SE^2 of Miller (2024) times G/(G - 1), and t on G - 1."""
+    y = np.random.default_rng(G).random((1, G * size))
+    names = [str(j // size) for j in range(G * size)]
+    found = cluster_means(y, names)
+    sums = (y - y.mean()).reshape(G, size).sum(axis=1)
+    assert found.spread[0] == pytest.approx(np.sum(sums**2) / (G * size) * G / (G - 1), rel=1e-12)
+    assert found.df[0] == pytest.approx(G - 1, rel=1e-12)
+
+
+def test_one_cluster_with_nearly_all_questions_leaves_one_degree_of_freedom():
+    cells = cells_of([[[1], [0], [1], [1], [0], [1], [0]]] * 2, ["a"] * 6 + ["b"])
+    row = score(cells).columns()
+    assert row["df"].tolist() == pytest.approx([1, 1])
+    assert 0 <= row["low"][0] < row["score"][0] < row["high"][0] <= 1
+    assert "fewer than 5 degrees of freedom: read the interval with care" in row["note"][0]
+    alone = cells_of([[[1], [0], [1]], [[0], [0], [1]]], "aaa")
+    for ask in (score, pairs):
+        row = ask(alone).columns()
+        assert np.isnan([row[name][0] for name in ("se", "low", "high", "df")]).all()
+        assert "all questions in one cluster: the spread over clusters is unknown" in row["note"][0]
+        assert "questions in clusters" not in row["note"][0]
+
+
+def test_notes_on_clusters_say_what_they_do_to_the_error_of_each_claim():
+    cells = cells_of([[[1, 0], [0], [1]], [[0], [0], [1]]], "abc")
+    for ask in (score, pairs):
+        for claim in ("new-questions", "single-run"):
+            assert (
+                "questions in clusters: the error is for new clusters" in ask(cells, claim=claim).columns()["note"][0]
+            )
+        note = ask(cells, claim="these-questions").columns()["note"][0]
+        assert "clusters do not enter the error on these questions" in note
+        assert "questions in clusters" not in note
+
+
+def test_scores_that_are_all_right_have_wilsons_interval_for_as_many_clusters_as_the_degrees_of_freedom_say():
+    sizes = (40, 5, 3, 2)
+    names = [name for name, size in zip("abcd", sizes, strict=True) for _ in range(size)]
+    whole = score(cells_of([[[1]] * 50], names))
+    n, quantile = whole.df[0] + 1, stats.t.ppf(0.975, whole.df[0])
+    assert 2 < n < 4
+    between = whole.interval()
+    assert (between.low[0], between.high[0]) == pytest.approx((n / (n + quantile**2), 1))
 
 
 @given(score_grids(min_models=2, max_models=3))
 def test_clusters_of_one_question_are_no_clusters(grid):
+    """The same intervals; the squared error is the one that divides by N - 1, which t makes of the usual one."""
     alone = cells_of(grid, map(str, range(len(grid[0]))))
-    for claim in ("new-questions", "single-run", "these-questions"):
-        for ask in (score, pairs):
-            mine, usual = ask(alone, claim=claim), ask(cells_of(grid), claim=claim)
-            assert mine.variance == pytest.approx(usual.variance, nan_ok=True, abs=1e-10)
-            assert mine.interval().p_value == pytest.approx(usual.interval().p_value, nan_ok=True, abs=1e-6)
+    for ask in (score, pairs):
+        for claim in ("new-questions", "single-run", "these-questions"):
+            mine, usual = ask(alone, claim=claim, method="t"), ask(cells_of(grid), claim=claim, method="t")
+            N = np.where(usual.n_questions > 1, usual.n_questions, np.nan)
+            expected = usual.variance
+            if claim != "these-questions":
+                of_questions = ask(cells_of(grid)).variance  # var(p_q) / N; a single run adds what sampling adds
+                expected = of_questions * N / (N - 1) + (usual.variance - of_questions)
+            assert mine.variance == pytest.approx(expected, nan_ok=True, abs=1e-10)
+            if claim != "single-run":
+                assert mine.interval().p_value == pytest.approx(usual.interval().p_value, nan_ok=True, abs=1e-6)
+                assert mine.interval().low == pytest.approx(usual.interval().low, nan_ok=True, abs=1e-9)
 
 
 def test_clustered_intervals_cover_where_the_usual_ones_do_not():
@@ -184,10 +255,10 @@ def test_methods_that_do_not_fit_are_refused():
         pairs(cells, method="bootstrap")
     with pytest.raises(UnknownNameError, match="unknown method 'wilson'"):
         pairs(cells, method="wilson")
-    from errorbar.stats.clusters import clustered_scores
-
     with pytest.raises(InputError, match="the questions have no clusters"):
-        clustered_scores(cells_of([[[1], [0]]]))
+        cluster_means([[1.0, 0.0]], None)
+    with pytest.raises(InputError, match="the questions have no clusters"):
+        clustered_pairs(cells_of([[[1], [0]], [[1], [1]]]), np.array([0]), np.array([1]))
 
 
 @given(score_grids(min_models=2, max_models=2, kind="binary", missing=False))

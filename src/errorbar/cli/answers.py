@@ -66,7 +66,7 @@ def pairs(inputs: Inputs, form: str, **asked: Any) -> None:
 
 
 @click.command()
-@reads()
+@reads(cluster=True)
 @answers
 @difference_method
 def rank(inputs: Inputs, form: str, **asked: Any) -> None:
@@ -77,7 +77,7 @@ def rank(inputs: Inputs, form: str, **asked: Any) -> None:
 
 
 @click.command()
-@reads()
+@reads(cluster=True)
 @FORMAT
 @click.option("--future", "n_future", type=float, help="Runs to predict the mean of; default: as many as there are.")
 @click.option(
@@ -91,7 +91,8 @@ def rank(inputs: Inputs, form: str, **asked: Any) -> None:
 def repeats(inputs: Inputs, form: str, *, each: bool, **asked: Any) -> None:
     """Where the next runs will fall, and whether any drifted.
 
-    Each generation is a run, and so is each folder or table.
+    Each generation is a run, and so is each folder or table. The claim is about these very questions: clusters of them
+    (--cluster) do not enter its error.
     """
     from errorbar import analysis
 
@@ -100,7 +101,7 @@ def repeats(inputs: Inputs, form: str, *, each: bool, **asked: Any) -> None:
 
 
 @click.command()
-@reads(variants=True)
+@reads(cluster=True, variants=True)
 @FORMAT
 @reliable
 @click.option(
@@ -149,7 +150,7 @@ def audit(inputs: Inputs, form: str, **asked: Any) -> None:
 
 
 @click.command()
-@reads(level=False)
+@reads(cluster=True, level=False)
 @answers
 @two_models
 @difference_method
@@ -171,7 +172,7 @@ def combine(inputs: Inputs, form: str, weights: tuple[str, ...], **asked: Any) -
 
 
 @click.command()
-@reads(required=False, variants=True)
+@reads(cluster=True, required=False, variants=True)
 @FORMAT
 @click.option(
     "--claim", type=click.Choice(CLAIMS[:2]), default=CLAIMS[0], show_default=True, help="What to be sure of."

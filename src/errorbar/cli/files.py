@@ -15,7 +15,7 @@ __all__ = ["convert", "report", "rescore", "review"]
 
 
 @click.command()
-@reads(variants=True)
+@reads(cluster=True, variants=True)
 @reliable
 @click.option(
     "-o",

@@ -126,7 +126,10 @@ def reads(
         for option in reversed((*_READING, *(_VARIANTS if variants else ()))):
             found = option(found)
         if cluster:
-            help_ = "Column of a table, or field of a log, that says which questions belong together."
+            help_ = (
+                "Column of a table, or field of a log, that says which questions belong together (a passage, a "
+                "repository). A run folder that keeps clusters uses them by itself."
+            )
             found = click.option("--cluster", metavar="COLUMN", help=help_)(found)
         found = LEVEL(found) if level else found
         return click.argument("paths", nargs=-1, required=required)(found)

@@ -35,7 +35,9 @@ ALIASES: dict[str, tuple[str, ...]] = {
 }
 
 #: Columns of our own, which no dimension can be called.
-_TAKEN = frozenset({"benchmark", "model", "question", "variant", "generation", "score", "n", "total", "total_sq"})
+_TAKEN = frozenset(
+    {"benchmark", "model", "question", "variant", "generation", "score", "n", "total", "total_sq", "cluster"}
+)
 
 
 class Asked(NamedTuple):

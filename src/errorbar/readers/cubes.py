@@ -15,6 +15,7 @@ import numpy as np
 
 from errorbar.benchmarks.question import value_of
 from errorbar.errors import ErrorbarWarning, InputError, UnknownNameError
+from errorbar.stats.cells import united_clusters
 from errorbar.stats.cube import Cube
 from errorbar.store.manifest import NAME
 
@@ -126,6 +127,7 @@ def _one(cubes: Sequence[Cube]) -> Cube:
         values=_values(cubes, variants),
         default=default,
         nested=first.nested,
+        clusters=united_clusters(cubes, questions),
     )
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from errorbar.errors import ErrorbarWarning
 from errorbar.readers import cubes as described
 from errorbar.readers.found import Given, Source, find, sources
-from errorbar.readers.together import strangers
+from errorbar.readers.together import strangers, with_same_clusters
 from errorbar.store import tables
 
 if TYPE_CHECKING:
@@ -77,9 +77,10 @@ def cells(found: Sequence[Source]) -> list[Cells]:
     """Cells of what `sources` found."""
     parts = [source.cells() for source in found]
     _tell(found)
-    for line in strangers(parts, found):
+    each, unclustered = with_same_clusters([one for part in parts for one in part])
+    for line in (*strangers(parts, found), *unclustered):
         warnings.warn(line, ErrorbarWarning, stacklevel=3)
-    return tables.merge(one for part in parts for one in part)
+    return tables.merge(each)
 
 
 def runs(found: Sequence[Source]) -> dict[str, list[Cells]]:
@@ -96,7 +97,10 @@ def cubes(found: Sequence[Source], *, dimensions: Sequence[str] = (), wide: bool
     """Cubes of what `sources` found."""
     parts = [cube for source in found for cube in source.cubes(dimensions, wide=wide)]
     _tell(found)
-    return described.merge(parts)
+    each, unclustered = with_same_clusters(parts)
+    for line in unclustered:
+        warnings.warn(line, ErrorbarWarning, stacklevel=3)
+    return described.merge(each)
 
 
 def manifests(found: Given) -> list[dict[str, object]]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Run"]
 
 _COLUMNS = ("benchmark", "model", "question", "variant", "score", "answer")
-#: What convert calls the column of clusters that it keeps.
+#: What the column of the clusters that a run folder keeps is called.
 _CLUSTER = "cluster"
 #: Models that were stopped early of which so many are told in full.
 SHOWN = 3
@@ -35,7 +35,8 @@ class Run:
     path
         The folder.
     columns
-        Of our names only `cluster` means something here: `cluster=cluster` for the clusters that convert kept.
+        Of our names only `cluster` means something here: `cluster=cluster` asks for the clusters that the folder keeps,
+        which are used without being asked for too.
     scorer
         Whose scores are read; None is those that the run was made with.
     before
@@ -100,8 +101,7 @@ class Run:
             self._tell(f"{number} completions have no score: errorbar rescore scores them")
             if not table.num_rows:
                 raise InputError("no row is scored", where=str(self.path), remedy="errorbar rescore scores them")
-        table = table.drop_columns("status")
-        return self._clustered(table) if _CLUSTER in self.columns else table
+        return self._clustered(table.drop_columns("status"))
 
     def _is_copy(self, rows: pa.Table) -> bool:
         """Whether nothing is left of what was there: a folder that was empty is told as such."""
@@ -124,15 +124,29 @@ class Run:
         return scores.stream(self.path, names, self.scorer)
 
     def _clustered(self, table: pa.Table) -> pa.Table:
+        """The rows with the cluster of their question, where the folder keeps one for each question of a benchmark."""
         import pyarrow as pa
+        from pyarrow import compute
 
         of = clusters(self.path)
-        if self.columns[_CLUSTER] != _CLUSTER or not of:
+        if _CLUSTER in self.columns and (self.columns[_CLUSTER] != _CLUSTER or not of):
             what = f"a run folder has no column {self.columns[_CLUSTER]!r}"
-            remedy = "clusters are read from tables, and from folders that errorbar convert made with --cluster"
+            remedy = (
+                "clusters are read from tables, and from folders of benchmarks with `cluster:` in their field map or "
+                "that errorbar convert made with --cluster; these use them by themselves"
+            )
             raise InputError(what, where=str(self.path), remedy=remedy)
-        keys = zip(table["benchmark"].to_pylist(), table["question"].to_pylist(), strict=True)
-        return table.append_column(_CLUSTER, pa.array([of.get(key) for key in keys], pa.string()))
+        if not of:
+            return table
+        key = compute.binary_join_element_wise(table["benchmark"], table["question"], "\0").combine_chunks()
+        place = compute.index_in(key, pa.array(["\0".join(names) for names in of]))
+        cluster = pa.array(list(of.values())).take(place)
+        for benchmark in sorted({benchmark for benchmark, _ in of}):
+            mine = compute.equal(table["benchmark"], benchmark)
+            if compute.any(compute.and_(mine, compute.is_null(cluster))).as_py():
+                cluster = compute.if_else(mine, pa.scalar(None, pa.string()), cluster)
+                self._tell(f"{benchmark}: the clusters of some questions only are known: left out")
+        return table.append_column(_CLUSTER, cluster) if cluster.null_count < len(cluster) else table
 
     def _kept(self) -> list[str]:
         """What the run was warned of, such as copies among its generations; and, on one line, what was stopped early.

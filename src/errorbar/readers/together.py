@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from errorbar.errors import StoreError
+from errorbar.stats.cells import Cells
+from errorbar.stats.cube import Cube
 from errorbar.store import responses
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from errorbar.stats.cells import Cells
+__all__ = ["MARKS", "Described", "mark", "marks", "strangers", "with_same_clusters"]
 
-__all__ = ["MARKS", "Described", "mark", "marks", "strangers"]
+#: Cells or cubes.
+Part = TypeVar("Part", Cells, Cube)
 
 #: Columns of a run folder by which one generation is told from every other.
 MARKS = ("request", "created")
@@ -86,6 +90,29 @@ def strangers(parts: Sequence[Sequence[Cells]], found: Sequence[Described]) -> I
                     f"{known['seed']}: shards of one run have one seed"
                 )
             questions.update(one.questions)
+
+
+def with_same_clusters(parts: Sequence[Part]) -> tuple[list[Part], list[str]]:
+    """Parts of several sources, each benchmark with clusters in all of its parts or in none; and what was left out.
+
+    A run folder keeps the clusters of its questions, and another source of the same benchmark may not: it takes the
+    clusters from the folder where that knows all of its questions, and otherwise they are not used, and a line says so.
+    """
+    known: dict[str, dict[str, str]] = {}
+    for part in parts:
+        known.setdefault(part.benchmark, {}).update(zip(part.questions, part.clusters or (), strict=False))
+    left_out = set()
+    for part in parts:
+        of = known[part.benchmark]
+        if of and not of.keys() >= set(part.questions):
+            left_out.add(part.benchmark)
+    found = []
+    for part in parts:
+        of = {} if part.benchmark in left_out else known[part.benchmark]
+        clusters = tuple(of[question] for question in part.questions) if of else None
+        found.append(replace(part, clusters=clusters) if (part.clusters is None) == bool(of) else part)
+    line = "only some of its sources know the clusters of its questions: they are not used"
+    return found, [f"{name}: {line}" for name in sorted(left_out)]
 
 
 def _made_of(source: Described, benchmark: str) -> dict[str, object]:

@@ -81,6 +81,7 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "p_correct": ("P(correct)", "Mean score of a question over generations, to the nearest tenth."),
     "share": ("Share of questions", "Share of the model's questions."),
     "method": ("Method", "How the interval was made."),
+    "df": ("df", "Degrees of freedom of the interval, where its quantile is one of Student's t."),
     "note": ("Note", "Why a value is missing or should be read with care."),
 }
 

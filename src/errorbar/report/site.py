@@ -201,7 +201,7 @@ def row(cells: Cells, file: str, *, level: float = 0.95) -> Row:
         file=file,
         questions=len(cells.questions),
         models=answering,
-        se_score=_typical(scores.total / np.where(scores.n_questions > 0, scores.n_questions, np.nan)),
+        se_score=_typical(score(cells, claim="single-run").variance),
         **_errors(compared),
         unsolved=unsolved,
         negative=float(np.mean(tau < 0)) if len(tau) else math.nan,
@@ -219,6 +219,9 @@ def _errors(compared: Pairs | None) -> dict[str, float]:
     N = np.where(compared.n_questions > 0, compared.n_questions, np.nan)
     split = ~np.isnan(compared.prediction) if np.any(~np.isnan(compared.prediction)) else np.full(len(N), True)
     squares = (compared.total / N, compared.data / N, compared.prediction / N)
+    if compared.n_clusters is not None:  # the noise of questions is that of their clusters
+        single = pairs(compared.cells, claim="single-run").variance
+        squares = (single, single - compared.prediction / N, compared.prediction / N)
     known = compared.correlation[np.isfinite(compared.correlation)]
     correlation = float(np.mean(known)) if len(known) else math.nan
     return dict(zip(names, [*(_typical(square[split]) for square in squares), correlation], strict=True))

@@ -95,6 +95,7 @@ class Session:
         self._stages = Stages(lanes, self.folder, benchmark=named, may_stop=until is not None) if adaptive else None
         self._rounds = Rounds(until, lanes, benchmark=named, stages=self._stages) if until else None
         known = {key for recalled in there.values() for key in recalled.present}
+        of = dict(zip([question.id for question in benchmark.questions], benchmark.clusters, strict=False))
         # Kept before any row stands for them.
         writer.store.put_prompts(
             (
@@ -103,7 +104,7 @@ class Session:
                 variant.id,
                 variant.messages(question),
                 question.target,
-                variant.record(question),
+                variant.record(question) | ({"cluster": of[question.id]} if of else {}),
             )
             for variant in variants
             for question in questions

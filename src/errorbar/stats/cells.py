@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from errorbar.errors import InputError, UnknownNameError
 
-__all__ = ["Cells", "FloatArray", "IntArray", "mean_where"]
+__all__ = ["Cells", "FloatArray", "IntArray", "mean_where", "united_clusters"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.integer]
@@ -181,18 +181,21 @@ class Cells:
 
         arrays: dict[str, Any] = {name: united(name) for name in ("n", "total", "total_sq", "failed", "unparsed")}
         variants = tuple(sorted({*self.variants, *other.variants}))
-        clusters = _united_clusters(self, other, questions)
+        clusters = united_clusters([self, other], questions)
         return Cells(self.benchmark, models, questions, variants=variants, clusters=clusters, **arrays)
 
 
-def _united_clusters(a: Cells, b: Cells, questions: Sequence[str]) -> tuple[str, ...] | None:
-    if a.clusters is None or b.clusters is None:
-        if a.clusters is not b.clusters:
-            raise InputError("only some of the results have clusters", where=a.benchmark, remedy="give them to all")
+def united_clusters(parts: Sequence[Any], questions: Sequence[str]) -> tuple[str, ...] | None:
+    """Cluster of each of `questions` in parts of one benchmark, cells or cubes; None where no part has clusters."""
+    where = parts[0].benchmark
+    if any(part.clusters is None for part in parts):
+        if any(part.clusters is not None for part in parts):
+            raise InputError("only some of the results have clusters", where=where, remedy="give them to all")
         return None
-    cluster = dict(zip(a.questions, a.clusters, strict=True))
-    for question, name in zip(b.questions, b.clusters, strict=True):
-        if cluster.setdefault(question, name) != name:
-            what = f"question {question!r} is in cluster {cluster[question]!r} and in {name!r}"
-            raise InputError(what, where=a.benchmark, remedy="a question has one cluster")
-    return tuple(cluster[question] for question in questions)
+    known: dict[str, str] = {}
+    for part in parts:
+        for question, name in zip(part.questions, part.clusters, strict=True):
+            if known.setdefault(question, name) != name:
+                what = f"question {question!r} is in cluster {known[question]!r} and in {name!r}"
+                raise InputError(what, where=where, remedy="a question has one cluster")
+    return tuple(known[question] for question in questions)

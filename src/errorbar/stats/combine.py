@@ -117,7 +117,8 @@ def combine(comparisons: Sequence[Comparison], *, weights: str | Mapping[str, fl
     12, 30 and 100 questions: .048, .049, .049 with equal weights (NOISE's form .084, .062, .052), .063, .057, .050
     with precision weights, which are estimates themselves (.105, .071, .055).
 
-    The benchmarks' questions are taken as independent. What has no z is left out, and its note says so.
+    The benchmarks' questions are taken as independent of each other; within a benchmark they may come in clusters, and
+    its test is then the one with clusters. What has no z is left out, and its note says so.
     """
     rows = list(comparisons)
     if not rows:
@@ -135,13 +136,17 @@ def combine(comparisons: Sequence[Comparison], *, weights: str | Mapping[str, fl
             "left out: no z, as no variation was seen": np.isnan(z) & (variance == 0),
             "left out: no z, as too few questions are in common": np.isnan(z) & ~(variance == 0),
             "left out: its weight is 0": ~np.isnan(z) & (weight == 0),
+            "questions in clusters: the error is for new clusters": ~np.isnan(z)
+            & [row.n_clusters is not None for row in rows],
         }
     )
     used = weight > 0
     length = math.sqrt(np.sum(weight**2))
     weight = weight / length if length else weight
     z_meta = float(weight[used] @ z[used]) if length else math.nan
-    Q, q_p = _heterogeneity(difference[used], se[used], N[used], by_t=any(row.method != "clt" for row in rows))
+    by_t = any(row.method != "clt" for row in rows)
+    unbiased, df = np.array([_unbiased(row) for row in rows]).T
+    Q, q_p = _heterogeneity(difference[used], unbiased[used] if by_t else variance[used], df[used], by_t=by_t)
     a, b = _models(rows[0])
     return Combination(
         benchmarks=names,
@@ -190,22 +195,30 @@ def _normal_score(row: Comparison) -> float:
     if tail > 0:
         size = -special.ndtri(tail)
     else:  # too small for a number: the leading term of z for t and many degrees of freedom (Wallace 1959)
-        df = row.n_questions[0] - 1
+        _, df = _unbiased(row)
         size = np.sqrt(df * np.log1p(test.statistic[0] ** 2 / df))
     return float(np.copysign(size, row.difference[0]))
 
 
-def _heterogeneity(d: FloatArray, se: FloatArray, N: IntArray, *, by_t: bool) -> tuple[float, float]:
+def _unbiased(row: Comparison) -> tuple[float, float]:
+    """Variance of the difference as t takes it, and its degrees of freedom: those of clusters where there are some."""
+    N, variance = int(row.n_questions[0]), float(row.variance[0])
+    if row.df is not None:
+        return variance, float(row.df[0])
+    return (variance * N / (N - 1), N - 1) if N > 1 else (math.nan, math.nan)
+
+
+def _heterogeneity(d: FloatArray, variance: FloatArray, df: FloatArray, *, by_t: bool) -> tuple[float, float]:
     """Cochran's Q and its p-value; NaN for fewer than two differences."""
     B = len(d)
     if B < 2:
         return math.nan, math.nan
-    w = (1 - 1 / N if by_t else 1) / se**2  # t divides by N - 1
+    w = 1 / variance
     Q = float(w @ (d - w @ d / np.sum(w)) ** 2)
     if not by_t:
         return Q, float(special.chdtrc(B - 1, Q))
     # Welch 1951: Q of estimated standard errors is larger, and F with fewer degrees of freedom
-    loose = np.sum((1 - w / np.sum(w)) ** 2 / (N - 1)) / (B**2 - 1)
+    loose = np.sum((1 - w / np.sum(w)) ** 2 / df) / (B**2 - 1)
     return Q, float(special.fdtrc(B - 1, 1 / (3 * loose), Q / (B - 1) / (1 + 2 * (B - 2) * loose)))
 
 

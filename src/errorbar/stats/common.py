@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from errorbar.stats.cells import Cells, FloatArray, IntArray
 
-__all__ = ["CommonSums", "common_sums"]
+__all__ = ["CommonSums", "answer_patterns", "common_sums"]
 
 
 class CommonSums(NamedTuple):
@@ -33,7 +33,7 @@ class CommonSums(NamedTuple):
 def common_sums(cells: Cells) -> CommonSums:
     """Sums over common questions of all pairs at once."""
     M, N = cells.n.shape
-    patterns, pattern_of = _answer_patterns(cells.answered)
+    patterns, pattern_of = answer_patterns(cells.answered)
     repeated, always = bool(np.any(cells.n > 1)), not np.any(cells.n == 1)
     X = np.empty((M, N))
     center = np.empty(M)
@@ -60,7 +60,7 @@ def common_sums(cells: Cells) -> CommonSums:
     return CommonSums(center, common, sum_p, xx, s2, several, extra, X @ X.T)
 
 
-def _answer_patterns(answered: NDArray[np.bool_]) -> tuple[FloatArray, IntArray]:
+def answer_patterns(answered: NDArray[np.bool_]) -> tuple[FloatArray, IntArray]:
     """The u distinct rows of `answered` (M, N), as 0.0 and 1.0 (u, N), and which of them each model has (M,)."""
     packed = np.ascontiguousarray(np.packbits(answered, axis=1))
     keys = packed.view(np.dtype((np.void, packed.shape[1]))).ravel()

@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike
 from errorbar.errors import InputError, UnknownNameError
 from errorbar.stats import intervals
 from errorbar.stats.cells import Cells, FloatArray, IntArray, mean_where
-from errorbar.stats.clusters import clustered_scores
+from errorbar.stats.clusters import IN_CLUSTERS, ONE_CLUSTER, WITHOUT_CLUSTERS, Clustered, cluster_means
 from errorbar.stats.intervals import Interval
 from errorbar.stats.prediction import freedom
 from errorbar.stats.results import Columns, Result, notes
@@ -62,7 +62,8 @@ class Scores(Result):
     prediction, data, total
         E, D (not clipped) and T above; NaN where unknown.
     df
-        Degrees of freedom of `variance`, where they are not n_questions - 1.
+        Degrees of freedom of `variance`, where they are not n_questions - 1: of sampling for the claim
+        "these-questions", Satterthwaite's (clusters.py) for the others where questions come in clusters.
     n_clusters
         Clusters with a scored question, where questions come in clusters.
     cells
@@ -97,7 +98,8 @@ class Scores(Result):
         between = intervals.interval(
             self.score,
             np.sqrt(self.variance),
-            self.n_questions if self.n_clusters is None else self.n_clusters,
+            # With clusters, df + 1 is the number of clusters of equal size that would tell as much.
+            self.n_questions if self.n_clusters is None or self.df is None else self.df + 1,
             level=level,
             method=method if method in intervals.METHODS else "clt" if method in _PUBLISHED else "t",
             df=self.df,
@@ -109,7 +111,9 @@ class Scores(Result):
         # Draws of questions that all score the same have no width, and claim nothing.
         flat = low == high
         low, high = np.where(flat, np.nan, low), np.where(flat, np.nan, high)
-        return replace(between, low=low, high=high, method=np.full(len(low), method), flat=flat)
+        return replace(
+            between, low=low, high=high, method=np.full(len(low), method), flat=flat, df=np.full(len(low), np.nan)
+        )
 
     def _default_method(self) -> str:
         if self.cells.binary and self.claim == "new-questions" and self.n_clusters is None:
@@ -123,7 +127,11 @@ class Scores(Result):
         N = np.where(self.n_questions > 0, self.n_questions, np.nan)
         lost = np.isnan(between.low) & ~np.isnan(self.variance) & ~between.flat
         missing = notes(
-            {"no variation was seen: no interval": between.flat, f"no interval by {self.method} for such scores": lost}
+            {
+                "no variation was seen: no interval": between.flat,
+                f"no interval by {self.method} for such scores": lost,
+                intervals.FEW_DF: intervals.is_few_df(between),
+            }
         )
         told = ["; ".join(filter(None, both)) for both in zip(self.reasons, missing, strict=True)]
         columns: Columns = {
@@ -142,6 +150,7 @@ class Scores(Result):
             "se_prediction": np.sqrt(self.prediction / N),
             "n_missing": self.n_missing,
             "method": between.method.astype(object),
+            "df": between.df,
             "note": np.array(told, dtype=object),
         }
         return {name: values[best_first] for name, values in columns.items()}
@@ -185,11 +194,12 @@ def score(
     per_question = {"new-questions": noise.spread, "these-questions": noise.mean_error, "single-run": noise.total}[
         claim
     ]
-    clustered = None
+    df = freedom(cells.within / np.maximum(cells.n, 1), cells.n) if claim == "these-questions" else None
+    clustered: Clustered | None = None
     if cells.clusters is not None and claim != "these-questions":
-        clustered = clustered_scores(cells)
+        clustered = cluster_means(cells.mean, cells.clusters)
         # Sampling is independent from question to question: only the spread over questions comes in clusters.
-        per_question = per_question - noise.spread + clustered.spread
+        per_question, df = per_question - noise.spread + clustered.spread, clustered.df
     with np.errstate(divide="ignore", invalid="ignore"):
         variance = per_question / counts
     return Scores(
@@ -200,7 +210,7 @@ def score(
         n_missing=len(cells.questions) - counts,
         score=mean_where(cells.mean, cells.answered),
         variance=variance,
-        df=freedom(cells.within / np.maximum(cells.n, 1), cells.n) if claim == "these-questions" else None,
+        df=df,
         prediction=noise.prediction,
         data=noise.data,
         total=noise.total,
@@ -210,7 +220,7 @@ def score(
         n_clusters=None if clustered is None else clustered.n_clusters,
         level=level,
         method=method,
-        reasons=tuple(_reasons(cells, noise)),
+        reasons=tuple(_reasons(cells, noise, claim, clustered)),
     )
 
 
@@ -297,12 +307,12 @@ def _plugin(cells: Cells) -> _Noise:
     return _Noise(E, D, D + E, E / k, D + E / k)
 
 
-def _reasons(cells: Cells, noise: _Noise) -> Iterator[str]:
+def _reasons(cells: Cells, noise: _Noise, claim: str, clustered: Clustered | None) -> Iterator[str]:
     several = np.sum(cells.n > 1, axis=1)
     answered = np.sum(cells.answered, axis=1)
     common = []
-    if cells.clusters is not None:
-        common.append("questions in clusters; the components are those of single questions")
+    if claim == "these-questions" and cells.clusters is not None:
+        common.append(WITHOUT_CLUSTERS)
     if len(cells.variants) > 1:
         common.append(f"averaged over {len(cells.variants)} prompt variants, whose noise is not in the error")
     counted = [("unparsed, scored 0", cells.unparsed), ("failed, left out", cells.failed)]
@@ -316,6 +326,11 @@ def _reasons(cells: Cells, noise: _Noise) -> Iterator[str]:
             f"prediction noise from {several[i]} of {answered[i]} questions": 0 < several[i] < answered[i],
             "data noise is lost in the sampling noise": noise.data[i] < 0,
         }
+        if clustered is not None:
+            conditions |= {
+                ONE_CLUSTER: clustered.n_clusters[i] == 1 < answered[i],
+                IN_CLUSTERS: clustered.n_clusters[i] > 1,
+            }
         conditions |= {
             f"{counts[i].sum()} {what}": bool(counts[i].any()) for what, counts in counted if counts is not None
         }

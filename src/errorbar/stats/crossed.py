@@ -14,11 +14,14 @@ variants, n - rank degrees of freedom are left by the additive fit (additive.py)
 so each cell brings its own sampling noise, and generations may be as unequal as they like. Nested, variants of its own
 for each question: one-way analysis of variance of the cell means, and `variant` is the variance within questions.
 Components are not cut at 0 (as in components.py); standard errors count a negative one as 0.
+
+With clusters of questions, the part vQ/N of the squared error gets what clusters add to it (clusters.py), from the
+scores of the questions over the variants. The components, and the part of the variants, are those of single questions.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +30,7 @@ from errorbar.errors import UnknownNameError
 from errorbar.stats import intervals
 from errorbar.stats.additive import Fit, fit
 from errorbar.stats.cells import FloatArray
+from errorbar.stats.clusters import ONE_CLUSTER, Clustered, cluster_means, excess
 from errorbar.stats.cube import Cube, Layout
 from errorbar.stats.intervals import Interval
 from errorbar.stats.nested import nested_terms
@@ -36,6 +40,11 @@ from errorbar.stats.variance_intervals import Factors, chi_square_factors, diffe
 __all__ = ["CLAIMS", "COMPONENTS", "Crossed", "crossed"]
 
 COMPONENTS = ("question", "variant", "interaction", "generation")
+
+IN_CLUSTERS = (
+    "questions in clusters: the interval of the mean is for new clusters; components, variances over prompts and the "
+    "parts of the variants are those of single questions"
+)
 
 #: What a mean over questions and variants can be said to estimate.
 CLAIMS = {
@@ -61,6 +70,8 @@ class Crossed(Result):
         Mean over variants of the score over questions, missing cells filled from the additive fit.
     parts
         vQ/N, vS/S, vQS/(NS) and ve/(NSK) as they are in the squared error of `mean`, not cut, shape (4, M).
+    clustered
+        Of the scores of the questions, where questions come in clusters.
     """
 
     layout: Layout = field(repr=False)
@@ -73,6 +84,7 @@ class Crossed(Result):
     mean: FloatArray
     parts: FloatArray = field(repr=False)
     level: float = 0.95
+    clustered: Clustered | None = field(default=None, repr=False)
 
     def variance(self, claim: str = "new-questions-and-variants") -> FloatArray:
         """Squared standard error of `mean` under one of `CLAIMS`; NaN where a part of it is unknown."""
@@ -100,10 +112,11 @@ class Crossed(Result):
             if claim == "these":
                 freedom = self.fit.weight_freedom
             else:
-                of_q = (variance - np.maximum(self.parts[1], 0)) ** 2 / np.maximum(self.fit.questions - 1, 0)
+                of_questions = self.fit.questions - 1 if self.clustered is None else self.clustered.df
+                of_q = (variance - np.maximum(self.parts[1], 0)) ** 2 / np.maximum(of_questions, 0)
                 of_s = (variance - np.maximum(self.parts[0], 0)) ** 2 / np.maximum(self.fit.variants - 1, 0)
                 if claim == "new-questions" or self.layout.nested:
-                    freedom = self.fit.questions - 1
+                    freedom = of_questions
                 elif claim == "new-variants":
                     freedom = self.fit.variants - 1
                 else:
@@ -112,7 +125,7 @@ class Crossed(Result):
         return intervals.interval(
             self.mean,
             np.sqrt(variance),
-            np.maximum(self.fit.questions, 1),
+            np.maximum(self.fit.questions, 1) if self.clustered is None else self.clustered.df + 1,
             level=self.level if level is None else level,
             method="wilson-effective" if bounds == (0.0, 1.0) else "t",
             df=np.maximum(freedom, 1),
@@ -209,8 +222,16 @@ class Crossed(Result):
                 f"missing cells of {whole} are filled from question + variant": crossed_ & (n > 0) & (n < N * S),
                 "variance of the prompt is lost in the noise": self.variant < 0,
                 "interaction is lost in the sampling noise": self.interaction < 0,
+                **self._of_clusters(),
             }
         )
+
+    def _of_clusters(self) -> dict[str, NDArray[np.bool_]]:
+        """Notes on clusters, each with where it holds, shape (M,)."""
+        if self.clustered is None:
+            return {}
+        number = self.clustered.n_clusters
+        return {ONE_CLUSTER: (number == 1) & (self.fit.questions > 1), IN_CLUSTERS: number > 1}
 
 
 def crossed(data: Cube | Layout, *, level: float = 0.95) -> Crossed:
@@ -219,6 +240,17 @@ def crossed(data: Cube | Layout, *, level: float = 0.95) -> Crossed:
     The layout says whether variants are crossed with the questions or nested in them.
     """
     layout = data.layout if isinstance(data, Cube) else data
+    found = _components(layout, level)
+    if layout.clusters is None:
+        return found
+    scores = nested_terms(layout).question_score if layout.nested else found.fit.question_score
+    parts = found.parts.copy()
+    parts[0] += excess(scores, layout.clusters) / np.maximum(found.fit.questions, 1)
+    return replace(found, parts=parts, clustered=cluster_means(scores, layout.clusters))
+
+
+def _components(layout: Layout, level: float) -> Crossed:
+    """Components of questions that are independent of each other."""
     f = fit(layout)
     with np.errstate(divide="ignore", invalid="ignore"):
         generation = np.where(layout.split, np.sum(layout.spread, axis=(1, 2), where=layout.answered) / f.cells, np.nan)

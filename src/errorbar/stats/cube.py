@@ -42,6 +42,8 @@ class Layout:
         What a mean cannot leave, or None.
     nested
         Whether each question has variants of its own, of which s is the s-th.
+    clusters
+        Cluster of each question, length N, or None where questions are independent.
     """
 
     benchmark: str
@@ -52,6 +54,7 @@ class Layout:
     freedom: FloatArray = field(repr=False)
     bounds: tuple[float, float] | None = None
     nested: bool = False
+    clusters: tuple[str, ...] | None = None
 
     @cached_property
     def answered(self) -> NDArray[np.bool_]:
@@ -82,6 +85,8 @@ class Cube:
         Index of the default prompt among the variants, or None.
     nested
         Whether each question drew its own variants; `variants` are then the places 1st, 2nd, ... of a question.
+    clusters
+        Cluster of each question, length N, or None where questions are independent.
 
     >>> cube = Cube.from_scores("demo", ["a"], ["q1", "q2"], ["v1", "v2"], [[[[1, 0], [1]], [[0], []]]])
     >>> cube.mean.tolist()
@@ -98,6 +103,7 @@ class Cube:
     values: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     default: int | None = None
     nested: bool = False
+    clusters: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         shape = (len(self.models), len(self.questions), len(self.variants))
@@ -110,6 +116,8 @@ class Cube:
             if len(set(names)) < len(names):
                 twice = min(x for x in names if names.count(x) > 1)
                 raise InputError(f"{name[:-1]} {twice!r} is there twice", where="Cube")
+        if self.clusters is not None and len(self.clusters) != shape[1]:
+            raise InputError(f"{len(self.clusters)} clusters for {shape[1]} questions", where="Cube")
         for dimension, values in self.values.items():
             if len(values) != shape[2]:
                 raise InputError(f"{len(values)} values of {dimension!r} for {shape[2]} variants", where="Cube")
@@ -185,9 +193,11 @@ class Cube:
         column = {question: j for j, question in enumerate(self.questions)}
         if unknown := [question for question in chosen if question not in column]:
             raise UnknownNameError("question", unknown[0], self.questions, where=self.benchmark)
-        place = np.ix_(rows, [column[question] for question in chosen], range(len(self.variants)))
+        columns = [column[question] for question in chosen]
+        place = np.ix_(rows, columns, range(len(self.variants)))
         arrays: dict[str, Any] = {name: getattr(self, name)[place] for name in ("n", "total", "total_sq")}
-        return replace(self, models=models, questions=chosen, **arrays)
+        clusters = None if self.clusters is None else tuple(self.clusters[j] for j in columns)
+        return replace(self, models=models, questions=chosen, clusters=clusters, **arrays)
 
     @property
     def whole(self) -> bool:
@@ -213,14 +223,16 @@ class Cube:
             once = (there > 0).astype(np.int64)
             return Cells(self.benchmark, self.models, self.questions, once, mean, mean**2, variants=self.variants)
         n, total, total_sq = (array.sum(axis=2) for array in (self.n, self.total, self.total_sq))
-        return Cells(self.benchmark, self.models, self.questions, n, total, total_sq, variants=self.variants)
+        names = self.benchmark, self.models, self.questions
+        return Cells(*names, n, total, total_sq, variants=self.variants, clusters=self.clusters)
 
     @cached_property
     def layout(self) -> Layout:
         """Means and noise of each cell, a row per model."""
         spread, error, freedom = self._noise
         bounds = (0.0, 1.0) if self.unit else None
-        return Layout(self.benchmark, self.models, self.mean, spread, error, freedom, bounds, self.nested)
+        arrays = self.mean, spread, error, freedom
+        return Layout(self.benchmark, self.models, *arrays, bounds, self.nested, self.clusters)
 
     @cached_property
     def _noise(self) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -254,4 +266,5 @@ class Cube:
             np.where(both, np.minimum(freedom[rows_a], freedom[rows_b]) * 2, 0),
             (-1.0, 1.0) if self.unit else None,
             self.nested,
+            self.clusters,
         )

@@ -17,9 +17,13 @@ from scipy import special
 from errorbar.errors import InputError, UnknownNameError
 from errorbar.stats.cells import FloatArray
 
-__all__ = ["METHODS", "Interval", "interval"]
+__all__ = ["FEWEST_DF", "FEW_DF", "METHODS", "Interval", "interval", "is_few_df"]
 
 METHODS = ("t", "clt", "wilson-effective")
+
+#: Note on an interval of t with fewer degrees of freedom than `FEWEST_DF`.
+FEW_DF = "fewer than 5 degrees of freedom: read the interval with care"
+FEWEST_DF = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +41,8 @@ class Interval:
         0": below 1 - level exactly where the uncut t or CLT interval excludes 0.
     flat
         Where no variation was seen at all: an interval of width 0 would claim certainty.
+    df
+        Degrees of freedom of the quantile of t that the interval uses; NaN for intervals that use none.
     """
 
     low: FloatArray
@@ -46,6 +52,7 @@ class Interval:
     statistic: FloatArray = field(repr=False)
     p_value: FloatArray = field(repr=False)
     flat: NDArray[np.bool_] = field(repr=False)
+    df: FloatArray = field(repr=False)
 
 
 def interval(
@@ -87,6 +94,7 @@ def interval(
     estimate, se, n = np.broadcast_arrays(np.asarray(estimate, float), np.asarray(se, float), np.asarray(n, float))
     with np.errstate(divide="ignore", invalid="ignore"):
         if method == "clt":
+            freedom = np.full(n.shape, np.nan)
             quantile = np.full(n.shape, special.ndtri((1 + level) / 2))
             statistic = estimate / se
             p_value = 2 * special.ndtr(-np.abs(statistic))
@@ -107,7 +115,13 @@ def interval(
             low, high = estimate - half, estimate + half
     if bounds is not None:
         low, high = np.clip(low, *bounds), np.clip(high, *bounds)
-    return Interval(low, high, level, np.full(n.shape, method), statistic, p_value, flat)
+    return Interval(low, high, level, np.full(n.shape, method), statistic, p_value, flat, freedom)
+
+
+def is_few_df(between: Interval) -> NDArray[np.bool_]:
+    """Where an interval rests on so few degrees of freedom that `FEW_DF` is to be said of it."""
+    few: NDArray[np.bool_] = (between.df < FEWEST_DF) & ~np.isnan(between.low)
+    return few
 
 
 def _wilson_effective(

@@ -158,7 +158,7 @@ def adjusted_t(
     low, high = center - half, center + half
     if bounds is not None:
         low, high = np.clip(low, *bounds), np.clip(high, *bounds)
-    return Interval(low, high, level, np.full(len(low), "adjusted-t"), statistic, p_value, flat)
+    return Interval(low, high, level, np.full(len(low), "adjusted-t"), statistic, p_value, flat, degrees)
 
 
 def pseudo_variance(cells: Cells, a: IntArray, b: IntArray) -> tuple[FloatArray, FloatArray]:
@@ -211,7 +211,7 @@ def bonett_price(found: _Discordant, level: float) -> Interval:
     half = special.ndtri((1 + level) / 2) * se
     p_value = 2 * special.ndtr(-np.abs(statistic))
     low, high = np.clip(center - half, -1, 1), np.clip(center + half, -1, 1)
-    return Interval(low, high, level, np.full(len(b), "bonett-price"), statistic, p_value, np.zeros(len(b), bool))
+    return _without_df(low, high, level, "bonett-price", statistic, p_value)
 
 
 def tango(found: _Discordant, level: float) -> Interval:
@@ -227,7 +227,15 @@ def tango(found: _Discordant, level: float) -> Interval:
     low = _root(b, c, N, quantile, np.full(len(b), -1.0), estimate)
     high = _root(b, c, N, -quantile, np.full(len(b), 1.0), estimate)
     p_value = 2 * special.ndtr(-np.abs(statistic))
-    return Interval(low, high, level, np.full(len(b), "tango"), statistic, p_value, np.zeros(len(b), bool))
+    return _without_df(low, high, level, "tango", statistic, p_value)
+
+
+def _without_df(
+    low: FloatArray, high: FloatArray, level: float, method: str, statistic: FloatArray, p_value: FloatArray
+) -> Interval:
+    """Return intervals that use the normal quantile."""
+    none = np.full(len(low), np.nan)
+    return Interval(low, high, level, np.full(len(low), method), statistic, p_value, np.zeros(len(low), bool), none)
 
 
 def _discordant(found: _Discordant) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -22,10 +22,10 @@ from errorbar.errors import InputError, UnknownNameError
 from errorbar.stats import bootstrap
 from errorbar.stats.beta import expected_error, independent_error
 from errorbar.stats.cells import Cells, FloatArray, IntArray
-from errorbar.stats.clusters import clustered_pairs
+from errorbar.stats.clusters import IN_CLUSTERS, ONE_CLUSTER, WITHOUT_CLUSTERS, clustered_pairs
 from errorbar.stats.common import common_sums
 from errorbar.stats.components import CLAIMS
-from errorbar.stats.intervals import Interval, interval
+from errorbar.stats.intervals import FEW_DF, Interval, interval, is_few_df
 from errorbar.stats.multiplicity import benjamini_hochberg, holm
 from errorbar.stats.paired_intervals import adjusted_t, bonett_price, pseudo_sizes, pseudo_variance, tango
 from errorbar.stats.results import Columns, Result, notes
@@ -68,9 +68,11 @@ class Comparison(Result):
     is_single
         Where every common question has one generation of each, scored 0 or 1: what the exact sign test needs.
     n_clusters
-        Clusters with a common question, where questions come in clusters.
+        Clusters with a common question, where questions come in clusters and the error is clustered.
     square
         Sum of squared differences of the question means.
+    df
+        Degrees of freedom of `variance` where they are not n_questions - 1: Satterthwaite's, see clusters.py.
     cells
         What was compared: the bootstrap and the default interval go back to it.
     """
@@ -96,6 +98,7 @@ class Comparison(Result):
     claim: str
     unit: bool
     n_clusters: IntArray | None
+    df: FloatArray | None
     cells: Cells = field(repr=False)
     level: float = 0.95
     method: str | None = None
@@ -110,16 +113,17 @@ class Comparison(Result):
         between = interval(
             self.difference,
             np.sqrt(self.variance),
-            self.n_questions if self.n_clusters is None else self.n_clusters,
+            self.n_questions,
             level=level,
             method="clt" if self.method == "clt" else "t",
+            df=self.df,
             bounds=self._bounds,
         )
         if self.method != "bootstrap":
             return between
         _, low, high = bootstrap.paired_percentile(self.cells, self.a, self.b, level)
         low, high = np.where(between.flat, np.nan, low), np.where(between.flat, np.nan, high)
-        return replace(between, low=low, high=high, method=np.full(len(low), self.method))
+        return replace(between, low=low, high=high, method=np.full(len(low), self.method), df=np.full(len(low), np.nan))
 
     @property
     def _bounds(self) -> tuple[float, float] | None:
@@ -133,18 +137,8 @@ class Comparison(Result):
             se = np.sqrt(self.variance + added)
             between = interval(self.difference, se, N, level=level, method="t", df=df, bounds=self._bounds)
             return replace(between, method=np.full(len(N), "adjusted-t"))
-        if self.n_clusters is None:
-            return adjusted_t(self.difference, self.variance, N, self._pseudo_size, level=level, bounds=self._bounds)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            variance = self.variance * self.n_clusters / (self.n_clusters - 1)
         return adjusted_t(
-            self.difference,
-            variance,
-            N,
-            self._pseudo_size,
-            level=level,
-            df=np.asarray(self.n_clusters - 1, float),
-            bounds=self._bounds,
+            self.difference, self.variance, N, self._pseudo_size, level=level, df=self.df, bounds=self._bounds
         )
 
     @cached_property
@@ -175,9 +169,10 @@ class Comparison(Result):
 
         NaN where no variation was seen: what would be seen of a true difference is unknown then.
         """
-        # (z_{1 - alpha/2} + z_power) SE, statistics.md section 11
-        quantiles: float = special.ndtri((1 + self.level) / 2) + special.ndtri(POWER)
-        return quantiles * np.sqrt(np.where(self.variance > 0, self.variance, np.nan))
+        # (z_{1 - alpha/2} + z_power) SE, statistics.md section 11; with the few df of clusters, quantiles of t
+        tails = (1 + self.level) / 2, POWER
+        quantiles = sum(special.ndtri(p) if self.df is None else special.stdtrit(self.df, p) for p in tails)
+        return np.asarray(quantiles * np.sqrt(np.where(self.variance > 0, self.variance, np.nan)))
 
     @cached_property
     def p_sign(self) -> FloatArray:
@@ -216,6 +211,7 @@ class Comparison(Result):
             "se_prediction": np.sqrt(self.prediction / N),
             "detectable": self.detectable,
             "method": between.method.astype(object),
+            "df": between.df,
             "note": self._note(between),
         }
 
@@ -239,8 +235,19 @@ class Comparison(Result):
                 "one generation per question: data and prediction noise cannot be told apart": common
                 & np.isnan(self.prediction),
                 "data noise is lost in the sampling noise": self.data < 0,
+                **self._of_clusters(),
+                FEW_DF: is_few_df(between),
             }
         )
+
+    def _of_clusters(self) -> dict[str, NDArray[np.bool_]]:
+        """Notes on clusters, each with where it holds, shape (P,)."""
+        if self.cells.clusters is None:
+            return {}
+        if self.n_clusters is None:
+            return {WITHOUT_CLUSTERS: self.n_questions > 0}
+        several = self.n_clusters > 1
+        return {ONE_CLUSTER: ~several & (self.n_questions > 1), IN_CLUSTERS: several}
 
 
 @dataclass(frozen=True, eq=False)
@@ -388,5 +395,6 @@ def _fields(cells: Cells, a: IntArray, b: IntArray, claim: str, method: str | No
         "claim": claim,
         "unit": cells.unit,
         "n_clusters": None if clustered is None else clustered.n_clusters,
+        "df": None if clustered is None else np.where(itself, n - 1, clustered.df),
         "cells": cells,
     }

@@ -12,10 +12,12 @@ from errorbar.errors import InputError, UnknownNameError
 from errorbar.stats import components as single
 from errorbar.stats import pairs
 from errorbar.stats.cells import Cells, FloatArray, mean_where
+from errorbar.stats.clusters import IN_CLUSTERS, NEW_CLUSTERS, with_clusters
 from errorbar.stats.components import unbiased_data
 from errorbar.stats.crossed import crossed
 from errorbar.stats.cube import Cube
 from errorbar.stats.design import Components, quantile_of, within
+from errorbar.stats.intervals import FEW_DF
 from errorbar.stats.variance_intervals import chi_square_factors
 
 __all__ = ["CLAIMS", "assumed", "components_of", "components_of_variants"]
@@ -60,6 +62,10 @@ def components_of(
     says so. The errors come from the spread over questions of what each question brings to an estimate,
     (d_q - d)^2 N/(N - 1) - s2_q/k_q to D, s2_q to E and the sum of both to T (Browne 1995 and Kieser and Wassmer 1996
     plan with the limit of such an estimate); with one generation per question T and its error are known, D and E not.
+
+    With clusters of questions and the claim "new-questions", the data variance is N times the clustered squared error,
+    less what sampling adds to it, with the standard error of a variance of as many degrees of freedom as the clusters have:
+    the plan is for new clusters of the sizes of the pilot's, and the note says so.
     """
     if claim not in CLAIMS:
         raise UnknownNameError("claim", claim, CLAIMS, where="plan")
@@ -74,12 +80,18 @@ def components_of(
     D, E, T = (sum(part[i] for part in parts) for i in range(3))
     of_D, of_E, of_T = (math.sqrt(sum(part[i] ** 2 for part in parts)) for i in range(3, 6))
     told = dict.fromkeys(part for one in found for part in str(one.columns()["note"][0]).split("; ") if part)
+    told.pop(FEW_DF, None)  # of an interval, which a plan has none of
+    if cells.clusters is not None and claim == "new-questions":
+        D, T, of_D, note = with_clusters(cells, [name for name in (a, b) if name is not None], D, T, paired=paired)
+        of_T = of_D
+        told = {note: None, **told}
+        told.pop(IN_CLUSTERS, None)
     if D < 0:
         told["it is planned as 0"] = None
     return Components(
         question=max(D, 0.0),  # NaN stays: max returns its first argument
         generation=E,
-        total=T,
+        total=T if math.isnan(T) else max(T, 0.0),
         question_se=of_D,
         generation_se=of_E,
         # counts that differ from question to question must not make a correlation beyond -1 and 1
@@ -182,6 +194,9 @@ def components_of_variants(cube: Cube, a: str, b: str | None = None, *, claim: s
     names = ("question", "variant", "interaction", "generation", "residual")
     values = {name: float(getattr(found, name)[0]) for name in names}
     told = dict.fromkeys(part for part in str(found.note[0]).split("; ") if part)
+    if found.clustered is not None and claim == "new-questions":
+        values["question"] = float(found.parts[0, 0] * found.fit.questions[0])
+        told[NEW_CLUSTERS] = None
     if below := [name for name in names[:4] if values[name] < 0]:
         told[f"{' and '.join(below)} below 0: planned as 0"] = None
     each = {name: max(value, 0.0) for name, value in values.items()}  # NaN stays: max returns its first argument

@@ -17,6 +17,7 @@ from errorbar.errors import InputError, UnknownNameError
 from errorbar.stats.beta import require_binary
 from errorbar.stats.beta_likelihood import distinct_counts
 from errorbar.stats.cells import Cells, FloatArray, IntArray
+from errorbar.stats.clusters import cluster_means, excess
 from errorbar.stats.components import score
 from errorbar.stats.intervals import interval
 from errorbar.stats.results import Columns, Result, notes
@@ -187,6 +188,7 @@ def convergence(
         Generations per question, increasing.
     claim
         `"new-questions"`, whose interval data noise keeps from vanishing, or `"these-questions"`, which needs k >= 2.
+        The first is for new clusters where questions come in clusters, with what these add to all generations' error.
     """
     steps = np.diff([0, *k])
     if not len(steps) or np.any(steps < 1):
@@ -198,6 +200,9 @@ def convergence(
     M, N = len(cells.models), np.sum(cells.answered, axis=1)
     out = np.full((6, M, len(steps)), np.nan)
     everything = score(cells).score
+    in_clusters = claim == "new-questions" and cells.clusters is not None
+    clustered = cluster_means(cells.mean, cells.clusters) if in_clusters else None
+    added = excess(cells.mean, cells.clusters) if in_clusters else np.zeros(M)
     for i in range(M):
         some = cells.answered[i]
         if not some.any() or np.any(cells.n[i, some] < 2):
@@ -206,12 +211,15 @@ def convergence(
         for j, (means, squares) in enumerate(_growing(p, s2, steps, trials, draw, binary=cells.binary)):
             if claim == "new-questions":
                 variance = np.maximum(squares - means**2, 0)
+                if clustered is not None:  # of which more generations change nothing
+                    variance = np.maximum(variance * N[i] / (N[i] - 1) + added[i], 0)
             elif k[j] == 1:
                 variance = np.full(trials, np.nan)
             else:  # E/k: of the trial's own generations where they are known
                 variance = (means - squares) / (k[j] - 1) if cells.binary else np.full(trials, s2.mean() / k[j])
             se = np.sqrt(variance / N[i])
             df = None if claim == "new-questions" else N[i] * (k[j] - 1)
+            df = df if clustered is None else clustered.df[i]
             method, bounds = ("wilson-effective", (0.0, 1.0)) if cells.unit else ("t", None)
             between = interval(means, se, N[i], level=level, method=method, df=df, bounds=bounds)
             low, high = np.where(between.flat, means, between.low), np.where(between.flat, means, between.high)

@@ -100,6 +100,10 @@ def notes(conditions: Mapping[str, NDArray[np.bool_]]) -> NDArray[np.object_]:
 _ALWAYS = frozenset({"model", "model_a", "model_b", "score", "difference", "se", "low", "high"})
 
 
+#: How numbers of a column are written; all others with four decimals.
+_FORMS = {"level": "g", "df": ".4g", "z": ".2f"}
+
+
 class _Shown(NamedTuple):
     """Columns as text: what stands in the table, the marks of each row, and what is told below."""
 
@@ -219,6 +223,5 @@ def _text(name: str, value: Any) -> str:
         return "0"
     if name.startswith(("p_", "q_")) and number < 1e-3:
         return f"{number:.1e}"
-    if name == "level":
-        return f"{number:g}"
-    return f"{number:.2f}" if name == "z" else f"{number:.4f}" if abs(number) < 1e4 else f"{number:.0f}"
+    form = _FORMS.get(name, ".4f" if abs(number) < 1e4 else ".0f")
+    return f"{number:{form}}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -58,15 +58,30 @@ def dense(table: pa.Table, variants: Mapping[str, tuple[str, ...]], clusters: Ma
         models,
         questions,
         variants=variants.get(benchmark, ()),
-        clusters=tuple(clusters[benchmark, question] for question in questions) if clusters else None,
+        clusters=_clusters(benchmark, questions, clusters),
         **arrays,
     )
 
 
+def _clusters(
+    benchmark: str, questions: Sequence[str], clusters: Mapping[tuple[str, str], str]
+) -> tuple[str, ...] | None:
+    """Cluster of each question; None where the benchmark has none."""
+    if (benchmark, questions[0]) not in clusters:
+        return None
+    return tuple(clusters[benchmark, question] for question in questions)
+
+
 def dense_cube(
-    table: pa.Table, values: Mapping[str, Mapping[tuple[str, str], str]], rows: NDArray[np.bool_] | None = None
+    table: pa.Table,
+    values: Mapping[str, Mapping[tuple[str, str], str]],
+    clusters: Mapping[tuple[str, str], str],
+    rows: NDArray[np.bool_] | None = None,
 ) -> Cube:
-    """Cells of a single benchmark, added up where a key comes again; of all rows, or of some in the shape of all."""
+    """Cells of a single benchmark, added up where a key comes again; of all rows, or of some in the shape of all.
+
+    `values` by dimension, benchmark and variant; `clusters` by benchmark and question.
+    """
     benchmark = str(table["benchmark"][0].as_py())
     (models, i), (questions, j), (variants, k) = (codes(table, name) for name in ("model", "question", "variant"))
     pairs = np.unique(k * len(questions) + j)
@@ -88,7 +103,8 @@ def dense_cube(
         np.add.at(array, (i[keep], j[keep], k[keep]), np.nan_to_num(table[name].to_numpy().astype(float))[keep])
         arrays[name] = array.astype(np.int64) if name == "n" else array
     named = {} if nested else {d: tuple(each[benchmark, v] for v in variants) for d, each in values.items()}
-    return Cube(benchmark, models, questions, variants, **arrays, values=named, nested=nested)
+    of = _clusters(benchmark, questions, clusters)
+    return Cube(benchmark, models, questions, variants, **arrays, values=named, nested=nested, clusters=of)
 
 
 def flat(cube: Cube) -> Cells:

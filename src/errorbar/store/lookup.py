@@ -6,13 +6,14 @@ row groups say where. The footer is read by the first call in a process and reme
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from functools import reduce
 from pathlib import Path
 from sqlite3 import Connection
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from errorbar.errors import InputError, StoreError, UnknownNameError
 from errorbar.store import database, live, parquet
@@ -59,6 +60,12 @@ def prompt(path: Path, benchmark: str, question: str) -> pa.Table:
     return _found(path, PROMPTS, benchmark, question, None, None)
 
 
+class _Recorded(msgspec.Struct):
+    """What a prompt's record says of its question."""
+
+    cluster: str | None = None
+
+
 def clusters(path: Path) -> dict[tuple[str, str], str]:
     """Cluster of each (benchmark, question) that has one: `cluster` in the record of its prompts.
 
@@ -67,12 +74,13 @@ def clusters(path: Path) -> dict[tuple[str, str], str]:
     InputError
         When the prompts of a question name two clusters.
     """
+    from pyarrow import compute
+
     found: dict[tuple[str, str], str] = {}
     prompts = read_prompts(path, ["benchmark", "question", "record"])
+    prompts = prompts.filter(compute.match_substring(prompts["record"], '"cluster"'))
     for benchmark, question, record in zip(*prompts.to_pydict().values(), strict=True):
-        if record is None or '"cluster"' not in record:
-            continue
-        cluster = json.loads(record).get("cluster")
+        cluster = msgspec.json.decode(record, type=_Recorded).cluster
         if cluster is not None and found.setdefault((benchmark, question), cluster) != cluster:
             what = f"question {question!r} is in cluster {found[benchmark, question]!r} and in {cluster!r}"
             raise InputError(what, where=str(path), remedy="a question has one cluster")

@@ -211,14 +211,17 @@ def _pairs(table: pa.Table) -> list[tuple[str, ...]]:
 
 
 def clusters(rows: Any, where: str) -> dict[tuple[str, str], str]:
-    """Cluster of each (benchmark, question)."""
+    """Cluster of each (benchmark, question); of several benchmarks, some may have none."""
     found: dict[tuple[str, str], str] = {}
+    empty: set[str] = set()
     for benchmark, question, cluster in distinct(rows, ("benchmark", "question", "cluster")):
         if not cluster.strip(" "):
-            raise InputError("the cluster is empty", where=where, remedy="fill it in")
-        if found.setdefault((benchmark, question), cluster) != cluster:
+            empty.add(benchmark)
+        elif found.setdefault((benchmark, question), cluster) != cluster:
             what = f"question {question!r} is in cluster {found[benchmark, question]!r} and in {cluster!r}"
             raise InputError(what, where=where, remedy="a question has one cluster")
+    if empty and (not found or not empty.isdisjoint(benchmark for benchmark, _ in found)):
+        raise InputError("the cluster is empty", where=where, remedy="fill it in")
     return found
 
 

@@ -105,13 +105,14 @@ def cubes(
         rows = rows.with_columns(nw.lit("default").alias("variant"))
     table = grouped(rows, (*cell, "generation") if plans else cell, where)
     values = {dimension: reduce.values(rows, dimension, where) for dimension in dimensions}
+    clusters = reduce.clusters(rows, where)
     if not plans:
-        return [dense_cube(part, values) for part in split(table, "benchmark")]
+        return [dense_cube(part, values, clusters) for part in split(table, "benchmark")]
     found = []
     for part in split(by_stage(table, plans, cell), "benchmark"):
         stages, code = codes(part, "stage")
-        whole = dense_cube(part, values)
-        each = [dense_cube(part, values, code == stage) for stage in range(len(stages))]
+        whole = dense_cube(part, values, clusters)
+        each = [dense_cube(part, values, clusters, code == stage) for stage in range(len(stages))]
         together = weighed(flat(whole), [flat(stage) for stage in each], plans.get(whole.benchmark, ()))
         arrays: dict[str, Any] = {name: getattr(together, name).reshape(whole.n.shape) for name in SUMS}
         found.append(replace(whole, **arrays))

@@ -131,6 +131,11 @@ def warnings(cells: Cells, *, shown_below: bool = False) -> Iterator[str]:
     if len(cells.questions) < FEW:
         few = plural(len(cells.questions), "question")
         yield f"Only {few}: intervals and tests lean on scores that are roughly normal over questions."
+    if cells.clusters is not None:
+        yield (
+            f"Questions come in {plural(len(set(cells.clusters)), 'cluster')}: intervals and tests are for new "
+            "clusters; the parts of the noise, by question, are those of single questions."
+        )
     if len(cells.variants) > 1:
         yield (
             f"Scores are averaged over {len(cells.variants):,} prompt variants; the noise of choosing these variants "
