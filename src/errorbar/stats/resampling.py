@@ -155,7 +155,7 @@ class Convergence(Result):
     method: str
 
     def mostly_data(self, model: str, k: float) -> bool:
-        """Whether data noise D is certainly (one-sided 95 %) more than half of D + E/k, the variance for new questions."""
+        """Whether data noise D is certainly (one-sided 95 %) over half of D + E/k, the variance for new questions."""
         i = self.models.index(model)
         return bool(self.data[i] - special.ndtri(0.95) * self.data_error[i] > self.prediction[i] / k)
 
