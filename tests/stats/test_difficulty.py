@@ -281,6 +281,13 @@ def test_the_joint_fit_by_scipy():
     assert found.se == pytest.approx(np.sqrt(np.diag(np.linalg.inv(hessian)))[2:], rel=1e-3)
 
 
+def test_one_model_whose_information_is_rounding_has_errors():
+    """Theory: of one model alone, se is 1/sqrt(n p (1 - p)); eight questions once gave the root of a negative number."""
+    found = one_parameter(counted([[0, 0, 0, 1, 0, 1, 1, 0]], 2))
+    p = (np.array([0, 0, 0, 1, 0, 1, 1, 0]) + 0.5) / 3
+    assert found.se == pytest.approx(1 / np.sqrt(3 * p * (1 - p)))
+
+
 @settings(max_examples=60, deadline=None)
 @given(score_grids(kind="binary"))
 def test_the_joint_fit_is_a_maximum_on_nasty_grids(grid):

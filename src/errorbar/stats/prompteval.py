@@ -81,7 +81,7 @@ class PromptEval(Result):
         """One row per model and quantile."""
         M, n = self.values.shape
         unknown: NDArray[np.bool_] = np.any(np.isnan(self.values), axis=1)
-        told = notes(
+        note = notes(
             {
                 "the noise of a prompt's score is unknown: it takes two prompts, and two questions or generations": (
                     unknown
@@ -100,7 +100,7 @@ class PromptEval(Result):
             "high": self.high.ravel(),
             "level": np.full(M * n, self.level),
             "seen": np.repeat(self.seen, n),
-            "note": np.repeat(told, n),
+            "note": np.repeat(note, n),
         }
 
 

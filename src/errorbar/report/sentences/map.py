@@ -63,18 +63,18 @@ consistency below −0.8.'
     """
     n = answers.at_cells(answers.n * answers.read)
     n = n[n > 1]
-    told, least = "", fewest_generations(CONSISTENCY)
+    text, least = "", fewest_generations(CONSISTENCY)
     if few := int(np.sum(n < least)):
-        told += (
+        text += (
             f" {few:,} of {plural(n.size, 'cell')} of a model and a question {'has' if few == 1 else 'have'} fewer "
             f"than {least} answers: there a single one that differs brings consistency below {number(CONSISTENCY, 1)}."
         )
     if n.size and n.max() > 2 * n.min():
-        told += (
+        text += (
             f" Cells have {n.min():,.0f} to {n.max():,.0f} answers; consistency comes out too high where they are few, "
             "so compare questions with about as many."
         )
-    return told
+    return text
 
 
 def listed_suspects(found: Suspects, shown: int) -> str:
