@@ -54,7 +54,10 @@ def main() -> int:
         "gap of single runs": (lambda: run_gap(cells, runs=50).columns(), ""),
     }
     alone: dict[str, tuple[Callable[[], object], str]] = {
-        "convergence, 1,000 trials, k = 1..50, one model": (lambda: convergence(cells.select(["25"])), ""),
+        "convergence, 1,000 trials, k = 1..50, one model": (
+            lambda: convergence(cells.select(["25"]), method="resampled"),
+            "",
+        ),
         "bootstrap of all pairs, 48 models, 10,000 draws": (lambda: bootstrap.paired_errors(few), "target 0.1 s"),
         "n* of mean and variance, 100 variants, one model": (
             lambda: enough_variants(("m",), np.random.default_rng(0).normal(0.6, 0.03, 100)),

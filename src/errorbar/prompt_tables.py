@@ -22,7 +22,9 @@ _NAMES = frozenset({"benchmark", "model", "model_a", "model_b", "proxy", "dimens
 _ROUNDING = 1e-9
 #: Columns that are read together stand together.
 _TOGETHER = dict.fromkeys(("min", "q25", "median", "q75", "max", "default"), "quantiles")
-_COUNTS = frozenset({"n_star", "n_star_proxy", "n_star_space"})
+_COUNTS = frozenset(
+    {"n_star", "n_star_proxy", "n_star_space", "n_star_space_corrected", "corrected_low", "corrected_high"}
+)
 
 
 @dataclass(frozen=True)

@@ -59,7 +59,32 @@ def test_runs_that_grow_spread_as_sampling_does(cells, made):
         rows = zip(found["model"], found["part"], found["k"], found["low"], found["high"], strict=True)
         bands = {k: high - low for m, part, k, low, high in rows if (m, part) == (model, "runs on these questions")}
         for k in (1, 5, 10):
-            assert bands[k] == pytest.approx(2 * 1.96 * np.sqrt(np.mean(p * (1 - p)) / 100 / k), rel=0.2)
+            # p (1 - p) of 10 generations is 9/10 of what it is on average
+            assert bands[k] == pytest.approx(2 * 1.96 * np.sqrt(np.mean(p * (1 - p)) * 10 / 9 / 100 / k), rel=1e-3)
+
+
+@pytest.mark.parametrize("k", [2, 3, 10])
+def test_mostly_data_noise_is_said_only_where_it_is(k):
+    # half a chance for each question: no data noise at all, and by chance the widths are alike
+    rng = np.random.default_rng(11)
+    for p, said in ((np.full((1, 200), 0.5), False), (rng.beta(0.1, 0.1, (1, 200)), True)):
+        section, _ = section_of(pooled(runs_of(drawn(p, k))))
+        assert ("mostly data noise" in section.items[0].caption) == said
+
+
+def test_no_more_generations_are_spoken_of_than_there_are():
+    # another model has 12 generations, this one 3: its bands and its sentence end at 3
+    rng = np.random.default_rng(12)
+    n = np.array([[3] * 40, [12] * 40])
+    right = rng.binomial(n, [[0.8], [0.4]]).astype(float)
+    section, sheet = section_of(Cells("b", ("few", "many"), tuple(map(str, range(40))), n, right, right))
+    assert ", with 3 from" in section.items[0].caption
+    found = columns(sheet, "growing")
+    most = {
+        model: max(k for m, k in zip(found["model"], found["k"], strict=True) if m == model)
+        for model in ("few", "many")
+    }
+    assert most == {"few": 3, "many": 12}
 
 
 def test_greedy_is_a_line_where_it_was_run(cells, made):
@@ -152,7 +177,11 @@ def test_what_cannot_be_said_is_left_out():
     assert [figure.id for figure in section_of(flat)[0].items] == ["b1-growing"]  # no noise to plan with
     assert section_of(flat)[0].left_out[0].startswith("what more generations would buy (one generation per question")
     uneven = Cells.from_scores("b", ["a"], ["q1", "q2", "q3"], [[[1, 0], [1], [0, 0]]])
-    assert [figure.id for figure in section_of(uneven)[0].items] == ["b1-errors-k", "b1-frontier"]
+    section, sheet = section_of(uneven)
+    assert [figure.id for figure in section.items] == ["b1-growing", "b1-errors-k", "b1-frontier"]
+    assert set(columns(sheet, "growing")["k"]) == {1, 2}
+    once_for_most = Cells.from_scores("b", ["a"], ["q1", "q2", "q3"], [[[1, 0], [1], [0]]])
+    assert section_of(once_for_most)[0].items[0].id == "b1-errors-k"
 
 
 def test_a_cube_without_a_model_falls_back_to_its_cells():

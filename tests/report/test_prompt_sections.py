@@ -285,9 +285,10 @@ def test_scores_of_whole_benchmarks_have_no_section_on_questions():
 def test_n_star_stands_as_the_command_prints_it(asked):
     numbers = Prompts(asked[0], None, asked[0].models, 0.95, 0.01, 0.1)
     *_, listing = enough_section(numbers, Sheet("b1"))
-    assert listing.headings == ("Model", "Prompts", "n*, mean", "Space, mean", "n*, variance", "Space, variance")
+    of_moments = [f"{what}, {moment}" for moment in ("mean", "variance") for what in ("n*", "Space", "Noise-free")]
+    assert listing.headings == ("Model", "Prompts", *of_moments)
     assert {row[2] for row in listing.rows} == {"not reached"}
-    assert all(0 < int(row[4]) < 20 for row in listing.rows)
+    assert all(0 < int(row[5]) < 20 for row in listing.rows)
 
 
 def test_swaps_are_those_of_the_command_whatever_the_order_of_the_page(asked):

@@ -140,7 +140,13 @@ def test_what_the_space_needs():
     # theory: (z sd / eps)^2 with z = 1.96 and a variance of 0, 1, 0, 1, ... over 10 - 1 of 2.5/9: 10671 of the mean
     text = prompts.enough(enough_variants(("large",), [[0.0, 1.0] * 5]))
     assert "large needs 10,671 (" in text
-    assert "10 were asked. For 1 model that is more than were asked." in text
+    assert "10 were asked. For 1 model that is more than were asked. How many it would take without the noise" in text
+    # theory: (1.96 x .03/.01)^2 of a variance of .0009
+    noisy = [[0.4, 0.5, 0.6]]
+    assert "no noise of its own, 35 would be enough." in prompts.enough(
+        enough_variants(("m",), noisy, variance=[0.0009])
+    )
+    assert "differ by no more than the noise" in prompts.enough(enough_variants(("m",), noisy, variance=[-0.0001]))
     # two prompts say nothing of how the variance varies: what the mean needs, (1.96 sd/eps)^2 with a variance of .005
     assert prompts.enough(enough_variants(("large",), [[0.4, 0.5]])).startswith(
         "For new prompts from the same space, large needs 193 ("

@@ -9,7 +9,7 @@ from oracles import suspects as slow
 
 from errorbar.errors import InputError
 from errorbar.stats.cells import Cells
-from errorbar.stats.consistency import Answers, agreement, consistency, majority, n_sets
+from errorbar.stats.consistency import Answers, agreement, consistency, fewest_generations, majority, n_sets
 from errorbar.stats.votes import Votes, majority_exactly
 
 
@@ -86,6 +86,20 @@ def test_the_correction_leaves_only_the_tail_of_the_series(n):
     corrected = float(chance @ consistency(made)[0, order])
     assert corrected == pytest.approx(truth + tail, abs=1e-12)
     assert abs(corrected - truth) < abs(float(chance @ consistency(made, "plugin")[0, order]) - truth)
+
+
+def test_what_few_generations_do_to_consistency():
+    """The docstring's numbers: 50 answers of equal chance, and a threshold that one differing generation decides."""
+    rng = np.random.default_rng(0)
+    for n, mean in ((5, -2.00), (10, -2.66)):
+        draws = {f"q{i}": [str(a) for a in rng.integers(0, 50, n)] for i in range(2000)}
+        assert consistency(Answers.from_generations("b", {"m": draws}, {})).mean() == pytest.approx(mean, abs=0.02)
+    for n in range(2, 30):
+        one_differs = Answers.from_generations("b", {"m": {"q": ["a"] * (n - 1) + ["b"]}}, {})
+        for threshold in (-0.8, -0.5, -0.3):
+            assert (consistency(one_differs)[0, 0] >= threshold) == (n >= fewest_generations(threshold))
+    with pytest.raises(InputError, match="threshold is 0; allowed: below 0"):
+        fewest_generations(0)
 
 
 def test_one_generation_says_nothing_of_the_next():

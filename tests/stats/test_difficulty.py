@@ -2,6 +2,7 @@
 
 import math
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +16,8 @@ from errorbar.stats.beta import fit_beta
 from errorbar.stats.cells import Cells
 from errorbar.stats.difficulty import beta_curves, density, p_correct, stability
 from errorbar.stats.items import one_parameter, question_tau
+
+PUBLISHED = Path(__file__).parents[2] / "bench" / "data" / "published_results.npz"
 
 
 def counted(correct, n):
@@ -41,7 +44,7 @@ def test_p_correct_under_the_fitted_prior_is_the_slow_one():
     n[0, :2] = [0, 5]
     cells = counted(rng.binomial(n, rng.beta(0.7, 0.9, (2, 30))), n)
     fit = fit_beta(cells)
-    found = p_correct(cells, level=0.8)
+    found = p_correct(cells, prior="fitted", level=0.8)
     columns = found.columns()
     assert columns["note"][0] == "no generation"
     assert np.isnan([columns[name][0] for name in ("score", "p_correct", "low", "high", "logit")]).all()
@@ -57,13 +60,78 @@ def test_p_correct_under_the_fitted_prior_is_the_slow_one():
 
 
 def test_a_model_whose_prior_is_unknown_says_so():
-    columns = p_correct(counted([[0, 0, 0]], 4)).columns()
+    columns = p_correct(counted([[0, 0, 0]], 4), prior="fitted").columns()
     assert columns["note"].tolist() == ["Jeffreys' prior: the data do not know the model's own"] * 3
     assert columns["p_correct"].tolist() == pytest.approx([0.1] * 3)
     with pytest.raises(UnknownNameError, match="unknown prior 'flat'"):
         p_correct(counted([[1]], 2), prior="flat")
     with pytest.raises(InputError, match=r"P\(correct\) needs scores of 0 and 1"):
         p_correct(cells_of([[[0.5]]]), prior="uniform")
+
+
+def posterior_by_integration(correct, n, c, k):
+    """Posterior mean and 95 % limits of a question with c of k, on a brute-force grid of (mean, correlation) of all."""
+    m = np.sin((np.arange(400) + 0.5) / 400 * math.pi / 2)[:, None] ** 2  # Jeffreys' prior: the angle is uniform
+    r = (np.arange(400) + 0.5) / 400
+    a, b = m * (1 / r - 1), (1 - m) * (1 / r - 1)
+    weight = np.log1p(-r) + sum(stats.betabinom.logpmf(x, y, a, b) for x, y in zip(correct, n, strict=True))
+    weight = np.exp(weight - weight.max())
+    weight /= weight.sum()
+    laws = stats.beta(a + c, b + k - c)
+    limits = [
+        optimize.brentq(lambda x, tail=tail: np.sum(weight * laws.cdf(x)) - tail, 0, 1) for tail in (0.025, 0.975)
+    ]
+    return [np.sum(weight * laws.mean()), *limits]
+
+
+def test_the_hierarchical_posterior_is_that_of_brute_force():
+    """Another way: integration over 160,000 pairs of parameters, with scipy's Beta-binomial law."""
+    correct, n = [0, 3, 5, 1, 4, 2, 5, 4], [4, 5, 5, 3, 4, 5, 5, 4]
+    cells = counted([[*correct, 0]], [[*n, 0]])
+    found = p_correct(cells)
+    for j in (0, 1, 2, 3):
+        mean, low, high = posterior_by_integration(correct, n, correct[j], n[j])
+        low, high = (0 if correct[j] == 0 else low), (1 if correct[j] == n[j] else high)
+        assert found.p_correct[0, j] == pytest.approx(mean, abs=0.003)
+        assert (found.low[0, j], found.high[0, j]) == pytest.approx((low, high), abs=0.006)
+    assert found.columns()["note"].tolist() == [""] * 8 + ["no generation"]
+    assert np.isnan(found.low[0, 8])
+
+
+def test_hierarchical_posteriors_where_little_is_known():
+    one = p_correct(counted([[1, 0, 1], [0, 0, 0]], [[1, 1, 1], [0, 0, 0]]))
+    assert "how much questions differ is unknown" in one.columns()["note"][0]
+    assert one.columns()["note"][3:].tolist() == ["no generation"] * 3
+    assert np.isnan(one.p_correct[1]).all()
+    never = p_correct(counted([[0, 0, 0]], 4))
+    assert never.low.tolist() == [[0, 0, 0]]
+    assert 0 < never.p_correct[0, 0] < never.high[0, 0] < 0.5
+    nobody = p_correct(counted([[0, 0]], 0))
+    assert np.isnan(nobody.p_correct).all()
+    # beyond 30 generations the parameters are taken at their mean: hardly a difference
+    rng = np.random.default_rng(3)
+    p = rng.beta(0.6, 0.9, 40)
+    near, far = (p_correct(counted([[*rng.binomial(k, p)]], k)) for k in (30, 31))
+    assert np.mean(far.high - far.low) == pytest.approx(np.mean(near.high - near.low), rel=0.05)
+
+
+@pytest.mark.parametrize("k", [2, 5])
+def test_p_correct_of_published_results_covers(k):
+    """Guarantee on published data: k of the 1,100 generations of 30 questions, question means as the truth."""
+    with np.load(PUBLISHED) as data:
+        n, total = data["aime2024_cot/n"].astype(int), data["aime2024_cot/total"].astype(int)
+    many = np.all(n >= 1000, axis=1)
+    n, total = n[many], total[many]
+    rng = np.random.default_rng(6)
+    covered, fitted = [], []
+    for _ in range(3):
+        cells = counted(rng.hypergeometric(total, n - total, k), k)
+        for shares, prior in ((covered, "hierarchical"), (fitted, "fitted")):
+            found = p_correct(cells, prior=prior)
+            shares.append(np.mean((found.low <= total / n) & (total / n <= found.high), axis=1))
+    assert np.mean(covered) == pytest.approx(0.96, abs=0.02)
+    assert np.mean(covered, axis=0).min() > 0.8  # the worst model
+    assert np.mean(fitted) < 0.6  # why it is not the default
 
 
 # ---- density and stability
@@ -211,6 +279,13 @@ def test_the_joint_fit_by_scipy():
         ]
     ) / (4 * step**2)  # fmt: skip
     assert found.se == pytest.approx(np.sqrt(np.diag(np.linalg.inv(hessian)))[2:], rel=1e-3)
+
+
+def test_one_model_whose_information_is_rounding_has_errors():
+    """Theory: of one model alone, se is 1/sqrt(n p (1 - p)); eight questions once gave the root of a negative number."""
+    found = one_parameter(counted([[0, 0, 0, 1, 0, 1, 1, 0]], 2))
+    p = (np.array([0, 0, 0, 1, 0, 1, 1, 0]) + 0.5) / 3
+    assert found.se == pytest.approx(1 / np.sqrt(3 * p * (1 - p)))
 
 
 @settings(max_examples=60, deadline=None)

@@ -67,11 +67,55 @@ def test_gaps_say_what_is_unknown_or_wrong():
         run_gap(Cells.from_scores("b", ["a"], ["1"], [[[0.5, 1]]]), method="resample")
 
 
-def test_convergence_has_the_moments_of_drawing_with_replacement():
+def test_convergence_is_that_of_fresh_runs():
+    """Guarantee by simulation: errors and spread from n = 2, 3 and 5 generations; drawn again they are too small."""
+    rng = np.random.default_rng(5)
+    M, N, k = 300, 60, (1, 4, 20)
+    p = rng.beta(0.7, 0.9, N)
+    truth = [math.sqrt(np.mean(p * (1 - p)) / each / N) for each in k]
+    for n in (2, 3, 5):
+        cells = counted(rng.binomial(n, np.broadcast_to(p, (M, N))), n)
+        found = convergence(cells, k, claim="these-questions")
+        assert np.sqrt(np.mean(found.se**2, axis=0)) == pytest.approx(truth, rel=0.02)
+        # a score here is far from 0 and 1: the range is not cut
+        assert np.mean(found.high - found.low, axis=0) == pytest.approx([2 * 1.96 * each for each in truth], rel=0.03)
+        # fresh questions: each model has its own
+        q = rng.beta(0.7, 0.9, (M, N))
+        fresh = convergence(counted(rng.binomial(n, q), n), k)
+        of_new = [math.sqrt((0.63 / 1.6**2 / 2.6 + 0.63 / 1.6 / 2.6 / each) / N) for each in k]
+        assert np.sqrt(np.mean(fresh.se**2, axis=0)) == pytest.approx(of_new, rel=0.03)
+        again = convergence(cells.select(cells.models[:20]), k, claim="these-questions", method="resampled", trials=200)
+        assert np.mean(again.high - again.low, axis=0)[1:] == pytest.approx(
+            [2 * 1.96 * math.sqrt((n - 1) / n) * each for each in truth[1:]], rel=0.1
+        )
+
+
+def test_convergence_ends_where_score_is():
+    """With as many generations as there are, error and interval are those of `score` (wilson-effective)."""
+    cells = counted([[1, 2, 0, 3, 4], [4, 4, 4, 0, 1]], 4)
+    for claim in ("new-questions", "these-questions"):
+        expected = score(cells, claim=claim, method="wilson-effective")
+        found = convergence(cells, (1, 4), claim=claim)
+        assert found.se[:, 1] == pytest.approx(np.sqrt(expected.variance))
+        assert found.width[:, 1] == pytest.approx(expected.interval().high - expected.interval().low)
+
+
+def test_data_noise_is_most_of_the_error_only_where_that_is_sure():
+    rng = np.random.default_rng(6)
+    alike = convergence(counted(rng.binomial(2, 0.5, (200, 100)), 2), (1, 2))
+    assert not np.any([alike.mostly_data(model, k) for model in alike.models for k in (1, 2)])
+    differ = convergence(counted(rng.binomial(10, rng.beta(0.2, 0.2, (50, 100))), 10), (1, 10))
+    assert np.all([differ.mostly_data(model, 10) for model in differ.models])
+    # theory: the standard deviation of D over samples
+    drawn = convergence(counted(rng.binomial(3, rng.beta(1, 1, (500, 80))), 3), (1,))
+    assert np.mean(drawn.data_error) == pytest.approx(np.std(drawn.data), rel=0.1)
+
+
+def test_convergence_by_drawing_has_the_moments_of_drawing_with_replacement():
     """Theory: mean p, variance mean p(1-p)/(kN) of scores; E of the squared error of either claim."""
     cells = counted(np.tile([[0, 1, 4, 9, 10]], (1, 8)), 10)
     p, N = cells.mean[0], 40
-    found = convergence(cells, (1, 2, 5, 20), trials=4000, rng=3)
+    found = convergence(cells, (1, 2, 5, 20), method="resampled", trials=4000, rng=3)
     for j, k in enumerate((1, 2, 5, 20)):
         sd = math.sqrt(np.sum(p * (1 - p)) / k) / N
         assert found.score[0, j] == pytest.approx(p.mean(), abs=4 * sd / math.sqrt(4000))
@@ -79,32 +123,36 @@ def test_convergence_has_the_moments_of_drawing_with_replacement():
         assert half == pytest.approx(1.96 * sd, abs=0.6 / (k * N) + 0.05 * sd)  # a score is a multiple of 1/(kN)
         variance = (np.var(p) + np.mean(p * (1 - p)) / k) / N  # of a new-questions interval
         assert found.se[0, j] == pytest.approx(math.sqrt(variance), rel=0.03)
-    these = convergence(cells, (1, 2, 10), claim="these-questions", trials=2000)
+    these = convergence(cells, (1, 2, 10), claim="these-questions", method="resampled", trials=2000)
     assert np.isnan(these.se[0, 0])
-    assert np.isnan(these.covered[0, 0])
     assert these.se[0, 2] == pytest.approx(math.sqrt(np.mean(p * (1 - p)) / 10 / N), rel=0.03)
-    assert these.covered[0, 2] == pytest.approx(0.95, abs=0.02)
     assert these.columns()["all_score"][0] == pytest.approx(p.mean())
 
 
-def test_scores_that_are_not_0_and_1_are_drawn_as_normal():
+def test_scores_that_are_not_0_and_1_converge_too():
     rng = np.random.default_rng(4)
     cells = Cells.from_scores("b", ["a"], [str(q) for q in range(30)], [rng.normal(3, 1, (30, 6)).tolist()])
-    found = convergence(cells, (2, 8), claim="these-questions", trials=1500)
-    assert found.score[0] == pytest.approx([cells.mean.mean()] * 2, abs=0.02)
-    assert found.se[0, 1] == pytest.approx(math.sqrt(cells.within.mean() / 8 / 30))
-    assert found.covered[0] == pytest.approx([0.95, 0.95], abs=0.03)
-    assert (found.high - found.low)[0, 0] == pytest.approx(2 * (found.high - found.low)[0, 1], rel=0.1)
+    for method in ("unbiased", "resampled"):
+        found = convergence(cells, (2, 8), claim="these-questions", method=method, trials=1500)
+        assert found.score[0] == pytest.approx([cells.mean.mean()] * 2, abs=0.02)
+        assert found.se[0, 1] == pytest.approx(math.sqrt(cells.within.mean() / 8 / 30))
+        assert (found.high - found.low)[0, 0] == pytest.approx(2 * (found.high - found.low)[0, 1], rel=0.1)
 
 
 def test_convergence_repeats_and_refuses():
     cells = counted([[1, 2], [1, 0], [0, 0]], [[3, 3], [1, 3], [0, 0]])
-    once, again = (convergence(cells, (1, 3), trials=50).columns() for _ in range(2))
+    once, again = (convergence(cells, (1, 3), method="resampled", trials=50).columns() for _ in range(2))
     assert once["score"].tolist()[:2] == again["score"].tolist()[:2]
     assert once["note"].tolist() == [""] * 2 + ["one generation of some questions: nothing to draw from"] * 4
-    assert convergence(counted([[3, 0]], 3), (2,), trials=5).width[0, 0] >= 0
+    unbiased = convergence(cells, (1, 3)).columns()
+    assert unbiased["note"].tolist() == [""] * 4 + ["one generation of each question: sampling noise is unknown"] * 2
+    assert np.isnan(unbiased["low"][4:]).all()
+    assert convergence(counted([[3, 0]], 3), (2,), method="resampled", trials=5).width[0, 0] >= 0
+    assert convergence(counted([[3, 3]], 3), (2,)).high[0, 0] == 1
     for bad in ((), (0, 1), (2, 2)):
         with pytest.raises(InputError, match="numbers from 1 that increase"):
             convergence(cells, bad)
     with pytest.raises(UnknownNameError, match="unknown claim"):
         convergence(cells, claim="single-run")
+    with pytest.raises(UnknownNameError, match="unknown method 'bootstrap'"):
+        convergence(cells, method="bootstrap")

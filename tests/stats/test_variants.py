@@ -8,8 +8,10 @@ from oracles import variants as oracle
 
 from errorbar.errors import InputError
 from errorbar.stats import subsets
+from errorbar.stats.cube import Cube
 from errorbar.stats.enough import enough_variants, proxy, space_size
 from errorbar.stats.subsets import chance_far, orders
+from errorbar.stats.variants import variants
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -54,12 +56,59 @@ def test_the_bias_of_the_published_number(sd, published, space):
     assert np.all((low <= ours.n_star_space) & (ours.n_star_space <= high))
 
 
+def test_the_number_for_the_space_with_and_without_noise():
+    """Guarantee by simulation: prompts of sd .02, 50 questions of one generation; each number keeps its own promise."""
+    rng = np.random.default_rng(3)
+    M, N, S = 80, 50, 80
+    of_question, of_variant = rng.beta(2, 2, (M, N, 1)), rng.normal(0, 0.02, (M, 1, S))
+    y = (rng.random((M, N, S)) < np.clip(of_question + of_variant, 0, 1)).astype(float)
+    cube = Cube("b", *(tuple(map(str, range(size))) for size in y.shape), np.ones(y.shape, int), y, y)
+    found = variants(cube).enough
+    plain, corrected = found.n_star_space[:, 0], found.n_star_space_corrected[:, 0]
+    # theory: each score adds mean p(1-p)/50 to .02^2
+    of_score = 0.02**2 + np.mean(of_question * (1 - of_question)) / N
+    assert np.mean(plain) == pytest.approx(space_size(of_score, 0.01, 0.1), rel=0.06)
+    assert np.mean(plain) > 8 * 16
+    # 16 are needed of noise-free scores; where the variants' variance is lost in the noise, the note says so
+    assert np.mean((found.corrected_low[:, 0] <= 16) & (found.corrected_high[:, 0] >= 16)) > 0.9
+    lost = np.isnan(corrected)
+    assert np.median(corrected[~lost]) < 50
+    assert 0 < np.sum(lost) < M
+    notes = found.columns()["note"].reshape(M, 2)[:, 0]
+    assert all(("differ by no more than the noise" in note) == gone for note, gone in zip(notes, lost, strict=True))
+    table = variants(cube).columns()
+    assert table["n_star_space_corrected"] == pytest.approx(np.fmax(*found.n_star_space_corrected.T), nan_ok=True)
+
+
+def test_the_corrected_number_is_that_of_the_space_from_more_questions():
+    """Guarantee by simulation: 300 questions of three generations, sd .03, which take 35; intervals cover."""
+    rng = np.random.default_rng(4)
+    M, N, S, k = 30, 300, 40, 3
+    p = np.clip(rng.beta(2, 2, (M, N, 1)) + rng.normal(0, 0.03, (M, 1, S)), 0, 1)
+    total = rng.binomial(k, p).astype(float)
+    cube = Cube("b", *(tuple(map(str, range(size))) for size in p.shape), np.full(p.shape, k), total, total)
+    found = variants(cube).enough
+    assert np.mean(found.n_star_space_corrected[:, 0]) == pytest.approx(35, rel=0.1)
+    assert np.mean(found.n_star_space[:, 0]) > 40
+    covered = (found.corrected_low[:, 0] <= 35) & (found.corrected_high[:, 0] >= 35)
+    assert np.mean(covered) > 0.85
+    # of normal variants the variance needs 2 sd^4, which is one variant for an epsilon of .01
+    assert found.n_star_space_corrected[:, 1].tolist() == [1] * M
+
+
+def test_corrected_numbers_need_one_variance_for_each_model():
+    with pytest.raises(InputError, match=r"variance and limits have shapes \(2,\), \(1,\) and \(1,\)"):
+        enough_variants(("m",), [[0.5, 0.6]], variance=[0.1, 0.2])
+
+
 def test_variants_that_do_not_matter_need_one():
     result = enough_variants(("same", "wild"), [[0.5] * 20, [0, 1] * 10])
     assert result.n_star[0].tolist() == [1, 1]
     columns = result.columns()
     assert columns["moment"].tolist() == ["mean", "variance"] * 2
-    assert columns["note"][0] == "no two variants differ in score, which is no certainty: no interval"
+    flat, unknown = columns["note"][0].split("; ")
+    assert flat == "no two variants differ in score, which is no certainty: no interval"
+    assert unknown == "n_star_space_corrected is unknown, as the noise of each score is"
     assert np.isnan(columns["low"]).tolist() == [True, True, False, True]  # 0 and 1: no variance of the variance
     assert "n_star is not reached below" in columns["note"][2] or "biased low" in columns["note"][2]
 

@@ -29,9 +29,6 @@ _STEPS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 70, 100, 150, 200
 #: Generations up to which runs grow, and up to which `_enough` looks.
 _GROWN, _LOOKED = 50, 1000
 
-#: Generations that are drawn again for a figure, over all trials, questions and steps of a model, at most.
-_DRAWS = 8_000_000
-
 #: Budgets of the frontier, as multiples of what the run cost.
 _BUDGETS = 2.0 ** np.arange(-5, 4)
 
@@ -134,19 +131,18 @@ def _growing(cells: Cells, scores: Scores, sampled: Sequence[str], sheet: Sheet)
     from errorbar.report.charts import TOLD_APART
     from errorbar.report.charts import generations as charts
 
-    rows = [cells.index(model) for model in sampled]
-    whole = [model for model, i in zip(sampled, rows, strict=True) if not np.any(cells.answered[i] & (cells.n[i] < 2))]
-    if not whole:
+    counts = {model: _generations(cells.n[cells.index(model)]) for model in sampled}
+    several = [model for model in sampled if counts[model] > 1]
+    if not several:
         return
-    shown = _spaced(whole, TOLD_APART)
-    most = min(int(max(cells.n[cells.index(model)].max() for model in shown)), _GROWN)
-    k = [step for step in _STEPS if step <= most]
-    trials = int(np.clip(_DRAWS // (len(cells.questions) * len(k)), 40, 400))
-    found = convergence(cells.select(shown), k, level=scores.level, trials=trials)
+    shown = _spaced(several, TOLD_APART)
+    ends = {model: min(counts[model], _GROWN) for model in shown}
+    k = sorted({step for step in _STEPS if step <= max(ends.values())} | set(ends.values()))
+    found = convergence(cells.select(shown), k, level=scores.level)
     greedy = {
         model: float(scores.score[cells.index(model + GREEDY)]) for model in shown if model + GREEDY in cells.models
     }
-    caption = sentences.growing(found, greedy) + f" {trials:,} runs were drawn from the generations at hand."
+    caption = sentences.growing(found, greedy, ends)
     if len(cells.variants) > 1:
         caption += f" Generations are from {len(cells.variants):,} prompts."
     if len(shown) < len(sampled):
@@ -155,10 +151,15 @@ def _growing(cells: Cells, scores: Scores, sampled: Sequence[str], sheet: Sheet)
         "growing",
         "How does the score settle as generations are added?",
         caption,
-        charts.growing(found, shown, greedy, unit=cells.unit),
+        charts.growing(found, ends, greedy, unit=cells.unit),
         looks="Bands that narrow from left to right, one row per model",
-        marks=4 * len(k) * len(shown),
+        marks=4 * sum(step <= end for end in ends.values() for step in k),
     )
+
+
+def _generations(n: IntArray) -> int:
+    """Generations that at least half of the answered questions have."""
+    return int(np.median(n[n > 0]))
 
 
 def _errors(pilots: Sequence[Pilot], sheet: Sheet, *, several: bool) -> Iterator[Figure]:

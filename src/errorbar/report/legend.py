@@ -75,7 +75,16 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "n": ("n", "Prompts out of all, in random order."),
     "deviation": ("Deviation", "Percentile 1 − δ/2 of the distance of the moment over n prompts from that over all."),
     "n_star": ("n*", "Smallest n whose deviation is at most ε, as published; all prompts where none below is enough."),
-    "n_star_space": ("n, space", "Prompts from the space itself that a moment within ε of the space's needs."),
+    "n_star_space": (
+        "n, space",
+        "Prompts from the space that a moment within ε of the space's needs, each scored on as much as here.",
+    ),
+    "n_star_space_corrected": (
+        "n, space, noise-free",
+        "The same if the score of each prompt had no noise of its own; unknown where prompts differ by no more.",
+    ),
+    "corrected_low": ("Noise-free, low", "Lower end of its interval."),
+    "corrected_high": ("Noise-free, high", "Upper end of its interval."),
     "epsilon": ("ε", "Deviation that is acceptable."),
     "delta": ("δ", "Probability of a larger one, for both moments together."),
     "p_correct": ("P(correct)", "Mean score of a question over generations, to the nearest tenth."),

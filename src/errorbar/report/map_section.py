@@ -6,7 +6,7 @@ import numpy as np
 
 from errorbar.report.figure import Figure, Listing, Sheet
 from errorbar.report.section import Section
-from errorbar.report.sentences.map import LEAD, data_map, listed_suspects
+from errorbar.report.sentences.map import LEAD, data_map, few_generations, listed_suspects
 from errorbar.report.sentences.words import number
 from errorbar.stats.consistency import Answers
 from errorbar.stats.results import Columns
@@ -24,7 +24,7 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "p_correct": ("P(correct)", "Mean score of a question over generations and models."),
     "consistency": (
         "Consistency",
-        "Sum of p log p over a model's sets of equal answers, corrected for few generations; 0: always alike.",
+        "Sum of p log p over a model's sets of equal answers; 0: always alike. Too high from few generations.",
     ),
     "n_sets": ("Answers", "Different answers of all models."),
     "models_agreeing": ("Models agreeing", "Models that gave the other answer more often than anything else."),
@@ -56,7 +56,7 @@ def map_section(answers: Answers | None, sheet: Sheet) -> Section:
     items: list[Figure | Listing] = []
     left_out: list[str] = []
     if np.any(~np.isnan(found.consistency) & ~np.isnan(found.p_correct)):
-        items.append(_map(found, sheet))
+        items.append(_map(found, answers, sheet))
     else:
         left_out.append("data map (no model has two generations with an answer to a question)")
     if found.suspected.any():
@@ -66,14 +66,14 @@ def map_section(answers: Answers | None, sheet: Sheet) -> Section:
     return Section(name, title, title, LEAD, tuple(items), tuple(left_out))
 
 
-def _map(found: Suspects, sheet: Sheet) -> Figure:
+def _map(found: Suspects, answers: Answers, sheet: Sheet) -> Figure:
     from errorbar.report.charts import map as charts
 
     dense = charts.is_dense(found)
     return sheet.figure(
         "map",
         "Which questions are answered alike, and wrong?",
-        data_map(found, dense=dense),
+        data_map(found, dense=dense) + few_generations(answers),
         charts.data_map(found),
         looks="Scatter plot, one point per question" if not dense else "Density of questions, suspects as points",
         marks=min(len(found.questions), charts.POINTS),

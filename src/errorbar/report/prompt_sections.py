@@ -224,5 +224,9 @@ def enough_section(numbers: Prompts, sheet: Sheet) -> Iterator[Figure | Listing]
             for i in at
         ]
         rows[f"Space, {moment}"] = [prompts.between(found.n_star_space[i, j], low[i, j], high[i, j]) for i in at]
+        rows[f"Noise-free, {moment}"] = [
+            prompts.between(found.n_star_space_corrected[i, j], found.corrected_low[i, j], found.corrected_high[i, j])
+            for i in at
+        ]
     caption = prompts.enough(found, numbers.level)
     yield sheet.listing("enough", "How many prompts are enough?", caption, rows, text=1, table="enough")

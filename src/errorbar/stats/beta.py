@@ -18,11 +18,13 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from errorbar.errors import InputError, UnknownNameError
+from errorbar.stats.beta_grid import beta_grid, mixture_quantile
 from errorbar.stats.beta_likelihood import LIMITS, Counts, distinct_counts, maximise
 from errorbar.stats.cells import Cells, FloatArray, IntArray
 from errorbar.stats.results import Columns, Result, notes
 
 __all__ = [
+    "HIERARCHICAL",
     "PRIORS",
     "BetaFit",
     "Posterior",
@@ -38,6 +40,15 @@ __all__ = [
 
 #: Priors of a question by name: a = b.
 PRIORS = {"jeffreys": 0.5, "uniform": 1.0}
+#: The prior of `posterior` that is itself learned from the model's other questions, with its uncertainty.
+HIERARCHICAL = "hierarchical"
+
+#: Prior of the correlation of two generations of a question, Beta(1, 2): a uniform one is too sure that a model with
+#: one right answer among hundreds can never answer the other questions.
+_CORRELATION = (1.0, 2.0)
+#: Generations of a question above which the parameters of its prior are taken at their posterior mean: it no longer
+#: matters which they are, and thousands of distinct counts take time.
+_MANY = 30
 
 
 def expected_error(p: ArrayLike, n_questions: ArrayLike) -> FloatArray:
@@ -204,17 +215,87 @@ def posterior(cells: Cells, prior: BetaFit | str = "jeffreys", *, level: float =
     cells
         Scores of 0 and 1.
     prior
-        A fit of the same models (empirical Bayes: a question seen 0/5 is not thought hopeless where others are not),
-        or a name of `PRIORS`. A model whose concentration is unknown takes Jeffreys' prior.
+        `"hierarchical"`: full Bayes, where the two parameters of the model's Beta distribution are averaged over their
+        posterior. A fit of the same models: empirical Bayes, where the fitted parameters are taken as known; a model
+        whose concentration is unknown takes Jeffreys' prior. Or a name of `PRIORS`.
     level
         Probability of the interval.
+
+    Returns
+    -------
+    Posterior
+        With the hierarchical prior, `low` is 0 where nothing is correct and `high` is 1 where nothing is wrong (as for
+        Jeffreys' interval: Brown, Cai and DasGupta 2001), and a model without a generation is NaN.
+
+    Notes
+    -----
+    Empirical Bayes is too narrow where few questions determine the prior (Morris 1983; Laird and Louis 1987). Measured
+    at a nominal 95 % on k of the 1,100 generations of published results, as the average over models of the share of
+    questions that are covered, and the model with the lowest share:
+
+    ==========================  ==========  ==========  ==========  ==========
+    benchmark, prior            k = 1       k = 2       k = 5       k = 10
+    ==========================  ==========  ==========  ==========  ==========
+    aime2024_cot, fitted        .53 (.00)   .40 (.00)   .42 (.00)   .44 (.00)
+    aime2024_cot, hierarchical  .97 (.93)   .97 (.93)   .96 (.87)   .95 (.88)
+    math500_cot, fitted         .80 (.26)   .79 (.08)   .81 (.09)   .80 (.21)
+    math500_cot, hierarchical   .96 (.90)   .97 (.93)   .97 (.93)   .96 (.94)
+    ==========================  ==========  ==========  ==========  ==========
+
+    Much of what the fitted prior misses are questions that are never, or always, answered correctly: an equal-tailed
+    interval without the limits 0 and 1 holds none of these. Models that answer one in a hundred questions or fewer are
+    covered least: at k = 40 the lowest share on aime2024_cot is .60.
+
+    References
+    ----------
+    Morris, C. N. (1983), Parametric empirical Bayes inference, JASA 78. Christiansen, C. L. and Morris, C. N. (1997),
+    Hierarchical Poisson regression modeling, JASA 92, for priors of the shrinkage.
+
+    Examples
+    --------
+    >>> cells = Cells.from_scores("demo", ["a"], ["q1", "q2", "q3"], [[[1, 1, 1], [1, 0, 1], [0, 0, 0]]])
+    >>> found = posterior(cells, "hierarchical")
+    >>> found.low[0, 2].tolist(), found.high[0, 0].tolist()
+    (0.0, 1.0)
     """
     _check_level(level)
+    if prior == HIERARCHICAL:
+        return _hierarchical(cells, level)
     counts, a, b, zero = updated(cells, prior)
     tails = [np.clip((tail - zero) / np.maximum(1 - zero, 1e-300), 0, 1) for tail in ((1 - level) / 2, (1 + level) / 2)]
     low, high = (np.asarray(special.betaincinv(a, b, tail)) for tail in tails)
     each = (np.take_along_axis(part, counts.place, axis=1) for part in ((1 - zero) * a / (a + b), low, high))
     return Posterior(*each)
+
+
+def _hierarchical(cells: Cells, level: float) -> Posterior:
+    """The posterior of each question, averaged over that of the parameters of the model's Beta distribution."""
+    require_binary(cells, "P(correct)")
+    found = np.full((3, *cells.n.shape), np.nan)
+    some = np.flatnonzero(np.any(cells.n > 0, axis=1))
+    if not len(some):
+        return Posterior(*found)
+    total, n = cells.total[some], cells.n[some]
+    counts = distinct_counts(total, n)
+    grid = beta_grid(counts.correct, counts.wrong, counts.weight, correlation=_CORRELATION)
+    U = counts.correct.shape[1]
+    out = np.full((3, len(some) * U), np.nan)
+    used = np.unique(counts.place + U * np.arange(len(some))[:, None])
+    c, d = counts.correct.ravel()[used], counts.wrong.ravel()[used]
+    many = c + d > _MANY
+    center = [np.sum(grid.probability * part, axis=1, keepdims=True) for part in (grid.a, grid.b)]
+    for rows, a, b, probability in (
+        (~many, grid.a, grid.b, grid.probability),
+        (many, *center, np.ones((len(some), 1))),
+    ):
+        model = used[rows] // U
+        shape_a, shape_b = a[model] + c[rows, None], b[model] + d[rows, None]
+        out[0, used[rows]] = np.sum(probability[model] * shape_a / (shape_a + shape_b), axis=1)
+        for i, tail in enumerate(((1 - level) / 2, (1 + level) / 2), start=1):
+            out[i, used[rows]] = mixture_quantile(probability[model], shape_a, shape_b, tail)
+    mean, low, high = (np.take_along_axis(part.reshape(len(some), U), counts.place, axis=1) for part in out)
+    found[:, some] = mean, np.where((n > 0) & (total == 0), 0, low), np.where((n > 0) & (total == n), 1, high)
+    return Posterior(*found)
 
 
 class Updated(NamedTuple):

@@ -17,9 +17,9 @@ and in 2 % where 30 % of the questions are never answered. The second, the defau
 from __future__ import annotations
 
 import numpy as np
-from scipy import special
 
 from errorbar.errors import InputError, UnknownNameError
+from errorbar.stats.beta_grid import grid_axes, log_posterior, mixture_quantile
 from errorbar.stats.beta_likelihood import distinct_counts
 from errorbar.stats.cells import FloatArray, IntArray
 
@@ -96,7 +96,7 @@ def _by_variance(total: FloatArray, n: IntArray, level: float) -> tuple[FloatArr
     weight /= weight.sum(axis=1, keepdims=True)
     a, b = score[:, None] * N[:, None] / f + 0.5, (1 - score[:, None]) * N[:, None] / f + 0.5
 
-    low, high = (_mixture_quantile(weight, a, b, tail) for tail in ((1 - level) / 2, (1 + level) / 2))
+    low, high = (mixture_quantile(weight, a, b, tail) for tail in ((1 - level) / 2, (1 + level) / 2))
     return low, high
 
 
@@ -115,38 +115,11 @@ def _spread(x: FloatArray, N: FloatArray, score: FloatArray) -> tuple[FloatArray
     return np.where(silent, 0, ratio)[:, None], np.where(silent, 0, freedom)[:, None]
 
 
-def _mixture_quantile(weight: FloatArray, a: FloatArray, b: FloatArray, tail: float) -> FloatArray:
-    """Where mixtures of Beta(a, b) (M, G) reach the probability `tail`, shape (M,): false position with bisection."""
-    low, high = np.zeros(len(a)), np.ones(len(a))
-    at_low, at_high = np.full(len(a), -tail), np.full(len(a), 1 - tail)
-    active = np.arange(len(a))
-    for step in range(100):
-        near, far, f_near, f_far = (part[active] for part in (low, high, at_low, at_high))
-        # Every third step halves, should the chord stay on one side
-        m = (near + far) / 2 if step % 3 == 2 else near + (far - near) * f_near / (f_near - f_far)
-        f = np.sum(weight[active] * special.betainc(a[active], b[active], m[:, None]), axis=1) - tail
-        short = f < 0
-        low[active], at_low[active] = np.where(short, m, near), np.where(short, f, f_near)
-        high[active], at_high[active] = np.where(short, far, m), np.where(short, f_far, f)
-        active = active[(np.abs(f) > 1e-10) & (high[active] - low[active] > 1e-12)]
-        if not len(active):
-            break
-    return np.where(np.abs(at_low) < np.abs(at_high), low, high)
-
-
 def _by_likelihood(c: FloatArray, d: FloatArray, weight: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
-    """Quantiles of m for counts (M, U). Coordinates: m = sin^2 x, where Jeffreys' prior is flat, and t = -log s."""
-    generations, correct = np.sum((c + d) * weight, axis=1), np.sum(c * weight, axis=1)
-    center = np.arcsin(np.sqrt(correct / generations))[:, None]
-    # Search around the score in steps that double, from a fifth of the smallest possible standard error.
-    step = 0.1 / np.sqrt(generations)[:, None] * 2.0 ** np.arange(18)
-    x = np.clip(np.concatenate([center - step[:, ::-1], center, center + step], axis=1), 1e-9, np.pi / 2 - 1e-9)
-    t = np.broadcast_to(np.linspace(-13, 13, 27), (len(c), 27))
-    for _ in range(2):  # from all that is possible to what is likely, end points included
-        log_density = _log_posterior(x, t, c, d, weight)
-        x, t = _around_peak(x, log_density.max(axis=2), 25), _around_peak(t, log_density.max(axis=1), 17)
+    """Quantiles of m for counts (M, U), on the coordinates m = sin^2 x and t of beta_grid.py."""
+    x, t = grid_axes(c, d, weight, 25, 17)
     x = x[:, :1] + (x[:, -1:] - x[:, :1]) * (np.arange(80) + 0.5) / 80  # middles of 80 cells
-    log_density = _log_posterior(x, t, c, d, weight)
+    log_density = log_posterior(x, t, c, d, weight)
     mass = np.sum(np.exp(log_density - log_density.max(axis=(1, 2), keepdims=True)), axis=2)
     cdf = np.cumsum(mass, axis=1) / mass.sum(axis=1, keepdims=True)
     width = x[:, 1] - x[:, 0]
@@ -159,30 +132,3 @@ def _by_likelihood(c: FloatArray, d: FloatArray, weight: FloatArray, level: floa
         angle = (np.take_along_axis(x, cell, axis=1) + inside * width[:, None])[:, 0]
         quantiles.append(np.sin(angle) ** 2)
     return quantiles[0], quantiles[1]
-
-
-def _around_peak(nodes: FloatArray, log_density: FloatArray, number: int) -> FloatArray:
-    """`number` nodes from just below to just above the nodes within e^-12 of the peak. Arrays (M, nodes)."""
-    last = nodes.shape[1] - 1
-    high_enough = log_density > log_density.max(axis=1, keepdims=True) - 12
-    first = np.maximum(np.argmax(high_enough, axis=1) - 1, 0)
-    final = np.minimum(last - np.argmax(high_enough[:, ::-1], axis=1) + 1, last)
-    low, high = (np.take_along_axis(nodes, i[:, None], axis=1) for i in (first, final))
-    return low + (high - low) * np.linspace(0, 1, number)
-
-
-def _log_posterior(x: FloatArray, t: FloatArray, c: FloatArray, d: FloatArray, weight: FloatArray) -> FloatArray:
-    """Log density at x (M, X) and t (M, T), shape (M, X, T), up to a constant."""
-    s = np.exp(-t)
-    prior = -np.logaddexp(0, t) - np.logaddexp(0, -t)  # uniform correlation 1/(1 + s) = expit(t)
-    a, b = np.sin(x)[:, :, None] ** 2 * s[:, None], np.cos(x)[:, :, None] ** 2 * s[:, None]
-    log_density = np.broadcast_to((prior - _rising(s, c + d, weight))[:, None], a.shape)
-    return log_density + _rising(a, c, weight) + _rising(b, d, weight)
-
-
-def _rising(a: FloatArray, c: FloatArray, weight: FloatArray) -> FloatArray:
-    """Sum over questions of log a(a+1)...(a+c-1), for a (M, ...) and c, weight (M, U): the shape of a."""
-    wide = a.reshape(len(a), -1)
-    terms = special.gammaln(wide[:, :, None] + c[:, None])
-    summed = np.einsum("mgu,mu->mg", terms, weight) - special.gammaln(wide) * weight.sum(axis=1)[:, None]
-    return np.asarray(summed.reshape(a.shape))

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from errorbar.errors import InputError, UnknownNameError
-from errorbar.stats.beta import PRIORS, BetaFit, fit_beta, posterior, require_binary, updated
+from errorbar.stats.beta import HIERARCHICAL, PRIORS, BetaFit, fit_beta, posterior, require_binary, updated
 from errorbar.stats.cells import Cells, FloatArray, IntArray
 from errorbar.stats.results import Columns, Result, notes
 
@@ -87,35 +87,54 @@ class Difficulty(Result):
         }
 
 
-def p_correct(cells: Cells, *, prior: str = _FITTED, level: float = 0.95) -> Difficulty:
-    """Probability that a model answers a question correctly, for each model and question.
+def p_correct(cells: Cells, *, prior: str = HIERARCHICAL, level: float = 0.95) -> Difficulty:
+    """Estimate the probability that a model answers a question correctly, for each model and question.
 
     Parameters
     ----------
     cells
         Scores of 0 and 1.
     prior
-        `"fitted"`, the Beta distribution of the model's questions (empirical Bayes; Jeffreys' where the data do not
-        know it), or a name of `beta.PRIORS`.
+        `"hierarchical"`: the Beta distribution of the model's questions, whose two parameters are averaged over their
+        posterior. `"fitted"`: the same distribution at its maximum likelihood, taken as known (empirical Bayes;
+        Jeffreys' prior where the data do not determine it); its intervals are too narrow where questions or
+        generations are few. Or a name of `beta.PRIORS`.
     level
-        Probability of the interval.
+        Probability of the interval. It is the average over questions that is meant: of the questions like one of
+        yours, a share of `level` have their P(correct) in the interval. See `beta.posterior` for what was measured.
 
+    Returns
+    -------
+    Difficulty
+        NaN with a reason where a question has no generation.
+
+    Examples
+    --------
     >>> cells = Cells.from_scores("demo", ["a"], ["q1", "q2"], [[[1, 1, 1], [1, 0, 0]]])
     >>> p_correct(cells, prior="uniform").p_correct.tolist()
     [[0.8, 0.4]]
     """
-    taken, unknown = _prior(cells, prior)
-    found = posterior(cells, taken, level=level)
+    known = [HIERARCHICAL, _FITTED, *PRIORS]
+    if prior not in known:
+        raise UnknownNameError("prior", prior, known)
     missing = cells.n == 0
+    reasons = {"no generation": missing}
+    if prior == HIERARCHICAL:
+        found = posterior(cells, prior, level=level)
+        single = np.max(cells.n, axis=1, initial=0) == 1
+        reasons["one generation of each question: how much questions differ is unknown, and assumed to be anything"] = (
+            single[:, None] & ~missing
+        )
+    else:
+        taken, unknown = _prior(cells, prior)
+        found = posterior(cells, taken, level=level)
+        reasons["Jeffreys' prior: the data do not know the model's own"] = np.repeat(
+            unknown[:, None], cells.n.shape[1], axis=1
+        )
     mean, low, high = (np.where(missing, np.nan, part) for part in found)
-    reasons = notes(
-        {
-            "no generation": missing.ravel(),
-            "Jeffreys' prior: the data do not know the model's own": np.repeat(unknown, cells.n.shape[1]),
-        }
-    ).reshape(cells.n.shape)
+    note = notes({text: where.ravel() for text, where in reasons.items()}).reshape(cells.n.shape)
     return Difficulty(
-        cells.benchmark, cells.models, cells.questions, cells.n, cells.mean, mean, low, high, prior, level, reasons
+        cells.benchmark, cells.models, cells.questions, cells.n, cells.mean, mean, low, high, prior, level, note
     )
 
 
@@ -162,7 +181,8 @@ def density(cells: Cells, *, bins: int = 50, method: str = "posterior", prior: s
         `"posterior"`, the mean of the questions' posteriors, or `"kernel"`, of the question means as GEN figure 1:
         Gaussian kernels with Scott's bandwidth, reflected at 0 and 1.
     prior
-        As for `p_correct`.
+        `"fitted"`, the Beta distribution of the model's questions at its maximum likelihood, or a name of
+        `beta.PRIORS`. The mean over questions hardly depends on how well its parameters are known.
     """
     if bins < 1:
         raise InputError(f"bins is {bins!r}", where="density", remedy="allowed: 1 or more")

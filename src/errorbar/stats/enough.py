@@ -9,6 +9,13 @@ far below N, since the deviation is 0 at n = N by construction; `n_star_space` i
     variance  n = z^2 (m4 - sd^4) / epsilon^2                 m4 the fourth central moment
 
 with the unbiased sd^2, and m4 - sd^4 times N^2/((N - 1)(N - 2)), which makes it unbiased where scores are normal.
+
+Each score x_s has noise of its own: its generations are drawn, and prompts and questions interact. This noise is in sd.
+So `n_star_space` is the number of variants for an evaluation that scores each variant on as many questions with as many
+generations as this one did: the noise of n scores averages out as their differences do. `n_star_space_corrected` has
+the variance of the variants alone (`crossed(cube).variant`) in the place of sd^2: the number that the space needs where
+each score rests on so many questions and generations that its noise does not count. Simulated with prompts of sd .02
+and 50 questions of one generation: 160 variants of that design are needed, and 16 of noise-free scores.
 """
 
 from __future__ import annotations
@@ -66,7 +73,13 @@ class Enough(Result):
     exact
         Whether n_star is exact, and not estimated from seeded orders.
     n_star_space
-        What the space itself needs; `space_limits` is its interval.
+        Variants of the space for scores with as many questions and generations as these; `space_limits` is its
+        interval.
+    n_star_space_corrected
+        Variants of the space for scores without noise; NaN where the variance over variants without the noise of each
+        score is unknown or not above 0.
+    corrected_low, corrected_high
+        Its interval, for the mean only; known where the variance is lost in the noise too.
     """
 
     models: tuple[str, ...]
@@ -76,8 +89,12 @@ class Enough(Result):
     n_star: FloatArray
     exact: NDArray[np.bool_] = field(repr=False)
     n_star_space: FloatArray
+    n_star_space_corrected: FloatArray
+    corrected_low: FloatArray
+    corrected_high: FloatArray
     epsilon: float
     delta: float
+    noise_known: NDArray[np.bool_] = field(repr=False)
 
     @property
     def reached(self) -> NDArray[np.bool_]:
@@ -123,6 +140,10 @@ class Enough(Result):
             "the space needs more variants than were drawn": beyond,
             "no two variants differ in score, which is no certainty: no interval": flat,
             "two variants say nothing of how the variance varies": some & np.isnan(self.n_star_space),
+            "n_star_space_corrected is unknown, as the noise of each score is": some & ~self.noise_known[:, None],
+            "n_star_space_corrected is unknown: variants differ by no more than the noise of their scores": some
+            & self.noise_known[:, None]
+            & np.all(np.isnan(self.n_star_space_corrected), axis=1, keepdims=True),
         }
         return notes({text: where.ravel() for text, where in told.items()}).reshape(self.n_star.shape)
 
@@ -139,6 +160,9 @@ class Enough(Result):
             "n_star_space": whole(self.n_star_space.ravel()),
             "low": whole(low.ravel()),
             "high": whole(high.ravel()),
+            "n_star_space_corrected": whole(self.n_star_space_corrected.ravel()),
+            "corrected_low": whole(self.corrected_low.ravel()),
+            "corrected_high": whole(self.corrected_high.ravel()),
             "epsilon": np.full(2 * M, self.epsilon),
             "delta": np.full(2 * M, self.delta),
             "note": self.note.ravel(),
@@ -154,21 +178,33 @@ def enough_variants(
     models: tuple[str, ...],
     scores: ArrayLike,
     *,
+    variance: ArrayLike | None = None,
+    limits: tuple[ArrayLike, ArrayLike] | None = None,
     epsilon: float = 0.01,
     delta: float = 0.1,
     draws: int = 2000,
     rng: np.random.Generator | int = 0,
 ) -> Enough:
-    """Smallest numbers of variants for a reliable mean and variance of each model.
+    """Compute the smallest numbers of variants for a reliable mean and variance of each model.
 
     Parameters
     ----------
     models, scores
         M names, and the benchmark score of each model under each of N variants, shape (M, N); NaN where missing.
+    variance, limits
+        Variance over variants without the noise of each score, shape (M,), such as `crossed(cube).variant`, and its
+        interval, such as `crossed(cube).limits("variant")`; NaN where unknown. For `n_star_space_corrected`.
     epsilon, delta
         Deviation that is acceptable, and the probability of a larger one.
     draws
         Seeded orders of the variants, for what is not found exactly (`subsets.chance_far`).
+
+    Examples
+    --------
+    >>> scores = np.random.default_rng(0).normal(0.6, 0.06, (1, 100))  # of which sd .02 is the variants' own
+    >>> found = enough_variants(("m",), scores, variance=[0.02**2])
+    >>> found.n_star_space[0, 0].tolist(), found.n_star_space_corrected[0, 0].tolist()
+    (130.0, 16.0)
     """
     x = np.atleast_2d(np.asarray(scores, float))
     if x.ndim != 2 or x.shape[0] != len(models) or np.any(np.isinf(x)):
@@ -198,7 +234,42 @@ def enough_variants(
         first = np.argmax(far <= delta / 2, axis=1)  # the last is 0: all N variants
         n_star[m], exact[m] = first + 1, known[[0, 1], first]
         space[m] = space_size([there.var(ddof=1), float(_spread(there))], epsilon, delta)
-    return Enough(tuple(models), x, n_variants, moment, n_star, exact, space, epsilon, delta)
+    unknown = np.full(M, np.nan)
+    of_variants = unknown if variance is None else np.asarray(variance, float)
+    low, high = (unknown if limit is None else np.asarray(limit, float) for limit in limits or (None, None))
+    if not of_variants.shape == low.shape == high.shape == (M,):
+        what = f"variance and limits have shapes {of_variants.shape}, {low.shape} and {high.shape}"
+        raise InputError(what, where="enough_variants", remedy=f"allowed: ({M},), one for each model")
+    corrected_low, corrected_high = (
+        np.column_stack([space_size(limit, epsilon, delta), unknown]) for limit in (low, high)
+    )
+    return Enough(
+        models=tuple(models),
+        scores=x,
+        n_variants=n_variants,
+        moment=moment,
+        n_star=n_star,
+        exact=exact,
+        n_star_space=space,
+        n_star_space_corrected=_corrected(x, of_variants, epsilon, delta),
+        corrected_low=corrected_low,
+        corrected_high=corrected_high,
+        epsilon=epsilon,
+        delta=delta,
+        noise_known=~np.isnan(of_variants),
+    )
+
+
+def _corrected(x: FloatArray, variance: FloatArray, epsilon: float, delta: float) -> FloatArray:
+    """What both moments need without the noise of each score, shape (M, 2).
+
+    m4 - sd^4 = kappa4 + 2 sd^4 with kappa4 the fourth cumulant, to which normal noise adds nothing.
+    """
+    rows = [row[~np.isnan(row)] for row in x]
+    cumulant = np.array([float(_spread(row)) - 2 * row.var(ddof=1) ** 2 if len(row) > 2 else np.nan for row in rows])
+    of_variance = np.maximum(cumulant, 0) + 2 * variance**2
+    needed = space_size(np.column_stack([variance, of_variance]), epsilon, delta)
+    return np.where(variance[:, None] > 0, needed, np.nan)
 
 
 def _spread(x: FloatArray) -> FloatArray:

@@ -35,7 +35,8 @@ class OneParameter(Result):
     ability
         Shape (M,), mean 0 over models; NaN for a model without a score.
     difficulty, se
-        Shape (N,): b_q and its standard error from the information matrix; NaN for a question without a score.
+        Shape (N,): b_q and its standard error from the information matrix, which holds where the model does; NaN for a
+        question without a score. See `one_parameter` for what it covers where the model does not hold.
     n_models
         Models that answered each question, shape (N,).
     """
@@ -72,6 +73,8 @@ class OneParameter(Result):
 def one_parameter(cells: Cells, *, pseudo: float = 0.5) -> OneParameter:
     """Fit the 1PL model to all models and questions at once, by Newton's method on the joint likelihood.
 
+    The abilities and difficulties of these models and questions are parameters, not a sample.
+
     Parameters
     ----------
     cells
@@ -80,6 +83,24 @@ def one_parameter(cells: Cells, *, pseudo: float = 0.5) -> OneParameter:
         Right and as many wrong generations added to each question, spread evenly over the models that answered it: a
         question that is always right has no finite difficulty without. With one model and 0.5,
         difficulty = -logit((c + 1/2)/(n + 1)), the empirical logit; towards 0, that of maximum likelihood.
+
+    Returns
+    -------
+    OneParameter
+        Abilities have mean 0 in each group of models that are joined by common questions.
+
+    Notes
+    -----
+    The pseudo generations pull all probabilities of a question to one half, and so abilities together and difficulties
+    to 0: their spread is that of more generations times .64, .80 and .90 with 10 models and 1, 3 and 10 generations
+    (published answers to 500 questions; .45, .64 and .78 with 13 models on 30 hard ones). Orders are kept; compare
+    numbers only between fits of about as many models and generations.
+
+    Standard errors take the 1PL model as true and leave out that pull. Where models differ in more than ability,
+    nominal 95 % intervals of difficulties between .05 and .95 cover .91 to .94 (10 models, 500 questions, 1 to 10
+    generations), .97 (38 models) and .65 to .73 (13 models, 30 hard questions), of what 1,100 generations give. A
+    sandwich of squared residuals does not help: it covers .78, .87 and .95 in the first case and .45 to .82 in the
+    last, as the bias is what is missing.
     """
     require_binary(cells, "the 1PL model")
     if not pseudo > 0:
@@ -133,7 +154,10 @@ def _schur(W: FloatArray) -> tuple[FloatArray, FloatArray]:
     B = W.sum(axis=0)
     inverse_B = np.divide(1, B, out=np.zeros(B.shape), where=B > 0)
     information = np.diag(W.sum(axis=1)) - (W * inverse_B) @ W.T
-    return np.linalg.pinv(information, rcond=1e-10, hermitian=True), inverse_B
+    values, vectors = np.linalg.eigh(information)
+    # relative to W: of one model alone all that is left of the information is rounding
+    kept = values > 1e-10 * W.sum(axis=1).max(initial=0)
+    return (vectors[:, kept] / values[kept]) @ vectors[:, kept].T, inverse_B
 
 
 @dataclass(frozen=True, eq=False)

@@ -64,8 +64,8 @@ def components_of(
     plan with the limit of such an estimate); with one generation per question T and its error are known, D and E not.
 
     With clusters of questions and the claim "new-questions", the data variance is N times the clustered squared error,
-    less what sampling adds to it, with the standard error of a variance of as many degrees of freedom as the clusters have:
-    the plan is for new clusters of the sizes of the pilot's, and the note says so.
+    less what sampling adds to it; its standard error is that of a variance with the clusters' degrees of freedom. The
+    plan is for new clusters of the sizes of the pilot's, and the note says so.
     """
     if claim not in CLAIMS:
         raise UnknownNameError("claim", claim, CLAIMS, where="plan")

@@ -1,7 +1,9 @@
 """What fewer generations would have shown: the gap between the best and the worst single run, and convergence with k.
 
-GEN table 1 tells, as delta (k = 1), how far apart the best and the worst of single runs are; the revised GEN figure 2
-draws, from all generations that there are, runs of k generations with replacement.
+GEN table 1 reports, as delta (k = 1), how far apart the best and the worst of single runs are. The revised GEN figure 2
+draws runs of k generations with replacement from the n that there are; their variance is (n - 1)/n of the true one, so
+that standard errors are .71, .82 and .89 of the truth from n = 2, 3 and 5. The defaults here use the unbiased
+components of the variance instead (components.py); drawing again is available by name.
 """
 
 from __future__ import annotations
@@ -17,15 +19,18 @@ from errorbar.errors import InputError, UnknownNameError
 from errorbar.stats.beta import require_binary
 from errorbar.stats.beta_likelihood import distinct_counts
 from errorbar.stats.cells import Cells, FloatArray, IntArray
-from errorbar.stats.clusters import cluster_means, excess
-from errorbar.stats.components import score
+from errorbar.stats.clusters import Clustered, cluster_means, excess
+from errorbar.stats.components import Scores, score
 from errorbar.stats.intervals import interval
 from errorbar.stats.results import Columns, Result, notes
 
-__all__ = ["GAPS", "Convergence", "RunGap", "convergence", "run_gap"]
+__all__ = ["CONVERGENCES", "GAPS", "Convergence", "RunGap", "convergence", "run_gap"]
 
 #: Ways to the gap: from the unbiased prediction variance, or by drawing generations again.
 GAPS = ("normal", "resample")
+
+#: Ways to the errors of k generations: from the unbiased components of the variance, or by drawing generations again.
+CONVERGENCES = ("unbiased", "resampled")
 
 #: Claims whose interval depends on k.
 _CLAIMS = ("new-questions", "these-questions")
@@ -117,20 +122,21 @@ def run_gap(
 
 @dataclass(frozen=True, eq=False)
 class Convergence(Result):
-    """Runs of k generations per question, drawn from all generations. Arrays have shape (M, len(k)).
+    """Scores and errors of runs of k generations per question. Arrays have shape (M, len(k)) unless stated otherwise.
 
     Attributes
     ----------
     score
-        Mean over trials of the score.
+        Expected score of a run.
     low, high
-        Range of the scores of `level` of the trials.
+        Range that holds the scores of a share `level` of the runs on these questions.
     se, width
-        Mean over trials of the standard error and of the width of the interval that each trial would print.
-    covered
-        Share of the trials whose interval holds the score of all generations.
+        Standard error under the claim, and width of the interval at `level`.
     all_score
-        The score of all generations, shape (M,).
+        Score of all generations, shape (M,).
+    prediction, data, data_error
+        Components E and D of the variance of one question (components.py; D is not cut at 0) and the standard error of
+        D over questions, shape (M,).
     """
 
     benchmark: str
@@ -141,14 +147,28 @@ class Convergence(Result):
     high: FloatArray
     se: FloatArray
     width: FloatArray
-    covered: FloatArray
     all_score: FloatArray
+    prediction: FloatArray
+    data: FloatArray
+    data_error: FloatArray
     claim: str
     level: float
+    method: str
+
+    def mostly_data(self, model: str, k: float) -> bool:
+        """Whether data noise D is certainly (one-sided 95 %) over half of D + E/k, the variance for new questions."""
+        i = self.models.index(model)
+        return bool(self.data[i] - special.ndtri(0.95) * self.data_error[i] > self.prediction[i] / k)
 
     def columns(self) -> Columns:
         """One row per model and k."""
         M, K = self.score.shape
+        unknown = np.isnan(self.score).ravel()
+        reason = (
+            "one generation of each question: sampling noise is unknown"
+            if self.method == "unbiased"
+            else "one generation of some questions: nothing to draw from"
+        )
         return {
             "benchmark": np.full(M * K, self.benchmark, dtype=object),
             "model": np.repeat(np.array(self.models, dtype=object), K),
@@ -158,11 +178,11 @@ class Convergence(Result):
             "high": self.high.ravel(),
             "se": self.se.ravel(),
             "width": self.width.ravel(),
-            "covered": self.covered.ravel(),
             "all_score": np.repeat(self.all_score, K),
             "level": np.full(M * K, self.level),
             "claim": np.full(M * K, self.claim, dtype=object),
-            "note": notes({"one generation of some questions: nothing to draw from": np.isnan(self.score).ravel()}),
+            "method": np.full(M * K, self.method, dtype=object),
+            "note": notes({reason: unknown}),
         }
 
 
@@ -172,38 +192,123 @@ def convergence(
     *,
     claim: str = "new-questions",
     level: float = 0.95,
+    method: str = "unbiased",
     trials: int = 1000,
     rng: np.random.Generator | int = 0,
 ) -> Convergence:
-    """Score and interval of k generations per question, drawn with replacement from all (revised GEN, figure 2).
-
-    A trial is one run that grows from the smallest to the largest k. Scores other than 0 and 1 are drawn as normal with
-    the mean and variance of their cell.
+    """Compute how the spread of runs, and the error of their score, shrink with k generations per question.
 
     Parameters
     ----------
     cells
-        Two or more generations of each answered question; a model without them is NaN.
+        Some questions of a model need two or more generations, for `"resampled"` all of them.
     k
-        Generations per question, increasing.
+        Generations per question, increasing. More than there are is a forecast.
     claim
-        `"new-questions"`, whose interval data noise keeps from vanishing, or `"these-questions"`, which needs k >= 2.
+        `"new-questions"`, whose interval data noise keeps from vanishing, or `"these-questions"`.
         The first is for new clusters where questions come in clusters, with what these add to all generations' error.
+    level
+        Probability of ranges and intervals.
+    method
+        `"unbiased"` or `"resampled"`; see Notes.
+    trials, rng
+        Runs that are drawn for `"resampled"`, and their seed.
+
+    Notes
+    -----
+    With the unbiased components E and D of the variance (components.py) of N questions, runs of k generations on these
+    questions have the standard deviation sqrt(E/(kN)), which is also the standard error for these questions; for new
+    questions it is sqrt((D + E/k)/N). Runs are taken as normal, and their range is cut at the limits of the score.
+
+    `"resampled"` is the revised GEN's figure 2: a trial is one run that grows from the smallest to the largest k,
+    drawn with replacement. Its spread and errors are too small by sqrt((n - 1)/n) for n generations of each question,
+    and an interval for these questions needs k of 2. Scores other than 0 and 1 are drawn as normal with the mean and
+    variance of their cell.
+
+    Examples
+    --------
+    >>> cells = Cells.from_scores("demo", ["a"], ["q1", "q2"], [[[1, 0], [1, 1]]])
+    >>> convergence(cells, [1, 4], claim="these-questions").se.round(3).tolist()
+    [[0.354, 0.177]]
     """
     steps = np.diff([0, *k])
     if not len(steps) or np.any(steps < 1):
         raise InputError(f"k is {list(k)}", where="convergence", remedy="allowed: numbers from 1 that increase")
     if claim not in _CLAIMS:
         raise UnknownNameError("claim", claim, _CLAIMS)
+    if method not in CONVERGENCES:
+        raise UnknownNameError("method", method, CONVERGENCES)
     _check(level, trials)
-    draw = np.random.default_rng(rng)
-    M, N = len(cells.models), np.sum(cells.answered, axis=1)
-    out = np.full((6, M, len(steps)), np.nan)
-    everything = score(cells).score
-    in_clusters = claim == "new-questions" and cells.clusters is not None
-    clustered = cluster_means(cells.mean, cells.clusters) if in_clusters else None
-    added = excess(cells.mean, cells.clusters) if in_clusters else np.zeros(M)
-    for i in range(M):
+    found = score(cells, claim=claim)
+    if method == "unbiased":
+        mean, low, high, se, width = _by_components(found, np.asarray(k, float), level)
+    else:
+        mean, low, high, se, width = _by_drawing(cells, steps, claim, level, trials, np.random.default_rng(rng))
+    return Convergence(
+        cells.benchmark,
+        cells.models,
+        np.asarray(k),
+        mean,
+        low,
+        high,
+        se,
+        width,
+        found.score,
+        found.prediction,
+        found.data,
+        _data_error(cells),
+        claim,
+        level,
+        method,
+    )
+
+
+def _by_components(found: Scores, k: FloatArray, level: float) -> tuple[FloatArray, ...]:
+    """Score, range of runs, standard error and width of the interval, shape (M, len(k))."""
+    E, D = found.prediction[:, None], found.data[:, None]
+    N = np.where(found.n_questions > 0, found.n_questions, np.nan)[:, None]
+    runs = np.sqrt(E / (k * N))
+    added = _of_clusters(found.cells, found.claim)[1][:, None]
+    se = runs if found.claim == "these-questions" else np.sqrt(np.maximum(D + added + E / k, 0) / N)
+    mean = np.where(np.isnan(runs), np.nan, found.score[:, None])
+    half = special.ndtri((1 + level) / 2) * runs
+    low, high = mean - half, mean + half
+    method, bounds = ("wilson-effective", (0.0, 1.0)) if found.unit else ("t", None)
+    if bounds is not None:
+        low, high = np.clip(low, *bounds), np.clip(high, *bounds)
+    df = None if found.df is None else found.df[:, None]
+    between = interval(mean, se, N, level=level, method=method, df=df, bounds=bounds)
+    return mean, low, high, se, np.where(between.flat, 0, between.high - between.low)
+
+
+def _of_clusters(cells: Cells, claim: str) -> tuple[Clustered | None, FloatArray]:
+    """Clustered variances, None without clusters, and what they add to the data variance of each model, shape (M,)."""
+    if claim != "new-questions" or cells.clusters is None:
+        return None, np.zeros(len(cells.models))
+    return cluster_means(cells.mean, cells.clusters), excess(cells.mean, cells.clusters)
+
+
+def _data_error(cells: Cells) -> FloatArray:
+    """Standard error of D, shape (M,): of the mean over questions of (p_q - p)^2 - s2_q/k_q."""
+    s2, several, there = cells.within, cells.n > 1, cells.answered
+    N = np.sum(there, axis=1).astype(float)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        E = np.sum(s2, axis=1, where=several) / np.sum(several, axis=1)
+        center = np.sum(cells.mean, axis=1, where=there) / N
+        of_question = (cells.mean - center[:, None]) ** 2 - np.where(several, s2, E[:, None]) / np.maximum(cells.n, 1)
+        off = of_question - (np.sum(of_question, axis=1, where=there) / N)[:, None]
+        error: FloatArray = np.sqrt(np.sum(off**2, axis=1, where=there) / (N * (N - 1)))
+    return error
+
+
+def _by_drawing(
+    cells: Cells, steps: IntArray, claim: str, level: float, trials: int, draw: np.random.Generator
+) -> FloatArray:
+    """Means over trials of score, range of runs, standard error and width of the interval, shape (5, M, len(k))."""
+    N, k = np.sum(cells.answered, axis=1), np.cumsum(steps)
+    clustered, added = _of_clusters(cells, claim)
+    out = np.full((5, len(cells.models), len(steps)), np.nan)
+    for i in range(len(cells.models)):
         some = cells.answered[i]
         if not some.any() or np.any(cells.n[i, some] < 2):
             continue
@@ -222,14 +327,10 @@ def convergence(
             df = df if clustered is None else clustered.df[i]
             method, bounds = ("wilson-effective", (0.0, 1.0)) if cells.unit else ("t", None)
             between = interval(means, se, N[i], level=level, method=method, df=df, bounds=bounds)
-            low, high = np.where(between.flat, means, between.low), np.where(between.flat, means, between.high)
+            width = np.where(between.flat, 0, between.high - between.low)
             ends = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
-            covered = np.mean((low <= everything[i]) & (everything[i] <= high)) if k[j] > 1 or df is None else np.nan
-            out[:, i, j] = means.mean(), *ends, se.mean(), np.mean(high - low), covered
-    mean, low, high, se, width, covered = out
-    return Convergence(
-        cells.benchmark, cells.models, np.asarray(k), mean, low, high, se, width, covered, everything, claim, level
-    )
+            out[:, i, j] = means.mean(), *ends, se.mean(), np.mean(width)
+    return out
 
 
 def _growing(

@@ -101,7 +101,16 @@ class Variants(Result):
     @cached_property
     def enough(self) -> Enough:
         """N* of both moments and what the space needs."""
-        return enough_variants(self.cube.models, self.moments.scores, epsilon=self.epsilon, delta=self.delta)
+        c = self.components
+        return enough_variants(
+            self.cube.models,
+            self.moments.scores,
+            # nested variants have no score of their own, and so no number
+            variance=None if self.cube.nested else c.variant,
+            limits=None if self.cube.nested else c.limits("variant"),
+            epsilon=self.epsilon,
+            delta=self.delta,
+        )
 
     @property
     def every(self) -> FloatArray:
@@ -112,7 +121,7 @@ class Variants(Result):
         return np.insert(scores, self.cube.default, self.moments.default, axis=1)
 
     def columns(self) -> Columns:
-        """One row per model; n_star and n_star_space are the larger of those of mean and variance."""
+        """One row per model; each of the numbers n_star... is the larger of those of mean and variance."""
         m, c, e = self.moments, self.components, self.enough
         told = [
             "; ".join(dict.fromkeys(part for note in row for part in str(note).split("; ") if part))
@@ -128,6 +137,7 @@ class Variants(Result):
             "variance": m.variance,
             "n_star": whole(e.n_star.max(axis=1)),
             "n_star_space": whole(np.fmax(*e.n_star_space.T)),
+            "n_star_space_corrected": whole(np.fmax(*e.n_star_space_corrected.T)),
             "var_question": c.question,
             "var_variant": c.variant,
             "var_interaction": c.interaction,

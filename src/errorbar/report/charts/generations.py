@@ -23,11 +23,13 @@ _NEW, _AGAIN, _ALL, _GREEDY = "interval for new questions", "runs on these quest
 _BANDS = ("rgba(58, 151, 211, 0.3)", "rgba(58, 151, 211, 0.6)")
 
 
-def growing(found: Convergence, order: Sequence[str], greedy: Mapping[str, float], *, unit: bool) -> Chart:
+def growing(found: Convergence, ends: Mapping[str, int], greedy: Mapping[str, float], *, unit: bool) -> Chart:
     """Scores of runs of k generations: where they fall, the interval they would print, and the greedy score.
 
-    `unit`: scores lie in [0, 1], and bands are cut there.
+    `ends`: the generations up to which each model is drawn, in the order of the models. `unit`: scores lie in [0, 1],
+    and bands are cut there.
     """
+    order = list(ends)
     parts: list[tuple[str, str, FloatArray, FloatArray]] = []
     for model in order:
         i = found.models.index(model)
@@ -51,6 +53,8 @@ def growing(found: Convergence, order: Sequence[str], greedy: Mapping[str, float
         "high": np.concatenate([high for *_, high in parts]),
         "place": np.repeat([places[model] for model, *_ in parts], K),
     }
+    drawn = columns["k"] <= np.repeat([ends[model] for model, *_ in parts], K)
+    columns = {name: values[drawn] for name, values in columns.items()}
     told = [
         alt.Tooltip(field="part", type="nominal", title="What"),
         alt.Tooltip(field="k", type="quantitative", title="Generations"),

@@ -14,24 +14,28 @@ from errorbar.stats.resampling import Convergence
 __all__ = ["errors", "frontier", "growing"]
 
 
-def growing(found: Convergence, greedy: Mapping[str, float]) -> str:
-    """How far runs of one generation and of all of them are apart for one model, and what greedy decoding scores."""
+def growing(found: Convergence, greedy: Mapping[str, float], ends: Mapping[str, int]) -> str:
+    """How far runs of one generation and of all of them are apart for one model, and what greedy decoding scores.
+
+    `ends` has the generations of each model that there are; nothing is said of more.
+    """
     model = found.models[0]
     places = decimals(found.se[0])
-    ends = [f"{number(float(found.low[0, i]), places)} to {number(float(found.high[0, i]), places)}" for i in (0, -1)]
-    widths = [float(found.width[0, i]) for i in (0, -1)]
-    k = int(found.k[-1])
+    k = ends[model]
+    at = [0, found.k.tolist().index(k)]
+    spans = [f"{number(float(found.low[0, i]), places)} to {number(float(found.high[0, i]), places)}" for i in at]
+    widths = [float(found.width[0, i]) for i in at]
     text = (
         f"On these questions, {percent(found.level)} of the runs of {model} with one generation per question score "
-        f"from {ends[0]}"
+        f"from {spans[0]}, with {k:,} from {spans[1]} (inner band)."
     )
-    text += f", with {k:,} from {ends[1]} (inner band)." if k > 1 else "."
-    if k > 1 and not math.isnan(sum(widths)):
-        mostly = ": what is left is mostly data noise" if widths[1] > 0.8 * widths[0] else ""
+    if not math.isnan(sum(widths)):
+        mostly = ": what is left is mostly data noise" if found.mostly_data(model, k) else ""
         text += (
             f" The interval for new questions (outer band) goes from a width of {number(widths[0], places)} to one of "
             f"{number(widths[1], places)}{mostly}."
         )
+    text += " Both bands are computed from the variances within and between questions."
     for name, score in greedy.items():
         i = found.models.index(name)
         side = "above" if score > found.high[i, 0] else "below" if score < found.low[i, 0] else "within"

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from errorbar.report.sentences.words import are, number, percent, plural, share
+from errorbar.stats.consistency import Answers, fewest_generations
 from errorbar.stats.suspects import CONSISTENCY, P_CORRECT, Suspects
 
-__all__ = ["LEAD", "data_map", "listed_suspects"]
+__all__ = ["LEAD", "data_map", "few_generations", "listed_suspects"]
 
 LEAD = (
     "Who is right mostly says so every time. A question that models answer alike, and wrong, is either one that they "
@@ -50,6 +51,30 @@ corner, P(correct) up to 0.1 and consistency of −0.8 at least, holds 1 of 3 qu
         left = len(known) - N
         told += f" {plural(left, 'question')} with fewer than two read answers of any model {are(left)} not drawn."
     return told
+
+
+def few_generations(answers: Answers) -> str:
+    """Where generations are too few for the corner, or too unequal for a comparison; empty where neither is so.
+
+    >>> from errorbar.stats.consistency import Answers
+    >>> few_generations(Answers.from_generations("s", {"a": {"q1": ["4", "4"]}}, {}))
+    ' 1 of 1 cell of a model and a question has fewer than 4 answers: there a single one that differs brings \
+consistency below −0.8.'
+    """
+    n = answers.at_cells(answers.n * answers.read)
+    n = n[n > 1]
+    text, least = "", fewest_generations(CONSISTENCY)
+    if few := int(np.sum(n < least)):
+        text += (
+            f" {few:,} of {plural(n.size, 'cell')} of a model and a question {'has' if few == 1 else 'have'} fewer "
+            f"than {least} answers: there a single one that differs brings consistency below {number(CONSISTENCY, 1)}."
+        )
+    if n.size and n.max() > 2 * n.min():
+        text += (
+            f" Cells have {n.min():,.0f} to {n.max():,.0f} answers; consistency comes out too high where they are few, "
+            "so compare questions with about as many."
+        )
+    return text
 
 
 def listed_suspects(found: Suspects, shown: int) -> str:

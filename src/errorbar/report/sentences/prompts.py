@@ -291,10 +291,27 @@ def enough(found: Enough, level: float = 0.95) -> str:
     short = int(np.sum(space > found.n_variants))
     if short:
         text += f"For {plural(short, 'model')} that is more than were asked. "
+    text += _without_noise(found, most, moment)
     return text + (
         f"n*: the smallest number that is enough among the prompts at hand, as published. Space: what new prompts from "
-        f"the space take, with {percent(level)} intervals; –: fewer than two prompts. ε = {found.epsilon:g}, "
-        f"δ = {found.delta:g}."
+        f"the space take, with {percent(level)} intervals, when each is scored on as many questions with as many "
+        "generations as here. Noise-free: the same if the score of each prompt had no noise of its own; –: unknown. "
+        f"ε = {found.epsilon:g}, δ = {found.delta:g}."
+    )
+
+
+def _without_noise(found: Enough, model: int, moment: int) -> str:
+    """How many prompts it would take if their scores had no noise."""
+    needed = found.n_star_space_corrected[model, moment]
+    if not found.noise_known[model]:
+        return "How many it would take without the noise of each prompt's score is unknown. "
+    low, high = found.corrected_low[model, moment], found.corrected_high[model, moment]
+    if np.isnan(needed):
+        most = "" if np.isnan(high) else f", up to {count(high)}"
+        return f"The prompts differ by no more than the noise of their scores, so how many they need is unknown{most}. "
+    return (
+        "If each prompt's score rested on so many questions and generations that it had no noise of its own, "
+        f"{between(needed, low, high)} would be enough. "
     )
 
 
