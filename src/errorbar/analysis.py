@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from errorbar.errors import InputError, UnknownNameError
+from errorbar.stats import borrow as borrowing
 from errorbar.stats import combine as combining
 from errorbar.stats import components, planning, ranking
 from errorbar.stats import missing as absent
@@ -24,6 +25,9 @@ from errorbar.stats.results import Result, Results
 
 __all__ = ["combine", "compare", "frontier", "pairs", "plan", "rank", "repeats", "score"]
 
+#: Results of other models on one or several benchmarks.
+Reference = Cells | Iterable[Cells]
+
 
 def score(
     runs: Cells | Iterable[Cells],
@@ -32,16 +36,34 @@ def score(
     level: float = 0.95,
     method: str | None = None,
     missing: str = "as-missing",
+    borrow: Reference | None = None,
 ) -> Results:
     """Score of each model on each benchmark, with its error; see `stats.components.score`.
 
     `missing` is one of `stats.missing.RULES`: what failed or was not asked is left out, counted as wrong, or the
     interval holds for both extremes.
 
+    `borrow` holds results of other models on all N questions of the benchmarks, of which the models here answered some:
+    the scores are then the borrowed ones of `stats.borrow.score`, with the plain ones beside them. `claim`
+    ``"these-questions"`` is then about the N questions of the reference, and ``"new-questions"`` about new questions
+    like those N. Several benchmarks are matched by name.
+
     >>> cells = Cells.from_scores("demo", ["a"], ["q1", "q2"], [[[1, 0], [1, 1]]])
     >>> print(score(cells).columns()["score"])
     [0.75]
     """
+    if borrow is not None:
+        if missing != "as-missing":
+            raise InputError(
+                f"missing is {missing!r} with borrow", remedy="leave one out: borrowing predicts what was not asked"
+            )
+        reference = _list(borrow)
+        return _each(
+            runs,
+            lambda cells: borrowing.score(
+                cells, borrowing.match_reference(cells, reference), claim=claim, level=level, method=method
+            ),
+        )
     return _each(
         runs,
         lambda cells: absent.scores(
@@ -58,8 +80,12 @@ def compare(
     claim: str = "new-questions",
     level: float = 0.95,
     method: str | None = None,
+    borrow: Reference | None = None,
 ) -> Results:
-    """Compare two models on each benchmark that has both; see `stats.pairs.compare`."""
+    """Compare two models on each benchmark that has both; see `stats.pairs.compare`.
+
+    `borrow` holds results of other models on all questions, as in `score`; see `stats.borrow.compare`.
+    """
     benchmarks = _list(runs)
     both = [cells for cells in benchmarks if {a, b} <= set(cells.models)]
     if not both:
@@ -68,6 +94,14 @@ def compare(
             if model not in known:
                 raise UnknownNameError("model", model, known)
         raise InputError(f"no benchmark has both {a!r} and {b!r}", remedy="compare models run on the same questions")
+    if borrow is not None:
+        reference = _list(borrow)
+        return _each(
+            both,
+            lambda cells: borrowing.compare(
+                cells, a, b, borrowing.match_reference(cells, reference), claim=claim, level=level, method=method
+            ),
+        )
     return _each(
         both,
         lambda cells: all_pairs.compare(cells, a, b, claim=claim, level=level, method=method),

@@ -12,6 +12,7 @@ from errorbar.cli.options import (
     FORMAT,
     METHOD_HELP,
     answers,
+    borrows,
     difference_method,
     reads,
     reliable,
@@ -25,6 +26,7 @@ __all__ = ["audit", "combine", "compare", "pairs", "plan", "rank", "repeats", "s
 
 @click.command()
 @reads(cluster=True)
+@borrows
 @answers
 @click.option("--method", metavar="METHOD", help=f"How the error is made: {METHOD_HELP}")
 @click.option(
@@ -43,6 +45,7 @@ def score(inputs: Inputs, form: str, **asked: Any) -> None:
 
 @click.command()
 @reads(cluster=True)
+@borrows
 @answers
 @two_models
 @difference_method
