@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from errorbar.errors import InputError, UnknownNameError
+from errorbar.sample.grid import place
 from errorbar.stats import borrow as borrowing
+from errorbar.stats import borrow_pilot, components, planning, ranking
 from errorbar.stats import combine as combining
-from errorbar.stats import components, planning, ranking
 from errorbar.stats import missing as absent
 from errorbar.stats import pairs as all_pairs
 from errorbar.stats import repeats as repeated
@@ -23,7 +24,7 @@ from errorbar.stats.pairs import Comparison
 from errorbar.stats.pilot import assumed, components_of, components_of_variants
 from errorbar.stats.results import Result, Results
 
-__all__ = ["combine", "compare", "frontier", "pairs", "plan", "rank", "repeats", "score"]
+__all__ = ["combine", "compare", "draw_questions", "frontier", "pairs", "plan", "rank", "repeats", "score"]
 
 #: Results of other models on one or several benchmarks.
 Reference = Cells | Iterable[Cells]
@@ -61,7 +62,7 @@ def score(
         return _each(
             runs,
             lambda cells: borrowing.score(
-                cells, borrowing.match_reference(cells, reference), claim=claim, level=level, method=method
+                cells, borrowing.match_reference(cells.benchmark, reference), claim=claim, level=level, method=method
             ),
         )
     return _each(
@@ -99,7 +100,13 @@ def compare(
         return _each(
             both,
             lambda cells: borrowing.compare(
-                cells, a, b, borrowing.match_reference(cells, reference), claim=claim, level=level, method=method
+                cells,
+                a,
+                b,
+                borrowing.match_reference(cells.benchmark, reference),
+                claim=claim,
+                level=level,
+                method=method,
             ),
         )
     return _each(
@@ -174,6 +181,7 @@ def plan(
     available: int | None = None,
     max_variants: int | None = None,
     claim: str = "new-questions",
+    borrow: Reference | None = None,
     **goal: Any,
 ) -> Results:
     """What to run: a design per benchmark; see `stats.planning.plan` for the goals.
@@ -186,15 +194,42 @@ def plan(
     a, b
         Models to compare; `a` alone plans for its score. By default the two models, or the one, of the pilot.
     available, max_variants
-        Questions and prompt variants that there are; by default those of the pilot.
+        Questions and prompt variants that there are; by default those of the pilot, or of `borrow`.
+    borrow
+        Results of other models on all questions, as in `score`: how many of those questions to ask. Without a pilot,
+        the noise is that of the reference's own models, each predicted from the others: for ``detect``, of pairs of
+        neighbours in score. `draw_questions` draws which to ask.
     """
-    asked = _planned(pilot, a, b, accuracy, available, max_variants, claim)
+    asked = _planned(
+        pilot, a, b, accuracy, available, max_variants, claim, borrow, is_pair=goal.get("detect") is not None
+    )
     return Results(
         tuple(
             planning.plan(noise, cost, available=available, max_variants=variants, **goal)
             for noise, available, variants in asked
         )
     )
+
+
+def draw_questions(reference: Cells, n: int, *, seed: int = 0) -> tuple[str, ...]:
+    """Draw n questions of a reference at random: those that a run with ``limit: n`` and this seed asks.
+
+    Parameters
+    ----------
+    reference
+        Results of other models on all questions.
+    n
+        How many, at most all; a larger number with the same seed keeps these and adds to them.
+    seed
+        Of the draw.
+
+    >>> cells = Cells.from_scores("demo", ["a"], ["q1", "q2", "q3"], [[[1], [0], [1]]])
+    >>> draw_questions(cells, 2) == draw_questions(cells, 3)[:2]
+    True
+    """
+    if not 1 <= n <= len(reference.questions):
+        raise InputError(f"n is {n}", where=reference.benchmark, remedy=f"allowed: 1 to {len(reference.questions)}")
+    return tuple(sorted(reference.questions, key=lambda question: place(question, seed=seed))[:n])
 
 
 def frontier(
@@ -208,6 +243,7 @@ def frontier(
     available: int | None = None,
     max_variants: int | None = None,
     claim: str = "new-questions",
+    borrow: Reference | None = None,
     **goal: Any,
 ) -> Results:
     """The best design for a budget, for half of it, for a quarter, and so on; parameters as of `plan`.
@@ -215,7 +251,9 @@ def frontier(
     Half a budget that buys the same design has no row; the last row is the smallest budget that buys one.
     """
     plans = []
-    for noise, questions, variants in _planned(pilot, a, b, accuracy, available, max_variants, claim):
+    for noise, questions, variants in _planned(
+        pilot, a, b, accuracy, available, max_variants, claim, borrow, is_pair=False
+    ):
         limits = {"available": questions, "max_variants": variants, **goal}
         whole = planning.plan(noise, cost, budget=budget, **limits)
         designs, best, spent = [], whole.best, budget
@@ -244,8 +282,21 @@ def _planned(
     available: int | None,
     max_variants: int | None,
     claim: str,
+    borrow: Reference | None,
+    *,
+    is_pair: bool,
 ) -> list[tuple[Components, int | None, int]]:
     """Noise, and the questions and variants that there are, of each benchmark."""
+    references = None if borrow is None else _list(borrow)
+    if references is not None:
+        if accuracy is not None:
+            raise InputError("accuracy with borrow", remedy="leave it out: the reference tells the noise")
+        _check_one(max_variants, "borrowing plans for one prompt variant")
+    if pilot is None and references is not None:
+        models = 2 if is_pair else 1
+        known = [borrow_pilot.components_of_reference(one, models=models, claim=claim) for one in references]
+        numbers = (len(one.questions) if available is None else available for one in references)
+        return [(noise, number, 1) for noise, number in zip(known, numbers, strict=True)]
     if pilot is None:
         if accuracy is None:
             raise InputError("nothing to plan from", remedy="give the results of a pilot, or --accuracy")
@@ -257,6 +308,12 @@ def _planned(
         if len(pair) > 2:
             raise InputError(f"{len(pair)} models", where=data.benchmark, remedy="name one or two with --a and --b")
         names = [name for name in pair if name is not None]
+        if references is not None:
+            cells = data.cells() if isinstance(data, Cube) else data
+            reference = borrowing.match_reference(cells.benchmark, references)
+            noise = borrow_pilot.components_of(reference, cells, *names, claim=claim)
+            found.append((noise, len(reference.questions) if available is None else available, 1))
+            continue
         if isinstance(data, Cube) and len(data.drawn.variants) > 1:
             noise = components_of_variants(data, *names, claim=claim)
             most = len(data.drawn.variants) if max_variants is None else max_variants

@@ -46,7 +46,8 @@ class Inputs:
     def reference(self, paths: Sequence[str]) -> list[Cells]:
         """Cells of other paths, read in the same way but without clusters: what `--borrow` names."""
         columns = [f"{name}={column}" for name, column in self.columns.items() if name != "cluster"]
-        found = Inputs(paths, columns=columns, exclude=self.exclude, **self.how).cells
+        scorer, engine, master = (self.how[name] for name in ("scorer", "engine", "master"))
+        found = Inputs(paths, columns=columns, scorer=scorer, engine=engine, master=master, exclude=self.exclude).cells
         names = {one.benchmark for one in self.cells} if self.exclude is not None and self else set()
         if names and (other := [one.benchmark for one in found if one.benchmark not in names]):
             what = f"--exclude: the reference is of {other[0]!r}, the results are of {', '.join(sorted(names))}"

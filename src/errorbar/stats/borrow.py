@@ -14,8 +14,8 @@ any fixed penalty the score is exactly unbiased over random draws of S. With s2_
     these questions    Var = (1/n - 1/N) var(e_q) + (1/N) mean(s2_q / k_q)
     new questions      Var = (1/n - 1/N) var(e_q) + (1/N) var(y_q)
 
-where var() divides by n - 1. The first sum is what the questions that were not asked leave open, the second what is
-left when all are asked.
+where var(e_q) divides by n - 1 less the effective number of coefficients, and var(y_q) by n - 1. The first term is what
+the questions that were not asked leave open, the second what is left when all are asked.
 """
 
 from __future__ import annotations
@@ -31,176 +31,26 @@ from scipy import special
 
 from errorbar.errors import InputError, UnknownNameError
 from errorbar.stats import components, pairs
-from errorbar.stats.cells import Cells, FloatArray, IntArray
+from errorbar.stats.cells import Cells, FloatArray, IntArray, mean_where
+from errorbar.stats.factors import FEWEST_MODELS, FEWEST_QUESTIONS, Factors, extract_factors, regress
 from errorbar.stats.intervals import METHODS, Interval, interval
 from errorbar.stats.results import Columns, Result
 
 __all__ = [
     "CLAIMS",
-    "FEWEST_MODELS",
-    "FEWEST_QUESTIONS",
     "BorrowedDifference",
     "BorrowedScores",
-    "Factors",
-    "Regression",
+    "align_questions",
     "compare",
-    "extract_factors",
     "match_reference",
-    "regress",
     "score",
+    "split_data_error",
 ]
 
 #: Claims that a borrowed estimate can make.
 CLAIMS = ("new-questions", "these-questions")
-#: Models that a reference has at least, and answered questions below which the plain score stands.
-FEWEST_MODELS, FEWEST_QUESTIONS = 5, 30
-#: Factors of the reference at most; those beyond have next to no weight.
-_MOST_FACTORS = 20
-#: Penalties of the ridge, as shares of the largest squared singular value; infinite: no regression at all.
-_PENALTIES = np.concatenate([[np.inf], 10.0 ** np.arange(2, -5.1, -0.25)])
-#: A regression is used where it lowers the sum of squared leave-one-out residuals by a share of more than this over n,
-#: about what two factors do by chance. Without it, models unlike all others lose up to 6 % in squared error at n = 50.
-_MARGIN = 4
 #: p-value below which the asked questions are said to be no random subset.
 _SELECTED = 0.01
-
-
-class Factors(NamedTuple):
-    """What other models tell of the N questions of a benchmark."""
-
-    questions: tuple[str, ...]
-    models: tuple[str, ...]
-    mean: FloatArray
-    """Mean over the models of each question, their overall means taken off where some did not answer it, (N,)."""
-    scores: FloatArray
-    """Scores of the questions on r <= 20 factors, (N, r)."""
-
-
-def extract_factors(reference: Cells, without: Sequence[str] = ()) -> Factors:
-    """Principal components over questions of the question means of the reference models.
-
-    Parameters
-    ----------
-    reference
-        M models on N questions. Models that answered less than half of the questions are left out. A missing cell is
-        filled with the model's mean plus the question's effect.
-    without
-        Names of models that are left out.
-
-    Notes
-    -----
-    With C the (M, N) question means, centred per model, and C = U diag(d) V' its singular values, question q has score
-    V_qj d_j^2 on factor j. A ridge on scores proportional to d_j expects of the new model what the reference models
-    show of each other (the kernel C'C); the square (the kernel (C'C)^2) trusts the first factors more. Of six ways
-    measured on six published benchmarks it was the best or as good as the best on all (bench/borrow.py).
-
-    Raises
-    ------
-    InputError
-        When fewer than `FEWEST_MODELS` models are left.
-    """
-    counts = np.sum(reference.answered, axis=1)
-    usable = [
-        i
-        for i, model in enumerate(reference.models)
-        if model not in set(without) and 2 * counts[i] >= len(reference.questions)
-    ]
-    if len(usable) < FEWEST_MODELS:
-        raise InputError(
-            f"{len(usable)} models of the reference answered half of its {len(reference.questions)} questions or more",
-            where=reference.benchmark,
-            remedy=f"give results of at least {FEWEST_MODELS} other models, or leave borrow out",
-        )
-    answered, values = reference.answered[usable], np.nan_to_num(reference.mean[usable])
-    model, question = _additive(values, answered)
-    C = np.where(answered, values - model[:, None], question)
-    C -= C.mean(axis=1, keepdims=True)
-    # The M x M products hold the same singular values, and are the smaller problem as a rule.
-    if len(C) <= C.shape[1]:
-        square, U = np.linalg.eigh(C @ C.T)
-        square, U = square[::-1][:_MOST_FACTORS], U[:, ::-1][:, :_MOST_FACTORS]
-        scores = (C.T @ U) * np.sqrt(np.maximum(square, 0))  # V d^2
-    else:
-        _, d, Vt = np.linalg.svd(C, full_matrices=False)
-        scores = Vt[:_MOST_FACTORS].T * d[:_MOST_FACTORS] ** 2
-    size = np.max(np.abs(scores), initial=0)
-    return Factors(
-        reference.questions,
-        tuple(reference.models[i] for i in usable),
-        np.mean(model) + question,
-        scores / size if size > 0 else scores,
-    )
-
-
-def _additive(values: FloatArray, answered: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
-    """Effects of models (M,) and questions (N,), the latter with mean 0, by alternating means over what is there."""
-    question = np.zeros(values.shape[1])
-    model = np.zeros(len(values))
-    per_question = np.sum(answered, axis=0)
-    for _ in range(1 if answered.all() else 20):
-        model = np.sum(np.where(answered, values - question, 0), axis=1) / np.sum(answered, axis=1)
-        sums = np.sum(np.where(answered, values - model[:, None], 0), axis=0)
-        question = np.divide(sums, per_question, out=np.zeros(len(sums)), where=per_question > 0)
-        question -= question.mean()
-    return model, question
-
-
-class Regression(NamedTuple):
-    """The borrowed mean of one model over all questions of the reference."""
-
-    estimate: float
-    residual: FloatArray
-    """(1 - 1/n) e_q, (n,): y_q less its mean where the penalty is infinite."""
-    df: float
-    """Questions minus the effective number of coefficients, the intercept one of them."""
-
-
-def regress(factors: FloatArray, asked: IntArray, y: FloatArray) -> Regression:
-    """Ridge regression of `y` on the factors of the questions asked, and the mean that it predicts over all.
-
-    Parameters
-    ----------
-    factors
-        Scores of all N questions on r factors, (N, r).
-    asked
-        The n questions that were asked, as rows of `factors`.
-    y
-        Means on those, (n,).
-
-    Notes
-    -----
-    The penalty is the one with the smallest sum of squared leave-one-out residuals (PRESS; Allen 1974). Where that does
-    not lower the sum by a share of more than 4/n, it is infinite, and the estimate the plain mean. Leave-one-out
-    quantities are in closed form: with H the hat matrix, e_q = (y_q - f_q) / (1 - H_qq), and the prediction for x
-    without q is f(x) - H(x, q) e_q.
-
-    >>> difficulty = np.linspace(-1, 1, 100)[:, None]
-    >>> asked = np.arange(50, 100)                     # the easy half, of a score of 1/2 over all
-    >>> found = regress(difficulty, asked, 0.5 + 0.5 * difficulty[asked, 0])
-    >>> round(found.estimate, 2)
-    0.5
-    """
-    N, n = len(factors), len(asked)
-    left = N - n
-    mean = y.mean()
-    center = factors[asked].mean(axis=0)
-    U, d, Vt = np.linalg.svd(factors[asked] - center, full_matrices=False)
-    kept = d > 1e-9 * max(d.max(initial=0), 1e-300)
-    U, d, Vt = U[:, kept], d[kept], Vt[kept]
-    # Row sums over the questions that were not asked, in the coordinates of U.
-    rest = (np.sum(factors, axis=0) - N * center) @ Vt.T / d if left else np.zeros(len(d))
-    shrink = d**2 / (d**2 + _PENALTIES[:, None] * d[:1] ** 2)  # (penalties, r)
-    off = y - mean
-    projected = U.T @ off
-    leverage = 1 / n + shrink @ (U**2).T
-    e = (off - (shrink * projected) @ U.T) / np.maximum(1 - leverage, 1e-9)
-    press = np.sum(e**2, axis=1)
-    best = int(np.argmin(press)) if press.min() < press[0] * (1 - _MARGIN / n) else 0
-    shrink, e = shrink[best], e[best]
-    predicted = left * mean + rest @ (shrink * projected)
-    predicted -= (left / n + U @ (shrink * rest)) @ e / n  # the mean of the n regressions without one question
-    estimate = (y.sum() + predicted + left * e.mean()) / N
-    return Regression(float(estimate), (1 - 1 / n) * e, float(n - 1 - shrink.sum()))
 
 
 class _Estimate(NamedTuple):
@@ -289,7 +139,7 @@ class _Reference:
                 self._known[own] = None
         if self._known[own] is None:
             return None, f"fewer than {FEWEST_MODELS} other models in the reference: the plain score"
-        return self._known[own], "its own answers in the reference are left out" if own else ""
+        return self._known[own], f"left out of the reference: {', '.join(sorted(own))}" if own else ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -502,9 +352,9 @@ def score(
     ([0.448], [0.5])
     """
     _check(claim, method, cells.benchmark)
-    known, asked = _Reference(reference), _on_questions(cells, reference)
+    known, asked = _Reference(reference), align_questions(cells, reference)
     plain = components.score(asked, claim="new-questions", level=level, method=method)
-    sampling = np.where(asked.n > 1, asked.within, plain.prediction[:, None]) / np.maximum(asked.n, 1)
+    sampling = _sampling(asked)
     found = []
     for i, model in enumerate(asked.models):
         rows = np.flatnonzero(asked.answered[i])
@@ -579,12 +429,11 @@ def compare(
     _check(claim, method, cells.benchmark)
     if a == b:
         raise InputError(f"a and b are both {a!r}", where="compare", remedy="name two models")
-    asked = _on_questions(cells.select([a, b]), reference)
+    asked = align_questions(cells.select([a, b]), reference)
     plain = pairs.compare(asked, a, b, level=level, method=method)
     common = np.flatnonzero(asked.answered.all(axis=0))
     difference = (asked.mean[0] - asked.mean[1])[common]
-    E = [components.score(asked.select([model])).prediction[0] for model in (a, b)]
-    sampling = np.where(asked.n > 1, asked.within, np.array(E)[:, None]) / np.maximum(asked.n, 1)
+    sampling = _sampling(asked)
     has_all = np.all(asked.answered, axis=1)
     if has_all[0] != has_all[1]:
         # The mean of one over all N questions is known: only the other one is predicted.
@@ -639,8 +488,62 @@ def _unit_variance(asked: Cells, common: IntArray) -> FloatArray:
     return np.array([step**2 / (n * (n - 1))])
 
 
-def match_reference(cells: Cells, reference: Cells | Sequence[Cells]) -> Cells:
-    """Return the reference of the same benchmark; one that stands alone is taken whatever its name.
+class DataError(NamedTuple):
+    """Borrowed estimates, and the part of their errors that more generations do not lessen; arrays of shape (P,)."""
+
+    estimate: FloatArray
+    variance: FloatArray
+    df: FloatArray
+    n_models: IntArray
+    """Reference models that each borrows from; 0 where the estimate is the plain one."""
+
+
+def split_data_error(cells: Cells, reference: Cells, pair: tuple[str, str] | None, claim: str) -> DataError:
+    """Borrowed score of each model, or difference of a pair, and the error that more generations do not lessen.
+
+    Parameters
+    ----------
+    cells, reference, claim
+        As in `score`.
+    pair
+        Two models, or None for each of them.
+
+    Notes
+    -----
+    (1/n - 1/N) (var(e_q) - mean(s2_q / k_q)), and for new questions (var(y_q) - mean(s2_q / k_q)) / N more; 0 where
+    negative, NaN where every question has one generation.
+    """
+    _check(claim, None, cells.benchmark)
+    asked, known = align_questions(cells, reference), _Reference(reference)
+    N = len(reference.questions)
+    rows = []
+    for names in [(model,) for model in asked.models] if pair is None else [pair]:
+        some = asked.select(names)
+        common = np.flatnonzero(np.all(some.answered, axis=0))
+        mean = some.mean[:, common]
+        error = float(np.mean(np.sum(_sampling(some), axis=0)[common])) if len(common) else np.nan
+        y = mean[0] if pair is None else mean[0] - mean[1]
+        one = _estimate(known, names, common, y, 0.0, "these-questions")
+        n = max(len(common), 1)
+        # `_estimate` without sampling error says what was seen of both noises.
+        variance = max(one.variance - (1 / n - 1 / N) * error, 0.0) if n < N else 0.0 * error
+        if claim == "new-questions":
+            variance += max(float(np.var(y, ddof=1)) - error, 0.0) / N if n > 1 else np.nan
+        value = one.value if pair is not None or not cells.unit else min(max(one.value, 0.0), 1.0)
+        rows.append((value, variance if not math.isnan(error) else np.nan, one.df, one.n_models))
+    estimate, left, df, models = np.array(rows, float).reshape(-1, 4).T
+    return DataError(estimate, left, df, models.astype(np.int64))
+
+
+def _sampling(cells: Cells) -> FloatArray:
+    """Squared error s2_q / k_q of each question mean, (M, N); where k_q = 1 the mean s2 of the others counts."""
+    several = cells.n > 1
+    s2 = np.where(several, cells.within, mean_where(cells.within, several)[:, None])
+    return s2 / np.maximum(cells.n, 1)
+
+
+def match_reference(benchmark: str, reference: Cells | Sequence[Cells]) -> Cells:
+    """Return the reference of a benchmark; one that stands alone is taken whatever its name.
 
     Raises
     ------
@@ -650,18 +553,24 @@ def match_reference(cells: Cells, reference: Cells | Sequence[Cells]) -> Cells:
     several = [reference] if isinstance(reference, Cells) else list(reference)
     if len(several) == 1:
         return several[0]
-    named = [one for one in several if one.benchmark == cells.benchmark]
+    named = [one for one in several if one.benchmark == benchmark]
     if len(named) != 1:
         raise InputError(
-            f"{len(named)} of the {len(several)} benchmarks of the reference are named {cells.benchmark!r}",
+            f"{len(named)} of the {len(several)} benchmarks of the reference are named {benchmark!r}",
             where="borrow",
             remedy="name the benchmark alike in both; in a table with a column benchmark",
         )
     return named[0]
 
 
-def _on_questions(cells: Cells, reference: Cells) -> Cells:
-    """The cells on all questions of the reference, in its order; empty where there are none."""
+def align_questions(cells: Cells, reference: Cells) -> Cells:
+    """Return the cells on all questions of the reference, in its order; 0 generations where there are none.
+
+    Raises
+    ------
+    InputError
+        When no answered question is in the reference.
+    """
     column = {question: j for j, question in enumerate(cells.questions)}
     shared = [question for question in reference.questions if question in column]
     chosen = cells.select(questions=shared)

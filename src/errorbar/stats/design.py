@@ -1,6 +1,6 @@
 """What a design of N questions, S prompt variants and K generations is worth, and how large it must be.
 
-    Var(mean) = vQ (1/N - 1/N_all) + vS/S + vQS/(N S) + ve/(N S K)          (statistics.md sections 6 and 11)
+    Var(mean) = vQ (1/N - 1/N_all) + vS/S + vQS/(N S) + ve/(N S K) + fixed  (statistics.md sections 6 and 11)
 
 N_all is infinite when the claim is about new questions. With S = 1 and vS = vQS = 0 this is (D + E/K)/N of sections 2
 and 4: D = vQ is the data and E = ve the prediction variance, of a score or of a difference of two scores.
@@ -46,6 +46,8 @@ class Components:
         Models behind the mean, each of which is paid for: 1 for a score, 2 for a difference.
     benchmark, note
         Where the numbers come from, and what they should be read with.
+    fixed
+        Variance that no design lessens, such as what all N_all questions leave open of a claim about new ones.
 
     >>> pair = Components(question=0.04, generation=0.16)
     >>> pair.variance(n_questions=500, n_generations=[1, 4]).round(6).tolist()
@@ -62,9 +64,10 @@ class Components:
     benchmark: str = "given"
     note: str = ""
     residual: float = math.nan
+    fixed: float = 0.0
 
     def __post_init__(self) -> None:
-        for name in ("question", "generation", "variant", "interaction", "total", "residual"):
+        for name in ("question", "generation", "variant", "interaction", "total", "residual", "fixed"):
             value = getattr(self, name)
             if value < 0 or math.isinf(value):
                 raise InputError(f"{name} is {value!r}", where="Components", remedy="a variance is 0 or more")
@@ -153,12 +156,12 @@ class Components:
 
     @property
     def _seen(self) -> float:
-        """vQ/N_all: what asking all questions of a finite population takes away."""
-        return 0.0 if math.isinf(self.population) else self.question / self.population
+        """vQ/N_all, what asking all questions of a finite population takes away, less what no design does."""
+        return (0.0 if math.isinf(self.population) else self.question / self.population) - self.fixed
 
     def _data(self, N: FloatArray) -> FloatArray:
-        """vQ/N - vQ/N_all, exactly 0 where N is N_all."""
-        return self.question * (1 - N / self.population) / N
+        """vQ/N - vQ/N_all, exactly 0 where N is N_all, and what no design lessens."""
+        return self.question * (1 - N / self.population) / N + self.fixed
 
     def _reached(self, se: ArrayLike, N: FloatArray, K: ArrayLike, S: ArrayLike) -> NDArray[np.bool_]:
         """Known where the components are not, for single generations."""
