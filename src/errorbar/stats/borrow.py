@@ -62,7 +62,6 @@ class _Estimate(NamedTuple):
     df: float
     n_models: int
     """Reference models that it borrows from, 0 for none."""
-    residual: FloatArray
     note: str
 
 
@@ -83,14 +82,14 @@ def _estimate(
     factors, note = reference.factors(without)
     reasons = [note]
     if n < min(FEWEST_QUESTIONS, N):
-        reasons.append(f"fewer than {FEWEST_QUESTIONS} answered questions: the plain score")
+        reasons.append(f"fewer than {FEWEST_QUESTIONS} answered questions: the plain estimate")
         factors = None
     elif n == N:
-        reasons.append("all questions of the reference are answered: the plain score")
+        reasons.append("all questions of the reference are answered: the plain estimate")
         factors = None
     if n < 2:
         value = float(y.mean()) if n else np.nan
-        return _Estimate(value, np.nan, np.nan, np.nan, 0, np.full(n, np.nan), _join(*reasons))
+        return _Estimate(value, np.nan, np.nan, np.nan, 0, _join(*reasons))
     found = regress(np.zeros((N, 0)) if factors is None else factors.scores, asked, y)
     left = float(np.var(y if rest is None else rest, ddof=1))
     variances = []
@@ -105,7 +104,7 @@ def _estimate(
         reasons.append("one generation per question: the error is an upper bound")
     models = 0 if factors is None else len(factors.models)
     variance, variance_plain = variances
-    return _Estimate(found.estimate, variance, variance_plain, found.df, models, found.residual, _join(*reasons))
+    return _Estimate(found.estimate, variance, variance_plain, found.df, models, _join(*reasons))
 
 
 def _selection(factors: Factors, asked: IntArray) -> str:
@@ -138,7 +137,7 @@ class _Reference:
             except InputError:
                 self._known[own] = None
         if self._known[own] is None:
-            return None, f"fewer than {FEWEST_MODELS} other models in the reference: the plain score"
+            return None, f"fewer than {FEWEST_MODELS} other models in the reference: the plain estimate"
         return self._known[own], f"left out of the reference: {', '.join(sorted(own))}" if own else ""
 
 
@@ -194,7 +193,6 @@ class BorrowedScores(Result):
             return found
         own = replace(self.plain, method=self.method).interval(level)
         names = ("low", "high", "method", "statistic", "p_value", "flat")
-        borrows = self.n_reference > 0
         return replace(found, **{name: np.where(borrows, getattr(found, name), getattr(own, name)) for name in names})
 
     def columns(self) -> Columns:
@@ -211,8 +209,8 @@ class BorrowedScores(Result):
         order = np.argsort(-np.nan_to_num(self.score, nan=-np.inf), kind="stable")
         # Of the plain interval only its notes are shown: the quickest method will do.
         plain = replace(self.plain, method=self.method or ("wilson-effective" if self.plain.unit else "t")).columns()
-        row = {model: i for i, model in enumerate(plain["model"])}
-        at = [row[self.plain.models[i]] for i in order]
+        place = {model: i for i, model in enumerate(plain["model"])}
+        at = [place[self.plain.models[i]] for i in order]
         plain = {name: values[at] for name, values in plain.items()}
         return _columns(self, plain, "score", {name: values[order] for name, values in own.items()}, order)
 
