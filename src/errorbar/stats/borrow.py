@@ -329,6 +329,12 @@ def score(
 
     Never rank the models of the reference by borrowed scores: each would borrow from the others.
 
+    Measured on six published benchmarks with 30 to 83 other models (bench/borrow.py), n = 50 to 200: the squared error
+    is 1.4 to 2.2 times smaller than the plain score's at k = 1 and 2.7 to 3.1 times at k = 5, and 95 % intervals cover
+    .94 to 1. A model unlike all others loses 2 % at n = 50 and about 4 % at n = 30. With five reference models of one
+    generation each, 1.2 to 1.7 and 1.7 to 2.2 are left. Where fewer than one right answer is expected among the n, at
+    scores of .003 and .01 with n = 50, intervals cover .84 and .92 only.
+
     Raises
     ------
     InputError
@@ -410,6 +416,9 @@ def compare(
     the other did not, its own mean over the N is known, and the regression is of the other one's answers, with the
     known model among the reference models. The interval has the smallest unit of a difference added to its variance, so
     that models which hardly differ do not get an interval that is too narrow, or none.
+
+    Two models of about the same score that were asked the same n questions gain nothing (.98 to 1.05 in squared error,
+    n = 100): difficulty is gone from their differences already. Where one has all N, it is 1.7 to 2.6 times smaller.
 
     Examples
     --------
