@@ -129,10 +129,8 @@ def test_a_plan_from_a_clustered_pilot_has_the_clustered_error():
     for models in (("m0",), ("m0", "m1")):
         found = components_of(cells, *models)
         ask = score(cells.select(["m0"])) if len(models) == 1 else compare(cells, *models)
-        # the plan divides the part of single questions by N, the clustered error by N - 1
         single = components_of(replace(cells, clusters=None), *models)
-        inside = (single.question + single.generation / 4) / (N - 1)
-        assert float(found.variance(N, 4)) == pytest.approx(ask.variance[0] - inside / N, rel=1e-9)
+        assert float(found.variance(N, 4)) == pytest.approx(ask.variance[0], rel=1e-9)
         assert found.question > 2 * single.question
         assert found.note.startswith("questions in clusters: planned for new clusters of the same sizes")
         these = components_of(cells, *models, claim="these-questions")

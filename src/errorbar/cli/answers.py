@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,7 +13,9 @@ from errorbar.cli.options import (
     CLAIMS,
     FORMAT,
     METHOD_HELP,
+    PATH,
     answers,
+    borrows,
     difference_method,
     parse_assurance,
     reads,
@@ -21,11 +25,16 @@ from errorbar.cli.options import (
 )
 from errorbar.errors import InputError
 
+if TYPE_CHECKING:
+    from errorbar.stats.cells import Cells
+    from errorbar.stats.results import Results
+
 __all__ = ["audit", "combine", "compare", "pairs", "plan", "rank", "repeats", "score", "variants"]
 
 
 @click.command()
 @reads(cluster=True)
+@borrows
 @answers
 @click.option("--method", metavar="METHOD", help=f"How the error is made: {METHOD_HELP}")
 @click.option(
@@ -44,6 +53,7 @@ def score(inputs: Inputs, form: str, **asked: Any) -> None:
 
 @click.command()
 @reads(cluster=True)
+@borrows
 @answers
 @two_models
 @difference_method
@@ -173,6 +183,7 @@ def combine(inputs: Inputs, form: str, weights: tuple[str, ...], **asked: Any) -
 
 @click.command()
 @reads(cluster=True, required=False, variants=True)
+@borrows
 @FORMAT
 @click.option(
     "--claim", type=click.Choice(CLAIMS[:2]), default=CLAIMS[0], show_default=True, help="What to be sure of."
@@ -206,11 +217,24 @@ def combine(inputs: Inputs, form: str, weights: tuple[str, ...], **asked: Any) -
 @click.option("--input-price", type=float, help="Money per million prompt tokens.")
 @click.option("--output-price", type=float, help="Money per million completion tokens.")
 @click.option("--generations-per-request", type=int, default=1, show_default=True, help="What the endpoint gives.")
-def plan(inputs: Inputs, form: str, *, frontier: bool, **asked: Any) -> None:
+@click.option(
+    "--questions-file",
+    type=PATH,
+    metavar="FILE",
+    help="With --borrow: write the ids of the questions to ask, drawn at random, one a line.",
+)
+@click.option(
+    "--seed",
+    type=int,
+    default=0,
+    show_default=True,
+    help="Of that draw; a run with the same seed and limit: N asks the same questions.",
+)
+def plan(inputs: Inputs, form: str, *, frontier: bool, questions_file: Path | None, seed: int, **asked: Any) -> None:
     """What an error takes, or a budget buys.
 
-    PATHS are the results of a pilot; without them, --accuracy assumes the noise. With several prompt variants in the
-    pilot, the plan is for new variants too.
+    PATHS are the results of a pilot; without them, --accuracy assumes the noise, or --borrow tells it. With several
+    prompt variants in the pilot, the plan is for new variants too.
     """
     from errorbar import analysis
     from errorbar.stats.cost import Cost
@@ -219,8 +243,32 @@ def plan(inputs: Inputs, form: str, *, frontier: bool, **asked: Any) -> None:
     cost = Cost(**{field: value for field, value in given.items() if value is not None})
     if frontier and asked["budget"] is None:
         raise InputError("--frontier without --budget", remedy="say what may be spent at most")
+    if questions_file is not None and (not asked["borrow"] or len(asked["borrow"]) > 1 or frontier):
+        what = "--questions-file draws from one benchmark of --borrow, for one plan"
+        raise InputError(what, remedy="give --borrow with one benchmark, without --frontier")
     ask = analysis.frontier if frontier else analysis.plan
-    show(ask(inputs.pilot() if inputs else None, cost=cost, **asked), form)
+    result = ask(inputs.pilot() if inputs else None, cost=cost, **asked)
+    show(result, form)
+    if questions_file is not None:
+        _write_questions(result, asked["borrow"][0], questions_file, seed)
+
+
+def _write_questions(result: Results, reference: Cells, file: Path, seed: int) -> None:
+    """Write the ids of the questions of the best design, one a line."""
+    from errorbar import analysis
+    from errorbar.stats.planning import Plan
+
+    best = next((part.best for part in result.parts if isinstance(part, Plan)), None)
+    if best is None:
+        raise InputError("there is no design, so no questions to write", where=str(file), remedy="change the goal")
+    questions = analysis.draw_questions(reference, best.n_questions, seed=seed)
+    if any("\n" in question for question in questions):
+        raise InputError("a question id has a line break", where=str(file), remedy="give questions other ids")
+    try:
+        file.write_text("".join(f"{question}\n" for question in questions), encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot write: {error.strerror}", where=str(file), remedy="name another file") from None
+    print(f"{len(questions)} of {len(reference.questions)} questions, drawn with seed {seed}: {file}", file=sys.stderr)
 
 
 def _weights(given: tuple[str, ...]) -> dict[str, float]:

@@ -43,6 +43,17 @@ class Inputs:
         self.how = {"scorer": scorer, "engine": engine, "master": master}
         self.told: list[str] = []
 
+    def reference(self, paths: Sequence[str]) -> list[Cells]:
+        """Cells of other paths, read in the same way but without clusters: what `--borrow` names."""
+        columns = [f"{name}={column}" for name, column in self.columns.items() if name != "cluster"]
+        scorer, engine, master = (self.how[name] for name in ("scorer", "engine", "master"))
+        found = Inputs(paths, columns=columns, scorer=scorer, engine=engine, master=master, exclude=self.exclude).cells
+        names = {one.benchmark for one in self.cells} if self.exclude is not None and self else set()
+        if names and (other := [one.benchmark for one in found if one.benchmark not in names]):
+            what = f"--exclude: the reference is of {other[0]!r}, the results are of {', '.join(sorted(names))}"
+            raise InputError(what, remedy="name the benchmark alike, or leave the questions out of both")
+        return found
+
     def __bool__(self) -> bool:
         return bool(self.paths)
 

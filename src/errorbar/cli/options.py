@@ -23,6 +23,7 @@ __all__ = [
     "METHOD_HELP",
     "PATH",
     "answers",
+    "borrows",
     "difference_method",
     "parse_assurance",
     "reads",
@@ -140,6 +141,24 @@ def reads(
 def answers(command: Callable[..., Any]) -> Callable[..., Any]:
     """Options of every command that makes a claim and prints a table."""
     return _CLAIM(FORMAT(command))
+
+
+def borrows(command: Callable[..., Any]) -> Callable[..., Any]:
+    """--borrow, read with the options of PATHS: the command gets cells of the reference, or None."""
+
+    @functools.wraps(command)
+    def reading(inputs: Inputs, **asked: Any) -> Any:
+        paths = asked.pop("borrow")
+        return command(inputs, borrow=inputs.reference(paths) if paths else None, **asked)
+
+    option = click.option(
+        "--borrow",
+        multiple=True,
+        metavar="REFERENCE",
+        help="Results of at least five other models on all questions, of which these models answered some: any "
+        "readable path, several at once. They tell which questions are hard, so that fewer answers are enough.",
+    )
+    return option(reading)
 
 
 def reliable(command: Callable[..., Any]) -> Callable[..., Any]:

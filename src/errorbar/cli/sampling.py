@@ -55,14 +55,22 @@ def run(
 
         show(foresee(asked, folder, retry=retry is not None), form)
         return
+    borrow = asked.until.borrow if asked.until is not None else None
+    reference = read(_beside(asked.base, borrow)) if borrow is not None else None
+    lines = sys.stdout if json_lines else None
     with watched(folder, live=live):
-        code = run_experiment(asked, folder, retry=retry is not None, lines=sys.stdout if json_lines else None)
+        code = run_experiment(asked, folder, retry=retry is not None, reference=reference, lines=lines)
     if not json_lines and code != INTERRUPTED and rows(folder, ["model"]).num_rows:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ErrorbarWarning)  # the run has just said them
             cells = read(folder)
-        show(analysis.score(cells), form)
+        show(analysis.score(cells, borrow=reference), form)
     sys.exit(code)
+
+
+def _beside(base: Path, path: str) -> str:
+    """A path of the experiment file, from the folder of that file; addresses such as s3://... stay."""
+    return path if "://" in path else str(base / path)
 
 
 @click.command()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import msgspec
 
@@ -16,6 +17,9 @@ from errorbar.sample.outcome import Outcome
 from errorbar.sample.prices import dollars
 from errorbar.sample.progress import Progress
 from errorbar.sample.run import run
+
+if TYPE_CHECKING:
+    from errorbar.stats.cells import Cells
 
 __all__ = ["asked_for", "run_experiment", "told"]
 
@@ -45,6 +49,7 @@ def run_experiment(
     folder: Path,
     *,
     retry: bool = False,
+    reference: Sequence[Cells] | None = None,
     stream: TextIO | None = None,
     lines: TextIO | None = None,
 ) -> int:
@@ -57,6 +62,8 @@ def run_experiment(
     ----------
     retry
         Try again what failed in earlier sessions.
+    reference
+        What ``until: {borrow: ...}`` names, read.
     stream
         For a person; stderr by default.
     lines
@@ -71,7 +78,10 @@ def run_experiment(
 
     try:
         with shown:
-            outcome = asyncio.run(run(experiment, folder, retry=retry, on_progress=shown, on_interrupt=on_interrupt))
+            running = run(
+                experiment, folder, retry=retry, reference=reference, on_progress=shown, on_interrupt=on_interrupt
+            )
+            outcome = asyncio.run(running)
     except (KeyboardInterrupt, asyncio.CancelledError):
         if isinstance(shown, JsonLines):
             shown.end(130, folder=str(folder))

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from errorbar.benchmarks.question import Question
 
-__all__ = ["Missing", "Unit", "missing", "sampled"]
+__all__ = ["Missing", "Unit", "missing", "place", "sampled"]
 
 
 class Unit(NamedTuple):
@@ -87,6 +87,11 @@ def missing(
     return Missing(len(asked) * len(worded) * generations, there, masks, gone)
 
 
+def place(question: str, *, seed: int) -> bytes:
+    """Sort key of a question id in the seeded random order in which questions are asked."""
+    return hashlib.blake2b(f"{seed}\0{question}".encode(), digest_size=16).digest()
+
+
 def sampled(
     questions: Sequence[Question], *, seed: int, limit: int | None = None, shard: tuple[int, int] = (1, 1)
 ) -> list[Question]:
@@ -95,9 +100,5 @@ def sampled(
     A run that stops early has asked a fair sample. The place of a question depends on nothing but the seed and its
     id: a larger limit adds questions and drops none. Every part is a fair sample too, and together they are all.
     """
-
-    def place(question: Question) -> bytes:
-        return hashlib.blake2b(f"{seed}\0{question.id}".encode(), digest_size=16).digest()
-
     i, n = shard
-    return sorted(questions, key=place)[:limit][i - 1 :: n]
+    return sorted(questions, key=lambda question: place(question.id, seed=seed))[:limit][i - 1 :: n]

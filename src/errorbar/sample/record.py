@@ -96,7 +96,8 @@ def _methods(experiment: Experiment) -> Iterable[str]:
     )
     if until is not None:
         aim = f"width {until.width:g}" if until.width is not None else f"detect {until.detect:g}"
-        yield f"round by round until {aim}, level {until.level:g}, rule {until.rule}, claim {until.claim}"
+        borrowed = f", borrowing from {until.borrow}" if until.borrow is not None else ""
+        yield f"round by round until {aim}, level {until.level:g}, rule {until.rule}, claim {until.claim}{borrowed}"
     if experiment.allocate == "adaptive":
         yield "generations allocated in stages by the spread of each question's answers; see stages.json"
 

@@ -23,6 +23,7 @@ from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING, Literal
 
+from errorbar.errors import InputError
 from errorbar.sample.grid import Unit
 from errorbar.sample.plan import Lane, Units
 from errorbar.sample.stages import Stages
@@ -61,6 +62,8 @@ class Rounds:
     ----------
     stages
         Of the same lanes, where generations are allocated adaptively.
+    reference
+        Results of other models on all questions, where `until` borrows from them.
 
     Attributes
     ----------
@@ -68,7 +71,15 @@ class Rounds:
         One for each model, or for the pair, as they end. A model that was given up or interrupted has none.
     """
 
-    def __init__(self, until: Until, lanes: Sequence[Lane], *, benchmark: str, stages: Stages | None = None) -> None:
+    def __init__(
+        self,
+        until: Until,
+        lanes: Sequence[Lane],
+        *,
+        benchmark: str,
+        stages: Stages | None = None,
+        reference: Sequence[Cells] | None = None,
+    ) -> None:
         self.until, self.benchmark, self.stages = until, benchmark, stages
         self.lanes = {lane.entry.label: lane for lane in lanes}
         generations = {label: lane.entry.generations for label, lane in self.lanes.items()}
@@ -76,6 +87,27 @@ class Rounds:
         self._is_sampled = max(generations.values(), default=1) > 1
         self.verdicts: list[Verdict] = []
         self._meeting = _Meeting() if self.pair else None
+        self.reference = None if until.borrow is None else self._reference(reference)
+
+    def _reference(self, known: Sequence[Cells] | None) -> Cells:
+        """The reference of this benchmark; InputError where there is none, or it lacks questions that are asked."""
+        from errorbar.stats.borrow import match_reference
+        from errorbar.stats.factors import FEWEST_QUESTIONS, extract_factors
+
+        where = f"until: borrow: {self.until.borrow}"
+        if known is None:
+            raise InputError("the reference was not read", where=where, remedy="give it to `run` as reference")
+        reference = match_reference(self.benchmark, known)
+        extract_factors(reference)
+        for lane in self.lanes.values():
+            asked, there = lane.tally.questions, set(reference.questions)
+            if absent := [question for question in asked if question not in there]:
+                what = f"{len(absent)} of {len(asked)} questions are not in the reference, such as {absent[0]!r}"
+                raise InputError(what, where=where, remedy="give a reference of the same benchmark")
+            if len(asked) < FEWEST_QUESTIONS:
+                remedy = f"ask at least {FEWEST_QUESTIONS}, or remove borrow"
+                raise InputError(f"{len(asked)} questions are too few to borrow", where=where, remedy=remedy)
+        return reference
 
     def rounds(self, label: str) -> int | None:
         """Rounds at which a model was stopped, None while it was not: what it still owes beyond is not wanted."""
@@ -209,6 +241,7 @@ class Rounds:
             claim=until.claim,
             pair=None if len(group) == 1 else (group[0], group[1]),
             floor=min(tally.floor(seen[label]) for label, tally in tallies.items()),
+            reference=self.reference,
         )
 
     def _verdict(
@@ -232,6 +265,7 @@ class Rounds:
             level=self.until.level,
             claim=self.until.claim,
             n_questions=0 if look is None else int(look.n_questions[0]),
+            borrowed=0 if self.reference is None else len(self.reference.questions),
             is_adaptive=self.stages is not None,
         )
 

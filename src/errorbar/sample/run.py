@@ -6,7 +6,7 @@ import asyncio
 import gc
 import signal
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,6 +28,7 @@ from errorbar.store.responses import RunFolder
 
 if TYPE_CHECKING:
     from errorbar.models.batch_client import Batches
+    from errorbar.stats.cells import Cells
 
 __all__ = ["run"]
 
@@ -45,6 +46,7 @@ async def run(
     on_progress: Callable[[Snapshot], None] | None = None,
     on_interrupt: Callable[[int], None] | None = None,
     benchmark: Benchmark | None = None,
+    reference: Sequence[Cells] | None = None,
     open_model: Callable[[ModelEntry, Benchmark], Model] | None = None,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     clock: Callable[[], float] = time.monotonic,
@@ -67,6 +69,8 @@ async def run(
         Called at the first interrupt with the number of requests in flight.
     benchmark
         Instead of the one that the experiment names.
+    reference
+        What ``until: {borrow: ...}`` names, read.
     open_model
         Makes the models; by default `models.open_model` with the experiment's seed.
     sleep, clock, rng
@@ -86,7 +90,9 @@ async def run(
         with RunFolder(folder) as store:
             writer = Writer(store)
             rng = rng or np.random.default_rng(experiment.seed)
-            session = Session(asked, models, writer, retry=retry, sleep=sleep, clock=clock, rng=rng)
+            session = Session(
+                asked, models, writer, retry=retry, sleep=sleep, clock=clock, rng=rng, reference=reference
+            )
 
             def show(*, final: bool = False) -> None:
                 if on_progress is not None:

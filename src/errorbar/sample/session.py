@@ -28,6 +28,7 @@ from errorbar.sample.writer import Writer
 if TYPE_CHECKING:
     from errorbar.models.batch_client import Batches
     from errorbar.sample.batch import BatchLane
+    from errorbar.stats.cells import Cells
 
 __all__ = ["Session"]
 
@@ -57,6 +58,7 @@ class Session:
         sleep: Callable[[float], Awaitable[None]],
         clock: Callable[[], float],
         rng: np.random.Generator,
+        reference: Sequence[Cells] | None = None,
     ) -> None:
         experiment, benchmark, questions, variants, prices, _ = asked
         self.folder, self.benchmark = writer.store.path, benchmark.name
@@ -93,7 +95,9 @@ class Session:
         until, named = experiment.until, benchmark.name
         adaptive = experiment.allocate == "adaptive"
         self._stages = Stages(lanes, self.folder, benchmark=named, may_stop=until is not None) if adaptive else None
-        self._rounds = Rounds(until, lanes, benchmark=named, stages=self._stages) if until else None
+        self._rounds = (
+            Rounds(until, lanes, benchmark=named, stages=self._stages, reference=reference) if until else None
+        )
         known = {key for recalled in there.values() for key in recalled.present}
         of = dict(zip([question.id for question in benchmark.questions], benchmark.clusters, strict=False))
         # Kept before any row stands for them.

@@ -36,6 +36,8 @@ class Until(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     models: tuple[str, str] | None = None
     """The pair that `detect` is about; needed where there are not exactly two models."""
     power: float = 0.8
+    borrow: str | None = None
+    """Results of other models on all questions, any readable path; the run asks some of them (`limit`)."""
 
     def __post_init__(self) -> None:
         if (self.width is None) == (self.detect is None):
@@ -62,6 +64,8 @@ class Until(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise UnknownNameError("claim", self.claim, CLAIMS, where="until")
         if self.claim == "new-questions" and self.rule not in {"sequence", "pooled"}:
             self._fail(f"rule {self.rule!r} cannot claim 'new-questions'", "use the rule sequence or pooled")
+        if self.borrow is not None and self.rule not in {"sequence", "pooled"}:
+            self._fail(f"rule {self.rule!r} cannot borrow", "use the rule sequence or pooled")
 
     def _fail(self, what: str, remedy: str) -> None:
         raise InputError(what, where="until", remedy=remedy)
@@ -138,6 +142,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     claim: str
     n_questions: int = 0
     """With scores."""
+    borrowed: int = 0
+    """Questions of the reference that the score is about; 0 where nothing is borrowed."""
     is_adaptive: bool = False
     """Whether rounds are generations per question on average, allocated in stages."""
 
@@ -148,7 +154,11 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         who = " - ".join(self.models)
-        how = f"{self.rule}, {100 * self.level:g} %, {CLAIMS[self.claim]}"
+        claim = CLAIMS[self.claim]
+        if self.borrowed:
+            these = self.claim == "these-questions"
+            claim = f"{'all' if these else 'new questions like the'} {self.borrowed:,} questions of the reference"
+        how = f"{self.rule}, {100 * self.level:g} %, {claim}"
         result = "no interval"
         if self.score is not None and self.half is not None:
             # Two digits of the half-width that still matter.

@@ -1,6 +1,6 @@
 """What a design of N questions, S prompt variants and K generations is worth, and how large it must be.
 
-    Var(mean) = vQ (1/N - 1/N_all) + vS/S + vQS/(N S) + ve/(N S K)          (statistics.md sections 6 and 11)
+    Var(mean) = vQ (1/N - 1/N_all) + vS/S + vQS/(N S) + ve/(N S K) + fixed  (statistics.md sections 6 and 11)
 
 N_all is infinite when the claim is about new questions. With S = 1 and vS = vQS = 0 this is (D + E/K)/N of sections 2
 and 4: D = vQ is the data and E = ve the prediction variance, of a score or of a difference of two scores.
@@ -72,6 +72,8 @@ class Components:
         Models behind the mean, each of which is paid for: 1 for a score, 2 for a difference.
     benchmark, note
         Where the numbers come from, and what they should be read with.
+    fixed
+        Variance that no design lessens, such as what all N_all questions leave open of a claim about new ones.
 
     >>> pair = Components(question=0.04, generation=0.16)
     >>> pair.variance(n_questions=500, n_generations=[1, 4]).round(6).tolist()
@@ -88,6 +90,7 @@ class Components:
     benchmark: str = "given"
     note: str = ""
     residual: float = math.nan
+    fixed: float = 0.0
     question_se: float = 0.0
     generation_se: float = 0.0
     variant_se: float = 0.0
@@ -96,9 +99,9 @@ class Components:
     residual_se: float = math.nan
 
     def __post_init__(self) -> None:
-        for name in ("question", "generation", "variant", "interaction", "total", "residual"):
+        for name in ("question", "generation", "variant", "interaction", "total", "residual", "fixed"):
             for what, remedy in ((name, "a variance is 0 or more"), (f"{name}_se", "an error is 0 or more")):
-                value = getattr(self, what)
+                value = getattr(self, what, 0.0)
                 if value < 0 or math.isinf(value):
                     raise InputError(f"{what} is {value!r}", where="Components", remedy=remedy)
         within("population", self.population, 1, math.inf)
@@ -273,7 +276,7 @@ class Components:
         q, both, of_cell = self._errors(K, S)
         P = self._per_question(K, S)
         # V = P t + fixed, margin^2 = A t^2 + B t + C: wanted is the largest t with V + margin <= se^2
-        fixed = self.variant / S + (f * (P - self.question) if f else 0.0)
+        fixed = self.fixed + self.variant / S + (f * (P - self.question) if f else 0.0)
         left = se**2 * (1 + _ROUNDING) - fixed
         A, B = factor * (q + 2 * both + of_cell), 2 * f * factor * (both + of_cell)
         C = factor * of_cell * f**2 + (z * self.variant_se / S) ** 2
@@ -293,12 +296,12 @@ class Components:
 
     @property
     def _seen(self) -> float:
-        """vQ/N_all: what asking all questions of a finite population takes away."""
-        return 0.0 if math.isinf(self.population) else self.question / self.population
+        """vQ/N_all, what asking all questions of a finite population takes away, less what no design does."""
+        return (0.0 if math.isinf(self.population) else self.question / self.population) - self.fixed
 
     def _data(self, N: FloatArray) -> FloatArray:
-        """vQ/N - vQ/N_all, exactly 0 where N is N_all."""
-        return self.question * (1 - N / self.population) / N
+        """vQ/N - vQ/N_all, exactly 0 where N is N_all, and what no design lessens."""
+        return self.question * (1 - N / self.population) / N + self.fixed
 
     def _reached(self, se: ArrayLike, N: FloatArray, K: ArrayLike, S: ArrayLike) -> NDArray[np.bool_]:
         """Known where the components are not, for single generations."""

@@ -127,7 +127,8 @@ def adjusted_t(
     level
         Coverage in (0, 1).
     df
-        Degrees of freedom of an unbiased variance, shape (P,); None: n - 1.
+        Degrees of freedom of an unbiased variance, such as that of clusters, shape (P,): used as they are. None: n - 1,
+        times the squared ratio above.
     bounds
         Limits that a difference cannot leave.
 
@@ -148,8 +149,10 @@ def adjusted_t(
     with np.errstate(divide="ignore", invalid="ignore"):
         whole = square + 2 * size + 2 * N * difference**2 / (N + 2)
         se = np.sqrt(whole / ((N + 2) * (N + 1)))
-        own = N - 1 if df is None else df
-        degrees = np.where(own > 0, own, np.nan) * np.where(square > 0, whole / square, np.inf) ** 2
+        if df is None:
+            degrees = np.where(N > 1, N - 1, np.nan) * np.where(square > 0, whole / square, np.inf) ** 2
+        else:
+            degrees = np.where(df > 0, df, np.nan)
         half = special.stdtrit(degrees, (1 + level) / 2) * se
         statistic = center / se
         p_value = 2 * special.stdtr(degrees, -np.abs(statistic))

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from errorbar.errors import InputError, UnknownNameError
+from errorbar.stats.borrow import split_data_error
 from errorbar.stats.cells import Cells, FloatArray, IntArray
 from errorbar.stats.components import CLAIMS
 from errorbar.stats.looks import RULES, rounds_needed
@@ -122,6 +123,7 @@ def stop(
     pair: tuple[str, str] | None = None,
     best_at: float = BEST_AT,
     floor: float | None = None,
+    reference: Cells | None = None,
 ) -> Stop:
     """Whether the interval is narrower than a width, by a rule that may be asked again after every round.
 
@@ -146,6 +148,11 @@ def stop(
         As in `sequences.boundary`.
     floor
         Least sum of squares within questions that is believed; None: `FLOOR` for scores of 0 and 1, else 0.
+    reference
+        Other models on all questions, of which these models answered some: the score is the borrowed one of
+        `stats.borrow`, and "these-questions" are those of the reference. Rounds do not lessen what the questions that
+        were not asked leave open, so that its interval is added as that of the data noise is. For the rules sequence
+        and pooled.
 
     Notes
     -----
@@ -168,11 +175,13 @@ def stop(
         raise InputError(f"level is {level!r}", remedy="allowed: between 0 and 1, such as 0.95")
     whole = results if isinstance(results, Cells) else aligned(results)[0]
     if rule in {"run-means", "prediction"}:
+        if reference is not None:
+            raise InputError(f"rule {rule!r} cannot borrow", where="stop", remedy="use the rule sequence or pooled")
         if isinstance(results, Cells):
             raise InputError(f"rule {rule!r} needs the runs one by one", where="stop", remedy="give one Cells per run")
         look = _look_at_runs(results, pair, level, floor, future=rule == "prediction")
     else:
-        look = _look_at_cells(whole, pair, level, claim, best_at if rule == "sequence" else None, floor)
+        look = _look_at_cells(whole, pair, level, claim, best_at if rule == "sequence" else None, floor, reference)
     half = look.sampling + look.data
     unreachable = 2 * look.data >= width
     reasons = notes(
@@ -197,7 +206,14 @@ def stop(
         stop=(2 * half < width) & ((half > 0) | published),
         least=2 * look.data,
         needed=rounds_needed(
-            width, look.sd, level=level, rule=rule, claim=claim, data=look.data, N=look.N, best_at=best_at
+            width,
+            look.sd,
+            level=level,
+            rule=rule,
+            claim=claim if reference is None else "new-questions",  # with a part that rounds do not lessen
+            data=look.data,
+            N=look.N,
+            best_at=best_at,
         ),
         reachable=~unreachable,
         width=width,
@@ -231,6 +247,7 @@ def _look_at_cells(
     claim: str,
     best_at: float | None,
     floor: float | None,
+    reference: Cells | None,
 ) -> _Look:
     """The confidence sequence narrowest at `best_at`, or with None the interval made for this look alone."""
     sides = [whole] if pair is None else [whole.select([model]) for model in _two(pair)]
@@ -251,20 +268,22 @@ def _look_at_cells(
         V = np.sum(parts, axis=1, where=both) / N**2
         D = np.maximum(spread - np.sum(raw_parts, axis=1, where=both) / N, 0)
         t = len(sides) * N / np.sum(share, axis=1, where=both)
+        data_error, df = D / N, N - 1.0
+        if reference is not None:
+            score, data_error, df, _ = split_data_error(whole, reference, pair, claim)
+        has_data = claim != "these-questions" or reference is not None
         floored = np.any([np.any(low != high, axis=1, where=both) for low, high in zip(raw, s2, strict=True)], axis=0)
         if best_at is not None:
-            each = level if claim == "these-questions" else (1 + level) / 2  # Bonferroni: half of alpha for each
+            each = (1 + level) / 2 if has_data else level  # Bonferroni: half of alpha for each
             sampling = boundary(t, level=each, best_at=best_at) * np.sqrt(V * t)
-            data = special.stdtrit(N - 1.0, (1 + each) / 2) * np.sqrt(D / N)
-        elif claim == "these-questions":
+            data = special.stdtrit(df, (1 + each) / 2) * np.sqrt(data_error)
+        elif not has_data:
             sampling = special.stdtrit(freedom(parts, np.where(both, k, 0)), (1 + level) / 2) * np.sqrt(V)
         else:
-            quantile = special.stdtrit(N - 1.0, (1 + level) / 2)
-            data = quantile * np.sqrt(np.where(np.isnan(D), 0, D) / N)
-            sampling = quantile * np.sqrt(spread / N) - data
-    return _Look(
-        score, t, sampling, np.zeros(N.shape) if claim == "these-questions" else data, np.sqrt(V * t), N, floored
-    )
+            quantile = special.stdtrit(df, (1 + level) / 2)
+            data = quantile * np.sqrt(np.where(np.isnan(data_error), 0, data_error))
+            sampling = quantile * np.sqrt(spread / N if reference is None else data_error + V) - data
+    return _Look(score, t, sampling, data if has_data else np.zeros(N.shape), np.sqrt(V * t), N, floored)
 
 
 def _floored(side: Cells, both: NDArray[np.bool_], s2: FloatArray, floor: float | None) -> FloatArray:
@@ -296,7 +315,7 @@ def _look_at_runs(
         quantile = special.stdtrit(np.where(n > 1, n - 1.0, np.nan), (1 + level) / 2)
         half = quantile * told.sd_of_means * np.sqrt((2 if future else 1) / n)
     none = np.zeros(n.shape)
-    pooled = _look_at_cells(whole, pair, level, "these-questions", None, floor)
+    pooled = _look_at_cells(whole, pair, level, "these-questions", None, floor, None)
     return _Look(told.center, n.astype(float), half, none, pooled.sd, pooled.N, none.astype(bool))
 
 
