@@ -60,6 +60,8 @@ def filled(cells: Cells, value: float) -> Cells:
         total=cells.total + value * more,
         total_sq=cells.total_sq + value * value * more,
         failed=none,
+        minimum=None if cells.minimum is None else np.where(more > 0, np.fmin(cells.minimum, value), cells.minimum),
+        maximum=None if cells.maximum is None else np.where(more > 0, np.fmax(cells.maximum, value), cells.maximum),
     )
 
 

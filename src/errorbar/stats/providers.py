@@ -12,7 +12,7 @@ stratified test needs no runs at all, only two generations of some questions on 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -246,13 +246,7 @@ def _common(a: Cells, b: Cells) -> _Common:
     known = set(b.questions)
     questions = tuple(q for q in a.questions if q in known)
 
-    def on(cells: Cells) -> Cells:
-        place = {q: j for j, q in enumerate(cells.questions)}
-        columns = [place[q] for q in questions]
-        n, total, total_sq = cells.n[:, columns], cells.total[:, columns], cells.total_sq[:, columns]
-        return replace(cells, questions=questions, n=n, total=total, total_sq=total_sq, failed=None, unparsed=None)
-
-    return _Common(on(a), on(b))
+    return _Common(a.select(questions=questions), b.select(questions=questions))
 
 
 def _stratified(a: Cells, b: Cells) -> _Difference:

@@ -19,10 +19,12 @@ from errorbar.errors import InputError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["CELL", "clusters", "distinct", "grouped", "pooled", "summed", "values", "variants"]
+__all__ = ["CELL", "COLUMNS", "clusters", "distinct", "grouped", "pooled", "summed", "values", "variants"]
 
 CELL = ("benchmark", "model", "question")
 _SUMS = ("n", "total", "total_sq")
+#: Columns of grouped rows, and how two groups of them become one.
+COLUMNS = {**dict.fromkeys((*_SUMS, "failed", "unparsed"), "sum"), "minimum": "min", "maximum": "max"}
 #: Bits of a double, and how many such words of generations are worth adding up before a second pass is.
 _BITS, _MOST_WORDS = 53, 4
 #: Cells of single variants that may be held on the way to cells that are pooled over them.
@@ -81,7 +83,7 @@ def grouped(
     *,
     named: Sequence[str] = (*CELL, "variant"),
 ) -> pa.Table:
-    """One row per group with n, total and total_sq, and failed and unparsed where the rows say.
+    """One row per group with n, total and total_sq, and of single scores minimum, maximum, failed and unparsed.
 
     Parameters
     ----------
@@ -98,30 +100,33 @@ def grouped(
         Where there are no rows, an empty name, a score that is not finite, or a key that comes twice.
     """
     import narwhals as nw
+    from pyarrow import compute
 
     names = rows.collect_schema().names()
     key = [name for name in (*CELL, "variant", *(["generation"] if "n" not in names else [])) if name in names]
     unique = "n" in names or "generation" in names
     beyond = set(key) - set(by)
     words: list[Any] = []
+    terms: dict[str, Any] = {}
     if "n" in names:
-        terms = {name: nw.col(name) for name in _SUMS}
         aggregates = {name: nw.col(name).sum() for name in _SUMS}
     else:
         score = nw.col("score").cast(nw.Float64)
-        terms = {"total": score, "total_sq": score * score, "failed": score.is_null().cast(nw.Int64)}
+        terms = {"total": score, "total_sq": score * score}
         if "answer" in names:
             terms["unparsed"] = (~score.is_null() & nw.col("answer").is_null()).cast(nw.Int64)
         if unique and beyond == {"generation"}:
             words = _words(there or _generations(rows))
         terms |= {f"word {i}": word for i, word in enumerate(words)}
         aggregates = {"n": nw.col("total").count(), **{name: nw.col(name).sum() for name in terms}}
+        aggregates |= {"minimum": nw.col("total").min(), "maximum": nw.col("total").max()}
     alone = unique and (not beyond or bool(words))
     if unique and not alone:
         _check_unique(rows, key, where)
-    if alone:
+    if alone or "n" not in names:
         aggregates["rows"] = nw.len()
-    table: pa.Table = rows.with_columns(**terms).group_by(*by).agg(**aggregates).collect(backend="pyarrow").to_native()
+    rows_with_terms = rows.with_columns(**terms) if terms else rows
+    table: pa.Table = rows_with_terms.group_by(*by).agg(**aggregates).collect(backend="pyarrow").to_native()
     if table.num_rows == 0:
         raise InputError("no rows", where=where, remedy="give a table with at least one score")
     _check_values(table, [name for name in by if name in named], where)
@@ -130,7 +135,9 @@ def grouped(
         bits = sum(_bit_count(table[f"word {i}"].to_numpy()) for i in range(len(words))) if words else 1
         if np.any(bits != expected):
             _check_unique(rows, key, where)
-    return table.select([name for name in table.column_names if name != "rows" and not name.startswith("word ")])
+    if "n" not in names:
+        table = table.append_column("failed", compute.subtract(table["rows"], table["n"]))
+    return table.select([name for name in table.column_names if name in COLUMNS or name in by])
 
 
 def _generations(rows: Any) -> _Generations:
@@ -192,10 +199,10 @@ def _check_unique(rows: Any, key: Sequence[str], where: str) -> None:
 
 
 def summed(table: pa.Table, by: Sequence[str]) -> pa.Table:
-    """Grouped rows added up to coarser groups."""
-    terms = [name for name in (*_SUMS, "failed", "unparsed") if name in table.column_names]
-    added = table.group_by(list(by)).aggregate([(name, "sum") for name in terms])
-    return added.rename_columns([name.removesuffix("_sum") for name in added.column_names])
+    """Grouped rows as coarser groups."""
+    terms = [name for name in COLUMNS if name in table.column_names]
+    added = table.group_by(list(by)).aggregate([(name, COLUMNS[name]) for name in terms])
+    return added.select([*by, *(f"{name}_{COLUMNS[name]}" for name in terms)]).rename_columns([*by, *terms])
 
 
 def distinct(rows: Any, columns: Sequence[str]) -> list[tuple[str, ...]]:
