@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from errorbar.errors import InputError, UnknownNameError
 
-__all__ = ["Cells", "FloatArray", "IntArray", "is_binary", "is_unit", "mean_where"]
+__all__ = ["MOST_OUTCOMES", "Cells", "FloatArray", "IntArray", "is_binary", "is_unit", "mean_where"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.integer]
@@ -32,8 +32,10 @@ def mean_where(values: FloatArray, where: NDArray[np.bool_]) -> FloatArray:
 
 #: Rounding that a sum of scores may leave, per score.
 _SLACK = 1e-9
-#: Arrays of a `Cells`, shape (M, N); the last four may be None.
-_ARRAYS = ("n", "total", "total_sq", "failed", "unparsed", "minimum", "maximum")
+#: Arrays of a `Cells`, shape (M, N); those after the sums may be None.
+_ARRAYS = ("n", "total", "total_sq", "failed", "unparsed", "minimum", "maximum", "outcomes")
+#: Generations of a cell whose scores `outcomes` can hold.
+MOST_OUTCOMES = 26
 
 
 def is_unit(
@@ -89,6 +91,11 @@ class Cells:
         Smallest and largest score of each cell, shape (M, N); NaN where there is no score or the source does not say,
         None where it says none. A source of counts (n, total, total_sq) does not say them: `unit` and `binary` then
         rest on the sums alone.
+    outcomes
+        Scores of the generations of each cell in their order, shape (M, N), uint64, or None where the source has no
+        order of them or more than `MOST_OUTCOMES`: base-4 digits, the first generation the lowest, 2 for a score above
+        0.5, 1 for a lower one or a failure, 0 where there is none; of several prompt variants those of the first. They
+        show copies (`stats.independence`).
 
     >>> cells = Cells.from_scores("demo", ["a"], ["q1", "q2"], [[[1, 0], [1, 1, 1]]])
     >>> cells.n.tolist(), cells.mean.tolist()
@@ -107,6 +114,7 @@ class Cells:
     clusters: tuple[str, ...] | None = None
     minimum: FloatArray | None = None
     maximum: FloatArray | None = None
+    outcomes: NDArray[np.uint64] | None = None
 
     def __post_init__(self) -> None:
         shape = (len(self.models), len(self.questions))
@@ -140,8 +148,12 @@ class Cells:
         total_sq = np.array([[float(sum(x * x for x in s)) for s in row] for row in scores]).reshape(n.shape)
         minimum = np.array([[min(s, default=np.nan) for s in row] for row in scores], float).reshape(n.shape)
         maximum = np.array([[max(s, default=np.nan) for s in row] for row in scores], float).reshape(n.shape)
+        digits = [[sum((1 + (x > 0.5)) * 4**j for j, x in enumerate(s)) for s in row] for row in scores]
+        outcomes = None
+        if n.max(initial=0) <= MOST_OUTCOMES:
+            outcomes = np.array(digits, np.uint64).reshape(n.shape)
         names = tuple(models), tuple(questions)
-        return cls(benchmark, *names, n, total, total_sq, minimum=minimum, maximum=maximum)
+        return cls(benchmark, *names, n, total, total_sq, minimum=minimum, maximum=maximum, outcomes=outcomes)
 
     @cached_property
     def answered(self) -> NDArray[np.bool_]:
@@ -207,7 +219,10 @@ class Cells:
         return replace(self, models=models, questions=chosen, clusters=clusters, **arrays)
 
     def __add__(self, other: Cells) -> Cells:
-        """Merge generations of the same benchmark: names are united, counts and sums add up, extremes are kept."""
+        """Merge generations of the same benchmark: names are united, counts and sums add up, extremes are kept.
+
+        `outcomes` are kept where no cell is in both: there is no order of the generations of two sources.
+        """
         if not isinstance(other, Cells):
             return NotImplemented
         if other.benchmark != self.benchmark:
@@ -223,7 +238,7 @@ class Cells:
         def united(name: str) -> NDArray[np.generic] | None:
             arrays = [getattr(cells, name) for cells in (self, other)]
             known = [(place, array) for place, array in zip(places, arrays, strict=True) if array is not None]
-            if not known:
+            if not known or (name == "outcomes" and (len(known) == 1 or self._overlaps(other))):
                 return None
             merge = {"minimum": np.fmin, "maximum": np.fmax}.get(name, np.add)
             start = np.nan if name in {"minimum", "maximum"} else 0
@@ -236,6 +251,15 @@ class Cells:
         variants = tuple(sorted({*self.variants, *other.variants}))
         clusters = _united_clusters(self, other, questions)
         return Cells(self.benchmark, models, questions, variants=variants, clusters=clusters, **arrays)
+
+    def _overlaps(self, other: Cells) -> bool:
+        """Whether some cell has generations in both."""
+        models, questions = (
+            [name for name in getattr(self, axis) if name in set(getattr(other, axis))]
+            for axis in ("models", "questions")
+        )
+        mine, theirs = (cells.select(models, questions).answered for cells in (self, other))
+        return bool(np.any(mine & theirs))
 
 
 def _united_clusters(a: Cells, b: Cells, questions: Sequence[str]) -> tuple[str, ...] | None:

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from errorbar.errors import InputError, UnknownNameError
 from errorbar.stats.cells import Cells, FloatArray, IntArray, mean_where
+from errorbar.stats.independence import retries
 from errorbar.stats.intervals import Interval, interval
 from errorbar.stats.prediction import freedom, unvaried_half_width, variances
 from errorbar.stats.results import Columns, Result, notes
@@ -193,6 +194,7 @@ def repeats(
         + ("is from run means" if method == "pooled" else "holds if runs vary at random"): drifted & use_runs,
         "the run means agree more than independent generations would (a shared seed, copies?)": alike_p < alpha,
         "some runs are the same score for score: copies are not runs": copies(whole, each, alpha),
+        "looks like retries until right: later runs lack the questions that were right": retries(whole),
         "no variation was seen: no interval": (chosen.variance == 0) & ~unvaried,
         "no variation was seen: the interval is from how many generations may differ all the same": unvaried,
         "some runs lack questions" + ("" if method == "pooled" else ", and their means differ for that too"): np.any(

@@ -80,7 +80,7 @@ def aligned(runs: Sequence[Cells]) -> tuple[Cells, list[Cells]]:
         raise InputError("no runs", remedy="give one Cells for each run")
     whole = reduce(add, runs)
     none = np.zeros(whole.n.shape)
-    nothing: dict[str, Any] = dict.fromkeys(("failed", "unparsed", "minimum", "maximum"))
+    nothing: dict[str, Any] = dict.fromkeys(("failed", "unparsed", "minimum", "maximum", "outcomes"))
     empty = replace(whole, n=none.astype(whole.n.dtype), total=none, total_sq=none, **nothing)
     names = whole.models, whole.questions
     return whole, [run if (run.models, run.questions) == names else empty + run for run in runs]

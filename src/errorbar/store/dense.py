@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from errorbar.errors import InputError
 from errorbar.stats.cells import Cells
 from errorbar.stats.cube import Cube
-from errorbar.store.reduce import COLUMNS
+from errorbar.store.reduce import COLUMNS, OUTCOMES
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -57,6 +57,9 @@ def dense(table: pa.Table, variants: Mapping[str, tuple[str, ...]], clusters: Ma
             values = table[name].to_numpy().astype(float)  # NaN where null
             array[i, j] = values if is_extreme else np.nan_to_num(values)
             arrays[name] = array if is_extreme or name.startswith("total") else array.astype(np.int64)
+    if OUTCOMES in table.column_names:
+        arrays[OUTCOMES] = np.zeros((len(models), len(questions)), np.uint64)
+        arrays[OUTCOMES][i, j] = np.nan_to_num(table[OUTCOMES].to_numpy()).astype(np.uint64)
     return Cells(
         benchmark,
         models,
