@@ -36,7 +36,7 @@ def score(
     """Score of each model on each benchmark, with its error; see `stats.components.score`.
 
     `missing` is one of `stats.missing.RULES`: what failed or was not asked is left out, counted as wrong, or the
-    interval holds for both extremes.
+    interval covers the score whatever it would have been.
 
     >>> cells = Cells.from_scores("demo", ["a"], ["q1", "q2"], [[[1, 0], [1, 1]]])
     >>> print(score(cells).columns()["score"])

@@ -107,6 +107,18 @@ def test_the_chance_of_a_multiple_is_bounded(n, c):
     assert _multiple_bound(4, 2) == pytest.approx(3 / 7)
 
 
+def test_the_order_of_copies_is_known_by_few_questions():
+    """Theory: 5 generations stored twice, three questions with 2 of 5 right: 2 (10/210)^3 < .001 < 2 (10/210)^2."""
+    fresh = [[0, 1, 0, 0, 1], [1, 0, 0, 1, 0], [0, 0, 0, 1, 1], [0] * 5, [1] * 5]
+    for repeat in (lambda row: row * 2, lambda row: [x for x in row for _ in range(2)]):
+        cells = of([[repeat(row) for row in fresh]])
+        assert multiples(cells).tolist() == [2]
+        assert multiples(cells.select(questions=["0", "1", "3", "4"])).tolist() == [1]
+        assert multiples(Cells("b", cells.models, cells.questions, cells.n, cells.total, cells.total_sq)) == [1]
+    orders = list(itertools.permutations([1, 1, 0, 0]))  # of 2 right in 4, blocks repeat in C(2, 1) of C(4, 2)
+    assert np.mean([order[:2] == order[2:] for order in orders]) == pytest.approx(2 / 6)
+
+
 def test_generations_that_are_stored_several_times():
     rng = np.random.default_rng(1)
     scores = drawn(rng, rng.beta(0.6, 0.4, 60), 5)

@@ -89,6 +89,8 @@ def _of_first_variant(table: pa.Table) -> pa.Table:
         return table
     columns = (table[name].combine_chunks().dictionary_encode("encode") for name in ("benchmark", "variant"))
     (benchmark, _), (variant, names) = ((one.indices.to_numpy(), one.dictionary.to_pylist()) for one in columns)
+    if len(names) == 1:
+        return table
     rank = np.argsort(np.argsort(np.array(["" if name is None else str(name) for name in names])))[variant]
     first = np.full(benchmark.max() + 1, len(names))
     np.minimum.at(first, benchmark, rank)
@@ -255,8 +257,12 @@ def _digit_count(sums: NDArray[np.float64]) -> NDArray[np.integer]:
 
 
 def _check_values(table: pa.Table, names: Sequence[str], where: str) -> None:
+    import pyarrow as pa
+    from pyarrow import compute
+
     for name in names:
-        if any(value is None or not str(value).strip(" ") for value in table[name].unique().to_pylist()):
+        text = compute.utf8_trim(table[name].unique().cast(pa.string()), " ")
+        if text.null_count or compute.any(compute.equal(text, "")).as_py():
             raise InputError(f"the {name} is empty", where=where, remedy="fill it in")
     some = table["n"].to_numpy() > 0  # the total of no scores is null
     if not np.all(np.isfinite(table["total"].to_numpy().astype(float)[some])):
