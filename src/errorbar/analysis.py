@@ -42,7 +42,7 @@ def score(
     """Score of each model on each benchmark, with its error; see `stats.components.score`.
 
     `missing` is one of `stats.missing.RULES`: what failed or was not asked is left out, counted as wrong, or the
-    interval holds for both extremes.
+    interval covers the score whatever it would have been.
 
     `borrow` holds results of other models on all N questions of the benchmarks, of which the models here answered some:
     the scores are then the borrowed ones of `stats.borrow.score`, with the plain ones beside them. `claim`

@@ -1,12 +1,16 @@
 """Cells, tables and adjusted p-values: small cases by hand."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
+import errorbar
 from errorbar import analysis
 from errorbar.errors import InputError, UnknownNameError
+from errorbar.readers.cubes import merge as merge_cubes
 from errorbar.stats.cells import Cells
 from errorbar.stats.intervals import interval
 from errorbar.stats.results import Results, format_table
@@ -35,13 +39,60 @@ def test_a_part_of_the_cells(cells):
         cells.select(questions=["3"])
 
 
-def test_unit_and_binary_are_told_from_the_sums():
-    def of(*scores):
-        return Cells.from_scores("b", ["x"], ["1"], [[list(scores)]])
+def of(*scores):
+    return Cells.from_scores("b", ["x"], ["1"], [[list(scores)]])
 
+
+def of_sums(*scores):
+    """The same as a source of counts says it: without minimum and maximum."""
+    return replace(of(*scores), minimum=None, maximum=None)
+
+
+def test_unit_and_binary():
     assert (of(0.5, 1).unit, of(0.5, 1).binary) == (True, False)
     assert (of(2, 0).unit, of(2, 0).binary) == (False, False)
+    assert (of(1, 0, 1).unit, of(1, 0, 1).binary) == (True, True)
     assert not of(-1, 1).unit
+
+
+#: Scores outside [0, 1] whose sums are as those inside: 0 <= sum y^2 <= sum y, and sum y^2 = sum y.
+FOOLING = {"unit": (-0.2, 0.6), "binary": (2 / 3, 2 / 3, -1 / 3), "above 1": (1.2, 0.4, 0.4)}
+
+
+@pytest.mark.parametrize("scores", FOOLING.values(), ids=FOOLING)
+def test_sums_are_fooled_and_extremes_are_not(scores):
+    assert of_sums(*scores).unit
+    assert not of(*scores).unit
+    assert not of(*scores).binary
+    assert of_sums(*FOOLING["binary"]).binary
+
+
+@pytest.mark.parametrize("scores", FOOLING.values(), ids=FOOLING)
+def test_extremes_outlive_every_reduction(scores, tmp_path):
+    """By construction: however the rows are read, selected, merged or pooled, the scores leave [0, 1]."""
+    from errorbar.stats.runs import aligned
+    from errorbar.store import tables
+
+    whole = of(*scores)
+    plain = Cells.from_scores("b", ["x", "y"], ["1", "2"], [[[], [1]], [[0], [1]]])
+    runs = [of(score) for score in scores]
+    table = {"benchmark": "b", "model": "x", "question": "1", "generation": range(len(scores)), "score": scores}
+    rows = pd.DataFrame(table)
+    path = tmp_path / "rows.csv"
+    rows.to_csv(path, index=False)
+    [read], [cube] = tables.cells(rows), tables.cubes(rows.assign(variant=list("vwvwv")[: len(scores)]))
+    [pooled] = tables.cells(rows.assign(variant=list("vwvwv")[: len(scores)]))
+    every = [
+        whole + plain, plain + whole, (whole + plain).select(["x"]), runs[0] + runs[1] + runs[-1], aligned(runs)[0],
+        *aligned([whole, plain])[1][:1], read, pooled, cube.cells(), cube.select(["x"]).cells(), *errorbar.read(path),
+        *tables.merge([read, plain]), *(one.cells() for one in merge_cubes([cube, cube])),
+    ]  # fmt: skip
+    assert [one.unit for one in every] == [False] * len(every)
+    assert not cube.unit
+    assert not analysis.score(whole + plain).parts[0].unit
+    known = of(*scores) + of_sums(0, 1)
+    assert not known.unit
+    assert (known.minimum.tolist(), known.maximum.tolist()) == ([[min(scores)]], [[max(scores)]])
 
 
 def test_cells_of_two_days_are_the_cells_of_both(cells):

@@ -1,13 +1,14 @@
 """Scores with what is missing counted. Kinds of truth: written by hand (small cells); theory (bounds hold whatever the
-missing scores are)."""
+missing scores are); scipy (the critical value); simulation (coverage)."""
 
 import numpy as np
 import pytest
+from scipy import optimize, stats
 
 from errorbar import analysis
 from errorbar.errors import InputError, UnknownNameError
 from errorbar.stats.cells import Cells
-from errorbar.stats.missing import filled, missing, scores
+from errorbar.stats.missing import critical_value, filled, missing, scores
 
 
 def cells(failed=((0, 1, 2, 0), (0, 0, 0, 0))):
@@ -46,8 +47,14 @@ def test_the_three_rules():
     a, b = row["a"], row["b"]
     assert (bounds["score_low"][a], bounds["score"][a], bounds["score_high"][a]) == (0.375, 1.0, 1.0)
     assert bounds["score_low"][b] == bounds["score_high"][b] == 0.5
-    zero_row = as_zero["model"].tolist().index("a")
-    assert bounds["low"][a] == as_zero["low"][zero_row]
+    # b lacks nothing: its interval is that of its score
+    answered_b = answered["model"].tolist().index("b")
+    assert [bounds[end][b] for end in ("low", "high")] == [answered[end][answered_b] for end in ("low", "high")]
+    # the lower limit of a is that of its lower bound at a level between the one-sided and the two-sided
+    lowest, highest = (
+        analysis.score(filled(cells(), 0.0), level=level).parts[0].interval().low[0] for level in (0.95, 0.9)
+    )
+    assert lowest < bounds["low"][a] <= highest
     assert list(bounds)[:6] == ["benchmark", "model", "n_questions", "n_generations", "score", "score_low"]
 
 
@@ -70,3 +77,38 @@ def test_what_cannot_be_bounded():
         filled(given, 0.0)
     with pytest.raises(UnknownNameError, match="unknown rule for what is missing 'as-one'"):
         scores(given, "as-one", lambda one: one)
+
+
+def test_the_critical_value_solves_its_equation():
+    """Another program: scipy's root of Imbens and Manski's eq. (6)."""
+    for level in (0.8, 0.95, 0.999):
+        for ratio in (0, 0.03, 0.4, 1, 3, 50):
+            root = optimize.brentq(lambda c, r=ratio, at=level: stats.norm.cdf(c + r) - stats.norm.cdf(-c) - at, 0, 9)
+            assert critical_value(np.array(ratio), level) == pytest.approx(root, abs=1e-9)
+    assert np.isnan(critical_value(np.array(np.nan), 0.95))
+
+
+@pytest.mark.parametrize("kind", ["binary", "partial"])
+@pytest.mark.parametrize("share", [0.01, 0.1, 0.5])
+@pytest.mark.parametrize("lost", ["wrong", "right", "any"])
+def test_bounds_cover_the_score_whatever_is_missing(kind, share, lost):
+    """Simulation: new questions of expected score .8, of which the lost ones are all wrong, all right, or any."""
+    rng = np.random.default_rng(9)
+    draws, questions, mean = 1500, 100, 0.8
+    p = rng.beta(1.6, 0.4, (draws, questions))
+    y = (rng.random(p.shape) < p).astype(float) if kind == "binary" else p
+    chance = {"wrong": share * (1 - y) / (1 - mean), "right": share * y / mean, "any": np.full(y.shape, share)}[lost]
+    gone = rng.random(y.shape) < np.minimum(chance, 1)
+    weight = np.ones(draws)
+    if kind == "binary":  # draws with the same counts have the same interval
+        counts = np.stack([np.sum(y * ~gone, axis=1), gone.sum(axis=1)], axis=1)
+        _, first, weight = np.unique(counts, axis=0, return_index=True, return_counts=True)
+        y, gone = y[first], gone[first]
+    n, total = (~gone).astype(int), np.where(gone, 0, y)
+    names = tuple(map(str, range(len(y)))), tuple(map(str, range(questions)))
+    result = analysis.score(Cells("b", *names, n, total, total**2, gone.astype(int)), missing="bounds").parts[0]
+    low, high = result.limits()
+    covered = np.average((low <= mean) & (mean <= high), weights=weight)
+    assert covered > 0.93 - 2.5 * np.sqrt(0.93 * 0.07 / draws)
+    if kind == "binary" and lost != "any":  # then a bound is the truth: two-sided intervals cover .97 and more
+        assert covered < 0.97

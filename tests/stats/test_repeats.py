@@ -11,7 +11,7 @@ from strategies import score_grids
 
 from errorbar.errors import InputError, UnknownNameError
 from errorbar.stats.cells import Cells
-from errorbar.stats.prediction import freedom, variances
+from errorbar.stats.prediction import freedom, unvaried_half_width, variances
 from errorbar.stats.repeats import repeats
 from errorbar.stats.runs import aligned, drift, run_means
 
@@ -252,13 +252,58 @@ def test_what_runs_cannot_say():
         "their means differ"
         in repeats([run_of([[1, 0, math.nan]]), run_of([[1, 0, 1]])], method="run-means").columns()["note"][0]
     )
-    same = repeats([run_of([[1, 0, 1]])] * 3).columns()
+    same = repeats([run_of([[1, 0, 1]])] * 3, method="run-means").columns()
     assert math.isnan(same["low"][0])
     assert math.isnan(same["drift_p"][0])
-    assert "no variation was seen" in same["note"][0]
+    assert "no variation was seen: no interval" in same["note"][0]
+    partial = repeats([run_of([[0.3, 0.5, 1]])] * 3).columns()  # how far such a score may move is not known
+    assert math.isnan(partial["low"][0])
+    assert "no variation was seen: no interval" in partial["note"][0]
     nothing = repeats([run_of([[1, 0], [math.nan, math.nan]])] * 2)
     assert "no scores" in nothing.columns()["note"][1]
     assert math.isnan(nothing.columns()["best"][1])
+
+
+def test_runs_that_did_not_vary_have_an_interval():
+    """Theory by hand: two runs alike, two to come; 1/2^5 <= .05 < 1/2^4, so 4 of the 2 x 4 future ones may differ."""
+    row = repeats([run_of([[1, 0, 1, 1]])] * 2).columns()
+    assert (row["method"][0], row["low"][0], row["high"][0]) == ("poisson", 0.25, 1.0)
+    assert "from how many generations may differ" in row["note"][0]
+    one = repeats([run_of([[0] * 40])] * 2, n_future=1).columns()  # 1/3^3 <= .05 < 1/3^2
+    assert (one["low"][0], one["high"][0]) == (0, pytest.approx(2 / 40))
+    expected = repeats([run_of([[0] * 40])] * 2, n_future=math.inf)
+    assert expected.columns()["high"][0] == pytest.approx(-math.log(0.05) / 2 / 40)  # the rule of three
+    assert expected.interval(0.9).high[0] == pytest.approx(-math.log(0.1) / 2 / 40)
+    several = repeats([Cells.from_scores("b", ["a"], ["1", "2"], [[[1, 1], [0, 0]]])] * 2, n_future=1)
+    assert (several.n_past[0], several.n_predicted[0]) == (4, 2)
+    varied = repeats([run_of([[1, 0, 1], [1, 0, 1]]), run_of([[1, 0, 1], [1, 1, 1]])]).columns()
+    assert varied["method"].tolist() == ["poisson", "pooled"]
+
+
+@pytest.mark.parametrize("past", [2, 3, 5, 10])
+@pytest.mark.parametrize("future", [1, 2, 5, 10, 1000])
+@pytest.mark.parametrize("level", [0.8, 0.95, 0.99])
+def test_nothing_varied_and_yet_many_differ_has_the_stated_chance(past, future, level):
+    """Theory: exact binomial probabilities, 30 questions that all answer otherwise with probability p."""
+    p = np.geomspace(1e-5, 0.5, 400)
+    half = unvaried_half_width(np.array(past), np.array(future), level)
+    missed = (1 - p) ** (30 * past) * stats.binom.sf(np.rint(half * future), 30 * future, p)
+    assert missed.max() <= 1 - level
+    one_less = (1 - p) ** (30 * past) * stats.binom.sf(np.rint(half * future) - 2, 30 * future, p)
+    assert half == 0 or one_less.max() > 0.25 * (1 - level)  # not much wider than it has to be
+
+
+def test_future_runs_are_covered_where_two_runs_hardly_ever_vary():
+    """Simulation: 30 questions, of which three answer otherwise now and then; half of the pairs of runs are alike."""
+    rng = np.random.default_rng(5)
+    p = np.array([0.02, 0.1, 0.85, *([0.0] * 20), *([1.0] * 7)])
+    draws = [(rng.random((600, 30)) < p).astype(float) for _ in range(3)]
+    result = repeats([run_of(draws[0]), run_of(draws[1])], n_future=1, alpha=0)
+    between, unvaried = result.interval(), result.method == "poisson"
+    assert 0.4 < unvaried.mean() < 0.7
+    covered = (between.low - 1e-9 <= draws[2].mean(axis=1)) & (draws[2].mean(axis=1) <= between.high + 1e-9)
+    assert covered.mean() > 0.93
+    assert covered[unvaried].mean() > 0.93
 
 
 def test_prompt_variants_are_told():

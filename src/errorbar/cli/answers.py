@@ -42,7 +42,7 @@ __all__ = ["audit", "combine", "compare", "pairs", "plan", "rank", "repeats", "s
     type=click.Choice(["as-missing", "as-zero", "bounds"]),
     default="as-missing",
     show_default=True,
-    help="What failed, or was not asked: left out; counted as wrong; or the interval holds for both extremes.",
+    help="What failed, or was not asked: left out; counted as wrong; or the interval covers the score whatever it is.",
 )
 def score(inputs: Inputs, form: str, **asked: Any) -> None:
     """Score each model, with its error and where that comes from."""

@@ -75,6 +75,9 @@ def convert(inputs: Inputs, output: Path, *, form_of_output: str, form: str) -> 
 
     if inputs.exclude:
         raise InputError("--exclude: a conversion keeps every question", remedy="leave it to the commands that read it")
+    if inputs.generations:
+        remedy = "leave it to the commands that read it"
+        raise InputError("--generations: a conversion keeps every generation", remedy=remedy)
     show(commands.convert(inputs.sources, output, form_of_output), form)
     if form == "table":
         print(output)

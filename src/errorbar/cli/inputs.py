@@ -31,6 +31,7 @@ class Inputs:
         columns: Sequence[str] = (),
         cluster: str | None = None,
         scorer: str | None = None,
+        generations: int | None = None,
         engine: str | None = None,
         master: str | None = None,
         exclude: Path | None = None,
@@ -40,6 +41,7 @@ class Inputs:
         self.paths, self.exclude = paths, exclude
         self.dimensions, self.wide = tuple(dimensions), wide
         self.columns = _named(columns) | ({"cluster": cluster} if cluster else {})
+        self.generations = generations
         self.how = {"scorer": scorer, "engine": engine, "master": master}
         self.told: list[str] = []
 
@@ -62,7 +64,7 @@ class Inputs:
         """What there is."""
         from errorbar.readers.found import sources
 
-        return sources(self.paths, columns=self.columns, **self.how)
+        return sources(self.paths, columns=self.columns, generations=self.generations, **self.how)
 
     @cached_property
     def cells(self) -> list[Cells]:

@@ -77,6 +77,12 @@ _READING = (
     ),
     click.option("--scorer", metavar="NAME", help="Which of several scores; of runs, what errorbar rescore wrote."),
     click.option(
+        "--generations",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Read only the first N generations of each question, as of logs that retry until an answer is right.",
+    ),
+    click.option(
         "--exclude", type=PATH, metavar="FILE", help="Leave out the questions that these verdicts of a review reject."
     ),
     click.option(
@@ -119,7 +125,7 @@ def reads(
     def wrapped(command: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(command)
         def reading(**asked: Any) -> Any:
-            names = ("columns", "cluster", "scorer", "engine", "master", "exclude", "dimensions", "wide")
+            names = ("columns", "cluster", "scorer", "generations", "engine", "master", "exclude", "dimensions", "wide")
             how = {name: asked.pop(name) for name in names if name in asked}
             return command(Inputs(asked.pop("paths"), **how), **asked)
 

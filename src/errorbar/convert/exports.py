@@ -11,6 +11,7 @@ import numpy as np
 
 from errorbar.errors import InputError
 from errorbar.readers.logs.row import UNSCORED, Tell
+from errorbar.stats.cells import is_binary
 from errorbar.store import scores
 from errorbar.store.files import replacing
 from errorbar.store.lookup import clusters
@@ -47,7 +48,8 @@ def eval_arena(cells: Iterable[Cells], output: Path, *, tell: Tell) -> int:
                 tell(f"{one.benchmark}: {int(one.failed.sum())} failed generations are not in it: they have no score")
             if missing := int((one.n == 0).sum()):
                 tell(f"{one.benchmark}: {missing} of {one.n.size} cells have no score, and eval-arena wants them all")
-            binary = (one.total_sq == one.total) & (one.total == np.round(one.total))
+            binary = is_binary(one.n, one.total, one.total_sq, one.minimum, one.maximum)
+            binary &= one.total == np.round(one.total)
             if spread := int((~binary & (one.n > 1)).sum()):
                 tell(f"{one.benchmark}: {spread} cells have scores that are not 0 or 1: only their mean is kept")
             for i, j in np.argwhere(one.n > 0).tolist():

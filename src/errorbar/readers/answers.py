@@ -21,6 +21,7 @@ from errorbar.readers.found import Source
 from errorbar.readers.logs.source import Log
 from errorbar.readers.run import Run
 from errorbar.stats.consistency import Answers
+from errorbar.store import reduce as reduce_rows
 from errorbar.store import responses, scores
 
 if TYPE_CHECKING:
@@ -64,10 +65,15 @@ def read_answers(sources: Sequence[Source]) -> dict[str, Answers]:
 def _counted(source: Source) -> pa.Table | None:
     """Counts of a source; None where it keeps no answers."""
     if isinstance(source, Run):
-        names = [*_KEY, "score", "status"]
-        if source.scorer is None:
-            return _summed(responses.stream(source.path, names))
-        return _summed(scores.stream(source.path, names, source.scorer))
+        names = [*_KEY, "score", "status", *(["generation"] if source.generations else [])]
+        held = (
+            responses.stream(source.path, names)
+            if source.scorer is None
+            else scores.stream(source.path, names, source.scorer)
+        )
+        if source.generations is None:
+            return _summed(held)
+        return _summed(reduce_rows.first_rows(held.read_all(), source.generations, str(source.path)).to_batches())
     if isinstance(source, Log) and "answer" in source.rows.column_names:
         return _summed(source.rows.to_batches())
     return None

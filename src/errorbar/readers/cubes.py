@@ -17,6 +17,7 @@ from errorbar.benchmarks.question import value_of
 from errorbar.errors import ErrorbarWarning, InputError, UnknownNameError
 from errorbar.stats.cells import united_clusters
 from errorbar.stats.cube import Cube
+from errorbar.store.dense import EXTREMES, SUMS
 from errorbar.store.manifest import NAME
 
 __all__ = ["described", "merge"]
@@ -108,11 +109,15 @@ def _one(cubes: Sequence[Cube]) -> Cube:
         for names in ("models", "questions", "variants")
     )
     shape = (len(models), len(questions), len(variants))
-    sums: dict[str, Any] = {name: np.zeros(shape, getattr(first, name).dtype) for name in ("n", "total", "total_sq")}
+    sums: dict[str, Any] = {name: np.zeros(shape, getattr(first, name).dtype) for name in SUMS}
+    sums |= {name: np.full(shape, np.nan) for name in EXTREMES}
     for cube in cubes:
         place = np.ix_(*(_places(whole, part) for whole, part in _axes(cube, models, questions, variants)))
-        for name, array in sums.items():
-            array[place] += getattr(cube, name)
+        for name in SUMS:
+            sums[name][place] += getattr(cube, name)
+        for name, merge in EXTREMES.items():
+            if (known := getattr(cube, name)) is not None:
+                sums[name][place] = merge(sums[name][place], known)
     defaults = {cube.variants[cube.default] for cube in cubes if cube.default is not None}
     if len(defaults) > 1:
         what = f"the default prompt is {' and '.join(map(repr, sorted(defaults)))}"

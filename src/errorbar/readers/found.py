@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from errorbar.errors import ErrorbarWarning, InputError
 from errorbar.readers import frames
@@ -65,6 +65,7 @@ def sources(
     *,
     columns: Mapping[str, str] | None = None,
     scorer: str | None = None,
+    generations: int | None = None,
     engine: str | None = None,
     master: str | None = None,
 ) -> list[Source]:
@@ -78,25 +79,29 @@ def sources(
         Our names to the columns of tables and to the fields of logs.
     scorer
         Which of several scores is read, of logs and of run folders that were scored again.
+    generations
+        Only the first so many generations of each question are read, those with the lowest numbers in a source; None
+        is all.
     engine, master
         "spark" reads every name through Spark, with its master; None is DuckDB and what reads logs.
     """
     columns = columns or {}
+    how = _How(columns, scorer, generations)
     each = [given] if isinstance(given, (str, Path)) or frames.is_frame(given) else list(given)
     if engine == "spark":
         from errorbar.readers.spark import frame_of, session
 
         spark = session(master)
-        return [Frame(frame_of(spark, str(name)), columns, str(name)) for name in each]
+        return [Frame(frame_of(spark, str(name)), columns, str(name), generations) for name in each]
     found: list[Source] = []
     seen: set[Path] = set()
     for one in each:
         if frames.is_frame(one):
-            found.append(Frame(one, columns))
+            found.append(Frame(one, columns, generations=generations))
         elif is_remote(str(one)) or is_glob(str(one)):
-            found.append(Table(str(one), columns))
+            found.append(Table(str(one), columns, generations))
         else:
-            here = (source for source in _at(Path(one), columns, scorer))
+            here = (source for source in _at(Path(one), how))
             found += [source for source in here if _new(Path(source.path), seen)]
     return _once(found)
 
@@ -132,10 +137,18 @@ def _once(found: list[Source]) -> list[Source]:
     return kept
 
 
-def _at(path: Path, columns: Mapping[str, str], scorer: str | None) -> Iterable[Source]:
+class _How(NamedTuple):
+    """How everything is to be read: see `sources`."""
+
+    columns: Mapping[str, str]
+    scorer: str | None
+    generations: int | None
+
+
+def _at(path: Path, how: _How) -> Iterable[Source]:
     if path.is_dir():
         unknown: list[str] = []
-        here = list(_below(path, columns, scorer, unknown))
+        here = list(_below(path, how, unknown))
         if unknown:
             shown = ", ".join(unknown[:_NAMED]) + (", ..." if len(unknown) > _NAMED else "")
             line = f"{path}: {len(unknown)} file{'s' * (len(unknown) > 1)} of no log that is known: {shown}"
@@ -147,39 +160,39 @@ def _at(path: Path, columns: Mapping[str, str], scorer: str | None) -> Iterable[
     if not path.exists():
         remedy = f"give a run folder, logs, or tables ({', '.join(SUFFIXES)})"
         raise InputError("no such file or folder", where=str(path), remedy=remedy)
-    logs = _logs(path, columns, scorer)
+    logs = _logs(path, how)
     if logs is not None:
         return logs
     if is_table(path):
-        return [Table(path, columns)]
+        return [Table(path, how.columns, how.generations)]
     remedy = f"give a run folder, a log, or a table ({', '.join(SUFFIXES)})"
     raise InputError("no log that is known, and no table by its name", where=str(path), remedy=remedy)
 
 
-def _below(path: Path, columns: Mapping[str, str], scorer: str | None, unknown: list[str]) -> Iterator[Source]:
+def _below(path: Path, how: _How, unknown: list[str]) -> Iterator[Source]:
     """In the order of names; hidden files and folders are not looked at."""
     if is_run(path):
-        yield Run(path, columns=columns, scorer=scorer)
+        yield Run(path, columns=how.columns, scorer=how.scorer, generations=how.generations)
         return
     if path.is_dir():
-        if logs := _logs(path, columns, scorer):
+        if logs := _logs(path, how):
             yield from logs
             return
         for child in sorted(path.iterdir()):
             if not child.name.startswith("."):
-                yield from _below(child, columns, scorer, unknown)
-    elif logs := _logs(path, columns, scorer):
+                yield from _below(child, how, unknown)
+    elif logs := _logs(path, how):
         yield from logs
     elif is_table(path):
-        yield Table(path, columns)
+        yield Table(path, how.columns, how.generations)
     elif Head(path).kind in _LIKELY:
         unknown.append(path.name)
 
 
-def _logs(path: Path, columns: Mapping[str, str], scorer: str | None) -> list[Log] | None:
+def _logs(path: Path, how: _How) -> list[Log] | None:
     """The logs that a file or folder stands for; None where nobody reads it."""
     reader = reader_of(Head(path))
     if reader is None:
         return None
-    asked = Asked(scorer=scorer, columns=columns)
-    return [Log(member, reader, asked) for member in reader.members(path)]
+    asked = Asked(scorer=how.scorer, columns=how.columns)
+    return [Log(member, reader, asked, how.generations) for member in reader.members(path)]

@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from errorbar.errors import InputError
@@ -42,7 +43,13 @@ def is_frame(thing: object) -> bool:
     return _is_reader(thing) or _narwhals(thing) is not None
 
 
-def read_frame(frame: Any, columns: Mapping[str, str] | None = None, *, name: str = "the frame") -> list[Cells]:
+def read_frame(
+    frame: Any,
+    columns: Mapping[str, str] | None = None,
+    *,
+    name: str = "the frame",
+    generations: int | None = None,
+) -> list[Cells]:
     """Cells of a frame with a row per generation, or per cell with its count.
 
     Parameters
@@ -54,18 +61,24 @@ def read_frame(frame: Any, columns: Mapping[str, str] | None = None, *, name: st
         Our column names to the frame's, where `readers.columns.ALIASES` would not find them.
     name
         What messages call it; and its benchmark, where no column says it: of a path, as of a file.
+    generations
+        Only the first so many generations of each question are read; None: all. Needs a column of their numbers.
     """
-    found, told_apart = _grouped(frame, Asked(columns or {}), tables.cells, name)
+    found, told_apart = _grouped(frame, Asked(columns or {}), partial(tables.cells, generations=generations), name)
     if not told_apart:
         tell_repeats(name, found)
     return found
 
 
 def read_frame_by_run(
-    frame: Any, columns: Mapping[str, str] | None = None, *, name: str = "the frame"
+    frame: Any,
+    columns: Mapping[str, str] | None = None,
+    *,
+    name: str = "the frame",
+    generations: int | None = None,
 ) -> dict[str, list[Cells]]:
     """The same with each generation alone, which is one run; by benchmark. Without such a column the frame is one."""
-    return _grouped(frame, Asked(columns or {}), tables.cells_by_run, name)[0]
+    return _grouped(frame, Asked(columns or {}), partial(tables.cells_by_run, generations=generations), name)[0]
 
 
 def read_frame_cubes(
@@ -75,10 +88,11 @@ def read_frame_cubes(
     dimensions: Sequence[str] = (),
     wide: bool = False,
     name: str = "the frame",
+    generations: int | None = None,
 ) -> list[Cube]:
     """The same with each prompt variant alone; parameters as of `readers.tidy.read_table_cubes`."""
     asked = Asked(columns or {}, tuple(dimensions), by_variant=True, wide=wide)
-    found, told_apart = _grouped(frame, asked, tables.cubes, name)
+    found, told_apart = _grouped(frame, asked, partial(tables.cubes, generations=generations), name)
     if not told_apart:
         tell_repeats(name, found)
     return found

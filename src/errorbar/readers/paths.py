@@ -11,7 +11,9 @@ from errorbar.errors import ErrorbarWarning
 from errorbar.readers import cubes as described
 from errorbar.readers.found import Given, Source, find, sources
 from errorbar.readers.together import strangers, with_same_clusters
+from errorbar.stats import independence
 from errorbar.store import tables
+from errorbar.store.dense import flat
 
 if TYPE_CHECKING:
     from errorbar.stats.cells import Cells
@@ -20,7 +22,13 @@ if TYPE_CHECKING:
 __all__ = ["cells", "cubes", "find", "manifests", "read", "read_cubes", "read_runs", "runs", "sources", "told"]
 
 
-def read(given: Given, *, columns: Mapping[str, str] | None = None, scorer: str | None = None) -> list[Cells]:
+def read(
+    given: Given,
+    *,
+    columns: Mapping[str, str] | None = None,
+    scorer: str | None = None,
+    generations: int | None = None,
+) -> list[Cells]:
     """Cells of run folders, logs, tables and frames, one per benchmark; those of the same benchmark add up.
 
     Parameters
@@ -34,18 +42,28 @@ def read(given: Given, *, columns: Mapping[str, str] | None = None, scorer: str 
         to the fields of a log, such as `metadata.passage`.
     scorer
         Which of several scores is read, of logs and of run folders that were scored again.
+    generations
+        Only the first so many generations of each question are read, those with the lowest numbers in a source; None
+        is all.
+
+    Warns of generations that look like copies of each other or like retries until one was right: see
+    `stats.independence`. From the cells alone less of that can be seen.
     """
-    return cells(sources(given, columns=columns, scorer=scorer))
+    return cells(sources(given, columns=columns, scorer=scorer, generations=generations))
 
 
 def read_runs(
-    given: Given, *, columns: Mapping[str, str] | None = None, scorer: str | None = None
+    given: Given,
+    *,
+    columns: Mapping[str, str] | None = None,
+    scorer: str | None = None,
+    generations: int | None = None,
 ) -> dict[str, list[Cells]]:
     """Runs of the same thing, by benchmark: each generation of a run folder, log or table, and each of these, is one.
 
     A table without a column for the generation is one run, whatever it holds.
     """
-    return runs(sources(given, columns=columns, scorer=scorer))
+    return runs(sources(given, columns=columns, scorer=scorer, generations=generations))
 
 
 def read_cubes(
@@ -53,6 +71,7 @@ def read_cubes(
     *,
     columns: Mapping[str, str] | None = None,
     scorer: str | None = None,
+    generations: int | None = None,
     dimensions: Sequence[str] = (),
     wide: bool = False,
 ) -> list[Cube]:
@@ -60,7 +79,7 @@ def read_cubes(
 
     Parameters
     ----------
-    given, columns, scorer
+    given, columns, scorer, generations
         As for `read`. A table may also hold scores of whole benchmarks, without a column for the question.
     dimensions
         Columns of tables that say the variants' values. Without a column for the variant, each combination of them is
@@ -70,17 +89,20 @@ def read_cubes(
 
     Of a model that was sampled in stages, each stage is weighed as a whole.
     """
-    return cubes(sources(given, columns=columns, scorer=scorer), dimensions=dimensions, wide=wide)
+    found = sources(given, columns=columns, scorer=scorer, generations=generations)
+    return cubes(found, dimensions=dimensions, wide=wide)
 
 
 def cells(found: Sequence[Source]) -> list[Cells]:
     """Cells of what `sources` found."""
     parts = [source.cells() for source in found]
-    _tell(found)
     each, unclustered = with_same_clusters([one for part in parts for one in part])
+    whole = tables.merge(each)
+    _note_doubts(found, parts, whole)
+    _tell(found)
     for line in (*strangers(parts, found), *unclustered):
         warnings.warn(line, ErrorbarWarning, stacklevel=3)
-    return tables.merge(each)
+    return whole
 
 
 def runs(found: Sequence[Source]) -> dict[str, list[Cells]]:
@@ -95,12 +117,15 @@ def runs(found: Sequence[Source]) -> dict[str, list[Cells]]:
 
 def cubes(found: Sequence[Source], *, dimensions: Sequence[str] = (), wide: bool = False) -> list[Cube]:
     """Cubes of what `sources` found."""
-    parts = [cube for source in found for cube in source.cubes(dimensions, wide=wide)]
+    parts = [source.cubes(dimensions, wide=wide) for source in found]
+    # Each question under each variant is asked by itself
+    each = [[flat(cube) for cube in part if not cube.whole] for part in parts]
+    _note_doubts(found, each, [one for part in each for one in part] if len(found) == 1 else [])
     _tell(found)
-    each, unclustered = with_same_clusters(parts)
+    known, unclustered = with_same_clusters([cube for part in parts for cube in part])
     for line in unclustered:
         warnings.warn(line, ErrorbarWarning, stacklevel=3)
-    return described.merge(each)
+    return described.merge(known)
 
 
 def manifests(found: Given) -> list[dict[str, object]]:
@@ -116,6 +141,16 @@ def told(found: Sequence[Source], *, new: bool = False) -> list[str]:
         for line in source.told[source.heard if new else 0 :]:
             where[line].append(str(source.path))
     return [f"{paths[0]}{f' and {len(paths) - 1} more' * (len(paths) > 1)}: {line}" for line, paths in where.items()]
+
+
+def _note_doubts(found: Sequence[Source], parts: Sequence[Sequence[Cells]], whole: Sequence[Cells]) -> None:
+    """Let the first source of each benchmark say what speaks against independent generations."""
+    for one in whole:
+        its = [(source, part) for source, each in zip(found, parts, strict=True) for part in each]
+        its = [(source, part) for source, part in its if part.benchmark == one.benchmark]
+        first = its[0][0]
+        lines = independence.doubts([part for _, part in its], one)
+        first.told.extend(line for line in lines if line not in first.told)
 
 
 def _tell(found: Sequence[Source]) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from errorbar.errors import InputError, StoreError
 from errorbar.readers import cubes, together
-from errorbar.store import manifest, responses, scores, stages, tables
+from errorbar.store import manifest, reduce, responses, scores, stages, tables
 from errorbar.store.lookup import clusters
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Run"]
 
-_COLUMNS = ("benchmark", "model", "question", "variant", "score", "answer")
+_COLUMNS = ("benchmark", "model", "question", "variant", "generation", "score", "answer")
 #: What the column of the clusters that a run folder keeps is called.
 _CLUSTER = "cluster"
 #: Models that were stopped early of which so many are told in full.
@@ -39,14 +39,18 @@ class Run:
         which are used without being asked for too.
     scorer
         Whose scores are read; None is those that the run was made with.
+    generations
+        Only the first so many of each question are read; None is all.
     before
         Run folders that are read before this one: generations that are copies of theirs are left out.
     told, heard
         What the numbers should be read with, a line each, once they have been read; and how many were passed on.
     """
 
-    def __init__(self, path: Path, *, columns: Mapping[str, str], scorer: str | None) -> None:
-        self.path, self.columns, self.scorer = path, columns, scorer
+    def __init__(
+        self, path: Path, *, columns: Mapping[str, str], scorer: str | None, generations: int | None = None
+    ) -> None:
+        self.path, self.columns, self.scorer, self.generations = path, columns, scorer, generations
         self.plans = stages.load(path)
         self.told: list[str] = self._kept()
         self.before: Sequence[Run] = ()
@@ -56,14 +60,14 @@ class Run:
         """See `store.tables.cells`."""
         if self.plans:
             self._tell_stages("each stage is weighed as a whole, and n is the effective number of generations")
-        rows = self.rows("generation") if self.plans else self.rows()
+        rows = self.rows()
         return [] if self._is_copy(rows) else tables.cells(rows, where=str(self.path), plans=self.plans)
 
     def runs(self) -> dict[str, list[Cells]]:
         """Each generation is a run."""
         if self.plans:
             self._tell_stages("only generations that every question has are runs; the others are left out")
-        rows = self.rows("generation")
+        rows = self.rows()
         return {} if self._is_copy(rows) else tables.cells_by_run(rows, where=str(self.path), plans=self.plans)
 
     def cubes(self, dimensions: Sequence[str] = (), *, wide: bool = False) -> list[Cube]:
@@ -71,7 +75,7 @@ class Run:
         del wide  # of tables only
         if self.plans:
             self._tell_stages("each stage is weighed as a whole")
-        rows = self.rows("generation") if self.plans else self.rows()
+        rows = self.rows()
         if self._is_copy(rows):
             return []
         return cubes.described(tables.cubes(rows, where=str(self.path), plans=self.plans), self.path, dimensions)
@@ -89,11 +93,11 @@ class Run:
         """What tells its generations from others, each once."""
         return together.marks(self.path)
 
-    def rows(self, *more: str) -> pa.Table:
+    def rows(self) -> pa.Table:
         """Rows that were scored or failed; completions that nobody scored are neither, and are told."""
         from pyarrow import compute
 
-        names = [*_COLUMNS, *more, "status"]
+        names = [*_COLUMNS, "status"]
         table = self._once(self._stream([*names, *together.MARKS] if self.before else names).read_all())
         unscored = compute.equal(table["status"], scores.UNSCORED)
         if number := compute.sum(unscored).as_py():
@@ -101,7 +105,8 @@ class Run:
             self._tell(f"{number} completions have no score: errorbar rescore scores them")
             if not table.num_rows:
                 raise InputError("no row is scored", where=str(self.path), remedy="errorbar rescore scores them")
-        return self._clustered(table.drop_columns("status"))
+        table = reduce.first_rows(table.drop_columns("status"), self.generations, str(self.path))
+        return self._clustered(table)
 
     def _is_copy(self, rows: pa.Table) -> bool:
         """Whether nothing is left of what was there: a folder that was empty is told as such."""

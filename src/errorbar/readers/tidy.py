@@ -9,6 +9,7 @@ from __future__ import annotations
 import tempfile
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -42,7 +43,9 @@ __all__ = ["ALIASES", "read_table", "read_table_by_run", "read_table_cubes", "re
 T = TypeVar("T")
 
 
-def read_table(path: str | Path, columns: Mapping[str, str] | None = None) -> list[Cells]:
+def read_table(
+    path: str | Path, columns: Mapping[str, str] | None = None, *, generations: int | None = None
+) -> list[Cells]:
     """Cells of a table; the benchmark is the file's name where no column says it.
 
     Parameters
@@ -52,26 +55,35 @@ def read_table(path: str | Path, columns: Mapping[str, str] | None = None) -> li
         one type, which are one table (`rows/*.parquet`); or an address that the user's DuckDB reads (`s3://...`).
     columns
         Our column names to the table's, where `ALIASES` would not find them.
+    generations
+        Only the first so many generations of each question are read; None: all. Needs a column of their numbers.
     """
-    found, told_apart = _grouped(path, Asked(columns or {}), tables.cells)
+    found, told_apart = _grouped(path, Asked(columns or {}), partial(tables.cells, generations=generations))
     if not told_apart:
         tell_repeats(str(path), found)
     return found
 
 
-def read_table_by_run(path: str | Path, columns: Mapping[str, str] | None = None) -> dict[str, list[Cells]]:
+def read_table_by_run(
+    path: str | Path, columns: Mapping[str, str] | None = None, *, generations: int | None = None
+) -> dict[str, list[Cells]]:
     """The same with each generation alone, which is one run; by benchmark. Without such a column the file is one."""
-    return _grouped(path, Asked(columns or {}), tables.cells_by_run)[0]
+    return _grouped(path, Asked(columns or {}), partial(tables.cells_by_run, generations=generations))[0]
 
 
 def read_table_cubes(
-    path: str | Path, columns: Mapping[str, str] | None = None, *, dimensions: Sequence[str] = (), wide: bool = False
+    path: str | Path,
+    columns: Mapping[str, str] | None = None,
+    *,
+    dimensions: Sequence[str] = (),
+    wide: bool = False,
+    generations: int | None = None,
 ) -> list[Cube]:
     """The same with each prompt variant alone; without a column for the question, scores of the whole benchmark.
 
     Parameters
     ----------
-    path, columns
+    path, columns, generations
         As for `read_table`. Without a column for the variant there is one, or each combination of `dimensions` is one.
     dimensions
         Columns that say the variants' values.
@@ -79,7 +91,7 @@ def read_table_cubes(
         Whether a row is a variant and a column a model; see `readers.wide`.
     """
     asked = Asked(columns or {}, tuple(dimensions), by_variant=True, wide=wide)
-    found, told_apart = _grouped(path, asked, tables.cubes)
+    found, told_apart = _grouped(path, asked, partial(tables.cubes, generations=generations))
     if not told_apart:
         tell_repeats(str(path), found)
     return found
@@ -176,13 +188,23 @@ def _canonical(
         numbers = aggregated(found, there, checks)
     else:
         numbers = [f"{number(found['score'], there, 'a score', checks)} AS score"]
-        numbers += [f"{name(found['generation'], there)} AS generation"] if "generation" in found else []
+        numbers += [f"{_generation(rows, found['generation'], there)} AS generation"] if "generation" in found else []
     refuse(rows, where, [check for check in checks if not check.late])
     table = rows.project(", ".join([*(f"{held} AS {identifier(one)}" for one, held in expressions.items()), *numbers]))
     if whole and "generation" not in found:
         _check_whole(table, where)
         table = table.project("*, 1 AS generation")
     return table, rows, checks
+
+
+def _generation(rows: duckdb.DuckDBPyRelation, column: str, there: Types) -> str:
+    """SQL for the generation: whole numbers also where they are written as text, so that they have an order."""
+    held = name(column, there)
+    if there.get(column) != "VARCHAR":
+        return held
+    number = f"TRY_CAST({held} AS BIGINT)"
+    odd = rows.aggregate(f"count({held}) - count(CASE WHEN CAST({number} AS VARCHAR) = {held} THEN 1 END)")
+    return held if odd.fetchall()[0][0] else number
 
 
 def _filled(ours: str, column: str, there: Types) -> Check:

@@ -136,4 +136,7 @@ class Tally:
 
     def _cells(self, benchmark: str, model: str, values: NDArray[np.float64], there: NDArray[np.bool_]) -> Cells:
         n, total, total_sq = (np.sum(each, axis=0)[None] for each in (there.astype(np.int64), values, values**2))
-        return Cells(benchmark, (model,), self.questions, n, total, total_sq)
+        some = np.where(there, values, np.nan)
+        minimum, maximum = (of.reduce(some, axis=0, initial=np.nan)[None] for of in (np.fmin, np.fmax))
+        names = benchmark, (model,), self.questions
+        return Cells(*names, n, total, total_sq, minimum=minimum, maximum=maximum)

@@ -19,6 +19,8 @@ from errorbar.stats.cells import Cells, FloatArray, IntArray
 
 __all__ = ["WHOLE", "Cube", "Layout"]
 
+#: Arrays of a `Cube`, shape (M, N, S); the last two may be None.
+_ARRAYS = ("n", "total", "total_sq", "minimum", "maximum")
 #: What stands for the questions where a score is of all of them together.
 WHOLE = "all"
 
@@ -87,6 +89,8 @@ class Cube:
         Whether each question drew its own variants; `variants` are then the places 1st, 2nd, ... of a question.
     clusters
         Cluster of each question, length N, or None where questions are independent.
+    minimum, maximum
+        Smallest and largest score of each cell, shape (M, N, S), as those of `Cells`; None where the source says none.
 
     >>> cube = Cube.from_scores("demo", ["a"], ["q1", "q2"], ["v1", "v2"], [[[[1, 0], [1]], [[0], []]]])
     >>> cube.mean.tolist()
@@ -104,12 +108,14 @@ class Cube:
     default: int | None = None
     nested: bool = False
     clusters: tuple[str, ...] | None = None
+    minimum: FloatArray | None = field(default=None, repr=False)
+    maximum: FloatArray | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         shape = (len(self.models), len(self.questions), len(self.variants))
-        for name in ("n", "total", "total_sq"):
-            if getattr(self, name).shape != shape:
-                what = f"{name} has shape {getattr(self, name).shape}, not (models, questions, variants) = {shape}"
+        for name in _ARRAYS:
+            if (array := getattr(self, name)) is not None and array.shape != shape:
+                what = f"{name} has shape {array.shape}, not (models, questions, variants) = {shape}"
                 raise InputError(what, where="Cube")
         for name in ("models", "questions", "variants"):
             names = getattr(self, name)
@@ -145,9 +151,12 @@ class Cube:
         n = np.array([len(cell) for cell in cells]).reshape(shape)
         total = np.array([float(sum(cell)) for cell in cells]).reshape(shape)
         total_sq = np.array([float(sum(x * x for x in cell)) for cell in cells]).reshape(shape)
+        minimum, maximum = (
+            np.array([of(cell, default=np.nan) for cell in cells], float).reshape(shape) for of in (min, max)
+        )
         named = {dimension: tuple(each) for dimension, each in (values or {}).items()}
         names = tuple(models), tuple(questions), tuple(variants)
-        return cls(benchmark, *names, n, total, total_sq, named, default, nested)
+        return cls(benchmark, *names, n, total, total_sq, named, default, nested, minimum=minimum, maximum=maximum)
 
     @classmethod
     def from_means(
@@ -176,7 +185,7 @@ class Cube:
 
     @cached_property
     def unit(self) -> bool:
-        """Whether every score lies in [0, 1], as far as sums can tell."""
+        """Whether every score lies in [0, 1]; see `Cells.unit`."""
         return self.cells().unit
 
     def index(self, model: str) -> int:
@@ -194,10 +203,14 @@ class Cube:
         if unknown := [question for question in chosen if question not in column]:
             raise UnknownNameError("question", unknown[0], self.questions, where=self.benchmark)
         columns = [column[question] for question in chosen]
-        place = np.ix_(rows, columns, range(len(self.variants)))
-        arrays: dict[str, Any] = {name: getattr(self, name)[place] for name in ("n", "total", "total_sq")}
+        arrays = self._parts(np.ix_(rows, columns, range(len(self.variants))))
         clusters = None if self.clusters is None else tuple(self.clusters[j] for j in columns)
         return replace(self, models=models, questions=chosen, clusters=clusters, **arrays)
+
+    def _parts(self, place: Any) -> dict[str, Any]:
+        """Arrays at a place, those that are there."""
+        arrays = {name: getattr(self, name) for name in _ARRAYS}
+        return {name: None if array is None else array[place] for name, array in arrays.items()}
 
     @property
     def whole(self) -> bool:
@@ -210,7 +223,7 @@ class Cube:
         if self.default is None or len(self.variants) == 1:
             return self
         kept = [s for s in range(len(self.variants)) if s != self.default]
-        arrays: dict[str, Any] = {name: getattr(self, name)[:, :, kept] for name in ("n", "total", "total_sq")}
+        arrays = self._parts((slice(None), slice(None), kept))
         values = {dimension: tuple(each[s] for s in kept) for dimension, each in self.values.items()}
         variants = tuple(self.variants[s] for s in kept)
         return replace(self, variants=variants, values=values, default=None, **arrays)
@@ -223,8 +236,19 @@ class Cube:
             once = (there > 0).astype(np.int64)
             return Cells(self.benchmark, self.models, self.questions, once, mean, mean**2, variants=self.variants)
         n, total, total_sq = (array.sum(axis=2) for array in (self.n, self.total, self.total_sq))
+        minimum = None if self.minimum is None else np.fmin.reduce(self.minimum, axis=2)
+        maximum = None if self.maximum is None else np.fmax.reduce(self.maximum, axis=2)
         names = self.benchmark, self.models, self.questions
-        return Cells(*names, n, total, total_sq, variants=self.variants, clusters=self.clusters)
+        return Cells(
+            *names,
+            n,
+            total,
+            total_sq,
+            variants=self.variants,
+            clusters=self.clusters,
+            minimum=minimum,
+            maximum=maximum,
+        )
 
     @cached_property
     def layout(self) -> Layout:

@@ -12,7 +12,7 @@ stratified test needs no runs at all, only two generations of some questions on 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -20,10 +20,11 @@ from numpy.typing import NDArray
 
 from errorbar.errors import InputError, UnknownNameError
 from errorbar.stats.cells import Cells, FloatArray, IntArray
+from errorbar.stats.independence import CHANCE, multiples, retries, unvaried
 from errorbar.stats.intervals import Interval, interval
 from errorbar.stats.prediction import freedom, variances
 from errorbar.stats.results import Columns, Result, notes
-from errorbar.stats.runs import aligned, drift, run_means
+from errorbar.stats.runs import aligned, copies, drift, run_means
 
 __all__ = ["METHODS", "Providers", "providers"]
 
@@ -178,6 +179,14 @@ def providers(
         & np.any(n_questions != asked, axis=0),
         "no variation was seen: no interval": chosen.variance == 0,
     }
+    for side, whole, each, names in (("a", whole_a, each_a, names_a), ("b", whole_b, each_b, names_b)):
+        chosen_runs = whole.select(names), [run.select(names) for run in each]
+        reasons |= {
+            f"runs of {side} are copies of each other: they are worth fewer, and the p-value is too small": _copied(
+                *chosen_runs
+            ),
+            f"the generations of {side} look like retries until right: its score is too high": retries(chosen_runs[0]),
+        }
     return Providers(
         benchmark=whole_a.benchmark,
         models_a=tuple(names_a),
@@ -197,6 +206,11 @@ def providers(
         level=level,
         reasons=notes(reasons),
     )
+
+
+def _copied(whole: Cells, each: Sequence[Cells]) -> NDArray[np.bool_]:
+    """Where runs, or generations, of a side are copies of each other, shape (P,)."""
+    return copies(whole, each, CHANCE) | unvaried(whole) | (multiples(whole) > 1)
 
 
 class _Difference(NamedTuple):
@@ -246,13 +260,7 @@ def _common(a: Cells, b: Cells) -> _Common:
     known = set(b.questions)
     questions = tuple(q for q in a.questions if q in known)
 
-    def on(cells: Cells) -> Cells:
-        place = {q: j for j, q in enumerate(cells.questions)}
-        columns = [place[q] for q in questions]
-        n, total, total_sq = cells.n[:, columns], cells.total[:, columns], cells.total_sq[:, columns]
-        return replace(cells, questions=questions, n=n, total=total, total_sq=total_sq, failed=None, unparsed=None)
-
-    return _Common(on(a), on(b))
+    return _Common(a.select(questions=questions), b.select(questions=questions))
 
 
 def _stratified(a: Cells, b: Cells) -> _Difference:

@@ -9,12 +9,15 @@ With x_r the mean of run r of n, and p_q, s2_q, k_q of the generations of questi
 A future run asks all N questions, each as often as the runs that asked it did: h_q is their mean 1/k_rq, 1 for a run of
 one generation per question. Then past + future/n' = E/N (1/n + 1/n'), E = mean s2_q. Pooling assumes that the
 generations of different questions are independent. Drift between runs breaks that, so it is tested first.
+
+Where scores are 0 or 1 and no question varied, the variance is 0, which would claim certainty. The interval is then
+from the generations that may differ in future although none did (`poisson`, see `prediction.unvaried_half_width`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -22,8 +25,9 @@ from numpy.typing import NDArray
 
 from errorbar.errors import InputError, UnknownNameError
 from errorbar.stats.cells import Cells, FloatArray, IntArray, mean_where
+from errorbar.stats.independence import retries
 from errorbar.stats.intervals import Interval, interval
-from errorbar.stats.prediction import freedom, variances
+from errorbar.stats.prediction import freedom, unvaried_half_width, variances
 from errorbar.stats.results import Columns, Result, notes
 from errorbar.stats.runs import Runs, aligned, copies, drift, run_means
 
@@ -48,7 +52,12 @@ class Repeats(Result):
     variance, df
         Squared standard error of a future mean of n' runs around `mean`, and its degrees of freedom.
     method
-        One of `METHODS` for each model: what was asked for, or what it fell back to.
+        One of `METHODS` for each model, as it was called with or what it fell back to; or "poisson", the pooled
+        interval where scores of 0 and 1 did not vary.
+    n_questions
+        Questions that the model answered in any run.
+    n_past, n_predicted
+        Generations per question that could have shown variation, and those that are predicted.
     drift_p, alike_p
         Chance that independent runs would differ as much as these or more, or as little or less. See `drift`.
     """
@@ -64,21 +73,27 @@ class Repeats(Result):
     method: NDArray[np.object_]
     drift_p: FloatArray
     alike_p: FloatArray
+    n_questions: IntArray
+    n_past: FloatArray
+    n_predicted: FloatArray
     unit: bool
     level: float = 0.95
     reasons: NDArray[np.object_] = field(default_factory=lambda: np.array([], dtype=object), repr=False)
 
     def interval(self, level: float | None = None) -> Interval:
         """Prediction interval for the mean of `n_future` runs at a level in (0, 1)."""
-        return interval(
-            self.mean,
-            np.sqrt(self.variance),
-            self.n_runs,
-            level=self.level if level is None else level,
-            method="t",
-            df=self.df,
-            bounds=(0.0, 1.0) if self.unit else None,
-        )
+        level = self.level if level is None else level
+        bounds = (0.0, 1.0) if self.unit else None
+        se = np.sqrt(self.variance)
+        between = interval(self.mean, se, self.n_runs, level=level, method="t", df=self.df, bounds=bounds)
+        unvaried = self.method == "poisson"
+        if not unvaried.any():
+            return between
+        half = unvaried_half_width(self.n_past, self.n_predicted, level) / self.n_questions
+        low = np.where(unvaried, np.maximum(self.mean - half, 0), between.low)
+        high = np.where(unvaried, np.minimum(self.mean + half, 1), between.high)
+        method = np.where(unvaried, "poisson", between.method)
+        return replace(between, low=low, high=high, method=method, flat=between.flat & ~unvaried)
 
     @property
     def sd(self) -> FloatArray:
@@ -138,7 +153,9 @@ def repeats(
     method
         `"pooled"`, from the variance of each question's generations, or `"run-means"`, PI eq. (3) as published.
         At N = 100 the pooled interval is 5.2x narrower for 2 runs, 1.9x for 3, 1.3x for 5. It falls back to
-        run-means where the drift test rejects and where no question was answered twice, and says so.
+        run-means where the drift test rejects and where no question was answered twice, and says so. Where scores of
+        0 and 1 did not vary at all, the interval is that of `prediction.unvaried_half_width` and the column says
+        "poisson".
     alpha
         Level of the two drift tests, in [0, 1); 0 never falls back.
     names
@@ -167,6 +184,7 @@ def repeats(
     use_runs = (n > 1) & (drifted | never_twice) if method == "pooled" else np.ones(n.shape, bool)
     chosen = _Prediction(*(np.where(use_runs, r, p) for r, p in zip(by_runs, pooled, strict=True)))
     questions = np.sum(whole.answered, axis=1)
+    unvaried = ~use_runs & (chosen.variance == 0) & np.array([whole.select([name]).binary for name in whole.models])
     reasons = {
         "no scores": n == 0,
         "one run: the spread of run means is unknown": (n == 1) & use_runs,
@@ -176,7 +194,9 @@ def repeats(
         + ("is from run means" if method == "pooled" else "holds if runs vary at random"): drifted & use_runs,
         "the run means agree more than independent generations would (a shared seed, copies?)": alike_p < alpha,
         "some runs are the same score for score: copies are not runs": copies(whole, each, alpha),
-        "no variation was seen: no interval": chosen.variance == 0,
+        "looks like retries until right: later runs lack the questions that were right": retries(whole),
+        "no variation was seen: no interval": (chosen.variance == 0) & ~unvaried,
+        "no variation was seen: the interval is from how many generations may differ all the same": unvaried,
         "some runs lack questions" + ("" if method == "pooled" else ", and their means differ for that too"): np.any(
             (told.n_questions > 0) & (told.n_questions < questions), axis=0
         ),
@@ -193,9 +213,12 @@ def repeats(
         mean=chosen.mean,
         variance=chosen.variance,
         df=chosen.df,
-        method=np.where(use_runs, "run-means", "pooled").astype(object),
+        method=np.where(use_runs, "run-means", np.where(unvaried, "poisson", "pooled")).astype(object),
         drift_p=drift_p,
         alike_p=alike_p,
+        n_questions=questions,
+        n_past=_per_question(np.where(whole.n > 1, whole.n, 0), whole),
+        n_predicted=future / _per_question(_future_share(each), whole),
         unit=whole.unit,
         level=level,
         reasons=notes(reasons),
@@ -217,11 +240,22 @@ def _by_run_means(told: Runs, future: FloatArray | IntArray) -> _Prediction:
 
 
 def _pooled(whole: Cells, each: Sequence[Cells], future: FloatArray | IntArray) -> _Prediction:
-    asked = np.maximum(np.sum([run.answered for run in each], axis=0), 1)
-    share = np.sum([np.where(run.answered, 1 / np.maximum(run.n, 1), 0) for run in each], axis=0) / asked  # h_q
+    share = _future_share(each)
     s2 = variances(whole, whole.answered)
     with np.errstate(divide="ignore", invalid="ignore"):
         N = np.sum(whole.answered, axis=1)
         parts = s2 * (1 / np.maximum(whole.n, 1) + share / np.maximum(future, 1)[:, None])
         variance = np.sum(parts, axis=1, where=whole.answered) / N**2
     return _Prediction(mean_where(whole.mean, whole.answered), variance, freedom(parts, whole.n))
+
+
+def _future_share(each: Sequence[Cells]) -> FloatArray:
+    """Mean h_q of 1/k_rq over the runs that asked the question, shape (M, N); 0 where none did."""
+    asked = np.maximum(np.sum([run.answered for run in each], axis=0), 1)
+    share: FloatArray = np.sum([np.where(run.answered, 1 / np.maximum(run.n, 1), 0) for run in each], axis=0) / asked
+    return share
+
+
+def _per_question(values: FloatArray | IntArray, whole: Cells) -> FloatArray:
+    """Mean over the questions that were answered, shape (M,); NaN where none was."""
+    return mean_where(np.asarray(values, float), whole.answered)

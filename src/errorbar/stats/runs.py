@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,7 +80,8 @@ def aligned(runs: Sequence[Cells]) -> tuple[Cells, list[Cells]]:
         raise InputError("no runs", remedy="give one Cells for each run")
     whole = reduce(add, runs)
     none = np.zeros(whole.n.shape)
-    empty = replace(whole, n=none.astype(whole.n.dtype), total=none, total_sq=none, failed=None, unparsed=None)
+    nothing: dict[str, Any] = dict.fromkeys(("failed", "unparsed", "minimum", "maximum", "outcomes"))
+    empty = replace(whole, n=none.astype(whole.n.dtype), total=none, total_sq=none, **nothing)
     names = whole.models, whole.questions
     return whole, [run if (run.models, run.questions) == names else empty + run for run in runs]
 

@@ -11,14 +11,16 @@ from numpy.typing import NDArray
 from errorbar.errors import InputError
 from errorbar.stats.cells import Cells
 from errorbar.stats.cube import Cube
+from errorbar.store.reduce import COLUMNS, OUTCOMES
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["SUMS", "codes", "dense", "dense_cube", "flat", "split"]
+__all__ = ["EXTREMES", "SUMS", "codes", "dense", "dense_cube", "flat", "split"]
 
 SUMS = ("n", "total", "total_sq")
-#: Of a cube: 24 bytes each.
+EXTREMES = {"minimum": np.fmin, "maximum": np.fmax}
+#: Of a cube: 40 bytes each.
 _MOST_CELLS = 100_000_000
 
 
@@ -48,11 +50,16 @@ def dense(table: pa.Table, variants: Mapping[str, tuple[str, ...]], clusters: Ma
     models, i = codes(table, "model")
     questions, j = codes(table, "question")
     arrays: dict[str, Any] = {}
-    for name in ("n", "total", "total_sq", "failed", "unparsed"):
+    for name in COLUMNS:
         if name in table.column_names:
-            array = np.zeros((len(models), len(questions)))
-            array[i, j] = np.nan_to_num(table[name].to_numpy().astype(float))
-            arrays[name] = array if name.startswith("total") else array.astype(np.int64)
+            is_extreme = name in EXTREMES
+            array = np.full((len(models), len(questions)), np.nan if is_extreme else 0.0)
+            values = table[name].to_numpy().astype(float)  # NaN where null
+            array[i, j] = values if is_extreme else np.nan_to_num(values)
+            arrays[name] = array if is_extreme or name.startswith("total") else array.astype(np.int64)
+    if OUTCOMES in table.column_names:
+        arrays[OUTCOMES] = np.zeros((len(models), len(questions)), np.uint64)
+        arrays[OUTCOMES][i, j] = np.nan_to_num(table[OUTCOMES].to_numpy()).astype(np.uint64)
     return Cells(
         benchmark,
         models,
@@ -102,6 +109,10 @@ def dense_cube(
         array = np.zeros((len(models), len(questions), len(variants)))
         np.add.at(array, (i[keep], j[keep], k[keep]), np.nan_to_num(table[name].to_numpy().astype(float))[keep])
         arrays[name] = array.astype(np.int64) if name == "n" else array
+    for name, merge in EXTREMES.items():
+        if name in table.column_names:
+            arrays[name] = np.full(arrays["n"].shape, np.nan)
+            merge.at(arrays[name], (i[keep], j[keep], k[keep]), table[name].to_numpy().astype(float)[keep])
     named = {} if nested else {d: tuple(each[benchmark, v] for v in variants) for d, each in values.items()}
     of = _clusters(benchmark, questions, clusters)
     return Cube(benchmark, models, questions, variants, **arrays, values=named, nested=nested, clusters=of)

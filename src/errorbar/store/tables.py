@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 __all__ = ["cells", "cells_by_run", "cubes", "merge"]
 
 
-def cells(frame: IntoFrame, *, where: str = "the table", plans: Plans | None = None) -> list[Cells]:
+def cells(
+    frame: IntoFrame, *, where: str = "the table", plans: Plans | None = None, generations: int | None = None
+) -> list[Cells]:
     """Group responses into cells, one `Cells` per benchmark.
 
     Parameters
@@ -46,10 +48,12 @@ def cells(frame: IntoFrame, *, where: str = "the table", plans: Plans | None = N
     plans
         Of the models that were sampled in stages: theirs are weighed as wholes (`stats.staged.merged`), and `n` is the
         effective number of generations. Needs a column `generation`.
+    generations
+        Only so many of the lowest numbers in the column `generation` are read; None: all.
 
     Models and questions come back sorted by name. Cells are pooled over prompt variants, whose names they keep.
     """
-    rows = _lazy(frame)
+    rows = reduce.first_generations(_lazy(frame), generations, where)
     clusters = reduce.clusters(rows, where)
     if not plans:
         table, variants = reduce.pooled(rows, where)
@@ -63,13 +67,15 @@ def cells(frame: IntoFrame, *, where: str = "the table", plans: Plans | None = N
     return found
 
 
-def cells_by_run(frame: IntoFrame, *, where: str = "the table", plans: Plans | None = None) -> dict[str, list[Cells]]:
+def cells_by_run(
+    frame: IntoFrame, *, where: str = "the table", plans: Plans | None = None, generations: int | None = None
+) -> dict[str, list[Cells]]:
     """The same for each generation alone, which is one run of the benchmark; by benchmark, in the order of generations.
 
     A frame without a column `generation` is one run. Of a model that was sampled in stages, generations that not every
     question was to have are no runs, and are left out: the caller tells so.
     """
-    rows = _lazy(frame)
+    rows = reduce.first_generations(_lazy(frame), generations, where)
     if "generation" not in rows.collect_schema().names():
         return {one.benchmark: [one] for one in cells(frame, where=where)}
     table, variants = grouped(rows, (*CELL, "generation"), where), reduce.variants(rows)
@@ -83,7 +89,12 @@ def cells_by_run(frame: IntoFrame, *, where: str = "the table", plans: Plans | N
 
 
 def cubes(
-    frame: IntoFrame, *, where: str = "the table", dimensions: Sequence[str] = (), plans: Plans | None = None
+    frame: IntoFrame,
+    *,
+    where: str = "the table",
+    dimensions: Sequence[str] = (),
+    plans: Plans | None = None,
+    generations: int | None = None,
 ) -> list[Cube]:
     """Group responses into cells of each prompt variant, one `Cube` per benchmark.
 
@@ -95,12 +106,14 @@ def cubes(
         Columns that say the variants' values; each has one value within a variant.
     plans
         As for `cells`: stages count as wholes, so that how often a cell was asked does not bias its mean.
+    generations
+        As for `cells`.
 
     Models, questions and variants come back sorted by name. Where no two questions share a variant they are nested.
     """
     import narwhals as nw
 
-    rows, cell = _lazy(frame), (*CELL, "variant")
+    rows, cell = reduce.first_generations(_lazy(frame), generations, where), (*CELL, "variant")
     if "variant" not in rows.collect_schema().names():
         rows = rows.with_columns(nw.lit("default").alias("variant"))
     table = grouped(rows, (*cell, "generation") if plans else cell, where)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from errorbar.errors import InputError
 from errorbar.readers.logs.row import UNSCORED, Asked, Described, Reader, Row
-from errorbar.store import tables
+from errorbar.store import reduce, tables
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,12 +36,14 @@ class Log:
         Who reads it.
     labels
         Our labels of its models, where they are not the log's own (`labels.distinct`).
+    most_generations
+        Only the first so many generations of each question are read; None is all.
     told, heard
         What the log cannot say, a line each, once its rows have been read; and how many of them were passed on.
     """
 
-    def __init__(self, path: Path, reader: Reader, asked: Asked) -> None:
-        self.path, self.reader, self.asked = path, reader, asked
+    def __init__(self, path: Path, reader: Reader, asked: Asked, generations: int | None = None) -> None:
+        self.path, self.reader, self.asked, self.most_generations = path, reader, asked, generations
         self.labels: Mapping[str, str] = {}
         self.told: list[str] = []
         self.heard = 0
@@ -95,7 +97,7 @@ class Log:
             columns: dict[str, Any] = {name: [getattr(row, name) for row in some] for name in _COLUMNS}
             batches.append(pa.RecordBatch.from_pydict(columns, schema=schema))
         self.told += told
-        table = pa.Table.from_batches(batches, schema=schema)
+        table = reduce.first_rows(pa.Table.from_batches(batches, schema=schema), self.most_generations, str(self.path))
         if not table.num_rows:
             remedy = "errorbar rescore scores the completions that it keeps"
             raise InputError("the log has no score", where=str(self.path), remedy=remedy)

@@ -1,0 +1,293 @@
+"""Copies and retries in the scores. Kinds of truth: theory (exact chances by enumeration and shuffling); by construction
+(planted copies and retries); simulation (false alarms)."""
+
+import itertools
+import math
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import errorbar
+from errorbar.errors import ErrorbarWarning, InputError
+from errorbar.stats.cells import MOST_OUTCOMES, Cells
+from errorbar.stats.independence import (
+    CHANCE,
+    _multiple_bound,
+    copied_generations,
+    doubts,
+    multiples,
+    retries,
+    unvaried,
+)
+from errorbar.stats.providers import providers
+from errorbar.stats.repeats import repeats
+
+
+def of(scores):
+    """Cells of scores of shape (M, N, k), or of ragged lists."""
+    scores = [[list(cell) for cell in row] for row in scores]
+    return Cells.from_scores(
+        "b", [f"m{i}" for i in range(len(scores))], [str(j) for j in range(len(scores[0]))], scores
+    )
+
+
+def drawn(rng, p, k, models=1):
+    return (rng.random((models, len(p), k)) < np.asarray(p)[:, None]).astype(float)
+
+
+def until_right(rng, p, most):
+    """Attempts at each question: the last one is right, or the `most`-th."""
+    tries = [(rng.random(most) < each).tolist() for each in p]
+    return [[float(x) for x in (t[: t.index(True) + 1] if True in t else t)] for t in tries]
+
+
+def said(cells):
+    return list(doubts([cells], cells))
+
+
+def test_outcomes_are_digits_in_the_order_of_generations():
+    cells = of([[[1, 0, 1], [0], []]])
+    assert cells.outcomes.tolist() == [[2 + 4 + 2 * 16, 1, 0]]
+    assert of([[[1] * (MOST_OUTCOMES + 1)]]).outcomes is None
+    assert (cells + cells).outcomes is None
+    assert cells.select(questions=["1", "0"]).outcomes.tolist() == [[1, 38]]
+    apart = Cells.from_scores("b", ["m0"], ["3"], [[[1]]])
+    assert (cells + apart).outcomes.tolist() == [[38, 1, 0, 2]]
+
+
+def test_two_shuffled_generations_agree_as_often_as_said():
+    """Theory: all orders of each question's scores, of which the share is counted in which two generations agree."""
+    rights = [1, 2, 1, 3]
+    agree = [
+        np.mean([order[0] == order[1] for order in itertools.permutations([1] * right + [0] * (4 - right))])
+        for right in rights
+    ]
+    n, right = np.full(4, 4), np.array(rights)
+    assert 1 - 2 * right * (n - right) / (n * (n - 1)) == pytest.approx(agree)
+
+
+def test_copies_among_generations_are_found_and_named():
+    rng = np.random.default_rng(0)
+    scores = drawn(rng, rng.beta(0.6, 0.4, 100), 4)
+    assert copied_generations(of(scores).outcomes[0]) == []
+    scores[0, :, 3] = scores[0, :, 1]
+    assert copied_generations(of(scores).outcomes[0]) == [(1, 3)]
+    [line] = said(of(scores))
+    assert line.startswith("b: m0: the 2nd and the 4th generation have the same score on all questions")
+    missing = of([[row[: 4 if j % 3 else 3] for j, row in enumerate(scores[0].tolist())]])
+    assert copied_generations(missing.outcomes[0]) == [(1, 3)]
+    scores[0, 7, 3] = 1 - scores[0, 7, 3]
+    assert copied_generations(of(scores).outcomes[0]) == []
+
+
+@pytest.mark.parametrize("p", [0.002, 0.02, 0.2, 0.5], ids=str)
+@pytest.mark.parametrize("k", [3, 4, 10])
+def test_independent_generations_are_seldom_taken_for_copies(p, k):
+    """Simulation: 800 models that are nearly deterministic, or not, on 40 questions; .001 of them at most."""
+    rng = np.random.default_rng(k)
+    side = np.where(np.arange(40) < 20, p, 1 - p)
+    cells = of(drawn(rng, side, k, models=800).tolist())
+    found = np.array([bool(copied_generations(row)) for row in cells.outcomes])
+    assert found.sum() <= 800 * CHANCE + 3 * math.sqrt(800 * CHANCE)
+    assert np.sum(multiples(cells) > 1) <= 800 * CHANCE + 3 * math.sqrt(800 * CHANCE)
+    assert not retries(cells).any()
+
+
+@pytest.mark.parametrize(("n", "c"), [(4, 2), (6, 2), (6, 3), (10, 2), (10, 5), (50, 2)])
+def test_the_chance_of_a_multiple_is_bounded(n, c):
+    """Theory: binomial probabilities at 2,000 values of p."""
+    p = np.linspace(1e-4, 1 - 1e-4, 2000)[:, None]
+    t = np.arange(1, n)
+    weight = [math.comb(n, x) for x in t] * p**t * (1 - p) ** (n - t)
+    share = weight[:, t % c == 0].sum(axis=1) / weight.sum(axis=1)
+    assert share.max() <= _multiple_bound(n, c) + 1e-6
+    assert _multiple_bound(n, c) < 0.75
+    assert _multiple_bound(4, 2) == pytest.approx(3 / 7)
+
+
+def test_the_order_of_copies_is_known_by_few_questions():
+    """Theory: 5 generations stored twice, three questions with 2 of 5 right: 2 (10/210)^3 < .001 < 2 (10/210)^2."""
+    fresh = [[0, 1, 0, 0, 1], [1, 0, 0, 1, 0], [0, 0, 0, 1, 1], [0] * 5, [1] * 5]
+    for repeat in (lambda row: row * 2, lambda row: [x for x in row for _ in range(2)]):
+        cells = of([[repeat(row) for row in fresh]])
+        assert multiples(cells).tolist() == [2]
+        assert multiples(cells.select(questions=["0", "1", "3", "4"])).tolist() == [1]
+        assert multiples(Cells("b", cells.models, cells.questions, cells.n, cells.total, cells.total_sq)) == [1]
+    orders = list(itertools.permutations([1, 1, 0, 0]))  # of 2 right in 4, blocks repeat in C(2, 1) of C(4, 2)
+    assert np.mean([order[:2] == order[2:] for order in orders]) == pytest.approx(2 / 6)
+
+
+def test_generations_that_are_stored_several_times():
+    rng = np.random.default_rng(1)
+    scores = drawn(rng, rng.beta(0.6, 0.4, 60), 5)
+    twice = of(np.concatenate([scores, scores], axis=2))
+    assert multiples(of(scores)).tolist() == [1]
+    assert multiples(twice).tolist() == [2]
+    assert multiples(of(np.concatenate([scores] * 6, axis=2))).tolist() == [6]
+    [line] = said(twice)
+    assert "is a multiple of 2, as if each generation were stored 2 times" in line
+    # the same file read twice as if it were two
+    [line] = doubts([of(scores), of(scores)], of(scores) + of(scores))
+    assert "multiple of 2" in line
+    few = drawn(rng, [0.5] * 4, 2)
+    assert said(of(np.concatenate([few, few], axis=2))) == []  # too few questions vary
+
+
+def test_scores_that_never_vary():
+    rng = np.random.default_rng(2)
+    first = (rng.random((1, 200, 1)) < 0.5).astype(float)
+    same = of(np.repeat(first, 2, axis=2))
+    assert unvaried(same).all()
+    [line] = said(same)
+    assert line.startswith("b: m0: all generations of each question have the same score: copies of one (a cache,")
+    assert line.endswith("read only the first: --generations 1")
+    varied = np.repeat(first, 2, axis=2)
+    varied[0, 0, 0] = 1 - varied[0, 0, 0]
+    for nothing in (of(varied), of(first), of(np.zeros((1, 500, 3))), of(np.repeat(first[:, :30], 2, axis=2))):
+        assert said(nothing) == []
+    assert said(of(np.repeat(0.3 * first, 2, axis=2))) == []
+
+
+def test_models_that_vary_as_little_as_published_ones_seldom_never_vary():
+    """Simulation: sampling has a tenth of p(1-p), two generations of the fewest questions that can be noted."""
+    p = np.array([0.5 - math.sqrt(0.225)] * 70 + [0.5 + math.sqrt(0.225)] * 70)  # p (1 - p) = .025 each
+    assert np.mean(p * (1 - p)) == pytest.approx(0.1 * 0.25)
+    cells = of(drawn(np.random.default_rng(3), p, 2, models=1500).tolist())
+    assert unvaried(cells).sum() <= 1500 * CHANCE + 3 * math.sqrt(1500 * CHANCE)
+    assert unvaried(of(np.repeat(drawn(np.random.default_rng(3), p, 1), 2, axis=2))).all()
+
+
+def test_retries_until_right():
+    rng = np.random.default_rng(4)
+    cells = of([until_right(rng, rng.beta(0.6, 0.6, 60), 5)])
+    assert retries(cells).all()
+    [line] = said(cells)
+    assert "m0: generations look like retries until right" in line
+    assert "the score is too high" in line
+    assert "--generations 1" in line
+    unordered = Cells("b", cells.models, cells.questions, cells.n, cells.total, cells.total_sq)
+    assert retries(unordered).all()  # the counts alone show it
+    mixed = of([[row[::-1] for row in until_right(rng, [0.5] * 60, 5)]])
+    assert not retries(mixed).any()  # the right answer comes first
+    both = of([until_right(rng, rng.beta(0.6, 0.6, 60), 5), drawn(rng, [0.5] * 60, 3)[0].tolist()])
+    assert retries(both).tolist() == [True, False]
+
+
+@pytest.mark.parametrize("p", [0.02, 0.1, 0.3], ids=str)
+def test_counts_that_do_not_depend_on_answers_are_seldom_taken_for_retries(p):
+    """Simulation: one to five generations of each of 12 hard questions, so that one right answer or none is usual."""
+    rng = np.random.default_rng(5)
+    models = [
+        [(rng.random(rng.choice([1, 5], p=[0.2, 0.8])) < p).astype(float) for _ in range(12)] for _ in range(2000)
+    ]
+    cells = of(models)
+    allowed = 1000 * CHANCE + 3 * math.sqrt(1000 * CHANCE)
+    assert retries(cells).sum() <= allowed
+    unordered = Cells("b", cells.models, cells.questions, cells.n, cells.total, cells.total_sq)
+    assert retries(unordered).sum() <= allowed
+
+
+def test_sources_that_are_copies_of_each_other():
+    rng = np.random.default_rng(6)
+    p = rng.beta(0.6, 0.4, 80)
+    runs = [of(drawn(rng, p, 1)) for _ in range(3)]
+    assert list(doubts(runs, runs[0] + runs[1] + runs[2])) == []
+    [line] = doubts([*runs[:2], runs[1]], runs[0] + runs[1] + runs[1])
+    assert "two of the sources have the same scores on all questions" in line
+
+
+def rows(scores):
+    """A frame with a row per generation; `scores` (N, k) or ragged lists."""
+    return pd.DataFrame(
+        [
+            {"model": "m", "question": f"q{j:03}", "generation": g, "score": float(x)}
+            for j, row in enumerate(scores)
+            for g, x in enumerate(row)
+        ]
+    )
+
+
+@pytest.fixture(scope="module")
+def planted():
+    rng = np.random.default_rng(7)
+    p = rng.beta(0.6, 0.4, 150)
+    fresh = drawn(rng, p, 3)[0]
+    copied = fresh.copy()
+    copied[:, 2] = copied[:, 0]
+    tried = until_right(rng, p, 5)
+    return {"fresh": rows(fresh), "copied": rows(copied), "same": rows(fresh[:, [0, 0]]), "retries": rows(tried)}
+
+
+SAID = {"copied": "the 1st and the 3rd generation have", "same": "all generations of each", "retries": "until right"}
+
+
+@pytest.mark.parametrize("form", ["frame", "csv", "parquet"])
+@pytest.mark.parametrize("kind", ["fresh", "copied", "same", "retries"])
+def test_reading_warns(planted, tmp_path, form, kind):
+    frame = given = planted[kind]
+    if form != "frame":
+        given = tmp_path / f"rows.{form}"
+        frame.to_csv(given, index=False) if form == "csv" else frame.to_parquet(given)
+    for read in (errorbar.read, errorbar.read_cubes):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            read(given)
+        told = [str(one.message) for one in caught if issubclass(one.category, ErrorbarWarning)]
+        # a cube has no order of generations, so single copies among them are not seen
+        expected = kind in ("same", "retries") or (kind == "copied" and read is errorbar.read)
+        assert len(told) == expected
+        assert all(SAID[kind] in line for line in told)
+
+
+def test_of_several_variants_the_first_shows_copies(planted):
+    frames = [planted[kind].assign(variant=name) for kind, name in (("fresh", "w"), ("copied", "v"))]
+    with pytest.warns(ErrorbarWarning, match="m: the 1st and the 3rd generation have the same score"):
+        [cells] = errorbar.read(pd.concat(frames))
+    assert cells.n.tolist() == [[6] * 150]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        errorbar.read(pd.concat([planted["fresh"].assign(variant="v"), planted["copied"].assign(variant="w")]))
+
+
+def test_two_files_of_the_same_results(planted, tmp_path):
+    for name in ("monday", "tuesday"):
+        planted["fresh"].query("generation == 0").drop(columns="generation").assign(benchmark="b").to_csv(
+            tmp_path / f"{name}.csv", index=False
+        )
+    with pytest.warns(ErrorbarWarning, match="b: m: all generations of each question have the same score"):
+        errorbar.read(tmp_path)
+
+
+@pytest.mark.parametrize("form", ["frame", "csv"])
+def test_only_the_first_generations(planted, tmp_path, form):
+    given = planted["retries"]
+    if form == "csv":
+        given.to_csv(tmp_path / "rows.csv", index=False)
+        given = tmp_path / "rows.csv"
+    [first] = errorbar.read(given, generations=1)
+    assert first.n.tolist() == [[1] * 150]
+    [cube] = errorbar.read_cubes(given, generations=1)
+    assert cube.n.sum() == 150
+    [[run]] = errorbar.read_runs(given, generations=1).values()
+    assert run.total.sum() == first.total.sum() == planted["retries"].query("generation == 0").score.sum()
+    with pytest.raises(InputError, match="allowed: 1 or more"):
+        errorbar.read(given, generations=0)
+    with pytest.raises(InputError, match="there is no column 'generation' of whole numbers"):
+        errorbar.read(planted["fresh"].drop(columns="generation"), generations=1)
+
+
+def test_providers_and_repeats_note_copies_and_retries():
+    rng = np.random.default_rng(8)
+    p = rng.beta(0.6, 0.4, 150)
+    fresh = [of(drawn(rng, p, 1)) for _ in range(4)]
+    assert "copies" not in providers(fresh[:2], fresh[2:]).columns()["note"][0]
+    note = providers(fresh[:2], [fresh[2], fresh[2]]).columns()["note"][0]
+    assert "runs of b are copies of each other" in note
+    assert "runs of a" not in note
+    assert "runs of a are copies" in providers([fresh[0], fresh[1], fresh[1]], fresh[2:]).columns()["note"][0]
+    tried = until_right(rng, p, 5)
+    attempts = [of([[[row[j]] if j < len(row) else [] for row in tried]]) for j in range(5)]
+    assert "the generations of a look like retries" in providers(attempts, fresh[:2]).columns()["note"][0]
+    assert "looks like retries until right" in repeats(attempts).columns()["note"][0]
