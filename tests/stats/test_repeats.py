@@ -256,7 +256,8 @@ def test_what_runs_cannot_say():
     assert math.isnan(same["low"][0])
     assert math.isnan(same["drift_p"][0])
     assert "no variation was seen: no interval" in same["note"][0]
-    partial = repeats([run_of([[0.3, 0.5, 1]])] * 3).columns()  # how far such a score may move is not known
+    thirds = [Cells.from_scores("b", ["a"], ["1", "2", "3"], [[[0.3], [0.5], [1]]])] * 3
+    partial = repeats(thirds).columns()  # how far such a score may move is not known; 0.3 three times is no spread
     assert math.isnan(partial["low"][0])
     assert "no variation was seen: no interval" in partial["note"][0]
     nothing = repeats([run_of([[1, 0], [math.nan, math.nan]])] * 2)

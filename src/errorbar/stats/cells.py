@@ -181,6 +181,8 @@ class Cells:
         several = self.n > 1
         # s2 = (sum y^2 - (sum y)^2 / n) / (n - 1); rounding may leave a tiny negative
         square = np.maximum(self.total_sq - self.total * self.mean, 0, where=several, out=np.zeros(self.n.shape))
+        if self.minimum is not None and self.maximum is not None:
+            square[self.minimum == self.maximum] = 0  # or a tiny positive, which would claim near certainty
         s2: FloatArray = np.divide(square, self.n - 1, out=np.full(self.n.shape, np.nan), where=several)
         return s2
 

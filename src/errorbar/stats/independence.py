@@ -6,9 +6,10 @@ asks again until an answer is right makes the score too high: a question then ha
 
 Each sign is one that independent generations show with a probability of at most `CHANCE` for a model on a benchmark,
 whatever the probabilities of its answers are; the one exception is `unvaried`, which says what it assumes. Few
-questions that vary are not enough for any sign. Drawn anew from published question means (2,580 sets of 129 models on
-each of 2, 3, 4, 5 and 10 generations) no sign was seen; of results stored twice .98 were found on math500_cot (500
-questions) and all on CRUXEval-output (800), but .04 to .64 on aime2024_cot (30); of retries up to 5 times all and .56.
+questions that vary are not enough for any sign. Drawn anew from published question means, 20 times for each of 129
+models with 2, 3, 4, 5 and 10 generations, nothing showed a sign. Of results stored twice .98 and more were found on
+math500_cot (500 questions), all on CRUXEval-output (800), but .04 to .64 on aime2024_cot (30); of retries up to 5 times
+all, all and .56.
 Two generations that are copies have no sign on 30 questions: only their texts can tell.
 """
 
