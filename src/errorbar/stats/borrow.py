@@ -31,7 +31,7 @@ from scipy import special
 
 from errorbar.errors import InputError, UnknownNameError
 from errorbar.stats import components, pairs
-from errorbar.stats.cells import Cells, FloatArray, IntArray, mean_where
+from errorbar.stats.cells import ARRAYS, Cells, FloatArray, IntArray, mean_where
 from errorbar.stats.factors import FEWEST_MODELS, FEWEST_QUESTIONS, Factors, extract_factors, regress
 from errorbar.stats.intervals import METHODS, Interval, interval
 from errorbar.stats.results import Columns, Result
@@ -590,10 +590,11 @@ def align_questions(cells: Cells, reference: Cells) -> Cells:
     places = [j for j, question in enumerate(reference.questions) if question in column]
     shape = (len(cells.models), len(reference.questions))
 
-    def spread(array: NDArray[np.generic] | None) -> Any:
+    def spread(name: str) -> Any:
+        array: NDArray[np.generic] | None = getattr(chosen, name)
         if array is None:
             return None
-        out = np.zeros(shape, array.dtype)
+        out = np.full(shape, np.nan if name in {"minimum", "maximum"} else 0, array.dtype)
         out[:, places] = array
         return out
 
@@ -601,8 +602,7 @@ def align_questions(cells: Cells, reference: Cells) -> Cells:
     if cells.clusters is not None:
         of = dict(zip(cells.questions, cells.clusters, strict=True))
         clusters = tuple(of.get(question, f"of {question}") for question in reference.questions)
-    arrays = {name: spread(getattr(chosen, name)) for name in ("n", "total", "total_sq", "failed", "unparsed")}
-    return replace(chosen, questions=reference.questions, clusters=clusters, **arrays)
+    return replace(chosen, questions=reference.questions, clusters=clusters, **{name: spread(name) for name in ARRAYS})
 
 
 def _check(claim: str, method: str | None, benchmark: str) -> None:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from errorbar.errors import InputError, UnknownNameError
 
 __all__ = [
+    "ARRAYS",
     "MOST_OUTCOMES",
     "Cells",
     "FloatArray",
@@ -42,7 +43,7 @@ def mean_where(values: FloatArray, where: NDArray[np.bool_]) -> FloatArray:
 #: Rounding that a sum of scores may leave, per score.
 _SLACK = 1e-9
 #: Arrays of a `Cells`, shape (M, N); those after the sums may be None.
-_ARRAYS = ("n", "total", "total_sq", "failed", "unparsed", "minimum", "maximum", "outcomes")
+ARRAYS = ("n", "total", "total_sq", "failed", "unparsed", "minimum", "maximum", "outcomes")
 #: Generations of a cell whose scores `outcomes` can hold.
 MOST_OUTCOMES = 26
 
@@ -127,7 +128,7 @@ class Cells:
 
     def __post_init__(self) -> None:
         shape = (len(self.models), len(self.questions))
-        for name in _ARRAYS:
+        for name in ARRAYS:
             array = getattr(self, name)
             if array is not None and array.shape != shape:
                 raise InputError(f"{name} has shape {array.shape}, not (models, questions) = {shape}", where="Cells")
@@ -225,7 +226,7 @@ class Cells:
         def part(array: Any) -> Any:
             return None if array is None else array[rows] if questions is None else array[np.ix_(rows, columns)]
 
-        arrays = {name: part(getattr(self, name)) for name in _ARRAYS}
+        arrays = {name: part(getattr(self, name)) for name in ARRAYS}
         clusters = None if self.clusters is None else tuple(self.clusters[j] for j in columns)
         return replace(self, models=models, questions=chosen, clusters=clusters, **arrays)
 
@@ -258,7 +259,7 @@ class Cells:
                 out[place] = merge(out[place], array)
             return out
 
-        arrays: dict[str, Any] = {name: united(name) for name in _ARRAYS}
+        arrays: dict[str, Any] = {name: united(name) for name in ARRAYS}
         variants = tuple(sorted({*self.variants, *other.variants}))
         clusters = united_clusters([self, other], questions)
         return Cells(self.benchmark, models, questions, variants=variants, clusters=clusters, **arrays)

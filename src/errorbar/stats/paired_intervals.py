@@ -156,12 +156,13 @@ def adjusted_t(
         half = special.stdtrit(degrees, (1 + level) / 2) * se
         statistic = center / se
         p_value = 2 * special.stdtr(degrees, -np.abs(statistic))
+    used = np.where(np.isinf(degrees), np.nan, degrees)  # the normal quantile is not Student's t
     flat = se == 0
     half, p_value = np.where(flat, np.nan, half), np.where(flat, 1.0, p_value)
     low, high = center - half, center + half
     if bounds is not None:
         low, high = np.clip(low, *bounds), np.clip(high, *bounds)
-    return Interval(low, high, level, np.full(len(low), "adjusted-t"), statistic, p_value, flat, degrees)
+    return Interval(low, high, level, np.full(len(low), "adjusted-t"), statistic, p_value, flat, used)
 
 
 def pseudo_variance(cells: Cells, a: IntArray, b: IntArray) -> tuple[FloatArray, FloatArray]:
