@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike
 from errorbar.errors import InputError, UnknownNameError
 from errorbar.stats import intervals
 from errorbar.stats.cells import Cells, FloatArray, IntArray, mean_where
-from errorbar.stats.clusters import IN_CLUSTERS, ONE_CLUSTER, WITHOUT_CLUSTERS, Clustered, cluster_means
+from errorbar.stats.clusters import IN_CLUSTERS, ONE_CLUSTER, WITHOUT_CLUSTERS, Clustered, cluster_means, df_of_skewed
 from errorbar.stats.intervals import Interval
 from errorbar.stats.prediction import freedom
 from errorbar.stats.results import Columns, Result, notes
@@ -95,6 +95,9 @@ class Scores(Result):
         """Interval for each score at a level in (0, 1)."""
         level = self.level if level is None else level
         method = self.method or self._default_method()
+        df = self.df
+        if method == "wilson-effective" and self.n_clusters is not None and df is not None:
+            df = np.fmin(df, df_of_skewed(self.cells.mean, self.cells.clusters))
         between = intervals.interval(
             self.score,
             np.sqrt(self.variance),
@@ -102,7 +105,7 @@ class Scores(Result):
             self.n_questions if self.n_clusters is None or self.df is None else self.df + 1,
             level=level,
             method=method if method in intervals.METHODS else "clt" if method in _PUBLISHED else "t",
-            df=self.df,
+            df=df,
             bounds=(0.0, 1.0) if self.unit else None,
         )
         if method not in SCORE_INTERVALS:
