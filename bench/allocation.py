@@ -20,24 +20,19 @@ import time
 from functools import reduce
 from itertools import pairwise
 from operator import add
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from errorbar.readers.tidy import read_table
 from errorbar.sample.stages import following, pilot
 from errorbar.stats.allocation import allocate, variance_of_score
 from errorbar.stats.beta import fit_beta
 from errorbar.stats.cells import Cells, FloatArray, IntArray
 from errorbar.stats.components import score
 from errorbar.stats.staged import merged, staged
+from published_results import load_published
 
-DATA = Path(__file__).resolve().parents[1] / "../shared/data/all_the_noises"
-TABLES = {
-    "math500": DATA / "highk_temp0.7/input_table_math500_cot.csv",
-    "CRUXEval": DATA / "main/input_table_CRUXEval-output-T0.8.csv",
-}
+TABLES = {"math500": "math500_cot", "CRUXEval": "CRUXEval-output-T0.8"}
 GENERATIONS = (5, 10, 20, 50, 100)
 MODELS, REPEATS = 16, 36
 
@@ -148,8 +143,6 @@ def compare(p: FloatArray, generations: int, rng: np.random.Generator) -> Row:
 
 
 def main() -> int:
-    if not DATA.is_dir():
-        sys.exit("bench/allocation.py needs the published tables of ../shared/data/all_the_noises")
     rng, start = np.random.default_rng(0), time.perf_counter()
     print(f"{MODELS} models x {REPEATS} runs; 95 % intervals for the score on these questions\n")
     print(f"{'':38}{'adaptive, weighed by stages':^52}{'asked alike':^14}{'adaptive, pooled':^31}")
@@ -157,8 +150,8 @@ def main() -> int:
         f"{'data':9}{'k':>3}  {'stages':16}{'saved':>7}{'oracle':>8}{'expected':>10}{'gain':>13}{'cover %':>12}"
         f"{'bias':>7}{'largest':>8}{'cover %':>12}{'gain':>8}{'cover %':>9}{'bias':>7}{'largest':>8}"
     )
-    for name, path in TABLES.items():
-        p = rates(read_table(path)[0], rng)
+    for name, table in TABLES.items():
+        p = rates(load_published(table), rng)
         for k in GENERATIONS:
             row = compare(p, k, rng)
             one, alike, pooled = row.adaptive, row.alike, row.pooled

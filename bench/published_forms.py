@@ -1,28 +1,24 @@
 """What the published forms get wrong, beside ours, and two of the papers' tables remade; for docs/guarantees.md.
 
-The last two are of math500, and are left out where ../shared is absent.
+The last two are of math500 (published_results.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from errorbar.readers.tidy import read_table
 from errorbar.stats.cells import Cells
 from errorbar.stats.components import score
 from errorbar.stats.pairs import compare
 from errorbar.stats.repeats import repeats
 from errorbar.stats.resampling import convergence, run_gap
 from errorbar.stats.stopping import stop
+from published_results import load_published
 
-MATH500 = (
-    Path(__file__).resolve().parents[1] / "../shared/data/all_the_noises/highk_temp0.7/input_table_math500_cot.csv"
-)
 Array = NDArray[np.float64]
 
 
@@ -121,7 +117,7 @@ def _added(a: Cells, b: Cells) -> Cells:
 
 def components_on_math500(trials: int) -> str:
     """Relative RMS error of the paired components against N and K, as NOISE figure 5."""
-    [cells] = read_table(MATH500)
+    cells = load_published("math500_cot")
     pair = ("qwen2.5-coder-14b-instruct", "deepseek_r1_distill_llama_8b")
     p = cells.select(pair).mean
     d = p[0] - p[1]
@@ -160,7 +156,7 @@ def components_on_math500(trials: int) -> str:
 
 def scores_on_math500() -> str:
     """GEN table 1 in form: score, its error, the gap between best and worst single run, convergence with k."""
-    [cells] = read_table(MATH500)
+    cells = load_published("math500_cot")
     chosen = cells.select(["qwen3-32b", "qwen2.5-coder-14b-instruct", "llama-3.1-8B-instruct", "qwen2-0.5b-instruct"])
     scores, gap = score(chosen), run_gap(chosen, runs=50)
     grown = convergence(chosen, method="resampled", trials=1000)
@@ -184,9 +180,8 @@ def sections(*, quick: bool) -> Iterator[tuple[str, str]]:
     yield "GEN's plug-in variance over the true one", plugin(50 if quick else 2000)
     yield "PI's prediction interval", prediction_intervals(200 if quick else 5000)
     yield "Stopping when the interval is narrow", stopping(50 if quick else 600, 20 if quick else 200)
-    if MATH500.is_file():
-        yield (
-            "Relative RMS error of a pair's components on math500 (NOISE figure 5)",
-            components_on_math500(20 if quick else 400),
-        )
-        yield "math500 in the form of GEN table 1", scores_on_math500()
+    yield (
+        "Relative RMS error of a pair's components on math500 (NOISE figure 5)",
+        components_on_math500(20 if quick else 400),
+    )
+    yield "math500 in the form of GEN table 1", scores_on_math500()

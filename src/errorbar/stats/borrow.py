@@ -99,6 +99,8 @@ def _estimate(
         these = error if not math.isnan(error) else spread if rest is None else left
         variances.append((1 / n - 1 / N) * spread + (left if claim == "new-questions" else these) / N)
     if factors is not None:
+        if found.df >= n - 1:
+            reasons.append("the other models do not predict these answers: the plain estimate")
         reasons.append(_selection(factors, asked))
     if math.isnan(error) and claim == "these-questions":
         reasons.append("one generation per question: the error is an upper bound")
