@@ -207,6 +207,7 @@ class BorrowedScores(Result):
             "high": between.high,
             "claim": np.full(len(self.score), self.claim, dtype=object),
             "method": between.method.astype(object),
+            "df": between.df,
         }
         order = np.argsort(-np.nan_to_num(self.score, nan=-np.inf), kind="stable")
         # Of the plain interval only its notes are shown: the quickest method will do.
@@ -271,6 +272,7 @@ class BorrowedDifference(Result):
                 se > 0, (special.ndtri((1 + self.level) / 2) + special.ndtri(pairs.POWER)) * se, np.nan
             ),
             "method": between.method.astype(object),
+            "df": between.df,
         }
         return _columns(self, self.plain.columns(), "difference", own, np.array([0]))
 
