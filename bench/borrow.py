@@ -2,9 +2,9 @@
 
 Each model in turn is the new one and the others are the reference. It is asked n of the N questions, drawn at random,
 k times each; the truth is its mean over all N. Where the results have one generation per question (humaneval+,
-swebench-lite, gsm8k) that one stands for the truth, so that nothing is left of sampling, and the error for the N
-questions, an upper bound where k = 1, is too large. gsm8k is read from the shared folder, and left out where it is
-absent.
+swebench-lite, gsm8k, LiveBench) that one stands for the truth, so that nothing is left of sampling, and the error for
+the N questions, an upper bound where k = 1, is too large. gsm8k and LiveBench (graded scores, of the models that
+answered nearly all questions) are read from the shared folder, and left out where it is absent.
 
 `python bench/borrow.py [--quick]` prints the tables; every claim below is asserted, with Monte-Carlo slack.
 """
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -29,7 +30,9 @@ from published_results import BENCHMARKS, load_published
 
 __all__ = ["sections"]
 
-GSM8K = Path(__file__).resolve().parents[1] / "../shared/data/all_the_noises/main/input_table_gsm8k.csv"
+SHARED = Path(__file__).resolve().parents[1] / "../shared/data"
+GSM8K = SHARED / "all_the_noises/main/input_table_gsm8k.csv"
+LIVEBENCH = SHARED / "livebench/livebench_13012025.parquet"
 Array = NDArray[np.float64]
 
 
@@ -57,17 +60,26 @@ def published() -> dict[str, Cells]:
     found = {name: load_published(name) for name in BENCHMARKS}
     if GSM8K.exists():
         [found["gsm8k"]] = read_table(GSM8K)
+    if LIVEBENCH.exists():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # some cells have two rows
+            [cells] = read_table(LIVEBENCH)
+        most = [model for model, there in zip(cells.models, cells.answered, strict=True) if there.mean() > 0.98]
+        cells = cells.select(most)
+        whole = np.all(cells.answered, axis=0)
+        found["LiveBench"] = cells.select(questions=[q for q, kept in zip(cells.questions, whole, strict=True) if kept])
     return {name: cells for name, cells in found.items() if len(cells.questions) > 50}
 
 
-def ask(p: Array, n: int, k: int, draws: int, rng: np.random.Generator) -> Cells:
-    """Cells of the same model asked `draws` times: n random questions, k generations each."""
+def ask(p: Array, n: int, k: int, draws: int, rng: np.random.Generator, *, graded: bool = False) -> Cells:
+    """Cells of the same model asked `draws` times: n random questions, k generations each; graded scores are p."""
     counts = np.zeros((draws, len(p)), np.int64)
     for row in counts:
         row[rng.choice(len(p), n, replace=False)] = k
-    total = rng.binomial(counts, p).astype(float)
+    total = counts * p if graded else rng.binomial(counts, p).astype(float)
+    total_sq = counts * p**2 if graded else total
     models, questions = (tuple(map(str, range(size))) for size in counts.shape)
-    return Cells("new", tuple(f"draw {model}" for model in models), questions, counts, total, total)
+    return Cells("new", tuple(f"draw {model}" for model in models), questions, counts, total, total_sq)
 
 
 def reference(cells: Cells, without: int) -> Cells:
@@ -95,7 +107,8 @@ def measure(
     for i, m in enumerate(chosen):
         p = cells.mean[m] if change is None else change(cells.mean[m], rng)
         truth = float(p.mean())
-        found = borrow.score(ask(p, n, k, draws, rng), reference(cells, int(m)), claim=claim)
+        asked = ask(p, n, k, draws, rng, graded=not cells.binary)
+        found = borrow.score(asked, reference(cells, int(m)), claim=claim)
         between = found.interval()
         plain[i] = np.mean((found.plain.score - truth) ** 2)
         borrowed[i] = np.mean((found.score - truth) ** 2)
@@ -107,7 +120,7 @@ def designs(cells: Cells, sizes: tuple[int, ...]) -> Iterator[tuple[int, int]]:
     """Numbers of questions n below N, and of generations k that the results have."""
     for n in sizes:
         for k in (1, 5):
-            if n < len(cells.questions) and k <= np.median(cells.n):
+            if n < len(cells.questions) and k <= np.median(cells.n) and (k == 1 or cells.binary):
                 yield n, k
 
 
@@ -203,7 +216,7 @@ def differences(*, quick: bool) -> str:
         "|---|---:|---:|---:|---:|---:|---:|",
     ]
     for name, cells in published().items():
-        if quick and name != "math500_cot":
+        if not cells.binary or (quick and name != "math500_cot"):
             continue
         order = np.argsort(cells.mean.mean(axis=1))
         for n, k in designs(cells, (100,)):
