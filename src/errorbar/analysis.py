@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -353,7 +354,15 @@ def _planned_without_pilot(
         raise InputError("nothing to plan from", remedy="give the results of a pilot, or --accuracy")
     _check_one(max_variants, "an accuracy says nothing of the noise of the prompt")
     number = 1 if a is not None and b is None else 2
-    return [(assumed(accuracy, models=number, temperature=temperature), available, 1)]
+    noise = assumed(accuracy, models=number, temperature=temperature)
+    if claim == "these-questions":
+        # All of these questions are asked, or as many as there are: data noise is in what is left out alone.
+        noise = (
+            replace(noise, question=0.0, question_se=0.0, total=math.nan, total_se=math.nan)
+            if available is None
+            else replace(noise, population=available)
+        )
+    return [(noise, available, 1)]
 
 
 def _check_one(max_variants: int | None, what: str) -> None:

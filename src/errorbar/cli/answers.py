@@ -241,6 +241,8 @@ def plan(inputs: Inputs, form: str, *, frontier: bool, questions_file: Path | No
 
     given = {field: asked.pop(field) for field in Cost.__dataclass_fields__}
     cost = Cost(**{field: value for field, value in given.items() if value is not None})
+    if not inputs and "cluster" in inputs.columns:
+        raise InputError("--cluster without results", remedy="give the results of a pilot, whose column it names")
     if frontier and asked["budget"] is None:
         raise InputError("--frontier without --budget", remedy="say what may be spent at most")
     if questions_file is not None and (not asked["borrow"] or len(asked["borrow"]) > 1 or frontier):

@@ -113,7 +113,11 @@ _EPSILON = click.option(
     "--epsilon", type=float, default=0.01, show_default=True, help="n_star: deviation that is acceptable."
 )
 _DELTA = click.option(
-    "--delta", type=float, default=0.1, show_default=True, help="n_star: probability of a larger one."
+    "--delta",
+    type=float,
+    default=0.1,
+    show_default=True,
+    help="n_star: twice the probability of a larger one (the percentile is 1 - delta/2).",
 )
 
 

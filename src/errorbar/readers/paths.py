@@ -95,7 +95,7 @@ def read_cubes(
 
 def cells(found: Sequence[Source]) -> list[Cells]:
     """Cells of what `sources` found."""
-    parts = [source.cells() for source in found]
+    parts = _first_of_all([source.cells() for source in found], found)
     each, unclustered = with_same_clusters([one for part in parts for one in part])
     whole = tables.merge(each)
     _note_doubts(found, parts, whole)
@@ -103,6 +103,30 @@ def cells(found: Sequence[Source]) -> list[Cells]:
     for line in (*strangers(parts, found), *unclustered):
         warnings.warn(line, ErrorbarWarning, stacklevel=3)
     return whole
+
+
+def _first_of_all(parts: list[list[Cells]], found: Sequence[Source]) -> list[list[Cells]]:
+    """The cells of each source, without those of which earlier sources have as many generations as are wanted.
+
+    A cell of which earlier sources have some, but not all, is left as these have it: sums cannot be divided.
+    """
+    wanted = next((most for source in found if (most := getattr(source, "generations", None))), None)
+    if wanted is None or len(parts) < 2:
+        return parts
+    seen: dict[tuple[str, str], set[str]] = {}
+    kept = []
+    for part in parts:
+        left = []
+        for cells in part:
+            n = cells.n.copy()
+            for i, model in enumerate(cells.models):
+                known = seen.setdefault((cells.benchmark, model), set())
+                n[i] *= [question not in known for question in cells.questions]
+                known.update(question for question, there in zip(cells.questions, n[i] > 0, strict=True) if there)
+            gone = (n == 0) & (cells.n > 0)
+            left.append(cells.without(gone) if gone.any() else cells)
+        kept.append(left)
+    return kept
 
 
 def runs(found: Sequence[Source]) -> dict[str, list[Cells]]:

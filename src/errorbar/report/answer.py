@@ -9,7 +9,7 @@ import numpy as np
 
 from errorbar.report.sentences import decimals, number
 from errorbar.stats.cells import Cells, FloatArray
-from errorbar.stats.components import Scores
+from errorbar.stats.components import Scores, score
 from errorbar.stats.crossed import Crossed
 from errorbar.stats.ranking import Ranking
 from errorbar.stats.results import Columns
@@ -150,7 +150,8 @@ def table(
     crossed = any(shares for shares, _ in over_prompts.values())
     # Data noise of the score over its squared standard error: what more generations cannot remove.
     with np.errstate(divide="ignore", invalid="ignore"):
-        data = np.clip(scores.data / scores.n_questions / scores.variance, 0, 1)
+        sampling = score(scores.cells, claim="these-questions").variance  # clusters are in the rest
+        data = np.clip(1 - sampling / scores.variance, 0, 1)
     numbers: dict[str, int] = {}
     following = count(1)
     rows = []

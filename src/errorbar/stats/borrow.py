@@ -80,7 +80,7 @@ def _estimate(
     """
     n, N = len(asked), len(reference.cells.questions)
     factors, note = reference.factors(without)
-    reasons = [note]
+    reasons, is_plain = [note], False
     if n < min(FEWEST_QUESTIONS, N):
         reasons.append(f"fewer than {FEWEST_QUESTIONS} answered questions: the plain estimate")
         factors = None
@@ -101,10 +101,11 @@ def _estimate(
     if factors is not None:
         if found.df >= n - 1:
             reasons.append("the other models do not predict these answers: the plain estimate")
+            is_plain = True
         reasons.append(_selection(factors, asked))
     if math.isnan(error) and claim == "these-questions":
         reasons.append("one generation per question: the error is an upper bound")
-    models = 0 if factors is None else len(factors.models)
+    models = 0 if factors is None or is_plain else len(factors.models)
     variance, variance_plain = variances
     return _Estimate(found.estimate, variance, variance_plain, found.df, models, _join(*reasons))
 
@@ -247,7 +248,12 @@ class BorrowedDifference(Result):
     reasons: NDArray[np.object_]
 
     def interval(self, level: float | None = None) -> Interval:
-        """Student's t interval at a level in (0, 1), or the normal one."""
+        """Student's t interval at a level in (0, 1), or the normal one.
+
+        Where nothing was borrowed and the claim is about new questions, that of the plain difference.
+        """
+        if self.claim == "new-questions" and not np.any(self.n_reference > 0):
+            return replace(self.plain, method=self.method).interval(self.level if level is None else level)
         return interval(
             self.difference,
             np.sqrt(self.variance + self.unit_variance),
@@ -477,26 +483,21 @@ def compare(
         difference=np.array([value]) if borrows else plain.difference,
         variance=np.array([variance if borrows else variance_plain]),
         variance_plain=np.array([variance_plain]),
-        unit_variance=_unit_variance(asked, common),
+        unit_variance=_unit_variance(plain, len(common)),
         df=np.array([df]),
         n_reference=np.array([one.n_models]),
         claim=claim,
         level=level,
         method=method,
-        reasons=np.array([_join(one.note, _lost(lost))], dtype=object),
+        reasons=np.array([_join(one.note, _lost(lost), _PLAIN_SCORES if borrows else "")], dtype=object),
     )
 
 
-def _unit_variance(asked: Cells, common: IntArray) -> FloatArray:
-    """What one pair of questions that differ by one answer, one each way and each of weight 1/2, adds to the variance.
-
-    The pseudo-questions of Bonett and Price 2012 at one generation per question; 0 for scores other than 0 and 1.
-    """
-    n = len(common)
-    if n < 2 or not asked.binary:
+def _unit_variance(plain: pairs.Comparison, n: int) -> FloatArray:
+    """What the two pseudo-questions of `paired_intervals` add to the variance of a difference on n questions."""
+    if n < 2 or not plain.cells.binary:
         return np.zeros(1)
-    step = np.mean(1 / asked.n[:, common])
-    return np.array([step**2 / (n * (n - 1))])
+    return plain.pseudo_size * 2 / ((n + 2) * (n + 1))
 
 
 class DataError(NamedTuple):
@@ -607,6 +608,10 @@ def align_questions(cells: Cells, reference: Cells) -> Cells:
         of = dict(zip(cells.questions, cells.clusters, strict=True))
         clusters = tuple(of.get(question, f"of {question}") for question in reference.questions)
     return replace(chosen, questions=reference.questions, clusters=clusters, **{name: spread(name) for name in ARRAYS})
+
+
+#: Note on a borrowed difference.
+_PLAIN_SCORES = "score_a and score_b are of the questions that both answered, the difference is of all of the reference"
 
 
 def _check(claim: str, method: str | None, benchmark: str) -> None:

@@ -230,6 +230,16 @@ class Cells:
         clusters = None if self.clusters is None else tuple(self.clusters[j] for j in columns)
         return replace(self, models=models, questions=chosen, clusters=clusters, **arrays)
 
+    def without(self, gone: NDArray[np.bool_]) -> Cells:
+        """The same with nothing known of the cells `gone`, shape (M, N)."""
+        arrays = {name: getattr(self, name) for name in ARRAYS}
+        nothing = {"minimum": np.nan, "maximum": np.nan}
+        kept: dict[str, Any] = {
+            name: None if array is None else np.where(gone, nothing.get(name, 0), array).astype(array.dtype)
+            for name, array in arrays.items()
+        }
+        return replace(self, **kept)
+
     def __add__(self, other: Cells) -> Cells:
         """Merge generations of the same benchmark: names are united, counts and sums add up, extremes are kept.
 

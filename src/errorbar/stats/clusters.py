@@ -37,6 +37,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import special
 
 from errorbar.errors import InputError
 from errorbar.stats.cells import Cells, FloatArray, IntArray
@@ -230,13 +231,17 @@ def with_clusters(
     Returns
     -------
     Data variance, total variance, the standard error of both, and a note; NaN for fewer than two clusters, with the
-    reason. The standard error is that of N times the clustered squared error, V: V sqrt(2/df).
+    reason. The standard error is that of N times the clustered squared error, V, in the form that `design.Components`
+    has for skewed limits: V log(df/q)/.84, with q the 20 % quantile of chi-squared. V exp(.84 error/V) is then V df/q,
+    the upper 80 % limit of V.
     """
     means = cells.mean[[cells.index(model) for model in models]]
     rows = means[:1] - means[1:] if paired and len(models) > 1 else means
     added = float(np.sum(excess(rows, cells.clusters)))
     clustered = cluster_means(rows, cells.clusters)
-    error = float(np.sqrt(np.sum(2 * clustered.spread**2 / clustered.df)))
+    with np.errstate(invalid="ignore"):
+        factor = clustered.df / special.chdtri(clustered.df, 0.8)  # chdtri takes the upper tail
+        error = float(np.sqrt(np.sum((clustered.spread * np.log(factor) / special.ndtri(0.8)) ** 2)))
     return data + added, total + added, error, ONE_CLUSTER if math.isnan(added) else NEW_CLUSTERS
 
 

@@ -14,8 +14,9 @@ differences (question means of many generations) are not charged for two large o
 
 The quantile is Student's t. What the pseudo-questions add to the variance is no estimate, so the degrees of freedom are
 those of sum (d_q - d)^2, N - 1, times the squared ratio of the whole sum to it (Satterthwaite 1946): infinite where no
-question differs. With one generation per question scored 0 or 1, s = 1, and this is Bonett and Price's interval with
-the quantile of t in place of the normal one. `bonett_price` and `tango` (Tango 1998) are for that case, by name.
+question differs, N - 1 where all differ alike. With one generation per question scored 0 or 1, s = 1, and this is
+Bonett and Price's interval with the quantile of t in place of the normal one. `bonett_price` and `tango` (Tango 1998)
+are for that case, by name.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from errorbar.errors import InputError
 from errorbar.stats.cells import Cells, FloatArray, IntArray
 from errorbar.stats.intervals import Interval
 
-__all__ = ["adjusted_t", "bonett_price", "pseudo_sizes", "pseudo_variance", "tango"]
+__all__ = ["adjusted_error", "adjusted_t", "bonett_price", "pseudo_sizes", "pseudo_variance", "tango"]
 
 #: Pseudo-count that pulls the size of a pseudo-question towards 1 for scores of 0 and 1: a size that is learned from
 #: ten questions is often too small (coverage .93 without it at N = 10, .99 with it).
@@ -103,6 +104,23 @@ def _fourth_powers(cells: Cells, a: IntArray, b: IntArray) -> FloatArray:
     return np.asarray(np.where(total > 1e-12 * (alone[a, b] + alone[b, a]), total, 0))
 
 
+def adjusted_error(
+    difference: FloatArray, variance: FloatArray, n: IntArray, size: FloatArray, df: FloatArray | None
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the center, the standard error and the degrees of freedom of `adjusted_t`, shape (P,) each."""
+    N = np.where(n > 0, n, np.nan).astype(float)
+    square = variance * N * (N if df is None else N - 1)  # sum (d_q - d)^2, or what it is worth with clusters
+    with np.errstate(divide="ignore", invalid="ignore"):
+        whole = square + 2 * size + 2 * N * difference**2 / (N + 2)
+        se = np.sqrt(whole / ((N + 2) * (N + 1)))
+        if df is None:
+            ratio = np.where(square > 0, whole / square, np.where(difference == 0, np.inf, 1))
+            degrees = np.where(N > 1, N - 1, np.nan) * ratio**2
+        else:
+            degrees = np.where(df > 0, df, np.nan)
+    return N * difference / (N + 2), se, degrees
+
+
 def adjusted_t(
     difference: FloatArray,
     variance: FloatArray,
@@ -143,16 +161,8 @@ def adjusted_t(
     """
     if not 0 < level < 1:
         raise InputError(f"level is {level!r}", remedy="allowed: between 0 and 1, such as 0.95")
-    N = np.where(n > 0, n, np.nan).astype(float)
-    square = variance * N * (N if df is None else N - 1)  # sum (d_q - d)^2, or what it is worth with clusters
-    center = N * difference / (N + 2)
+    center, se, degrees = adjusted_error(difference, variance, n, size, df)
     with np.errstate(divide="ignore", invalid="ignore"):
-        whole = square + 2 * size + 2 * N * difference**2 / (N + 2)
-        se = np.sqrt(whole / ((N + 2) * (N + 1)))
-        if df is None:
-            degrees = np.where(N > 1, N - 1, np.nan) * np.where(square > 0, whole / square, np.inf) ** 2
-        else:
-            degrees = np.where(df > 0, df, np.nan)
         half = special.stdtrit(degrees, (1 + level) / 2) * se
         statistic = center / se
         p_value = 2 * special.stdtr(degrees, -np.abs(statistic))

@@ -27,7 +27,14 @@ from errorbar.stats.common import common_sums
 from errorbar.stats.components import CLAIMS
 from errorbar.stats.intervals import FEW_DF, Interval, interval, is_few_df
 from errorbar.stats.multiplicity import benjamini_hochberg, holm
-from errorbar.stats.paired_intervals import adjusted_t, bonett_price, pseudo_sizes, pseudo_variance, tango
+from errorbar.stats.paired_intervals import (
+    adjusted_error,
+    adjusted_t,
+    bonett_price,
+    pseudo_sizes,
+    pseudo_variance,
+    tango,
+)
 from errorbar.stats.results import Columns, Result, notes
 
 __all__ = ["POWER", "Comparison", "Pairs", "compare", "pairs"]
@@ -138,11 +145,12 @@ class Comparison(Result):
             between = interval(self.difference, se, N, level=level, method="t", df=df, bounds=self._bounds)
             return replace(between, method=np.full(len(N), "adjusted-t"))
         return adjusted_t(
-            self.difference, self.variance, N, self._pseudo_size, level=level, df=self.df, bounds=self._bounds
+            self.difference, self.variance, N, self.pseudo_size, level=level, df=self.df, bounds=self._bounds
         )
 
     @cached_property
-    def _pseudo_size(self) -> FloatArray:
+    def pseudo_size(self) -> FloatArray:
+        """Squared size of the two pseudo-questions of the default interval, shape (P,); see paired_intervals.py."""
         if self.claim == "single-run" and self.cells.binary:
             return np.ones(len(self.a))  # a single generation of each differs by 1 or not at all
         return pseudo_sizes(self.cells, self.a, self.b, self.square)
@@ -167,8 +175,15 @@ class Comparison(Result):
     def detectable(self) -> FloatArray:
         """Smallest true difference found with power `POWER` by a two-sided test at this level, shape (P,).
 
-        NaN where no variation was seen: what would be seen of a true difference is unknown then.
+        NaN where no variation was seen: what would be seen of a true difference is unknown then. Of the default
+        interval with its pseudo-questions and the quantiles of its t; if a true difference is larger than the one that
+        was seen, more questions differ, and a little more is needed.
         """
+        if self.method in {None, "adjusted-t"} and self.claim != "these-questions":
+            N = np.where(self.n_questions > 0, self.n_questions, np.nan)
+            _, se, df = adjusted_error(self.difference, self.variance, N, self.pseudo_size, self.df)
+            tails = special.stdtrit(df, (1 + self.level) / 2) + special.stdtrit(df, POWER)
+            return np.asarray(np.where(self.variance > 0, tails * se * (N + 2) / N, np.nan))
         # (z_{1 - alpha/2} + z_power) SE, statistics.md section 11; with the few df of clusters, quantiles of t
         tails = (1 + self.level) / 2, POWER
         quantiles = sum(special.ndtri(p) if self.df is None else special.stdtrit(self.df, p) for p in tails)

@@ -284,5 +284,5 @@ def assumed(
         models=models,
         benchmark=benchmark,
         note=f"assumed, not measured: total variance {number * total:.4g}, {share:.0%} of it data noise "
-        f"({kind.published})",
+        + ("(at a low temperature, of which few results are published)" if cold else f"({kind.published})"),
     )

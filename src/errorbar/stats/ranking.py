@@ -314,7 +314,12 @@ def _rank_distribution(cells: Cells, scores: Scores, draws: int, draw: np.random
     values, axes = np.linalg.eigh(covariance[np.ix_(known, known)])
     root = axes * np.sqrt(np.maximum(values, 0))
     # Rounded, so that models with the same scores tie; a tie falls at random.
-    drawn = np.round(scores.score[known] + draw.standard_normal((draws, len(known))) @ root.T, 9)
+    noise = draw.standard_normal((draws, len(known))) @ root.T
+    if cells.clusters is not None and scores.df is not None and scores.claim != "these-questions":
+        # With few clusters the covariance is hardly known: draws of t with the least of the degrees of freedom.
+        df = float(np.nanmin(scores.df))
+        noise *= np.sqrt(df / draw.chisquare(df, draws))[:, None]
+    drawn = np.round(scores.score[known] + noise, 9)
     order = np.lexsort((draw.random(drawn.shape), -drawn), axis=1)
     place = order + len(known) * np.arange(len(known))  # [draw, r]: the model at rank r
     times = np.bincount(place.ravel(), minlength=len(known) ** 2).reshape(len(known), -1)
