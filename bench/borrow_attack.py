@@ -20,9 +20,7 @@ the answered questions and Student's t:
 
 from __future__ import annotations
 
-import argparse
 import inspect
-import time
 import warnings
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -245,10 +243,4 @@ def sections(*, quick: bool) -> Iterator[tuple[str, str]]:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--quick", action="store_true", help="few draws")
-    start = time.perf_counter()
-    try:
-        print_sections(sections, quick=parser.parse_args().quick)
-    finally:
-        print(f"{time.perf_counter() - start:.0f} s")
+    print_sections(sections)

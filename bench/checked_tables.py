@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
@@ -49,10 +51,15 @@ def markdown(columns: Sequence[str], rows: Iterable[Sequence[object]], text_colu
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def print_sections(sections: Callable[..., Iterator[tuple[str, str]]], *, quick: bool) -> None:
-    """Print each section as soon as it is there."""
-    for title, text in sections(quick=quick):
-        print(f"## {title}\n\n{text}\n", flush=True)
+def print_sections(sections: Callable[..., Iterator[tuple[str, str]]]) -> None:
+    """Print each section as soon as it is there, and what does not hold; the command line may say `--quick`."""
+    start = time.perf_counter()
+    try:
+        for title, text in sections(quick="--quick" in sys.argv):
+            print(f"## {title}\n\n{text}\n", flush=True)
+    except AssertionError as error:
+        sys.exit(str(error))
+    print(f"{time.perf_counter() - start:.0f} s", file=sys.stderr)
 
 
 def monte_carlo_error(covered: NDArray[np.float64]) -> float:

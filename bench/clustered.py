@@ -16,7 +16,6 @@ The old rule is Student's t with G - 1 degrees of freedom and the plain sandwich
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -25,7 +24,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 import errorbar
-from checked_tables import LEVEL, below_claim, markdown_table, monte_carlo_error
+from checked_tables import LEVEL, below_claim, markdown_table, monte_carlo_error, print_sections
 from published_results import load_published
 
 Array = NDArray[np.float64]
@@ -256,15 +255,5 @@ def sections(*, quick: bool) -> Iterator[tuple[str, str]]:
     assert not failures, "\n".join(failures)
 
 
-def main() -> int:
-    try:
-        for title, text in sections(quick="--quick" in sys.argv):
-            print(f"\n{title}\n\n{text}", flush=True)
-    except AssertionError as failed:
-        print(f"\n{failed}", file=sys.stderr)
-        return 1
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    print_sections(sections)

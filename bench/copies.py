@@ -15,12 +15,10 @@ tables with generations left out at random, also of hard questions, which leave 
 
 from __future__ import annotations
 
-import argparse
 import csv
 import io
 import re
 import tempfile
-import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
@@ -163,8 +161,9 @@ CASES = (
     ),
     Case("5 generations stored twice", lambda kind, rng: copied(5, 2, kind, rng), COPIES, at_least=0.95),
     Case("4 runs that are 2 x 2 copies", lambda kind, rng: copied(2, 2, kind, rng), COPIES, at_least=0.95),
-    Case("a run and its copy", lambda kind, rng: copied(1, 2, kind, rng), COPIES, at_least=0.95),
-    Case("the same, one of three models", lambda kind, rng: copied_of_one(1, kind, rng), COPIES, at_least=0.95),
+    # No promise: two equal runs of 100 questions may be those of a model that hardly varies, as far as scores can tell.
+    Case("a run and its copy", lambda kind, rng: copied(1, 2, kind, rng), COPIES),
+    Case("the same, one of three models", lambda kind, rng: copied_of_one(1, kind, rng), COPIES),
     Case("2 x 2 copies of one of three models", lambda kind, rng: copied_of_one(2, kind, rng), COPIES, at_least=0.95),
     Case("2 x 2 copies of 80 % of the questions", lambda kind, rng: copied_in_part(2, kind, rng), COPIES),
     Case("5 stored twice, numbers shuffled", lambda kind, rng: copied_and_shuffled(5, kind, rng), COPIES),
@@ -240,10 +239,4 @@ def sections(*, quick: bool) -> Iterator[tuple[str, str]]:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--quick", action="store_true", help="few draws")
-    start = time.perf_counter()
-    try:
-        print_sections(sections, quick=parser.parse_args().quick)
-    finally:
-        print(f"{time.perf_counter() - start:.0f} s")
+    print_sections(sections)

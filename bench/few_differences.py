@@ -12,7 +12,6 @@ The old rule is Student's t of the differences, which has no interval where all 
 from __future__ import annotations
 
 import itertools
-import sys
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -21,7 +20,7 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 import errorbar
-from checked_tables import LEVEL, LOWEST, as_floats, below_claim, markdown_table
+from checked_tables import LEVEL, LOWEST, as_floats, below_claim, markdown_table, print_sections
 from published_results import load_published
 
 Array = NDArray[np.float64]
@@ -373,15 +372,5 @@ def sections(*, quick: bool) -> Iterator[tuple[str, str]]:
     assert not failures, "\n".join(failures)
 
 
-def main() -> int:
-    try:
-        for title, text in sections(quick="--quick" in sys.argv):
-            print(f"\n{title}\n\n{text}", flush=True)
-    except AssertionError as failed:
-        print(f"\n{failed}", file=sys.stderr)
-        return 1
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    print_sections(sections)

@@ -17,8 +17,6 @@ E = mean(s2_a + s2_b), and the cheapest (N, k). It is written here anew, and so 
 
 from __future__ import annotations
 
-import argparse
-import time
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -276,10 +274,4 @@ def sections(*, quick: bool) -> Iterator[tuple[str, str]]:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--quick", action="store_true", help="few draws")
-    start = time.perf_counter()
-    try:
-        print_sections(sections, quick=parser.parse_args().quick)
-    finally:
-        print(f"{time.perf_counter() - start:.0f} s")
+    print_sections(sections)

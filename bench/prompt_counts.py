@@ -7,8 +7,6 @@ since the percentile is 1 - delta/2). The variance of the scores over variants h
 
 from __future__ import annotations
 
-import argparse
-import time
 from collections.abc import Iterator
 
 import numpy as np
@@ -107,10 +105,4 @@ def sections(*, quick: bool) -> Iterator[tuple[str, str]]:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--quick", action="store_true", help="few draws")
-    start = time.perf_counter()
-    try:
-        print_sections(sections, quick=parser.parse_args().quick)
-    finally:
-        print(f"{time.perf_counter() - start:.0f} s")
+    print_sections(sections)

@@ -12,7 +12,6 @@ The old rule is Holm's adjustment of paired t tests over all pairs, which takes 
 from __future__ import annotations
 
 import itertools
-import sys
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
@@ -21,7 +20,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 import errorbar
-from checked_tables import LEVEL, as_floats, below_claim, markdown_table, monte_carlo_error
+from checked_tables import LEVEL, as_floats, below_claim, markdown_table, monte_carlo_error, print_sections
 from clustered import REPOSITORIES
 from published_results import load_published
 
@@ -179,15 +178,5 @@ def sections(*, quick: bool) -> Iterator[tuple[str, str]]:
     assert not failures, "\n".join(failures)
 
 
-def main() -> int:
-    try:
-        for title, text in sections(quick="--quick" in sys.argv):
-            print(f"\n{title}\n\n{text}", flush=True)
-    except AssertionError as failed:
-        print(f"\n{failed}", file=sys.stderr)
-        return 1
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    print_sections(sections)
