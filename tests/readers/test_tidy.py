@@ -219,3 +219,14 @@ def test_livebench_is_ragged_and_compared_on_common_questions():
         assert score == pytest.approx(math.fsum(answers[model].values()) / len(answers[model]), rel=1e-12)
     assert scores["n_missing"].tolist() == [1136 - len(answers[model]) for model in scores["model"]]
     assert scores["n_missing"].max() > 0
+
+
+def test_the_first_generations_are_counted_over_files(tmp_path):
+    """A table that is there twice gives one generation of each question, and the other file fills in what it lacks."""
+    rows = [("b", "a", f"q{i}", generation, (i + generation) % 2) for i in range(6) for generation in range(3)]
+    for name, kept in (("one.csv", rows[:12]), ("two.csv", rows)):
+        lines = [",".join(map(str, row)) for row in kept]
+        (tmp_path / name).write_text("\n".join(["benchmark,model,question,generation,score", *lines]) + "\n")
+    [cells] = eb.read([tmp_path / "one.csv", tmp_path / "two.csv"], generations=1)
+    assert cells.n.tolist() == [[1] * 6]
+    assert cells.total.tolist() == [[i % 2 for i in range(6)]]

@@ -84,9 +84,9 @@ def test_the_chance_to_be_best_of_two_models_is_that_of_their_clustered_differen
     correct, _ = evaluations(1, 2, REPOSITORIES, sd=1.2, rng=np.random.default_rng(4))
     cells = counted(correct[0], names_of(REPOSITORIES))
     compared = compare(cells, "m0", "m1")
-    chance = stats.norm.cdf(compared.difference[0] / np.sqrt(compared.variance[0]))
-    assert rank(cells, draws=40_000).p_best[0] == pytest.approx(chance, abs=0.01)
-    assert p_above(cells)[0, 1] == pytest.approx(chance)
+    z = compared.difference[0] / np.sqrt(compared.variance[0])
+    assert rank(cells, draws=40_000).p_best[0] == pytest.approx(stats.t.cdf(z, compared.df[0]), abs=0.01)
+    assert p_above(cells)[0, 1] == pytest.approx(stats.norm.cdf(z))
     without = compare(replace(cells, clusters=None), "m0", "m1")
     assert compared.variance[0] > 1.5 * without.variance[0]
 

@@ -47,7 +47,7 @@ def test_the_default_of_single_answers_is_bonett_and_price_with_t(N, b, c):
     """Slow version: pseudo-questions are written as questions, and t's mean and variance are numpy's."""
     real = np.concatenate([np.ones(b), -np.ones(c), np.zeros(N - b - c)])
     d = np.append(real, [1, -1])
-    ratio = d.var() * (N + 2) / (real.var() * N) if real.var() else np.inf
+    ratio = d.var() * (N + 2) / (real.var() * N) if real.var() else 1 if real.any() else np.inf
     half = stats.t.ppf(0.975, (N - 1) * ratio**2) * d.std(ddof=1) / np.sqrt(N + 2)
     low, high = limits(singles(N, b, c))
     assert (low, high) == pytest.approx((max(d.mean() - half, -1), min(d.mean() + half, 1)), abs=1e-14)

@@ -110,8 +110,8 @@ def _first_of_all(parts: list[list[Cells]], found: Sequence[Source]) -> list[lis
 
     A cell of which earlier sources have some, but not all, is left as these have it: sums cannot be divided.
     """
-    wanted = next((most for source in found if (most := getattr(source, "generations", None))), None)
-    if wanted is None or len(parts) < 2:
+    limits = (getattr(source, name, None) for source in found for name in ("generations", "most_generations"))
+    if len(parts) < 2 or not any(isinstance(limit, int) for limit in limits):
         return parts
     seen: dict[tuple[str, str], set[str]] = {}
     kept = []

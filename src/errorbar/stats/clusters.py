@@ -60,7 +60,9 @@ __all__ = [
 #: Notes on a mean over clustered questions: what its error is, why it has none, and where clusters do not matter.
 IN_CLUSTERS = "questions in clusters: the error is for new clusters, the components are those of single questions"
 ONE_CLUSTER = "all questions in one cluster: the spread over clusters is unknown"
-NEW_CLUSTERS = "questions in clusters: planned for new clusters of the same sizes"
+NEW_CLUSTERS = (
+    "questions in clusters: planned for new clusters of the same sizes, with the power of a test on many of them"
+)
 WITHOUT_CLUSTERS = "clusters do not enter the error on these questions"
 
 

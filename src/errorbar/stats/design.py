@@ -257,8 +257,7 @@ class Components:
         """
         e, P, single = self._error(K, S), self._per_question(K, S), np.ones(())
         with np.errstate(divide="ignore", invalid="ignore"):
-            # P exp(x) grows again where P falls below z e: from there on it is held at its least, z e exp(1).
-            margin = np.where(z * e <= P, P * np.expm1(_limited(z * e / P)), np.e * z * e - P)
+            margin = P * np.expm1(_limited(z * e / P))
             P_single = self._per_question(single, S)
             most = P_single * np.exp(_limited(z * self._error(single, S) / P_single)) - P
             skew: FloatArray = np.where(e > 0, np.minimum(margin, most) / (z * e), 1.0)
