@@ -20,7 +20,6 @@ the answered questions and Student's t:
 
 from __future__ import annotations
 
-import inspect
 import warnings
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -32,7 +31,6 @@ from scipy import special
 import errorbar
 from checked_tables import Checks, markdown, print_sections
 from errorbar.stats.cells import Cells
-from errorbar.stats.results import Results
 from published_results import load_published
 
 Array = NDArray[np.float64]
@@ -124,12 +122,8 @@ class Attack(NamedTuple):
 
 
 def in_force(draw: Draw, claim: str) -> Estimate:
-    """Return the borrowed score, the plain one where it is refused. The one place where `borrow` is used."""
-    score: Callable[..., Results] = errorbar.score
-    try:
-        rows = score(draw.cells, claim=claim, level=LEVEL, borrow=draw.reference).columns()
-    except errorbar.InputError:
-        return plain(draw, claim)
+    """Return the borrowed score."""
+    rows = errorbar.score(draw.cells, claim=claim, level=LEVEL, borrow=draw.reference).columns()
     return Estimate(*(float(rows[name][0]) for name in ("score", "low", "high")))
 
 
@@ -179,16 +173,15 @@ ESTIMATORS: dict[str, Estimator] = {"plain": plain, "borrowed": in_force, "regre
 def table(draws: int, claim: str, designs: tuple[tuple[int, int], ...], checks: Checks) -> str:
     """Return ratios of squared errors and coverage."""
     P = published()
-    estimators = {name: e for name, e in ESTIMATORS.items() if name != "borrowed" or supported()}
     rows = []
     for attack in ATTACKS:
         coverage = []
         for n, k in designs:
             rng = np.random.default_rng([n, k, len(attack.name), len(claim)])
-            error, covered, width = ({name: np.zeros(draws) for name in estimators} for _ in range(3))
+            error, covered, width = ({name: np.zeros(draws) for name in ESTIMATORS} for _ in range(3))
             for i in range(draws):
                 drawn = attack.draw(P, n, k, claim, rng)
-                for name, estimator in estimators.items():
+                for name, estimator in ESTIMATORS.items():
                     with warnings.catch_warnings():
                         warnings.simplefilter("ignore")  # the easiest half is worth a warning
                         found = estimator(drawn, claim)
@@ -199,9 +192,6 @@ def table(draws: int, claim: str, designs: tuple[tuple[int, int], ...], checks: 
             squares = {name: values**2 for name, values in error.items()}
             values = [f"{np.sqrt(squares['plain'].mean()):.4f}", f"{covered['plain'].mean():.3f}"]
             for name in ("borrowed", "regression"):
-                if name not in estimators:
-                    values += ["-"] * 4
-                    continue
                 ratio = float(squares["plain"].mean() / squares[name].mean())
                 # Delta method: of log(mean plain / mean borrowed), paired.
                 ratio_error = ratio * float(
@@ -214,7 +204,7 @@ def table(draws: int, claim: str, designs: tuple[tuple[int, int], ...], checks: 
                     checks.check(ratio >= NO_HARM - 3 * ratio_error, f"{row}: ratio {ratio:.2f} ± {ratio_error:.2f}")
                     coverage.append(covered[name].mean())
             rows.append((attack.name, n, k, draws, *values))
-        if coverage and not attack.easiest:
+        if not attack.easiest:
             mean, slack = float(np.mean(coverage)), 3 * np.sqrt(0.95 * 0.05 / (draws * len(designs)))
             checks.check(
                 mean >= COVERED - slack, f"borrowed score, {claim}, {attack.name}: covers {mean:.3f} on average"
@@ -223,21 +213,15 @@ def table(draws: int, claim: str, designs: tuple[tuple[int, int], ...], checks: 
     return markdown((*columns, "width plain/borrowed", "regression: ratio", "±", "coverage", "width ratio"), rows)
 
 
-def supported() -> bool:
-    """Return whether `errorbar.score` has the keyword `borrow`."""
-    return "borrow" in inspect.signature(errorbar.score).parameters
-
-
 def sections(*, quick: bool) -> Iterator[tuple[str, str]]:
     """Yield titles and tables; raise AssertionError at the end where a claim does not hold."""
     checks = Checks()
-    skipped = "" if supported() else "\n\nSkipped: errorbar.score has no keyword `borrow` in this version."
     designs = ((20, 1), (100, 1)) if quick else (*((n, 1) for n in ASKED), (50, 5), (200, 5))
     for claim in ("these-questions", "new-questions"):
         some = designs if claim == "these-questions" else designs[1::2]
         yield (
             f"Borrowed scores under attack, claim {claim}: ratio of squared errors plain/borrowed",
-            table(20 if quick else 100, claim, some, checks) + skipped,
+            table(20 if quick else 100, claim, some, checks),
         )
     checks.finish()
 

@@ -90,11 +90,6 @@ def make_cells(answers: Array, clusters: NDArray[np.intp]) -> errorbar.Cells:
     return errorbar.Cells("clustered", models, questions, n, answers, answers, clusters=names)
 
 
-def read_column(columns: dict[str, NDArray[np.object_]], name: str, size: int) -> Array:
-    """Return a column as numbers, NaN where the result does not have it."""
-    return np.asarray(columns[name], dtype=float) if name in columns else np.full(size, np.nan)
-
-
 def order_by_model(columns: dict[str, NDArray[np.object_]]) -> NDArray[np.intp]:
     """Return the order that brings the rows of `score` into that of the cells."""
     return np.argsort(np.asarray(columns["model"]).astype(np.int64))
@@ -120,7 +115,7 @@ def simulate_scores(design: Design, draws: int, rng: np.random.Generator) -> dic
     outcomes = {}
     for rule, method in (("in force", None), ("in force, method t", "t")):
         columns = errorbar.score(cells, method=method).columns()
-        df = read_column(columns, "df", draws)
+        df = np.asarray(columns["df"], dtype=float)
         order = order_by_model(columns)
         low, high = (np.asarray(columns[name], dtype=float)[order] for name in ("low", "high"))
         outcomes[rule] = evaluate_limits(low, high, truth, df)
@@ -138,7 +133,7 @@ def simulate_pairs(design: Design, draws: int, rng: np.random.Generator) -> dict
     limits = np.full((draws, 3), np.nan)
     for draw in range(draws):
         columns = errorbar.compare(make_cells(answers[draw], clusters), "0", "1").columns()
-        limits[draw] = columns["low"][0], columns["high"][0], read_column(columns, "df", 1)[0]
+        limits[draw] = columns["low"][0], columns["high"][0], np.asarray(columns["df"], dtype=float)[0]
     low, high, G1 = old_limits(answers[:, 0] - answers[:, 1], clusters)
     return {
         "in force": evaluate_limits(limits[:, 0], limits[:, 1], 0.0, limits[:, 2]),
@@ -190,18 +185,14 @@ def resample_answers(
         for rule, method in (("score", None), ("score, t", "t")):
             columns = errorbar.score(cells, method=method).columns()
             order = order_by_model(columns)
-            limits[rule].append(
-                np.array([np.asarray(columns[name], float)[order] for name in ("low", "high")])
-                if "df" not in columns
-                else np.array([np.asarray(columns[name], float)[order] for name in ("low", "high", "df")])
-            )
+            limits[rule].append(np.array([np.asarray(columns[name], float)[order] for name in ("low", "high", "df")]))
         columns = errorbar.pairs(cells).columns()
         first, second = (np.asarray(columns[name]).astype(np.int64) for name in ("model_a", "model_b"))
         flipped = first > second
         order = np.lexsort((np.maximum(first, second), np.minimum(first, second)))
         low, high = (np.asarray(columns[name], float) for name in ("low", "high"))
         low, high = np.where(flipped, -high, low)[order], np.where(flipped, -low, high)[order]
-        limits["pair"].append(np.array([low, high, read_column(columns, "df", len(a))[order]]))
+        limits["pair"].append(np.array([low, high, np.asarray(columns["df"], dtype=float)[order]]))
         for rule, of_rule in (("score, old", values), ("pair, old", values[a] - values[b])):
             low, high, G1 = old_limits(of_rule, drawn)
             limits[rule].append(np.array([low, high, np.full(len(low), G1)]))

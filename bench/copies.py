@@ -22,6 +22,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -155,10 +156,7 @@ class Case(NamedTuple):
 
 
 CASES = (
-    *(
-        Case(f"honest, k = {k}", lambda kind, rng, k=k: honest(k, kind, rng), COPIES, at_most=0.05)  # type: ignore[misc]
-        for k in (2, 3, 5, 10)
-    ),
+    *(Case(f"honest, k = {k}", partial(honest, k), COPIES, at_most=0.05) for k in (2, 3, 5, 10)),
     Case("5 generations stored twice", lambda kind, rng: copied(5, 2, kind, rng), COPIES, at_least=0.95),
     Case("4 runs that are 2 x 2 copies", lambda kind, rng: copied(2, 2, kind, rng), COPIES, at_least=0.95),
     # No promise: two equal runs of 100 questions may be those of a model that hardly varies, as far as scores can tell.
@@ -167,10 +165,7 @@ CASES = (
     Case("2 x 2 copies of one of three models", lambda kind, rng: copied_of_one(2, kind, rng), COPIES, at_least=0.95),
     Case("2 x 2 copies of 80 % of the questions", lambda kind, rng: copied_in_part(2, kind, rng), COPIES),
     Case("5 stored twice, numbers shuffled", lambda kind, rng: copied_and_shuffled(5, kind, rng), COPIES),
-    *(
-        Case(f"honest, k = {k}", lambda kind, rng, k=k: honest(k, kind, rng), RETRIES, at_most=0.05)  # type: ignore[misc]
-        for k in (2, 5)
-    ),
+    *(Case(f"honest, k = {k}", partial(honest, k), RETRIES, at_most=0.05) for k in (2, 5)),
     Case("honest, left out at random, k = 5", lambda kind, rng: left_out(honest(5, kind, rng), rng), RETRIES, 0.05),
     Case("honest and hard, left out at random", lambda kind, rng: hard_left_out(5, kind, rng), RETRIES, 0.05),
     Case("retries until right, up to 5", lambda kind, rng: retried(5, kind, rng), RETRIES, at_least=0.95),

@@ -23,6 +23,7 @@ from scipy import special
 
 import errorbar
 from checked_tables import LEVEL, as_floats, below_claim, markdown_table, monte_carlo_error, print_sections
+from errorbar.stats.results import Result
 from published_results import load_published
 
 Array = NDArray[np.float64]
@@ -38,9 +39,9 @@ def make_cells(n: Counts, total: Array, failed: Counts | None = None) -> errorba
     return errorbar.Cells("counts", models, questions, n, total, total, failed=failed)
 
 
-def read_by_model(result: object, *names: str) -> list[Array]:
+def read_by_model(result: Result, *names: str) -> list[Array]:
     """Return columns in the order of the models of the cells."""
-    columns = result.columns()  # type: ignore[attr-defined]
+    columns = result.columns()
     order = np.argsort(np.asarray(columns["model"]).astype(np.int64))
     return [np.asarray(columns[name], dtype=float)[order] for name in names]
 

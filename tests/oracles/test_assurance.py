@@ -1,6 +1,5 @@
 """Plans with assurance: the limit of D by hand and by simulation, and the plans of the public function against it."""
 
-import inspect
 import math
 from statistics import mean
 
@@ -16,8 +15,6 @@ SCORES = [
     [[1.0, 1.0], [1.0, 0.0], [0.0, 0.0], [1.0, 0.0]],
     [[1.0, 0.0], [1.0, 0.0], [0.0, 0.0], [0.0, 0.0]],
 ]
-HAS_ASSURANCE = "assurance" in inspect.signature(errorbar.plan).parameters
-needs_assurance = pytest.mark.skipif(not HAS_ASSURANCE, reason="errorbar.plan has no keyword `assurance`")
 
 
 def test_limit_by_hand():
@@ -75,7 +72,6 @@ def designs(cells, **more):
     return int(rows["n_questions"][0]), int(rows["n_generations"][0]), float(rows["calls"][0])
 
 
-@needs_assurance
 @pytest.mark.parametrize("seed", range(6))
 def test_the_plain_plan_is_the_exhaustive_search(seed):
     rng = np.random.default_rng(seed)
@@ -85,7 +81,6 @@ def test_the_plain_plan_is_the_exhaustive_search(seed):
     assert designs(pilot(scores), assurance=None)[2] == oracle.fewest_calls(noise.D, noise.E, 0.05).calls
 
 
-@needs_assurance
 @pytest.mark.parametrize("seed", range(6))
 def test_more_assurance_never_costs_less(seed):
     rng = np.random.default_rng(seed)
@@ -97,7 +92,6 @@ def test_more_assurance_never_costs_less(seed):
     assert designs(cells)[2] == calls[1]
 
 
-@needs_assurance
 def test_assurance_matters_less_with_a_larger_pilot():
     ratios = []
     for N in (30, 1000):
