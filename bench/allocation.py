@@ -24,12 +24,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from errorbar.sample.stages import following, pilot
-from errorbar.stats.allocation import allocate, variance_of_score
-from errorbar.stats.beta import fit_beta
-from errorbar.stats.cells import Cells, FloatArray, IntArray
-from errorbar.stats.components import score
-from errorbar.stats.staged import merged, staged
+from howsure.sample.stages import following, pilot
+from howsure.stats.allocation import allocate, variance_of_score
+from howsure.stats.beta import fit_beta
+from howsure.stats.cells import Cells, FloatArray, IntArray
+from howsure.stats.components import score
+from howsure.stats.staged import merged, staged
 from published_results import load_published
 
 TABLES = {"math500": "math500_cot", "CRUXEval": "CRUXEval-output-T0.8"}

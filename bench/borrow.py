@@ -22,10 +22,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from errorbar.readers.tidy import read_table
-from errorbar.stats import borrow
-from errorbar.stats.cells import Cells
-from errorbar.stats.factors import FEWEST_QUESTIONS
+from howsure.readers.tidy import read_table
+from howsure.stats import borrow
+from howsure.stats.cells import Cells
+from howsure.stats.factors import FEWEST_QUESTIONS
 from published_results import BENCHMARKS, load_published
 
 __all__ = ["sections"]

@@ -1,4 +1,4 @@
-"""A black-box attack on `errorbar.score(cells, borrow=reference)`: squared error and coverage, for unlike models too.
+"""A black-box attack on `howsure.score(cells, borrow=reference)`: squared error and coverage, for unlike models too.
 
 A new model answers n questions of math500_cot once or five times; the reference holds other models on all 500. The
 published question means are the true P(correct). The borrowed estimate is compared with the plain mean of the same
@@ -28,9 +28,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-import errorbar
+import howsure
 from checked_tables import Checks, markdown, print_sections
-from errorbar.stats.cells import Cells
+from howsure.stats.cells import Cells
 from published_results import load_published
 
 Array = NDArray[np.float64]
@@ -123,14 +123,14 @@ class Attack(NamedTuple):
 
 def in_force(draw: Draw, claim: str) -> Estimate:
     """Return the borrowed score."""
-    rows = errorbar.score(draw.cells, claim=claim, level=LEVEL, borrow=draw.reference).columns()
+    rows = howsure.score(draw.cells, claim=claim, level=LEVEL, borrow=draw.reference).columns()
     return Estimate(*(float(rows[name][0]) for name in ("score", "low", "high")))
 
 
 def plain(draw: Draw, claim: str) -> Estimate:
-    """Return the score of the asked questions with the interval that errorbar gives for new questions."""
+    """Return the score of the asked questions with the interval that howsure gives for new questions."""
     del claim
-    rows = errorbar.score(draw.cells, level=LEVEL).columns()
+    rows = howsure.score(draw.cells, level=LEVEL).columns()
     return Estimate(*(float(rows[name][0]) for name in ("score", "low", "high")))
 
 

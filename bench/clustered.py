@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-import errorbar
+import howsure
 from checked_tables import LEVEL, below_claim, markdown_table, monte_carlo_error, print_sections
 from published_results import load_published
 
@@ -82,12 +82,12 @@ def old_limits(values: Array, clusters: NDArray[np.intp]) -> tuple[Array, Array,
     return mean[..., 0] - half, mean[..., 0] + half, float(G - 1)
 
 
-def make_cells(answers: Array, clusters: NDArray[np.intp]) -> errorbar.Cells:
+def make_cells(answers: Array, clusters: NDArray[np.intp]) -> howsure.Cells:
     """Return one generation per question of as many models as there are rows."""
     models, questions = (tuple(map(str, range(size))) for size in answers.shape)
     names = tuple(map(str, clusters.tolist()))
     n = np.ones(answers.shape, dtype=np.int64)
-    return errorbar.Cells("clustered", models, questions, n, answers, answers, clusters=names)
+    return howsure.Cells("clustered", models, questions, n, answers, answers, clusters=names)
 
 
 def order_by_model(columns: dict[str, NDArray[np.object_]]) -> NDArray[np.intp]:
@@ -114,7 +114,7 @@ def simulate_scores(design: Design, draws: int, rng: np.random.Generator) -> dic
     cells = make_cells(answers, clusters)
     outcomes = {}
     for rule, method in (("in force", None), ("in force, method t", "t")):
-        columns = errorbar.score(cells, method=method).columns()
+        columns = howsure.score(cells, method=method).columns()
         df = np.asarray(columns["df"], dtype=float)
         order = order_by_model(columns)
         low, high = (np.asarray(columns[name], dtype=float)[order] for name in ("low", "high"))
@@ -132,7 +132,7 @@ def simulate_pairs(design: Design, draws: int, rng: np.random.Generator) -> dict
     answers = (rng.random((draws, 2, N)) < special.expit(-0.8 + shared[:, :, clusters] + difficulty)).astype(float)
     limits = np.full((draws, 3), np.nan)
     for draw in range(draws):
-        columns = errorbar.compare(make_cells(answers[draw], clusters), "0", "1").columns()
+        columns = howsure.compare(make_cells(answers[draw], clusters), "0", "1").columns()
         limits[draw] = columns["low"][0], columns["high"][0], np.asarray(columns["df"], dtype=float)[0]
     low, high, G1 = old_limits(answers[:, 0] - answers[:, 1], clusters)
     return {
@@ -183,10 +183,10 @@ def resample_answers(
         values = answers[:, questions]
         cells = make_cells(values, drawn)
         for rule, method in (("score", None), ("score, t", "t")):
-            columns = errorbar.score(cells, method=method).columns()
+            columns = howsure.score(cells, method=method).columns()
             order = order_by_model(columns)
             limits[rule].append(np.array([np.asarray(columns[name], float)[order] for name in ("low", "high", "df")]))
-        columns = errorbar.pairs(cells).columns()
+        columns = howsure.pairs(cells).columns()
         first, second = (np.asarray(columns[name]).astype(np.int64) for name in ("model_a", "model_b"))
         flipped = first > second
         order = np.lexsort((np.maximum(first, second), np.minimum(first, second)))

@@ -1,6 +1,6 @@
 """Are copies of generations and retries until right noticed by the commands that compute errors? On planted tables.
 
-Small tables (columns model, question, generation, answer, score) go through `errorbar score`, `compare`, `rank` and
+Small tables (columns model, question, generation, answer, score) go through `howsure score`, `compare`, `rank` and
 `pairs`, and the lines on stderr that speak of copies or of retries are counted.
 
 Honest tables: three models, 100 questions, k generations that are drawn independently. P(correct) is Beta(.6, .4); or
@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from checked_tables import Checks, markdown, print_sections
-from errorbar.cli import main as errorbar_command
+from howsure.cli import main as howsure_command
 
 Array = NDArray[np.float64]
 Answers = NDArray[np.int64]
@@ -125,7 +125,7 @@ def run(arguments: list[str]) -> str:
     with warnings.catch_warnings(), redirect_stderr(errors), redirect_stdout(io.StringIO()):
         warnings.simplefilter("always")
         try:
-            errorbar_command(arguments)
+            howsure_command(arguments)
             code: object = 0
         except SystemExit as ended:
             code = ended.code

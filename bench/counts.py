@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-import errorbar
+import howsure
 from checked_tables import LEVEL, as_floats, below_claim, markdown_table, monte_carlo_error, print_sections
-from errorbar.stats.results import Result
+from howsure.stats.results import Result
 from published_results import load_published
 
 Array = NDArray[np.float64]
@@ -33,10 +33,10 @@ Counts = NDArray[np.int64]
 MEAN = 0.6
 
 
-def make_cells(n: Counts, total: Array, failed: Counts | None = None) -> errorbar.Cells:
+def make_cells(n: Counts, total: Array, failed: Counts | None = None) -> howsure.Cells:
     """Return counts of right answers of as many models as there are rows."""
     models, questions = (tuple(map(str, range(size))) for size in n.shape)
-    return errorbar.Cells("counts", models, questions, n, total, total, failed=failed)
+    return howsure.Cells("counts", models, questions, n, total, total, failed=failed)
 
 
 def read_by_model(result: Result, *names: str) -> list[Array]:
@@ -99,7 +99,7 @@ def tabulate_unequal(draws: int, failures: list[str]) -> str:
         p = rng.beta(0.6, 0.4, (draws, N))
         cells = make_cells(n := count(p, rng), rng.binomial(n, p).astype(float))
         for claim, truth in (("new-questions", MEAN), ("these-questions", p.mean(axis=1))):
-            low, high = read_by_model(errorbar.score(cells, claim=claim), "low", "high")
+            low, high = read_by_model(howsure.score(cells, claim=claim), "low", "high")
             old = covers(*old_limits(cells.mean, n, cells.within, claim), truth)
             covered = covers(low, high, truth)
             failures += below_claim(f"score, {name}, N = {N}, {claim}", covered)
@@ -111,7 +111,7 @@ def tabulate_unequal(draws: int, failures: list[str]) -> str:
         limits, old_ends = np.empty((some, 2)), np.empty((some, 2))
         for draw in range(some):
             pair = make_cells(np.array([n[draw], n2[draw]]), np.array([cells.total[draw], second[draw]]))
-            columns = errorbar.compare(pair, "0", "1").columns()
+            columns = howsure.compare(pair, "0", "1").columns()
             limits[draw] = columns["low"][0], columns["high"][0]
             old_ends[draw] = old_limits(pair.mean[0] - pair.mean[1], n[draw], pair.within[0], "new-questions")
         covered, old = (covers(ends[:, 0], ends[:, 1], 0.0) for ends in (limits, old_ends))
@@ -157,11 +157,11 @@ def tabulate_missing(draws: int, failures: list[str]) -> str:
     rows = []
     for method, (loss, N, k, share) in some:
         n, total, failed = draw_missing(loss, N, k, share, draws if method else draws // 6)
-        result = errorbar.score(make_cells(n, total, failed), missing="bounds", method=method)
+        result = howsure.score(make_cells(n, total, failed), missing="bounds", method=method)
         low, high = read_by_model(result, "low", "high")
         whole = np.full(n.shape, k)
-        [lowest] = read_by_model(errorbar.score(make_cells(whole, total), method=method), "low")
-        [highest] = read_by_model(errorbar.score(make_cells(whole, total + failed), method=method), "high")
+        [lowest] = read_by_model(howsure.score(make_cells(whole, total), method=method), "low")
+        [highest] = read_by_model(howsure.score(make_cells(whole, total + failed), method=method), "high")
         covered, old = covers(low, high, MEAN), covers(lowest, highest, MEAN)
         width, old_width = float(np.nanmean(high - low)), float(np.nanmean(highest - lowest))
         design = f"bounds, {method or 'default'}, {loss.name}, N = {N}, k = {k}, {share:.0%} missing"
@@ -193,7 +193,7 @@ def tabulate_future(draws: int, failures: list[str]) -> str:
         made = [rng.binomial(1, p).astype(float) for _ in range(runs)]
         ahead = rng.binomial(future, p).mean(axis=1) / future
         one = np.ones(p.shape, dtype=np.int64)
-        result = errorbar.repeats({"counts": [make_cells(one, run) for run in made]}, n_future=future)
+        result = howsure.repeats({"counts": [make_cells(one, run) for run in made]}, n_future=future)
         low, high = read_by_model(result, "low", "high")
         mean = np.mean(made, axis=0)
         s2 = np.var(made, axis=0, ddof=1).mean(axis=1)
@@ -238,12 +238,12 @@ def tabulate_units(failures: list[str]) -> str:
     for name, scores, unit in SCORES:
         questions = [str(question) for question in range(len(scores) + 1)]
         method = str(
-            errorbar.score(errorbar.Cells.from_scores("counts", ["a"], questions[1:], [scores])).columns()["method"][0]
+            howsure.score(howsure.Cells.from_scores("counts", ["a"], questions[1:], [scores])).columns()["method"][0]
         )
         try:
-            errorbar.score(errorbar.Cells.from_scores("counts", ["a"], questions, [[*scores, []]]), missing="bounds")
+            howsure.score(howsure.Cells.from_scores("counts", ["a"], questions, [[*scores, []]]), missing="bounds")
             bounded = True
-        except errorbar.InputError:
+        except howsure.InputError:
             bounded = False
         if (method == "t") == unit or bounded != unit:
             failures.append(f"scores {name}: method {method}, bounds of 0 and 1 {'taken' if bounded else 'refused'}")

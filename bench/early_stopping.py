@@ -5,8 +5,8 @@ each rate; CRUXEval: 10), so the true score on these questions is the mean of th
 `sample.rounds.next_look`; PI's rule is also shown as published, with a look after every round. Without ../shared: a
 synthetic Beta population.
 
-    one look     misses in % of the interval made for one look, as `errorbar score` prints it, at the same stop;
-                 of pairs, that of `errorbar compare`, where the sequence excluded 0
+    one look     misses in % of the interval made for one look, as `howsure score` prints it, at the same stop;
+                 of pairs, that of `howsure compare`, where the sequence excluded 0
     oracle       rounds that would do if the sampling variance were known beforehand, model by model, at least 2
     worst case   rounds that do for any model: every question at p = 1/2
 
@@ -29,13 +29,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from errorbar.sample.rounds import FIRST, next_look
-from errorbar.sample.stages import LOOKED_AT
-from errorbar.sample.until import Until
-from errorbar.stats.allocation import allocate, spread
-from errorbar.stats.cells import Cells
-from errorbar.stats.staged import merged
-from errorbar.stats.stopping import rounds_needed, stop
+from howsure.sample.rounds import FIRST, next_look
+from howsure.sample.stages import LOOKED_AT
+from howsure.sample.until import Until
+from howsure.stats.allocation import allocate, spread
+from howsure.stats.cells import Cells
+from howsure.stats.staged import merged
+from howsure.stats.stopping import rounds_needed, stop
 
 SHARED = Path(__file__).resolve().parents[1] / "../shared/data/all_the_noises"
 TABLES = {

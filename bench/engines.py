@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-import errorbar as eb
+import howsure as hs
 
 GENERATIONS, BENCHMARKS, MODELS = 100, 5, 20
 SECONDS, MEGABYTES = 10.0, 2000.0
@@ -63,7 +63,7 @@ def written(path: Path, rows: int, *, scattered: bool = False) -> None:
         )
 
 
-def check(cells: list[eb.Cells], rows: int) -> None:
+def check(cells: list[hs.Cells], rows: int) -> None:
     """Each cell as the formula has it."""
     assert len(cells) == BENCHMARKS
     assert sum(int(one.n.sum()) for one in cells) == rows
@@ -92,7 +92,7 @@ def measure(engine: str, path: Path, rows: int, master: str) -> None:
     """In the child: read, check, and print what it took."""
     began, cpu = time.perf_counter(), time.process_time()
     if engine == "spark":
-        from errorbar.readers import frames, spark
+        from howsure.readers import frames, spark
 
         session = spark.session(master)
         session.sparkContext.setLogLevel("ERROR")
@@ -101,7 +101,7 @@ def measure(engine: str, path: Path, rows: int, master: str) -> None:
         cells = frames.read_frame(spark.frame_of(session, str(path)))
     else:
         ready = began
-        cells = eb.read(path)
+        cells = hs.read(path)
     took = time.perf_counter() - ready
     told = {"start": ready - began, "seconds": took, "cpu": time.process_time() - cpu, "peak": peak()}
     check(cells, rows)
@@ -202,14 +202,14 @@ def main() -> None:
     if given.rows % unit or fewer % unit:
         raise SystemExit(f"rows must be a multiple of {unit:,}")
     print(f"{'':<34}{'rows':>13}{'seconds':>9}{'CPU s':>8}{'peak MB':>9}")
-    with tempfile.TemporaryDirectory(prefix="errorbar-bench-") as held:
+    with tempfile.TemporaryDirectory(prefix="howsure-bench-") as held:
         path, part = Path(held) / "rows.parquet", Path(held) / "part.parquet"
         written(path, given.rows, scattered=given.scattered)
         told = measured("duckdb", path, given.rows)
         for _ in range(2):  # others may use this machine: the best of three at most
             if told["seconds"] > SECONDS:
                 told = min(told, measured("duckdb", path, given.rows), key=itemgetter("seconds"))
-        print(row("errorbar.read, DuckDB", given.rows, told), flush=True)
+        print(row("howsure.read, DuckDB", given.rows, told), flush=True)
         assert given.scattered or told["seconds"] < SECONDS, f"more than {SECONDS} s"
         assert told["peak"] < MEGABYTES, f"more than {MEGABYTES} MB"
         if (missing := absent()) is not None:
@@ -229,7 +229,7 @@ def absent() -> str | None:
     try:
         import pyspark  # noqa: F401  # only whether it is there
     except ImportError:
-        return "PySpark is not installed (pip install 'errorbar[spark]')"
+        return "PySpark is not installed (pip install 'howsure[spark]')"
     return None if shutil.which("java") or "JAVA_HOME" in os.environ else "there is no Java (17 or newer)"
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special, stats
 
-import errorbar
+import howsure
 from checked_tables import LEVEL, LOWEST, as_floats, below_claim, markdown_table, print_sections
 from published_results import load_published
 
@@ -71,8 +71,8 @@ def compare_counts(N: int, B: int, C: int, method: str | None, k: int = 1) -> Di
     a[B + C : (N + B + C) // 2], b[B + C : (N + B + C) // 2] = 1, 1  # of the others, both models answer half
     total = k * np.array([a, b])
     questions = tuple(map(str, range(N)))
-    cells = errorbar.Cells("counts", ("a", "b"), questions, np.full((2, N), k), total, total)
-    columns = errorbar.compare(cells, "a", "b", method=method).columns()
+    cells = howsure.Cells("counts", ("a", "b"), questions, np.full((2, N), k), total, total)
+    columns = howsure.compare(cells, "a", "b", method=method).columns()
     return Difference(*(float(columns[name][0]) for name in ("low", "high", "p_value", "detectable")))
 
 
@@ -164,7 +164,7 @@ def available_methods() -> tuple[str | None, ...]:
     for method in METHODS:
         try:
             compare_counts(10, 2, 1, method)
-        except errorbar.ErrorbarError:
+        except howsure.HowsureError:
             continue
         there.append(method)
     return tuple(there)
@@ -235,11 +235,11 @@ def classify_pairs(p: Array) -> dict[str, NDArray[np.intp]]:
     return {name: positions for name, positions in found.items() if positions.size}
 
 
-def draw_cells(p: Array, k: int, rng: np.random.Generator) -> errorbar.Cells:
+def draw_cells(p: Array, k: int, rng: np.random.Generator) -> howsure.Cells:
     """Return k generations of each question of as many models as there are rows."""
     total = rng.binomial(k, p).astype(float)
     models, questions = (tuple(map(str, range(size))) for size in p.shape)
-    return errorbar.Cells("drawn", models, questions, np.full(p.shape, k), total, total)
+    return howsure.Cells("drawn", models, questions, np.full(p.shape, k), total, total)
 
 
 def read_pairs(columns: Columns, M: int) -> Array:
@@ -279,7 +279,7 @@ def draw_pairs(matrix: Matrix, N: int, k: int, claim: str, draws: int) -> Drawn:
             p = matrix.p[:, rng.permutation(matrix.p.shape[1])[:N]]
             truth[draw] = (p[a] - p[b]).mean(axis=1)
         cells = draw_cells(p, k, rng)
-        out[draw] = read_pairs(errorbar.pairs(cells, claim=claim).columns(), M)
+        out[draw] = read_pairs(howsure.pairs(cells, claim=claim).columns(), M)
         old[draw] = old_limits(cells.mean[a] - cells.mean[b])
     low, high, p_value, detectable = np.moveaxis(out, 1, 0)
     there = ~np.isnan(high - low)
@@ -332,7 +332,7 @@ def tabulate_null(matrices: list[Matrix], k: tuple[int, ...], draws: int, failur
             for draw in range(draws):
                 two = matrix.p[rng.permutation(len(matrix.p))[:2]][:, rng.integers(matrix.p.shape[1], size=N)]
                 cells = draw_cells(np.where(rng.random(N) < 0.5, two, two[::-1]), generations, rng)
-                p_values[draw] = errorbar.compare(cells, "0", "1").columns()["p_value"][0]
+                p_values[draw] = howsure.compare(cells, "0", "1").columns()["p_value"][0]
                 low, high = old_limits(cells.mean[0] - cells.mean[1])
                 old[draw] = (low > 0) | (high < 0)
             accepted = 1 - (p_values < 1 - LEVEL).astype(float)

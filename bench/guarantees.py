@@ -29,9 +29,9 @@ from numpy.typing import NDArray
 
 import error_rates
 from checked_tables import LEVEL, LOWEST
-from errorbar.stats.cells import Cells
-from errorbar.stats.components import score
-from errorbar.stats.pairs import compare
+from howsure.stats.cells import Cells
+from howsure.stats.components import score
+from howsure.stats.pairs import compare
 from published_results import load_published
 
 OUT = Path(__file__).resolve().parents[1] / "docs" / "guarantees.md"

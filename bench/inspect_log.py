@@ -114,12 +114,12 @@ def write(path: Path, members: Iterable[tuple[str, object]]) -> None:
 
 
 def cells(path: Path) -> None:
-    """The same of `errorbar.read`, which is what commands call: generations, seconds, CPU-seconds, MB."""
+    """The same of `howsure.read`, which is what commands call: generations, seconds, CPU-seconds, MB."""
     import pyarrow.compute  # noqa: F401  before the clock starts
     import zstandard  # noqa: F401  the same
 
-    from errorbar.readers.logs import named
-    from errorbar.readers.paths import read
+    from howsure.readers.logs import named
+    from howsure.readers.paths import read
 
     named(Path(__file__))  # imports every reader
     used, started = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter()
@@ -134,8 +134,8 @@ def ours(path: Path, *, texts: bool) -> None:
     """Measured in a process of its own: rows, seconds, CPU-seconds, MB."""
     import zstandard  # noqa: F401  before the clock starts
 
-    from errorbar.readers.logs import inspect
-    from errorbar.readers.logs.row import Asked
+    from howsure.readers.logs import inspect
+    from howsure.readers.logs.row import Asked
 
     used, started = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter()
     n = right = 0
@@ -178,7 +178,7 @@ def main() -> None:
         print(f"{'':34}{'rows':>8}{'seconds':>9}{'CPU s':>8}{'MB':>7}")
         for name, command in {
             "rows": [sys.executable, __file__, "--one", str(path), "none"],
-            "cells, by errorbar.read": [sys.executable, __file__, "--one", str(path), "cells"],
+            "cells, by howsure.read": [sys.executable, __file__, "--one", str(path), "cells"],
             "rows with texts": [sys.executable, __file__, "--one", str(path), "texts"],
             "Inspect's frame of summaries": _frame(arguments.inspect_python, path, "SampleSummary"),
             "Inspect's frame of whole samples": _frame(arguments.inspect_python, path, "SampleSummary + SampleScores"),

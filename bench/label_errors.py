@@ -28,8 +28,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from errorbar.stats.consistency import Answers
-from errorbar.stats.suspects import suspects
+from howsure.stats.consistency import Answers
+from howsure.stats.suspects import suspects
 from published_results import load_published
 
 __all__ = ["sections", "simulate"]

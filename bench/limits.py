@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from errorbar.errors import EndpointError
-from errorbar.sample.pace import Pace
-from errorbar.sample.patience import backoff
-from errorbar.stats.results import format_table
+from howsure.errors import EndpointError
+from howsure.sample.pace import Pace
+from howsure.sample.patience import backoff
+from howsure.stats.results import format_table
 
 #: Seconds of a reply, on average, and of a refusal.
 LATENCY, REFUSAL = 1.5, 0.02

@@ -52,8 +52,8 @@ def write(path: Path, gigabytes: float, *, rng: np.random.Generator) -> int:
 
 def read(path: Path, *, texts: bool) -> None:
     """Read it, in a process of its own so that its memory is its own; prints rows, seconds and peak megabytes."""
-    from errorbar.readers.logs import lm_eval
-    from errorbar.readers.logs.row import Asked
+    from howsure.readers.logs import lm_eval
+    from howsure.readers.logs.row import Asked
 
     start = time.perf_counter()
     rows = sum(1 for _ in lm_eval.rows(path, Asked(texts=texts), lambda _: None))

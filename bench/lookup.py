@@ -25,10 +25,10 @@ import pyarrow as pa
 import pyarrow.compute  # imports are no part of the first call
 import pyarrow.parquet
 
-from errorbar.store import lookup, parquet
-from errorbar.store.database import RESPONSES
-from errorbar.store.manifest import Manifest
-from errorbar.store.responses import stream
+from howsure.store import lookup, parquet
+from howsure.store.database import RESPONSES
+from howsure.store.manifest import Manifest
+from howsure.store.responses import stream
 
 MODELS, GENERATIONS = 20, 50
 CALLS = 30
@@ -144,7 +144,7 @@ def main() -> None:
         print(json.dumps(asked(Path(options.measure), questions)))
         return
     told = {}
-    with tempfile.TemporaryDirectory(prefix="errorbar-lookup-") as place:
+    with tempfile.TemporaryDirectory(prefix="howsure-lookup-") as place:
         for name, layout in LAYOUTS.items():
             folder = Path(place, name.replace(" ", "-"))
             cost = written(folder, questions, layout)

@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from errorbar.analysis import pairs as analysed
-from errorbar.readers.tidy import read_table
-from errorbar.stats.cells import Cells
-from errorbar.stats.pairs import pairs
+from howsure.analysis import pairs as analysed
+from howsure.readers.tidy import read_table
+from howsure.stats.cells import Cells
+from howsure.stats.pairs import pairs
 
 MATH500 = (
     Path(__file__).resolve().parents[1] / "../shared/data/all_the_noises/highk_temp0.7/input_table_math500_cot.csv"

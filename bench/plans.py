@@ -24,10 +24,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-import errorbar
+import howsure
 from checked_tables import Checks, markdown, print_sections
-from errorbar.stats.cells import Cells
-from errorbar.stats.cost import Cost
+from howsure.stats.cells import Cells
+from howsure.stats.cost import Cost
 from published_results import MANY_GENERATIONS, load_published
 
 Array = NDArray[np.float64]
@@ -64,16 +64,16 @@ class Pair(NamedTuple):
 
 
 def plan_in_force(cells: Cells | None, unit: str, *, accuracy: float | None = None) -> Design | None:
-    """Return the recommended design, the first row of `errorbar.plan`; None where it refuses the pilot.
+    """Return the recommended design, the first row of `howsure.plan`; None where it refuses the pilot.
 
     The one place where a plan is made: choose the assurance here.
     """
     a, b = ("a", "b") if cells is not None else (None, None)
     try:
-        planned = errorbar.plan(
+        planned = howsure.plan(
             cells, a=a, b=b, accuracy=accuracy, detect=DETECT, power=POWER, cost=UNITS[unit], available=QUESTIONS
         )
-    except errorbar.InputError:
+    except howsure.InputError:
         if cells is None:
             raise
         return None
@@ -231,7 +231,7 @@ def without_pilot(checks: Checks) -> str:
 
 
 def simulated(comparisons: int, checks: Checks) -> str:
-    """Return the power of `errorbar.compare` on fresh data beside the normal approximation used above."""
+    """Return the power of `howsure.compare` on fresh data beside the normal approximation used above."""
     rows = []
     for name in ("math500_cot", "CRUXEval-output-T0.8"):
         cells = load_published(name)
@@ -247,7 +247,7 @@ def simulated(comparisons: int, checks: Checks) -> str:
                     design = design._replace(k=min(design.k, 10))
                 sizes.append(design.N)
                 fresh = draw(cells, pair, design.N, design.k, rng)
-                found += bool(errorbar.compare(fresh, "a", "b").columns()["p_value"][0] < ALPHA)
+                found += bool(howsure.compare(fresh, "a", "b").columns()["p_value"][0] < ALPHA)
                 expected += power_of(design, pair, abs(score[pair.a] - score[pair.b]))
             share, mean = found / comparisons, expected / comparisons
             error = float(np.sqrt(mean * (1 - mean) / comparisons))

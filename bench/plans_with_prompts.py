@@ -23,10 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, special, stats
 
-import errorbar
+import howsure
 from checked_tables import Checks, markdown, print_sections
-from errorbar.stats.cost import Cost
-from errorbar.stats.cube import Cube
+from howsure.stats.cost import Cost
+from howsure.stats.cube import Cube
 
 Array = NDArray[np.float64]
 
@@ -118,12 +118,12 @@ class Design(NamedTuple):
 
 
 def plan_in_force(pilot: Cube, unit: str, width: float) -> Design | None:
-    """Return the recommended design, the first row of `errorbar.plan`; None where it finds none.
+    """Return the recommended design, the first row of `howsure.plan`; None where it finds none.
 
     The one place where a plan is made: choose the assurance here.
     """
     try:
-        planned = errorbar.plan(
+        planned = howsure.plan(
             pilot,
             a="a",
             width=width,
@@ -132,7 +132,7 @@ def plan_in_force(pilot: Cube, unit: str, width: float) -> Design | None:
             max_variants=VARIANTS,
             max_generations=GENERATIONS,
         )
-    except errorbar.InputError:
+    except howsure.InputError:
         return None
     rows = planned.columns()
     N, S, K = (int(rows[name][0]) for name in ("n_questions", "n_variants", "n_generations"))

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-import errorbar
+import howsure
 from checked_tables import Checks, markdown, print_sections
-from errorbar.stats.cube import Cube
+from howsure.stats.cube import Cube
 
 Array = NDArray[np.float64]
 
@@ -41,8 +41,8 @@ def uncorrected(cube: Cube) -> Array:
 
 
 def in_force(cube: Cube) -> tuple[Array, Array | None]:
-    """Return `n_star_space` and the corrected number of each model, None where errorbar gives no such column."""
-    columns = errorbar.variants(cube, epsilon=EPSILON, delta=DELTA).columns()
+    """Return `n_star_space` and the corrected number of each model, None where howsure gives no such column."""
+    columns = howsure.variants(cube, epsilon=EPSILON, delta=DELTA).columns()
     name = next((name for name in columns if name.startswith("n_star_space") and "correct" in name), None)
     corrected = None if name is None else np.asarray(columns[name], dtype=float)
     return np.asarray(columns["n_star_space"], dtype=float), corrected

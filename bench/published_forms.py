@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from errorbar.stats.cells import Cells
-from errorbar.stats.components import score
-from errorbar.stats.pairs import compare
-from errorbar.stats.repeats import repeats
-from errorbar.stats.resampling import convergence, run_gap
-from errorbar.stats.stopping import stop
+from howsure.stats.cells import Cells
+from howsure.stats.components import score
+from howsure.stats.pairs import compare
+from howsure.stats.repeats import repeats
+from howsure.stats.resampling import convergence, run_gap
+from howsure.stats.stopping import stop
 from published_results import load_published
 
 Array = NDArray[np.float64]

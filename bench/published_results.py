@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from errorbar.stats.cells import Cells
+from howsure.stats.cells import Cells
 
 __all__ = ["BENCHMARKS", "MANY_GENERATIONS", "load_published"]
 
@@ -54,7 +54,7 @@ def load_published(name: str) -> Cells:
 
 
 def main(folder: Path) -> None:
-    from errorbar.readers.tidy import read_table
+    from howsure.readers.tidy import read_table
 
     arrays: dict[str, np.ndarray] = {}
     for name, path in BENCHMARKS.items():

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-import errorbar
+import howsure
 from checked_tables import LEVEL, as_floats, below_claim, markdown_table, monte_carlo_error, print_sections
 from clustered import REPOSITORIES
 from published_results import load_published
@@ -68,9 +68,9 @@ def holm_sets(means: Array) -> tuple[Ranks, Ranks]:
     return 1 + np.bincount(loser, minlength=M), M - np.bincount(winner, minlength=M)
 
 
-def rank_cells(cells: errorbar.Cells) -> tuple[Ranks, Ranks]:
+def rank_cells(cells: howsure.Cells) -> tuple[Ranks, Ranks]:
     """Return the rank sets of the rule in force, in the order of the cells' models."""
-    columns = errorbar.rank(cells).columns()
+    columns = howsure.rank(cells).columns()
     order = np.argsort(np.asarray(columns["model"]).astype(np.int64))
     low, high = (np.asarray(columns[name]).astype(np.int64)[order] for name in ("rank_low", "rank_high"))
     return low, high
@@ -95,7 +95,7 @@ def evaluate_design(design: Design, draws: int) -> dict[str, Outcome]:
         models, questions = (tuple(map(str, range(size))) for size in total.shape)
         clusters = None if sample.clusters is None else tuple(map(str, sample.clusters.tolist()))
         n = np.full(total.shape, design.k)
-        cells = errorbar.Cells("ranks", models, questions, n, total, total, clusters=clusters)
+        cells = howsure.Cells("ranks", models, questions, n, total, total, clusters=clusters)
         for rule, (low, high) in (("in force", rank_cells(cells)), ("Holm", holm_sets(total / design.k))):
             right[rule].append(bool(np.all((low <= first) & (high >= last))))
             length[rule].append(float(np.mean(high - low + 1)))

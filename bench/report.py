@@ -20,11 +20,11 @@ from typing import Any
 
 import numpy as np
 
-from errorbar.readers.paths import read
-from errorbar.report import export, page
-from errorbar.report.answer import difficulty
-from errorbar.stats.cells import Cells
-from errorbar.stats.pairs import pairs
+from howsure.readers.paths import read
+from howsure.report import export, page
+from howsure.report.answer import difficulty
+from howsure.stats.cells import Cells
+from howsure.stats.pairs import pairs
 
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT / "../shared/data"
@@ -139,19 +139,19 @@ def main() -> int:
         html = page.build([cells])
         built = time.perf_counter() - start
         most, soon = BENCHMARKS[name][4:]
-        rows = [("errorbar", html, _all_of_ours, built)]
+        rows = [("howsure", html, _all_of_ours, built)]
         if (other := plotly(cells)) is not None:
             rows.append(("plotly", other, _all_of_plotly, float("nan")))
         for program, text, wait, seconds in rows:
             size, first, last = (
                 measured(text, wait) if picture().chromium() else (len(text.encode()) / 1e6, float("nan"), float("nan"))
             )
-            target = f"< {most:g} MB{f', < {soon:g} s' if soon else ''}" if program == "errorbar" else ""
+            target = f"< {most:g} MB{f', < {soon:g} s' if soon else ''}" if program == "howsure" else ""
             told.append(
                 f"{name:17} {source:9} {program:9} {size:6.2f} {seconds:7.1f} {first:7.2f} {last:7.2f}  {target}"
             )
             print(told[-1], file=sys.stderr)
-            if program == "errorbar" and (size >= most or (soon and last >= soon)):
+            if program == "howsure" and (size >= most or (soon and last >= soon)):
                 failed.append(name)
         specs = sorted(((len(str(one.spec)), one.id) for one in export.figures(html)), reverse=True)[:4]
         told.append(f"{'':17} largest figures: {', '.join(f'{id_} {size / 1e3:.0f} kB' for size, id_ in specs)}")

@@ -9,17 +9,17 @@ from collections.abc import Callable
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from errorbar.stats import bootstrap
-from errorbar.stats.beta import fit_beta
-from errorbar.stats.beta_mean import posterior_of_mean
-from errorbar.stats.cells import Cells
-from errorbar.stats.components import score
-from errorbar.stats.difficulty import p_correct
-from errorbar.stats.items import question_tau
-from errorbar.stats.pairs import pairs
-from errorbar.stats.ranking import rank
-from errorbar.stats.resampling import convergence, run_gap
-from errorbar.stats.variants import enough_variants
+from howsure.stats import bootstrap
+from howsure.stats.beta import fit_beta
+from howsure.stats.beta_mean import posterior_of_mean
+from howsure.stats.cells import Cells
+from howsure.stats.components import score
+from howsure.stats.difficulty import p_correct
+from howsure.stats.items import question_tau
+from howsure.stats.pairs import pairs
+from howsure.stats.ranking import rank
+from howsure.stats.resampling import convergence, run_gap
+from howsure.stats.variants import enough_variants
 
 REPEATS = 3
 

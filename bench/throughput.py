@@ -120,13 +120,13 @@ def bare(case: Case, base_url: str, _: Path) -> dict[str, float]:
 
 
 def sampled(case: Case, base_url: str, folder: Path) -> dict[str, float]:
-    """`errorbar run`, to the last row in Parquet."""
+    """`howsure run`, to the last row in Parquet."""
     import aiohttp  # noqa: F401  before the clock starts
     import pyarrow.parquet  # noqa: F401
 
-    from errorbar.sample.experiment import load_experiment
-    from errorbar.sample.run import run
-    from errorbar.store.responses import read
+    from howsure.sample.experiment import load_experiment
+    from howsure.sample.run import run
+    from howsure.store.responses import read
 
     experiment = load_experiment(written(folder, case, base_url, limit=case.requests))
     used, started = cpu(), time.perf_counter()
@@ -147,7 +147,7 @@ class Instant:
 
     async def generate(self, request: Any) -> Any:
         """All that is asked for, save the last generation of the question that is left."""
-        from errorbar.models.model import Choice, Reply
+        from howsure.models.model import Choice, Reply
 
         self.first = self.first or time.perf_counter()
         count = len(request.generations)
@@ -166,10 +166,10 @@ class Instant:
 
 def filled(case: Case, base_url: str, folder: Path) -> dict[str, float]:
     """A run that was cancelled when one cell was missing."""
-    from errorbar.benchmarks import load
-    from errorbar.sample.experiment import load_experiment
-    from errorbar.sample.grid import sampled as shuffled
-    from errorbar.sample.run import run
+    from howsure.benchmarks import load
+    from howsure.sample.experiment import load_experiment
+    from howsure.sample.grid import sampled as shuffled
+    from howsure.sample.run import run
 
     experiment = load_experiment(written(folder, case, base_url, limit=case.requests))
     questions = load(experiment.benchmark).questions
@@ -184,7 +184,7 @@ def filled(case: Case, base_url: str, folder: Path) -> dict[str, float]:
         await asyncio.wait([running])
 
     def missing() -> int:
-        from errorbar.store.responses import stream
+        from howsure.store.responses import stream
 
         return case.requests * case.n - sum(len(batch) for batch in stream(folder / "run", ["generation"]))
 
@@ -198,8 +198,8 @@ def resumed(case: Case, base_url: str, folder: Path) -> dict[str, float]:
     import aiohttp  # noqa: F401  before the clock starts
     import pyarrow.parquet  # noqa: F401
 
-    from errorbar.sample.experiment import load_experiment
-    from errorbar.sample.run import run
+    from howsure.sample.experiment import load_experiment
+    from howsure.sample.run import run
 
     experiment = load_experiment(written(folder, case, base_url, limit=case.requests))
 
@@ -234,7 +234,7 @@ def row(case: Case, size: int) -> None:
     rates = [generations / told["cpu"] for told in (loop, ours)]
     walls = [generations / told["seconds"] for told in (loop, ours)]
     print(f"{case.name}, {case.in_flight} in flight: {generations:,} generations")
-    print(f"  {'':28}{'bare loop':>12}{'errorbar':>12}{'ratio':>8}   target")
+    print(f"  {'':28}{'bare loop':>12}{'howsure':>12}{'ratio':>8}   target")
     against("generations per CPU-second", rates, case.per_cpu)
     against("generations per second", walls, 0)
     if case.latency:
@@ -245,7 +245,7 @@ def row(case: Case, size: int) -> None:
 
 
 def against(name: str, both: list[float], target: float, *, form: str = ",.0f", at_most: bool = False) -> None:
-    """A line with the bare loop, errorbar, their ratio and the target."""
+    """A line with the bare loop, howsure, their ratio and the target."""
     line = f"  {name:28}{format(both[0], form):>12}{format(both[1], form):>12}{both[1] / both[0]:8.2f}"
     print(line + verdict(both[1], target, form=form, at_most=at_most), flush=True)
 

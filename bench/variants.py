@@ -20,11 +20,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from errorbar.perturb import Dimension, Space, Value
-from errorbar.stats.crossed import CLAIMS, COMPONENTS, crossed
-from errorbar.stats.cube import Cube, Layout
-from errorbar.stats.enough import enough_variants, space_size
-from errorbar.stats.variance_intervals import variance_limits
+from howsure.perturb import Dimension, Space, Value
+from howsure.stats.crossed import CLAIMS, COMPONENTS, crossed
+from howsure.stats.cube import Cube, Layout
+from howsure.stats.enough import enough_variants, space_size
+from howsure.stats.variance_intervals import variance_limits
 
 Array = NDArray[np.float64]
 LEVEL = 0.95

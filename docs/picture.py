@@ -20,8 +20,8 @@ from typing import Any
 import aiohttp
 import numpy as np
 
-from errorbar.report import page
-from errorbar.stats.cells import Cells
+from howsure.report import page
+from howsure.stats.cells import Cells
 
 #: The first two screens.
 HEIGHT = 1800

@@ -7,10 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import errorbar as eb
-from errorbar.benchmarks import load
-from errorbar.models.simulated import SimulatedModel, population_score, truth
-from errorbar.sample.experiment import load_experiment
+import howsure as hs
+from howsure.benchmarks import load
+from howsure.models.simulated import SimulatedModel, population_score, truth
+from howsure.sample.experiment import load_experiment
 
 HERE = Path(__file__).parent
 EXPERIMENT = HERE / "directions.yaml"
@@ -22,8 +22,8 @@ CLAIMS = {"new-questions": "on new questions like these", "these-questions": "on
 def command(*arguments: str | Path) -> None:
     """Run a command as a user would, and show it."""
     shown = [Path(a).relative_to(HERE.parent) if isinstance(a, Path) else a for a in arguments]
-    print("\n$ errorbar", *shown, flush=True)
-    subprocess.run([sys.executable, "-m", "errorbar", *map(str, arguments)], check=True)
+    print("\n$ howsure", *shown, flush=True)
+    subprocess.run([sys.executable, "-m", "howsure", *map(str, arguments)], check=True)
 
 
 def true_scores(claim: str) -> dict[str, float]:
@@ -55,15 +55,15 @@ def main() -> None:
     command("report", RUN, "-o", REPORT)
 
     print("\nThe embedded models are drawn from a known law. Do the 95 % intervals have the truth in them?")
-    runs = eb.read(RUN)
+    runs = hs.read(RUN)
     for claim, words in CLAIMS.items():
         true = true_scores(claim)
-        columns = eb.score(runs, claim=claim).columns()
+        columns = hs.score(runs, claim=claim).columns()
         print(f"\n  expected score {words}\n  {'model':24}{'score':>8}{'low':>8}{'high':>8}{'truth':>8}  covered")
         for model, score, low, high in zip(*(columns[c] for c in ("model", "score", "low", "high")), strict=True):
             numbers = "".join(f"{x:8.3f}" if x == x else f"{'–':>8}" for x in (score, low, high, true[model]))  # noqa: PLR0124
             print(f"  {model:24}{numbers}  {covers(low, high, true[model])}")
-        row = eb.compare(runs, "simulated/medium", "simulated/small", claim=claim).columns()
+        row = hs.compare(runs, "simulated/medium", "simulated/small", claim=claim).columns()
         difference, low, high = (row[c][0] for c in ("difference", "low", "high"))
         gap = true["simulated/medium"] - true["simulated/small"]
         print(f"  {'medium - small':24}{difference:8.3f}{low:8.3f}{high:8.3f}{gap:8.3f}  {covers(low, high, gap)}")

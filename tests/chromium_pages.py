@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from modules import module
 
-from errorbar.report import page
-from errorbar.stats.cells import Cells
+from howsure.report import page
+from howsure.stats.cells import Cells
 
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT / "../shared/data/all_the_noises/highk_temp0.7/input_table_math500_cot.csv"
@@ -74,13 +74,13 @@ def _several():
 def _math500():
     if not SHARED.exists():
         pytest.skip("the tables of ../shared/data/all_the_noises are not here")
-    from errorbar import read
+    from howsure import read
 
     return page.build(read([SHARED]))
 
 
 #: The command, as a shell starts it.
-ERRORBAR = [sys.executable, "-m", "errorbar"]
+HOWSURE = [sys.executable, "-m", "howsure"]
 
 
 def planted_run(path):
@@ -93,7 +93,7 @@ def _run():
     with tempfile.TemporaryDirectory() as folder:
         planted_run(Path(folder, "run"))
         made = Path(folder, "report.html")
-        subprocess.run([*ERRORBAR, "report", Path(folder, "run"), "-o", made], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([*HOWSURE, "report", Path(folder, "run"), "-o", made], check=True, stdout=subprocess.DEVNULL)
         return made.read_text(encoding="utf-8")
 
 

@@ -19,9 +19,9 @@ pytest_plugins = ["chromium_window"]
 
 
 @pytest.fixture
-def errorbar(capsys):
+def howsure(capsys):
     """The command in this process: its exit code, and what it wrote."""
-    from errorbar.cli import main
+    from howsure.cli import main
 
     def call(*arguments):
         with pytest.raises(SystemExit) as ended:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from errorbar.errors import ErrorbarError
-from errorbar.readers.logs import named
-from errorbar.readers.logs.row import Asked
+from howsure.errors import HowsureError
+from howsure.readers.logs import named
+from howsure.readers.logs.row import Asked
 
 
 @st.composite
@@ -52,7 +52,7 @@ def survives(path, rows: int, *, texts: bool = True, reader=None) -> str:
     try:
         described = reader.describe(path)
         found = list(reader.rows(path, Asked(texts=texts), told.append))
-    except ErrorbarError as raised:
+    except HowsureError as raised:
         error = str(raised)
     if error is not None:
         assert "\n" not in error

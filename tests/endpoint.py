@@ -29,8 +29,8 @@ import msgspec
 from aiohttp import web
 from serving import listen, serving
 
-from errorbar.benchmarks import Question, load
-from errorbar.models.model import Model, Reply, Request
+from howsure.benchmarks import Question, load
+from howsure.models.model import Model, Reply, Request
 
 #: Faults that strike a share of all requests, one at most for each request; which, is a hash of (seed, question, k)
 #: for the k-th request for a question.

@@ -8,8 +8,8 @@ import itertools
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
-from errorbar.benchmarks import Benchmark, Prompt, Question
-from errorbar.models.model import Choice, Reply, Request
+from howsure.benchmarks import Benchmark, Prompt, Question
+from howsure.models.model import Choice, Reply, Request
 
 
 def sums(count: int) -> Benchmark:

@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from errorbar import analysis
-from errorbar.readers.paths import read
+from howsure import analysis
+from howsure.readers.paths import read
 
 N = 200
 
@@ -31,10 +31,10 @@ def tables(tmp_path):
     return new, halves
 
 
-def test_score_and_compare_borrow_from_several_paths(errorbar, tables):
+def test_score_and_compare_borrow_from_several_paths(howsure, tables):
     new, halves = tables
     borrowed = [part for half in halves for part in ("--borrow", half)]
-    code, out, _ = errorbar("score", new, *borrowed, "--format", "json")
+    code, out, _ = howsure("score", new, *borrowed, "--format", "json")
     [row] = json.loads(out)
     assert code == 0
     assert row["n_reference"] == 8
@@ -44,7 +44,7 @@ def test_score_and_compare_borrow_from_several_paths(errorbar, tables):
     assert row["score_plain"] == pytest.approx(analysis.score(read(new)).columns()["score"][0])
     assert row["se"] < row["se_plain"]
     # The other model answered all of the questions before: it is read with the new one.
-    code, out, _ = errorbar("compare", new, halves[0], "--a", "m0", "--b", "m3", *borrowed, "--format", "json")
+    code, out, _ = howsure("compare", new, halves[0], "--a", "m0", "--b", "m3", *borrowed, "--format", "json")
     [row] = json.loads(out)
     assert code == 0
     assert row["n_questions"] == 60
@@ -52,24 +52,24 @@ def test_score_and_compare_borrow_from_several_paths(errorbar, tables):
     assert "left out of the reference: m3" not in row["note"]  # it is known, and helps to predict the other
 
 
-def test_too_small_a_reference_is_one_line(errorbar, tables):
+def test_too_small_a_reference_is_one_line(howsure, tables):
     new, halves = tables
-    code, _, err = errorbar("score", new, "--borrow", halves[0])
+    code, _, err = howsure("score", new, "--borrow", halves[0])
     assert code == 2
     assert err.count("\n") == 1
     assert "4 models of the reference answered half of its 200 questions or more; give results of at least 5" in err
-    code, _, err = errorbar("score", new, "--borrow", halves[0], "--missing", "as-zero")
+    code, _, err = howsure("score", new, "--borrow", halves[0], "--missing", "as-zero")
     assert code == 2
     assert "missing is 'as-zero' with borrow" in err
 
 
-def test_a_plan_writes_the_questions_to_ask(errorbar, tables, tmp_path):
+def test_a_plan_writes_the_questions_to_ask(howsure, tables, tmp_path):
     new, halves = tables
     borrowed = [part for half in halves for part in ("--borrow", half)]
     goal = ["--width", "0.16", "--claim", "these-questions"]
     file = tmp_path / "questions.txt"
     for paths in ([new], []):
-        code, out, err = errorbar("plan", *paths, *borrowed, *goal, "--questions-file", str(file), "--format", "json")
+        code, out, err = howsure("plan", *paths, *borrowed, *goal, "--questions-file", str(file), "--format", "json")
         best = json.loads(out)[0]
         assert code == 0
         assert 30 <= best["n_questions"] < N
@@ -77,17 +77,17 @@ def test_a_plan_writes_the_questions_to_ask(errorbar, tables, tmp_path):
         assert len(set(drawn)) == best["n_questions"]
         assert set(drawn) <= {f"q{q}" for q in range(N)}
         assert f"{len(drawn)} of 200 questions, drawn with seed 0" in err
-    code, _, err = errorbar("plan", *borrowed, "--width", "0.0001", "--questions-file", str(file))
+    code, _, err = howsure("plan", *borrowed, "--width", "0.0001", "--questions-file", str(file))
     assert code == 2
     assert "there is no design, so no questions to write" in err
-    code, _, err = errorbar("plan", "--accuracy", "0.5", "--width", "0.1", "--questions-file", str(file))
+    code, _, err = howsure("plan", "--accuracy", "0.5", "--width", "0.1", "--questions-file", str(file))
     assert code == 2
     assert "--questions-file draws from one benchmark of --borrow" in err
 
 
 def experiment(tmp_path, until, **more):
-    from errorbar.benchmarks import load
-    from errorbar.models.simulated import SimulatedModel, truth
+    from howsure.benchmarks import load
+    from howsure.models.simulated import SimulatedModel, truth
 
     benchmark = load("directions-small")
     rng = np.random.default_rng(1)
@@ -106,9 +106,9 @@ def experiment(tmp_path, until, **more):
     return path
 
 
-def test_a_run_stops_on_the_borrowed_score(errorbar, tmp_path):
+def test_a_run_stops_on_the_borrowed_score(howsure, tmp_path):
     path = experiment(tmp_path, "{width: 0.2, borrow: reference.csv}")
-    code, out, err = errorbar("run", str(path), "--format", "json")
+    code, out, err = howsure("run", str(path), "--format", "json")
     [row] = json.loads(out)
     assert code == 0
     assert "stopped after" in err
@@ -133,11 +133,11 @@ def test_a_run_stops_on_the_borrowed_score(errorbar, tmp_path):
         ),
     ],
 )
-def test_what_cannot_be_borrowed_is_said_before_anything_is_asked(errorbar, tmp_path, until, more, said):
+def test_what_cannot_be_borrowed_is_said_before_anything_is_asked(howsure, tmp_path, until, more, said):
     path = experiment(tmp_path, until, **{name: value for name, value in more.items() if name != "benchmark"})
     if "benchmark" in more:
         path.write_text(path.read_text().replace("directions-small", more["benchmark"]))
-    code, _, err = errorbar("run", str(path))
+    code, _, err = howsure("run", str(path))
     assert code == 2
     assert said in err
     assert "generations in" not in err

@@ -60,13 +60,13 @@ def arguments_of(command, table):
 
 
 @pytest.mark.parametrize("command", COLUMNS)
-def test_rows_for_programs_have_the_promised_columns(errorbar, table, command):
-    code, out, err = errorbar(*arguments_of(command, table), "--format", "json")
+def test_rows_for_programs_have_the_promised_columns(howsure, table, command):
+    code, out, err = howsure(*arguments_of(command, table), "--format", "json")
     assert (code, err) == (0, "")
     rows = json.loads(out)
     # Some commands say more than was promised, never less, and in the same order.
     assert [name for name in rows[0] if name in COLUMNS[command].split()] == COLUMNS[command].split()
-    code, out, _ = errorbar(*arguments_of(command, table), "--format", "csv")
+    code, out, _ = howsure(*arguments_of(command, table), "--format", "csv")
     [header, *lines] = csv.reader(io.StringIO(out))
     assert header == list(rows[0])
     for line, row in zip(lines, rows, strict=True):
@@ -74,8 +74,8 @@ def test_rows_for_programs_have_the_promised_columns(errorbar, table, command):
             assert text == ("" if value is None else str(value)), name
 
 
-def test_score_by_hand(errorbar, table):
-    _, out, _ = errorbar("score", table, "--format", "json")
+def test_score_by_hand(howsure, table):
+    _, out, _ = howsure("score", table, "--format", "json")
     big, small = json.loads(out)
     assert (big["model"], big["score"], big["n_generations"]) == ("big", pytest.approx(5 / 6), 6)
     assert (small["model"], small["score"]) == ("small", pytest.approx(1 / 3))
@@ -85,83 +85,83 @@ def test_score_by_hand(errorbar, table):
     assert big["se_data"] == 0
 
 
-def test_tables_for_a_person_and_what_is_not_known(errorbar, table):
-    code, out, _ = errorbar("score", table)
+def test_tables_for_a_person_and_what_is_not_known(howsure, table):
+    code, out, _ = howsure("score", table)
     assert code == 0
     assert "big" in out.splitlines()[1]
-    _, out, _ = errorbar("score", table, "--claim", "these-questions", "--level", "0.9", "--method", "plugin")
+    _, out, _ = howsure("score", table, "--claim", "these-questions", "--level", "0.9", "--method", "plugin")
     assert "claim these-questions" in out
     assert "level 0.9" in out
-    _, out, _ = errorbar("pairs", table, "--format", "json")
+    _, out, _ = howsure("pairs", table, "--format", "json")
     assert json.loads(out)[0]["p_sign"] is None  # two generations: no sign test
 
 
-def test_clusters_of_a_table(errorbar, tmp_path):
+def test_clusters_of_a_table(howsure, tmp_path):
     path = tmp_path / "t.csv"
     path.write_text(
         "model,question,topic,score\na,1,x,1\na,2,x,1\na,3,y,0\na,4,z,0\nb,1,x,0\nb,2,x,1\nb,3,y,0\nb,4,z,1\n"
     )
-    _, out, _ = errorbar("score", str(path), "--cluster", "topic", "--format", "json")
+    _, out, _ = howsure("score", str(path), "--cluster", "topic", "--format", "json")
     a, _ = json.loads(out)
     # off the mean 1/2: x +1, y -1/2, z -1/2; x has half of the questions, y and z a quarter
     assert a["se"] == pytest.approx((1 / (1 / 2) + 2 * 0.25 / (3 / 4)) ** 0.5 / 4)
     assert a["df"] == pytest.approx(1.8)
     assert "questions in clusters" in a["note"]
-    _, out, _ = errorbar("pairs", str(path), "--cluster", "topic", "--format", "json")
+    _, out, _ = howsure("pairs", str(path), "--cluster", "topic", "--format", "json")
     # differences 1, 0, 0, -1 off their mean 0: x +1, y 0, z -1
     assert json.loads(out)[0]["se"] == pytest.approx((1 / (1 / 2) + 1 / (3 / 4)) ** 0.5 / 4)
 
 
-def test_repeats_take_each_generation_and_each_file_as_a_run(errorbar, table, tmp_path):
-    _, out, _ = errorbar("repeats", table, "--format", "json", "--future", "1")
+def test_repeats_take_each_generation_and_each_file_as_a_run(howsure, table, tmp_path):
+    _, out, _ = howsure("repeats", table, "--format", "json", "--future", "1")
     [big] = [row for row in json.loads(out) if row["model"] == "big"]
     assert (big["n_runs"], big["n_future"], big["best"], big["worst"]) == (2, 1, 1, pytest.approx(2 / 3))
-    _, out, _ = errorbar("repeats", table, "--format", "json", "--each")
+    _, out, _ = howsure("repeats", table, "--format", "json", "--each")
     means = [row["mean"] for row in json.loads(out) if row["model"] == "big"]
     assert means == pytest.approx([2 / 3, 1])
     whole = tmp_path / "third.csv"
     whole.write_text("benchmark,model,question,score\nb,big,q1,0\nb,big,q2,0\nb,big,q3,0\n")
-    _, out, _ = errorbar("repeats", table, str(whole), "--format", "json")
+    _, out, _ = howsure("repeats", table, str(whole), "--format", "json")
     [big] = [row for row in json.loads(out) if row["model"] == "big"]
     assert (big["n_runs"], big["worst"]) == (3, 0)
 
 
-def test_combine_by_given_weights(errorbar, tmp_path):
+def test_combine_by_given_weights(howsure, tmp_path):
     path = tmp_path / "two.csv"
     rng = random.Random(1)
     chance = {("one", "a"): 0.7, ("one", "bb"): 0.4, ("two", "a"): 0.6, ("two", "bb"): 0.5}
     lines = [f"{b},{m},{q},{int(rng.random() < p)}" for (b, m), p in chance.items() for q in range(40)]
     path.write_text("benchmark,model,question,score\n" + "\n".join(lines))
     asked = ["combine", str(path), "--a", "a", "--b", "bb", "--format", "json"]
-    one, two, both = json.loads(errorbar(*asked, "--weight", "one=3", "--weight", "two=1")[1])
+    one, two, both = json.loads(howsure(*asked, "--weight", "one=3", "--weight", "two=1")[1])
     assert one["weight"] == pytest.approx(3 * two["weight"])
     assert both["z"] == pytest.approx((3 * one["z"] + two["z"]) / 10**0.5)
-    equal = json.loads(errorbar(*asked, "--weight", "equal")[1])
+    equal = json.loads(howsure(*asked, "--weight", "equal")[1])
     assert equal[-1]["z"] == pytest.approx((one["z"] + two["z"]) / 2**0.5)
 
 
-def test_plan_without_a_pilot(errorbar):
+def test_plan_without_a_pilot(howsure):
     """Theory: 1.3 p(1-p) = .325 for a pair, found with power .8 at .05: N = .325 (1.96 + .84)^2 / .1^2 = 256."""
     asked = ["plan", "--accuracy", "0.5", "--detect", "0.1", "--format", "json"]
-    code, out, _ = errorbar(*asked)
+    code, out, _ = howsure(*asked)
     assert code == 0
     assured, plain, *_ = json.loads(out)
     assert plain["n_questions"] == 256
     assert assured["n_questions"] > 256  # other benchmarks have more than the middle one
     assert "with the upper 80 % limit" in assured["note"]
-    assert json.loads(errorbar(*asked, "--assurance", "none")[1])[0]["n_questions"] == 256
+    assert json.loads(howsure(*asked, "--assurance", "none")[1])[0]["n_questions"] == 256
     # p(1-p) of one model, whatever the difficulties are
-    alone = json.loads(errorbar(*asked, "--a", "big", "--assurance", "0.9")[1])[0]
+    alone = json.loads(howsure(*asked, "--a", "big", "--assurance", "0.9")[1])[0]
     assert (alone["n_questions"], alone["calls"]) == (197, 197)
     cold = ["--prompt-tokens", "100", "--completion-tokens", "50", "--generations-per-request", "9"]
-    warm = json.loads(errorbar(*asked, *cold)[1])[0]
-    cold = json.loads(errorbar(*asked, *cold, "--temperature", "0.1")[1])[0]
+    warm = json.loads(howsure(*asked, *cold)[1])[0]
+    cold = json.loads(howsure(*asked, *cold, "--temperature", "0.1")[1])[0]
     assert warm["n_generations"] > cold["n_generations"]
 
 
-def test_plan_for_one_model_and_its_price(errorbar, table):
+def test_plan_for_one_model_and_its_price(howsure, table):
     asked = ["plan", table, "--a", "big", "--width", "0.1", "--questions", "5000", "--prompt-tokens", "100"]
-    _, out, _ = errorbar(
+    _, out, _ = howsure(
         *asked, "--completion-tokens", "50", "--input-price", "2", "--output-price", "4", "--format", "json"
     )
     first = json.loads(out)[0]
@@ -170,9 +170,9 @@ def test_plan_for_one_model_and_its_price(errorbar, table):
     assert first["cost"] == pytest.approx(calls * (100 * 2 + 50 * 4) / 1e6)
 
 
-def test_report_writes_one_file(errorbar, table, tmp_path):
+def test_report_writes_one_file(howsure, table, tmp_path):
     target = tmp_path / "out.html"
-    code, out, _ = errorbar("report", table, "-o", str(target), "--title", "Two models")
+    code, out, _ = howsure("report", table, "-o", str(target), "--title", "Two models")
     assert code == 0
     assert out.strip() == str(target)
     assert "Two models" in target.read_text()
@@ -200,13 +200,13 @@ WRONG = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_wrong_use_is_one_line_and_exit_code_2(errorbar, table, case):
+def test_wrong_use_is_one_line_and_exit_code_2(howsure, table, case):
     arguments, message = WRONG[case]
     many = Path(table).with_name("many.csv")
     many.write_text(TABLE + "b,huge,q1,1,1\n")
-    code, out, err = errorbar(*({"TABLE": table, "MANY": str(many)}.get(a, a) for a in arguments))
+    code, out, err = howsure(*({"TABLE": table, "MANY": str(many)}.get(a, a) for a in arguments))
     assert (code, out) == (2, "")
-    assert err.startswith("errorbar: ")
+    assert err.startswith("howsure: ")
     assert err.count("\n") == 1
     assert message in err
 
@@ -224,49 +224,49 @@ def test_wrong_use_is_one_line_and_exit_code_2(errorbar, table, case):
         ("", "experiment.yaml"),
     ],
 )
-def test_wrong_experiments_are_one_line_and_leave_nothing(errorbar, tmp_path, monkeypatch, text, message):
+def test_wrong_experiments_are_one_line_and_leave_nothing(howsure, tmp_path, monkeypatch, text, message):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     experiment = tmp_path / "experiment.yaml"
     experiment.write_text(text)
-    code, _, err = errorbar("run", str(experiment))
+    code, _, err = howsure("run", str(experiment))
     assert code == 2
     assert message in err
     assert err.count("\n") == 1
     assert list(tmp_path.iterdir()) == [experiment]
 
 
-def test_run_then_score_compare_pairs_report_and_more_generations(errorbar, tmp_path):
+def test_run_then_score_compare_pairs_report_and_more_generations(howsure, tmp_path):
     experiment = tmp_path / "two.yaml"
     experiment.write_text("benchmark: directions-small\nmodels: [simulated/small, simulated/medium]\ngenerations: 3\n")
-    code, out, _ = errorbar("run", str(experiment))
+    code, out, _ = howsure("run", str(experiment))
     assert code == 0
     assert "simulated/medium" in out
-    before = json.loads(errorbar("score", str(tmp_path / "two"), "--format", "json")[1])
+    before = json.loads(howsure("score", str(tmp_path / "two"), "--format", "json")[1])
     assert [row["n_generations"] for row in before] == [300, 300]
     experiment.write_text(experiment.read_text().replace("3", "5").replace("generations", "greedy: true\ngenerations"))
-    code, _, err = errorbar("run", str(experiment))
+    code, _, err = howsure("run", str(experiment))
     assert code == 0
     assert "600 were there" in err
-    after = json.loads(errorbar("score", str(tmp_path / "two"), "--format", "json")[1])
+    after = json.loads(howsure("score", str(tmp_path / "two"), "--format", "json")[1])
     assert {row["model"]: row["n_generations"] for row in after} == {
         "simulated/small": 500,
         "simulated/medium": 500,
         "simulated/small:greedy": 100,
         "simulated/medium:greedy": 100,
     }
-    assert len(json.loads(errorbar("pairs", str(tmp_path / "two"), "--format", "json")[1])) == 6
-    code, _, err = errorbar("report", str(tmp_path / "two"), "-o", str(tmp_path / "r.html"))
+    assert len(json.loads(howsure("pairs", str(tmp_path / "two"), "--format", "json")[1])) == 6
+    code, _, err = howsure("report", str(tmp_path / "two"), "-o", str(tmp_path / "r.html"))
     assert (code, err) == (0, "")
 
 
 def test_a_pipe_that_closes_is_no_error(table):
-    command = f"{sys.executable} -m errorbar pairs {table} --format csv | true; exit ${{PIPESTATUS[0]}}"
+    command = f"{sys.executable} -m howsure pairs {table} --format csv | true; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
     assert done.stderr == ""
 
 
 def test_help_is_quick_because_nothing_heavy_is_imported():
-    code = "import sys; from errorbar.cli import main\ntry: main(['--help'])\nexcept SystemExit: pass\nprint(sorted(sys.modules))"
+    code = "import sys; from howsure.cli import main\ntry: main(['--help'])\nexcept SystemExit: pass\nprint(sorted(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = done.stdout.splitlines()[-1]
     for heavy in ("numpy", "scipy", "duckdb", "pyarrow", "aiohttp", "altair", "pandas", "rich", "msgspec", "yaml"):
@@ -274,12 +274,12 @@ def test_help_is_quick_because_nothing_heavy_is_imported():
 
 
 def test_the_package_gives_its_public_names():
-    import errorbar
+    import howsure
 
-    assert set(errorbar.__all__) >= {"read", "score", "compare", "pairs", "Cells", "InputError"}
-    assert all(getattr(errorbar, name) for name in errorbar.__all__)
+    assert set(howsure.__all__) >= {"read", "score", "compare", "pairs", "Cells", "InputError"}
+    assert all(getattr(howsure, name) for name in howsure.__all__)
     with pytest.raises(AttributeError, match="no attribute 'scores'"):
-        _ = errorbar.scores
+        _ = howsure.scores
 
 
 def test_interrupt_keeps_everything_and_says_so(tmp_path):
@@ -287,7 +287,7 @@ def test_interrupt_keeps_everything_and_says_so(tmp_path):
     experiment.write_text("benchmark: directions-large\nmodels: [simulated/small]\ngenerations: 200\n")
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     run = subprocess.Popen(
-        [sys.executable, "-m", "errorbar", "run", str(experiment)], stderr=subprocess.PIPE, text=True, env=environment
+        [sys.executable, "-m", "howsure", "run", str(experiment)], stderr=subprocess.PIPE, text=True, env=environment
     )
     database = Path(tmp_path / "long" / "responses.sqlite-wal")
     until(lambda: database.exists() and database.stat().st_size > 100_000)
@@ -295,7 +295,7 @@ def test_interrupt_keeps_everything_and_says_so(tmp_path):
     _, err = run.communicate(timeout=LONG)
     assert run.returncode == 130
     assert "interrupted; what arrived is kept in" in err
-    from errorbar.readers.paths import read
+    from howsure.readers.paths import read
 
     [cells] = read(tmp_path / "long")
     assert 0 < cells.n.sum() < 5760 * 200

@@ -9,12 +9,12 @@ import warnings
 import numpy as np
 import pytest
 
-import errorbar as eb
-from errorbar.errors import ErrorbarWarning, InputError
-from errorbar.sample.command import asked_for, run_experiment
-from errorbar.store.lookup import clusters
-from errorbar.store.responses import RunFolder
-from errorbar.store.schema import Response
+import howsure as hs
+from howsure.errors import HowsureWarning, InputError
+from howsure.sample.command import asked_for, run_experiment
+from howsure.store.lookup import clusters
+from howsure.store.responses import RunFolder
+from howsure.store.schema import Response
 
 SIZES = {"django": 12, "sympy": 8, "flask": 3, "click": 2}
 TOPICS = [name for name, size in SIZES.items() for _ in range(size)]
@@ -45,9 +45,9 @@ def table(tmp_path):
 
 
 @pytest.fixture
-def ask(errorbar):
+def ask(howsure):
     def call(*arguments):
-        code, out, err = errorbar(*arguments, "--format", "json")
+        code, out, err = howsure(*arguments, "--format", "json")
         assert (code, err) == (0, "")
         return json.loads(out)
 
@@ -106,10 +106,10 @@ def test_claims_about_these_questions_take_clusters_and_do_not_use_them(ask, tab
             assert "clusters do not enter the error on these questions" in b["note"]
 
 
-def test_a_report_has_the_intervals_of_score(errorbar, ask, tmp_path):
+def test_a_report_has_the_intervals_of_score(howsure, ask, tmp_path):
     table = write_table(tmp_path / "t.csv", (row for row in rows_of() if row[3] == "v"))
     [compared] = ask("compare", table, "--cluster", "topic", "--a", "small", "--b", "big")
-    code, _, _ = errorbar("report", table, "--cluster", "topic", "-o", tmp_path / "r.html", "--figures", tmp_path / "f",
+    code, _, _ = howsure("report", table, "--cluster", "topic", "-o", tmp_path / "r.html", "--figures", tmp_path / "f",
                          "--reference", "big")  # fmt: skip
     assert code == 0
     html = (tmp_path / "r.html").read_text()
@@ -122,8 +122,8 @@ def test_a_report_has_the_intervals_of_score(errorbar, ask, tmp_path):
             assert found == pytest.approx((theirs["low"], theirs["high"]), abs=1e-6)
 
 
-def test_a_conversion_keeps_clusters_and_the_folder_uses_them(ask, errorbar, table, tmp_path):
-    assert errorbar("convert", table, "--cluster", "topic", "-o", tmp_path / "run")[0] == 0
+def test_a_conversion_keeps_clusters_and_the_folder_uses_them(ask, howsure, table, tmp_path):
+    assert howsure("convert", table, "--cluster", "topic", "-o", tmp_path / "run")[0] == 0
     for mine, theirs in zip(ask("score", tmp_path / "run"), ask("score", table, "--cluster", "topic"), strict=True):
         assert "questions in clusters" in mine["note"]
         assert mine | {"note": ""} == theirs | {"note": ""}
@@ -134,9 +134,9 @@ def test_a_conversion_keeps_clusters_and_the_folder_uses_them(ask, errorbar, tab
         ):
             assert "in clusters" in mine["note"]
             assert mine | {"note": ""} == theirs | {"note": ""}
-    assert errorbar("convert", table, "-o", tmp_path / "plain")[0] == 0
+    assert howsure("convert", table, "-o", tmp_path / "plain")[0] == 0
     assert ask("score", tmp_path / "plain")[0]["se"] == ask("score", table)[0]["se"]
-    code, _, err = errorbar("score", tmp_path / "plain", "--cluster", "cluster")
+    code, _, err = howsure("score", tmp_path / "plain", "--cluster", "cluster")
     assert (code, "a run folder has no column 'cluster'" in err) == (2, True)
 
 
@@ -153,7 +153,7 @@ def test_a_run_of_a_file_with_clusters_keeps_them(ask, tmp_path):
         assert run_experiment(asked_for(tmp_path / "e.yaml"), tmp_path / name, stream=io.StringIO()) == 0
     assert clusters(tmp_path / "with") == {("b", f"q{i}"): f"p{i // 4}" for i in range(12)}
     assert clusters(tmp_path / "without") == {}
-    [mine], [plain] = eb.read(tmp_path / "with"), eb.read(tmp_path / "without")
+    [mine], [plain] = hs.read(tmp_path / "with"), hs.read(tmp_path / "without")
     assert mine.clusters == tuple(f"p{int(q[1:]) // 4}" for q in mine.questions)
     assert plain.clusters is None
     [row] = ask("score", tmp_path / "with")
@@ -176,10 +176,10 @@ def folder_of(path, questions, of):
 def test_a_folder_with_the_clusters_of_some_questions_only(tmp_path):
     """Of two benchmarks one may have clusters; of one benchmark all questions have one, or none is used."""
     whole = folder_of(tmp_path / "whole", ["q1", "q2"], {"q1": "a", "q2": "b"})
-    assert {one.benchmark: one.clusters for one in eb.read(whole)} == {"b": ("a", "b"), "other": None}
+    assert {one.benchmark: one.clusters for one in hs.read(whole)} == {"b": ("a", "b"), "other": None}
     part = folder_of(tmp_path / "part", ["q1", "q2"], {"q1": "a"})
-    with pytest.warns(ErrorbarWarning, match="b: the clusters of some questions only are known: left out"):
-        found = eb.read(part)
+    with pytest.warns(HowsureWarning, match="b: the clusters of some questions only are known: left out"):
+        found = hs.read(part)
     assert [one.clusters for one in found] == [None, None]
 
 
@@ -188,15 +188,15 @@ def test_clusters_of_several_sources(tmp_path):
     same = folder_of(tmp_path / "same", ["q1"], {})
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = eb.read([known, same])
-        cubes = eb.read_cubes([known, same])
+        found = hs.read([known, same])
+        cubes = hs.read_cubes([known, same])
     assert found[0].clusters == cubes[0].clusters == ("a", "b")
     more = folder_of(tmp_path / "more", ["q2", "q3"], {})
-    with pytest.warns(ErrorbarWarning, match="b: only some of its sources know the clusters of its questions"):
-        assert eb.read([known, more])[0].clusters is None
-    with pytest.warns(ErrorbarWarning, match="b: only some of its sources know the clusters of its questions"):
-        assert eb.read_cubes([known, more])[0].clusters is None
+    with pytest.warns(HowsureWarning, match="b: only some of its sources know the clusters of its questions"):
+        assert hs.read([known, more])[0].clusters is None
+    with pytest.warns(HowsureWarning, match="b: only some of its sources know the clusters of its questions"):
+        assert hs.read_cubes([known, more])[0].clusters is None
     moved = folder_of(tmp_path / "moved", ["q1"], {"q1": "z"})
-    for read in (eb.read, eb.read_cubes):
+    for read in (hs.read, hs.read_cubes):
         with pytest.raises(InputError, match=re.escape("question 'q1' is in cluster 'a' and in 'z'")):
             read([known, moved])

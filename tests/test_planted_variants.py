@@ -14,13 +14,13 @@ import msgspec
 import numpy as np
 import pytest
 
-from errorbar.benchmarks import load
-from errorbar.models.simulated import UNREADABLE, SimulatedModel, truth
-from errorbar.perturb import sampled
-from errorbar.sample.experiment import load_experiment
-from errorbar.sample.run import run
-from errorbar.store.manifest import load as load_manifest
-from errorbar.store.responses import read
+from howsure.benchmarks import load
+from howsure.models.simulated import UNREADABLE, SimulatedModel, truth
+from howsure.perturb import sampled
+from howsure.sample.experiment import load_experiment
+from howsure.sample.run import run
+from howsure.store.manifest import load as load_manifest
+from howsure.store.responses import read
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 CAPITALS = load(

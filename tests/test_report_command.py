@@ -1,4 +1,4 @@
-"""`errorbar report`, `run --live` and `audit` as a user would type them. Kind of truth: written by hand."""
+"""`howsure report`, `run --live` and `audit` as a user would type them. Kind of truth: written by hand."""
 
 import json
 import re
@@ -7,12 +7,12 @@ from html import unescape
 
 import pytest
 
-from errorbar.cli.live import watched
-from errorbar.cli.spent import facts
-from errorbar.readers.paths import manifests, sources
-from errorbar.store.manifest import Manifest, Model, begin
-from errorbar.store.responses import RunFolder
-from errorbar.store.schema import Response
+from howsure.cli.live import watched
+from howsure.cli.spent import facts
+from howsure.readers.paths import manifests, sources
+from howsure.store.manifest import Manifest, Model, begin
+from howsure.store.responses import RunFolder
+from howsure.store.schema import Response
 
 
 def folder_of(path, *, benchmarks=("sums",), name="openai/gpt-4o-mini", tokens=True):
@@ -45,8 +45,8 @@ def text_of(file):
     )
 
 
-def test_the_page_of_a_run_says_how_it_was_made_and_whom_it_suspects(errorbar, tmp_path):
-    code, out, _ = errorbar("report", folder_of(tmp_path / "run"), "-o", tmp_path / "page.html")
+def test_the_page_of_a_run_says_how_it_was_made_and_whom_it_suspects(howsure, tmp_path):
+    code, out, _ = howsure("report", folder_of(tmp_path / "run"), "-o", tmp_path / "page.html")
     assert (code, out.strip()) == (0, str(tmp_path / "page.html"))
     page = text_of(tmp_path / "page.html")
     assert "Settings temperature 0.5 to 1" in page
@@ -55,14 +55,14 @@ def test_the_page_of_a_run_says_how_it_was_made_and_whom_it_suspects(errorbar, t
     html = (tmp_path / "page.html").read_text()
     assert "Sum 0?" in html
     assert "2 of 2 models prefer another answer: 77" in html
-    code, out, _ = errorbar("report", tmp_path / "run", "-o", tmp_path / "lean.html", "--no-texts")
+    code, out, _ = howsure("report", tmp_path / "run", "-o", tmp_path / "lean.html", "--no-texts")
     assert code == 0
     assert "Sum 0?" not in (tmp_path / "lean.html").read_text()
 
 
-def test_several_benchmarks_are_a_folder_and_figures_are_files(errorbar, tmp_path):
+def test_several_benchmarks_are_a_folder_and_figures_are_files(howsure, tmp_path):
     run = folder_of(tmp_path / "run", benchmarks=("sums", "more/sums"))
-    code, out, _ = errorbar("report", run, "-o", tmp_path / "page.html", "--figures", tmp_path / "figures")
+    code, out, _ = howsure("report", run, "-o", tmp_path / "page.html", "--figures", tmp_path / "figures")
     assert (code, out.strip()) == (0, str(tmp_path / "page" / "index.html"))
     assert {file.name for file in (tmp_path / "page").iterdir()} >= {"index.html", "sums.html", "more-sums.html"}
     drawn = sorted(file.name for file in (tmp_path / "figures" / "sums").glob("*.svg"))
@@ -70,14 +70,14 @@ def test_several_benchmarks_are_a_folder_and_figures_are_files(errorbar, tmp_pat
     assert len(list((tmp_path / "figures" / "sums").glob("*.csv"))) == len(drawn)
 
 
-def test_audit_prints_the_suspect(errorbar, tmp_path):
-    code, out, _ = errorbar("audit", folder_of(tmp_path / "run"), "--format", "json")
+def test_audit_prints_the_suspect(howsure, tmp_path):
+    code, out, _ = howsure("audit", folder_of(tmp_path / "run"), "--format", "json")
     [row] = json.loads(out)
     assert (code, row["question"], row["target"], row["answer"], row["models_agreeing"]) == (0, "q0", "0", "77", 2)
-    code, out, _ = errorbar("audit", tmp_path / "run", "--every", "--format", "json")
+    code, out, _ = howsure("audit", tmp_path / "run", "--every", "--format", "json")
     assert len(json.loads(out)) == 8
     (tmp_path / "t.csv").write_text("model,question,score\nm,q1,1\n")
-    code, _, err = errorbar("audit", tmp_path / "t.csv")
+    code, _, err = howsure("audit", tmp_path / "t.csv")
     assert (code, "there are no answers to audit; give run folders or logs" in err) == (2, True)
 
 
@@ -99,6 +99,6 @@ def test_the_page_is_served_while_the_run_lasts(tmp_path, capsys):
         url = capsys.readouterr().err.split()[-1]
         with urllib.request.urlopen(url, timeout=60) as answer:
             assert answer.status == 200
-            assert b"errorbar" in answer.read()
+            assert b"howsure" in answer.read()
     with pytest.raises(OSError, match="refused|reset"):
         urllib.request.urlopen(url, timeout=10)

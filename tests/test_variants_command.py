@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from oracles import variants as oracle
 
-import errorbar as eb
-from errorbar import analysis, prompt_tables, prompts
-from errorbar.errors import ErrorbarWarning, InputError
-from errorbar.stats.cost import Cost
+import howsure as hs
+from howsure import analysis, prompt_tables, prompts
+from howsure.errors import HowsureWarning, InputError
+from howsure.stats.cost import Cost
 
 SHARED = Path(__file__).resolve().parents[1] / "../shared/data"
 COMPONENTS = ["var_question", "var_variant", "var_interaction", "var_generation"]
@@ -22,9 +22,9 @@ PROMISED = ["benchmark", "model", "n_variants", "mean", "variance", "n_star", "n
 
 
 @pytest.fixture
-def rows(errorbar):
+def rows(howsure):
     def call(*arguments):
-        code, out, err = errorbar(*arguments, "--format", "json")
+        code, out, err = howsure(*arguments, "--format", "json")
         assert (code, err) == (0, "")
         return json.loads(out)
 
@@ -89,9 +89,9 @@ def test_the_table_against_the_oracles(rows, table):
         assert row["n_star"] == (None if max(stars) == 8 else max(stars))
 
 
-def test_what_is_not_reached_is_said_in_words(errorbar, rows, wide):
+def test_what_is_not_reached_is_said_in_words(howsure, rows, wide):
     """By hand: a mean of .505 ± .005 needs one variant; .1 to .6 in steps of .1 all six; what never varies one."""
-    code, out, err = errorbar("variants", wide, "--wide")
+    code, out, err = howsure("variants", wide, "--wide")
     assert (code, err) == (0, "")
     shown = {line.split()[0]: line for line in out.splitlines()[1:4]}
     assert "not reached" in shown["wild"]
@@ -102,10 +102,10 @@ def test_what_is_not_reached_is_said_in_words(errorbar, rows, wide):
     assert (calm["model"], calm["n_star"], same["n_star"], wild["n_star"]) == ("calm", 1, 1, None)
     assert "n_star is not reached" in wild["note"]
     assert calm["var_variant"] is None
-    _, text, _ = errorbar("variants", wide, "--wide", "--format", "csv")
+    _, text, _ = howsure("variants", wide, "--wide", "--format", "csv")
     assert [line["n_star"] for line in csv.DictReader(text.splitlines())] == ["1.0", "1.0", ""]
-    of_one = eb.read_cubes(wide, wide=True)[0].select(["calm"])
-    assert eb.variants(of_one).to_frame("polars")["n_star"].to_list() == [1]
+    of_one = hs.read_cubes(wide, wide=True)[0].select(["calm"])
+    assert hs.variants(of_one).to_frame("polars")["n_star"].to_list() == [1]
 
 
 def test_epsilon_delta_and_level_are_used(rows, wide):
@@ -139,18 +139,18 @@ def test_swaps_and_differences_of_two_models(rows, table):
 
 
 @pytest.mark.parametrize("what", ["moments", "components", "swaps", "enough", "prompteval"])
-def test_every_view_names_its_benchmark_and_fits(errorbar, rows, table, what):
+def test_every_view_names_its_benchmark_and_fits(howsure, rows, table, what):
     found = rows("variants", table, "--show", what)
     assert {row["benchmark"] for row in found} == {"demo"}
-    _, out, _ = errorbar("variants", table, "--show", what)
+    _, out, _ = howsure("variants", table, "--show", what)
     numbers = [line for line in out.splitlines() if line.startswith(("model", "big", "tiny"))]
     assert max(map(len, numbers)) <= prompt_tables.WIDTH
     assert "-0.0000" not in out
 
 
-def test_a_long_table_goes_on_below(errorbar, table):
+def test_a_long_table_goes_on_below(howsure, table):
     table.write_text(table.read_text().replace("big,", "simulated/big,"))
-    _, out, _ = errorbar("variants", table)
+    _, out, _ = howsure("variants", table)
     upper, lower, told = (part.splitlines() for part in out.split("\n\n"))
     assert upper[0].split() == ["model", "mean", "low", "high", "variance", *upper[0].split()[5:]]
     assert lower[0].split() == ["model", *COMPONENTS]
@@ -160,7 +160,7 @@ def test_a_long_table_goes_on_below(errorbar, table):
     assert max(map(len, (*upper, *lower))) <= prompt_tables.WIDTH
 
 
-def test_a_proxy_is_checked(errorbar, rows, wide):
+def test_a_proxy_is_checked(howsure, rows, wide):
     """By hand: of the wild model a single variant is never within .01 of .35; of the constant one it always is."""
     same, wild = rows("variants", wide, "--wide", "--proxy", "calm")
     assert (same["n_star_proxy"], same["bounded"], same["chance"]) == (1, "yes", 0)
@@ -168,7 +168,7 @@ def test_a_proxy_is_checked(errorbar, rows, wide):
     calm, _ = rows("variants", wide, "--wide", "--proxy", "wild")
     assert (calm["bounded"], calm["chance"], calm["n_star_proxy"]) == ("unknown", None, None)
     assert "it bounds nothing" in calm["note"]
-    _, out, _ = errorbar("variants", wide, "--wide", "--proxy", "wild")
+    _, out, _ = howsure("variants", wide, "--wide", "--proxy", "wild")
     assert "n_star_proxy not reached" in out
 
 
@@ -196,7 +196,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_wrong_use_is_one_line_and_exit_code_2(errorbar, table, tmp_path, case):
+def test_wrong_use_is_one_line_and_exit_code_2(howsure, table, tmp_path, case):
     arguments, message = WRONG[case]
     one, single = tmp_path / "one.csv", tmp_path / "single.csv"
     one.write_text("model,question,variant,score\nm,q1,a,1\nm,q2,a,0\nm,q3,a,1\n")
@@ -205,17 +205,17 @@ def test_wrong_use_is_one_line_and_exit_code_2(errorbar, table, tmp_path, case):
     table.write_text(table.read_text().replace("variantx", "variant2"))
     places = {"TABLE": table, "ONE": one, "SINGLE": single, "VARIANT2": "variant2"}
     command = [] if arguments[0] == "plan" else ["variants"]
-    code, out, err = errorbar(*command, *(places.get(a, a) for a in arguments))
+    code, out, err = howsure(*command, *(places.get(a, a) for a in arguments))
     assert (code, out) == (2, "")
-    assert err.startswith("errorbar: ")
+    assert err.startswith("howsure: ")
     assert err.count("\n") == 1
     assert message in err
 
 
-def test_a_benchmark_of_one_variant_is_left_out_and_told(errorbar, table, tmp_path):
+def test_a_benchmark_of_one_variant_is_left_out_and_told(howsure, table, tmp_path):
     one = tmp_path / "one.csv"
     one.write_text("model,question,variant,score\nm,q1,a,1\nm,q2,a,0\n")
-    code, out, err = errorbar("variants", table, one)
+    code, out, err = howsure("variants", table, one)
     assert code == 0
     assert "one left out: only one prompt variant" in err
     assert "one" not in out
@@ -224,29 +224,29 @@ def test_a_benchmark_of_one_variant_is_left_out_and_told(errorbar, table, tmp_pa
 def test_effects_leave_the_default_prompt_out():
     scores = np.array([[0.9, 0.5, 0.6, 0.5, 0.6]])
     values = {"tone": ("", "kind", "cold", "kind", "cold")}
-    cube = eb.Cube(
+    cube = hs.Cube(
         "b", ("m",), ("all",), tuple("dabce"), np.ones((1, 1, 5), int), scores[None], scores[None] ** 2, values
     )
-    found = eb.effects(cube).columns()
+    found = hs.effects(cube).columns()
     assert found["effect"].tolist() == pytest.approx([0.05, -0.05])
     assert found["value"].tolist() == ["cold", "kind"]
 
 
 def test_nested_variants_have_components_but_no_effect():
     y = [[[1, 0], [1, 1]], [[0, 0], [0, 1]], [[1, 1], [1, 1]]]
-    cube = eb.Cube.from_scores("b", ["m", "n"], ["1", "2", "3"], ["1", "2"], [y, y[::-1]], nested=True)
-    row = {name: values[0] for name, values in eb.variants(cube).columns().items()}
+    cube = hs.Cube.from_scores("b", ["m", "n"], ["1", "2", "3"], ["1", "2"], [y, y[::-1]], nested=True)
+    row = {name: values[0] for name, values in hs.variants(cube).columns().items()}
     assert row["var_question"] == pytest.approx(oracle.nested(y)["question"])
     assert row["var_variant"] == pytest.approx(oracle.nested(y)["variant"])
     assert np.isnan(row["n_star"])
     with pytest.raises(InputError, match="b: each question has variants of its own: they have no effect"):
-        eb.effects(cube)
+        hs.effects(cube)
     with pytest.raises(InputError, match="no variant orders models"):
-        eb.swaps(cube)
+        hs.swaps(cube)
     assert prompts.differences(cube, "m", "n").columns()["model"][0] == "m - n"
 
 
-def test_a_plan_with_variants(rows, errorbar, table):
+def test_a_plan_with_variants(rows, howsure, table):
     """Theory: the squared error of each row is vQ/N + vS/S + vQS/(NS) + ve/(NSK) of the oracle's components."""
     asked = ("plan", table, "--budget", "2000", "--a", "big", "--questions", "500")
     found = rows(*asked, "--assurance", "none")
@@ -269,7 +269,7 @@ def test_a_plan_with_variants(rows, errorbar, table):
     assert assured["se_low"] < assured["se"] < assured["se_high"]
     single = rows("plan", table, "--budget", "2000", "--max-variants", "1")
     assert {row["n_variants"] for row in single} == {1}
-    code, out, err = errorbar("plan", table, "--budget", "2000")
+    code, out, err = howsure("plan", table, "--budget", "2000")
     assert (code, err) == (0, "")
     assert "n_variants" in out
 
@@ -291,16 +291,16 @@ def test_a_pilot_of_one_variant_is_planned_as_ever(rows, table, tmp_path):
     one = tmp_path / "one.csv"
     header, *lines = table.read_text().splitlines()
     one.write_text("\n".join([header, *(line for line in lines if ",v3," in line)]) + "\n")
-    [cells], [cube] = eb.read(one), eb.read_cubes(one)
-    assert str(eb.plan(cells, budget=900)) == str(eb.plan(cube, budget=900))
+    [cells], [cube] = hs.read(one), hs.read_cubes(one)
+    assert str(hs.plan(cells, budget=900)) == str(hs.plan(cube, budget=900))
     assert rows("plan", one, "--budget", "900")[0]["n_variants"] == 1
 
 
-def test_a_pilot_that_was_read_twice_is_told_once(errorbar, tmp_path):
+def test_a_pilot_that_was_read_twice_is_told_once(howsure, tmp_path):
     path = tmp_path / "t.csv"
     lines = [f"m,q{q},{v},{(q + i) % 3 % 2}" for q in range(40) for v in "ab" for i in range(2)]
     path.write_text("\n".join(["model,question,variant,score", *lines]) + "\n")
-    code, _, err = errorbar("plan", path, "--budget", "900")
+    code, _, err = howsure("plan", path, "--budget", "900")
     assert code == 0
     assert err.count("no column 'generation'") == 1
     mixed = tmp_path / "prompts.csv"  # a prompt of its own for each question is no variant
@@ -308,7 +308,7 @@ def test_a_pilot_that_was_read_twice_is_told_once(errorbar, tmp_path):
         "model,question,prompt,generation,score\n"
         + "".join(f"m,q{q},p{q},{g},{(q + g) % 2}\n" for q in range(40) for g in range(2))
     )
-    assert errorbar("plan", mixed, "--budget", "900")[0] == 0
+    assert howsure("plan", mixed, "--budget", "900")[0] == 0
 
 
 # Published scores, one per paraphrase and model.
@@ -421,12 +421,12 @@ def test_published_formats_through_the_components(tmp_path):
         score="scores",
     )
     tidy.write_parquet(tmp_path / "formats.parquet")
-    cubes = eb.read_cubes(tmp_path / "formats.parquet")
+    cubes = hs.read_cubes(tmp_path / "formats.parquet")
     assert [(cube.benchmark, cube.n.shape) for cube in cubes] == [
         (name, (20, 6, 30)) for name in ("agnews", "dbpedia", "sst2", "trec")
     ]
     assert all(np.all(cube.n.sum(axis=(1, 2)) == 100) for cube in cubes)
-    rows = eb.variants(cubes).to_frame("polars")
+    rows = hs.variants(cubes).to_frame("polars")
     for benchmark, model in (("agnews", "llama-7b"), ("sst2", "bloom-1.7b"), ("trec", "opt-66b")):
         mine = tidy.filter((pl.col("benchmark") == benchmark) & (pl.col("model") == model))
         known = {(q, v): score for _, _, q, v, score in mine.iter_rows()}
@@ -440,18 +440,18 @@ def test_published_formats_through_the_components(tmp_path):
         assert "missing cells of 180 are filled" in row["note"]
 
 
-def test_the_command_shows_what_python_shows(errorbar):
-    _, out, _ = errorbar("variants", "--help")
+def test_the_command_shows_what_python_shows(howsure):
+    _, out, _ = howsure("variants", "--help")
     assert f"[{'|'.join(prompts.SHOWN)}]" in out
     with pytest.raises(InputError, match="variants: unknown view 'moment'; did you mean 'moments'?"):
         prompts.show([], "moment")
 
 
 def test_warnings_of_python_users_name_what_is_left_out():
-    one = eb.Cube.from_scores("one", ["m"], ["q"], ["v"], [[[[1]]]])
-    two = eb.Cube.from_means("two", ["m"], ["a", "b"], np.array([[0.5, 0.25]]))
-    with pytest.warns(ErrorbarWarning, match="one left out: only one prompt variant"):
-        assert eb.variants([one, two]).columns()["benchmark"].tolist() == ["two"]
+    one = hs.Cube.from_scores("one", ["m"], ["q"], ["v"], [[[[1]]]])
+    two = hs.Cube.from_means("two", ["m"], ["a", "b"], np.array([[0.5, 0.25]]))
+    with pytest.warns(HowsureWarning, match="one left out: only one prompt variant"):
+        assert hs.variants([one, two]).columns()["benchmark"].tolist() == ["two"]
 
 
 def page_of(path):
@@ -460,10 +460,10 @@ def page_of(path):
     )
 
 
-def test_a_report_reads_what_the_command_reads(errorbar, rows, table, wide, tmp_path):
+def test_a_report_reads_what_the_command_reads(howsure, rows, table, wide, tmp_path):
     """By hand: a column per model, or dimensions in columns; intervals, n* and effects are those of the command."""
     html = tmp_path / "wide.html"
-    code, _, err = errorbar("report", wide, "--wide", "--epsilon", "0.15", "--delta", "0.4", "-o", html)
+    code, _, err = howsure("report", wide, "--wide", "--epsilon", "0.15", "--delta", "0.4", "-o", html)
     assert (code, err) == (0, "")
     page = page_of(html)
     wild = rows("variants", wide, "--wide", "--epsilon", "0.15", "--delta", "0.4")[-1]
@@ -472,7 +472,7 @@ def test_a_report_reads_what_the_command_reads(errorbar, rows, table, wide, tmp_
     assert "Prompt variants 6" in page
     assert "Who beats whom Two models" not in page
     html = tmp_path / "dimensions.html"
-    assert errorbar("report", table, "--dimension", "tone", "--dimension", "shots", "-o", html)[0] == 0
+    assert howsure("report", table, "--dimension", "tone", "--dimension", "shots", "-o", html)[0] == 0
     page = page_of(html)
     assert "Which values of tone score higher?" in page
     assert "Who beats whom" in page  # its questions are known
@@ -481,26 +481,26 @@ def test_a_report_reads_what_the_command_reads(errorbar, rows, table, wide, tmp_
     bare.write_text(
         "model,tone,shots,score\n" + "".join(f"m,{t},{s},.{i}\n" for i, (t, s) in enumerate(["k0", "k4", "c0", "c4"]))
     )
-    assert errorbar("report", bare, "--dimension", "tone", "--dimension", "shots", "-o", html)[0] == 0
+    assert howsure("report", bare, "--dimension", "tone", "--dimension", "shots", "-o", html)[0] == 0
     assert "Prompt variants 4" in page_of(html)
-    code, _, err = errorbar("plan", wide, "--wide", "--a", "wild", "--width", "0.1")
+    code, _, err = howsure("plan", wide, "--wide", "--a", "wild", "--width", "0.1")
     assert (code, err.count("\n")) == (2, 1)
     assert "there is no noise to plan with: one question" in err
     [planned, *_] = rows("plan", table, "--dimension", "tone", "--dimension", "shots", "--a", "big", "--width", ".4")
     assert planned["n_variants"] <= 8
 
 
-def test_a_run_with_its_default_prompt(errorbar, rows, tmp_path):
+def test_a_run_with_its_default_prompt(howsure, rows, tmp_path):
     """The page and the command say the same to the last digit; by hand: 12 prompts were drawn and one was chosen."""
     (tmp_path / "v.yaml").write_text(
         "benchmark: directions-small\nlimit: 30\nmodels: [simulated/small, simulated/large]\ngenerations: 2\n"
         "variants: {space: open, sample: 12, seed: 7, default: true}\n"
     )
     run = tmp_path / "run"
-    assert errorbar("run", tmp_path / "v.yaml", "-o", run)[0] == 0
+    assert howsure("run", tmp_path / "v.yaml", "-o", run)[0] == 0
     [large, small] = rows("variants", run, "--show", "moments")
     assert (large["n_variants"], small["n_variants"]) == (12, 12)
-    [cube] = eb.read_cubes(run)
+    [cube] = hs.read_cubes(run)
     means = cube.mean.mean(axis=1)
     assert [large["default"], small["default"]] == pytest.approx(means[:, cube.default])
     assert large["max"] == pytest.approx(np.delete(means[0], cube.default).max())
@@ -511,7 +511,7 @@ def test_a_run_with_its_default_prompt(errorbar, rows, tmp_path):
         name: sum(row["n_variants"] for row in effects if row["dimension"] == name) for name in ("markers", "casing")
     }
     assert set(times.values()) == {24}
-    assert errorbar("report", run, "-o", tmp_path / "page.html", "--no-texts")[0] == 0
+    assert howsure("report", run, "-o", tmp_path / "page.html", "--no-texts")[0] == 0
     page = page_of(tmp_path / "page.html")
     assert "Prompt variants 12, and the default prompt" in page
     assert "Over 12 prompts" in page

@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from errorbar.benchmarks.choices import extract_choice
-from errorbar.benchmarks.file import extract_exact
+from howsure.benchmarks.choices import extract_choice
+from howsure.benchmarks.file import extract_exact
 from perturb.completions import completion
 
 

@@ -9,7 +9,7 @@ from collections import Counter
 
 import pytest
 
-from errorbar.benchmarks.directions import DIRECTIONS, extract_direction, large, small
+from howsure.benchmarks.directions import DIRECTIONS, extract_direction, large, small
 
 READ = [
     ("West", "west"),

@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from errorbar.benchmarks import BENCHMARKS, load
-from errorbar.errors import InputError, UnknownNameError
+from howsure.benchmarks import BENCHMARKS, load
+from howsure.errors import InputError, UnknownNameError
 
 GSM8K = Path(__file__).resolve().parents[2] / "../shared/data/gsm8k"
 
@@ -245,7 +245,7 @@ def test_population_goes_on_after_a_repeated_sum():
 
 
 def test_import_stays_light():
-    code = "import sys, errorbar.benchmarks; print([m for m in ('numpy', 'scipy', 'pyarrow', 'duckdb') if m in sys.modules])"
+    code = "import sys, howsure.benchmarks; print([m for m in ('numpy', 'scipy', 'pyarrow', 'duckdb') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 

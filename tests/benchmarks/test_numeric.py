@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from errorbar.benchmarks.numeric import canonical_number, extract_number
+from howsure.benchmarks.numeric import canonical_number, extract_number
 
 GSM8K = Path(__file__).resolve().parents[2] / "../shared/data/gsm8k"
 

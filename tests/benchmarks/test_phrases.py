@@ -7,9 +7,9 @@ import re
 
 import pytest
 
-from errorbar.benchmarks import phrases, statement
-from errorbar.benchmarks.labelled import any_of
-from errorbar.benchmarks.vocabulary import vocabulary
+from howsure.benchmarks import phrases, statement
+from howsure.benchmarks.labelled import any_of
+from howsure.benchmarks.vocabulary import vocabulary
 
 TEXTS = ("Rome", "is so", "B only", "x")
 LABELS = (tuple("ABCD"), tuple("abcd"), tuple("1234"), ("I", "II", "V", "VI"), ("A.", "a b", "?", "so"))

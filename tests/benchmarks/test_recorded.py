@@ -6,9 +6,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from errorbar.benchmarks import load
-from errorbar.benchmarks.recorded import RecordedBenchmark, extract_score
-from errorbar.errors import InputError, UnknownNameError
+from howsure.benchmarks import load
+from howsure.benchmarks.recorded import RecordedBenchmark, extract_score
+from howsure.errors import InputError, UnknownNameError
 
 ROWS = """question,model,score,text
 q1,a,1,What is 1+1?

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from errorbar.benchmarks import statement
+from howsure.benchmarks import statement
 
 PARTS = [
     *("#", "####", "#####", "\\boxed{", "\\BOXED {", "\\fbox{", "<answer>", "<ANSWER>", "</answer>", "A:", "A", "*A*:"),

@@ -5,9 +5,9 @@ import re
 import subprocess
 
 import pytest
-from chromium_pages import ERRORBAR, HOSTILE, planted_run, simulated
+from chromium_pages import HOSTILE, HOWSURE, planted_run, simulated
 
-from errorbar.report import site
+from howsure.report import site
 
 LOOKS = {"light": {}, "dark": {"dark": True}, "phone": {"width": 390, "height": 844}}
 
@@ -53,7 +53,7 @@ def review(tmp_path_factory):
     planted_run(run / "run")
     command = ["review", run / "run", "--verdicts", run / "verdicts.jsonl", "--port", "0", "--no-browser"]
     how = {"stdout": subprocess.PIPE, "text": True, "env": os.environ | {"PYTHONUNBUFFERED": "1"}}
-    with subprocess.Popen([*ERRORBAR, *command], **how) as served:
+    with subprocess.Popen([*HOWSURE, *command], **how) as served:
         yield next(found[0] for line in served.stdout if (found := re.search(r"http://\S+", line)))
         served.terminate()
         served.stdout.read()
@@ -68,7 +68,7 @@ def test_the_pages_of_the_review(window, review, look, question):
     asked = [e["params"]["request"]["url"] for e in window.events if e["method"] == "Network.requestWillBeSent"]
     assert [url for url in asked if not url.startswith((review.split("?")[0], "data:"))] == []
     assert [text for text in window.complaints() if not text.startswith("request to")] == []
-    assert window.value("document.title").endswith("errorbar review")  # planted scripts would call it otherwise
+    assert window.value("document.title").endswith("howsure review")  # planted scripts would call it otherwise
     assert window.value("[...document.images].length + document.querySelectorAll('main script').length") == 0
     assert window.probe("wide") == []
     window.value("document.querySelectorAll('details').forEach(d => d.open = true)")

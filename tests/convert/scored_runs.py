@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from errorbar.convert.scorer import Asked, Place
-from errorbar.convert.scorers import scorer
-from errorbar.store.manifest import Manifest
-from errorbar.store.responses import RunFolder
-from errorbar.store.schema import Response
+from howsure.convert.scorer import Asked, Place
+from howsure.convert.scorers import scorer
+from howsure.store.manifest import Manifest
+from howsure.store.responses import RunFolder
+from howsure.store.schema import Response
 
 
 def response(question="q", generation=1, *, completion, target="18", model="m", benchmark="b", **rest) -> Response:

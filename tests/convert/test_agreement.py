@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from errorbar.convert.agreement import Tally, agreement
-from errorbar.store.scores import Rescored
+from howsure.convert.agreement import Tally, agreement
+from howsure.store.scores import Rescored
 
 
 def ours(score, question="q", generation=1, answer="a", model="m"):

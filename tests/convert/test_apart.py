@@ -11,9 +11,9 @@ import threading
 
 import pytest
 
-from errorbar.convert import apart
-from errorbar.convert.apart import Apart, TooLongError, serve
-from errorbar.convert.patterns import search
+from howsure.convert import apart
+from howsure.convert.apart import Apart, TooLongError, serve
+from howsure.convert.patterns import search
 
 ENDLESS = (r"(a+)+$", "a" * 40 + "b", "last")
 
@@ -54,7 +54,7 @@ def test_a_program_that_ignores_the_signal_does_not_keep_the_work_alive():
     # a signal that is ignored stays so in the processes that a program starts
     program = (
         "import signal; signal.signal(signal.SIGPROF, signal.SIG_IGN)\n"
-        "from errorbar.convert.apart import Apart, TooLongError\n"
+        "from howsure.convert.apart import Apart, TooLongError\n"
         "with Apart(0.2) as work:\n"
         "    try: work('search', r'(a+)+$', 'a' * 40 + 'b', 'last')\n"
         "    except TooLongError: print('ended')\n"

@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
-import errorbar.convert.folder as folder_module
-from errorbar.convert.folder import convert
-from errorbar.convert.table import Table
-from errorbar.errors import InputError, StoreError
-from errorbar.readers import tidy
-from errorbar.readers.logs import inspect, lm_eval
-from errorbar.readers.logs.head import Head
-from errorbar.readers.logs.row import UNSCORED, Asked, Described, Row
-from errorbar.store import manifest, tables
-from errorbar.store.lookup import clusters, generations, prompt
-from errorbar.store.manifest import Model
-from errorbar.store.responses import RunFolder, is_run, read, read_prompts
+import howsure.convert.folder as folder_module
+from howsure.convert.folder import convert
+from howsure.convert.table import Table
+from howsure.errors import InputError, StoreError
+from howsure.readers import tidy
+from howsure.readers.logs import inspect, lm_eval
+from howsure.readers.logs.head import Head
+from howsure.readers.logs.row import UNSCORED, Asked, Described, Row
+from howsure.store import manifest, tables
+from howsure.store.lookup import clusters, generations, prompt
+from howsure.store.manifest import Model
+from howsure.store.responses import RunFolder, is_run, read, read_prompts
 
 SHARED = Path(__file__).resolve().parents[2] / "../shared/data/logs"
 

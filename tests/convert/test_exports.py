@@ -10,17 +10,17 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from errorbar.convert import dataset as dataset_module
-from errorbar.convert import exports
-from errorbar.convert.dataset import dataset
-from errorbar.errors import InputError
-from errorbar.readers.logs.row import UNSCORED
-from errorbar.readers.tidy import read_table, read_table_by_run
-from errorbar.stats.cells import Cells
-from errorbar.store import manifest, scores, tables
-from errorbar.store.manifest import Model
-from errorbar.store.responses import RunFolder, read
-from errorbar.store.schema import COLUMNS, Response
+from howsure.convert import dataset as dataset_module
+from howsure.convert import exports
+from howsure.convert.dataset import dataset
+from howsure.errors import InputError
+from howsure.readers.logs.row import UNSCORED
+from howsure.readers.tidy import read_table, read_table_by_run
+from howsure.stats.cells import Cells
+from howsure.store import manifest, scores, tables
+from howsure.store.manifest import Model
+from howsure.store.responses import RunFolder, read
+from howsure.store.schema import COLUMNS, Response
 
 SECRET = "sk-a-very-secret-key-0123456789"
 
@@ -108,7 +108,7 @@ def test_completions_without_a_score_are_left_out_of_a_table_and_told(tmp_path):
         folder.append([row("q"), row("q", 2, score=None, status=UNSCORED), row("q", 3, score=None, error="e: x")])
     told: list[str] = []
     assert exports.parquet(tmp_path / "run", tmp_path / "rows.parquet", tell=told.append) == 2
-    assert told == ["1 completions that nobody scored are left out: errorbar rescore scores them"]
+    assert told == ["1 completions that nobody scored are left out: howsure rescore scores them"]
     assert "cluster" not in pq.read_schema(tmp_path / "rows.parquet").names
     again = [scores.Rescored("b", "m", "q", "v", n, score=0.25) for n in (1, 2, 3)]
     scores.write(tmp_path / "run", "mine", "1", iter(again))

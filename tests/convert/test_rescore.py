@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from scored_runs import response, run_of
 
-from errorbar.benchmarks.question import Benchmark, Prompt, Question
-from errorbar.convert import scorers
-from errorbar.convert.rescore import rescore
-from errorbar.errors import InputError, StoreError, UnknownNameError
-from errorbar.store import scores
-from errorbar.store.responses import RunFolder, read
-from errorbar.store.schema import KEY
+from howsure.benchmarks.question import Benchmark, Prompt, Question
+from howsure.convert import scorers
+from howsure.convert.rescore import rescore
+from howsure.errors import InputError, StoreError, UnknownNameError
+from howsure.store import scores
+from howsure.store.responses import RunFolder, read
+from howsure.store.schema import KEY
 
 SAID = ("score", "status", "answer", "rule", "error")
 

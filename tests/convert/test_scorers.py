@@ -11,18 +11,18 @@ from pathlib import Path
 import pytest
 from scored_runs import judged, place, response, run_of
 
-from errorbar.benchmarks import load
-from errorbar.benchmarks.question import Benchmark, Prompt, Question
-from errorbar.convert import scorers
-from errorbar.convert.own import own
-from errorbar.convert.scorer import Asked, rules
-from errorbar.convert.scorers import SCORERS, scorer
-from errorbar.convert.shown import choice
-from errorbar.errors import InputError
-from errorbar.perturb.instructions import packaged
-from errorbar.perturb.own import Own
-from errorbar.perturb.sampled import sampled
-from errorbar.store.manifest import Manifest
+from howsure.benchmarks import load
+from howsure.benchmarks.question import Benchmark, Prompt, Question
+from howsure.convert import scorers
+from howsure.convert.own import own
+from howsure.convert.scorer import Asked, rules
+from howsure.convert.scorers import SCORERS, scorer
+from howsure.convert.shown import choice
+from howsure.errors import InputError
+from howsure.perturb.instructions import packaged
+from howsure.perturb.own import Own
+from howsure.perturb.sampled import sampled
+from howsure.store.manifest import Manifest
 
 GSM8K = "She makes 9 * 2 = $<<9*2=18>>18 every day.\n#### 18"
 
@@ -114,7 +114,7 @@ def test_a_name_that_is_none_is_told(spec, told):
 def test_versions_change_with_the_code_that_decides(tmp_path, monkeypatch):
     code = tmp_path / "planted.py"
     code.write_text("a = 1\n")
-    monkeypatch.setitem(sys.modules, "errorbar.planted", type("Module", (), {"__file__": str(code)}))
+    monkeypatch.setitem(sys.modules, "howsure.planted", type("Module", (), {"__file__": str(code)}))
     assert rules("planted") == hashlib.sha256(b"a = 1\n").hexdigest()[:8]
     code.write_text("a = 2\n")
     assert rules("planted") == hashlib.sha256(b"a = 2\n").hexdigest()[:8]
@@ -144,7 +144,7 @@ def test_every_scorer_is_told_of_in_the_module():
 )
 def test_maths(completion, target, score):
     pytest.importorskip("math_verify")
-    from errorbar.convert.equations import judge
+    from howsure.convert.equations import judge
 
     found, answer = judge(completion, target)[::-1]
     assert (found, answer is not None) == (score, True)
@@ -152,7 +152,7 @@ def test_maths(completion, target, score):
 
 def test_maths_of_nothing_is_no_answer_and_a_target_of_nothing_is_told():
     pytest.importorskip("math_verify")
-    from errorbar.convert.equations import judge, ready
+    from howsure.convert.equations import judge, ready
 
     ready()
     assert judge("Who knows?", "18") == (None, 0.0)
@@ -198,7 +198,7 @@ def test_maths_names_the_library_in_its_version_and_the_extra_where_it_is_absent
     monkeypatch.setattr(scorers.util, "find_spec", lambda _: object())
     assert scorer("maths", place()).version.startswith("math-verify-0.9.0-")
     monkeypatch.setattr(scorers.util, "find_spec", lambda _: None)
-    with pytest.raises(InputError, match=r'not installed; pip install "errorbar\[maths\]"'):
+    with pytest.raises(InputError, match=r'not installed; pip install "howsure\[maths\]"'):
         scorer("maths", place())
 
 

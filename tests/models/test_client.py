@@ -19,14 +19,14 @@ import pytest
 from endpoint import Faults, serve
 from multidict import CIMultiDict
 
-from errorbar.benchmarks import Question
-from errorbar.errors import EndpointError, FatalEndpointError
-from errorbar.models.client import Endpoint, time_allowed
-from errorbar.models.failures import refusal, retry_after, shorten
-from errorbar.models.headers import ToldLimits, is_cached, seconds
-from errorbar.models.model import Limits, Request, Settings
-from errorbar.models.proxy import proxy_for
-from errorbar.models.reply import reply_of
+from howsure.benchmarks import Question
+from howsure.errors import EndpointError, FatalEndpointError
+from howsure.models.client import Endpoint, time_allowed
+from howsure.models.failures import refusal, retry_after, shorten
+from howsure.models.headers import ToldLimits, is_cached, seconds
+from howsure.models.model import Limits, Request, Settings
+from howsure.models.proxy import proxy_for
+from howsure.models.reply import reply_of
 
 KEY = "sk-planted-0123456789"
 QUESTIONS = [Question("q1", "What is 9+9?", "18")]

@@ -13,11 +13,11 @@ import pytest
 from aiohttp import web
 from scripted import sums
 
-from errorbar.errors import EndpointError, FatalEndpointError
-from errorbar.models.anthropic import Anthropic
-from errorbar.models.gemini import Gemini
-from errorbar.models.model import Request, Settings
-from errorbar.models.providers import Provider
+from howsure.errors import EndpointError, FatalEndpointError
+from howsure.models.anthropic import Anthropic
+from howsure.models.gemini import Gemini
+from howsure.models.model import Request, Settings
+from howsure.models.providers import Provider
 
 KEY = "sk-planted-0123456789"
 ASKED = [
@@ -87,7 +87,7 @@ def opened(dialect, base_url, **keys):
     """A model that speaks it."""
     if dialect in OURS:
         return (Anthropic if dialect == "anthropic" else Gemini)(base_url, f"{dialect}-x", key=KEY, **keys)
-    pytest.importorskip("any_llm", reason="the extra errorbar[providers] is not installed")
+    pytest.importorskip("any_llm", reason="the extra howsure[providers] is not installed")
     if dialect == "bedrock":
         pytest.importorskip("boto3", reason="any-llm-sdk[bedrock] is not installed")
     # Over plain HTTP its SDK signs with the secret of the environment, and sends no key.

@@ -9,13 +9,13 @@ import types
 
 import pytest
 
-from errorbar.errors import EndpointError, FatalEndpointError, InputError
-from errorbar.models import local
-from errorbar.models.local import LocalModel, cell_seed
-from errorbar.models.model import Request, Settings
+from howsure.errors import EndpointError, FatalEndpointError, InputError
+from howsure.models import local
+from howsure.models.local import LocalModel, cell_seed
+from howsure.models.model import Request, Settings
 
 HAS_TRANSFORMERS = bool(importlib.util.find_spec("transformers") and importlib.util.find_spec("torch"))
-real = pytest.mark.skipif(not HAS_TRANSFORMERS, reason="the extra errorbar[transformers] is not installed")
+real = pytest.mark.skipif(not HAS_TRANSFORMERS, reason="the extra howsure[transformers] is not installed")
 # Their own: torch and transformers warn of things to come in themselves.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 WORDS = ["<eos>", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "user", "system"]
@@ -227,7 +227,7 @@ def test_closing_gives_the_memory_back_and_it_can_be_asked_again(folder):
 
 def test_without_the_extra_the_remedy_is_to_install_it(monkeypatch):
     monkeypatch.setattr(local, "find_spec", lambda _: None)
-    with pytest.raises(InputError, match=r'a local model needs transformers; pip install "errorbar\[transformers\]"'):
+    with pytest.raises(InputError, match=r'a local model needs transformers; pip install "howsure\[transformers\]"'):
         LocalModel("org/name")
 
 

@@ -13,9 +13,9 @@ import types
 import pytest
 from scripted import sums
 
-from errorbar.errors import EndpointError, InputError, UnknownNameError
-from errorbar.models.model import Request, Settings
-from errorbar.models.providers import ALIASES, PROVIDERS, Provider, is_provider
+from howsure.errors import EndpointError, InputError, UnknownNameError
+from howsure.models.model import Request, Settings
+from howsure.models.providers import ALIASES, PROVIDERS, Provider, is_provider
 
 KEY = "sk-planted-0123456789"
 
@@ -25,7 +25,7 @@ def request():
 
 
 def test_the_providers_own_variable_is_read_and_blanked_too(monkeypatch):
-    pytest.importorskip("any_llm", reason="the extra errorbar[providers] is not installed")
+    pytest.importorskip("any_llm", reason="the extra howsure[providers] is not installed")
     monkeypatch.setenv("OPENROUTER_API_KEY", KEY)
     model = Provider("openrouter/claude-x")
     assert KEY not in repr(model)
@@ -34,14 +34,14 @@ def test_the_providers_own_variable_is_read_and_blanked_too(monkeypatch):
 
 
 def test_no_key_is_told_with_the_variable(monkeypatch):
-    pytest.importorskip("any_llm", reason="the extra errorbar[providers] is not installed")
+    pytest.importorskip("any_llm", reason="the extra howsure[providers] is not installed")
     monkeypatch.delenv("OPENROUTER_API_KEY", raising=False)
     with pytest.raises(InputError, match="no key for openrouter; export OPENROUTER_API_KEY"):
         Provider("openrouter/claude-x")
 
 
 def test_azure_without_an_address_is_told(monkeypatch):
-    pytest.importorskip("any_llm", reason="the extra errorbar[providers] is not installed")
+    pytest.importorskip("any_llm", reason="the extra howsure[providers] is not installed")
     monkeypatch.delenv("AZURE_OPENAI_ENDPOINT", raising=False)
     with pytest.raises(InputError, match="azureopenai cannot be asked: .*AZURE_OPENAI_ENDPOINT"):
         Provider("azure/gpt-x", key=KEY)
@@ -56,26 +56,26 @@ def test_an_unknown_provider_is_told():
 def test_without_the_extra_the_remedy_is_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "any_llm", None)
     with pytest.raises(
-        InputError, match=r'openrouter models need the library any-llm; pip install "errorbar\[providers\]"'
+        InputError, match=r'openrouter models need the library any-llm; pip install "howsure\[providers\]"'
     ):
         Provider("openrouter/claude-x", key=KEY)
 
 
 def test_a_provider_whose_sdk_is_not_installed_is_told(monkeypatch):
-    pytest.importorskip("any_llm", reason="the extra errorbar[providers] is not installed")
+    pytest.importorskip("any_llm", reason="the extra howsure[providers] is not installed")
     monkeypatch.setitem(sys.modules, "ibm_watsonx_ai", None)
     with pytest.raises(InputError, match=r"watsonx models need a library .*any-llm-sdk\[watsonx\]"):
         Provider("watsonx/granite", key=KEY)
 
 
 def test_every_name_that_a_file_may_use_is_known_to_the_library():
-    any_llm = pytest.importorskip("any_llm", reason="the extra errorbar[providers] is not installed")
+    any_llm = pytest.importorskip("any_llm", reason="the extra howsure[providers] is not installed")
     known = set(any_llm.AnyLLM.get_supported_providers())
     assert {ALIASES.get(name, name) for name in PROVIDERS} <= known
 
 
 def test_reading_an_experiment_does_not_import_the_library():
-    code = "import sys, errorbar.models.providers; sys.exit('any_llm' in sys.modules)"
+    code = "import sys, howsure.models.providers; sys.exit('any_llm' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
@@ -96,7 +96,7 @@ class Canned:
 
 
 def canned(answer, **keys):
-    pytest.importorskip("any_llm", reason="the extra errorbar[providers] is not installed")
+    pytest.importorskip("any_llm", reason="the extra howsure[providers] is not installed")
     model = Provider("openrouter/claude-x", key=KEY, **keys)
     model._llm = Canned(answer)
 
@@ -143,7 +143,7 @@ def test_failures_without_a_status_go_by_their_kind(error, reason, wait):
 
 
 def test_an_sdk_that_does_not_keep_to_its_time_is_left(monkeypatch):
-    monkeypatch.setattr("errorbar.models.providers.GRACE", 0.01)
+    monkeypatch.setattr("howsure.models.providers.GRACE", 0.01)
     assert canned(lambda _: asyncio.sleep(30), timeout=0.01).reason == "timeout"
 
 
@@ -155,7 +155,7 @@ def test_a_reply_without_choices_is_empty():
 
 
 def test_an_sdk_without_a_switch_for_retries_is_opened_without_it(monkeypatch):
-    any_llm = pytest.importorskip("any_llm", reason="the extra errorbar[providers] is not installed")
+    any_llm = pytest.importorskip("any_llm", reason="the extra howsure[providers] is not installed")
     from any_llm.exceptions import UnsupportedParameterError
 
     given = []

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from scripted import sums
 
-from errorbar.benchmarks import load
-from errorbar.errors import InputError, UnknownNameError
-from errorbar.models.model import Request, Settings
-from errorbar.models.replay import ReplayModel, truth
+from howsure.benchmarks import load
+from howsure.errors import InputError, UnknownNameError
+from howsure.models.model import Request, Settings
+from howsure.models.replay import ReplayModel, truth
 
 TABLE = "question,model,score\nq1,a,0\nq1,a,0.5\nq1,a,0.5\nq1,a,1\nq2,a,1\nq1,b,1\nq2,c,0\nq1,c,1\n"
 

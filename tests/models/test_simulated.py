@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from errorbar.benchmarks import Benchmark, Prompt, Question, load
-from errorbar.errors import InputError, UnknownNameError
-from errorbar.models.law import ABILITIES, CONCENTRATIONS, Law, answer_shares, wrong_logits
-from errorbar.models.model import Request, Settings
-from errorbar.models.simulated import UNREADABLE, SimulatedModel, population_score, truth
+from howsure.benchmarks import Benchmark, Prompt, Question, load
+from howsure.errors import InputError, UnknownNameError
+from howsure.models.law import ABILITIES, CONCENTRATIONS, Law, answer_shares, wrong_logits
+from howsure.models.model import Request, Settings
+from howsure.models.simulated import UNREADABLE, SimulatedModel, population_score, truth
 
 SMALL = load("directions-small")
 LARGE = load("directions-large")
@@ -373,7 +373,7 @@ def test_wrong_use():
 
 
 def test_kept_completions_are_bounded(monkeypatch):
-    monkeypatch.setattr("errorbar.models.simulated.MOST_KEPT", 10)
+    monkeypatch.setattr("howsure.models.simulated.MOST_KEPT", 10)
     model = SimulatedModel("small", SUMS)
     for question in SUMS.questions[:20]:
         ask(model, question, range(1, 30))

@@ -13,15 +13,15 @@ import numpy as np
 import pytest
 from test_simulated import ask, normal
 
-from errorbar.benchmarks import Benchmark, Prompt, Question, load
-from errorbar.benchmarks.question import Read
-from errorbar.errors import InputError
-from errorbar.models.law import ABILITIES, answer_shares
-from errorbar.models.main_effects import main_effects
-from errorbar.models.model import Settings
-from errorbar.models.simulated import UNREADABLE, SimulatedModel, population_score, truth
-from errorbar.perturb import Own, sampled
-from errorbar.stats.effects import effects
+from howsure.benchmarks import Benchmark, Prompt, Question, load
+from howsure.benchmarks.question import Read
+from howsure.errors import InputError
+from howsure.models.law import ABILITIES, answer_shares
+from howsure.models.main_effects import main_effects
+from howsure.models.model import Settings
+from howsure.models.simulated import UNREADABLE, SimulatedModel, population_score, truth
+from howsure.perturb import Own, sampled
+from howsure.stats.effects import effects
 
 CITIES = ("Rome", "Paris", "Oslo", "Bern", "Riga", "Bonn")
 CHOICES = Benchmark(

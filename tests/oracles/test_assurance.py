@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from oracles import assurance as oracle
 
-import errorbar
-from errorbar.stats.cells import Cells
+import howsure
+from howsure.stats.cells import Cells
 
 #: Questions of the two models by turns: equal, and one better.
 SCORES = [
@@ -68,7 +68,7 @@ def pilot(scores):
 
 
 def designs(cells, **more):
-    rows = errorbar.plan(cells, a="a", b="b", detect=0.05, available=10**6, max_generations=50, **more).columns()
+    rows = howsure.plan(cells, a="a", b="b", detect=0.05, available=10**6, max_generations=50, **more).columns()
     return int(rows["n_questions"][0]), int(rows["n_generations"][0]), float(rows["calls"][0])
 
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from oracles import borrowing as oracle
 
-import errorbar
-from errorbar.stats.cells import Cells
+import howsure
+from howsure.stats.cells import Cells
 
 X = [0.1, 0.2, 0.4, 0.5, 0.7, 0.9]
 Y = [0.0, 0.3, 0.2, 0.6, 0.9, 0.8]
@@ -78,7 +78,7 @@ def row(results, i=0):
 
 def test_the_plain_score_stands_beside_it():
     cells, reference, _ = world(0)
-    found, plain = row(errorbar.score(cells, borrow=reference)), row(errorbar.score(cells))
+    found, plain = row(howsure.score(cells, borrow=reference)), row(howsure.score(cells))
     assert found["score_plain"] == pytest.approx(plain["score"])
     assert found["se_plain"] == pytest.approx(plain["se"])
     assert (found["n_reference"], found["n_all"]) == (MODELS, N)
@@ -86,7 +86,7 @@ def test_the_plain_score_stands_beside_it():
 
 
 def test_an_unrelated_reference_changes_little():
-    found = [row(errorbar.score(world(seed, like=0.0)[0], borrow=world(seed, like=0.0)[1])) for seed in range(20)]
+    found = [row(howsure.score(world(seed, like=0.0)[0], borrow=world(seed, like=0.0)[1])) for seed in range(20)]
     moved = [(r["score"] - r["score_plain"]) / r["se_plain"] for r in found]
     assert np.sqrt(np.mean(np.square(moved))) < 0.4
     assert 0.85 < np.mean([r["se"] / r["se_plain"] for r in found]) < 1.1
@@ -96,10 +96,10 @@ def test_a_perfect_reference_gives_the_mean_of_all():
     error, plain_error, ratio = [], [], []
     for seed in range(20):
         cells, reference, truth = world(seed, k=200, n=60, reference_k=200)
-        found = row(errorbar.score(cells, borrow=reference, claim="these-questions"))
+        found = row(howsure.score(cells, borrow=reference, claim="these-questions"))
         error.append(found["score"] - truth)
         plain_error.append(found["score_plain"] - truth)
-        ratio.append(found["se"] / row(errorbar.score(cells))["se"])
+        ratio.append(found["se"] / row(howsure.score(cells))["se"])
     assert np.mean(np.square(error)) < np.mean(np.square(plain_error)) / 5
     assert np.mean(ratio) < 0.5
 
@@ -107,11 +107,11 @@ def test_a_perfect_reference_gives_the_mean_of_all():
 def test_new_questions_are_less_certain_than_the_references_own():
     cells, reference, _ = world(1)
     these, new = (
-        row(errorbar.score(cells, borrow=reference, claim=claim)) for claim in ("these-questions", "new-questions")
+        row(howsure.score(cells, borrow=reference, claim=claim)) for claim in ("these-questions", "new-questions")
     )
     assert these["score"] == pytest.approx(new["score"])
     assert these["se"] < new["se"]
-    assert row(errorbar.score(cells, borrow=reference))["se"] == new["se"]
+    assert row(howsure.score(cells, borrow=reference))["se"] == new["se"]
 
 
 def test_questions_not_asked_may_be_absent_or_empty():
@@ -120,7 +120,7 @@ def test_questions_not_asked_may_be_absent_or_empty():
     at = [reference.questions.index(question) for question in cells.questions]
     n[:, at], total[:, at] = cells.n, cells.total
     padded = Cells("demo", ("new",), reference.questions, n, total, total)
-    a, b = (row(errorbar.score(c, borrow=reference)) for c in (cells, padded))
+    a, b = (row(howsure.score(c, borrow=reference)) for c in (cells, padded))
     for name in ("score", "se", "low", "high", "score_plain", "se_plain"):
         assert a[name] == pytest.approx(b[name]), name
 
@@ -129,8 +129,8 @@ def test_a_model_is_left_out_of_its_own_reference():
     _, reference, _ = world(3)
     part = reference.select(["r0"], reference.questions[::4])
     others = reference.select(list(reference.models[1:]))
-    with_itself = row(errorbar.score(part, borrow=reference))
-    without = row(errorbar.score(part, borrow=others))
+    with_itself = row(howsure.score(part, borrow=reference))
+    without = row(howsure.score(part, borrow=others))
     assert with_itself["n_reference"] == without["n_reference"] == MODELS - 1
     for name in ("score", "se", "low", "high"):
         assert with_itself[name] == pytest.approx(without[name]), name
@@ -139,7 +139,7 @@ def test_a_model_is_left_out_of_its_own_reference():
 def test_questions_that_the_reference_lacks_are_not_dropped_in_silence():
     cells, reference, _ = world(4)
     poor = reference.select(None, [q for q in reference.questions if q not in cells.questions[:10]])
-    found = row(errorbar.score(cells, borrow=poor))
+    found = row(howsure.score(cells, borrow=poor))
     assert "10 answered questions are not in the reference: left out" in found["note"]
     assert found["n_questions"] == len(cells.questions) - 10
     assert found["n_all"] == N - 10
@@ -151,8 +151,8 @@ def test_a_difference_has_the_plain_one_beside_it():
     other = rng.binomial(1, 0.5, (1, len(cells.questions))).astype(float)
     both = cells + Cells("demo", ("other",), cells.questions, np.ones_like(cells.n), other, other)
     found, plain = (
-        row(errorbar.compare(both, "new", "other", borrow=reference)),
-        row(errorbar.compare(both, "new", "other")),
+        row(howsure.compare(both, "new", "other", borrow=reference)),
+        row(howsure.compare(both, "new", "other")),
     )
     assert found["difference_plain"] == pytest.approx(plain["difference"])
     assert found["se_plain"] == pytest.approx(plain["se"])

@@ -7,7 +7,7 @@ import pytest
 from oracles import bounds as oracle
 from scipy import stats
 
-import errorbar as eb
+import howsure as hs
 
 Z = NormalDist().inv_cdf
 
@@ -18,10 +18,10 @@ def rows_of(answers, lost, **choices):
     questions = tuple(map(str, range(N)))
     kept, failed = (~lost).astype(int)[None], lost.astype(int)[None]
     total = (answers * ~lost).astype(float)[None]
-    cells = eb.Cells("bounds", ("a",), questions, kept, total, total, failed=failed)
-    wrong = eb.Cells("bounds", ("a",), questions, np.ones((1, N), dtype=int), total, total)
-    right = eb.Cells("bounds", ("a",), questions, np.ones((1, N), dtype=int), total + failed, total + failed)
-    results = (eb.score(cells, missing="bounds", **choices), eb.score(wrong, **choices), eb.score(right, **choices))
+    cells = hs.Cells("bounds", ("a",), questions, kept, total, total, failed=failed)
+    wrong = hs.Cells("bounds", ("a",), questions, np.ones((1, N), dtype=int), total, total)
+    right = hs.Cells("bounds", ("a",), questions, np.ones((1, N), dtype=int), total + failed, total + failed)
+    results = (hs.score(cells, missing="bounds", **choices), hs.score(wrong, **choices), hs.score(right, **choices))
     return [{name: values[0] for name, values in result.columns().items()} for result in results]
 
 
@@ -83,18 +83,18 @@ def test_nothing_missing_is_the_plain_score():
 
 @pytest.mark.parametrize("scores", [[-0.2, 0.6], [1.2, 0.4], [1.2, 0.5], [-0.01, *[0.5] * 20]])
 def test_scores_beyond_the_unit_interval_are_told_by_their_ends_and_not_by_their_sums(scores):
-    cells = eb.Cells.from_scores("bounds", ["a"], ["1", "2", "3"], [[scores, [0.5, 0.5], [0.4, 0.6]]])
+    cells = hs.Cells.from_scores("bounds", ["a"], ["1", "2", "3"], [[scores, [0.5, 0.5], [0.4, 0.6]]])
     assert not cells.unit
     assert not cells.binary
-    assert eb.score(cells).columns()["method"][0] == "t"
-    missing = eb.Cells.from_scores("bounds", ["a"], ["1", "2", "3"], [[scores, [0.5, 0.5], []]])
-    with pytest.raises(eb.InputError, match=r"\[0, 1\]"):
-        eb.score(missing, missing="bounds")
+    assert hs.score(cells).columns()["method"][0] == "t"
+    missing = hs.Cells.from_scores("bounds", ["a"], ["1", "2", "3"], [[scores, [0.5, 0.5], []]])
+    with pytest.raises(hs.InputError, match=r"\[0, 1\]"):
+        hs.score(missing, missing="bounds")
 
 
 def test_merged_and_selected_cells_remember_the_ends():
-    ends = eb.Cells.from_scores("bounds", ["a"], ["1", "2"], [[[-0.2, 0.6], [0.5, 0.5]]])
-    inside = eb.Cells.from_scores("bounds", ["a"], ["1", "2"], [[[0.5, 0.6], [0.5, 0.5]]])
+    ends = hs.Cells.from_scores("bounds", ["a"], ["1", "2"], [[[-0.2, 0.6], [0.5, 0.5]]])
+    inside = hs.Cells.from_scores("bounds", ["a"], ["1", "2"], [[[0.5, 0.6], [0.5, 0.5]]])
     assert inside.unit
     assert not (ends + inside).unit
     assert not (inside + ends).unit
@@ -108,10 +108,10 @@ def test_merged_and_selected_cells_remember_the_ends():
 @pytest.mark.parametrize("answer", [0.0, 1.0])
 @pytest.mark.parametrize("runs", [2, 3])
 def test_future_runs_have_an_interval_where_nothing_varied(answer, runs):
-    one = eb.Cells(
+    one = hs.Cells(
         "bounds", ("a",), tuple(map(str, range(30))), np.ones((1, 30), dtype=int), *[np.full((1, 30), answer)] * 2
     )
-    columns = eb.repeats({"bounds": [one] * runs}, n_future=1).columns()
+    columns = hs.repeats({"bounds": [one] * runs}, n_future=1).columns()
     low, high = columns["low"][0], columns["high"][0]
     assert 0 <= low <= answer <= high <= 1
     assert 1 / 30 <= high - low < 0.5  # one question of the next run may differ

@@ -12,7 +12,7 @@ from oracles import clusters as oracle
 from oracles import score_intervals
 from scipy import stats
 
-import errorbar as eb
+import howsure as hs
 
 REPOSITORIES = (114, 77, 23, 23, 17, 16, 6, 6, 6, 5, 4, 3)
 SIZES = [(5, 3, 1), (20, 2, 2, 2), (1, 1, 1, 1), (4, 4, 4), (7, 1), REPOSITORIES]
@@ -34,7 +34,7 @@ def cells_of(rows, clusters, counts=None):
     n = np.ones(y.shape, dtype=int) if counts is None else np.asarray(counts)
     models, questions = (tuple(map(str, range(size))) for size in y.shape)
     y = np.where(n > 0, y, 0)
-    return eb.Cells("clusters", models, questions, n, y, y**2, clusters=tuple(clusters))
+    return hs.Cells("clusters", models, questions, n, y, y**2, clusters=tuple(clusters))
 
 
 def first_row(result):
@@ -94,7 +94,7 @@ def test_covariance_gives_the_variance_of_a_difference():
 @pytest.mark.parametrize("level", [0.8, 0.95])
 def test_score(sizes, level):
     y, clusters = values_of(sizes), names_of(sizes)
-    row = first_row(eb.score(cells_of(y, clusters), level=level, method="t"))
+    row = first_row(hs.score(cells_of(y, clusters), level=level, method="t"))
     assert (row["low"], row["high"]) == pytest.approx(oracle.cr2_interval(y, clusters, level), rel=1e-9)
     assert row["df"] == pytest.approx(oracle.cr2(y, clusters)[1], rel=1e-9)
 
@@ -107,7 +107,7 @@ def test_score_on_shuffled_questions_of_which_some_are_missing(sizes):
     y, clusters = y[order], [clusters[i] for i in order]
     there = rng.random(len(y)) < 0.8
     there[[clusters.index("c0"), clusters.index("c1")]] = True
-    row = first_row(eb.score(cells_of(y, clusters, [there.astype(int)]), method="t"))
+    row = first_row(hs.score(cells_of(y, clusters, [there.astype(int)]), method="t"))
     kept = [name for name, use in zip(clusters, there, strict=True) if use]
     assert (row["low"], row["high"]) == pytest.approx(oracle.cr2_interval(y[there], kept, 0.95), rel=1e-9)
     assert row["df"] == pytest.approx(oracle.cr2(y[there], kept)[1], rel=1e-9)
@@ -116,7 +116,7 @@ def test_score_on_shuffled_questions_of_which_some_are_missing(sizes):
 @pytest.mark.parametrize("sizes", SIZES)
 def test_compare(sizes):
     a, b, clusters = values_of(sizes, 1), values_of(sizes, 2), names_of(sizes)
-    row = first_row(eb.compare(cells_of([a, b], clusters), "0", "1", method="t"))
+    row = first_row(hs.compare(cells_of([a, b], clusters), "0", "1", method="t"))
     variance, df = oracle.cr2(a - b, clusters)
     assert (row["low"], row["high"]) == pytest.approx(oracle.cr2_interval(a - b, clusters, 0.95), rel=1e-9)
     assert row["df"] == pytest.approx(df, rel=1e-9)
@@ -131,7 +131,7 @@ def test_all_pairs_on_the_questions_that_both_answered(seed, sizes):
     rng = np.random.default_rng(seed)
     y = np.array([values_of(sizes, model) for model in range(4)])
     there = rng.random((4, N)) < 0.7
-    columns = eb.pairs(cells_of(y, clusters, there.astype(int)), method="t").columns()
+    columns = hs.pairs(cells_of(y, clusters, there.astype(int)), method="t").columns()
     for i in range(len(columns["model_a"])):
         a, b = int(columns["model_a"][i]), int(columns["model_b"][i])
         both = there[a] & there[b]
@@ -152,7 +152,7 @@ def test_scores_in_the_unit_interval_have_the_degrees_of_freedom_too():
     clusters = names_of(REPOSITORIES)
     rng = np.random.default_rng(5)
     answers = (rng.random(300) < np.repeat(rng.uniform(0.2, 0.8, 12), REPOSITORIES)).astype(float)
-    row = first_row(eb.score(cells_of(answers, clusters)))
+    row = first_row(hs.score(cells_of(answers, clusters)))
     variance, df = oracle.cr2(answers, clusters)
     t_width = 2 * stats.t.ppf(0.975, df) * math.sqrt(variance)
     assert row["df"] == pytest.approx(df, rel=1e-9)
@@ -163,12 +163,12 @@ def test_scores_in_the_unit_interval_have_the_degrees_of_freedom_too():
 def test_few_degrees_of_freedom_are_noted():
     y = values_of(REPOSITORIES)
     many = values_of((5,) * 20)
-    assert "degrees of freedom" in first_row(eb.score(cells_of(y, names_of(REPOSITORIES)), method="t"))["note"]
-    assert "degrees of freedom" not in first_row(eb.score(cells_of(many, names_of((5,) * 20)), method="t"))["note"]
+    assert "degrees of freedom" in first_row(hs.score(cells_of(y, names_of(REPOSITORIES)), method="t"))["note"]
+    assert "degrees of freedom" not in first_row(hs.score(cells_of(many, names_of((5,) * 20)), method="t"))["note"]
 
 
 def test_one_cluster_has_no_interval_and_a_reason():
-    row = first_row(eb.score(cells_of(values_of((6,)), ["all"] * 6), method="t"))
+    row = first_row(hs.score(cells_of(values_of((6,)), ["all"] * 6), method="t"))
     assert math.isnan(row["low"])
     assert math.isnan(row["high"])
     assert "cluster" in row["note"]
@@ -178,11 +178,11 @@ def test_clusters_do_not_enter_the_claim_of_these_questions():
     rng = np.random.default_rng(6)
     total = rng.binomial(4, 0.6, (2, 12)).astype(float)
     n, questions = np.full((2, 12), 4), tuple(map(str, range(12)))
-    alone = eb.Cells("clusters", ("0", "1"), questions, n, total, total)
-    together = eb.Cells("clusters", ("0", "1"), questions, n, total, total, clusters=tuple("aaaaaabbbbcc"))
+    alone = hs.Cells("clusters", ("0", "1"), questions, n, total, total)
+    together = hs.Cells("clusters", ("0", "1"), questions, n, total, total, clusters=tuple("aaaaaabbbbcc"))
     for result in (
-        lambda cells: eb.score(cells, claim="these-questions"),
-        lambda cells: eb.compare(cells, "0", "1", claim="these-questions"),
+        lambda cells: hs.score(cells, claim="these-questions"),
+        lambda cells: hs.compare(cells, "0", "1", claim="these-questions"),
     ):
         one, other = first_row(result(alone)), first_row(result(together))
         assert (one["low"], one["high"]) == pytest.approx((other["low"], other["high"]), rel=1e-12)
@@ -199,7 +199,7 @@ def test_chance_to_be_best_of_two_models_with_parts_in_common(seed):
     rng = np.random.default_rng(seed)
     common = np.repeat(rng.normal(0, 1, 40), 5)
     y = np.array([common + rng.normal(0, 0.2, 200) + shift for shift in (0.02, 0.0)])
-    columns = eb.rank(cells_of(y, clusters)).columns()
+    columns = hs.rank(cells_of(y, clusters)).columns()
     p_best = dict(zip(columns["model"], columns["p_best"], strict=True))
     se = math.sqrt(oracle.cr2(y[0] - y[1], clusters)[0])
     chance = NormalDist().cdf(float(np.mean(y[0] - y[1])) / se)

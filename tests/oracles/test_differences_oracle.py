@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from oracles import differences as oracle
 from scipy import optimize, stats
 
-import errorbar as eb
+import howsure as hs
 
 #: Questions that only the first model answers, only the second, and all.
 TABLES = [
@@ -36,11 +36,11 @@ def answers_of(b, c, n):
 
 def cells_of(total, k=1):
     models, questions = ("a", "b"), tuple(map(str, range(total.shape[1])))
-    return eb.Cells("differences", models, questions, np.full(total.shape, k), total, total)
+    return hs.Cells("differences", models, questions, np.full(total.shape, k), total, total)
 
 
 def compared(total, k=1, **choices):
-    return {name: values[0] for name, values in eb.compare(cells_of(total, k), "a", "b", **choices).columns().items()}
+    return {name: values[0] for name, values in hs.compare(cells_of(total, k), "a", "b", **choices).columns().items()}
 
 
 # ---- the oracles themselves
@@ -117,13 +117,13 @@ def test_p_value_of_tango_is_mcnemars_score_test():
 
 @pytest.mark.parametrize("method", ["tango", "bonett-price"])
 def test_methods_for_one_answer_refuse_several_generations_and_partial_credit(method):
-    with pytest.raises(eb.InputError, match="generation"):
+    with pytest.raises(hs.InputError, match="generation"):
         compared(np.array([[2.0, 1.0, 0.0], [1.0, 1.0, 2.0]]), k=2, method=method)
     partial = np.array([[0.5, 1.0, 0.0], [0.0, 1.0, 0.0]])
     questions = tuple("123")
-    cells = eb.Cells("differences", ("a", "b"), questions, np.ones((2, 3), dtype=int), partial, partial**2)
-    with pytest.raises(eb.InputError, match="0 or 1|0 and 1|binary"):
-        eb.compare(cells, "a", "b", method=method)
+    cells = hs.Cells("differences", ("a", "b"), questions, np.ones((2, 3), dtype=int), partial, partial**2)
+    with pytest.raises(hs.InputError, match="0 or 1|0 and 1|binary"):
+        hs.compare(cells, "a", "b", method=method)
 
 
 # ---- the default, by what it must keep

@@ -6,7 +6,7 @@ from oracles import max_t as oracle
 from oracles import pairs as holm_oracle
 from scipy import stats
 
-import errorbar as eb
+import howsure as hs
 
 # ---- the oracle itself
 
@@ -63,8 +63,8 @@ def public_sets(means, clusters):
     y = np.array(means)
     models, questions = (tuple(map(str, range(size))) for size in y.shape)
     names = tuple(map(str, clusters))
-    cells = eb.Cells("ranks", models, questions, np.ones(y.shape, dtype=int), y, y**2, clusters=names)
-    columns = eb.rank(cells).columns()
+    cells = hs.Cells("ranks", models, questions, np.ones(y.shape, dtype=int), y, y**2, clusters=names)
+    columns = hs.rank(cells).columns()
     rows = zip(columns["model"], columns["rank_low"], columns["rank_high"], strict=True)
     sets = {int(model): (int(low), int(high)) for model, low, high in rows}
     return [sets[m] for m in range(len(sets))]

@@ -1,4 +1,4 @@
-"""The oracles against cases worked by hand, complete enumeration, and other programs; nothing of errorbar is here."""
+"""The oracles against cases worked by hand, complete enumeration, and other programs; nothing of howsure is here."""
 
 import math
 from fractions import Fraction

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from errorbar.benchmarks.question import Benchmark, Prompt, Question
+from howsure.benchmarks.question import Benchmark, Prompt, Question
 
 CITIES = ("Rome", "Paris", "Oslo", "Bern", "Riga", "Bonn", "Lima", "Cairo", "Quito", "Delhi")
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 from asked import benchmark, open_benchmark
 
-from errorbar.benchmarks.question import Question
-from errorbar.errors import InputError
-from errorbar.perturb import Dimension, Value, sampled, space
+from howsure.benchmarks.question import Question
+from howsure.errors import InputError
+from howsure.perturb import Dimension, Value, sampled, space
 
 MC = {"space": "multiple-choice", "sample": 1}
 

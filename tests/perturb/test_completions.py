@@ -7,8 +7,8 @@ import random
 import pytest
 from completions import completion
 
-from errorbar.perturb import read
-from errorbar.perturb.labels import ENUMERATORS, WRAPPERS
+from howsure.perturb import read
+from howsure.perturb.labels import ENUMERATORS, WRAPPERS
 
 CHOICES = (
     ("Rome", "Paris", "Oslo", "Bern"),

@@ -7,9 +7,9 @@ import tomllib
 import pytest
 from asked import CITIES
 
-from errorbar.errors import InputError
-from errorbar.perturb import Instruction, from_templates, paraphrases, request, space
-from errorbar.perturb.instructions import FILES, packaged, parse, reviewed, written
+from howsure.errors import InputError
+from howsure.perturb import Instruction, from_templates, paraphrases, request, space
+from howsure.perturb.instructions import FILES, packaged, parse, reviewed, written
 
 MINE = Instruction("mine", "Pick one of {labels}.", style="terse", asks="label", reviewed=True)
 

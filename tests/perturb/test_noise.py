@@ -6,9 +6,9 @@ import pytest
 from asked import open_benchmark
 from scipy.stats import binomtest, chisquare
 
-from errorbar.errors import InputError
-from errorbar.perturb import sampled, space
-from errorbar.perturb.noise import cased, spaced, typed
+from howsure.errors import InputError
+from howsure.perturb import sampled, space
+from howsure.perturb.noise import cased, spaced, typed
 
 WORDS = [f"{start}onderfu{end}" for start in "abcdefghij" for end in "klmnopqrst"]
 

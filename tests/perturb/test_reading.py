@@ -9,8 +9,8 @@ from asked import benchmark
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from errorbar.perturb import read, sampled
-from errorbar.perturb.labels import ENUMERATORS
+from howsure.perturb import read, sampled
+from howsure.perturb.labels import ENUMERATORS
 
 CITIES = ["Rome", "Paris", "Oslo", "Bern"]
 A, DIGITS, ROMAN = list("ABCD"), list("1234"), ["I", "II", "III", "IV", "V", "VI", "VII", "VIII"]

@@ -11,10 +11,10 @@ import pytest
 from asked import CITIES, benchmark, open_benchmark
 from scipy.stats import chisquare
 
-from errorbar.benchmarks.question import Prompt, Question
-from errorbar.errors import ErrorbarWarning, InputError, UnknownNameError
-from errorbar.perturb import SPACES, Dimension, Own, Space, Value, hold_out, sampled, space
-from errorbar.perturb.draw import RANGE, below, permutation
+from howsure.benchmarks.question import Prompt, Question
+from howsure.errors import HowsureWarning, InputError, UnknownNameError
+from howsure.perturb import SPACES, Dimension, Own, Space, Value, hold_out, sampled, space
+from howsure.perturb.draw import RANGE, below, permutation
 
 
 def big():
@@ -41,8 +41,8 @@ def test_draws_are_uniform_and_dimensions_independent():
 
 def test_rejection_makes_remainders_equally_likely(monkeypatch):
     """With hashes of 0 to 15 and n = 6, 12 to 15 must be drawn again."""
-    monkeypatch.setattr("errorbar.perturb.draw.RANGE", 16)
-    monkeypatch.setattr("errorbar.perturb.draw._hash", lambda j, attempt: (j + 5 * attempt) % 16)
+    monkeypatch.setattr("howsure.perturb.draw.RANGE", 16)
+    monkeypatch.setattr("howsure.perturb.draw._hash", lambda j, attempt: (j + 5 * attempt) % 16)
     assert [below(6, j) for j in range(16)] == [*range(6), *range(6), 1, 2, 3, 4]
     assert RANGE == 2**64
 
@@ -82,7 +82,7 @@ def test_a_point_drawn_again_is_a_variant_of_its_own():
 
 def test_ids_are_the_same_whatever_the_hash_seed():
     code = (
-        "from errorbar.perturb import space\n"
+        "from howsure.perturb import space\n"
         "s = space({'space': 'multiple-choice', 'nested': ['separator']})\n"
         "print([p.id for p in s.sample(30, 7)], s.sample(3, 7)[2].values)"
     )
@@ -324,7 +324,7 @@ def test_more_draws_than_points_are_told():
         "dimensions": {"instruction": [{"a": "Answer."}], "markers": ["Q/A", "none"], "casing": ["as-is"]},
     }
     with pytest.warns(
-        ErrorbarWarning, match="3 variants from a space of 2: those that are drawn again ask with the same"
+        HowsureWarning, match="3 variants from a space of 2: those that are drawn again ask with the same"
     ):
         assert len(sampled(spec | {"sample": 3}, open_benchmark()).variants) == 3
     sampled(spec | {"sample": 3, "nested": ["markers"]}, open_benchmark())

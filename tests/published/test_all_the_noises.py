@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import errorbar as eb
+import howsure as hs
 
 FOLDER = Path(__file__).resolve().parents[2] / "../shared/data/all_the_noises"
 
@@ -29,7 +29,7 @@ def published(request):
     folder = FOLDER / BENCHMARKS[request.param]
     if not folder.is_dir():
         pytest.skip("the published tables of ../shared/data/all_the_noises are not here")
-    [cells] = eb.read(folder / f"input_table_{request.param}.csv")
+    [cells] = hs.read(folder / f"input_table_{request.param}.csv")
     assert cells.benchmark == request.param
     pairs = pd.read_csv(folder / f"summary_{request.param}.csv", index_col=0).set_index(["model_a", "model_b"])
     models = pd.read_csv(folder / f"model_table_{request.param}.csv", index_col=0).set_index("model")
@@ -47,7 +47,7 @@ def assert_equal(ours, theirs):
 @pytest.mark.shared
 def test_every_published_pair(published):
     cells, table, _ = published
-    ours = eb.pairs(cells).to_frame()
+    ours = hs.pairs(cells).to_frame()
     turned = ours.rename(
         columns=lambda name: (
             {"a": "b", "b": "a"}.get(name[-1], name[-1]).join([name[:-1], ""]) if name.endswith(("_a", "_b")) else name
@@ -74,7 +74,7 @@ def test_every_published_pair(published):
 @pytest.mark.shared
 def test_every_published_model_in_the_plain_form(published):
     cells, _, table = published
-    ours = eb.score(cells, method="plain").to_frame().set_index("model").loc[table.index]
+    ours = hs.score(cells, method="plain").to_frame().set_index("model").loc[table.index]
     assert len(ours) == len(table) == len(cells.models)
     assert_equal(ours["score"], table["pass1"])
     assert_equal(ours["se_total"], table["SE(A)"])

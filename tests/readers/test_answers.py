@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from errorbar.errors import ErrorbarWarning
-from errorbar.readers import paths
-from errorbar.readers.answers import read_answers
-from errorbar.store import responses as stored
-from errorbar.store import scores
-from errorbar.store.responses import RunFolder
-from errorbar.store.schema import Response
+from howsure.errors import HowsureWarning
+from howsure.readers import paths
+from howsure.readers.answers import read_answers
+from howsure.store import responses as stored
+from howsure.store import scores
+from howsure.store.responses import RunFolder
+from howsure.store.schema import Response
 
 SHARED = Path(__file__).resolve().parents[2] / "../shared"
 
@@ -97,7 +97,7 @@ def test_benchmarks_stand_apart_and_folders_add_up(tmp_path):
 def test_prompts_say_the_target_before_the_rows_and_the_first_source_before_the_second(tmp_path):
     first = run(tmp_path / "1", ROWS, prompts=[("q1", "P"), ("q2", "")])
     second = run(tmp_path / "2", [("m", "q1", "A", 1.0, "ok", "Z")], first=9)
-    with pytest.warns(ErrorbarWarning, match="1 questions have another target than before"):
+    with pytest.warns(HowsureWarning, match="1 questions have another target than before"):
         found = read_answers(paths.sources([first, second]))
     assert found["b"].targets == ("P", None)
 
@@ -129,7 +129,7 @@ def test_answers_are_those_of_the_scorer_that_is_asked_for(tmp_path):
 
 
 @pytest.mark.shared
-@pytest.mark.filterwarnings("ignore::errorbar.errors.ErrorbarWarning")
+@pytest.mark.filterwarnings("ignore::howsure.errors.HowsureWarning")
 def test_logs_say_answers_and_targets():
     log = SHARED / "data/logs/inspect"
     if not log.exists():

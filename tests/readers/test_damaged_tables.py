@@ -13,8 +13,8 @@ from damage import damaged
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import errorbar as eb
-from errorbar.errors import ErrorbarError
+import howsure as hs
+from howsure.errors import HowsureError
 
 ROWS = {
     "benchmark": ["b"] * 12,
@@ -44,8 +44,8 @@ def survives(path, data):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            found = eb.read(path)
-        except ErrorbarError as raised:
+            found = hs.read(path)
+        except HowsureError as raised:
             assert "\n" not in str(raised)  # noqa: PT017  most cases end here, and all must be one line
             return
     assert all(one.n.sum() > 0 or one.failed.sum() > 0 for one in found)

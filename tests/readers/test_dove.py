@@ -6,7 +6,7 @@ import duckdb
 import pandas as pd
 import pytest
 
-from errorbar.readers import dove
+from howsure.readers import dove
 
 COLUMNS = [
     "dimensions_1: enumerator",

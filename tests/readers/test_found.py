@@ -9,21 +9,21 @@ import pyarrow as pa
 import pytest
 from harness_log import harness
 
-import errorbar as eb
-from errorbar.errors import ErrorbarWarning, InputError, UnknownNameError
-from errorbar.readers.found import sources
-from errorbar.readers.logs.source import Log
-from errorbar.readers.paths import cells, cubes, manifests, runs, told
-from errorbar.readers.run import Run
-from errorbar.readers.table import Table
-from errorbar.readers.unread import unread
+import howsure as hs
+from howsure.errors import HowsureWarning, InputError, UnknownNameError
+from howsure.readers.found import sources
+from howsure.readers.logs.source import Log
+from howsure.readers.paths import cells, cubes, manifests, runs, told
+from howsure.readers.run import Run
+from howsure.readers.table import Table
+from howsure.readers.unread import unread
 
 LOGS = Path(__file__).resolve().parents[2] / "../shared/data/logs"
 
 
 def quietly(call, *arguments, **more):
     with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", ErrorbarWarning)
+        warnings.simplefilter("always", HowsureWarning)
         result = call(*arguments, **more)
     return result, [str(one.message) for one in caught]
 
@@ -42,7 +42,7 @@ def test_a_folder_of_a_log_a_run_and_a_table(tmp_path):
     assert (both.models, both.questions) == (("m", "n"), ("hash0", "hash1"))
     assert both.total.tolist() == [[1.0, 0.0], [1.0, 1.0]]
     assert len(said) == 1
-    assert "errorbar rescore scores the others" in said[0]
+    assert "howsure rescore scores the others" in said[0]
     assert told(found) == said
     [about] = manifests(found)
     assert about["models"]["m"]["settings"]["temperature"] == 0.7
@@ -50,12 +50,12 @@ def test_a_folder_of_a_log_a_run_and_a_table(tmp_path):
 
 def test_a_renamed_log_is_a_log_and_totals_stand_for_their_samples(tmp_path):
     file = harness(tmp_path / "m")
-    [whole], _ = quietly(eb.read, tmp_path)
+    [whole], _ = quietly(hs.read, tmp_path)
     totals = next((tmp_path / "m").glob("results_*.json"))
-    [same], _ = quietly(eb.read, [totals, file])  # the samples, once
+    [same], _ = quietly(hs.read, [totals, file])  # the samples, once
     assert same.n.tolist() == whole.n.tolist()
     shutil.move(file, tmp_path / "m" / "renamed.txt")
-    [renamed], _ = quietly(eb.read, tmp_path / "m" / "renamed.txt")
+    [renamed], _ = quietly(hs.read, tmp_path / "m" / "renamed.txt")
     assert renamed.total.tolist() == whole.total.tolist()
 
 
@@ -71,10 +71,10 @@ def test_the_same_run_twice_is_one_and_says_so(tmp_path):
 def test_other_settings_are_another_model_and_a_second_run_adds_up(tmp_path):
     harness(tmp_path / "a")
     harness(tmp_path / "b", date="2026-11-21T10-00-00.000001")
-    [two], _ = quietly(eb.read, tmp_path)
+    [two], _ = quietly(hs.read, tmp_path)
     assert (two.models, two.n.tolist()) == (("m",), [[2, 2]])
     harness(tmp_path / "c", temperature=0.1, date="2026-11-22T10-00-00.000001")
-    [three], _ = quietly(eb.read, tmp_path)
+    [three], _ = quietly(hs.read, tmp_path)
     assert three.models == ("m (temperature=0.1)", "m (temperature=0.7)")
     each, _ = quietly(runs, quietly(sources, tmp_path)[0])
     assert [run.models for run in each["sums"]] == [("m (temperature=0.7)",)] * 2 + [("m (temperature=0.1)",)]
@@ -82,10 +82,10 @@ def test_other_settings_are_another_model_and_a_second_run_adds_up(tmp_path):
 
 def test_clusters_variants_and_scorers_of_a_log(tmp_path):
     harness(tmp_path / "m")
-    [clustered], _ = quietly(eb.read, tmp_path, columns={"cluster": "doc.topic"})
+    [clustered], _ = quietly(hs.read, tmp_path, columns={"cluster": "doc.topic"})
     assert clustered.clusters == ("t0", "t1")
     with pytest.raises(UnknownNameError, match="unknown scorer 'f1'"):
-        quietly(eb.read, tmp_path, scorer="f1")
+        quietly(hs.read, tmp_path, scorer="f1")
     found = quietly(sources, tmp_path)[0]
     [cube], _ = quietly(cubes, found)
     assert cube.variants == ("default",)
@@ -100,7 +100,7 @@ def test_benchmarks_that_share_a_name_and_no_question(tmp_path):
     harness(tmp_path / "m")
     table = tmp_path / "t.csv"
     table.write_text("benchmark,model,question,score\nsums,n,1,1\nsums,n,2,1\n")
-    _, said = quietly(eb.read, [tmp_path / "m", table])
+    _, said = quietly(hs.read, [tmp_path / "m", table])
     assert any("no question of sums is one of" in line for line in said)
 
 
@@ -108,16 +108,16 @@ def test_frames_globs_and_addresses(tmp_path):
     frame = pa.table({"benchmark": ["b", "b"], "model": ["m", "m"], "question": ["1", "2"], "score": [1.0, 0.0]})
     (tmp_path / "1.csv").write_text("benchmark,model,question,score\nb,n,1,1\n")
     (tmp_path / "2.csv").write_text("benchmark,model,question,score\nb,n,2,1\n")
-    [both] = eb.read([frame, str(tmp_path / "*.csv")])
+    [both] = hs.read([frame, str(tmp_path / "*.csv")])
     assert both.total.tolist() == [[1.0, 0.0], [1.0, 1.0]]
-    assert eb.read(frame)[0].models == ("m",)
-    [run] = eb.read_runs(frame)["b"]
-    [cube] = eb.read_cubes(frame)
+    assert hs.read(frame)[0].models == ("m",)
+    [run] = hs.read_runs(frame)["b"]
+    [cube] = hs.read_cubes(frame)
     assert run.n.tolist() == [[1, 1]]
     assert cube.n.tolist() == [[[1], [1]]]
     assert manifests(frame) == []
     with pytest.raises(InputError, match="s3://nobody/rows.parquet"):
-        eb.read("s3://nobody/rows.parquet")
+        hs.read("s3://nobody/rows.parquet")
 
 
 def test_what_is_no_log_and_no_table(tmp_path):
@@ -137,14 +137,14 @@ def test_a_log_without_a_score_says_what_to_do(tmp_path):
         row.pop("exact_match")
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
     with pytest.raises(InputError):
-        quietly(eb.read, file)
+        quietly(hs.read, file)
 
 
 @pytest.mark.shared
 @pytest.mark.skipif(not LOGS.is_dir(), reason="the data folder ../shared is not here")
 def test_the_real_logs_as_a_new_user_gives_them():
     """Another program's output: Inspect's accuracies and lm-eval's exact_match, from the logs' own headers."""
-    found, said = quietly(eb.read, LOGS)
+    found, said = quietly(hs.read, LOGS)
     scores = {(one.benchmark, m): float(one.mean[i].mean()) for one in found for i, m in enumerate(one.models)}
     assert scores == {
         ("gsm8k", "mockllm/atlas-70b"): pytest.approx(185 / 240),

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-import errorbar as eb
-from errorbar.errors import ErrorbarWarning, InputError
-from errorbar.readers.paths import find, manifests, read_runs
-from errorbar.store.responses import RunFolder
-from errorbar.store.schema import Response
-from errorbar.store.stages import Plan, keep
+import howsure as hs
+from howsure.errors import HowsureWarning, InputError
+from howsure.readers.paths import find, manifests, read_runs
+from howsure.store.responses import RunFolder
+from howsure.store.schema import Response
+from howsure.store.stages import Plan, keep
 
 
 def response(question, generation, score, **more):
@@ -28,7 +28,7 @@ def run(tmp_path):
 
 
 def test_a_run_folder_counts_what_failed_and_what_was_unparsed(run):
-    [cells] = eb.read(run / "run")
+    [cells] = hs.read(run / "run")
     assert (cells.models, cells.questions, cells.variants) == (("m",), ("q1", "q2"), ("v",))
     assert cells.n.tolist() == [[2, 0]]
     assert cells.failed.tolist() == [[0, 1]]
@@ -39,9 +39,9 @@ def test_a_folder_is_searched_and_the_same_benchmark_adds_up(run):
     (run / "more").mkdir()
     (run / "more" / "other.csv").write_text("benchmark,model,question,run,score\nb,m,q1,x,1\nb,n,q1,x,0\n")
     (run / "notes.txt").write_text("not a table")
-    [cells] = eb.read(run)
+    [cells] = hs.read(run)
     assert cells.n.tolist() == [[3, 0], [1, 0]]
-    again = eb.read([run, run / "run"])  # the same folder twice is read once
+    again = hs.read([run, run / "run"])  # the same folder twice is read once
     assert np.array_equal(again[0].n, cells.n)
     assert [path.name for path in find(run)] == ["other.csv", "run"]
 
@@ -52,8 +52,8 @@ def test_shards_of_a_run_are_the_run(tmp_path):
     for name, part in (("whole", rows), ("shards/1", rows[::2]), ("shards/2", rows[1::2])):
         with RunFolder(tmp_path / name) as folder:
             folder.append(part)
-    [whole], [shards] = eb.read(tmp_path / "whole"), eb.read(tmp_path / "shards")
-    assert str(eb.score(whole)) == str(eb.score(shards))
+    [whole], [shards] = hs.read(tmp_path / "whole"), hs.read(tmp_path / "shards")
+    assert str(hs.score(whole)) == str(hs.score(shards))
 
 
 def test_a_run_killed_at_its_start_has_no_manifest_to_show(run):
@@ -74,11 +74,11 @@ def test_clusters_are_of_tables(run, tmp_path):
     with pytest.raises(
         InputError, match="a run folder has no column 'topic'; clusters are read from tables, and from folders"
     ):
-        eb.read(run, columns={"cluster": "topic"})
+        hs.read(run, columns={"cluster": "topic"})
     table = tmp_path / "t.csv"
     table.write_text("model,question,topic,score\na,1,x,1\nb,1,y,1\n")
     with pytest.raises(InputError, match="question '1' is in cluster 'x' and in 'y'; a question has one cluster"):
-        eb.read(table, columns={"cluster": "topic"})
+        hs.read(table, columns={"cluster": "topic"})
 
 
 def test_nothing_there(tmp_path):
@@ -94,14 +94,14 @@ def test_a_folder_with_stages_says_so(tmp_path):
     with RunFolder(tmp_path / "run") as folder:
         folder.append([response(q, g, float(g % 2)) for q, k in (("q1", 3), ("q2", 5)) for g in range(1, k + 1)])
         keep(tmp_path / "run", "b", "m", Plan(generations=4, stages=({"q1": 2, "q2": 2}, {"q1": 1, "q2": 3})))
-    with pytest.warns(ErrorbarWarning, match=r"run: m sampled in stages .*n is the effective number of generations"):
-        [cells] = eb.read(tmp_path / "run")
+    with pytest.warns(HowsureWarning, match=r"run: m sampled in stages .*n is the effective number of generations"):
+        [cells] = hs.read(tmp_path / "run")
     assert cells.n.sum() <= 8
     assert cells.binary
-    with pytest.warns(ErrorbarWarning, match="only generations that every question has are runs"):
+    with pytest.warns(HowsureWarning, match="only generations that every question has are runs"):
         runs = read_runs(tmp_path / "run")
     assert [int(run.n.sum()) for run in runs["b"]] == [2, 2, 2]
     for label in "nopq":
         keep(tmp_path / "run", "b", label, Plan(generations=1, stages=({"q1": 1},)))
-    with pytest.warns(ErrorbarWarning, match="m, n, o and 2 more sampled in stages"):
-        eb.read(tmp_path / "run")
+    with pytest.warns(HowsureWarning, match="m, n, o and 2 more sampled in stages"):
+        hs.read(tmp_path / "run")

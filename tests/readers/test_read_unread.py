@@ -2,13 +2,13 @@
 
 import warnings
 
-from errorbar.errors import ErrorbarWarning
-from errorbar.readers.paths import cubes as cubes_of
-from errorbar.readers.paths import sources
-from errorbar.readers.unread import unread
-from errorbar.store.responses import RunFolder
-from errorbar.store.schema import Response
-from errorbar.store.stages import Plan, keep
+from howsure.errors import HowsureWarning
+from howsure.readers.paths import cubes as cubes_of
+from howsure.readers.paths import sources
+from howsure.readers.unread import unread
+from howsure.store.responses import RunFolder
+from howsure.store.schema import Response
+from howsure.store.stages import Plan, keep
 
 
 def run(folder, rows, benchmark="b", generation=1):
@@ -51,5 +51,5 @@ def test_what_does_not_say_is_left_out(tmp_path):
     assert unread(sources(folder), cubes) == {}
     nested = run(tmp_path / "nested", [("q1", "v1", 0.0, None), ("q2", "v2", 0.0, None)])
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ErrorbarWarning)
+        warnings.simplefilter("ignore", HowsureWarning)
         assert unread(sources(nested), cubes_of(sources(nested))) == {}

@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
-from errorbar.errors import InputError
-from errorbar.readers import spark
-from errorbar.readers.frames import is_frame, read_frame, read_frame_by_run, read_frame_cubes
+from howsure.errors import InputError
+from howsure.readers import spark
+from howsure.readers.frames import is_frame, read_frame, read_frame_by_run, read_frame_cubes
 
 NAMES = ["benchmark", "model", "question", "variant", "generation", "score"]
 ROWS = [
@@ -20,13 +20,13 @@ ROWS = [
 
 def test_without_pyspark_it_is_told_how_to_get_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "py4j.protocol", None)
-    with pytest.raises(InputError, match=r"--engine spark: PySpark is not installed; pip install 'errorbar\[spark\]'"):
+    with pytest.raises(InputError, match=r"--engine spark: PySpark is not installed; pip install 'howsure\[spark\]'"):
         spark.session()
 
 
 @pytest.fixture(scope="module")
 def session(tmp_path_factory):
-    pytest.importorskip("pyspark", reason="PySpark is not installed: pip install 'errorbar[spark]'")
+    pytest.importorskip("pyspark", reason="PySpark is not installed: pip install 'howsure[spark]'")
     if not shutil.which("java") and "JAVA_HOME" not in os.environ:
         pytest.skip("Spark needs Java 17 or newer, and there is none")
     conf = tmp_path_factory.mktemp("conf")

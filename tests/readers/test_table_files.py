@@ -7,10 +7,10 @@ import duckdb
 import polars as pl
 import pytest
 
-import errorbar as eb
-from errorbar.errors import ErrorbarWarning, InputError, UnknownNameError
-from errorbar.readers import files
-from errorbar.readers.tidy import read_table, read_table_by_run, read_table_cubes
+import howsure as hs
+from howsure.errors import HowsureWarning, InputError, UnknownNameError
+from howsure.readers import files
+from howsure.readers.tidy import read_table, read_table_by_run, read_table_cubes
 
 ROWS = "model,question,run,score\na,q1,1,1\na,q2,1,0\nb,q1,1,0.5\nb,q2,1,\n"
 
@@ -216,10 +216,10 @@ def test_dove_comes_as_one_generation_under_each_variant(tmp_path):
              "dimensions_3: choices_order", "dimensions_4: instruction_phrasing_text", "dimensions_5: shots", "score"]  # fmt: skip
     rows = [("mmlu", 0, "m", e, " ", "none", "Answer:", 0, s) for e, s in (("A", 1.0), ("1", 0.0))]
     pl.DataFrame(rows, schema=names, orient="row").write_parquet(path := tmp_path / "t.parquet")
-    with pytest.warns(ErrorbarWarning, match="t.parquet: one generation under each variant"):
+    with pytest.warns(HowsureWarning, match="t.parquet: one generation under each variant"):
         [cube] = read_table_cubes(path)
     assert (cube.benchmark, cube.models, cube.n.tolist()) == ("mmlu", ("m",), [[[1, 1]]])
     assert sorted(cube.values["enumerator"]) == ["1", "A"]
-    with pytest.warns(ErrorbarWarning, match="one generation under each variant"):
-        [cells] = eb.read(path)
+    with pytest.warns(HowsureWarning, match="one generation under each variant"):
+        [cells] = hs.read(path)
     assert (cells.n.tolist(), cells.total.tolist()) == ([[2]], [[1.0]])

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from errorbar.readers import texts as texts_of
-from errorbar.readers.found import sources
-from errorbar.readers.texts import Asked, Prompt, Texts, unfilled
-from errorbar.store import scores
-from errorbar.store.manifest import Manifest
-from errorbar.store.responses import RunFolder, stream
-from errorbar.store.schema import Response
+from howsure.readers import texts as texts_of
+from howsure.readers.found import sources
+from howsure.readers.texts import Asked, Prompt, Texts, unfilled
+from howsure.store import scores
+from howsure.store.manifest import Manifest
+from howsure.store.responses import RunFolder, stream
+from howsure.store.schema import Response
 
 HERE = Path(__file__).resolve()
 LOG = HERE.parent / "logs" / "lm_eval_out"

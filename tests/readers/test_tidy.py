@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from oracles import pairs as two
 
-import errorbar as eb
-from errorbar.errors import ErrorbarWarning, InputError, UnknownNameError
-from errorbar.readers.files import is_table
-from errorbar.readers.tidy import read_table
-from errorbar.stats.pairs import pairs
+import howsure as hs
+from howsure.errors import HowsureWarning, InputError, UnknownNameError
+from howsure.readers.files import is_table
+from howsure.readers.tidy import read_table
+from howsure.stats.pairs import pairs
 
 ROWS = "model,question,score\na,q1,1\na,q2,0\nb,q1,0.5\nb,q2,1\n"
 
@@ -62,7 +62,7 @@ def test_a_row_per_generation_under_the_names_of_other_tools(tmp_path):
 
 def test_several_benchmarks_in_one_table_and_ids_stay_text(tmp_path):
     text = "benchmark,model,question,score\nb,007,1,1\nb,007,01,0\na,true,1,1\n"
-    a, b = eb.read(write(tmp_path, text))
+    a, b = hs.read(write(tmp_path, text))
     assert (a.benchmark, a.models, a.questions) == ("a", ("true",), ("1",))
     assert (b.benchmark, b.models, b.questions) == ("b", ("007",), ("01", "1"))
 
@@ -71,7 +71,7 @@ def test_an_empty_score_is_missing_never_zero(tmp_path):
     [cells] = read_table(write(tmp_path, "model,question,score\na,q1,1\na,q2,\na,q3,NaN\n"))
     assert cells.n.tolist() == [[1, 0, 0]]
     assert cells.failed.tolist() == [[0, 1, 1]]
-    row = eb.score(cells).columns()
+    row = hs.score(cells).columns()
     assert row["score"][0] == 1
     assert row["n_missing"][0] == 2
     assert "2 failed, left out" in row["note"][0]
@@ -98,7 +98,7 @@ def test_text_that_is_not_utf8(tmp_path):
 
 
 def test_repeated_rows_without_a_generation_are_taken_as_generations_and_told(tmp_path):
-    with pytest.warns(ErrorbarWarning, match="1 cells have several rows and there is no column 'generation'"):
+    with pytest.warns(HowsureWarning, match="1 cells have several rows and there is no column 'generation'"):
         [cells] = read_table(write(tmp_path, "model,question,score\na,1,1\na,1,0\na,2,0\n"))
     assert cells.n.tolist() == [[2, 1]]
 
@@ -106,7 +106,7 @@ def test_repeated_rows_without_a_generation_are_taken_as_generations_and_told(tm
 def test_named_columns_and_compressed_files(tmp_path):
     path = tmp_path / "t.csv.gz"
     path.write_bytes(gzip.compress(b"who,what,score,points\na,x,9,1\na,y,9,0\n"))
-    [cells] = eb.read(path, columns={"model": "who", "question": "what", "score": "points"})
+    [cells] = hs.read(path, columns={"model": "who", "question": "what", "score": "points"})
     assert cells.benchmark == "t"
     assert cells.total.tolist() == [[1.0, 0.0]]
     assert is_table(path)
@@ -194,8 +194,8 @@ def test_livebench_is_ragged_and_compared_on_common_questions():
         pytest.skip("the LiveBench answers of ../shared/data/livebench are not here")
     import pandas as pd
 
-    with pytest.warns(ErrorbarWarning, match="590 cells have several rows"):
-        [cells] = eb.read(path)
+    with pytest.warns(HowsureWarning, match="590 cells have several rows"):
+        [cells] = hs.read(path)
     assert cells.n.shape == (93, 1136)
     table = pd.read_parquet(path)
     answers = {}  # six models were run twice on some questions: the mean of both
@@ -203,7 +203,7 @@ def test_livebench_is_ragged_and_compared_on_common_questions():
         answers.setdefault(model, {})[question] = math.fsum(scores) / len(scores)
     assert cells.n.sum() == len(table) == 93624
     assert cells.answered.sum() == sum(map(len, answers.values())) == 93034
-    columns = eb.pairs(cells).columns()
+    columns = hs.pairs(cells).columns()
     assert len(columns["z"]) == 93 * 92 // 2
     for row in np.random.default_rng(0).choice(len(columns["z"]), 60, replace=False):
         a, b = answers[columns["model_a"][row]], answers[columns["model_b"][row]]
@@ -214,7 +214,7 @@ def test_livebench_is_ragged_and_compared_on_common_questions():
         assert columns["n_questions"][row] == n
         assert columns["difference"][row] == pytest.approx(mean, rel=1e-10, abs=1e-13)
         assert columns["se"][row] == pytest.approx(math.sqrt(variance / n), rel=1e-10)
-    scores = eb.score(cells).columns()
+    scores = hs.score(cells).columns()
     for model, score in zip(scores["model"], scores["score"], strict=True):
         assert score == pytest.approx(math.fsum(answers[model].values()) / len(answers[model]), rel=1e-12)
     assert scores["n_missing"].tolist() == [1136 - len(answers[model]) for model in scores["model"]]
@@ -227,6 +227,6 @@ def test_the_first_generations_are_counted_over_files(tmp_path):
     for name, kept in (("one.csv", rows[:12]), ("two.csv", rows)):
         lines = [",".join(map(str, row)) for row in kept]
         (tmp_path / name).write_text("\n".join(["benchmark,model,question,generation,score", *lines]) + "\n")
-    [cells] = eb.read([tmp_path / "one.csv", tmp_path / "two.csv"], generations=1)
+    [cells] = hs.read([tmp_path / "one.csv", tmp_path / "two.csv"], generations=1)
     assert cells.n.tolist() == [[1] * 6]
     assert cells.total.tolist() == [[i % 2 for i in range(6)]]

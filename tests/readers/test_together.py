@@ -10,10 +10,10 @@ import warnings
 
 import pytest
 
-import errorbar as eb
-from errorbar.errors import ErrorbarWarning
-from errorbar.store.responses import RunFolder
-from errorbar.store.schema import Response
+import howsure as hs
+from howsure.errors import HowsureWarning
+from howsure.store.responses import RunFolder
+from howsure.store.schema import Response
 
 
 def folder(path, questions="ab", *, at=100.0, request="r", content="1", seed=0, warned=(), generations=2):
@@ -43,8 +43,8 @@ def folder(path, questions="ab", *, at=100.0, request="r", content="1", seed=0, 
 def counted(*paths):
     """(questions, generations) of folders read together, and what was said of it."""
     with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always", ErrorbarWarning)
-        [cells] = eb.read(paths)
+        warnings.simplefilter("always", HowsureWarning)
+        [cells] = hs.read(paths)
     return (len(cells.questions), int(cells.n.sum())), [str(one.message) for one in said]
 
 
@@ -63,11 +63,11 @@ def test_a_copy_counts_once_and_what_was_added_to_it_counts(tmp_path):
 
 def test_copies_are_left_out_of_runs_and_cubes_too(tmp_path):
     first, copy = folder(tmp_path / "first"), folder(tmp_path / "copy")
-    with pytest.warns(ErrorbarWarning, match="copies"):
-        [runs] = eb.read_runs([first, copy]).values()
+    with pytest.warns(HowsureWarning, match="copies"):
+        [runs] = hs.read_runs([first, copy]).values()
     assert len(runs) == 2
-    with pytest.warns(ErrorbarWarning, match="copies"):
-        [cube] = eb.read_cubes([first, copy])
+    with pytest.warns(HowsureWarning, match="copies"):
+        [cube] = hs.read_cubes([first, copy])
     assert cube.n.sum() == 4
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-import errorbar as eb
-from errorbar.errors import ErrorbarWarning, InputError
+import howsure as hs
+from howsure.errors import HowsureWarning, InputError
 
 
 def write(folder, text, name="task.csv"):
@@ -20,18 +20,18 @@ def test_the_first_column_is_the_variant_and_an_ending_is_no_name(tmp_path, name
         import polars as pl
 
         pl.read_csv(path).write_parquet(path := tmp_path / name)
-    [cube] = eb.read_cubes(path, wide=True)
+    [cube] = hs.read_cubes(path, wide=True)
     expected = np.array([[[0.25, 0.75]], [[0.5, np.nan]]])
     assert (cube.benchmark, cube.models, cube.variants) == ("task", ("falcon-7b", "llama-7b"), ("1", "2"))
     assert np.array_equal(cube.mean, expected, equal_nan=True)
 
 
 def test_endings_that_are_names_stay(tmp_path):
-    [cube] = eb.read_cubes(write(tmp_path, "p,llama-7b,falcon-7b\n1,1,0\n"), wide=True)
+    [cube] = hs.read_cubes(write(tmp_path, "p,llama-7b,falcon-7b\n1,1,0\n"), wide=True)
     assert cube.models == ("falcon-7b", "llama-7b")
-    [cube] = eb.read_cubes(write(tmp_path, "p,llama_acc,falcon_f1\n1,1,0\n"), wide=True)
+    [cube] = hs.read_cubes(write(tmp_path, "p,llama_acc,falcon_f1\n1,1,0\n"), wide=True)
     assert cube.models == ("falcon_f1", "llama_acc")
-    [cube] = eb.read_cubes(write(tmp_path, "p,it's F1,that's F1\n1,1,0\n"), wide=True)
+    [cube] = hs.read_cubes(write(tmp_path, "p,it's F1,that's F1\n1,1,0\n"), wide=True)
     assert cube.models == ("it's", "that's")
 
 
@@ -39,12 +39,12 @@ def test_what_is_no_model_is_named_or_told(tmp_path):
     text = ",task,style,wording,shots,a,b\n7,x,kind,Please,0,1,0\n8,x,cold,Answer!,4,0.5,0\n9,y,cold,Now,4,1,1\n"
     path = write(tmp_path, text)
     columns = {"variant": "wording", "benchmark": "task"}
-    x, y = eb.read_cubes(path, columns=columns, dimensions=["shots", "style"], wide=True)
+    x, y = hs.read_cubes(path, columns=columns, dimensions=["shots", "style"], wide=True)
     assert (x.benchmark, x.models, x.variants) == ("x", ("a", "b"), ("Answer!", "Please"))
     assert x.values == {"shots": ("4", "0"), "style": ("cold", "kind")}
     assert y.variants == ("Now",)
-    with pytest.warns(ErrorbarWarning, match="task.csv: style left out: not numbers, so no model"):
-        eb.read_cubes(path, columns=columns, dimensions=["shots"], wide=True)
+    with pytest.warns(HowsureWarning, match="task.csv: style left out: not numbers, so no model"):
+        hs.read_cubes(path, columns=columns, dimensions=["shots"], wide=True)
 
 
 BAD = {
@@ -62,5 +62,5 @@ BAD = {
 def test_bad_tables_are_told_in_one_line(tmp_path, case):
     text, asked, message = BAD[case]
     with pytest.raises(InputError) as told:
-        eb.read_cubes(write(tmp_path, text), wide=True, **asked)
+        hs.read_cubes(write(tmp_path, text), wide=True, **asked)
     assert message in str(told.value)

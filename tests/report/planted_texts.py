@@ -8,9 +8,9 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from errorbar.report.question_section import question_section
-from errorbar.stats.cells import Cells
-from errorbar.store.schema import Response
+from howsure.report.question_section import question_section
+from howsure.stats.cells import Cells
+from howsure.store.schema import Response
 
 RUN = "window.owned = 1; document.title = 'owned'"
 HOSTILE = (

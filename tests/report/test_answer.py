@@ -5,16 +5,16 @@ import pytest
 from parsed_page import HOSTILE
 from planted_prompts import planted
 
-from errorbar.report import answer
-from errorbar.report.charts import comparisons
-from errorbar.report.disagreement import disagreement_figure
-from errorbar.report.figure import Sheet
-from errorbar.stats.cells import Cells
-from errorbar.stats.components import score
-from errorbar.stats.crossed import crossed
-from errorbar.stats.cube import Cube
-from errorbar.stats.pairs import pairs
-from errorbar.stats.ranking import rank
+from howsure.report import answer
+from howsure.report.charts import comparisons
+from howsure.report.disagreement import disagreement_figure
+from howsure.report.figure import Sheet
+from howsure.stats.cells import Cells
+from howsure.stats.components import score
+from howsure.stats.crossed import crossed
+from howsure.stats.cube import Cube
+from howsure.stats.pairs import pairs
+from howsure.stats.ranking import rank
 
 
 def cells(*rows, models=None):

@@ -9,14 +9,14 @@ from parsed_page import HOSTILE
 from planted_prompts import planted
 from planted_runs import drawn, pooled, runs_of
 
-from errorbar.report.answer import ordered
-from errorbar.report.convergence_section import Pilot, best_designs, convergence_section
-from errorbar.report.figure import Sheet
-from errorbar.report.sentences import generations as sentences
-from errorbar.stats.cells import Cells
-from errorbar.stats.components import score
-from errorbar.stats.cost import Cost
-from errorbar.stats.design import Components
+from howsure.report.answer import ordered
+from howsure.report.convergence_section import Pilot, best_designs, convergence_section
+from howsure.report.figure import Sheet
+from howsure.report.sentences import generations as sentences
+from howsure.stats.cells import Cells
+from howsure.stats.components import score
+from howsure.stats.cost import Cost
+from howsure.stats.design import Components
 
 RNG = np.random.default_rng(4)
 P = RNG.beta(0.7, 0.7, (2, 100))

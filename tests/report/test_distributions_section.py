@@ -9,13 +9,13 @@ from parsed_page import HOSTILE
 from planted_runs import drawn, pooled, runs_of
 from scipy import stats
 
-from errorbar.report.charts import densities as charts
-from errorbar.report.distributions_section import beside, distributions_section
-from errorbar.report.figure import Sheet
-from errorbar.report.sentences import densities as sentences
-from errorbar.stats.beta import fit_beta
-from errorbar.stats.cells import Cells
-from errorbar.stats.difficulty import beta_curves, density
+from howsure.report.charts import densities as charts
+from howsure.report.distributions_section import beside, distributions_section
+from howsure.report.figure import Sheet
+from howsure.report.sentences import densities as sentences
+from howsure.stats.beta import fit_beta
+from howsure.stats.cells import Cells
+from howsure.stats.difficulty import beta_curves, density
 
 RNG = np.random.default_rng(3)
 

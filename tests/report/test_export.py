@@ -10,9 +10,9 @@ import zlib
 import pytest
 from parsed_page import HOSTILE, Page
 
-from errorbar.errors import InputError, UnknownNameError
-from errorbar.report import export, page
-from errorbar.stats.cells import Cells
+from howsure.errors import InputError, UnknownNameError
+from howsure.report import export, page
+from howsure.stats.cells import Cells
 
 NAMES = ["difficulty", "errors", "forest", "matrix", "noise"]
 
@@ -131,13 +131,13 @@ def test_legends_get_as_many_columns_as_fit():
 def test_wrong_use_is_told(html, tmp_path, monkeypatch):
     with pytest.raises(UnknownNameError, match="--format: unknown format 'gif'"):
         export.write(tmp_path, html, form="gif")
-    with pytest.raises(InputError, match="--figures: not a page of errorbar; give the HTML file that errorbar report"):
+    with pytest.raises(InputError, match="--figures: not a page of howsure; give the HTML file that howsure report"):
         export.write(tmp_path, "<figure id=x></figure>")
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="cannot be written"):
         export.write(tmp_path / "file" / "below", html)
     monkeypatch.setitem(sys.modules, "vl_convert", None)
-    with pytest.raises(InputError, match=r"the report needs vl_convert; pip install 'errorbar\[report\]'"):
+    with pytest.raises(InputError, match=r"the report needs vl_convert; pip install 'howsure\[report\]'"):
         export.write(tmp_path, html)
 
 

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from planted_prompts import planted
 
-import errorbar
-from errorbar import figures
-from errorbar.errors import InputError, UnknownNameError
-from errorbar.report import export
-from errorbar.stats.cells import Cells
-from errorbar.stats.pairs import pairs
-from errorbar.stats.results import Results
-from errorbar.stats.variants import variants
+import howsure
+from howsure import figures
+from howsure.errors import InputError, UnknownNameError
+from howsure.report import export
+from howsure.stats.cells import Cells
+from howsure.stats.pairs import pairs
+from howsure.stats.results import Results
+from howsure.stats.variants import variants
 
 
 def cells(models=("a", "b", "c"), benchmark="bench"):
@@ -64,13 +64,13 @@ def test_forest_has_the_differences_of_pairs():
 
 def test_results_and_cells_give_the_same_chart():
     several = [cells(), cells(benchmark="other")]
-    result = errorbar.pairs(several, level=0.9)
+    result = howsure.pairs(several, level=0.9)
     one = figures.forest(result, benchmark="other").to_dict()
     two = figures.forest(several, benchmark="other", level=0.9).to_dict()
     assert one["datasets"] == two["datasets"]
     wide = figures.forest(result, benchmark="other", level=0.99).to_dict()
     assert wide["datasets"] != two["datasets"]
-    scored = figures.components(errorbar.score(cells())).to_dict()
+    scored = figures.components(howsure.score(cells())).to_dict()
     assert scored["datasets"] == figures.components(cells()).to_dict()["datasets"]
 
 
@@ -95,7 +95,7 @@ def test_wrong_use_is_told(cube):
     with pytest.raises(UnknownNameError, match="unknown benchmark 'z'"):
         figures.matrix([cells(benchmark="x")], benchmark="z")
     with pytest.raises(InputError, match="Scores where Pairs or Cells is needed"):
-        figures.forest(errorbar.score(cells()))
+        figures.forest(howsure.score(cells()))
     with pytest.raises(InputError, match="Cells where Variants or Cube is needed"):
         figures.spread(cells())
     with pytest.raises(UnknownNameError, match="reference: unknown model 'z'"):

@@ -17,10 +17,10 @@ import numpy as np
 import pytest
 from serving import LONG, until
 
-from errorbar.errors import InputError
-from errorbar.report import page
-from errorbar.report.live import Live, serving
-from errorbar.stats.cells import Cells
+from howsure.errors import InputError
+from howsure.report import page
+from howsure.report.live import Live, serving
+from howsure.stats.cells import Cells
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -266,4 +266,4 @@ def test_a_browser_keeps_its_place_when_the_page_changes(tmp_path):
     assert complaints == []
     assert after == pytest.approx(before, abs=3)
     assert is_open
-    assert title == "Live: b – errorbar"
+    assert title == "Live: b – howsure"

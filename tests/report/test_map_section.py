@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 from parsed_page import HOSTILE
 
-from errorbar.report import page
-from errorbar.report.benchmark import Benchmark
-from errorbar.report.charts.map import KINDS, data_map, is_dense
-from errorbar.report.figure import Listing, Sheet
-from errorbar.report.map_section import COLUMNS, map_section
-from errorbar.report.sentences.map import data_map as caption
-from errorbar.report.sentences.map import few_generations, listed_suspects
-from errorbar.stats.cells import Cells
-from errorbar.stats.consistency import Answers
-from errorbar.stats.suspects import suspects
+from howsure.report import page
+from howsure.report.benchmark import Benchmark
+from howsure.report.charts.map import KINDS, data_map, is_dense
+from howsure.report.figure import Listing, Sheet
+from howsure.report.map_section import COLUMNS, map_section
+from howsure.report.sentences.map import data_map as caption
+from howsure.report.sentences.map import few_generations, listed_suspects
+from howsure.stats.cells import Cells
+from howsure.stats.consistency import Answers
+from howsure.stats.suspects import suspects
 
 
 def planted(n_questions=40, k=6, seed=0, names=None, moved=3):

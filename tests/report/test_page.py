@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from parsed_page import HOSTILE, Page
 
-from errorbar.errors import InputError, UnknownNameError
-from errorbar.report import assets, charts, page, sections
-from errorbar.stats.cells import Cells
-from errorbar.stats.components import score
-from errorbar.stats.pairs import pairs
+from howsure.errors import InputError, UnknownNameError
+from howsure.report import assets, charts, page, sections
+from howsure.stats.cells import Cells
+from howsure.stats.components import score
+from howsure.stats.pairs import pairs
 
 
 def simulated(models, n_questions=20, generations=4, seed=1, benchmark="bench"):
@@ -204,7 +204,7 @@ def test_nothing_to_report():
 def test_missing_extra_is_told_with_the_remedy(cells, monkeypatch):
     assets.bundle.cache_clear()
     monkeypatch.setitem(sys.modules, "vl_convert", None)
-    with pytest.raises(InputError, match=r"the report needs vl_convert; pip install 'errorbar\[report\]'"):
+    with pytest.raises(InputError, match=r"the report needs vl_convert; pip install 'howsure\[report\]'"):
         page.build([cells])
 
 

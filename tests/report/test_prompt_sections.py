@@ -7,15 +7,15 @@ import pytest
 from parsed_page import HOSTILE, Page
 from planted_prompts import planted
 
-from errorbar.report import charts, page
-from errorbar.report.benchmark import Benchmark
-from errorbar.report.beside import Beside
-from errorbar.report.figure import Sheet
-from errorbar.report.prompt_numbers import Prompts
-from errorbar.report.prompt_sections import enough_section, noise_section, spread_section
-from errorbar.stats.cube import Cube
-from errorbar.stats.swaps import swaps
-from errorbar.stats.variants import variants
+from howsure.report import charts, page
+from howsure.report.benchmark import Benchmark
+from howsure.report.beside import Beside
+from howsure.report.figure import Sheet
+from howsure.report.prompt_numbers import Prompts
+from howsure.report.prompt_sections import enough_section, noise_section, spread_section
+from howsure.stats.cube import Cube
+from howsure.stats.swaps import swaps
+from howsure.stats.variants import variants
 
 
 @pytest.fixture(scope="module")

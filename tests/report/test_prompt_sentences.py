@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from errorbar.report import sentences
-from errorbar.report.sentences import prompts
-from errorbar.stats.crossed import crossed
-from errorbar.stats.cube import Cube
-from errorbar.stats.effects import effects
-from errorbar.stats.enough import enough_variants
-from errorbar.stats.swaps import swaps
-from errorbar.stats.unread import unread
-from errorbar.stats.variants import variants
+from howsure.report import sentences
+from howsure.report.sentences import prompts
+from howsure.stats.crossed import crossed
+from howsure.stats.cube import Cube
+from howsure.stats.effects import effects
+from howsure.stats.enough import enough_variants
+from howsure.stats.swaps import swaps
+from howsure.stats.unread import unread
+from howsure.stats.variants import variants
 
 NAMES = ("large", "small")
 

@@ -10,10 +10,10 @@ from urllib.parse import quote
 import pytest
 from planted_texts import DEFAULT, NAMES, PlantedPrompt, PlantedTexts, index, section, text
 
-from errorbar.report import question_section as made
-from errorbar.report.question_section import question_section
-from errorbar.report.texts import MESSAGE
-from errorbar.stats.cells import Cells
+from howsure.report import question_section as made
+from howsure.report.question_section import question_section
+from howsure.report.texts import MESSAGE
+from howsure.stats.cells import Cells
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -88,7 +88,7 @@ def test_a_browser_walks_the_questions_and_runs_nothing_of_theirs(picture, tmp_p
     assert marks == ["B most frequent", "A target", "No answer was read", "The request failed"]
     assert scores == ["0.5", "0.25", "0"]  # as planted
     assert without
-    assert owned == ["planted, questions – errorbar", "undefined", 0]
+    assert owned == ["planted, questions – howsure", "undefined", 0]
     assert wide <= 390
     assert complaints == []
 

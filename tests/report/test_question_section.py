@@ -10,11 +10,11 @@ import pytest
 from parsed_page import Page
 from planted_texts import HOSTILE, MODELS, NAMES, PlantedPrompt, PlantedTexts, cells, index, planted, row, section, text
 
-from errorbar.report import question_section as made
-from errorbar.report import texts as texts_of
-from errorbar.report.question_section import disagreement, policy, question_section
-from errorbar.report.texts import COMPLETION, GROUPS, MESSAGE, SHORT, SHOWN, VARIANTS, kept, pages
-from errorbar.stats.cells import Cells
+from howsure.report import question_section as made
+from howsure.report import texts as texts_of
+from howsure.report.question_section import disagreement, policy, question_section
+from howsure.report.texts import COMPLETION, GROUPS, MESSAGE, SHORT, SHOWN, VARIANTS, kept, pages
+from howsure.stats.cells import Cells
 
 # theory: groups, shares, and what is shown of them
 

@@ -6,11 +6,11 @@ import vl_convert
 from parsed_page import HOSTILE
 from planted_runs import drawn, runs_of
 
-from errorbar.report.charts import repeats as charts
-from errorbar.report.figure import Figure, Listing, Sheet
-from errorbar.report.repeats_section import COLUMNS, repeats_of, repeats_section
-from errorbar.report.sentences import repeats as sentences
-from errorbar.stats.repeats import repeats
+from howsure.report.charts import repeats as charts
+from howsure.report.figure import Figure, Listing, Sheet
+from howsure.report.repeats_section import COLUMNS, repeats_of, repeats_section
+from howsure.report.sentences import repeats as sentences
+from howsure.stats.repeats import repeats
 
 RNG = np.random.default_rng(2)
 P = RNG.beta(0.8, 0.8, (3, 60))

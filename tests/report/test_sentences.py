@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from errorbar.report import answer, sentences
-from errorbar.stats.cells import Cells
-from errorbar.stats.components import score
-from errorbar.stats.pairs import pairs
+from howsure.report import answer, sentences
+from howsure.stats.cells import Cells
+from howsure.stats.components import score
+from howsure.stats.pairs import pairs
 
 
 def cells(scores, models=None, **more):

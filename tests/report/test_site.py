@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 from parsed_page import HOSTILE, Page
 
-from errorbar.errors import InputError, UnknownNameError
-from errorbar.readers.paths import read
-from errorbar.report import export, page, site
-from errorbar.stats.cells import Cells
+from howsure.errors import InputError, UnknownNameError
+from howsure.readers.paths import read
+from howsure.report import export, page, site
+from howsure.stats.cells import Cells
 
 ROOT = Path(__file__).resolve().parents[2]
 NOISES = ROOT / "../shared/data/all_the_noises"
@@ -210,7 +210,7 @@ def test_wrong_use_is_told(tmp_path):
         site.write(tmp_path / "s", two, reference="z")
     (tmp_path / "taken").mkdir()
     (tmp_path / "taken" / "index.html").write_text("<h1>mine</h1>")
-    with pytest.raises(InputError, match=r"has an index.html that errorbar did not make; name another folder"):
+    with pytest.raises(InputError, match=r"has an index.html that howsure did not make; name another folder"):
         site.write(tmp_path / "taken", two)
     assert (tmp_path / "taken" / "index.html").read_text() == "<h1>mine</h1>"
     (tmp_path / "file").write_text("")

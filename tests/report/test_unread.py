@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from planted_prompts import STYLES, S, planted
 
-from errorbar.errors import InputError
-from errorbar.report.sentences import parser
-from errorbar.stats.cube import Cube
-from errorbar.stats.unread import described, unread
+from howsure.errors import InputError
+from howsure.report.sentences import parser
+from howsure.stats.cube import Cube
+from howsure.stats.unread import described, unread
 
 
 def test_a_prompt_effect_alone_is_the_prompts():

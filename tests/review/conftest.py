@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from planted_review import folder
 
-from errorbar.review.texts import RunTexts
+from howsure.review.texts import RunTexts
 
 
 @pytest.fixture(scope="session")

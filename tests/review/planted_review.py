@@ -6,10 +6,10 @@ import re
 
 from starlette.testclient import TestClient
 
-from errorbar.review.app import Review, create
-from errorbar.store.manifest import Manifest
-from errorbar.store.responses import RunFolder
-from errorbar.store.schema import Response
+from howsure.review.app import Review, create
+from howsure.store.manifest import Manifest
+from howsure.store.responses import RunFolder
+from howsure.store.schema import Response
 
 PORT, TOKEN = 8765, "the-token"
 HOME = f"http://127.0.0.1:{PORT}"

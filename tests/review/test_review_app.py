@@ -11,15 +11,15 @@ import pytest
 from planted_review import HOME, HOSTILE, PORT, TOKEN, post, row, session, stranger, visitor
 from starlette.websockets import WebSocketDisconnect
 
-import errorbar
-from errorbar.review import app
-from errorbar.review.app import BODY_LENGTH, Review
-from errorbar.review.guard import POLICY
-from errorbar.review.listing import Choice
-from errorbar.review.queue import Count
-from errorbar.review.texts import Prompt, QuestionView, RunTexts
-from errorbar.review.verdicts import NOTE_LENGTH, Verdict, append, content_key, load, moment
-from errorbar.store.responses import RunFolder
+import howsure
+from howsure.review import app
+from howsure.review.app import BODY_LENGTH, Review
+from howsure.review.guard import POLICY
+from howsure.review.listing import Choice
+from howsure.review.queue import Count
+from howsure.review.texts import Prompt, QuestionView, RunTexts
+from howsure.review.verdicts import NOTE_LENGTH, Verdict, append, content_key, load, moment
+from howsure.store.responses import RunFolder
 
 SUSPECTS = ["hostile", "wrong label"]
 HARD = {"benchmark": "planted", "question": "hard"}
@@ -99,7 +99,7 @@ def test_nothing_is_shown_without_the_token(review, path):
 @pytest.mark.parametrize("cookie", ["x", "", TOKEN, '"', "é".encode()])
 def test_a_wrong_cookie_is_refused(review, cookie):
     value = cookie if isinstance(cookie, bytes) else cookie.encode()
-    headers = {b"Cookie": f"errorbar-review-{PORT}=".encode() + value}
+    headers = {b"Cookie": f"howsure-review-{PORT}=".encode() + value}
     assert stranger(review).get("/", headers=headers).status_code == 403
 
 
@@ -464,7 +464,7 @@ def test_a_choice_comes_back_out_of_its_address():
 
 
 def test_the_colours_are_those_of_the_report():
-    here = Path(errorbar.__file__).parent
+    here = Path(howsure.__file__).parent
     ours, theirs = ((here / part).read_text() for part in ("review/static/review.css", "report/templates/page.css"))
     first = theirs[theirs.index(":root") : theirs.index("* {")]
     assert first in ours

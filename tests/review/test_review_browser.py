@@ -1,4 +1,4 @@
-"""`errorbar review` as a person meets it: in a browser, by the keyboard; and how it starts and ends."""
+"""`howsure review` as a person meets it: in a browser, by the keyboard; and how it starts and ends."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ import pytest
 import uvicorn
 from planted_review import TOKEN, folder, session
 
-from errorbar.errors import InputError
-from errorbar.review import serve
-from errorbar.review.app import create
-from errorbar.review.verdicts import load
+from howsure.errors import InputError
+from howsure.review import serve
+from howsure.review.app import create
+from howsure.review.verdicts import load
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -162,7 +162,7 @@ def test_hostile_text_does_nothing_and_390_pixels_are_enough(tmp_path, texts, pi
 def test_it_tells_its_address_and_ends_with_ctrl_c(tmp_path):
     folder(tmp_path / "run")
     code = (
-        "import sys; from pathlib import Path; from errorbar.review.serve import review\n"
+        "import sys; from pathlib import Path; from howsure.review.serve import review\n"
         "review([sys.argv[1]], verdicts=Path(sys.argv[2]), port=0, open_browser=False, tell=lambda line: print(line, flush=True))"
     )
     command = [sys.executable, "-c", code, str(tmp_path / "run"), str(tmp_path / "v.jsonl")]
@@ -213,7 +213,7 @@ def test_a_port_that_is_taken_is_one_line(tmp_path, texts):
 
 def test_a_missing_extra_says_how_to_get_it(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "uvicorn", None)
-    with pytest.raises(InputError, match=r"the review needs uvicorn; pip install 'errorbar\[review\]'"):
+    with pytest.raises(InputError, match=r"the review needs uvicorn; pip install 'howsure\[review\]'"):
         serve.review([tmp_path], verdicts=tmp_path / "v.jsonl")
 
 

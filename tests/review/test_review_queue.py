@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from errorbar.review.queue import Count, suspects
+from howsure.review.queue import Count, suspects
 
 
 def counts(answers, target):

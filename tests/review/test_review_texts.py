@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from planted_review import HOSTILE, QUESTIONS, SYSTEM, folder, row, rows
 
-from errorbar.errors import ErrorbarWarning, InputError
-from errorbar.review.answers import OPEN, SHOWN, TEXT_LENGTH, grouped
-from errorbar.review.queue import Count
-from errorbar.review.texts import RunTexts
-from errorbar.review.verdicts import content_key
-from errorbar.store.manifest import Manifest
-from errorbar.store.responses import RunFolder
+from howsure.errors import HowsureWarning, InputError
+from howsure.review.answers import OPEN, SHOWN, TEXT_LENGTH, grouped
+from howsure.review.queue import Count
+from howsure.review.texts import RunTexts
+from howsure.review.verdicts import content_key
+from howsure.store.manifest import Manifest
+from howsure.store.responses import RunFolder
 
 
 def run(path, some, asked=(), **manifest):
@@ -144,7 +144,7 @@ def test_a_table_beside_is_told_and_alone_is_no_use(tmp_path):
     for place in ("both", "alone"):
         (tmp_path / place).mkdir(exist_ok=True)
         (tmp_path / place / "table.csv").write_text("model,question,score\nm,q,1\n")
-    with pytest.warns(ErrorbarWarning, match="tables hold no texts: left out: .*table.csv"):
+    with pytest.warns(HowsureWarning, match="tables hold no texts: left out: .*table.csv"):
         assert RunTexts([tmp_path / "both"]).folders == [tmp_path / "both" / "run"]
     with pytest.raises(InputError, match="tables hold no texts"):
         RunTexts([tmp_path / "alone"])
@@ -158,7 +158,7 @@ def test_parts_of_a_message_are_shown_as_json(tmp_path):
 
 def test_a_path_without_a_run_says_what_to_do(tmp_path):
     (tmp_path / "log.json").write_text("{}")
-    with pytest.raises(InputError, match="no run folder here; a review reads run folders and logs: errorbar convert"):
+    with pytest.raises(InputError, match="no run folder here; a review reads run folders and logs: howsure convert"):
         RunTexts([tmp_path])
     with pytest.raises(InputError, match="no such file or folder"):
         RunTexts([tmp_path / "none"])

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from errorbar.errors import ErrorbarWarning, InputError
-from errorbar.review.verdicts import (
+from howsure.errors import HowsureWarning, InputError
+from howsure.review.verdicts import (
     Verdict,
     append,
     content_key,
@@ -23,7 +23,7 @@ from errorbar.review.verdicts import (
     load,
     moment,
 )
-from errorbar.stats.cells import Cells
+from howsure.stats.cells import Cells
 
 
 def verdict(word="mislabeled", *, key="k1", when=0.0, question="q1", benchmark="b", note="", reviewer="ada"):
@@ -115,10 +115,10 @@ def test_a_clock_that_went_back_does_not_lose_the_newer_verdict(tmp_path):
 def test_a_line_cut_off_is_told_and_costs_no_other(tmp_path):
     path = write(tmp_path / "v.jsonl", [verdict("fine", key="k0"), verdict(key="k1")])
     path.write_bytes(path.read_bytes()[:-20])
-    with pytest.warns(ErrorbarWarning, match=r"v.jsonl, line 2: no verdict, left out \(the line is cut off\)"):
+    with pytest.warns(HowsureWarning, match=r"v.jsonl, line 2: no verdict, left out \(the line is cut off\)"):
         assert set(load(path)) == {"k0"}
     append(path, verdict(key="k2"))
-    with pytest.warns(ErrorbarWarning, match="line 2: no verdict"):
+    with pytest.warns(HowsureWarning, match="line 2: no verdict"):
         assert set(load(path)) == {"k0", "k2"}
 
 
@@ -203,7 +203,7 @@ def test_exclude_knows_a_question_by_its_content_under_another_id():
 
 
 def test_exclude_warns_where_the_content_has_changed():
-    with pytest.warns(ErrorbarWarning, match="b: 1 rejected questions read otherwise when they were reviewed: 'q1'"):
+    with pytest.warns(HowsureWarning, match="b: 1 rejected questions read otherwise when they were reviewed: 'q1'"):
         kept, _ = exclude([cells()], state(verdict()), keys={("b", "q1"): "another", ("b", "q2"): "k2"})
     assert kept[0].questions == ("q2", "q3")
 

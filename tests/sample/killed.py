@@ -21,10 +21,10 @@ from pathlib import Path
 import aiohttp  # noqa: F401  imported before the fork, once
 from endpoint import Telling
 
-from errorbar.models.client import Endpoint
-from errorbar.sample import run, writer
-from errorbar.sample.experiment import parse_experiment
-from errorbar.store.responses import RunFolder
+from howsure.models.client import Endpoint
+from howsure.sample import run, writer
+from howsure.sample.experiment import parse_experiment
+from howsure.store.responses import RunFolder
 
 
 def child(order):

@@ -11,22 +11,22 @@ import pytest
 from batch_endpoint import BatchServer, answered, right, serve, troubled
 from scripted import sums
 
-from errorbar.benchmarks import Prompt
-from errorbar.errors import StoreError
-from errorbar.models.batch_client import Batches
-from errorbar.models.model import Settings
-from errorbar.perturb.own import Own
-from errorbar.sample import batch as module
-from errorbar.sample import batch_calls
-from errorbar.sample.batch import BatchLane
-from errorbar.sample.batch_kept import Names
-from errorbar.sample.budget import Budget
-from errorbar.sample.entries import ModelEntry
-from errorbar.sample.experiment import parse_experiment
-from errorbar.sample.grid import Unit, missing
-from errorbar.sample.opening import open_model
-from errorbar.sample.prices import Price
-from errorbar.sample.run import run
+from howsure.benchmarks import Prompt
+from howsure.errors import StoreError
+from howsure.models.batch_client import Batches
+from howsure.models.model import Settings
+from howsure.perturb.own import Own
+from howsure.sample import batch as module
+from howsure.sample import batch_calls
+from howsure.sample.batch import BatchLane
+from howsure.sample.batch_kept import Names
+from howsure.sample.budget import Budget
+from howsure.sample.entries import ModelEntry
+from howsure.sample.experiment import parse_experiment
+from howsure.sample.grid import Unit, missing
+from howsure.sample.opening import open_model
+from howsure.sample.prices import Price
+from howsure.sample.run import run
 
 KEY = "sk-planted-0123456789"
 
@@ -198,7 +198,7 @@ def test_a_kill_between_the_submission_and_its_note_buys_nothing_twice(tmp_path,
         assert len(server.batches) == 1
         # Later batches of others push ours onto another page of the list.
         for i in range(others):
-            server.batches[f"other_{i}"] = {"id": f"other_{i}", "status": "completed", "metadata": {"errorbar": "x"}}
+            server.batches[f"other_{i}"] = {"id": f"other_{i}", "status": "completed", "metadata": {"howsure": "x"}}
         runs.session()
     runs.assert_complete()
     assert len(server.batches) == 1 + others
@@ -581,7 +581,7 @@ def test_usage_that_is_not_told_is_paid_in_full(tmp_path):
     ("content", "told"),
     [
         ("{", "cannot be read; look for its batch"),
-        ('{"version": 99, "benchmark": "sums", "model": "m", "token": "t"}', "newer errorbar"),
+        ('{"version": 99, "benchmark": "sums", "model": "m", "token": "t"}', "newer howsure"),
         ('{"benchmark": "sums", "model": "m", "token": "../t"}', "give the file its old name"),
     ],
 )

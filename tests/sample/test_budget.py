@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scripted import VirtualTime
 
-from errorbar.sample.budget import Budget, BudgetSpent, Spent
+from howsure.sample.budget import Budget, BudgetSpent, Spent
 
 ZERO = Spent(0, 0, 0)
 

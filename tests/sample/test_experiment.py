@@ -7,11 +7,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from errorbar.benchmarks import Prompt
-from errorbar.errors import InputError
-from errorbar.models.model import Settings
-from errorbar.sample.experiment import Bounds, ModelEntry, load_experiment, parse_experiment
-from errorbar.sample.opening import open_model
+from howsure.benchmarks import Prompt
+from howsure.errors import InputError
+from howsure.models.model import Settings
+from howsure.sample.experiment import Bounds, ModelEntry, load_experiment, parse_experiment
+from howsure.sample.opening import open_model
 
 FULL = """\
 benchmark: {file: test.jsonl, question: question, target: answer}

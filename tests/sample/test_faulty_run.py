@@ -13,14 +13,14 @@ from collections import Counter
 import pytest
 from endpoint import Faults, Telling, serve
 
-from errorbar import analysis
-from errorbar.benchmarks import load
-from errorbar.errors import ErrorbarWarning
-from errorbar.models.client import Endpoint
-from errorbar.readers.paths import read as read_cells
-from errorbar.sample.experiment import parse_experiment
-from errorbar.sample.run import run
-from errorbar.store.responses import read
+from howsure import analysis
+from howsure.benchmarks import load
+from howsure.errors import HowsureWarning
+from howsure.models.client import Endpoint
+from howsure.readers.paths import read as read_cells
+from howsure.sample.experiment import parse_experiment
+from howsure.sample.run import run
+from howsure.store.responses import read
 
 LARGE = load("directions-large")
 #: One fifth in all; few are such that fewer requests in flight are the answer to them (429, no answer).
@@ -102,7 +102,7 @@ def test_a_fifth_of_faults_changes_none_of_20_000_cells(tmp_path):
     for (question, generation), cell in cells.items():
         if question not in refused:
             assert cell[0] == server.is_right(question, generation)
-    with pytest.warns(ErrorbarWarning, match="more generations than asked for"):
+    with pytest.warns(HowsureWarning, match="more generations than asked for"):
         faulty_cells = read_cells([tmp_path / "faulty"])
     assert analysis.score(faulty_cells).columns() == analysis.score(read_cells([tmp_path / "calm"])).columns()
 

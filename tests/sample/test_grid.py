@@ -7,8 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
-from errorbar.benchmarks import Question
-from errorbar.sample.grid import missing, sampled
+from howsure.benchmarks import Question
+from howsure.sample.grid import missing, sampled
 
 
 def slow(questions, variants, generations, present):

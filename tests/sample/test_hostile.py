@@ -1,4 +1,4 @@
-"""`errorbar run` against an endpoint that means harm: memory, files outside the folder, the key, other questions' cells.
+"""`howsure run` against an endpoint that means harm: memory, files outside the folder, the key, other questions' cells.
 
 Kind of truth: a guarantee, shown by trying. Each run is the command in a process of its own, with a home, a temporary
 folder and a working directory that are looked at before and after; the server is the test's.
@@ -25,12 +25,12 @@ from aiohttp import web
 from endpoint import Faults, Telling, serve
 from serving import serving
 
-from errorbar.benchmarks import load
-from errorbar.errors import EndpointError, ErrorbarError
-from errorbar.models.client import Endpoint
-from errorbar.sample.experiment import parse_experiment
-from errorbar.sample.run import run
-from errorbar.store.responses import read, read_prompts
+from howsure.benchmarks import load
+from howsure.errors import EndpointError, HowsureError
+from howsure.models.client import Endpoint
+from howsure.sample.experiment import parse_experiment
+from howsure.sample.run import run
+from howsure.store.responses import read, read_prompts
 
 #: With the characters that JSON writers escape, and long enough to be nothing else.
 KEY = "sk-planted/0123456789+abc=xyz"
@@ -41,7 +41,7 @@ CEILING = 3 << 30
 ALLOWED_MB = 500
 COMMAND = """
 import sys
-from errorbar.cli import main
+from howsure.cli import main
 try:
     main(sys.argv[2:])
 finally:
@@ -262,7 +262,7 @@ def test_deep_json_is_a_failure_like_others(body):
 
 async def one(base_url, **keys):
     """One reply, through the client alone."""
-    from errorbar.models.model import Request, Settings
+    from howsure.models.model import Request, Settings
 
     endpoint = Endpoint(base_url, "m", key=KEY, **keys)
     try:
@@ -480,7 +480,7 @@ def test_the_key_is_not_told_when_the_model_is_given_up(tmp_path, status):
             assert ran.code == 2
             for text in (ran.out, ran.err, told_by(tmp_path / "work/run")):
                 assert MARK not in text
-        with pytest.raises(ErrorbarError) as caught:
+        with pytest.raises(HowsureError) as caught:
             asyncio.run(one(base_url))
     assert MARK not in "".join(traceback.format_exception(caught.value)) + repr(caught.value)
 
@@ -490,7 +490,7 @@ def test_the_key_is_not_logged(caplog):
     echo = Echo()
     with hostile(echo) as base_url:
         for _ in range(2 * len(echo.ways)):
-            with contextlib.suppress(ErrorbarError):
+            with contextlib.suppress(HowsureError):
                 asyncio.run(one(base_url), debug=True)
     assert set(echo.count) == {way.__name__ for way in echo.ways}
     assert caplog.records
@@ -501,7 +501,7 @@ def test_the_key_is_not_logged(caplog):
 @pytest.mark.parametrize(("fault", "pause"), [("twice", 0.0), ("twice", 0.02)])
 def test_an_answer_sent_twice_is_no_answer_to_the_next_request(fault, pause):
     """The second one comes while the connection waits to be used again."""
-    from errorbar.models.model import Request, Settings
+    from howsure.models.model import Request, Settings
 
     benchmark = load("directions-small")
     with serve(benchmark.questions, faults=Faults({fault: 1.0})) as server:

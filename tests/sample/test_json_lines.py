@@ -7,9 +7,9 @@ import json
 
 import pytest
 
-from errorbar.sample.json_lines import JsonLines
-from errorbar.sample.outcome import ModelOutcome, Outcome
-from errorbar.sample.progress import ModelProgress, Snapshot
+from howsure.sample.json_lines import JsonLines
+from howsure.sample.outcome import ModelOutcome, Outcome
+from howsure.sample.progress import ModelProgress, Snapshot
 
 MODEL = ModelProgress(
     label="m", wanted=1000, there=100, done=400, failed=3, mean=0.5, half_width=0.25, tokens=77,

@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 from endpoint import Faults, serve
 
-from errorbar.benchmarks import load
-from errorbar.sample.experiment import parse_experiment
-from errorbar.sample.run import run
-from errorbar.store.responses import is_run, read
+from howsure.benchmarks import load
+from howsure.sample.experiment import parse_experiment
+from howsure.sample.run import run
+from howsure.store.responses import is_run, read
 
 TRIALS = 20
 CELLS = 100 * 6

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from scripted import ScriptedModel, VirtualTime, right, sums
 
-from errorbar.errors import EndpointError, FatalEndpointError, StoreError
-from errorbar.models.model import Reply, Request
-from errorbar.perturb.own import Own
-from errorbar.sample.experiment import ModelEntry
-from errorbar.sample.grid import missing
-from errorbar.sample.lane import Lane
-from errorbar.sample.patience import backoff
+from howsure.errors import EndpointError, FatalEndpointError, StoreError
+from howsure.models.model import Reply, Request
+from howsure.perturb.own import Own
+from howsure.sample.experiment import ModelEntry
+from howsure.sample.grid import missing
+from howsure.sample.lane import Lane
+from howsure.sample.patience import backoff
 
 
 class Ran:

@@ -17,9 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scripted import VirtualTime
 
-from errorbar.errors import EndpointError
-from errorbar.models.model import Limits
-from errorbar.sample.pace import Pace
+from howsure.errors import EndpointError
+from howsure.models.model import Limits
+from howsure.sample.pace import Pace
 
 LATENCY = 1.5
 

@@ -1,4 +1,4 @@
-"""`errorbar paraphrase`. Kinds of truth: written by hand (replies, files and lines); theory (requests are counted)."""
+"""`howsure paraphrase`. Kinds of truth: written by hand (replies, files and lines); theory (requests are counted)."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from aiohttp import web
 from scripted import ScriptedModel
 from serving import serving
 
-from errorbar.cli import main
-from errorbar.errors import EndpointError, FatalEndpointError, InputError, UnknownNameError
-from errorbar.models.model import Choice, Reply
-from errorbar.perturb import Instruction
-from errorbar.perturb.instructions import packaged, parse, reviewed
-from errorbar.sample.paraphrase import ATTEMPTS, ask, instructions_of, paraphrase
+from howsure.cli import main
+from howsure.errors import EndpointError, FatalEndpointError, InputError, UnknownNameError
+from howsure.models.model import Choice, Reply
+from howsure.perturb import Instruction
+from howsure.perturb.instructions import packaged, parse, reviewed
+from howsure.sample.paraphrase import ATTEMPTS, ask, instructions_of, paraphrase
 
 TWO = """
 [[instruction]]
@@ -264,7 +264,7 @@ def test_the_command_against_an_endpoint(endpoint, tmp_path, monkeypatch, capsys
     assert "s3cret" not in output.read_text()
 
     assert command(*arguments) == 2
-    assert capsys.readouterr().err.startswith(f"errorbar: {output}: the file is there already")
+    assert capsys.readouterr().err.startswith(f"howsure: {output}: the file is there already")
     monkeypatch.setenv("MINE", "wrong")
     assert command(*arguments, "--force") == 2
     assert "401" in capsys.readouterr().err

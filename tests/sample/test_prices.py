@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from errorbar.errors import InputError
-from errorbar.sample.prices import FREE, Price, dollars, pico_dollars, price_of, unpriced
+from howsure.errors import InputError
+from howsure.sample.prices import FREE, Price, dollars, pico_dollars, price_of, unpriced
 
 OPENAI = "https://api.openai.com/v1"
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
@@ -203,7 +203,7 @@ def test_what_the_table_does_not_know_has_no_price(name, base_url):
 def test_without_the_table_only_given_prices_are_known():
     assert price_of("gpt-4o-mini", OPENAI) is None
     assert price_of("gpt-4o-mini", OPENAI, (0.15, 0.6)) == Price(150_000, 600_000)
-    assert "pip install 'errorbar[prices]'" in str(unpriced("openai/gpt-4o-mini"))
+    assert "pip install 'howsure[prices]'" in str(unpriced("openai/gpt-4o-mini"))
 
 
 def test_an_unknown_price_says_how_to_give_one():

@@ -16,16 +16,16 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from errorbar.sample.progress import ModelProgress, Progress, Snapshot, line, mean_and_half_width, table
-from errorbar.sample.snapshot import Recent
+from howsure.sample.progress import ModelProgress, Progress, Snapshot, line, mean_and_half_width, table
+from howsure.sample.snapshot import Recent
 
 
 @pytest.fixture(autouse=True)
 def _prices(monkeypatch):
     """How money is written is tested where it is written."""
-    prices = types.ModuleType("errorbar.sample.prices")
+    prices = types.ModuleType("howsure.sample.prices")
     prices.dollars = lambda pico: f"${pico / 1e12:.2f}"
-    monkeypatch.setitem(sys.modules, "errorbar.sample.prices", prices)
+    monkeypatch.setitem(sys.modules, "howsure.sample.prices", prices)
 
 
 def snapshot(*models, seconds=10.0, final=False):

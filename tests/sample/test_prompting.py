@@ -9,12 +9,12 @@ from collections import Counter
 import pytest
 from scripted import ScriptedModel
 
-from errorbar.errors import ErrorbarWarning, InputError
-from errorbar.models.model import Choice, Reply
-from errorbar.sample.asked import Asked
-from errorbar.sample.experiment import parse_experiment
-from errorbar.sample.run import run
-from errorbar.store.responses import read, read_prompts
+from howsure.errors import HowsureWarning, InputError
+from howsure.models.model import Choice, Reply
+from howsure.sample.asked import Asked
+from howsure.sample.experiment import parse_experiment
+from howsure.sample.run import run
+from howsure.store.responses import read, read_prompts
 
 CITIES = ["Paris", "Rome", "Oslo", "Lima", "Cairo", "Quito"]
 VARIANTS = "{space: multiple-choice, sample: 25, seed: 3, default: true, dimensions: {order: [original, shuffle, shuffle-each, alphabetical]}}"
@@ -161,7 +161,7 @@ def test_what_is_wrong_with_a_space_is_told_before_anything_is_written(exam, var
 def test_a_pool_is_another_benchmark(exam):
     pool = "{file: exam.jsonl, question: q, target: a, choices: choices}"
     variants = f"{{space: multiple-choice, sample: 2, pool: {pool}, dimensions: {{demonstrations: [1]}}}}"
-    from errorbar.benchmarks import load
+    from howsure.benchmarks import load
 
     experiment = parse_experiment(text(variants), base=exam)
     with pytest.raises(InputError, match="demonstration"):
@@ -184,7 +184,7 @@ def test_a_catalogue_of_templates_is_a_space(exam):
     (exam / "dove/a/one.json").write_text(dove())
     (exam / "dove/two.json").write_text(dove(enumerator="!@#$%^₪*)(", input_format="Tell me:\n{question}\n{choices}"))
     variants = "{templates: dove, sample: 8, dimensions: {order: [original, shuffle-each]}}"
-    with pytest.warns(ErrorbarWarning, match="dove: 2 different templates were given"):
+    with pytest.warns(HowsureWarning, match="dove: 2 different templates were given"):
         outcome, requests = sample(exam, text(variants), right)
     assert outcome.done == 8 * 30
     assert {row["score"] for row in read(exam / "r").to_pylist()} == {1.0}

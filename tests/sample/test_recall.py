@@ -6,11 +6,11 @@ import random
 
 import pytest
 
-from errorbar.sample.recall import recall
-from errorbar.sample.tally import Tally
-from errorbar.store import live, parquet
-from errorbar.store.responses import RunFolder, read
-from errorbar.store.schema import Response
+from howsure.sample.recall import recall
+from howsure.sample.tally import Tally
+from howsure.store import live, parquet
+from howsure.store.responses import RunFolder, read
+from howsure.store.schema import Response
 
 
 def some_rows(rng):

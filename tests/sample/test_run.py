@@ -16,15 +16,15 @@ import pytest
 from endpoint import Faults, serve
 from scripted import ScriptedModel, right, sums
 
-from errorbar.benchmarks import load
-from errorbar.benchmarks.question import Benchmark, Prompt, Question
-from errorbar.errors import ErrorbarError, InputError, StoreError, UnknownNameError
-from errorbar.models.client import Endpoint
-from errorbar.models.model import Choice, Reply, Settings
-from errorbar.sample.experiment import ModelEntry, parse_experiment
-from errorbar.sample.run import run
-from errorbar.sample.writer import Writer
-from errorbar.store.responses import RunFolder, read, read_prompts
+from howsure.benchmarks import load
+from howsure.benchmarks.question import Benchmark, Prompt, Question
+from howsure.errors import HowsureError, InputError, StoreError, UnknownNameError
+from howsure.models.client import Endpoint
+from howsure.models.model import Choice, Reply, Settings
+from howsure.sample.experiment import ModelEntry, parse_experiment
+from howsure.sample.run import run
+from howsure.sample.writer import Writer
+from howsure.store.responses import RunFolder, read, read_prompts
 
 SHARED = Path(__file__).resolve().parents[2] / "../shared"
 SMALL = load("directions-small")
@@ -446,7 +446,7 @@ def test_our_own_error_of_a_model_comes_out_plain(tmp_path):
 
     entry = ModelEntry("m", "m", "endpoint")
     experiment = msgspec.structs.replace(parse_experiment("{benchmark: x, models: [simulated/a]}"), models=(entry,))
-    with pytest.raises(ErrorbarError, match="top_p is 3"):
+    with pytest.raises(HowsureError, match="top_p is 3"):
         sample(experiment, tmp_path / "r", benchmark=sums(1), open_model=lambda *_: ScriptedModel(script))
 
 

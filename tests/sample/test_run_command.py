@@ -1,4 +1,4 @@
-"""What `errorbar run` says and which exit code it gives. Kind of truth: written by hand."""
+"""What `howsure run` says and which exit code it gives. Kind of truth: written by hand."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import threading
 import pytest
 from endpoint import Faults, serve
 
-from errorbar.benchmarks import load
-from errorbar.errors import InputError
-from errorbar.sample.command import asked_for, run_experiment
-from errorbar.store.responses import read
+from howsure.benchmarks import load
+from howsure.errors import InputError
+from howsure.sample.command import asked_for, run_experiment
+from howsure.store.responses import read
 
 SMALL = load("directions-small")
 
@@ -31,11 +31,11 @@ def test_a_run_that_is_done_is_0(tmp_path):
     assert code == 0
     *_, progress, last = said.splitlines()
     assert progress.startswith("simulated/medium  500/500 100%  score 0.")
-    assert last.startswith("errorbar: 500 generations in ")
+    assert last.startswith("howsure: 500 generations in ")
     assert last.endswith(f"s: {tmp_path / 'r'}")
     code, said = go(tmp_path, text)
     assert code == 0
-    assert "errorbar: 0 generations in " in said
+    assert "howsure: 0 generations in " in said
     assert ", 500 were there: " in said
 
 
@@ -47,10 +47,10 @@ def test_a_model_that_was_given_up_is_2_and_the_rest_is_kept(tmp_path):
     rows = read(tmp_path / "r", ["prompt_tokens"]).to_pylist()
     saved = 4 * sum(row["prompt_tokens"] or 0 for row in rows)
     assert said.splitlines()[-4:] == [
-        "errorbar: bad: HTTP 404: The model `bad` does not exist",
-        "errorbar: 5 generations failed; their rows say why, --retry failed tries them again",
-        f"errorbar: {saved:,} prompt tokens saved by asking for several generations at once",
-        f"errorbar: what arrived is kept in {tmp_path / 'r'}, run again to continue",
+        "howsure: bad: HTTP 404: The model `bad` does not exist",
+        "howsure: 5 generations failed; their rows say why, --retry failed tries them again",
+        f"howsure: {saved:,} prompt tokens saved by asking for several generations at once",
+        f"howsure: what arrived is kept in {tmp_path / 'r'}, run again to continue",
     ]
 
 
@@ -60,7 +60,7 @@ def test_warnings_are_said(tmp_path):
             tmp_path, f'{{benchmark: directions-small, models: [{{model: m, base_url: "{server.base_url}"}}]}}'
         )
     assert code == 0
-    assert "errorbar: warning: m: the endpoint sends one generation per request; more requests are made" in said
+    assert "howsure: warning: m: the endpoint sends one generation per request; more requests are made" in said
 
 
 def test_a_wrong_file_is_told_by_the_caller(tmp_path):
@@ -78,12 +78,12 @@ def test_ctrl_c_is_130_and_loses_nothing_that_arrived(tmp_path):
         timer.join()
         assert code == 130
         assert said.splitlines()[-1] == (
-            f"errorbar: interrupted; what arrived is kept in {tmp_path / 'r'}, run again to continue"
+            f"howsure: interrupted; what arrived is kept in {tmp_path / 'r'}, run again to continue"
         )
         kept = read(tmp_path / "r").num_rows
         # Those in flight are awaited.
         assert kept == len(server.log)
-        assert "errorbar: 2 requests in flight are awaited; interrupt again to drop them" in said
+        assert "howsure: 2 requests in flight are awaited; interrupt again to drop them" in said
         assert 0 < kept < 300
     with serve(SMALL.questions) as server:
         port_moved = text.replace(model, f'{{model: m, base_url: "{server.base_url}"}}')

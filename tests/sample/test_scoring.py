@@ -6,11 +6,11 @@ import math
 
 import pytest
 
-from errorbar.benchmarks import Benchmark, Prompt, Question
-from errorbar.errors import EndpointError
-from errorbar.models.model import Choice, Reply, Request, Settings
-from errorbar.sample.scoring import failed, scored
-from errorbar.store.schema import Response
+from howsure.benchmarks import Benchmark, Prompt, Question
+from howsure.errors import EndpointError
+from howsure.models.model import Choice, Reply, Request, Settings
+from howsure.sample.scoring import failed, scored
+from howsure.store.schema import Response
 
 QUESTION = Question("q", "1+1?", "2")
 

@@ -12,14 +12,14 @@ import pytest
 from endpoint import Faults, serve
 from scripted import ScriptedModel, right, sums
 
-from errorbar.benchmarks import load
-from errorbar.errors import ErrorbarWarning, InputError
-from errorbar.models.model import Choice, Reply
-from errorbar.readers.paths import read as read_cells
-from errorbar.sample.experiment import parse_experiment
-from errorbar.sample.foresee import foresee
-from errorbar.sample.run import run
-from errorbar.store.responses import read
+from howsure.benchmarks import load
+from howsure.errors import HowsureWarning, InputError
+from howsure.models.model import Choice, Reply
+from howsure.readers.paths import read as read_cells
+from howsure.sample.experiment import parse_experiment
+from howsure.sample.foresee import foresee
+from howsure.sample.run import run
+from howsure.store.responses import read
 
 SMALL = load("directions-small")
 
@@ -168,7 +168,7 @@ def test_a_run_that_is_good_enough_stops_and_stays_stopped(tmp_path):
         {"benchmark": "directions-small", "models": ["simulated/large"], "is_early": True, "said": verdict}
     ]
     # Whoever reads the folder later is told, once.
-    with pytest.warns(ErrorbarWarning) as told:
+    with pytest.warns(HowsureWarning) as told:
         read_cells(tmp_path / "r")
     assert [str(each.message).endswith(verdict) for each in told] == [True]
     assert "round by round until width 0.06, level 0.95, rule sequence, claim these-questions" in manifest["notes"]
@@ -231,7 +231,7 @@ def test_an_adaptive_run_stops_when_it_is_good_enough(tmp_path):
     rounds = outcome.models[0].done // 100
     assert verdict.startswith(f"simulated/large: stopped after {rounds} of 60 generations per question: 0.")
     assert sample(text + "until: {width: 0.04}", tmp_path / "r").done == 0
-    with pytest.warns(ErrorbarWarning) as told:
+    with pytest.warns(HowsureWarning) as told:
         (found,) = read_cells(tmp_path / "r")
     assert [verdict in str(each.message) for each in told] == [True, False]
     assert f" {found.mean[found.index('simulated/large')].mean():.3f} ± " in verdict

@@ -12,9 +12,9 @@ import sys
 
 import pytest
 
-import errorbar as eb
-from errorbar.errors import ErrorbarWarning
-from errorbar.store.responses import read
+import howsure as hs
+from howsure.errors import HowsureWarning
+from howsure.store.responses import read
 
 EXPERIMENT = """
 benchmark: directions-small
@@ -30,7 +30,7 @@ CELLS = 90 * 2 * 2 * (7 + 1)
 
 
 def start(*arguments):
-    command = [sys.executable, "-m", "errorbar", *map(str, arguments)]
+    command = [sys.executable, "-m", "howsure", *map(str, arguments)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -86,13 +86,13 @@ def test_they_are_read_together(folders, command):
 def test_a_part_that_is_there_twice_counts_once(folders, tmp_path):
     whole, parts = folders
     shutil.copytree(parts[2], tmp_path / "again")
-    alone = str(eb.score(eb.read(whole)).columns())
+    alone = str(hs.score(hs.read(whole)).columns())
     size = len(cells(parts[2]))
-    with pytest.warns(ErrorbarWarning, match=f"again: {size} of its generations are copies of those in .*part-3"):
-        assert str(eb.score(eb.read([*parts, tmp_path / "again"])).columns()) == alone
+    with pytest.warns(HowsureWarning, match=f"again: {size} of its generations are copies of those in .*part-3"):
+        assert str(hs.score(hs.read([*parts, tmp_path / "again"])).columns()) == alone
     # The simulated model's draws are those of the whole run, whenever they were made.
-    with pytest.warns(ErrorbarWarning, match=f"part-3: {size} of its generations are copies"):
-        assert str(eb.score(eb.read([whole, parts[2]])).columns()) == alone
+    with pytest.warns(HowsureWarning, match=f"part-3: {size} of its generations are copies"):
+        assert str(hs.score(hs.read([whole, parts[2]])).columns()) == alone
 
 
 def test_a_report_of_all_parts(folders, tmp_path):

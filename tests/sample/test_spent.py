@@ -10,13 +10,13 @@ import asyncio
 import pytest
 from endpoint import Faults, serve
 
-from errorbar.benchmarks import load
-from errorbar.errors import StoreError
-from errorbar.sample.budget import Budget, Spent
-from errorbar.sample.experiment import parse_experiment
-from errorbar.sample.run import run
-from errorbar.sample.spent import NAME, Account
-from errorbar.sample.spent import load as spent_in
+from howsure.benchmarks import load
+from howsure.errors import StoreError
+from howsure.sample.budget import Budget, Spent
+from howsure.sample.experiment import parse_experiment
+from howsure.sample.run import run
+from howsure.sample.spent import NAME, Account
+from howsure.sample.spent import load as spent_in
 
 LARGE = load("directions-large")
 TEXT = """

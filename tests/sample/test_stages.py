@@ -13,16 +13,16 @@ import msgspec
 import numpy as np
 import pytest
 
-import errorbar as eb
-from errorbar.errors import ErrorbarWarning, InputError, StoreError
-from errorbar.sample.grid import Unit
-from errorbar.sample.rounds import Rounds
-from errorbar.sample.stages import Stages, pilot
-from errorbar.sample.tally import Tally
-from errorbar.sample.until import Until
-from errorbar.store import stages as stored
-from errorbar.store.responses import RunFolder
-from errorbar.store.schema import Response
+import howsure as hs
+from howsure.errors import HowsureWarning, InputError, StoreError
+from howsure.sample.grid import Unit
+from howsure.sample.rounds import Rounds
+from howsure.sample.stages import Stages, pilot
+from howsure.sample.tally import Tally
+from howsure.sample.until import Until
+from howsure.store import stages as stored
+from howsure.store.responses import RunFolder
+from howsure.store.schema import Response
 
 
 def scorer(p, seed=0):
@@ -208,7 +208,7 @@ def test_a_broken_plan_is_told(tmp_path):
     with pytest.raises(StoreError, match=r"stages\.json: not a plan of stages .*; restore it"):
         stored.load(tmp_path)
     (tmp_path / stored.NAME).write_bytes(msgspec.json.encode({"version": 99}))
-    with pytest.raises(StoreError, match="version 99, this errorbar knows 1"):
+    with pytest.raises(StoreError, match="version 99, this howsure knows 1"):
         stored.load(tmp_path)
     (tmp_path / "folder" / stored.NAME).mkdir(parents=True)
     with pytest.raises(StoreError, match="cannot be weighed"):
@@ -229,9 +229,9 @@ def test_from_requests_to_a_score_without_bias(tmp_path):
                 Response(benchmark="b", model="m", question=f"q{q}", variant="v", generation=g, score=s)
                 for (q, _, g), s in lane.cells.items()
             ])  # fmt: skip
-        with pytest.warns(ErrorbarWarning, match="m sampled in stages"):
-            [cells] = eb.read(folder)
-        row = eb.score(cells, claim="these-questions").columns()
+        with pytest.warns(HowsureWarning, match="m sampled in stages"):
+            [cells] = hs.read(folder)
+        row = hs.score(cells, claim="these-questions").columns()
         z.append((row["score"][0] - p.mean()) / row["se"][0])
         k = np.zeros((2, 60))
         for (q, _, _), s in lane.cells.items():
@@ -264,9 +264,9 @@ def test_it_stops_after_a_stage_by_the_interval_of_all_stages(tmp_path):
     assert sum(plan.stages[0].values()) == 600
     assert np.mean(counts(lane)[40:50]) > 1.5 * plan.generations
     assert str(verdict).startswith(f"m: stopped after {plan.generations} of 200 generations per question: 0.5")
-    with pytest.warns(ErrorbarWarning, match="m sampled in stages"):
-        [cells] = eb.read(tmp_path)
-    assert eb.score(cells).columns()["score"][0] == pytest.approx(verdict.score, abs=1e-12)
+    with pytest.warns(HowsureWarning, match="m sampled in stages"):
+        [cells] = hs.read(tmp_path)
+    assert hs.score(cells).columns()["score"][0] == pytest.approx(verdict.score, abs=1e-12)
 
 
 def test_a_run_that_ends_early_is_asked_alike(tmp_path):

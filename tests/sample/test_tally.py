@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from errorbar.errors import InputError
-from errorbar.sample.tally import Tally
-from errorbar.stats.cells import Cells
-from errorbar.stats.stopping import FLOOR
+from howsure.errors import InputError
+from howsure.sample.tally import Tally
+from howsure.stats.cells import Cells
+from howsure.stats.stopping import FLOOR
 
 QUESTIONS = ("q0", "q1", "q2")
 # {(question, variant, generation): score}; sixteenths add up exactly in any order

@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracles import stopping as oracle
 
-from errorbar.errors import InputError, UnknownNameError
-from errorbar.stats.allocation import allocate, spread
-from errorbar.stats.beta import fit_beta
-from errorbar.stats.cells import Cells
-from errorbar.stats.components import score
-from errorbar.stats.pairs import compare
-from errorbar.stats.staged import merged, staged
+from howsure.errors import InputError, UnknownNameError
+from howsure.stats.allocation import allocate, spread
+from howsure.stats.beta import fit_beta
+from howsure.stats.cells import Cells
+from howsure.stats.components import score
+from howsure.stats.pairs import compare
+from howsure.stats.staged import merged, staged
 
 SHARED = Path(__file__).resolve().parents[2] / "../shared/data/all_the_noises/highk_temp0.7/input_table_math500_cot.csv"
 
@@ -179,7 +179,7 @@ def test_stages_are_unbiased_and_cover_where_plain_means_do_not():
 @pytest.mark.skipif(not SHARED.exists(), reason="the data folder ../shared is absent")
 def test_stages_on_recorded_data():
     """Guarantee on recorded data: means of 1,100 generations as the truth, one strong and one weak model."""
-    from errorbar.readers.tidy import read_table
+    from howsure.readers.tidy import read_table
 
     cells = read_table(SHARED)[0]
     rng = np.random.default_rng(5)

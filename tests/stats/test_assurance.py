@@ -9,18 +9,18 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from oracles import planning as oracle
 
-import errorbar as eb
-from errorbar import analysis
-from errorbar.errors import InputError
-from errorbar.stats.cells import Cells
-from errorbar.stats.components import score, unbiased_data
-from errorbar.stats.cost import Cost
-from errorbar.stats.crossed import crossed
-from errorbar.stats.cube import Cube
-from errorbar.stats.design import Components, power_of
-from errorbar.stats.pairs import compare
-from errorbar.stats.pilot import components_of, components_of_variants
-from errorbar.stats.planning import grid, plan
+import howsure as hs
+from howsure import analysis
+from howsure.errors import InputError
+from howsure.stats.cells import Cells
+from howsure.stats.components import score, unbiased_data
+from howsure.stats.cost import Cost
+from howsure.stats.crossed import crossed
+from howsure.stats.cube import Cube
+from howsure.stats.design import Components, power_of
+from howsure.stats.pairs import compare
+from howsure.stats.pilot import components_of, components_of_variants
+from howsure.stats.planning import grid, plan
 
 Z80 = 0.8416212335729143
 #: A prompt is paid once for many generations, which is where a search exploits a data variance that came out too small.
@@ -307,7 +307,7 @@ def test_assured_plans_of_prompts_keep_the_error_that_they_promise():
 def test_assurance_from_python_to_the_design():
     rng = np.random.default_rng(38)
     cells = cells_of(rng.binomial(2, rng.beta(0.6, 0.4, (2, 40))), 2)
-    [result] = eb.plan(cells, detect=0.05, available=100_000, cost=TOKENS, assurance=0.9).parts
+    [result] = hs.plan(cells, detect=0.05, available=100_000, cost=TOKENS, assurance=0.9).parts
     direct = plan(components_of(cells, "m0", "m1"), TOKENS, detect=0.05, available=100_000, assurance=0.9)
     assert result.best[:-1] == direct.best[:-1]
     [frontier] = analysis.frontier(cells, budget=10_000_000, cost=TOKENS, available=100_000, assurance=None).parts

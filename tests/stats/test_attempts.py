@@ -12,11 +12,11 @@ from oracles import attempts as slow
 from scipy import stats
 from strategies import score_grids
 
-from errorbar.errors import InputError, UnknownNameError
-from errorbar.stats.attempts import attempts, majority, pass_all, pass_any
-from errorbar.stats.cells import Cells
-from errorbar.stats.components import score
-from errorbar.stats.votes import Votes, majority_by_draws, majority_exactly
+from howsure.errors import InputError, UnknownNameError
+from howsure.stats.attempts import attempts, majority, pass_all, pass_any
+from howsure.stats.cells import Cells
+from howsure.stats.components import score
+from howsure.stats.votes import Votes, majority_by_draws, majority_exactly
 
 
 def cells_of(grid):

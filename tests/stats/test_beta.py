@@ -10,8 +10,8 @@ from oracles import difficulty as slow
 from scipy import integrate, special, stats
 from strategies import score_grids
 
-from errorbar.errors import InputError, UnknownNameError
-from errorbar.stats.beta import (
+from howsure.errors import InputError, UnknownNameError
+from howsure.stats.beta import (
     expected_error,
     fit_beta,
     independent_error,
@@ -19,9 +19,9 @@ from errorbar.stats.beta import (
     posterior,
     require_binary,
 )
-from errorbar.stats.beta_likelihood import LIMITS, distinct_counts
-from errorbar.stats.beta_mean import posterior_of_mean
-from errorbar.stats.cells import Cells
+from howsure.stats.beta_likelihood import LIMITS, distinct_counts
+from howsure.stats.beta_mean import posterior_of_mean
+from howsure.stats.cells import Cells
 
 SHARED = Path(__file__).resolve().parents[2] / "../shared/data/all_the_noises/highk_temp0.7"
 
@@ -341,7 +341,7 @@ def test_coverage_on_questions_of_math500():
     """Guarantee by simulation: 30 questions drawn from the 500 of a benchmark whose means are the truth."""
     if not SHARED.is_dir():
         pytest.skip("the tables of ../shared/data/all_the_noises are not here")
-    from errorbar.readers.tidy import read_table
+    from howsure.readers.tidy import read_table
 
     [cells] = read_table(SHARED / "input_table_math500_cot.csv")
     found = [

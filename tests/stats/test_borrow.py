@@ -6,12 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from errorbar import analysis
-from errorbar.errors import InputError, UnknownNameError
-from errorbar.sample.grid import sampled
-from errorbar.stats import borrow, borrow_pilot, components, factors, pairs
-from errorbar.stats.cells import Cells
-from errorbar.stats.stopping import stop
+from howsure import analysis
+from howsure.errors import InputError, UnknownNameError
+from howsure.sample.grid import sampled
+from howsure.stats import borrow, borrow_pilot, components, factors, pairs
+from howsure.stats.cells import Cells
+from howsure.stats.stopping import stop
 
 
 def population(M=12, N=120, seed=0):
@@ -414,7 +414,7 @@ def test_planned_errors_are_kept():
 
 
 def test_the_questions_drawn_are_those_that_a_run_asks():
-    from errorbar.benchmarks import load
+    from howsure.benchmarks import load
 
     questions = load("directions-small").questions
     ids = tuple(question.id for question in questions)

@@ -7,13 +7,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import errorbar
-from errorbar import analysis
-from errorbar.errors import InputError, UnknownNameError
-from errorbar.readers.cubes import merge as merge_cubes
-from errorbar.stats.cells import Cells
-from errorbar.stats.intervals import interval
-from errorbar.stats.results import Results, format_table
+import howsure
+from howsure import analysis
+from howsure.errors import InputError, UnknownNameError
+from howsure.readers.cubes import merge as merge_cubes
+from howsure.stats.cells import Cells
+from howsure.stats.intervals import interval
+from howsure.stats.results import Results, format_table
 
 
 @pytest.fixture
@@ -70,8 +70,8 @@ def test_sums_are_fooled_and_extremes_are_not(scores):
 @pytest.mark.parametrize("scores", FOOLING.values(), ids=FOOLING)
 def test_extremes_outlive_every_reduction(scores, tmp_path):
     """By construction: however the rows are read, selected, merged or pooled, the scores leave [0, 1]."""
-    from errorbar.stats.runs import aligned
-    from errorbar.store import tables
+    from howsure.stats.runs import aligned
+    from howsure.store import tables
 
     whole = of(*scores)
     plain = Cells.from_scores("b", ["x", "y"], ["1", "2"], [[[], [1]], [[0], [1]]])
@@ -84,7 +84,7 @@ def test_extremes_outlive_every_reduction(scores, tmp_path):
     [pooled] = tables.cells(rows.assign(variant=list("vwvwv")[: len(scores)]))
     every = [
         whole + plain, plain + whole, (whole + plain).select(["x"]), runs[0] + runs[1] + runs[-1], aligned(runs)[0],
-        *aligned([whole, plain])[1][:1], read, pooled, cube.cells(), cube.select(["x"]).cells(), *errorbar.read(path),
+        *aligned([whole, plain])[1][:1], read, pooled, cube.cells(), cube.select(["x"]).cells(), *howsure.read(path),
         *tables.merge([read, plain]), *(one.cells() for one in merge_cubes([cube, cube])),
     ]  # fmt: skip
     assert [one.unit for one in every] == [False] * len(every)

@@ -12,11 +12,11 @@ from oracles import combining as oracle
 from scipy import integrate, special, stats
 from strategies import score_grids
 
-from errorbar.errors import InputError, UnknownNameError
-from errorbar.stats.cells import Cells
-from errorbar.stats.combine import COMBINED, combine
-from errorbar.stats.curve import curve
-from errorbar.stats.pairs import compare, pairs
+from howsure.errors import InputError, UnknownNameError
+from howsure.stats.cells import Cells
+from howsure.stats.combine import COMBINED, combine
+from howsure.stats.curve import curve
+from howsure.stats.pairs import compare, pairs
 
 NOISES = Path(__file__).resolve().parents[2] / "../shared/data/all_the_noises"
 
@@ -313,7 +313,7 @@ def test_published_pairs_combine():
         pytest.skip("needs the data folder ../shared")
     import csv
 
-    from errorbar.readers.tidy import read_table
+    from howsure.readers.tidy import read_table
 
     a, b = "deepseek_r1_distill_llama_70b", "deepseek_r1_distill_llama_8b"
     rows, z, weights = [], [], []

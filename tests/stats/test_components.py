@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from errorbar.errors import InputError, UnknownNameError
-from errorbar.stats.cells import Cells
-from errorbar.stats.components import score
+from howsure.errors import InputError, UnknownNameError
+from howsure.stats.cells import Cells
+from howsure.stats.components import score
 
 
 def drawn(rng, p, k):

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from oracles import suspects as slow
 
-from errorbar.errors import InputError
-from errorbar.stats.cells import Cells
-from errorbar.stats.consistency import Answers, agreement, consistency, fewest_generations, majority, n_sets
-from errorbar.stats.votes import Votes, majority_exactly
+from howsure.errors import InputError
+from howsure.stats.cells import Cells
+from howsure.stats.consistency import Answers, agreement, consistency, fewest_generations, majority, n_sets
+from howsure.stats.votes import Votes, majority_exactly
 
 
 def planted(seed, *, n_questions=12, models=4, letters="ABCD", missing=True):

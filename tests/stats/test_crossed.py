@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from oracles import variants as oracle
 
-from errorbar.errors import InputError, UnknownNameError
-from errorbar.stats.crossed import CLAIMS, COMPONENTS, crossed
-from errorbar.stats.cube import Cube
-from errorbar.stats.enough import enough_variants
-from errorbar.stats.pilot import components_of_variants
-from errorbar.stats.planning import plan
-from errorbar.stats.variance_intervals import chi_square_factors, variance_factors, variance_limits
-from errorbar.stats.variants import variants
+from howsure.errors import InputError, UnknownNameError
+from howsure.stats.crossed import CLAIMS, COMPONENTS, crossed
+from howsure.stats.cube import Cube
+from howsure.stats.enough import enough_variants
+from howsure.stats.pilot import components_of_variants
+from howsure.stats.planning import plan
+from howsure.stats.variance_intervals import chi_square_factors, variance_factors, variance_limits
+from howsure.stats.variants import variants
 
 SHARED = Path(__file__).resolve().parents[2] / "../shared/data"
 

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from oracles import variants as oracle
 
-import errorbar as eb
-from errorbar import analysis, prompts
-from errorbar.errors import ErrorbarWarning, InputError
-from errorbar.stats.cube import Cube
-from errorbar.stats.pilot import components_of_variants
-from errorbar.stats.unread import unread
-from errorbar.stats.variants import variants
+import howsure as hs
+from howsure import analysis, prompts
+from howsure.errors import HowsureWarning, InputError
+from howsure.stats.cube import Cube
+from howsure.stats.pilot import components_of_variants
+from howsure.stats.unread import unread
+from howsure.stats.variants import variants
 
 NAMES = ("a", "b"), tuple(f"q{q:02}" for q in range(30)), tuple(f"v{s}" for s in range(9))
 TONES = ("kind", "cold", "kind", "cold", "", "kind", "cold", "kind", "cold")
@@ -42,13 +42,13 @@ def without(cube):
 
 
 ASKED = {
-    "the table": eb.variants,
-    "components": lambda cube: eb.variants(cube).of("components"),
-    "enough": lambda cube: eb.variants(cube, epsilon=0.03).of("enough"),
+    "the table": hs.variants,
+    "components": lambda cube: hs.variants(cube).of("components"),
+    "enough": lambda cube: hs.variants(cube, epsilon=0.03).of("enough"),
     "a difference": lambda cube: prompts.differences(cube, "a", "b"),
-    "a plan": lambda cube: eb.plan(cube, a="a", b="b", width=0.1, max_variants=40),
-    "effects": eb.effects,
-    "swaps": eb.swaps,
+    "a plan": lambda cube: hs.plan(cube, a="a", b="b", width=0.1, max_variants=40),
+    "effects": hs.effects,
+    "swaps": hs.swaps,
     "PromptEval": prompts.prompteval,
     "a proxy": lambda cube: prompts.proxy(cube, "a"),
 }
@@ -117,10 +117,10 @@ def test_the_default_and_one_draw_are_one_clear_line():
     pair = {name: getattr(cube, name)[:, :, [0, DEFAULT]] for name in ("n", "total", "total_sq")}
     two = replace(cube, variants=("v0", "v4"), values={"tone": ("kind", "")}, default=1, **pair)
     with pytest.raises(InputError) as told:
-        eb.variants(two)
+        hs.variants(two)
     assert str(told.value) == "b: only one prompt variant beside the default one; sample several"
-    with pytest.warns(ErrorbarWarning, match="b left out: only one prompt variant beside the default one"):
-        eb.variants([replace(cube, benchmark="c"), two])
+    with pytest.warns(HowsureWarning, match="b left out: only one prompt variant beside the default one"):
+        hs.variants([replace(cube, benchmark="c"), two])
     # planned for the prompts that there are
     assert "n_variants 1" in str(analysis.plan(two, a="a", width=0.2))
     with pytest.raises(InputError, match="one prompt variant says nothing"):

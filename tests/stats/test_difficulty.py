@@ -11,11 +11,11 @@ from oracles import difficulty as slow
 from scipy import optimize, special, stats
 from strategies import score_grids
 
-from errorbar.errors import InputError, UnknownNameError
-from errorbar.stats.beta import fit_beta
-from errorbar.stats.cells import Cells
-from errorbar.stats.difficulty import beta_curves, density, p_correct, stability
-from errorbar.stats.items import one_parameter, question_tau
+from howsure.errors import InputError, UnknownNameError
+from howsure.stats.beta import fit_beta
+from howsure.stats.cells import Cells
+from howsure.stats.difficulty import beta_curves, density, p_correct, stability
+from howsure.stats.items import one_parameter, question_tau
 
 PUBLISHED = Path(__file__).parents[2] / "bench" / "data" / "published_results.npz"
 

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import errorbar
-from errorbar.errors import ErrorbarWarning, InputError
-from errorbar.stats.cells import MOST_OUTCOMES, Cells
-from errorbar.stats.independence import (
+import howsure
+from howsure.errors import HowsureWarning, InputError
+from howsure.stats.cells import MOST_OUTCOMES, Cells
+from howsure.stats.independence import (
     CHANCE,
     _multiple_bound,
     copied_generations,
@@ -21,8 +21,8 @@ from errorbar.stats.independence import (
     retries,
     unvaried,
 )
-from errorbar.stats.providers import providers
-from errorbar.stats.repeats import repeats
+from howsure.stats.providers import providers
+from howsure.stats.repeats import repeats
 
 
 def of(scores):
@@ -230,25 +230,25 @@ def test_reading_warns(planted, tmp_path, form, kind):
     if form != "frame":
         given = tmp_path / f"rows.{form}"
         frame.to_csv(given, index=False) if form == "csv" else frame.to_parquet(given)
-    for read in (errorbar.read, errorbar.read_cubes):
+    for read in (howsure.read, howsure.read_cubes):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             read(given)
-        told = [str(one.message) for one in caught if issubclass(one.category, ErrorbarWarning)]
+        told = [str(one.message) for one in caught if issubclass(one.category, HowsureWarning)]
         # a cube has no order of generations, so single copies among them are not seen
-        expected = kind in ("same", "retries") or (kind == "copied" and read is errorbar.read)
+        expected = kind in ("same", "retries") or (kind == "copied" and read is howsure.read)
         assert len(told) == expected
         assert all(SAID[kind] in line for line in told)
 
 
 def test_of_several_variants_the_first_shows_copies(planted):
     frames = [planted[kind].assign(variant=name) for kind, name in (("fresh", "w"), ("copied", "v"))]
-    with pytest.warns(ErrorbarWarning, match="m: the 1st and the 3rd generation have the same score"):
-        [cells] = errorbar.read(pd.concat(frames))
+    with pytest.warns(HowsureWarning, match="m: the 1st and the 3rd generation have the same score"):
+        [cells] = howsure.read(pd.concat(frames))
     assert cells.n.tolist() == [[6] * 150]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        errorbar.read(pd.concat([planted["fresh"].assign(variant="v"), planted["copied"].assign(variant="w")]))
+        howsure.read(pd.concat([planted["fresh"].assign(variant="v"), planted["copied"].assign(variant="w")]))
 
 
 def test_two_files_of_the_same_results(planted, tmp_path):
@@ -256,8 +256,8 @@ def test_two_files_of_the_same_results(planted, tmp_path):
         planted["fresh"].query("generation == 0").drop(columns="generation").assign(benchmark="b").to_csv(
             tmp_path / f"{name}.csv", index=False
         )
-    with pytest.warns(ErrorbarWarning, match="b: m: all generations of each question have the same score"):
-        errorbar.read(tmp_path)
+    with pytest.warns(HowsureWarning, match="b: m: all generations of each question have the same score"):
+        howsure.read(tmp_path)
 
 
 @pytest.mark.parametrize("form", ["frame", "csv"])
@@ -266,16 +266,16 @@ def test_only_the_first_generations(planted, tmp_path, form):
     if form == "csv":
         given.to_csv(tmp_path / "rows.csv", index=False)
         given = tmp_path / "rows.csv"
-    [first] = errorbar.read(given, generations=1)
+    [first] = howsure.read(given, generations=1)
     assert first.n.tolist() == [[1] * 150]
-    [cube] = errorbar.read_cubes(given, generations=1)
+    [cube] = howsure.read_cubes(given, generations=1)
     assert cube.n.sum() == 150
-    [[run]] = errorbar.read_runs(given, generations=1).values()
+    [[run]] = howsure.read_runs(given, generations=1).values()
     assert run.total.sum() == first.total.sum() == planted["retries"].query("generation == 0").score.sum()
     with pytest.raises(InputError, match="allowed: 1 or more"):
-        errorbar.read(given, generations=0)
+        howsure.read(given, generations=0)
     with pytest.raises(InputError, match="there is no column 'generation' of whole numbers"):
-        errorbar.read(planted["fresh"].drop(columns="generation"), generations=1)
+        howsure.read(planted["fresh"].drop(columns="generation"), generations=1)
 
 
 def test_providers_and_repeats_note_copies_and_retries():

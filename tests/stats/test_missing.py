@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from errorbar import analysis
-from errorbar.errors import InputError, UnknownNameError
-from errorbar.stats.cells import Cells
-from errorbar.stats.missing import critical_value, filled, missing, scores
+from howsure import analysis
+from howsure.errors import InputError, UnknownNameError
+from howsure.stats.cells import Cells
+from howsure.stats.missing import critical_value, filled, missing, scores
 
 
 def cells(failed=((0, 1, 2, 0), (0, 0, 0, 0))):

@@ -11,13 +11,13 @@ from oracles import score_intervals as oracle
 from scipy import stats
 from strategies import score_grids
 
-from errorbar.errors import InputError, UnknownNameError
-from errorbar.stats import bootstrap
-from errorbar.stats.cells import Cells
-from errorbar.stats.clusters import cluster_means, clustered_pairs
-from errorbar.stats.components import score
-from errorbar.stats.pairs import compare, pairs
-from errorbar.stats.proportions import clopper_pearson, wilson
+from howsure.errors import InputError, UnknownNameError
+from howsure.stats import bootstrap
+from howsure.stats.cells import Cells
+from howsure.stats.clusters import cluster_means, clustered_pairs
+from howsure.stats.components import score
+from howsure.stats.pairs import compare, pairs
+from howsure.stats.proportions import clopper_pearson, wilson
 
 
 def cells_of(grid, clusters=None):

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from errorbar.errors import InputError
-from errorbar.stats.cells import Cells
-from errorbar.stats.pairs import compare, pairs
+from howsure.errors import InputError
+from howsure.stats.cells import Cells
+from howsure.stats.pairs import compare, pairs
 
 
 def cells_of(n, total, total_sq=None, clusters=None):

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from errorbar.errors import InputError, UnknownNameError
-from errorbar.stats.cells import Cells
-from errorbar.stats.pairs import compare, pairs
+from howsure.errors import InputError, UnknownNameError
+from howsure.stats.cells import Cells
+from howsure.stats.pairs import compare, pairs
 
 
 def cells_of(n, total, total_sq=None):

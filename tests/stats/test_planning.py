@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from oracles import planning as oracle
 from scipy import optimize
 
-from errorbar.errors import InputError, UnknownNameError
-from errorbar.stats.cells import Cells
-from errorbar.stats.components import score
-from errorbar.stats.cost import UNITS, Cost
-from errorbar.stats.design import Components, detectable, level_of, power_of, se_for_detecting, se_for_width
-from errorbar.stats.pairs import compare
-from errorbar.stats.pilot import assumed, components_of
-from errorbar.stats.planning import FEWEST_QUESTIONS, grid, plan
+from howsure.errors import InputError, UnknownNameError
+from howsure.stats.cells import Cells
+from howsure.stats.components import score
+from howsure.stats.cost import UNITS, Cost
+from howsure.stats.design import Components, detectable, level_of, power_of, se_for_detecting, se_for_width
+from howsure.stats.pairs import compare
+from howsure.stats.pilot import assumed, components_of
+from howsure.stats.planning import FEWEST_QUESTIONS, grid, plan
 
 NOISES = Path(__file__).resolve().parents[2] / "../shared/data/all_the_noises"
 PAIR = Components(question=0.04, generation=0.16)
@@ -515,7 +515,7 @@ def test_published_components_of_a_pair():
         pytest.skip("needs the data folder ../shared")
     import csv
 
-    from errorbar.readers.tidy import read_table
+    from howsure.readers.tidy import read_table
 
     a, b = "deepseek_r1_distill_llama_70b", "deepseek_r1_distill_llama_8b"
     (cells,) = read_table(folder / "input_table_math500_cot.csv")

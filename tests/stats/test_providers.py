@@ -9,9 +9,9 @@ from oracles import repeats as oracle
 from scipy import stats
 from strategies import score_grids
 
-from errorbar.errors import InputError, UnknownNameError
-from errorbar.stats.cells import Cells
-from errorbar.stats.providers import providers
+from howsure.errors import InputError, UnknownNameError
+from howsure.stats.cells import Cells
+from howsure.stats.providers import providers
 
 
 def run_of(scores, model="m"):

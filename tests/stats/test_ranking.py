@@ -9,11 +9,11 @@ from oracles import ranking as slow
 from scipy import stats
 from strategies import score_grids
 
-from errorbar.errors import InputError, UnknownNameError
-from errorbar.stats.cells import Cells
-from errorbar.stats.components import score
-from errorbar.stats.pairs import pairs
-from errorbar.stats.ranking import covariance_of_means, p_above, rank, wrong_order
+from howsure.errors import InputError, UnknownNameError
+from howsure.stats.cells import Cells
+from howsure.stats.components import score
+from howsure.stats.pairs import pairs
+from howsure.stats.ranking import covariance_of_means, p_above, rank, wrong_order
 
 
 def cells_of(grid):

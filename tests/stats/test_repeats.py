@@ -9,11 +9,11 @@ from oracles import repeats as oracle
 from scipy import stats
 from strategies import score_grids
 
-from errorbar.errors import InputError, UnknownNameError
-from errorbar.stats.cells import Cells
-from errorbar.stats.prediction import freedom, unvaried_half_width, variances
-from errorbar.stats.repeats import repeats
-from errorbar.stats.runs import aligned, drift, run_means
+from howsure.errors import InputError, UnknownNameError
+from howsure.stats.cells import Cells
+from howsure.stats.prediction import freedom, unvaried_half_width, variances
+from howsure.stats.repeats import repeats
+from howsure.stats.runs import aligned, drift, run_means
 
 
 def run_of(scores):

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from errorbar.errors import InputError, UnknownNameError
-from errorbar.stats.cells import Cells
-from errorbar.stats.components import score
-from errorbar.stats.resampling import _law_of_sum, convergence, run_gap
+from howsure.errors import InputError, UnknownNameError
+from howsure.stats.cells import Cells
+from howsure.stats.components import score
+from howsure.stats.resampling import _law_of_sum, convergence, run_gap
 
 
 def counted(correct, n):

@@ -7,11 +7,11 @@ import pytest
 from oracles import stopping as oracle
 from scipy import stats
 
-from errorbar.errors import InputError, UnknownNameError
-from errorbar.stats.cells import Cells
-from errorbar.stats.components import score
-from errorbar.stats.sequences import boundary, confidence_sequence
-from errorbar.stats.stopping import FLOOR, RULES, rounds_needed, stop
+from howsure.errors import InputError, UnknownNameError
+from howsure.stats.cells import Cells
+from howsure.stats.components import score
+from howsure.stats.sequences import boundary, confidence_sequence
+from howsure.stats.stopping import FLOOR, RULES, rounds_needed, stop
 
 
 def cells_of(total, k, models=None):

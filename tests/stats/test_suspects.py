@@ -7,9 +7,9 @@ import pytest
 from oracles import suspects as slow
 from scipy.special import expit
 
-from errorbar.errors import InputError
-from errorbar.stats.consistency import Answers
-from errorbar.stats.suspects import Audit, audit, suspects
+from howsure.errors import InputError
+from howsure.stats.consistency import Answers
+from howsure.stats.suspects import Audit, audit, suspects
 
 
 def of(answers, target):

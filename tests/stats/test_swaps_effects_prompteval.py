@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from oracles import variants as oracle
 
-from errorbar.errors import InputError
-from errorbar.stats.crossed import crossed
-from errorbar.stats.cube import Cube
-from errorbar.stats.effects import effects
-from errorbar.stats.prompteval import balanced_cells, prompteval
-from errorbar.stats.swaps import swaps
+from howsure.errors import InputError
+from howsure.stats.crossed import crossed
+from howsure.stats.cube import Cube
+from howsure.stats.effects import effects
+from howsure.stats.prompteval import balanced_cells, prompteval
+from howsure.stats.swaps import swaps
 
 
 def binary(p, K, rng, missing=0.0):

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from oracles import variants as oracle
 
-from errorbar.errors import InputError
-from errorbar.stats import subsets
-from errorbar.stats.cube import Cube
-from errorbar.stats.enough import enough_variants, proxy, space_size
-from errorbar.stats.subsets import chance_far, orders
-from errorbar.stats.variants import variants
+from howsure.errors import InputError
+from howsure.stats import subsets
+from howsure.stats.cube import Cube
+from howsure.stats.enough import enough_variants, proxy, space_size
+from howsure.stats.subsets import chance_far, orders
+from howsure.stats.variants import variants
 
 
 @pytest.mark.parametrize("seed", range(4))

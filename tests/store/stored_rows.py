@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 from msgspec.structs import asdict
 
-from errorbar.store.responses import read
-from errorbar.store.schema import KEY, Response
+from howsure.store.responses import read
+from howsure.store.schema import KEY, Response
 
 #: Sorted differently by UTF-8 and UTF-16; with NUL, quotes, and what LIKE and SQL would take for their own.
 NAMES = ["", "a", "a\0b", "A b/c", "007", "null", "%_'\"--", "é", "z", "ﬀ", "\U0001f600", "名前"]

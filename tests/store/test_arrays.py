@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 from stored_rows import NAMES
 
-from errorbar.store import arrays
-from errorbar.store.arrays import arrow, is_valid, numbers
+from howsure.store import arrays
+from howsure.store.arrays import arrow, is_valid, numbers
 
 MAKE = {
     pa.string(): lambda rng: rng.choice([*NAMES, "x" * 500]),
@@ -52,10 +52,10 @@ def test_what_is_no_integer_of_64_bits_is_not_made_one(value):
 WITHOUT_PANDAS = """
 import sys, tempfile
 from pathlib import Path
-from errorbar.sample.recall import recall
-from errorbar.sample.tally import Tally
-from errorbar.store.responses import RunFolder
-from errorbar.store.schema import Response
+from howsure.sample.recall import recall
+from howsure.sample.tally import Tally
+from howsure.store.responses import RunFolder
+from howsure.store.schema import Response
 
 rows = [Response(benchmark="b", model="m", question=f"{q}", variant="v", generation=1, score=1.0) for q in range(9)]
 with tempfile.TemporaryDirectory() as folder:

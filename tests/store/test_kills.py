@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 from stored_rows import batch, expected, held, row
 
-from errorbar.errors import StoreError
-from errorbar.store import database, live, parquet
-from errorbar.store.responses import RunFolder, read_prompts
+from howsure.errors import StoreError
+from howsure.store import database, live, parquet
+from howsure.store.responses import RunFolder, read_prompts
 
 HERE = Path(__file__).parent
 
@@ -25,7 +25,7 @@ APPEND = """
 import sys
 from pathlib import Path
 from stored_rows import batch
-from errorbar.store.responses import RunFolder
+from howsure.store.responses import RunFolder
 
 with RunFolder(Path(sys.argv[1])) as run:
     for number in range(10_000):
@@ -167,13 +167,13 @@ COMPACT = """
 import os, signal, sys
 from pathlib import Path
 import pyarrow.parquet
-from errorbar.store import files, responses
+from howsure.store import files, responses
 
 left = int(sys.argv[2])
 
 def look(frame, event, argument):
     global left
-    if event.startswith("c_") and "errorbar" in frame.f_code.co_filename:
+    if event.startswith("c_") and "howsure" in frame.f_code.co_filename:
         left -= 1
         if left == 0:
             os.kill(os.getpid(), signal.SIGKILL)
@@ -212,7 +212,7 @@ def test_killed_in_compaction_by_the_system(tmp_path):
 LEAVE_A_CHILD = """
 import os, sys
 from pathlib import Path
-from errorbar.store.responses import RunFolder
+from howsure.store.responses import RunFolder
 
 run = RunFolder(Path(sys.argv[1]))
 if os.fork() == 0:

@@ -11,10 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 from stored_rows import NAMES, batch, expected, row
 
-from errorbar.errors import InputError, StoreError, UnknownNameError
-from errorbar.store import parquet
-from errorbar.store.lookup import clusters, generations, prompt
-from errorbar.store.responses import RunFolder, read
+from howsure.errors import InputError, StoreError, UnknownNameError
+from howsure.store import parquet
+from howsure.store.lookup import clusters, generations, prompt
+from howsure.store.responses import RunFolder, read
 
 
 @pytest.fixture
@@ -209,7 +209,7 @@ def test_a_folder_of_large_row_groups_and_full_statistics_is_read_and_then_made_
 WITHOUT_PANDAS = """
 import sys
 from pathlib import Path
-from errorbar.store.lookup import generations
+from howsure.store.lookup import generations
 assert generations(Path(sys.argv[1]), "b", "q", models=["m"]).num_rows == 2
 sys.exit("pandas" in sys.modules)
 """

@@ -12,9 +12,9 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 
-from errorbar.errors import InputError, StoreError
-from errorbar.store.manifest import Manifest, Model, begin, finish, load
-from errorbar.store.responses import RunFolder
+from howsure.errors import InputError, StoreError
+from howsure.store.manifest import Manifest, Model, begin, finish, load
+from howsure.store.responses import RunFolder
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC).timestamp()
 SETTINGS = {"temperature": 0.7, "extra": {"top_k": 5}}
@@ -159,7 +159,7 @@ def test_missing_and_newer_manifests_are_told(tmp_path):
     with pytest.raises(StoreError, match=r"manifest\.json: No such file or directory; restore it from a copy"):
         load(tmp_path)
     (tmp_path / "manifest.json").write_text(json.dumps({"schema": 99, "models": "of another shape"}))
-    with pytest.raises(StoreError, match=r"schema version 99 is newer than 2, .*upgrade errorbar"):
+    with pytest.raises(StoreError, match=r"schema version 99 is newer than 2, .*upgrade howsure"):
         load(tmp_path)
 
 

@@ -14,10 +14,10 @@ import pytest
 from msgspec.structs import astuple
 from stored_rows import expected, held, row
 
-from errorbar.errors import InputError
-from errorbar.store import live
-from errorbar.store.packs import OWN, PROMPT, Pack, latest, packer, unpacker
-from errorbar.store.responses import RunFolder, read
+from howsure.errors import InputError
+from howsure.store import live
+from howsure.store.packs import OWN, PROMPT, Pack, latest, packer, unpacker
+from howsure.store.responses import RunFolder, read
 
 TEXTS = [None, "", "a", "a\0b", "é \U0001f600", "word " * 200, "x" * 5000]
 

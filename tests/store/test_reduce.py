@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from errorbar.errors import InputError
-from errorbar.store import reduce, tables
+from howsure.errors import InputError
+from howsure.store import reduce, tables
 
 ENGINES = {"pyarrow": pa.table, "pandas": pd.DataFrame, "polars": pl.LazyFrame, "duckdb": pa.table}
 

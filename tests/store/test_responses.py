@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 from stored_rows import NAMES, batch, expected, held, row
 
-from errorbar.errors import InputError, StoreError, UnknownNameError
-from errorbar.store import live, parquet
-from errorbar.store.responses import RunFolder, is_run, read, read_prompts, stream
-from errorbar.store.schema import COLUMNS
+from howsure.errors import InputError, StoreError, UnknownNameError
+from howsure.store import live, parquet
+from howsure.store.responses import RunFolder, is_run, read, read_prompts, stream
+from howsure.store.schema import COLUMNS
 
 
 @pytest.fixture
@@ -219,13 +219,13 @@ def test_one_writer_at_a_time_in_one_process(tmp_path):
         again.close()
 
 
-def test_database_of_a_newer_errorbar_is_refused(tmp_path):
+def test_database_of_a_newer_howsure_is_refused(tmp_path):
     RunFolder(tmp_path).close()
     with sqlite3.connect(tmp_path / "responses.sqlite") as connection:
         connection.execute("PRAGMA user_version = 99")
     connection.close()
     for attempt in (RunFolder, read):
-        with pytest.raises(StoreError, match="schema version 99 is newer than 3, .*upgrade errorbar"):
+        with pytest.raises(StoreError, match="schema version 99 is newer than 3, .*upgrade howsure"):
             attempt(tmp_path)
 
 

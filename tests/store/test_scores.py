@@ -9,12 +9,12 @@ import pyarrow.parquet as pq
 import pytest
 from stored_rows import NAMES, row
 
-from errorbar.errors import InputError, StoreError, UnknownNameError
-from errorbar.store import database, live, parquet, scores
-from errorbar.store.files import Lock
-from errorbar.store.responses import RunFolder, read
-from errorbar.store.schema import COLUMNS, KEY
-from errorbar.store.scores import Rescored
+from howsure.errors import InputError, StoreError, UnknownNameError
+from howsure.store import database, live, parquet, scores
+from howsure.store.files import Lock
+from howsure.store.responses import RunFolder, read
+from howsure.store.schema import COLUMNS, KEY
+from howsure.store.scores import Rescored
 
 SAID = ("score", "status", "answer", "rule", "error")
 
@@ -146,7 +146,7 @@ def test_any_other_reader_finds_the_rows_sorted_by_key(tmp_path):
     keys = list(zip(*(table[name].to_pylist() for name in KEY), strict=True))
     assert keys == sorted(tuple(getattr(one, name) for name in KEY) for one in rows)
     assert count == len(rows)
-    assert table.schema.metadata[b"errorbar.scorer"] == b"s"
+    assert table.schema.metadata[b"howsure.scorer"] == b"s"
 
 
 def test_empty_batches_are_passed_over():
@@ -234,7 +234,7 @@ def test_damaged_and_foreign_files_are_told(tmp_path):
     with pytest.raises(StoreError, match=r"s@1\.parquet: torn"):
         scores.names(tmp_path)
     pq.write_table(pa.table({"score": pa.array([1.0])}), folder / "s@1.parquet")
-    with pytest.raises(StoreError, match="not written by errorbar"):
+    with pytest.raises(StoreError, match="not written by howsure"):
         scores.stream(tmp_path, None, "s")
     (folder / "s@1.parquet").unlink()
     with RunFolder(tmp_path) as run:

@@ -7,11 +7,11 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from errorbar.errors import InputError
-from errorbar.stats.cells import Cells
-from errorbar.stats.staged import merged
-from errorbar.store import dense, tables
-from errorbar.store.stages import Plan
+from howsure.errors import InputError
+from howsure.stats.cells import Cells
+from howsure.stats.staged import merged
+from howsure.store import dense, tables
+from howsure.store.stages import Plan
 
 ROWS = {
     "benchmark": ["b", "b", "b", "a", "b", "b"],

@@ -16,9 +16,9 @@ from unittest.mock import Mock
 import pytest
 from stored_rows import batch, expected, held, row
 
-from errorbar.errors import StoreError
-from errorbar.store import database, parquet
-from errorbar.store.responses import RunFolder, read, read_prompts
+from howsure.errors import StoreError
+from howsure.store import database, parquet
+from howsure.store.responses import RunFolder, read, read_prompts
 
 BATCHES = 6
 
@@ -124,10 +124,10 @@ def test_parquet_of_others_and_of_later_versions_is_refused(tmp_path):
     RunFolder(tmp_path).close()
     table = pa.table({"score": [1.0]})
     pq.write_table(table, tmp_path / "responses.parquet")
-    with pytest.raises(StoreError, match=r"responses\.parquet: not written by errorbar; move it away"):
+    with pytest.raises(StoreError, match=r"responses\.parquet: not written by howsure; move it away"):
         read(tmp_path)
-    pq.write_table(table.replace_schema_metadata({"errorbar.schema": "99"}), tmp_path / "responses.parquet")
-    with pytest.raises(StoreError, match=r"responses\.parquet: its schema version 99 is newer .*upgrade errorbar"):
+    pq.write_table(table.replace_schema_metadata({"howsure.schema": "99"}), tmp_path / "responses.parquet")
+    with pytest.raises(StoreError, match=r"responses\.parquet: its schema version 99 is newer .*upgrade howsure"):
         read(tmp_path)
 
 

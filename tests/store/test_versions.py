@@ -21,10 +21,10 @@ from stored_rows import batch, expected, held, row
 from test_kills import every_state
 from test_torn import sealed
 
-from errorbar.store import database, live, parquet
-from errorbar.store.lookup import generations
-from errorbar.store.responses import RunFolder, read, read_prompts
-from errorbar.store.schema import COLUMNS
+from howsure.store import database, live, parquet
+from howsure.store.lookup import generations
+from howsure.store.responses import RunFolder, read, read_prompts
+from howsure.store.schema import COLUMNS
 
 # versions 1 and 2, word for word: nothing of them may follow the code of today
 FIRST = {
@@ -77,7 +77,7 @@ def make_parquet(path: Path, rows) -> None:
     text, whole, real = pa.string(), pa.int64(), pa.float64()
     types = [text] * 4 + [whole, real] + [text] * 5 + [whole, whole, real] + [text] * 4 + [real, real]
     names = [one.strip().split()[0] for one in FIRST["responses"].partition(", PRIMARY")[0].split(",")]
-    mark = {"errorbar.schema": "1"}
+    mark = {"howsure.schema": "1"}
     schema = pa.schema(list(zip(names, types, strict=True)), metadata=mark)
     pq.write_table(pa.Table.from_pylist(without_rule(rows), schema), path / "responses.parquet")
     prompts = pa.schema([(name, text) for name in PROMPT], metadata=mark)
@@ -161,7 +161,7 @@ def test_older_versions_go_on_as_version_3(tmp_path, monkeypatch, kind):
     ]
     for name, rows in (("responses", len(OLD) + 4), ("prompts", 2)):
         file = pq.ParquetFile(path / f"{name}.parquet")
-        assert file.metadata.metadata[b"errorbar.schema"] == b"2"
+        assert file.metadata.metadata[b"howsure.schema"] == b"2"
         assert file.metadata.num_rows == rows
     assert pq.read_table(path / "responses.parquet").to_pylist() == expected(OLD + newer)
 
@@ -198,7 +198,7 @@ def test_killed_between_any_two_steps_of_the_migration(tmp_path):
 MIGRATE = """
 import os, signal, sqlite3, sys
 from pathlib import Path
-from errorbar.store import database
+from howsure.store import database
 
 left = int(sys.argv[2])
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from errorbar.readers.logs.copies import FEW, MOST, Copies
+from howsure.readers.logs.copies import FEW, MOST, Copies
 
 LONG = "a long way round to say it " * 20
 

@@ -9,10 +9,10 @@ from damage import damaged, survives
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from errorbar.errors import InputError, UnknownNameError
-from errorbar.readers.logs import deepeval
-from errorbar.readers.logs.head import Head
-from errorbar.readers.logs.row import UNSCORED, Asked
+from howsure.errors import InputError, UnknownNameError
+from howsure.readers.logs import deepeval
+from howsure.readers.logs.head import Head
+from howsure.readers.logs.row import UNSCORED, Asked
 
 RUN = Path(__file__).parent / "deepeval_out" / "test_run.json"
 TOTALS = json.loads(RUN.read_text())

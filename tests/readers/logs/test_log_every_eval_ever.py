@@ -8,10 +8,10 @@ from damage import damaged, survives
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from errorbar.errors import InputError, UnknownNameError
-from errorbar.readers.logs import every_eval_ever as eee
-from errorbar.readers.logs.head import Head
-from errorbar.readers.logs.row import UNSCORED, Asked
+from howsure.errors import InputError, UnknownNameError
+from howsure.readers.logs import every_eval_ever as eee
+from howsure.readers.logs.head import Head
+from howsure.readers.logs.row import UNSCORED, Asked
 
 
 def line(sample, score, text="t", *, epoch=None, **over):

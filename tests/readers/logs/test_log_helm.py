@@ -9,12 +9,12 @@ from damage import damaged, survives
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from errorbar.errors import InputError, UnknownNameError
-from errorbar.readers.logs import helm, indented, reader_of
-from errorbar.readers.logs.head import Head
-from errorbar.readers.logs.helm.scores import scorers_of, variant_of
-from errorbar.readers.logs.mapped import Mapped
-from errorbar.readers.logs.row import UNSCORED, Asked
+from howsure.errors import InputError, UnknownNameError
+from howsure.readers.logs import helm, indented, reader_of
+from howsure.readers.logs.head import Head
+from howsure.readers.logs.helm.scores import scorers_of, variant_of
+from howsure.readers.logs.mapped import Mapped
+from howsure.readers.logs.row import UNSCORED, Asked
 
 MADE = json.loads((Path(__file__).parent / "made" / "helm.json").read_text(encoding="utf-8"))
 FILES = ("run_spec", "per_instance_stats", "scenario_state")

@@ -16,10 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from zstd_zip import zipped
 
-from errorbar.errors import InputError, UnknownNameError
-from errorbar.readers.logs import inspect, named
-from errorbar.readers.logs.head import Head
-from errorbar.readers.logs.row import UNSCORED, Asked
+from howsure.errors import InputError, UnknownNameError
+from howsure.readers.logs import inspect, named
+from howsure.readers.logs.head import Head
+from howsure.readers.logs.row import UNSCORED, Asked
 
 SHARED = Path(__file__).resolve().parents[3] / "../shared/data/logs/inspect"
 LONG = "what was thought on the way, step by step; " * 8
@@ -375,7 +375,7 @@ def test_further_completions_are_unscored_generations_of_their_own(log, how):
     # Tokens of the request: the first carries the prompt, each an equal share of what was written.
     assert [(row.prompt_tokens, row.completion_tokens) for row in rows[:3]] == [(7, 2.0), (0, 2.0), (0, 2.0)]
     assert told == [
-        "3 completions of each request are kept and only the first was scored: errorbar rescore scores the others"
+        "3 completions of each request are kept and only the first was scored: howsure rescore scores the others"
     ]
 
 

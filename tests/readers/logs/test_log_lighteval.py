@@ -15,10 +15,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from errorbar.errors import InputError, UnknownNameError
-from errorbar.readers.logs import lighteval, named
-from errorbar.readers.logs.head import Head
-from errorbar.readers.logs.row import UNSCORED, Asked
+from howsure.errors import InputError, UnknownNameError
+from howsure.readers.logs import lighteval, named
+from howsure.readers.logs.head import Head
+from howsure.readers.logs.row import UNSCORED, Asked
 
 DATE = "2026-02-03T04-05-06.000007"
 TASK = "lighteval|sums|5"
@@ -83,7 +83,7 @@ def test_details_as_the_package_writes_them():
     ]
     assert {(r.benchmark, r.score, r.status, r.target, r.choices) for r in rows} == {("sums", None, UNSCORED, "4", ())}
     assert rows[3].messages == ({"role": "user", "content": "q1"},)
-    assert told[-1] == "only avg@n:n=3 of 3 completions is kept: errorbar rescore scores each"
+    assert told[-1] == "only avg@n:n=3 of 3 completions is kept: howsure rescore scores each"
     rows, _ = read(Path(__file__).parent / "lighteval_out/details.parquet", scorer="avg@n:n=3")
     assert [r.score for r in rows] == pytest.approx([0, 1 / 3, 2 / 3, 1])
 
@@ -130,7 +130,7 @@ def test_scores_of_several_completions_are_nobodys(tmp_path):
         (2, None, UNSCORED, "b"),
     ]
     assert len(rows) == 6
-    assert told == ["only avg@n:n=2 of 2 completions is kept: errorbar rescore scores each"]
+    assert told == ["only avg@n:n=2 of 2 completions is kept: howsure rescore scores each"]
     rows, told = read(path, scorer="avg@n:n=2", texts=True)
     assert [(r.generation, r.score, r.completion) for r in rows] == [(1, 0.5, None)] * 3
     assert told == ["3 scores (avg@n:n=2) are of all completions: each is read as one generation"]
@@ -140,7 +140,7 @@ def test_a_metric_of_one_beside_others_is_of_the_first_completion(tmp_path):
     path, _ = tree(tmp_path, [detail(0, ["a", "b"], {"avg@n:n=1": 1.0, "avg@n:n=2": 0.5})])
     rows, told = read(path)
     assert [(r.score, r.status) for r in rows] == [(1.0, "ok"), (None, UNSCORED)]
-    assert told[1] == "only the first of 2 completions was scored: errorbar rescore scores the others"
+    assert told[1] == "only the first of 2 completions was scored: howsure rescore scores the others"
 
 
 def test_choices_are_letters_where_the_score_agrees(tmp_path):
@@ -237,7 +237,7 @@ def test_what_is_missing_is_told(tmp_path):
         "1 completions are missing, which the harness scored all the same: they are errors",
         "1 questions come again under the same name: they are told apart as NAME-2, NAME-3, ...",
         "1 completions are empty; a failed request looks the same in this log",
-        "only avg@n:n=2 of 2 completions is kept: errorbar rescore scores each",
+        "only avg@n:n=2 of 2 completions is kept: howsure rescore scores each",
         "2 of 7 questions have fewer than 2 completions",
         "decoding was greedy: the 2 completions of a question are copies",
         (

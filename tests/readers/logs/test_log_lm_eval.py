@@ -15,11 +15,11 @@ from damage import damaged, survives
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from errorbar.errors import InputError, UnknownNameError
-from errorbar.readers.logs import lm_eval, named
-from errorbar.readers.logs.head import Head
-from errorbar.readers.logs.lm_eval import run as harness_run
-from errorbar.readers.logs.row import UNSCORED, Asked
+from howsure.errors import InputError, UnknownNameError
+from howsure.readers.logs import lm_eval, named
+from howsure.readers.logs.head import Head
+from howsure.readers.logs.lm_eval import run as harness_run
+from howsure.readers.logs.row import UNSCORED, Asked
 
 OUT = Path(__file__).parent / "lm_eval_out"
 SHARED = Path(__file__).resolve().parents[3] / "../shared/data/logs/lm_eval"
@@ -113,7 +113,7 @@ def test_completions_scores_and_answers_are_those_of_the_file():
     assert any(row.status == "unparsed" for row in scored)
     assert told == [
         "2 scorers, of which 'exact_match,score-first' is read: --scorer reads another ('exact_match,maj@3')",
-        "3 completions of each question are kept and only the first was scored: errorbar rescore scores the others",
+        "3 completions of each question are kept and only the first was scored: howsure rescore scores the others",
     ]
 
 
@@ -298,7 +298,7 @@ def test_metrics_of_all_completions_at_once_are_nobodys(tmp_path):
     path = written(tmp_path, [made(0, filtered_resps=[["a", "b"]], exact_match=0.5)])
     rows, told = read(path)
     assert [(row.score, row.status) for row in rows] == [(None, UNSCORED)] * 2
-    assert "1 scores are of all completions together and no generation's: errorbar rescore scores each" in told
+    assert "1 scores are of all completions together and no generation's: howsure rescore scores each" in told
 
 
 def test_runs_that_only_predicted_can_be_scored_later(tmp_path):
@@ -309,7 +309,7 @@ def test_runs_that_only_predicted_can_be_scored_later(tmp_path):
         (None, UNSCORED, "four"),
         (None, UNSCORED, "five 0"),
     ]
-    assert "1 questions were only predicted, not scored: errorbar rescore scores them" in told
+    assert "1 questions were only predicted, not scored: howsure rescore scores them" in told
 
 
 def test_odd_completions(tmp_path):

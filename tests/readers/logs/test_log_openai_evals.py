@@ -10,10 +10,10 @@ from damage import damaged, survives
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from errorbar.errors import InputError, UnknownNameError
-from errorbar.readers.logs import openai_evals
-from errorbar.readers.logs.head import Head
-from errorbar.readers.logs.row import UNSCORED, Asked
+from howsure.errors import InputError, UnknownNameError
+from howsure.readers.logs import openai_evals
+from howsure.readers.logs.head import Head
+from howsure.readers.logs.row import UNSCORED, Asked
 
 OUT = Path(__file__).parent / "openai_evals_out"
 MATCH, FUZZY, JOKE = (OUT / f"{name}.jsonl" for name in ("test-match", "test-fuzzy-match", "joke-fruits"))

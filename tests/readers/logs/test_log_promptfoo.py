@@ -11,10 +11,10 @@ from damage import damaged, survives
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from errorbar.errors import InputError, UnknownNameError
-from errorbar.readers.logs import promptfoo, reader_of
-from errorbar.readers.logs.head import Head
-from errorbar.readers.logs.row import UNSCORED, Asked
+from howsure.errors import InputError, UnknownNameError
+from howsure.readers.logs import promptfoo, reader_of
+from howsure.readers.logs.head import Head
+from howsure.readers.logs.row import UNSCORED, Asked
 
 MADE = json.loads((Path(__file__).parent / "made" / "promptfoo.json").read_text(encoding="utf-8"))
 

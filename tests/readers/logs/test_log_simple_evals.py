@@ -9,10 +9,10 @@ from damage import damaged, survives
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from errorbar.errors import InputError, UnknownNameError
-from errorbar.readers.logs import simple_evals
-from errorbar.readers.logs.head import Head
-from errorbar.readers.logs.row import UNSCORED, Asked
+from howsure.errors import InputError, UnknownNameError
+from howsure.readers.logs import simple_evals
+from howsure.readers.logs.head import Head
+from howsure.readers.logs.row import UNSCORED, Asked
 
 NAME = "gpqa_gpt-4o_chatgpt_20260102_030405_allresults.json"
 

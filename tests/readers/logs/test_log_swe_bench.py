@@ -7,10 +7,10 @@ from damage import damaged, survives
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from errorbar.errors import InputError
-from errorbar.readers.logs import reader_of, swe_bench
-from errorbar.readers.logs.head import Head
-from errorbar.readers.logs.row import Asked
+from howsure.errors import InputError
+from howsure.readers.logs import reader_of, swe_bench
+from howsure.readers.logs.head import Head
+from howsure.readers.logs.row import Asked
 
 A = [f"astropy__astropy-{n}" for n in (12907, 13033, 13236, 13398)]
 D = [f"django__django-{n}" for n in (10097, 10554, 10880, 10914)]

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from zstd_zip import zipped
 
-from errorbar.errors import InputError
-from errorbar.readers.logs.inspect import zipped as module
-from errorbar.readers.logs.inspect.zipped import Zipped
+from howsure.errors import InputError
+from howsure.readers.logs.inspect import zipped as module
+from howsure.readers.logs.inspect.zipped import Zipped
 
 MEMBERS = [("header.json", b'{"a": 1}'), ("samples/é_epoch_1.json", b"x" * 5000), ("empty", b"")]
 

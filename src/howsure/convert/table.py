@@ -1,0 +1,127 @@
+"""A tidy table as a reader of logs: a row per generation, without texts."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from howsure.errors import InputError
+from howsure.readers import columns as named
+from howsure.readers import tidy
+from howsure.readers.files import is_table, opened, stem
+from howsure.readers.logs.head import Head
+from howsure.readers.logs.row import Asked, Described, Row, Tell
+from howsure.store import tables
+from howsure.store.manifest import Model
+
+if TYPE_CHECKING:
+    import duckdb
+
+__all__ = ["Table"]
+
+_ERROR = "missing: the table has no score here"
+
+
+class Table:
+    """Reads tables as `readers.tidy` does; `columns` are our names to the tables'.
+
+    Generations keep their numbers where these are whole, and count from 1; other names are numbered in their order.
+    Without a column for them, the rows of a cell are its generations.
+    """
+
+    NAME = "table"
+
+    def __init__(self, columns: Mapping[str, str] | None = None) -> None:
+        self.columns = columns or {}
+
+    def recognises(self, head: Head) -> bool:
+        """By its name: what a table is called says what it is."""
+        return head.kind not in {"folder", "empty"} and is_table(head.path)
+
+    def members(self, path: Path) -> Sequence[Path]:
+        """The file."""
+        return (path,)
+
+    def describe(self, path: Path) -> Described:
+        """Its models and benchmarks; a table says nothing else of them."""
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        with self._opened(path) as rows:
+            models = sorted(str(name) for (name,) in rows.project("model").distinct().fetchall())
+            benchmarks = sorted(str(name) for (name,) in rows.project("benchmark").distinct().fetchall())
+        return Described(
+            run=digest[:16],
+            models={name: Model(name=name, kind=self.NAME) for name in models},
+            benchmarks={name: {"table": path.name, "table_sha256": digest} for name in benchmarks},
+        )
+
+    def rows(self, path: Path, asked: Asked, tell: Tell) -> Iterator[Row]:
+        """Each generation once; a score that is not there is a failure."""
+        import pyarrow as pa
+
+        del asked  # a table has one score, and no texts
+        with self._opened(path) as rows:
+            there = rows.columns
+            generation = _generation(rows, tell)
+            variant = "variant" if "variant" in there else "'default'"
+            cluster = "cluster" if "cluster" in there else "NULL"
+            scored = rows.project(f"benchmark, model, question, {variant}, {generation}, score, {cluster}")
+            for batch in pa.RecordBatchReader.from_stream(scored):
+                columns = (column.to_pylist() for column in batch.columns)
+                for benchmark, model, question, way, number, score, group in zip(*columns, strict=True):
+                    yield Row(
+                        benchmark=str(benchmark),
+                        model=str(model),
+                        question=str(question),
+                        variant=str(way),
+                        generation=number,
+                        score=score,
+                        cluster=None if group is None else str(group),
+                        status="ok" if score is not None else "error",
+                        error=None if score is not None else _ERROR,
+                    )
+
+    @contextlib.contextmanager
+    def _opened(self, path: Path) -> Iterator[duckdb.DuckDBPyRelation]:
+        """The rows under our names, checked as for reading."""
+        import duckdb
+
+        def checked(rows: duckdb.DuckDBPyRelation, where: str) -> duckdb.DuckDBPyRelation:
+            if "n" in rows.columns:
+                remedy = "read the table as it is: nobody knows which of its generations were right"
+                raise InputError(
+                    "each row is a cell, and there are no generations to convert", where=where, remedy=remedy
+                )
+            tables.cells(rows, where=where)
+            return rows
+
+        with tempfile.TemporaryDirectory(prefix="howsure-") as scratch, duckdb.connect() as connection:
+            try:
+                source = opened(connection, path, Path(scratch))
+                yield tidy.reduced(source, str(path), stem(path), named.Asked(self.columns), checked)[0]
+            except (duckdb.Error, UnicodeDecodeError, EOFError, OSError) as error:
+                what = " ".join(str(error).split("\n")[0].split())[:200]
+                remedy = "is the file whole, and of the type its name says?"
+                raise InputError(f"cannot be read: {what}", where=str(path), remedy=remedy) from error
+
+
+def _generation(rows: duckdb.DuckDBPyRelation, tell: Tell) -> str:
+    """SQL for the number of a row's generation, from 1."""
+    cell = ", ".join(name for name in ("benchmark", "model", "question", "variant") if name in rows.columns)
+    if "generation" not in rows.columns:
+        most = rows.aggregate("count(*) AS n", cell).aggregate("max(n)").fetchall()[0][0]
+        if most > 1:
+            tell("cells have several rows and there is no column 'generation': each row is taken as a generation")
+        return f"row_number() OVER (PARTITION BY {cell})"
+    number = "TRY_CAST(CAST(generation AS VARCHAR) AS BIGINT)"
+    whole, low, high = rows.aggregate(
+        f"bool_and(coalesce({number} >= 0, false)), min({number}), max({number})"
+    ).fetchall()[0]
+    if whole and high < 1 << 31:
+        return f"{number} + 1" if low == 0 else number
+    tell("generations are not numbered 0 or 1 and so on: they are numbered in the order of their names")
+    return "dense_rank() OVER (PARTITION BY benchmark, model ORDER BY generation)"

@@ -1,0 +1,323 @@
+"""The report's figures as Altair charts, for notebooks and papers.
+
+Each function takes cells, cubes or results as the other functions of howsure take or give them, and returns a chart of
+one benchmark with its question as the title and its conclusion below; what Altair can do with a chart can be done with
+it: change it, put it beside others, save it as SVG, PNG or HTML.
+
+>>> import howsure as hs
+>>> cells = hs.Cells.from_scores("demo", ["a", "b"], ["q1", "q2"], [[[1, 1], [1, 0]], [[0, 1], [0, 0]]])
+>>> from howsure import figures
+>>> figures.forest(cells).to_dict()["title"]["text"]
+['How far is each model from a?']
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from howsure.errors import InputError, UnknownNameError
+from howsure.stats import components as noise
+from howsure.stats import pairs as compared
+from howsure.stats.cells import Cells
+from howsure.stats.components import Scores
+from howsure.stats.cube import Cube
+from howsure.stats.enough import MOMENTS
+from howsure.stats.pairs import Pairs
+from howsure.stats.results import Result, Results
+from howsure.stats.variants import Variants
+from howsure.stats.variants import variants as of_variants
+
+if TYPE_CHECKING:
+    from howsure.report.charts import Chart
+
+__all__ = [
+    "components",
+    "convergence",
+    "difficulty",
+    "distributions",
+    "every",
+    "forest",
+    "matrix",
+    "pair_errors",
+    "sources",
+    "spread",
+]
+
+#: Width of a chart in pixels, without the names beside it.
+WIDTH = 560
+
+#: Cells of one benchmark or of several, or a result computed from them.
+Given = Cells | Cube | Pairs | Scores | Results | Iterable[Cells | Cube]
+
+#: Cubes of one benchmark or of several, or what `variants` found.
+GivenVariants = Cube | Variants | Results | Iterable[Cube]
+
+
+def forest(
+    runs: Given, reference: str | None = None, *, benchmark: str | None = None, level: float | None = None
+) -> Chart:
+    """Difference of each model from a reference, with its interval.
+
+    Parameters
+    ----------
+    runs
+        Cells with two models or more, or what `howsure.pairs` gave.
+    reference
+        Default: the model with the highest score.
+    benchmark
+        Which of several.
+    level
+        Of the intervals, in (0, 1); default: 0.95, or that of the result.
+
+    Raises
+    ------
+    InputError
+        When `runs` is of several benchmarks and none is named, has one model, or the reference is unknown.
+    """
+    from howsure.report import charts, sentences
+
+    found = _pairs(runs, benchmark, level)
+    order = _ordered(found)
+    if reference is not None and reference not in found.models:
+        raise UnknownNameError("model", reference, found.models, where="reference")
+    reference = reference or order[0]
+    others = [model for model in order if model != reference]
+    chart = charts.forest(found, reference, others, verdicts=sentences.verdicts(found))
+    return _titled(chart, f"How far is each model from {reference}?", sentences.forest(found, reference))
+
+
+def matrix(runs: Given, *, benchmark: str | None = None, level: float | None = None) -> Chart:
+    """Which pairs of models can be told apart: row minus column. Parameters as of `forest`."""
+    from howsure.report import charts, sentences
+
+    found = _pairs(runs, benchmark, level)
+    chart = charts.matrix(found, _ordered(found), verdicts=sentences.verdicts(found))
+    caption = sentences.matrix(found, len(found.models))
+    return _titled(chart, "Which pairs of models can be told apart?", caption)
+
+
+def pair_errors(runs: Given, *, benchmark: str | None = None) -> Chart:
+    """Standard error of each difference against the mean score, and what theory expects. Parameters as of `forest`."""
+    from howsure.report import charts, sentences
+
+    found = _pairs(runs, benchmark, None)
+    binary = found.cells.binary
+    title = "How large is the error of a difference, and what does theory expect?"
+    return _titled(charts.pair_errors(found, binary=binary), title, sentences.pair_errors(found, binary=binary))
+
+
+def components(runs: Given, *, benchmark: str | None = None) -> Chart:
+    """Data and prediction noise of each model: cells, or what `howsure.score` gave."""
+    from howsure.report import charts, sentences
+    from howsure.report.answer import ordered
+
+    part = _one(runs, benchmark, (Scores, Cells))
+    found = part if isinstance(part, Scores) else noise.score(part)
+    order = ordered(found)
+    title = "How much noise comes from the questions, how much from sampling?"
+    return _titled(charts.components(found, order), title, sentences.components(found, len(order)))
+
+
+def difficulty(runs: Cells | Cube | Iterable[Cells | Cube], *, benchmark: str | None = None) -> Chart:
+    """Score of every model on every question, models by skill and questions by difficulty."""
+    from howsure.report import answer, charts, sentences
+
+    cells = _one(runs, benchmark, (Cells,))
+    bins = charts.question_bins(answer.difficulty(cells), len(cells.models))
+    order = answer.ordered(noise.score(cells))
+    if bins.max(initial=-1) < 0:
+        raise InputError("nothing was scored", where=cells.benchmark)
+    return _titled(
+        charts.difficulty(cells, order), "Which questions are hard, and for whom?", sentences.difficulty(cells, bins)
+    )
+
+
+def distributions(
+    runs: Cells | Cube | Iterable[Cells | Cube], models: Sequence[str] | None = None, *, benchmark: str | None = None
+) -> Chart:
+    """Share of the questions at each P(correct), for all models or for some; scores in [0, 1]."""
+    from howsure.report import answer, distributions_section
+
+    cells = _one(runs, benchmark, (Cells,))
+    if not cells.unit:
+        raise InputError("scores are not in [0, 1]", where=cells.benchmark)
+    order = list(models or answer.ordered(noise.score(cells)))
+    order = [model for model in order if cells.n[cells.index(model)].max(initial=0) > int(cells.binary)]
+    if not order:
+        remedy = "sample each question several times"
+        raise InputError(
+            "one generation per question: nothing lies between 0 and 1", where=cells.benchmark, remedy=remedy
+        )
+    chart, caption = distributions_section.densities(cells.select(order))
+    return _titled(chart, "Are questions solved always, never or sometimes?", caption)
+
+
+def sources(cubes: GivenVariants, *, benchmark: str | None = None) -> Chart:
+    """Variance of each model that comes from the question, the prompt, both together and sampling again.
+
+    Parameters
+    ----------
+    cubes
+        Cells of each prompt variant, as `howsure.read_cubes` gives them, or what `howsure.variants` found.
+    benchmark
+        Which of several.
+    """
+    from howsure.report import charts, sentences
+
+    found = _variants(cubes, benchmark)
+    order = [m for m in _by_mean(found) if not np.isnan(found.components.residual[found.cube.index(m)])]
+    if not order:
+        raise InputError("the components of no model are known", where=found.cube.benchmark)
+    title = "How much comes from the prompt, the question, and sampling again?"
+    return _titled(charts.sources(found.components, order), title, sentences.prompts.sources(found.components))
+
+
+def spread(cubes: GivenVariants, *, benchmark: str | None = None) -> Chart:
+    """Score of each model under each prompt. Parameters as of `sources`."""
+    from howsure.report import charts, sentences
+
+    found = _variants(cubes, benchmark)
+    order = _scored(found)
+    caption = sentences.prompts.spread(found, len(found.cube.models), None)
+    return _titled(charts.spread(found, order), "How far does the score depend on the prompt?", caption)
+
+
+def convergence(
+    cubes: GivenVariants, models: Sequence[str] | None = None, *, moment: str = "mean", benchmark: str | None = None
+) -> Chart:
+    """How near the mean (or variance) of the score over some prompts comes to that over all, with n* marked.
+
+    Parameters
+    ----------
+    cubes, benchmark
+        As of `sources`.
+    models
+        At most four; default: four, from the best to the worst.
+    moment
+        One of `stats.enough.MOMENTS`.
+    """
+    from howsure.report import charts, sentences
+
+    if moment not in MOMENTS:
+        raise UnknownNameError("moment", moment, MOMENTS)
+    found = _variants(cubes, benchmark)
+    scored = _scored(found)
+    places = np.unique(np.linspace(0, len(scored) - 1, min(charts.TOLD_APART, len(scored))).astype(int))
+    order = list(models) if models is not None else [scored[i] for i in places]
+    for model in order:
+        if model not in scored:
+            raise UnknownNameError("model", model, scored, where="models")
+    if not 0 < len(order) <= charts.TOLD_APART:
+        raise InputError(f"{len(order)} models", where="models", remedy=f"name 1 to {charts.TOLD_APART}")
+    caption = sentences.prompts.convergence(found.enough, moment, len(order))
+    title = f"How many prompts until the {moment} is near that over all?"
+    return _titled(charts.convergence(found.enough, moment, order), title, caption)
+
+
+def every(runs: Cells | Cube | Iterable[Cells | Cube], *, benchmark: str | None = None, **how: Any) -> dict[str, Chart]:
+    """Every figure that a report on these results has, by name; slower than one alone.
+
+    Parameters
+    ----------
+    runs
+        Cells of one benchmark, or of several.
+    benchmark
+        Which of several.
+    how
+        What else the report knows, such as `cubes`, `level` and `reference`: see `report.page.build`.
+    """
+    from howsure.report import export, page
+
+    html = page.build([_one(runs, benchmark, (Cells,))], **how)
+    import altair as alt
+
+    return {
+        one.id.partition("-")[2]: alt.Chart.from_dict(export.fixed(one.spec, "white", WIDTH))
+        for one in export.figures(html)
+    }
+
+
+def _one(given: Any, benchmark: str | None, kinds: tuple[type, ...]) -> Any:
+    """The one benchmark that is asked for, which is of one of these kinds; cubes are cells of all prompts together."""
+    alone = isinstance(given, Cells | Cube | Result) and not isinstance(given, Results)
+    each: list[Any] = [given] if alone else list(getattr(given, "parts", given))
+    each = [one.cells() if isinstance(one, Cube) and Cells in kinds else one for one in each]
+    for one in each:
+        if not isinstance(one, kinds):
+            allowed = " or ".join(kind.__name__ for kind in kinds)
+            raise InputError(f"{type(one).__name__} where {allowed} is needed", where="howsure.figures")
+    names = [one.cube.benchmark if isinstance(one, Variants) else one.benchmark for one in each]
+    named = dict(zip(names, each, strict=True))
+    if benchmark is None and len(each) == 1:
+        return each[0]
+    if benchmark is None:
+        remedy = f"name one with benchmark=: {', '.join(list(named)[:12])}" if named else "read some results"
+        raise InputError(f"{len(each)} benchmarks", where="howsure.figures", remedy=remedy)
+    if benchmark not in named:
+        raise UnknownNameError("benchmark", benchmark, named)
+    return named[benchmark]
+
+
+def _pairs(runs: Given, benchmark: str | None, level: float | None) -> Pairs:
+    part = _one(runs, benchmark, (Pairs, Cells))
+    cells = part.cells if isinstance(part, Pairs) else part
+    if len(cells.models) < 2:
+        raise InputError("only one model", where=cells.benchmark, remedy="give the results of at least two")
+    if isinstance(part, Pairs):
+        asked = part.level if level is None else level
+        return part if asked == part.level else compared.pairs(cells, claim=part.claim, level=asked, method=part.method)
+    return compared.pairs(cells, level=0.95 if level is None else level)
+
+
+def _ordered(found: Pairs) -> list[str]:
+    from howsure.report.answer import ordered
+
+    return ordered(noise.score(found.cells))
+
+
+def _variants(cubes: GivenVariants, benchmark: str | None) -> Variants:
+    part = _one(cubes, benchmark, (Variants, Cube))
+    return part if isinstance(part, Variants) else of_variants(part)
+
+
+def _by_mean(found: Variants) -> list[str]:
+    """Models, best first; those without a score last."""
+    with np.errstate(invalid="ignore"):
+        means = {model: found.cube.cells().mean[i] for i, model in enumerate(found.cube.models)}
+    known = {model: float(np.mean(mean[~np.isnan(mean)])) for model, mean in means.items() if not np.isnan(mean).all()}
+    return sorted(known, key=lambda model: -known[model])
+
+
+def _scored(found: Variants) -> list[str]:
+    there = np.sum(~np.isnan(found.moments.scores), axis=1) > 1
+    order = [model for model in _by_mean(found) if there[found.cube.index(model)]]
+    if not order:
+        raise InputError("no model has scores under two prompts", where=found.cube.benchmark)
+    return order
+
+
+def _titled(chart: Chart, question: str, caption: str) -> Chart:
+    """With the question above and its answer below."""
+    import altair as alt
+
+    title = alt.Title(
+        text=textwrap.wrap(question, 80),
+        subtitle=textwrap.wrap(caption, 100),
+        anchor="start",
+        frame="group",
+        fontSize=14,
+        offset=12,
+    )
+    about = {} if chart.usermeta is alt.Undefined else chart.usermeta
+    alone: Chart = chart.properties(title=title)
+    # A width that needs no page around it, and a background for its dark text.
+    alone.config.background = "white"
+    if "longest" in about:
+        alone.config.legend.columns = max(1, WIDTH // (7 * about["longest"] + 44))
+    if not isinstance(alone, alt.FacetChart):
+        alone = alone.properties(width=min(WIDTH, about.get("widest", WIDTH)), autosize="pad")
+    return alone

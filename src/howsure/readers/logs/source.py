@@ -1,0 +1,112 @@
+"""A log as the cells, cubes and runs of it: parsed once, kept without its texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from howsure.errors import InputError
+from howsure.readers.logs.row import UNSCORED, Asked, Described, Reader, Row
+from howsure.store import reduce, tables
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from howsure.stats.cells import Cells
+    from howsure.stats.cube import Cube
+
+__all__ = ["Log"]
+
+#: Rows that become Arrow at a time.
+_BATCH = 20_000
+_COLUMNS = ("benchmark", "model", "question", "variant", "generation", "score", "answer", "cluster")
+
+
+class Log:
+    """One log of another program.
+
+    Attributes
+    ----------
+    path
+        The file or folder.
+    reader
+        Who reads it.
+    labels
+        Our labels of its models, where they are not the log's own (`labels.distinct`).
+    most_generations
+        Only the first so many generations of each question are read; None is all.
+    told, heard
+        What the log cannot say, a line each, once its rows have been read; and how many of them were passed on.
+    """
+
+    def __init__(self, path: Path, reader: Reader, asked: Asked, generations: int | None = None) -> None:
+        self.path, self.reader, self.asked, self.most_generations = path, reader, asked, generations
+        self.labels: Mapping[str, str] = {}
+        self.told: list[str] = []
+        self.heard = 0
+
+    @cached_property
+    def described(self) -> Described:
+        """Who and what it is about."""
+        return self.reader.describe(self.path)
+
+    def cells(self) -> list[Cells]:
+        """See `store.tables.cells`."""
+        return tables.cells(self.rows, where=str(self.path))
+
+    def runs(self) -> dict[str, list[Cells]]:
+        """Each generation is a run."""
+        return tables.cells_by_run(self.rows, where=str(self.path))
+
+    def cubes(self, dimensions: Sequence[str] = (), *, wide: bool = False) -> list[Cube]:
+        """Cells of each prompt variant; a log says no values of theirs."""
+        if dimensions or wide:
+            what = "--wide is of tables" if wide else f"a log has no dimension {dimensions[0]!r}"
+            raise InputError(what, where=str(self.path), remedy="howsure convert makes a run folder of it")
+        return tables.cubes(self.rows, where=str(self.path))
+
+    def manifest(self) -> dict[str, object]:
+        """What the log says of itself, as the manifest of a run folder would."""
+        import msgspec
+
+        about = self.described
+        models = {self.labels.get(label, label): msgspec.to_builtins(model) for label, model in about.models.items()}
+        return {"created": about.created, "benchmarks": about.benchmarks, "models": models, "source": self.reader.NAME}
+
+    def generations(self, *, texts: bool = True) -> Iterator[Row]:
+        """Every row with its texts, under our labels."""
+        asked = Asked(scorer=self.asked.scorer, columns=self.asked.columns, texts=texts)
+        for row in self.reader.rows(self.path, asked, lambda _: None):
+            yield self._labelled(row)
+
+    @cached_property
+    def rows(self) -> pa.Table:
+        """The rows that cells are made of, without texts."""
+        import pyarrow as pa
+
+        types = {"generation": pa.int64(), "score": pa.float64()}
+        schema = pa.schema([(name, types.get(name, pa.string())) for name in _COLUMNS])
+        told: list[str] = []
+        each = self.reader.rows(self.path, self.asked, told.append)
+        scored = (self._labelled(row) for row in each if row.status != UNSCORED)
+        batches = []
+        while some := list(islice(scored, _BATCH)):
+            columns: dict[str, Any] = {name: [getattr(row, name) for row in some] for name in _COLUMNS}
+            batches.append(pa.RecordBatch.from_pydict(columns, schema=schema))
+        self.told += told
+        table = reduce.first_rows(pa.Table.from_batches(batches, schema=schema), self.most_generations, str(self.path))
+        if not table.num_rows:
+            remedy = "howsure rescore scores the completions that it keeps"
+            raise InputError("the log has no score", where=str(self.path), remedy=remedy)
+        if table["answer"].null_count == table.num_rows:
+            table = table.drop_columns("answer")  # it says of none whether it could be read
+        return table if "cluster" in self.asked.columns else table.drop_columns("cluster")
+
+    def _labelled(self, row: Row) -> Row:
+        import msgspec
+
+        label = self.labels.get(row.model, row.model)
+        return row if label == row.model else msgspec.structs.replace(row, model=label)

@@ -1,0 +1,125 @@
+"""What every column and term of the page means."""
+
+from __future__ import annotations
+
+from howsure.stats.pairs import POWER
+
+__all__ = ["COLUMNS", "TERMS"]
+
+#: Column to its heading and its meaning.
+COLUMNS: dict[str, tuple[str, str]] = {
+    "benchmark": ("Benchmark", "The set of questions."),
+    "model": ("Model", "Label of the model with its settings; NAME:greedy is NAME at temperature 0, one generation."),
+    "model_a": ("Model", "The first model of a pair."),
+    "model_b": ("Other model", "The second model of a pair; differences are first − second."),
+    "question": ("Question", "Name of the question in its benchmark."),
+    "n_questions": ("Questions", "Questions with a score; for a pair, those that both models answered."),
+    "n_generations": ("Generations", "Scored generations over all questions."),
+    "n_models": ("Models", "Models with a score for the question."),
+    "n_missing": ("Missing", "Questions of the benchmark that the model has no score for."),
+    "score": ("Score", "Mean over questions of the mean over generations; of a question: mean over the models."),
+    "score_a": ("Score", "Score of the first model on the common questions."),
+    "score_b": ("Other score", "Score of the second model on the common questions."),
+    "difference": ("Difference", "Difference of the scores on the common questions."),
+    "se": ("Standard error", "Standard deviation of the score (or difference) over repetitions of the claim."),
+    "low": ("Low", "Lower end of the interval."),
+    "high": ("High", "Upper end of the interval."),
+    "level": ("Level", "Share of such intervals that hold the truth, if the assumptions do."),
+    "claim": ("Claim", "What would be repeated: see Claims."),
+    "se_total": ("Total error", "Standard error with one generation per question: data and prediction noise together."),
+    "se_data": ("Data error", "Its part that comes from which questions were drawn."),
+    "se_prediction": ("Prediction error", "Its part that comes from sampling the model once."),
+    "z": ("z", "Difference over its standard error."),
+    "p_value": ("p", "Chance of a difference at least this far from 0 if the true one were 0, for this pair alone."),
+    "p_holm": (
+        "p, Holm",
+        "The same, adjusted so that any false claim among all pairs, or a model's values, is as rare as one alone.",
+    ),
+    "q_bh": ("q, Benjamini-Hochberg", "The same, adjusted for the share of false claims among those made."),
+    "p_sign": ("p, sign test", "Exact test on the questions that only one of the two got right; one generation each."),
+    "detectable": ("Detectable", f"Smallest true difference that would be found with {POWER:.0%} power at this level."),
+    "disagreement": ("Disagreement", "Expected share of questions on which one generation of each scores differently."),
+    "correlation": ("Correlation", "Of the two models' mean scores over the common questions."),
+    "verdict": (
+        "Verdict",
+        "Distinguishable: p, Holm, is below 1 − level. Not testable: the standard error is unknown.",
+    ),
+    "variant": ("Variant", "Name of a prompt variant: one way of asking, a point of the space of prompts."),
+    "default": ("Default", "Whether the variant is the benchmark's own prompt, which was chosen and not drawn."),
+    "unparsed": ("Unread share", "Share of the generations in which no answer could be read; they score 0."),
+    "component": (
+        "Component",
+        "Of the variance of one generation: question, variant (prompt), interaction (of the two), generation.",
+    ),
+    "variance": ("Variance", "Of the component; over prompts, divided by their number. Below 0: lost in the noise."),
+    "dimension": ("Dimension", "One way in which prompts differ."),
+    "value": ("Value", "Of the dimension; of a moment: the moment over all prompts."),
+    "n_variants": ("Prompts", "Prompt variants that were drawn, with a score: the default prompt is none of them."),
+    "effect": (
+        "Effect",
+        "Score with this value, less the mean over the dimension's values; the note says where others are noise.",
+    ),
+    "share_of_variance": ("Share of variance", "Of the variance over prompts, what the value's dimension explains."),
+    "swapped": (
+        "Flipped, seen",
+        "Share of prompts under which the other model of the pair is higher; a tie is half a flip.",
+    ),
+    "swapped_by_noise": ("By noise alone", "What that share would be if the prompt changed nothing."),
+    "swapped_true": ("Flipped, true", "Share of the space's prompts that truly order the two models the other way."),
+    "true_low": ("True, low", "Lower end of its interval."),
+    "true_high": ("True, high", "Upper end of its interval."),
+    "p_prompt": ("p, prompt", "Chance of differences this unequal if the prompt did not change the difference."),
+    "p_swap": ("p, flip", "Chance of flips this strong if no prompt truly flipped the order (Gail and Simon)."),
+    "p_swap_holm": ("p, flip, Holm", "The same, adjusted for all pairs."),
+    "moment": ("Moment", "Mean or variance of the score over prompts."),
+    "n": ("n", "Prompts out of all, in random order."),
+    "deviation": ("Deviation", "Percentile 1 − δ/2 of the distance of the moment over n prompts from that over all."),
+    "n_star": ("n*", "Smallest n whose deviation is at most ε, as published; all prompts where none below is enough."),
+    "n_star_space": (
+        "n, space",
+        "Prompts from the space that a moment within ε of the space's needs, each scored on as much as here.",
+    ),
+    "n_star_space_corrected": (
+        "n, space, noise-free",
+        "The same if the score of each prompt had no noise of its own; unknown where prompts differ by no more.",
+    ),
+    "corrected_low": ("Noise-free, low", "Lower end of its interval."),
+    "corrected_high": ("Noise-free, high", "Upper end of its interval."),
+    "epsilon": ("ε", "Deviation that is acceptable."),
+    "delta": ("δ", "Probability of a larger one, for both moments together."),
+    "p_correct": ("P(correct)", "Mean score of a question over generations, to the nearest tenth."),
+    "share": ("Share of questions", "Share of the model's questions."),
+    "method": ("Method", "How the interval was made."),
+    "df": ("df", "Degrees of freedom of the interval, where its quantile is one of Student's t."),
+    "note": ("Note", "Why a value is missing or should be read with care."),
+}
+
+#: Words that the page uses in one meaning.
+TERMS: dict[str, str] = {
+    "generation": "One answer of a model to one question under one prompt.",
+    "data noise": "The score would be another one on other questions of the same kind.",
+    "prediction noise": "The score would be another one if the model were sampled again on the same questions.",
+    "variance per question": (
+        "Prediction: mean over questions of the variance between generations. Data: variance over questions of "
+        "the mean score, less what the few generations add to it. They add up to the variance of a single run."
+    ),
+    "interval": "The range that, at the stated level, holds what the claim speaks of; –, where no error is known.",
+    "distinguishable": "The adjusted p-value of the pair is below 1 − level. Its opposite does not mean equal.",
+    "P(correct)": "The chance that one generation scores 1; estimated by the mean score of the question.",
+    "prompt": "Short for prompt variant: one way of asking the same questions.",
+    "spread over prompts": (
+        "The score is another one under each prompt: for its words, because it suits some questions more than others, "
+        "for the sampling of generations, and where answers are read under one prompt and not under another."
+    ),
+    "unread": "No answer was found in what the model wrote. It scores 0, which may be the parser's fault.",
+    "flip": "Two models in the order under one prompt that is not their order over all prompts.",
+    "n*": (
+        "The smallest number of prompts whose mean (or variance) of the score is within ε of that over all prompts at "
+        "hand with probability 1 − δ/2. For the space: the same with the infinite space in place of those at hand."
+    ),
+    "Beta difficulty, shared": (
+        "If P(correct) of a question follows a Beta(p, 1 − p) distribution, the same for both models, the standard "
+        "error of a difference is the square root of p(1 − p)/N."
+    ),
+    "independent": "If the two models' scores were independent, it would be the square root of 2p(1 − p)/N.",
+}

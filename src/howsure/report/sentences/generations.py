@@ -1,0 +1,113 @@
+"""What more generations would buy, in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from howsure.report.sentences.words import decimals, number, percent, plural
+from howsure.stats.planning import Design
+from howsure.stats.resampling import Convergence
+
+__all__ = ["errors", "frontier", "growing"]
+
+
+def growing(found: Convergence, greedy: Mapping[str, float], ends: Mapping[str, int]) -> str:
+    """How far runs of one generation and of all of them are apart for one model, and what greedy decoding scores.
+
+    `ends` has the generations of each model that there are; nothing is said of more.
+    """
+    model = found.models[0]
+    places = decimals(found.se[0])
+    k = ends[model]
+    at = [0, found.k.tolist().index(k)]
+    spans = [f"{number(float(found.low[0, i]), places)} to {number(float(found.high[0, i]), places)}" for i in at]
+    widths = [float(found.width[0, i]) for i in at]
+    text = (
+        f"On these questions, {percent(found.level)} of the runs of {model} with one generation per question score "
+        f"from {spans[0]}, with {k:,} from {spans[1]} (inner band)."
+    )
+    if not math.isnan(sum(widths)):
+        mostly = ": what is left is mostly data noise" if found.mostly_data(model, k) else ""
+        text += (
+            f" The interval for new questions (outer band) goes from a width of {number(widths[0], places)} to one of "
+            f"{number(widths[1], places)}{mostly}."
+        )
+    text += " Both bands are computed from the variances within and between questions."
+    for name, score in greedy.items():
+        i = found.models.index(name)
+        side = "above" if score > found.high[i, 0] else "below" if score < found.low[i, 0] else "within"
+        text += (
+            f" Greedy decoding of {name} scores {number(score, places)}, {side} the range of runs with one sampled "
+            "generation per question."
+        )
+    return text
+
+
+def errors(
+    model: str, here: float, *, drawn: bool, se: tuple[float, float, float], enough: int | None, several: bool
+) -> str:
+    """What one generation, as many as there are, and any number of them give a model.
+
+    Parameters
+    ----------
+    here
+        Generations per question that there are; `drawn`: with a point.
+    se
+        Standard errors with one, with `here` and with any number of them.
+    enough
+        Generations that come within a tenth of the last; None where a thousand do not.
+    several
+        Whether generations are per prompt, and the errors for new prompts.
+    """
+    places = decimals(np.array(se)) + 1  # the last two differ little
+    one, now, least = (number(value, places) for value in se)
+    each = "per question and prompt" if several else "per question"
+    text = f"{model} has a standard error of {one} with one generation {each}"
+    if not math.isclose(here, 1):
+        count = f"{here:,.0f}" if here >= 100 or here == int(here) else f"{here:.3g}"
+        text += f", {now} with {count}{' (the point)' if drawn else ''}"
+    if se[2] > 0:
+        text += (
+            f" and {least} with any number of them: only more questions{' and prompts' if several else ''} go below. "
+        )
+    else:
+        text += ", and nothing else was seen that generations could not take out. "
+    if enough is not None and se[2] > 0:
+        text += f"{plural(enough, 'generation')} {'comes' if enough == 1 else 'come'} within a tenth of that."
+    elif se[2] > 0:
+        text += "It takes more than a thousand to come within a tenth of that."
+    if several:
+        text += " The errors are for new questions in new prompts."
+    return text.rstrip()
+
+
+def frontier(designs: Mapping[str, Sequence[Design]], unit: str, here: tuple[float, float]) -> str:
+    """What the money that was spent could have bought, and which kind of design is the better one."""
+    spent, se = here
+    paid = {"calls": f"{spent:,.0f} calls", "tokens": f"{spent:,.0f} tokens", "cost": f"a cost of {spent:,.4g}"}[unit]
+    at_most = {
+        kind: max((d for d in each if getattr(d, unit) <= spent * (1 + 1e-9)), key=lambda d: -d.se, default=None)
+        for kind, each in designs.items()
+    }
+    text = f"This run took {paid} for a standard error of {se:.2g} (cross). For as much, the best is "
+    if len({d and _design(d) for d in at_most.values()}) == 1:
+        at_most = {"either kind of design": next(iter(at_most.values()))}
+    told = [f"{d.se:.2g} with {kind} ({_design(d)})" for kind, d in at_most.items() if d is not None]
+    if not told:
+        return f"This run took {paid} for a standard error of {se:.2g} (cross); no design of 30 questions is cheaper."
+    return (
+        text
+        + ", and ".join(told)
+        + ". Each point is the best design for its budget, in whole numbers of at least 30 questions if there are so "
+        "many."
+    )
+
+
+def _design(design: Design) -> str:
+    parts = [plural(design.n_questions, "question")]
+    if design.n_variants > 1:
+        parts.append(plural(design.n_variants, "prompt"))
+    return " × ".join([*parts, plural(design.n_generations, "generation")])

@@ -1,0 +1,300 @@
+"""What is known of each question: how many generations were scored, their sum, sum of squares, minimum and maximum.
+
+Cells are the sufficient statistics of everything in this package (statistics.md section 1). They add up: cells of two
+files, machines or days merge into the cells of both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import repeat
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from howsure.errors import InputError, UnknownNameError
+
+__all__ = [
+    "ARRAYS",
+    "MOST_OUTCOMES",
+    "Cells",
+    "FloatArray",
+    "IntArray",
+    "is_binary",
+    "is_unit",
+    "mean_where",
+    "united_clusters",
+]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.integer]
+
+
+def mean_where(values: FloatArray, where: NDArray[np.bool_]) -> FloatArray:
+    """Mean along the last axis over `where`, questions as a rule; NaN where there is none."""
+    with np.errstate(invalid="ignore"):
+        mean: FloatArray = np.sum(values, axis=-1, where=where) / np.sum(where, axis=-1)
+    return mean
+
+
+#: Rounding that a sum of scores may leave, per score.
+_SLACK = 1e-9
+#: Arrays of a `Cells`, shape (M, N); those after the sums may be None.
+ARRAYS = ("n", "total", "total_sq", "failed", "unparsed", "minimum", "maximum", "outcomes")
+#: Generations of a cell whose scores `outcomes` can hold.
+MOST_OUTCOMES = 26
+
+
+def is_unit(
+    n: IntArray, total: FloatArray, total_sq: FloatArray, minimum: FloatArray | None, maximum: FloatArray | None
+) -> NDArray[np.bool_]:
+    """Whether all scores of each cell lie in [0, 1]; arrays of one shape.
+
+    Notes
+    -----
+    Scores in [0, 1] have 0 <= sum y^2 <= sum y. Other scores may have that too (-0.2 and 0.6 do), so the minimum and
+    the maximum decide where they are known. A cell of one score needs neither.
+    """
+    unit = (total >= -_SLACK * n) & (total_sq <= total + _SLACK * n)
+    if minimum is not None:
+        unit &= ~(minimum < -_SLACK)  # True where the minimum is NaN
+    if maximum is not None:
+        unit &= ~(maximum > 1 + _SLACK)
+    return unit
+
+
+def is_binary(
+    n: IntArray, total: FloatArray, total_sq: FloatArray, minimum: FloatArray | None, maximum: FloatArray | None
+) -> NDArray[np.bool_]:
+    """Whether all scores of each cell are 0 or 1; arrays of one shape.
+
+    Notes
+    -----
+    Within [0, 1] y (1 - y) >= 0, and its sum is 0 only where each score is 0 or 1.
+    """
+    return is_unit(n, total, total_sq, minimum, maximum) & (total_sq >= total - _SLACK * n)
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """M models on the N questions of one benchmark.
+
+    Attributes
+    ----------
+    benchmark, models, questions
+        Names; `models` has length M, `questions` length N, each without duplicates.
+    n
+        Scored generations, shape (M, N), integer; 0 where the model has no score for the question.
+    total, total_sq
+        Sum and sum of squares of the scores, shape (M, N); 0 where `n` is 0.
+    failed, unparsed
+        Generations that failed (never scored) and that scored 0 because no answer could be read, shape (M, N) or None
+        where the source does not say.
+    variants
+        Prompt variants that the cells are pooled over; empty where the source does not say.
+    clusters
+        Cluster of each question, length N (a passage, a template), or None where questions are independent.
+    minimum, maximum
+        Smallest and largest score of each cell, shape (M, N); NaN where there is no score or the source does not say,
+        None where it says none. A source of counts (n, total, total_sq) does not say them: `unit` and `binary` then
+        rest on the sums alone.
+    outcomes
+        Scores of the generations of each cell in their order, shape (M, N), uint64, or None where the source has no
+        order of them or more than `MOST_OUTCOMES`: base-4 digits, the first generation the lowest, 2 for a score above
+        0.5, 1 for a lower one or a failure, 0 where there is none; of several prompt variants those of the first. They
+        show copies (`stats.independence`).
+
+    >>> cells = Cells.from_scores("demo", ["a"], ["q1", "q2"], [[[1, 0], [1, 1, 1]]])
+    >>> cells.n.tolist(), cells.mean.tolist()
+    ([[2, 3]], [[0.5, 1.0]])
+    """
+
+    benchmark: str
+    models: tuple[str, ...]
+    questions: tuple[str, ...]
+    n: IntArray
+    total: FloatArray
+    total_sq: FloatArray
+    failed: IntArray | None = None
+    unparsed: IntArray | None = None
+    variants: tuple[str, ...] = ()
+    clusters: tuple[str, ...] | None = None
+    minimum: FloatArray | None = None
+    maximum: FloatArray | None = None
+    outcomes: NDArray[np.uint64] | None = None
+
+    def __post_init__(self) -> None:
+        shape = (len(self.models), len(self.questions))
+        for name in ARRAYS:
+            array = getattr(self, name)
+            if array is not None and array.shape != shape:
+                raise InputError(f"{name} has shape {array.shape}, not (models, questions) = {shape}", where="Cells")
+        if self.clusters is not None and len(self.clusters) != len(self.questions):
+            raise InputError(f"{len(self.clusters)} clusters for {len(self.questions)} questions", where="Cells")
+        for name in ("models", "questions"):
+            names = getattr(self, name)
+            if len(set(names)) < len(names):
+                twice = min(x for x in names if names.count(x) > 1)
+                raise InputError(f"{name[:-1]} {twice!r} is there twice", where="Cells")
+
+    def __repr__(self) -> str:
+        M, N = self.n.shape
+        return f"Cells({self.benchmark!r}, {M} models x {N} questions, {int(self.n.sum())} generations)"
+
+    @classmethod
+    def from_scores(
+        cls,
+        benchmark: str,
+        models: Sequence[str],
+        questions: Sequence[str],
+        scores: Sequence[Sequence[Sequence[float]]],
+    ) -> Cells:
+        """Cells of single scores, `scores[model][question]` a list that may be empty. For small data and examples."""
+        n = np.array([[len(s) for s in row] for row in scores]).reshape(len(models), len(questions))
+        total = np.array([[float(sum(s)) for s in row] for row in scores]).reshape(n.shape)
+        total_sq = np.array([[float(sum(x * x for x in s)) for s in row] for row in scores]).reshape(n.shape)
+        minimum = np.array([[min(s, default=np.nan) for s in row] for row in scores], float).reshape(n.shape)
+        maximum = np.array([[max(s, default=np.nan) for s in row] for row in scores], float).reshape(n.shape)
+        digits = [[sum((1 + (x > 0.5)) * 4**j for j, x in enumerate(s)) for s in row] for row in scores]
+        outcomes = None
+        if n.max(initial=0) <= MOST_OUTCOMES:
+            outcomes = np.array(digits, np.uint64).reshape(n.shape)
+        names = tuple(models), tuple(questions)
+        return cls(benchmark, *names, n, total, total_sq, minimum=minimum, maximum=maximum, outcomes=outcomes)
+
+    @cached_property
+    def answered(self) -> NDArray[np.bool_]:
+        """Where a model has a score for a question, shape (M, N)."""
+        return self.n > 0
+
+    @cached_property
+    def mean(self) -> FloatArray:
+        """Mean score p of each cell, shape (M, N); NaN where there is none."""
+        mean: FloatArray = np.divide(self.total, self.n, out=np.full(self.n.shape, np.nan), where=self.answered)
+        return mean
+
+    @property
+    def within(self) -> FloatArray:
+        """Unbiased variance s2 of the generations of each cell, shape (M, N); NaN where there are fewer than two."""
+        several = self.n > 1
+        # s2 = (sum y^2 - (sum y)^2 / n) / (n - 1); rounding may leave a tiny negative
+        square = np.maximum(self.total_sq - self.total * self.mean, 0, where=several, out=np.zeros(self.n.shape))
+        if self.minimum is not None and self.maximum is not None:
+            square[self.minimum == self.maximum] = 0  # or a tiny positive, which would claim near certainty
+        s2: FloatArray = np.divide(square, self.n - 1, out=np.full(self.n.shape, np.nan), where=several)
+        return s2
+
+    @cached_property
+    def unit(self) -> bool:
+        """Whether every score lies in [0, 1].
+
+        Where minimum and maximum are not known, as far as sums can tell: sum y^2 <= sum y, which also holds for -0.2
+        and 0.6 in one cell.
+        """
+        return all(bool(np.all(is_unit(*row))) for row in self._rows())
+
+    @cached_property
+    def binary(self) -> bool:
+        """Whether every score is 0 or 1: y^2 = y inside [0, 1] for nothing else. Known as far as `unit` is."""
+        return all(bool(np.all(is_binary(*row))) for row in self._rows())
+
+    def _rows(self) -> Iterator[tuple[Any, ...]]:
+        """What `is_unit` takes, model by model: temporaries stay small."""
+        minimum = repeat(None) if self.minimum is None else self.minimum
+        maximum = repeat(None) if self.maximum is None else self.maximum
+        return zip(self.n, self.total, self.total_sq, minimum, maximum, strict=False)
+
+    def index(self, model: str) -> int:
+        """Row of a model."""
+        if model not in self.models:
+            raise UnknownNameError("model", model, self.models, where=self.benchmark)
+        return self.models.index(model)
+
+    def select(self, models: Sequence[str] | None = None, questions: Sequence[str] | None = None) -> Cells:
+        """Only these models and these questions, in this order; None: all of them."""
+        models = self.models if models is None else tuple(models)
+        rows = [self.index(model) for model in models]
+        chosen = self.questions if questions is None else tuple(questions)
+        column = {question: j for j, question in enumerate(self.questions)}
+        if unknown := [question for question in chosen if question not in column]:
+            raise UnknownNameError("question", unknown[0], self.questions, where=self.benchmark)
+        columns = [column[question] for question in chosen]
+
+        def part(array: Any) -> Any:
+            return None if array is None else array[rows] if questions is None else array[np.ix_(rows, columns)]
+
+        arrays = {name: part(getattr(self, name)) for name in ARRAYS}
+        clusters = None if self.clusters is None else tuple(self.clusters[j] for j in columns)
+        return replace(self, models=models, questions=chosen, clusters=clusters, **arrays)
+
+    def without(self, gone: NDArray[np.bool_]) -> Cells:
+        """The same with nothing known of the cells `gone`, shape (M, N)."""
+        arrays = {name: getattr(self, name) for name in ARRAYS}
+        nothing = {"minimum": np.nan, "maximum": np.nan}
+        kept: dict[str, Any] = {
+            name: None if array is None else np.where(gone, nothing.get(name, 0), array).astype(array.dtype)
+            for name, array in arrays.items()
+        }
+        return replace(self, **kept)
+
+    def __add__(self, other: Cells) -> Cells:
+        """Merge generations of the same benchmark: names are united, counts and sums add up, extremes are kept.
+
+        `outcomes` are kept where no cell is in both: there is no order of the generations of two sources.
+        """
+        if not isinstance(other, Cells):
+            return NotImplemented
+        if other.benchmark != self.benchmark:
+            raise InputError(f"cells of {self.benchmark!r} and {other.benchmark!r} do not add up", where="Cells")
+        models = tuple(dict.fromkeys(self.models + other.models))
+        questions = tuple(dict.fromkeys(self.questions + other.questions))
+        row = {m: i for i, m in enumerate(models)}
+        column = {q: j for j, q in enumerate(questions)}
+        places = [
+            np.ix_([row[m] for m in cells.models], [column[q] for q in cells.questions]) for cells in (self, other)
+        ]
+
+        def united(name: str) -> NDArray[np.generic] | None:
+            arrays = [getattr(cells, name) for cells in (self, other)]
+            known = [(place, array) for place, array in zip(places, arrays, strict=True) if array is not None]
+            if not known or (name == "outcomes" and (len(known) == 1 or self._overlaps(other))):
+                return None
+            merge = {"minimum": np.fmin, "maximum": np.fmax}.get(name, np.add)
+            start = np.nan if name in {"minimum", "maximum"} else 0
+            out = np.full((len(models), len(questions)), start, dtype=known[0][1].dtype)
+            for place, array in known:
+                out[place] = merge(out[place], array)
+            return out
+
+        arrays: dict[str, Any] = {name: united(name) for name in ARRAYS}
+        variants = tuple(sorted({*self.variants, *other.variants}))
+        clusters = united_clusters([self, other], questions)
+        return Cells(self.benchmark, models, questions, variants=variants, clusters=clusters, **arrays)
+
+    def _overlaps(self, other: Cells) -> bool:
+        """Whether some cell has generations in both."""
+        models, questions = (
+            [name for name in getattr(self, axis) if name in set(getattr(other, axis))]
+            for axis in ("models", "questions")
+        )
+        mine, theirs = (cells.select(models, questions).answered for cells in (self, other))
+        return bool(np.any(mine & theirs))
+
+
+def united_clusters(parts: Sequence[Any], questions: Sequence[str]) -> tuple[str, ...] | None:
+    """Cluster of each of `questions` in parts of one benchmark, cells or cubes; None where no part has clusters."""
+    where = parts[0].benchmark
+    if any(part.clusters is None for part in parts):
+        if any(part.clusters is not None for part in parts):
+            raise InputError("only some of the results have clusters", where=where, remedy="give them to all")
+        return None
+    known: dict[str, str] = {}
+    for part in parts:
+        for question, name in zip(part.questions, part.clusters, strict=True):
+            if known.setdefault(question, name) != name:
+                what = f"question {question!r} is in cluster {known[question]!r} and in {name!r}"
+                raise InputError(what, where=where, remedy="a question has one cluster")
+    return tuple(known[question] for question in questions)

@@ -1,0 +1,329 @@
+"""The expression that reduces rows to cells, and what it finds wrong on the way.
+
+It is narwhals', so it runs on whatever engine holds the rows; only grouped rows come back. A duplicate key is found in
+the same pass: 2^generation is added up, and a sum of powers of two has as many bits as terms exactly where no two are
+equal. In double precision that holds too, in any order of adding, for exponents up to 52: two equal terms carry, a
+carry loses a bit, and rounding never brings one back.
+
+Where there are no more than 26 generations, 4^generation is added up instead, twice for a score above 0.5: as many
+digits that are not 0 as terms, again only where no two generations are equal, and the digits say what each one scored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from howsure.errors import InputError
+from howsure.stats.cells import MOST_OUTCOMES
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = [
+    "CELL",
+    "COLUMNS",
+    "OUTCOMES",
+    "clusters",
+    "distinct",
+    "first_generations",
+    "grouped",
+    "pooled",
+    "summed",
+    "values",
+    "variants",
+]
+
+CELL = ("benchmark", "model", "question")
+_SUMS = ("n", "total", "total_sq")
+#: Columns of grouped rows, and how two groups of them become one.
+COLUMNS = {**dict.fromkeys((*_SUMS, "failed", "unparsed"), "sum"), "minimum": "min", "maximum": "max"}
+#: Column of the scores of single generations (`Cells.outcomes`), which cannot be added up.
+OUTCOMES = "outcomes"
+#: Bits of a double, and how many such words of generations are worth adding up before a second pass is.
+_BITS, _MOST_WORDS = 53, 4
+#: Cells of single variants that may be held on the way to cells that are pooled over them.
+_MOST_HELD = 5_000_000
+
+
+class _Generations(NamedTuple):
+    """How many rows there are, and the range of their generations; None where they are no whole numbers."""
+
+    rows: int
+    first: int | None = None
+    last: int | None = None
+
+    @property
+    def span(self) -> int:
+        return 1 if self.first is None or self.last is None else self.last - self.first + 1
+
+
+def pooled(rows: Any, where: str) -> tuple[pa.Table, dict[str, tuple[str, ...]]]:
+    """One row per cell, pooled over variants, and the variants of each benchmark.
+
+    Where there are not too many, cells of single variants are added up here: one pass finds them, the variants and
+    duplicate keys.
+    """
+    names = rows.collect_schema().names()
+    if "variant" not in names:
+        return grouped(rows, CELL, where), {}
+    there = _generations(rows)
+    if "n" not in names and there.rows <= _MOST_HELD * there.span:
+        table = grouped(rows, (*CELL, "variant"), where, there, named=CELL)
+        pairs = _pairs(table.select(["benchmark", "variant"]).group_by(["benchmark", "variant"]).aggregate([]))
+        table = summed(_of_first_variant(table), CELL)
+    else:
+        table = grouped(rows, CELL, where, there)
+        pairs = distinct(rows, ("benchmark", "variant"))
+    return table, _by_benchmark(pairs)
+
+
+def _of_first_variant(table: pa.Table) -> pa.Table:
+    """With the outcomes of the first variant of each benchmark only, 0 elsewhere: then they add up over variants."""
+    import pyarrow as pa
+
+    if OUTCOMES not in table.column_names:
+        return table
+    columns = (table[name].combine_chunks().dictionary_encode("encode") for name in ("benchmark", "variant"))
+    (benchmark, _), (variant, names) = ((one.indices.to_numpy(), one.dictionary.to_pylist()) for one in columns)
+    if len(names) == 1:
+        return table
+    rank = np.argsort(np.argsort(np.array(["" if name is None else str(name) for name in names])))[variant]
+    first = np.full(benchmark.max() + 1, len(names))
+    np.minimum.at(first, benchmark, rank)
+    kept = np.where(rank == first[benchmark], table[OUTCOMES].to_numpy(), 0.0)
+    return table.set_column(table.column_names.index(OUTCOMES), OUTCOMES, pa.array(kept))
+
+
+def variants(rows: Any) -> dict[str, tuple[str, ...]]:
+    """Prompt variants of each benchmark."""
+    return _by_benchmark(distinct(rows, ("benchmark", "variant")))
+
+
+def _by_benchmark(pairs: Sequence[tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    found: dict[str, list[str]] = {}
+    for benchmark, variant in pairs:
+        found.setdefault(benchmark, []).append(variant)
+    return {benchmark: tuple(each) for benchmark, each in found.items()}
+
+
+def grouped(
+    rows: Any,
+    by: Sequence[str],
+    where: str,
+    there: _Generations | None = None,
+    *,
+    named: Sequence[str] = (*CELL, "variant"),
+) -> pa.Table:
+    """One row per group with n, total and total_sq, and of single scores minimum, maximum, failed and unparsed.
+
+    Parameters
+    ----------
+    rows
+        A lazy narwhals frame.
+    by
+        Columns of a group.
+    named
+        Those of them that may not be empty.
+
+    Raises
+    ------
+    InputError
+        Where there are no rows, an empty name, a score that is not finite, or a key that comes twice.
+    """
+    import narwhals as nw
+    from pyarrow import compute
+
+    names = rows.collect_schema().names()
+    key = [name for name in (*CELL, "variant", *(["generation"] if "n" not in names else [])) if name in names]
+    unique = "n" in names or "generation" in names
+    beyond = set(key) - set(by)
+    words: dict[str, Any] = {}
+    terms: dict[str, Any] = {}
+    aggregates = {"rows": nw.len()}
+    if "n" in names:
+        aggregates |= {name: nw.col(name).sum() for name in _SUMS}
+    else:
+        score = nw.col("score").cast(nw.Float64)
+        terms = {"total": score, "total_sq": score * score}
+        if "answer" in names:
+            terms["unparsed"] = (~score.is_null() & nw.col("answer").is_null()).cast(nw.Int64)
+        if unique and beyond == {"generation"}:
+            words = _words(there or _generations(rows), score)
+        terms |= words
+        aggregates |= {"n": nw.col("total").count(), **{name: nw.col(name).sum() for name in terms}}
+        aggregates |= {"minimum": nw.col("total").min(), "maximum": nw.col("total").max()}
+    alone = unique and (not beyond or bool(words))
+    if unique and not alone:
+        _check_unique(rows, key, where)
+    rows_with_terms = rows.with_columns(**terms) if terms else rows
+    table: pa.Table = rows_with_terms.group_by(*by).agg(**aggregates).collect(backend="pyarrow").to_native()
+    if table.num_rows == 0:
+        raise InputError("no rows", where=where, remedy="give a table with at least one score")
+    _check_values(table, [name for name in by if name in named], where)
+    if alone and np.any(_count_different(table, words) != table["rows"].to_numpy()):
+        _check_unique(rows, key, where)
+    if "n" not in names:
+        table = table.append_column("failed", compute.subtract(table["rows"], table["n"]))
+    return table.select([name for name in table.column_names if name in (*COLUMNS, OUTCOMES) or name in by])
+
+
+def first_generations(rows: Any, most: int | None, where: str) -> Any:
+    """Rows of the first generations only: those with the `most` lowest numbers; None: all rows.
+
+    Raises
+    ------
+    InputError
+        When `most` is below 1, or generations are not known by whole numbers.
+    """
+    import narwhals as nw
+
+    if most is None:
+        return rows
+    if most < 1:
+        raise InputError(f"--generations {most}", where=where, remedy="allowed: 1 or more")
+    schema = rows.collect_schema()
+    if "generation" not in schema.names() or not schema["generation"].is_integer():
+        what = "there is no column 'generation' of whole numbers, so the first generations are not known"
+        raise InputError(what, where=where, remedy="name it with --columns generation=COLUMN, or leave rows out")
+    first = _generations(rows).first
+    return rows if first is None else rows.filter(nw.col("generation") < first + most)
+
+
+def first_rows(table: pa.Table, most: int | None, where: str) -> pa.Table:
+    """The same of an Arrow table."""
+    import narwhals as nw
+
+    if most is None or not len(table):
+        return table
+    return first_generations(nw.from_native(table).lazy(), most, where).collect(backend="pyarrow").to_native()
+
+
+def _generations(rows: Any) -> _Generations:
+    import narwhals as nw
+
+    schema = rows.collect_schema()
+    known = "generation" in schema.names() and schema["generation"].is_integer()
+    generation = nw.col("generation")
+    asked = {"rows": nw.len(), **({"first": generation.min(), "last": generation.max()} if known else {})}
+    found = rows.select(**asked).collect(backend="pyarrow").to_native().to_pylist()[0]
+    first, last = (None if found.get(name) is None else int(found[name]) for name in ("first", "last"))
+    return _Generations(int(found["rows"]), first, last)
+
+
+def _words(there: _Generations, score: Any) -> dict[str, Any]:
+    """Terms whose sums tell different generations from equal ones, by column.
+
+    `OUTCOMES` where there are at most 26: 4^generation, twice for a score above 0.5. Else 2^generation as doubles of
+    53 bits each; none where generations are too far apart, or no whole numbers.
+    """
+    import narwhals as nw
+
+    if there.first is None or there.span > _BITS * _MOST_WORDS:
+        return {}
+    place = (nw.col("generation").cast(nw.Int64) - there.first).cast(nw.Float64)
+    if there.span <= MOST_OUTCOMES:
+        return {OUTCOMES: nw.lit(2.0) ** (2 * place + (score > 0.5).fill_null(value=False).cast(nw.Float64))}
+    words = {}
+    for start in range(0, there.span, _BITS):
+        within = nw.col("generation").is_between(there.first + start, there.first + start + _BITS - 1)
+        power = nw.lit(2.0) ** (place - start)
+        words[f"word {start}"] = power if there.span <= _BITS else nw.when(within).then(power).otherwise(nw.lit(0.0))
+    return words
+
+
+def _count_different(table: pa.Table, words: Mapping[str, Any]) -> NDArray[np.integer]:
+    """How many different generations each group has, from the sums of `words`; 1 where there are no words."""
+    if not words:
+        return np.ones(len(table), np.int64)
+    count = _digit_count if OUTCOMES in words else _bit_count
+    return np.asarray(np.sum([count(table[name].to_numpy()) for name in words], axis=0))
+
+
+def _bit_count(sums: NDArray[np.float64]) -> NDArray[np.integer]:
+    """Bits of sums of 2^0 to 2^52; 0 where the sum is larger, so that some term came twice, or is none."""
+    exact = np.where((sums >= 0) & (sums < 2.0**_BITS), sums, 0.0)  # False for NaN
+    return np.bitwise_count(exact.astype(np.uint64)).astype(np.int64)
+
+
+def _digit_count(sums: NDArray[np.float64]) -> NDArray[np.integer]:
+    """Base-4 digits that are not 0; 0 where the sum is larger than of 26 different generations, or is none."""
+    exact = np.where((sums >= 0) & (sums < 4.0**MOST_OUTCOMES), sums, 0.0).astype(np.uint64)  # False for NaN
+    digits = (exact | exact >> np.uint64(1)) & np.uint64(0x5555555555555555)
+    return np.asarray(np.bitwise_count(digits), np.int64)
+
+
+def _check_values(table: pa.Table, names: Sequence[str], where: str) -> None:
+    import pyarrow as pa
+    from pyarrow import compute
+
+    for name in names:
+        text = compute.utf8_trim(table[name].unique().cast(pa.string()), " ")
+        if text.null_count or compute.any(compute.equal(text, "")).as_py():
+            raise InputError(f"the {name} is empty", where=where, remedy="fill it in")
+    some = table["n"].to_numpy() > 0  # the total of no scores is null
+    if not np.all(np.isfinite(table["total"].to_numpy().astype(float)[some])):
+        raise InputError("a score is not a finite number", where=where, remedy="mend the value, or leave it empty")
+
+
+def _check_unique(rows: Any, key: Sequence[str], where: str) -> None:
+    import narwhals as nw
+
+    twice = rows.group_by(*key).agg(times=nw.len()).filter(nw.col("times") > 1)
+    number = int(twice.select(nw.len()).collect(backend="pyarrow").to_native()[0][0].as_py())
+    if number:
+        first = twice.sort(*key).head(1).collect(backend="pyarrow").to_native().to_pylist()[0]
+        times = first.pop("times")
+        raise InputError(
+            f"{number} duplicate key{'s' * (number > 1)}, the first "
+            + ", ".join(f"{k} {(str(v) if k in CELL else v)!r}" for k, v in first.items()),
+            where=where,
+            remedy=f"it is there {times} times: keep one row each, or tell repeats apart by a column 'generation'",
+        )
+
+
+def summed(table: pa.Table, by: Sequence[str]) -> pa.Table:
+    """Grouped rows as coarser groups; of the outcomes in a group all but one are 0."""
+    merge = {name: how for name, how in {**COLUMNS, OUTCOMES: "sum"}.items() if name in table.column_names}
+    added = table.group_by(list(by)).aggregate([*merge.items()])
+    return added.select([*by, *(f"{name}_{how}" for name, how in merge.items())]).rename_columns([*by, *merge])
+
+
+def distinct(rows: Any, columns: Sequence[str]) -> list[tuple[str, ...]]:
+    """Distinct rows of some columns as text, sorted; none where the last is not there."""
+    if columns[-1] not in rows.collect_schema().names():
+        return []
+    return _pairs(rows.select(*columns).unique().collect(backend="pyarrow").to_native().select(list(columns)))
+
+
+def _pairs(table: pa.Table) -> list[tuple[str, ...]]:
+    columns = (["" if v is None else str(v) for v in table[name].to_pylist()] for name in table.column_names)
+    return sorted(zip(*columns, strict=True))
+
+
+def clusters(rows: Any, where: str) -> dict[tuple[str, str], str]:
+    """Cluster of each (benchmark, question); of several benchmarks, some may have none."""
+    found: dict[tuple[str, str], str] = {}
+    empty: set[str] = set()
+    for benchmark, question, cluster in distinct(rows, ("benchmark", "question", "cluster")):
+        if not cluster.strip(" "):
+            empty.add(benchmark)
+        elif found.setdefault((benchmark, question), cluster) != cluster:
+            what = f"question {question!r} is in cluster {found[benchmark, question]!r} and in {cluster!r}"
+            raise InputError(what, where=where, remedy="a question has one cluster")
+    if empty and (not found or not empty.isdisjoint(benchmark for benchmark, _ in found)):
+        raise InputError("the cluster is empty", where=where, remedy="fill it in")
+    return found
+
+
+def values(rows: Any, dimension: str, where: str) -> dict[tuple[str, str], str]:
+    """Value of each (benchmark, variant) on a dimension."""
+    found: dict[tuple[str, str], str] = {}
+    for benchmark, variant, value in distinct(rows, ("benchmark", "variant", dimension)):
+        if found.setdefault((benchmark, variant), value) != value:
+            what = f"variant {variant!r} has {dimension} {found[benchmark, variant]!r} and {value!r}"
+            raise InputError(what, where=where, remedy="a variant has one value on each dimension")
+    return found
