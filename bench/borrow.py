@@ -23,9 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from howsure.readers.tidy import read_table
-from howsure.stats import borrow
-from howsure.stats.cells import Cells
-from howsure.stats.factors import FEWEST_QUESTIONS
+from howsure.stats.borrowing import estimates
+from howsure.stats.borrowing.factors import FEWEST_QUESTIONS
+from howsure.stats.core.cells import Cells
 from published_results import BENCHMARKS, load_published
 
 __all__ = ["sections"]
@@ -108,7 +108,7 @@ def measure(
         p = cells.mean[m] if change is None else change(cells.mean[m], rng)
         truth = float(p.mean())
         asked = ask(p, n, k, draws, rng, graded=not cells.binary)
-        found = borrow.score(asked, reference(cells, int(m)), claim=claim)
+        found = estimates.score(asked, reference(cells, int(m)), claim=claim)
         between = found.interval()
         plain[i] = np.mean((found.plain.score - truth) ** 2)
         borrowed[i] = np.mean((found.score - truth) ** 2)
@@ -199,7 +199,7 @@ def new_questions(draws: int) -> str:
                     others = reference(cells, m)
                     arrays = {part: getattr(others, part)[:, drawn] for part in ("n", "total", "total_sq")}
                     others = replace(others, **arrays)
-                    found = borrow.score(ask(cells.mean[m, drawn], n, k, 1, rng), others)
+                    found = estimates.score(ask(cells.mean[m, drawn], n, k, 1, rng), others)
                     between = found.interval()
                     errors.append([(found.plain.score[0] - truth) ** 2, (found.score[0] - truth) ** 2])
                     covered.append(between.low[0] <= truth <= between.high[0])
@@ -235,7 +235,7 @@ def differences(*, quick: bool) -> str:
                         total = np.vstack([new.total, rng.binomial(counts[1], cells.mean[pair[1]])])
                         names = ("new", cells.models[pair[1]])
                         both = Cells("new", names, new.questions, counts, total, total)
-                        found = borrow.compare(both, *names, others, claim="these-questions")
+                        found = estimates.compare(both, *names, others, claim="these-questions")
                         between = found.interval()
                         errors.append([(found.plain.difference[0] - truth) ** 2, (found.difference[0] - truth) ** 2])
                         covered.append(between.low[0] <= truth <= between.high[0])

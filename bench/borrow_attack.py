@@ -30,7 +30,7 @@ from scipy import special
 
 import howsure
 from checked_tables import Checks, markdown, print_sections
-from howsure.stats.cells import Cells
+from howsure.stats.core.cells import Cells
 from published_results import load_published
 
 Array = NDArray[np.float64]

@@ -23,7 +23,7 @@ from scipy import special
 
 import howsure
 from checked_tables import LEVEL, as_floats, below_claim, markdown_table, monte_carlo_error, print_sections
-from howsure.stats.results import Result
+from howsure.stats.core.results import Result
 from published_results import load_published
 
 Array = NDArray[np.float64]

@@ -32,10 +32,10 @@ from scipy import special
 from howsure.sample.rounds import FIRST, next_look
 from howsure.sample.stages import LOOKED_AT
 from howsure.sample.until import Until
-from howsure.stats.allocation import allocate, spread
-from howsure.stats.cells import Cells
-from howsure.stats.staged import merged
-from howsure.stats.stopping import rounds_needed, stop
+from howsure.stats.core.cells import Cells
+from howsure.stats.sequential.adaptive_allocation import allocate, spread
+from howsure.stats.sequential.early_stopping import rounds_needed, stop
+from howsure.stats.sequential.staged import merged
 
 SHARED = Path(__file__).resolve().parents[1] / "../shared/data/all_the_noises"
 TABLES = {

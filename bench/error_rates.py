@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from howsure.stats.cells import Cells
-from howsure.stats.pairs import pairs
-from howsure.stats.providers import providers
-from howsure.stats.ranking import rank
-from howsure.stats.repeats import repeats
+from howsure.stats.comparisons.pairs import pairs
+from howsure.stats.comparisons.providers import providers
+from howsure.stats.comparisons.ranking import rank
+from howsure.stats.core.cells import Cells
+from howsure.stats.repeats.prediction_intervals import repeats
 from published_forms import Array, cells_of
 
 ALPHA = 0.05

@@ -29,9 +29,9 @@ from numpy.typing import NDArray
 
 import error_rates
 from checked_tables import LEVEL, LOWEST
-from howsure.stats.cells import Cells
-from howsure.stats.components import score
-from howsure.stats.pairs import compare
+from howsure.stats.comparisons.pairs import compare
+from howsure.stats.core.cells import Cells
+from howsure.stats.scores.score import score
 from published_results import load_published
 
 OUT = Path(__file__).resolve().parents[1] / "docs" / "guarantees.md"

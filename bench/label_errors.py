@@ -28,8 +28,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from howsure.stats.consistency import Answers
-from howsure.stats.suspects import suspects
+from howsure.stats.questions.consistency import Answers
+from howsure.stats.questions.label_errors import suspects
 from published_results import load_published
 
 __all__ = ["sections", "simulate"]

@@ -19,7 +19,7 @@ import numpy as np
 from howsure.errors import EndpointError
 from howsure.sample.pace import Pace
 from howsure.sample.patience import backoff
-from howsure.stats.results import format_table
+from howsure.stats.core.results import format_table
 
 #: Seconds of a reply, on average, and of a refusal.
 LATENCY, REFUSAL = 1.5, 0.02

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 from checked_tables import Checks, markdown, print_sections
-from howsure.stats.cells import Cells
-from howsure.stats.difficulty import p_correct
+from howsure.stats.core.cells import Cells
+from howsure.stats.questions.difficulty import p_correct
 from published_results import MANY_GENERATIONS, load_published
 
 Array = NDArray[np.float64]

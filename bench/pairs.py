@@ -22,8 +22,8 @@ from threadpoolctl import threadpool_limits
 
 from howsure.analysis import pairs as analysed
 from howsure.readers.tidy import read_table
-from howsure.stats.cells import Cells
-from howsure.stats.pairs import pairs
+from howsure.stats.comparisons.pairs import pairs
+from howsure.stats.core.cells import Cells
 
 MATH500 = (
     Path(__file__).resolve().parents[1] / "../shared/data/all_the_noises/highk_temp0.7/input_table_math500_cot.csv"

@@ -25,8 +25,8 @@ from scipy import optimize, special, stats
 
 import howsure
 from checked_tables import Checks, markdown, print_sections
-from howsure.stats.cost import Cost
-from howsure.stats.cube import Cube
+from howsure.stats.core.cube import Cube
+from howsure.stats.planning.cost import Cost
 
 Array = NDArray[np.float64]
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 import howsure
 from checked_tables import Checks, markdown, print_sections
-from howsure.stats.cube import Cube
+from howsure.stats.core.cube import Cube
 
 Array = NDArray[np.float64]
 

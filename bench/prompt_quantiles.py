@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from scipy import special
 
 from checked_tables import Checks, markdown, print_sections
-from howsure.stats.cube import Cube
-from howsure.stats.prompteval import prompteval
+from howsure.stats.core.cube import Cube
+from howsure.stats.prompts.prompteval import prompteval
 
 Array = NDArray[np.float64]
 

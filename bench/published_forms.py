@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from howsure.stats.cells import Cells
-from howsure.stats.components import score
-from howsure.stats.pairs import compare
-from howsure.stats.repeats import repeats
-from howsure.stats.resampling import convergence, run_gap
-from howsure.stats.stopping import stop
+from howsure.stats.comparisons.pairs import compare
+from howsure.stats.core.cells import Cells
+from howsure.stats.repeats.prediction_intervals import repeats
+from howsure.stats.repeats.resampling import convergence, run_gap
+from howsure.stats.scores.score import score
+from howsure.stats.sequential.early_stopping import stop
 from published_results import load_published
 
 Array = NDArray[np.float64]

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from howsure.stats.cells import Cells
+from howsure.stats.core.cells import Cells
 
 __all__ = ["BENCHMARKS", "MANY_GENERATIONS", "load_published"]
 

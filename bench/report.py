@@ -23,8 +23,8 @@ import numpy as np
 from howsure.readers.paths import read
 from howsure.report import export, page
 from howsure.report.answer import difficulty
-from howsure.stats.cells import Cells
-from howsure.stats.pairs import pairs
+from howsure.stats.comparisons.pairs import pairs
+from howsure.stats.core.cells import Cells
 
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT / "../shared/data"

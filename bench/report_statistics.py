@@ -9,17 +9,17 @@ from collections.abc import Callable
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from howsure.stats import bootstrap
-from howsure.stats.beta import fit_beta
-from howsure.stats.beta_mean import posterior_of_mean
-from howsure.stats.cells import Cells
-from howsure.stats.components import score
-from howsure.stats.difficulty import p_correct
-from howsure.stats.items import question_tau
-from howsure.stats.pairs import pairs
-from howsure.stats.ranking import rank
-from howsure.stats.resampling import convergence, run_gap
-from howsure.stats.variants import enough_variants
+from howsure.stats.comparisons.pairs import pairs
+from howsure.stats.comparisons.ranking import rank
+from howsure.stats.core.cells import Cells
+from howsure.stats.prompts.variants import enough_variants
+from howsure.stats.questions.difficulty import p_correct
+from howsure.stats.questions.items import question_tau
+from howsure.stats.repeats.resampling import convergence, run_gap
+from howsure.stats.scores import bootstrap
+from howsure.stats.scores.beta import fit_beta
+from howsure.stats.scores.beta_mean import posterior_of_mean
+from howsure.stats.scores.score import score
 
 REPEATS = 3
 

@@ -21,10 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from howsure.perturb import Dimension, Space, Value
-from howsure.stats.crossed import CLAIMS, COMPONENTS, crossed
-from howsure.stats.cube import Cube, Layout
-from howsure.stats.enough import enough_variants, space_size
-from howsure.stats.variance_intervals import variance_limits
+from howsure.stats.core.cube import Cube, Layout
+from howsure.stats.core.variance_intervals import variance_limits
+from howsure.stats.prompts.crossed import CLAIMS, COMPONENTS, crossed
+from howsure.stats.prompts.sample_size import enough_variants, space_size
 
 Array = NDArray[np.float64]
 LEVEL = 0.95

@@ -21,7 +21,7 @@ import aiohttp
 import numpy as np
 
 from howsure.report import page
-from howsure.stats.cells import Cells
+from howsure.stats.core.cells import Cells
 
 #: The first two screens.
 HEIGHT = 1800

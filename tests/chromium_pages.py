@@ -14,7 +14,7 @@ import pytest
 from modules import module
 
 from howsure.report import page
-from howsure.stats.cells import Cells
+from howsure.stats.core.cells import Cells
 
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT / "../shared/data/all_the_noises/highk_temp0.7/input_table_math500_cot.csv"

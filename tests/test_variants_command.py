@@ -14,7 +14,7 @@ from oracles import variants as oracle
 import howsure as hs
 from howsure import analysis, prompt_tables, prompts
 from howsure.errors import HowsureWarning, InputError
-from howsure.stats.cost import Cost
+from howsure.stats.planning.cost import Cost
 
 SHARED = Path(__file__).resolve().parents[1] / "../shared/data"
 COMPONENTS = ["var_question", "var_variant", "var_interaction", "var_generation"]

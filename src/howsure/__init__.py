@@ -28,16 +28,16 @@ if TYPE_CHECKING:
     from howsure.readers.paths import read as read
     from howsure.readers.paths import read_cubes as read_cubes
     from howsure.readers.paths import read_runs as read_runs
-    from howsure.stats.cells import Cells as Cells
-    from howsure.stats.cube import Cube as Cube
-    from howsure.stats.suspects import audit as audit
+    from howsure.stats.core.cells import Cells as Cells
+    from howsure.stats.core.cube import Cube as Cube
+    from howsure.stats.questions.label_errors import audit as audit
 
 __version__ = "0.1.0"
 
 # Where the public names live; each is imported when it is first asked for, so that --help is quick.
 _HOMES = {
     "read": "howsure.readers.paths",
-    "Cells": "howsure.stats.cells",
+    "Cells": "howsure.stats.core.cells",
     "score": "howsure.analysis",
     "compare": "howsure.analysis",
     "pairs": "howsure.analysis",
@@ -47,14 +47,14 @@ _HOMES = {
     "plan": "howsure.analysis",
     "read_runs": "howsure.readers.paths",
     "read_cubes": "howsure.readers.paths",
-    "Cube": "howsure.stats.cube",
+    "Cube": "howsure.stats.core.cube",
     "variants": "howsure.prompts",
     "effects": "howsure.prompts",
     "swaps": "howsure.prompts",
     "HowsureError": "howsure.errors",
     "HowsureWarning": "howsure.errors",
     "InputError": "howsure.errors",
-    "audit": "howsure.stats.suspects",
+    "audit": "howsure.stats.questions.label_errors",
 }
 # Modules that are public as they are.
 _MODULES = ("figures", "perturb")

@@ -11,19 +11,22 @@ import numpy as np
 
 from howsure.errors import InputError, UnknownNameError
 from howsure.sample.grid import place
-from howsure.stats import borrow as borrowing
-from howsure.stats import borrow_pilot, components, planning, ranking
-from howsure.stats import combine as combining
-from howsure.stats import missing as absent
-from howsure.stats import pairs as all_pairs
-from howsure.stats import repeats as repeated
-from howsure.stats.cells import Cells
-from howsure.stats.cost import Cost
-from howsure.stats.cube import Cube
-from howsure.stats.design import Components
-from howsure.stats.pairs import Comparison
-from howsure.stats.pilot import assumed, components_of, components_of_variants
-from howsure.stats.results import Result, Results
+from howsure.stats.borrowing import estimates as borrowing
+from howsure.stats.borrowing import pilot as borrowed_pilot
+from howsure.stats.comparisons import combine as combining
+from howsure.stats.comparisons import pairs as all_pairs
+from howsure.stats.comparisons import ranking
+from howsure.stats.comparisons.pairs import Comparison
+from howsure.stats.core.cells import Cells
+from howsure.stats.core.cube import Cube
+from howsure.stats.core.results import Result, Results
+from howsure.stats.planning import plan as planning
+from howsure.stats.planning.cost import Cost
+from howsure.stats.planning.design import Components
+from howsure.stats.planning.pilot import assumed, components_of, components_of_variants
+from howsure.stats.repeats import prediction_intervals as repeated
+from howsure.stats.scores import missing as absent
+from howsure.stats.scores import score as components
 
 __all__ = ["combine", "compare", "draw_questions", "frontier", "pairs", "plan", "rank", "repeats", "score"]
 
@@ -320,7 +323,7 @@ def _planned(
         if references is not None:
             cells = data.cells() if isinstance(data, Cube) else data
             reference = borrowing.match_reference(cells.benchmark, references)
-            noise = borrow_pilot.components_of(reference, cells, *names, claim=claim)
+            noise = borrowed_pilot.components_of(reference, cells, *names, claim=claim)
             found.append((noise, len(reference.questions) if available is None else available, 1))
             continue
         if isinstance(data, Cube) and len(data.drawn.variants) > 1:
@@ -347,7 +350,7 @@ def _planned_without_pilot(
     """The same where nothing was asked yet: noise of the references' own models, or assumed from an accuracy."""
     if references is not None:
         models = 2 if is_pair else 1
-        known = [borrow_pilot.components_of_reference(one, models=models, claim=claim) for one in references]
+        known = [borrowed_pilot.components_of_reference(one, models=models, claim=claim) for one in references]
         numbers = (len(one.questions) if available is None else available for one in references)
         return [(noise, number, 1) for noise, number in zip(known, numbers, strict=True)]
     if accuracy is None:

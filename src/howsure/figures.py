@@ -20,16 +20,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from howsure.errors import InputError, UnknownNameError
-from howsure.stats import components as noise
-from howsure.stats import pairs as compared
-from howsure.stats.cells import Cells
-from howsure.stats.components import Scores
-from howsure.stats.cube import Cube
-from howsure.stats.enough import MOMENTS
-from howsure.stats.pairs import Pairs
-from howsure.stats.results import Result, Results
-from howsure.stats.variants import Variants
-from howsure.stats.variants import variants as of_variants
+from howsure.stats.comparisons import pairs as compared
+from howsure.stats.comparisons.pairs import Pairs
+from howsure.stats.core.cells import Cells
+from howsure.stats.core.cube import Cube
+from howsure.stats.core.results import Result, Results
+from howsure.stats.prompts.sample_size import MOMENTS
+from howsure.stats.prompts.variants import Variants
+from howsure.stats.prompts.variants import variants as of_variants
+from howsure.stats.scores import score as noise
+from howsure.stats.scores.score import Scores
 
 if TYPE_CHECKING:
     from howsure.report.charts import Chart

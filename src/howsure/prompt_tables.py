@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from howsure.stats import enough as reaching
-from howsure.stats import variants as of_variants
-from howsure.stats.results import Columns, Result, Results, format_table
+from howsure.stats.core.results import Columns, Result, Results, format_table
+from howsure.stats.prompts import sample_size as reaching
+from howsure.stats.prompts import variants as of_variants
 
 __all__ = ["Prompted"]
 

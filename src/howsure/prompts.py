@@ -10,14 +10,14 @@ import numpy as np
 
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
 from howsure.prompt_tables import Prompted
-from howsure.stats import effects as of_values
-from howsure.stats import enough as reaching
-from howsure.stats import prompteval as from_few
-from howsure.stats import swaps as of_pairs
-from howsure.stats import variants as of_variants
-from howsure.stats.crossed import crossed
-from howsure.stats.cube import Cube
-from howsure.stats.results import Columns, Result, notes
+from howsure.stats.core.cube import Cube
+from howsure.stats.core.results import Columns, Result, notes
+from howsure.stats.prompts import effects as of_values
+from howsure.stats.prompts import prompteval as from_few
+from howsure.stats.prompts import rank_flips as of_pairs
+from howsure.stats.prompts import sample_size as reaching
+from howsure.stats.prompts import variants as of_variants
+from howsure.stats.prompts.crossed import crossed
 
 __all__ = ["SHOWN", "Prompted", "differences", "effects", "prompteval", "proxy", "show", "swaps", "variants"]
 

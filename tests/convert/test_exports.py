@@ -16,7 +16,7 @@ from howsure.convert.dataset import dataset
 from howsure.errors import InputError
 from howsure.readers.logs.row import UNSCORED
 from howsure.readers.tidy import read_table, read_table_by_run
-from howsure.stats.cells import Cells
+from howsure.stats.core.cells import Cells
 from howsure.store import manifest, scores, tables
 from howsure.store.manifest import Model
 from howsure.store.responses import RunFolder, read

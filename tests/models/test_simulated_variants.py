@@ -21,7 +21,7 @@ from howsure.models.main_effects import main_effects
 from howsure.models.model import Settings
 from howsure.models.simulated import UNREADABLE, SimulatedModel, population_score, truth
 from howsure.perturb import Own, sampled
-from howsure.stats.effects import effects
+from howsure.stats.prompts.effects import effects
 
 CITIES = ("Rome", "Paris", "Oslo", "Bern", "Riga", "Bonn")
 CHOICES = Benchmark(

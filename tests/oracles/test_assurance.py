@@ -8,7 +8,7 @@ import pytest
 from oracles import assurance as oracle
 
 import howsure
-from howsure.stats.cells import Cells
+from howsure.stats.core.cells import Cells
 
 #: Questions of the two models by turns: equal, and one better.
 SCORES = [

@@ -8,7 +8,7 @@ import pytest
 from oracles import borrowing as oracle
 
 import howsure
-from howsure.stats.cells import Cells
+from howsure.stats.core.cells import Cells
 
 X = [0.1, 0.2, 0.4, 0.5, 0.7, 0.9]
 Y = [0.0, 0.3, 0.2, 0.6, 0.9, 0.8]

@@ -15,7 +15,7 @@ import howsure as hs
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
 from howsure.readers.files import is_table
 from howsure.readers.tidy import read_table
-from howsure.stats.pairs import pairs
+from howsure.stats.comparisons.pairs import pairs
 
 ROWS = "model,question,score\na,q1,1\na,q2,0\nb,q1,0.5\nb,q2,1\n"
 

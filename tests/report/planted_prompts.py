@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from howsure.stats.cube import Cube
+from howsure.stats.core.cube import Cube
 
 N, S, K = 80, 20, 3
 STYLES = tuple(("roman", "capitals", "greek", "lower")[s % 4] for s in range(S))

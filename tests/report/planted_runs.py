@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from howsure.stats.cells import Cells
+from howsure.stats.core.cells import Cells
 
 
 def runs_of(scores, models=None, benchmark="b"):

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from howsure.report.question_section import question_section
-from howsure.stats.cells import Cells
+from howsure.stats.core.cells import Cells
 from howsure.store.schema import Response
 
 RUN = "window.owned = 1; document.title = 'owned'"

@@ -9,12 +9,12 @@ from howsure.report import answer
 from howsure.report.charts import comparisons
 from howsure.report.disagreement import disagreement_figure
 from howsure.report.figure import Sheet
-from howsure.stats.cells import Cells
-from howsure.stats.components import score
-from howsure.stats.crossed import crossed
-from howsure.stats.cube import Cube
-from howsure.stats.pairs import pairs
-from howsure.stats.ranking import rank
+from howsure.stats.comparisons.pairs import pairs
+from howsure.stats.comparisons.ranking import rank
+from howsure.stats.core.cells import Cells
+from howsure.stats.core.cube import Cube
+from howsure.stats.prompts.crossed import crossed
+from howsure.stats.scores.score import score
 
 
 def cells(*rows, models=None):

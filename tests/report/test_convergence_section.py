@@ -13,10 +13,10 @@ from howsure.report.answer import ordered
 from howsure.report.convergence_section import Pilot, best_designs, convergence_section
 from howsure.report.figure import Sheet
 from howsure.report.sentences import generations as sentences
-from howsure.stats.cells import Cells
-from howsure.stats.components import score
-from howsure.stats.cost import Cost
-from howsure.stats.design import Components
+from howsure.stats.core.cells import Cells
+from howsure.stats.planning.cost import Cost
+from howsure.stats.planning.design import Components
+from howsure.stats.scores.score import score
 
 RNG = np.random.default_rng(4)
 P = RNG.beta(0.7, 0.7, (2, 100))

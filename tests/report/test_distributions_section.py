@@ -13,9 +13,9 @@ from howsure.report.charts import densities as charts
 from howsure.report.distributions_section import beside, distributions_section
 from howsure.report.figure import Sheet
 from howsure.report.sentences import densities as sentences
-from howsure.stats.beta import fit_beta
-from howsure.stats.cells import Cells
-from howsure.stats.difficulty import beta_curves, density
+from howsure.stats.core.cells import Cells
+from howsure.stats.questions.difficulty import beta_curves, density
+from howsure.stats.scores.beta import fit_beta
 
 RNG = np.random.default_rng(3)
 

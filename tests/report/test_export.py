@@ -12,7 +12,7 @@ from parsed_page import HOSTILE, Page
 
 from howsure.errors import InputError, UnknownNameError
 from howsure.report import export, page
-from howsure.stats.cells import Cells
+from howsure.stats.core.cells import Cells
 
 NAMES = ["difficulty", "errors", "forest", "matrix", "noise"]
 

@@ -10,10 +10,10 @@ import howsure
 from howsure import figures
 from howsure.errors import InputError, UnknownNameError
 from howsure.report import export
-from howsure.stats.cells import Cells
-from howsure.stats.pairs import pairs
-from howsure.stats.results import Results
-from howsure.stats.variants import variants
+from howsure.stats.comparisons.pairs import pairs
+from howsure.stats.core.cells import Cells
+from howsure.stats.core.results import Results
+from howsure.stats.prompts.variants import variants
 
 
 def cells(models=("a", "b", "c"), benchmark="bench"):

@@ -20,7 +20,7 @@ from serving import LONG, until
 from howsure.errors import InputError
 from howsure.report import page
 from howsure.report.live import Live, serving
-from howsure.stats.cells import Cells
+from howsure.stats.core.cells import Cells
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -17,9 +17,9 @@ from howsure.report.figure import Listing, Sheet
 from howsure.report.map_section import COLUMNS, map_section
 from howsure.report.sentences.map import data_map as caption
 from howsure.report.sentences.map import few_generations, listed_suspects
-from howsure.stats.cells import Cells
-from howsure.stats.consistency import Answers
-from howsure.stats.suspects import suspects
+from howsure.stats.core.cells import Cells
+from howsure.stats.questions.consistency import Answers
+from howsure.stats.questions.label_errors import suspects
 
 
 def planted(n_questions=40, k=6, seed=0, names=None, moved=3):

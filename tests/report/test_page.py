@@ -13,9 +13,9 @@ from parsed_page import HOSTILE, Page
 
 from howsure.errors import InputError, UnknownNameError
 from howsure.report import assets, charts, page, sections
-from howsure.stats.cells import Cells
-from howsure.stats.components import score
-from howsure.stats.pairs import pairs
+from howsure.stats.comparisons.pairs import pairs
+from howsure.stats.core.cells import Cells
+from howsure.stats.scores.score import score
 
 
 def simulated(models, n_questions=20, generations=4, seed=1, benchmark="bench"):

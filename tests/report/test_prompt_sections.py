@@ -13,9 +13,9 @@ from howsure.report.beside import Beside
 from howsure.report.figure import Sheet
 from howsure.report.prompt_numbers import Prompts
 from howsure.report.prompt_sections import enough_section, noise_section, spread_section
-from howsure.stats.cube import Cube
-from howsure.stats.swaps import swaps
-from howsure.stats.variants import variants
+from howsure.stats.core.cube import Cube
+from howsure.stats.prompts.rank_flips import swaps
+from howsure.stats.prompts.variants import variants
 
 
 @pytest.fixture(scope="module")

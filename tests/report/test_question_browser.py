@@ -13,7 +13,7 @@ from planted_texts import DEFAULT, NAMES, PlantedPrompt, PlantedTexts, index, se
 from howsure.report import question_section as made
 from howsure.report.question_section import question_section
 from howsure.report.texts import MESSAGE
-from howsure.stats.cells import Cells
+from howsure.stats.core.cells import Cells
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -14,7 +14,7 @@ from howsure.report import question_section as made
 from howsure.report import texts as texts_of
 from howsure.report.question_section import disagreement, policy, question_section
 from howsure.report.texts import COMPLETION, GROUPS, MESSAGE, SHORT, SHOWN, VARIANTS, kept, pages
-from howsure.stats.cells import Cells
+from howsure.stats.core.cells import Cells
 
 # theory: groups, shares, and what is shown of them
 

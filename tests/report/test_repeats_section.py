@@ -10,7 +10,7 @@ from howsure.report.charts import repeats as charts
 from howsure.report.figure import Figure, Listing, Sheet
 from howsure.report.repeats_section import COLUMNS, repeats_of, repeats_section
 from howsure.report.sentences import repeats as sentences
-from howsure.stats.repeats import repeats
+from howsure.stats.repeats.prediction_intervals import repeats
 
 RNG = np.random.default_rng(2)
 P = RNG.beta(0.8, 0.8, (3, 60))

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from howsure.report import answer, sentences
-from howsure.stats.cells import Cells
-from howsure.stats.components import score
-from howsure.stats.pairs import pairs
+from howsure.stats.comparisons.pairs import pairs
+from howsure.stats.core.cells import Cells
+from howsure.stats.scores.score import score
 
 
 def cells(scores, models=None, **more):

@@ -16,7 +16,7 @@ from parsed_page import HOSTILE, Page
 from howsure.errors import InputError, UnknownNameError
 from howsure.readers.paths import read
 from howsure.report import export, page, site
-from howsure.stats.cells import Cells
+from howsure.stats.core.cells import Cells
 
 ROOT = Path(__file__).resolve().parents[2]
 NOISES = ROOT / "../shared/data/all_the_noises"

@@ -9,8 +9,8 @@ from planted_prompts import STYLES, S, planted
 
 from howsure.errors import InputError
 from howsure.report.sentences import parser
-from howsure.stats.cube import Cube
-from howsure.stats.unread import described, unread
+from howsure.stats.core.cube import Cube
+from howsure.stats.prompts.unparsed import described, unread
 
 
 def test_a_prompt_effect_alone_is_the_prompts():

@@ -23,7 +23,7 @@ from howsure.review.verdicts import (
     load,
     moment,
 )
-from howsure.stats.cells import Cells
+from howsure.stats.core.cells import Cells
 
 
 def verdict(word="mislabeled", *, key="k1", when=0.0, question="q1", benchmark="b", note="", reviewer="ada"):

@@ -21,10 +21,10 @@ from howsure.sample.grid import Unit
 from howsure.sample.rounds import Rounds, Verdict, next_look
 from howsure.sample.tally import Tally
 from howsure.sample.until import CLAIMS, Until
-from howsure.stats.cells import Cells
-from howsure.stats.components import CLAIMS as ALL_CLAIMS
-from howsure.stats.pairs import compare
-from howsure.stats.sequences import boundary
+from howsure.stats.comparisons.pairs import compare
+from howsure.stats.core.cells import Cells
+from howsure.stats.scores.score import CLAIMS as ALL_CLAIMS
+from howsure.stats.sequential.confidence_sequences import boundary
 
 
 def scorer(p, seed=0):
@@ -433,7 +433,7 @@ def test_with_variants_near_the_ceiling_the_sequence_still_covers():
 
     Without a floor the interval of a model that has hardly varied yet is too narrow, if there is one.
     """
-    from howsure.stats.stopping import FLOOR, stop
+    from howsure.stats.sequential.early_stopping import FLOOR, stop
 
     rng = np.random.default_rng(12)
     R, N, V, p = 2000, 50, 4, 0.998

@@ -9,10 +9,10 @@ from oracles import components as one
 from oracles import pairs as two
 from strategies import score_grids
 
-from howsure.stats.cells import Cells
-from howsure.stats.components import score
-from howsure.stats.multiplicity import benjamini_hochberg, holm
-from howsure.stats.pairs import compare, pairs
+from howsure.stats.comparisons.pairs import compare, pairs
+from howsure.stats.core.cells import Cells
+from howsure.stats.core.multiplicity import benjamini_hochberg, holm
+from howsure.stats.scores.score import score
 
 #: Scores are at most 10 in size, so variances at most 100: rounding of sums of squares stays far below this.
 TOLERANCE = {"rel": 1e-9, "abs": 1e-11}

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from oracles import stopping as oracle
 
 from howsure.errors import InputError, UnknownNameError
-from howsure.stats.allocation import allocate, spread
-from howsure.stats.beta import fit_beta
-from howsure.stats.cells import Cells
-from howsure.stats.components import score
-from howsure.stats.pairs import compare
-from howsure.stats.staged import merged, staged
+from howsure.stats.comparisons.pairs import compare
+from howsure.stats.core.cells import Cells
+from howsure.stats.scores.beta import fit_beta
+from howsure.stats.scores.score import score
+from howsure.stats.sequential.adaptive_allocation import allocate, spread
+from howsure.stats.sequential.staged import merged, staged
 
 SHARED = Path(__file__).resolve().parents[2] / "../shared/data/all_the_noises/highk_temp0.7/input_table_math500_cot.csv"
 

@@ -12,15 +12,15 @@ from oracles import planning as oracle
 import howsure as hs
 from howsure import analysis
 from howsure.errors import InputError
-from howsure.stats.cells import Cells
-from howsure.stats.components import score, unbiased_data
-from howsure.stats.cost import Cost
-from howsure.stats.crossed import crossed
-from howsure.stats.cube import Cube
-from howsure.stats.design import Components, power_of
-from howsure.stats.pairs import compare
-from howsure.stats.pilot import components_of, components_of_variants
-from howsure.stats.planning import grid, plan
+from howsure.stats.comparisons.pairs import compare
+from howsure.stats.core.cells import Cells
+from howsure.stats.core.cube import Cube
+from howsure.stats.planning.cost import Cost
+from howsure.stats.planning.design import Components, power_of
+from howsure.stats.planning.pilot import components_of, components_of_variants
+from howsure.stats.planning.plan import grid, plan
+from howsure.stats.prompts.crossed import crossed
+from howsure.stats.scores.score import score, unbiased_data
 
 Z80 = 0.8416212335729143
 #: A prompt is paid once for many generations, which is where a search exploits a data variance that came out too small.

@@ -13,10 +13,10 @@ from scipy import stats
 from strategies import score_grids
 
 from howsure.errors import InputError, UnknownNameError
-from howsure.stats.attempts import attempts, majority, pass_all, pass_any
-from howsure.stats.cells import Cells
-from howsure.stats.components import score
-from howsure.stats.votes import Votes, majority_by_draws, majority_exactly
+from howsure.stats.core.cells import Cells
+from howsure.stats.questions.attempts import attempts, majority, pass_all, pass_any
+from howsure.stats.questions.majority_vote import Votes, majority_by_draws, majority_exactly
+from howsure.stats.scores.score import score
 
 
 def cells_of(grid):

@@ -11,7 +11,8 @@ from scipy import integrate, special, stats
 from strategies import score_grids
 
 from howsure.errors import InputError, UnknownNameError
-from howsure.stats.beta import (
+from howsure.stats.core.cells import Cells
+from howsure.stats.scores.beta import (
     expected_error,
     fit_beta,
     independent_error,
@@ -19,9 +20,8 @@ from howsure.stats.beta import (
     posterior,
     require_binary,
 )
-from howsure.stats.beta_likelihood import LIMITS, distinct_counts
-from howsure.stats.beta_mean import posterior_of_mean
-from howsure.stats.cells import Cells
+from howsure.stats.scores.beta_likelihood import LIMITS, distinct_counts
+from howsure.stats.scores.beta_mean import posterior_of_mean
 
 SHARED = Path(__file__).resolve().parents[2] / "../shared/data/all_the_noises/highk_temp0.7"
 

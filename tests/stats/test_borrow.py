@@ -9,9 +9,13 @@ import pytest
 from howsure import analysis
 from howsure.errors import InputError, UnknownNameError
 from howsure.sample.grid import sampled
-from howsure.stats import borrow, borrow_pilot, components, factors, pairs
-from howsure.stats.cells import Cells
-from howsure.stats.stopping import stop
+from howsure.stats.borrowing import estimates as borrowing
+from howsure.stats.borrowing import factors
+from howsure.stats.borrowing import pilot as borrowed_pilot
+from howsure.stats.comparisons import pairs
+from howsure.stats.core.cells import Cells
+from howsure.stats.scores import score as components
+from howsure.stats.sequential.early_stopping import stop
 
 
 def population(M=12, N=120, seed=0):
@@ -135,15 +139,15 @@ def test_the_variance_is_the_one_of_the_formulas():
     found = factors.regress(factors.extract_factors(reference).scores, rows, new.mean[0, rows])
     e, y = found.residual, new.mean[0, rows]
     open_part = (1 / n - 1 / N) * np.sum((e - e.mean()) ** 2) / found.df
-    these = borrow.score(new, reference, claim="these-questions")
+    these = borrowing.score(new, reference, claim="these-questions")
     assert these.score == pytest.approx(found.estimate)
     assert these.variance == pytest.approx(open_part + np.mean(new.within[0, rows] / 3) / N)
-    assert borrow.score(new, reference).variance == pytest.approx(open_part + np.var(y, ddof=1) / N)
+    assert borrowing.score(new, reference).variance == pytest.approx(open_part + np.var(y, ddof=1) / N)
 
 
 def test_the_plain_score_stands_beside_it():
     new, reference, _ = new_and_reference()
-    row, plain = borrow.score(new, reference).columns(), components.score(new).columns()
+    row, plain = borrowing.score(new, reference).columns(), components.score(new).columns()
     for name in ("score", "se"):
         assert row[f"{name}_plain"] == pytest.approx(plain[name])
     assert row["n_reference"].tolist() == [11]
@@ -157,7 +161,7 @@ def test_borrowing_helps_and_covers(k):
     n, N = 60, 400
     for seed in range(12):
         new, reference, p = new_and_reference(n=n, k=k, draws=40, seed=seed, M=40, N=N)
-        found = borrow.score(new, reference, claim="these-questions")
+        found = borrowing.score(new, reference, claim="these-questions")
         between, truth = found.interval(), p[0].mean()
         plain.append(np.mean((found.plain.score - truth) ** 2))
         borrowed.append(np.mean((found.score - truth) ** 2))
@@ -176,7 +180,7 @@ def test_a_model_unlike_the_others_is_not_harmed(kind):
     draws = 600
     new = cells_of(np.repeat(own[None], draws, axis=0), 1, rng, where=asked(draws, 120, 60, rng))
     reference = replace(cells_of(p[1:], 1, rng), models=tuple(f"other{i}" for i in range(19)))
-    found = borrow.score(new, reference, claim="these-questions")
+    found = borrowing.score(new, reference, claim="these-questions")
     plain, borrowed = (np.mean((x - own.mean()) ** 2) for x in (found.plain.score, found.score))
     assert borrowed <= plain * 1.05
     between = found.interval()
@@ -187,7 +191,7 @@ def test_a_model_unlike_the_others_is_not_harmed(kind):
 def test_reversed_difficulty_is_as_good_as_difficulty():
     new, reference, _ = new_and_reference(k=5)
     turned = replace(new, total=new.n - new.total, total_sq=new.n - new.total)
-    found, mirrored = borrow.score(new, reference), borrow.score(turned, reference)
+    found, mirrored = borrowing.score(new, reference), borrowing.score(turned, reference)
     assert mirrored.score == pytest.approx(1 - found.score)
     assert mirrored.variance == pytest.approx(found.variance)
 
@@ -195,7 +199,7 @@ def test_reversed_difficulty_is_as_good_as_difficulty():
 def test_its_own_answers_in_the_reference_change_nothing():
     new, reference, p = new_and_reference()
     own = cells_of(p[:1], 1, np.random.default_rng(9), ["new0"])
-    row, without = (borrow.score(new, one).columns() for one in (reference + own, reference))
+    row, without = (borrowing.score(new, one).columns() for one in (reference + own, reference))
     assert row["score"] == pytest.approx(without["score"])
     assert row["low"] == pytest.approx(without["low"])
     assert "left out of the reference: new0" in row["note"][0]
@@ -210,7 +214,7 @@ def test_rows_without_enough_to_borrow_keep_the_plain_score():
         (whole, reference, "all questions of the reference are answered"),
         (whole.select(questions=whole.questions[:50]), five, "fewer than 5 other models"),
     ):
-        row, plain = borrow.score(cells, given).columns(), components.score(cells).columns()
+        row, plain = borrowing.score(cells, given).columns(), components.score(cells).columns()
         for name in ("score", "se", "low", "high", "method"):
             assert row[name].tolist() == plain[name].tolist()
         assert row["n_reference"].tolist() == [0]
@@ -221,7 +225,7 @@ def test_a_model_without_answers_has_no_score():
     new, reference, _ = new_and_reference(draws=2)
     n = new.n.copy()
     n[1] = 0
-    row = borrow.score(replace(new, n=n, total=new.total * (n > 0), total_sq=new.total_sq * (n > 0)), reference)
+    row = borrowing.score(replace(new, n=n, total=new.total * (n > 0), total_sq=new.total_sq * (n > 0)), reference)
     assert np.isnan(row.columns()["score"][1])
     assert "no scores" in row.columns()["note"][1]
 
@@ -229,22 +233,22 @@ def test_a_model_without_answers_has_no_score():
 def test_questions_that_the_reference_does_not_have_are_left_out_and_named():
     new, reference, _ = new_and_reference()
     fewer = reference.select(questions=[q for q in reference.questions if q != new.questions[np.argmax(new.n[0])]])
-    row = borrow.score(new, fewer).columns()
+    row = borrowing.score(new, fewer).columns()
     assert row["n_questions"].tolist() == [59]
     assert "1 answered questions are not in the reference: left out" in row["note"][0]
     other = replace(reference, questions=tuple(f"x{i}" for i in range(120)))
     with pytest.raises(InputError, match="no answered question is in the reference"):
-        borrow.score(new, other)
+        borrowing.score(new, other)
 
 
 def test_wrong_use_is_one_line():
     new, reference, _ = new_and_reference()
     with pytest.raises(InputError, match="4 models of the reference answered half"):
-        borrow.score(new, reference.select(reference.models[:4]))
+        borrowing.score(new, reference.select(reference.models[:4]))
     with pytest.raises(UnknownNameError, match="single-run"):
-        borrow.score(new, reference, claim="single-run")
+        borrowing.score(new, reference, claim="single-run")
     with pytest.raises(InputError, match="'bootstrap' does not go with borrow"):
-        borrow.score(new, reference, method="bootstrap")
+        borrowing.score(new, reference, method="bootstrap")
     with pytest.raises(InputError, match="missing is 'bounds' with borrow"):
         analysis.score(new, missing="bounds", borrow=reference)
     with pytest.raises(InputError, match="0 of the 2 benchmarks of the reference are named 'b'"):
@@ -256,17 +260,17 @@ def test_asked_questions_that_are_easier_are_told_and_corrected_for():
     reference = cells_of(p[1:], 1, rng)
     easy = np.zeros((1, 120), np.int64)
     easy[0, np.argsort(-reference.mean.mean(axis=0))[:60]] = 1
-    row = borrow.score(cells_of(p[:1], 5, rng, ["new"], easy), reference).columns()
+    row = borrowing.score(cells_of(p[:1], 5, rng, ["new"], easy), reference).columns()
     assert "the asked questions are easier than a random subset" in row["note"][0]
     assert abs(row["score"][0] - p[0].mean()) < 0.3 * abs(row["score_plain"][0] - p[0].mean())
     fair, reference, _ = new_and_reference(draws=200)
-    notes = borrow.score(fair, reference).columns()["note"]
+    notes = borrowing.score(fair, reference).columns()["note"]
     assert np.mean(["random subset" in note for note in notes]) < 0.04  # .01 is its size
 
 
 def test_one_generation_says_that_the_error_is_an_upper_bound():
     new, reference, _ = new_and_reference()
-    these, fresh = (borrow.score(new, reference, claim=claim) for claim in ("these-questions", "new-questions"))
+    these, fresh = (borrowing.score(new, reference, claim=claim) for claim in ("these-questions", "new-questions"))
     assert "the error is an upper bound" in these.columns()["note"][0]
     assert "upper bound" not in fresh.columns()["note"][0]
     assert these.variance < fresh.variance
@@ -283,8 +287,8 @@ def test_scores_of_any_scale_and_ragged_counts():
     reference = Cells(
         "b", tuple(f"m{i}" for i in range(11)), new.questions, np.ones(values.shape, int), values, values**2
     )
-    for claim in borrow.CLAIMS:
-        row = borrow.score(new, reference, claim=claim).columns()
+    for claim in borrowing.CLAIMS:
+        row = borrowing.score(new, reference, claim=claim).columns()
         assert row["method"].tolist() == ["t"]
         assert row["se"][0] < row["se_plain"][0]
         assert row["low"][0] < 100 * p[0].mean() < row["high"][0]
@@ -293,11 +297,11 @@ def test_scores_of_any_scale_and_ragged_counts():
 def test_clusters_widen_the_claim_about_new_questions_only():
     new, reference, _ = new_and_reference()
     clustered = replace(new, clusters=tuple(str(i // 20) for i in range(120)))
-    found, plain = borrow.score(clustered, reference), borrow.score(new, reference)
+    found, plain = borrowing.score(clustered, reference), borrowing.score(new, reference)
     excess = components.score(clustered).variance - components.score(new).variance
     assert found.variance - plain.variance == pytest.approx(excess)
-    assert found.df == pytest.approx(components.score(borrow.align_questions(clustered, reference)).df)
-    these = (borrow.score(one, reference, claim="these-questions").variance for one in (clustered, new))
+    assert found.df == pytest.approx(components.score(borrowing.align_questions(clustered, reference)).df)
+    these = (borrowing.score(one, reference, claim="these-questions").variance for one in (clustered, new))
     assert next(these) == pytest.approx(next(these))
 
 
@@ -317,11 +321,11 @@ def test_a_difference_is_the_regression_of_differences():
     rows = np.flatnonzero(cells.answered[0])
     d = cells.mean[0, rows] - cells.mean[1, rows]
     expected = factors.regress(factors.extract_factors(reference).scores, rows, d)
-    row = borrow.compare(cells, "a", "b", reference).columns()
+    row = borrowing.compare(cells, "a", "b", reference).columns()
     assert row["difference"] == pytest.approx(expected.estimate)
     assert row["difference_plain"] == pytest.approx(d.mean())
     assert row["se_plain"] == pytest.approx(pairs.compare(cells, "a", "b").columns()["se"])
-    turned = borrow.compare(cells, "b", "a", reference).columns()
+    turned = borrowing.compare(cells, "b", "a", reference).columns()
     assert turned["difference"] == pytest.approx(-row["difference"])
     assert turned["low"] == pytest.approx(-row["high"])
 
@@ -332,10 +336,10 @@ def test_where_one_answered_all_only_the_other_is_predicted(names):
     rows = np.flatnonzero(cells.answered[0])
     known = factors.extract_factors(reference + cells.select(["b"]))
     expected = factors.regress(known.scores, rows, cells.mean[0, rows]).estimate - cells.mean[1].mean()
-    found = borrow.compare(cells, *names, reference)
+    found = borrowing.compare(cells, *names, reference)
     assert found.difference == pytest.approx(expected if names[0] == "a" else -expected)
     # b may be in the reference already
-    again = borrow.compare(cells, *names, reference + cells.select(["b"]))
+    again = borrowing.compare(cells, *names, reference + cells.select(["b"]))
     assert again.difference == pytest.approx(found.difference)
 
 
@@ -344,7 +348,7 @@ def test_differences_cover(all_of_b):
     inside, plain, borrowed = [], [], []
     for seed in range(250):
         cells, reference, p = two(seed=seed, M=40, all_of_b=all_of_b)
-        found = borrow.compare(cells, "a", "b", reference, claim="these-questions")
+        found = borrowing.compare(cells, "a", "b", reference, claim="these-questions")
         truth, between = p[0].mean() - p[1].mean(), found.interval()
         inside.append(between.low[0] <= truth <= between.high[0])
         plain.append((found.plain.difference[0] - truth) ** 2)
@@ -356,12 +360,12 @@ def test_differences_cover(all_of_b):
 def test_models_that_answer_alike_get_an_interval():
     cells, reference, _ = two()
     same = replace(cells, total=np.repeat(cells.total[:1], 2, axis=0), total_sq=np.repeat(cells.total[:1], 2, axis=0))
-    row = borrow.compare(same, "a", "b", reference).columns()
+    row = borrowing.compare(same, "a", "b", reference).columns()
     assert row["difference"].tolist() == [0]
     assert row["low"][0] < 0 < row["high"][0]
     assert np.isnan(row["detectable"][0])
     with pytest.raises(InputError, match="a and b are both 'a'"):
-        borrow.compare(cells, "a", "a", reference)
+        borrowing.compare(cells, "a", "a", reference)
 
 
 # ---- plans and stopping
@@ -369,13 +373,15 @@ def test_models_that_answer_alike_get_an_interval():
 
 def test_the_plan_of_the_pilots_own_design_has_the_pilots_error():
     new, reference, _ = new_and_reference(k=3)
-    for claim in borrow.CLAIMS:
-        noise = borrow_pilot.components_of(reference, new, "new0", claim=claim)
-        assert float(noise.variance(60, 3)) == pytest.approx(borrow.score(new, reference, claim=claim).variance[0])
+    for claim in borrowing.CLAIMS:
+        noise = borrowed_pilot.components_of(reference, new, "new0", claim=claim)
+        assert float(noise.variance(60, 3)) == pytest.approx(borrowing.score(new, reference, claim=claim).variance[0])
     single, reference, _ = new_and_reference(k=1)
-    for claim in borrow.CLAIMS:
-        noise = borrow_pilot.components_of(reference, single, "new0", claim=claim)
-        assert float(noise.variance(60, 1)) == pytest.approx(borrow.score(single, reference, claim=claim).variance[0])
+    for claim in borrowing.CLAIMS:
+        noise = borrowed_pilot.components_of(reference, single, "new0", claim=claim)
+        assert float(noise.variance(60, 1)) == pytest.approx(
+            borrowing.score(single, reference, claim=claim).variance[0]
+        )
 
 
 def test_plans_ask_fewer_questions_than_without():
@@ -406,7 +412,7 @@ def test_planned_errors_are_kept():
             np.repeat(p[:1], 80, axis=0), best.n_generations, rng, [f"new{i}" for i in range(80)],
             asked(80, 400, best.n_questions, rng),
         )  # fmt: skip
-        found = borrow.score(again, reference, claim="these-questions")
+        found = borrowing.score(again, reference, claim="these-questions")
         promised.append(best.se**2)
         true.append(np.mean((found.score - p[0].mean()) ** 2))
     assert np.sum(true) < 1.1 * np.sum(promised)
@@ -427,7 +433,7 @@ def test_the_questions_drawn_are_those_that_a_run_asks():
 
 def test_stopping_looks_at_the_borrowed_score_and_its_error():
     new, reference, _ = new_and_reference(k=40)
-    found = borrow.score(new, reference, claim="these-questions")
+    found = borrowing.score(new, reference, claim="these-questions")
     look = stop(new, 0.1, rule="pooled", reference=reference)
     assert look.score == pytest.approx(found.score)
     from scipy import stats
@@ -439,7 +445,7 @@ def test_stopping_looks_at_the_borrowed_score_and_its_error():
     assert not stop(new, float(look.least[0]) * 0.99, rule="pooled", reference=reference).reachable[0]
     assert stop(new, 0.1, rule="sequence", reference=reference).half > look.half
     fresh = stop(new, 0.1, rule="pooled", claim="new-questions", reference=reference)
-    expected = borrow.score(new, reference)
+    expected = borrowing.score(new, reference)
     assert fresh.half == pytest.approx(stats.t.ppf(0.975, expected.df) * np.sqrt(expected.variance))
     with pytest.raises(InputError, match="rule 'prediction' cannot borrow"):
         stop([new, new], 0.1, rule="prediction", reference=reference)
@@ -448,7 +454,7 @@ def test_stopping_looks_at_the_borrowed_score_and_its_error():
 def test_stopping_on_a_pair_looks_at_the_borrowed_difference():
     cells, reference, _ = two(k=5)
     look = stop(cells, 0.1, rule="pooled", pair=("a", "b"), reference=reference)
-    found = borrow.compare(cells, "a", "b", reference, claim="these-questions")
+    found = borrowing.compare(cells, "a", "b", reference, claim="these-questions")
     assert look.score == pytest.approx(found.difference)
     from scipy import stats
 

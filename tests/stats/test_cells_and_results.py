@@ -11,9 +11,9 @@ import howsure
 from howsure import analysis
 from howsure.errors import InputError, UnknownNameError
 from howsure.readers.cubes import merge as merge_cubes
-from howsure.stats.cells import Cells
-from howsure.stats.intervals import interval
-from howsure.stats.results import Results, format_table
+from howsure.stats.core.cells import Cells
+from howsure.stats.core.intervals import interval
+from howsure.stats.core.results import Results, format_table
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def test_sums_are_fooled_and_extremes_are_not(scores):
 @pytest.mark.parametrize("scores", FOOLING.values(), ids=FOOLING)
 def test_extremes_outlive_every_reduction(scores, tmp_path):
     """By construction: however the rows are read, selected, merged or pooled, the scores leave [0, 1]."""
-    from howsure.stats.runs import aligned
+    from howsure.stats.repeats.runs import aligned
     from howsure.store import tables
 
     whole = of(*scores)

@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from howsure.stats.cells import Cells
-from howsure.stats.clusters import ONE_CLUSTER, cluster_means, df_of_skewed, excess
-from howsure.stats.combine import combine
-from howsure.stats.components import score
-from howsure.stats.crossed import crossed
-from howsure.stats.cube import Cube
-from howsure.stats.intervals import interval
-from howsure.stats.pairs import compare, pairs
-from howsure.stats.pilot import components_of, components_of_variants
-from howsure.stats.ranking import covariance_of_means, p_above, rank, wrong_order
-from howsure.stats.resampling import convergence
+from howsure.stats.comparisons.combine import combine
+from howsure.stats.comparisons.pairs import compare, pairs
+from howsure.stats.comparisons.ranking import covariance_of_means, p_above, rank, wrong_order
+from howsure.stats.core.cells import Cells
+from howsure.stats.core.cube import Cube
+from howsure.stats.core.intervals import interval
+from howsure.stats.planning.pilot import components_of, components_of_variants
+from howsure.stats.prompts.crossed import crossed
+from howsure.stats.repeats.resampling import convergence
+from howsure.stats.scores.clusters import ONE_CLUSTER, cluster_means, df_of_skewed, excess
+from howsure.stats.scores.score import score
 
 #: Questions of SWE-bench Lite by repository.
 REPOSITORIES = (114, 77, 23, 23, 17, 16, 6, 6, 6, 5, 4, 3)

@@ -13,10 +13,10 @@ from scipy import integrate, special, stats
 from strategies import score_grids
 
 from howsure.errors import InputError, UnknownNameError
-from howsure.stats.cells import Cells
-from howsure.stats.combine import COMBINED, combine
-from howsure.stats.curve import curve
-from howsure.stats.pairs import compare, pairs
+from howsure.stats.comparisons.combine import COMBINED, combine
+from howsure.stats.comparisons.curve import curve
+from howsure.stats.comparisons.pairs import compare, pairs
+from howsure.stats.core.cells import Cells
 
 NOISES = Path(__file__).resolve().parents[2] / "../shared/data/all_the_noises"
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from howsure.errors import InputError, UnknownNameError
-from howsure.stats.cells import Cells
-from howsure.stats.components import score
+from howsure.stats.core.cells import Cells
+from howsure.stats.scores.score import score
 
 
 def drawn(rng, p, k):

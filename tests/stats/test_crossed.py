@@ -10,13 +10,13 @@ import pytest
 from oracles import variants as oracle
 
 from howsure.errors import InputError, UnknownNameError
-from howsure.stats.crossed import CLAIMS, COMPONENTS, crossed
-from howsure.stats.cube import Cube
-from howsure.stats.enough import enough_variants
-from howsure.stats.pilot import components_of_variants
-from howsure.stats.planning import plan
-from howsure.stats.variance_intervals import chi_square_factors, variance_factors, variance_limits
-from howsure.stats.variants import variants
+from howsure.stats.core.cube import Cube
+from howsure.stats.core.variance_intervals import chi_square_factors, variance_factors, variance_limits
+from howsure.stats.planning.pilot import components_of_variants
+from howsure.stats.planning.plan import plan
+from howsure.stats.prompts.crossed import CLAIMS, COMPONENTS, crossed
+from howsure.stats.prompts.sample_size import enough_variants
+from howsure.stats.prompts.variants import variants
 
 SHARED = Path(__file__).resolve().parents[2] / "../shared/data"
 

@@ -13,10 +13,10 @@ from oracles import variants as oracle
 import howsure as hs
 from howsure import analysis, prompts
 from howsure.errors import HowsureWarning, InputError
-from howsure.stats.cube import Cube
-from howsure.stats.pilot import components_of_variants
-from howsure.stats.unread import unread
-from howsure.stats.variants import variants
+from howsure.stats.core.cube import Cube
+from howsure.stats.planning.pilot import components_of_variants
+from howsure.stats.prompts.unparsed import unread
+from howsure.stats.prompts.variants import variants
 
 NAMES = ("a", "b"), tuple(f"q{q:02}" for q in range(30)), tuple(f"v{s}" for s in range(9))
 TONES = ("kind", "cold", "kind", "cold", "", "kind", "cold", "kind", "cold")

@@ -12,10 +12,10 @@ from scipy import optimize, special, stats
 from strategies import score_grids
 
 from howsure.errors import InputError, UnknownNameError
-from howsure.stats.beta import fit_beta
-from howsure.stats.cells import Cells
-from howsure.stats.difficulty import beta_curves, density, p_correct, stability
-from howsure.stats.items import one_parameter, question_tau
+from howsure.stats.core.cells import Cells
+from howsure.stats.questions.difficulty import beta_curves, density, p_correct, stability
+from howsure.stats.questions.items import one_parameter, question_tau
+from howsure.stats.scores.beta import fit_beta
 
 PUBLISHED = Path(__file__).parents[2] / "bench" / "data" / "published_results.npz"
 

@@ -11,8 +11,9 @@ import pytest
 
 import howsure
 from howsure.errors import HowsureWarning, InputError
-from howsure.stats.cells import MOST_OUTCOMES, Cells
-from howsure.stats.independence import (
+from howsure.stats.comparisons.providers import providers
+from howsure.stats.core.cells import MOST_OUTCOMES, Cells
+from howsure.stats.repeats.independence import (
     CHANCE,
     _multiple_bound,
     copied_generations,
@@ -21,8 +22,7 @@ from howsure.stats.independence import (
     retries,
     unvaried,
 )
-from howsure.stats.providers import providers
-from howsure.stats.repeats import repeats
+from howsure.stats.repeats.prediction_intervals import repeats
 
 
 def of(scores):

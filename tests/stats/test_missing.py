@@ -7,8 +7,8 @@ from scipy import optimize, stats
 
 from howsure import analysis
 from howsure.errors import InputError, UnknownNameError
-from howsure.stats.cells import Cells
-from howsure.stats.missing import critical_value, filled, missing, scores
+from howsure.stats.core.cells import Cells
+from howsure.stats.scores.missing import critical_value, filled, missing, scores
 
 
 def cells(failed=((0, 1, 2, 0), (0, 0, 0, 0))):

@@ -12,12 +12,12 @@ from scipy import stats
 from strategies import score_grids
 
 from howsure.errors import InputError, UnknownNameError
-from howsure.stats import bootstrap
-from howsure.stats.cells import Cells
-from howsure.stats.clusters import cluster_means, clustered_pairs
-from howsure.stats.components import score
-from howsure.stats.pairs import compare, pairs
-from howsure.stats.proportions import clopper_pearson, wilson
+from howsure.stats.comparisons.pairs import compare, pairs
+from howsure.stats.core.cells import Cells
+from howsure.stats.scores import bootstrap
+from howsure.stats.scores.clusters import cluster_means, clustered_pairs
+from howsure.stats.scores.proportions import clopper_pearson, wilson
+from howsure.stats.scores.score import score
 
 
 def cells_of(grid, clusters=None):

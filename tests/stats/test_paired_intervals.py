@@ -5,8 +5,8 @@ import pytest
 from scipy import special, stats
 
 from howsure.errors import InputError
-from howsure.stats.cells import Cells
-from howsure.stats.pairs import compare, pairs
+from howsure.stats.comparisons.pairs import compare, pairs
+from howsure.stats.core.cells import Cells
 
 
 def cells_of(n, total, total_sq=None, clusters=None):

@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 
 from howsure.errors import InputError, UnknownNameError
-from howsure.stats.cells import Cells
-from howsure.stats.pairs import compare, pairs
+from howsure.stats.comparisons.pairs import compare, pairs
+from howsure.stats.core.cells import Cells
 
 
 def cells_of(n, total, total_sq=None):

@@ -10,8 +10,8 @@ from scipy import stats
 from strategies import score_grids
 
 from howsure.errors import InputError, UnknownNameError
-from howsure.stats.cells import Cells
-from howsure.stats.providers import providers
+from howsure.stats.comparisons.providers import providers
+from howsure.stats.core.cells import Cells
 
 
 def run_of(scores, model="m"):

@@ -10,10 +10,10 @@ from scipy import stats
 from strategies import score_grids
 
 from howsure.errors import InputError, UnknownNameError
-from howsure.stats.cells import Cells
-from howsure.stats.components import score
-from howsure.stats.pairs import pairs
-from howsure.stats.ranking import covariance_of_means, p_above, rank, wrong_order
+from howsure.stats.comparisons.pairs import pairs
+from howsure.stats.comparisons.ranking import covariance_of_means, p_above, rank, wrong_order
+from howsure.stats.core.cells import Cells
+from howsure.stats.scores.score import score
 
 
 def cells_of(grid):

@@ -10,10 +10,10 @@ from scipy import stats
 from strategies import score_grids
 
 from howsure.errors import InputError, UnknownNameError
-from howsure.stats.cells import Cells
-from howsure.stats.prediction import freedom, unvaried_half_width, variances
-from howsure.stats.repeats import repeats
-from howsure.stats.runs import aligned, drift, run_means
+from howsure.stats.core.cells import Cells
+from howsure.stats.repeats.prediction_intervals import repeats
+from howsure.stats.repeats.runs import aligned, drift, run_means
+from howsure.stats.scores.prediction_noise import freedom, unvaried_half_width, variances
 
 
 def run_of(scores):

@@ -7,9 +7,9 @@ import pytest
 from scipy import stats
 
 from howsure.errors import InputError, UnknownNameError
-from howsure.stats.cells import Cells
-from howsure.stats.components import score
-from howsure.stats.resampling import _law_of_sum, convergence, run_gap
+from howsure.stats.core.cells import Cells
+from howsure.stats.repeats.resampling import _law_of_sum, convergence, run_gap
+from howsure.stats.scores.score import score
 
 
 def counted(correct, n):

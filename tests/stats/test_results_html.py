@@ -4,7 +4,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 
-from howsure.stats.results import Result, Results, format_table, html_table
+from howsure.stats.core.results import Result, Results, format_table, html_table
 
 
 class Table(HTMLParser):

@@ -8,10 +8,10 @@ from oracles import stopping as oracle
 from scipy import stats
 
 from howsure.errors import InputError, UnknownNameError
-from howsure.stats.cells import Cells
-from howsure.stats.components import score
-from howsure.stats.sequences import boundary, confidence_sequence
-from howsure.stats.stopping import FLOOR, RULES, rounds_needed, stop
+from howsure.stats.core.cells import Cells
+from howsure.stats.scores.score import score
+from howsure.stats.sequential.confidence_sequences import boundary, confidence_sequence
+from howsure.stats.sequential.early_stopping import FLOOR, RULES, rounds_needed, stop
 
 
 def cells_of(total, k, models=None):

@@ -8,8 +8,8 @@ from oracles import suspects as slow
 from scipy.special import expit
 
 from howsure.errors import InputError
-from howsure.stats.consistency import Answers
-from howsure.stats.suspects import Audit, audit, suspects
+from howsure.stats.questions.consistency import Answers
+from howsure.stats.questions.label_errors import Audit, audit, suspects
 
 
 def of(answers, target):

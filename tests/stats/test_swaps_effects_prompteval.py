@@ -5,11 +5,11 @@ import pytest
 from oracles import variants as oracle
 
 from howsure.errors import InputError
-from howsure.stats.crossed import crossed
-from howsure.stats.cube import Cube
-from howsure.stats.effects import effects
-from howsure.stats.prompteval import balanced_cells, prompteval
-from howsure.stats.swaps import swaps
+from howsure.stats.core.cube import Cube
+from howsure.stats.prompts.crossed import crossed
+from howsure.stats.prompts.effects import effects
+from howsure.stats.prompts.prompteval import balanced_cells, prompteval
+from howsure.stats.prompts.rank_flips import swaps
 
 
 def binary(p, K, rng, missing=0.0):

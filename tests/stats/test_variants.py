@@ -7,11 +7,11 @@ import pytest
 from oracles import variants as oracle
 
 from howsure.errors import InputError
-from howsure.stats import subsets
-from howsure.stats.cube import Cube
-from howsure.stats.enough import enough_variants, proxy, space_size
-from howsure.stats.subsets import chance_far, orders
-from howsure.stats.variants import variants
+from howsure.stats.core.cube import Cube
+from howsure.stats.prompts import subsets
+from howsure.stats.prompts.sample_size import enough_variants, proxy, space_size
+from howsure.stats.prompts.subsets import chance_far, orders
+from howsure.stats.prompts.variants import variants
 
 
 @pytest.mark.parametrize("seed", range(4))

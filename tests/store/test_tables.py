@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from howsure.errors import InputError
-from howsure.stats.cells import Cells
-from howsure.stats.staged import merged
+from howsure.stats.core.cells import Cells
+from howsure.stats.sequential.staged import merged
 from howsure.store import dense, tables
 from howsure.store.stages import Plan
 

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from howsure.readers.found import Source
     from howsure.readers.texts import Texts
     from howsure.review.verdicts import Verdict
-    from howsure.stats.cells import Cells, IntArray
-    from howsure.stats.consistency import Answers
-    from howsure.stats.cube import Cube
+    from howsure.stats.core.cells import Cells, IntArray
+    from howsure.stats.core.cube import Cube
+    from howsure.stats.questions.consistency import Answers
 
 __all__ = ["Inputs"]
 

@@ -14,7 +14,7 @@ import click
 from howsure.cli.inputs import Inputs
 
 if TYPE_CHECKING:
-    from howsure.stats.results import Columns, Result
+    from howsure.stats.core.results import Columns, Result
 
 __all__ = [
     "CLAIMS",

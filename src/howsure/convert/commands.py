@@ -18,7 +18,7 @@ from howsure.readers.logs.row import Asked, Reader
 from howsure.readers.logs.source import Log
 from howsure.readers.run import Run
 from howsure.readers.table import Table
-from howsure.stats.results import Columns, Result, Results
+from howsure.stats.core.results import Columns, Result, Results
 
 __all__ = ["Exported", "convert", "rescore"]
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from howsure.errors import InputError
 from howsure.readers.logs.row import UNSCORED, Tell
-from howsure.stats.cells import is_binary
+from howsure.stats.core.cells import is_binary
 from howsure.store import scores
 from howsure.store.files import replacing
 from howsure.store.lookup import clusters
@@ -21,7 +21,7 @@ from howsure.store.schema import COLUMNS
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from howsure.stats.cells import Cells
+    from howsure.stats.core.cells import Cells
 
 __all__ = ["eval_arena", "parquet", "rows"]
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from howsure.errors import InputError, StoreError
 from howsure.readers.logs.labels import distinct
 from howsure.readers.logs.row import UNSCORED, Asked, Described, Reader, Row, Tell
-from howsure.stats.results import Columns, Result
+from howsure.stats.core.results import Columns, Result
 from howsure.store import manifest
 from howsure.store.files import Lock, sync_folder, temporary
 from howsure.store.manifest import Manifest, Model

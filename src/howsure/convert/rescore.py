@@ -18,7 +18,7 @@ from howsure.convert.agreement import Tally, agreement
 from howsure.convert.scorer import Asked, Place, Scorer
 from howsure.convert.scorers import scorer
 from howsure.errors import InputError
-from howsure.stats.results import Results
+from howsure.stats.core.results import Results
 from howsure.store import scores
 from howsure.store.responses import stream
 from howsure.store.schema import KEY

@@ -20,7 +20,7 @@ from howsure.errors import HowsureWarning
 from howsure.readers.found import Source
 from howsure.readers.logs.source import Log
 from howsure.readers.run import Run
-from howsure.stats.consistency import Answers
+from howsure.stats.questions.consistency import Answers
 from howsure.store import reduce as reduce_rows
 from howsure.store import responses, scores
 

@@ -15,8 +15,8 @@ import numpy as np
 
 from howsure.benchmarks.question import value_of
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
-from howsure.stats.cells import united_clusters
-from howsure.stats.cube import Cube
+from howsure.stats.core.cells import united_clusters
+from howsure.stats.core.cube import Cube
 from howsure.store.dense import EXTREMES, SUMS
 from howsure.store.manifest import NAME
 

@@ -20,8 +20,8 @@ from howsure.readers.table import Frame, Table
 from howsure.store.responses import is_run
 
 if TYPE_CHECKING:
-    from howsure.stats.cells import Cells
-    from howsure.stats.cube import Cube
+    from howsure.stats.core.cells import Cells
+    from howsure.stats.core.cube import Cube
 
 __all__ = ["Given", "Source", "find", "sources"]
 

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     import narwhals as nw
     import pyarrow as pa
 
-    from howsure.stats.cells import Cells
-    from howsure.stats.cube import Cube
+    from howsure.stats.core.cells import Cells
+    from howsure.stats.core.cube import Cube
 
 __all__ = ["is_frame", "read_frame", "read_frame_by_run", "read_frame_cubes"]
 

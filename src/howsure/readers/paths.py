@@ -11,13 +11,13 @@ from howsure.errors import HowsureWarning
 from howsure.readers import cubes as described
 from howsure.readers.found import Given, Source, find, sources
 from howsure.readers.together import strangers, with_same_clusters
-from howsure.stats import independence
+from howsure.stats.repeats import independence
 from howsure.store import tables
 from howsure.store.dense import flat
 
 if TYPE_CHECKING:
-    from howsure.stats.cells import Cells
-    from howsure.stats.cube import Cube
+    from howsure.stats.core.cells import Cells
+    from howsure.stats.core.cube import Cube
 
 __all__ = ["cells", "cubes", "find", "manifests", "read", "read_cubes", "read_runs", "runs", "sources", "told"]
 

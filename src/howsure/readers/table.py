@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from howsure.readers import frames, tidy
 
 if TYPE_CHECKING:
-    from howsure.stats.cells import Cells
-    from howsure.stats.cube import Cube
+    from howsure.stats.core.cells import Cells
+    from howsure.stats.core.cube import Cube
 
 __all__ = ["Frame", "Table"]
 

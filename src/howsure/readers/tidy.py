@@ -29,14 +29,14 @@ from howsure.readers.expressions import (
 from howsure.readers.files import ROW, is_glob, is_remote, numbered, opened, stem
 from howsure.readers.sql import identifier, quoted
 from howsure.readers.wide import melted
-from howsure.stats.cube import WHOLE
+from howsure.stats.core.cube import WHOLE
 from howsure.store import tables
 
 if TYPE_CHECKING:
     import duckdb
 
-    from howsure.stats.cells import Cells
-    from howsure.stats.cube import Cube
+    from howsure.stats.core.cells import Cells
+    from howsure.stats.core.cube import Cube
 
 __all__ = ["ALIASES", "read_table", "read_table_by_run", "read_table_cubes", "reduced", "tell_repeats"]
 

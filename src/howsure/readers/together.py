@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from howsure.errors import StoreError
-from howsure.stats.cells import Cells
-from howsure.stats.cube import Cube
+from howsure.stats.core.cells import Cells
+from howsure.stats.core.cube import Cube
 from howsure.store import responses
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from howsure.readers.run import Run
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from howsure.stats.cells import IntArray
-    from howsure.stats.cube import Cube
+    from howsure.stats.core.cells import IntArray
+    from howsure.stats.core.cube import Cube
 
 __all__ = ["unread"]
 

@@ -8,11 +8,11 @@ from itertools import count
 import numpy as np
 
 from howsure.report.sentences import decimals, number
-from howsure.stats.cells import Cells, FloatArray
-from howsure.stats.components import Scores, score
-from howsure.stats.crossed import Crossed
-from howsure.stats.ranking import Ranking
-from howsure.stats.results import Columns
+from howsure.stats.comparisons.ranking import Ranking
+from howsure.stats.core.cells import Cells, FloatArray
+from howsure.stats.core.results import Columns
+from howsure.stats.prompts.crossed import Crossed
+from howsure.stats.scores.score import Scores, score
 
 __all__ = ["GREEDY", "Answer", "Row", "difficulty", "ordered", "questions", "table"]
 

@@ -20,12 +20,12 @@ from howsure.report.rejected_section import rejected_section
 from howsure.report.repeats_section import repeats_of, repeats_section
 from howsure.report.section import Section
 from howsure.report.sections import DRAWN
-from howsure.stats.cells import Cells, FloatArray
-from howsure.stats.components import CLAIMS, Scores, score
-from howsure.stats.pairs import Pairs, pairs
-from howsure.stats.ranking import rank
-from howsure.stats.results import Columns
-from howsure.stats.suspects import suspects
+from howsure.stats.comparisons.pairs import Pairs, pairs
+from howsure.stats.comparisons.ranking import rank
+from howsure.stats.core.cells import Cells, FloatArray
+from howsure.stats.core.results import Columns
+from howsure.stats.questions.label_errors import suspects
+from howsure.stats.scores.score import CLAIMS, Scores, score
 
 __all__ = ["Benchmark"]
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from howsure.report.question_section import BUDGET, Said
 from howsure.report.texts import Texts
-from howsure.stats.cells import Cells, IntArray
-from howsure.stats.consistency import Answers
-from howsure.stats.cube import Cube
+from howsure.stats.core.cells import Cells, IntArray
+from howsure.stats.core.cube import Cube
+from howsure.stats.questions.consistency import Answers
 
 __all__ = ["Beside", "Room"]
 

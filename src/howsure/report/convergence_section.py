@@ -12,14 +12,14 @@ from howsure.report.answer import GREEDY
 from howsure.report.figure import Figure, Sheet
 from howsure.report.section import Section
 from howsure.report.sentences import generations as sentences
-from howsure.stats.cells import Cells, FloatArray, IntArray
-from howsure.stats.components import Scores
-from howsure.stats.cost import UNITS, Cost, per_cell
-from howsure.stats.cube import Cube
-from howsure.stats.design import Components
-from howsure.stats.pilot import components_of, components_of_variants
-from howsure.stats.planning import Design, plan
-from howsure.stats.resampling import convergence
+from howsure.stats.core.cells import Cells, FloatArray, IntArray
+from howsure.stats.core.cube import Cube
+from howsure.stats.planning.cost import UNITS, Cost, per_cell
+from howsure.stats.planning.design import Components
+from howsure.stats.planning.pilot import components_of, components_of_variants
+from howsure.stats.planning.plan import Design, plan
+from howsure.stats.repeats.resampling import convergence
+from howsure.stats.scores.score import Scores
 
 __all__ = ["COLUMNS", "Pilot", "best_designs", "convergence_section"]
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from howsure.report.figure import Figure, Sheet
 from howsure.report.sentences import disagreement as sentences
-from howsure.stats.pairs import Pairs
+from howsure.stats.comparisons.pairs import Pairs
 
 __all__ = ["disagreement_figure"]
 

@@ -11,9 +11,9 @@ import numpy as np
 from howsure.report.figure import Figure, Sheet
 from howsure.report.section import Section
 from howsure.report.sentences import densities as sentences
-from howsure.stats.beta import fit_beta
-from howsure.stats.cells import Cells, FloatArray
-from howsure.stats.difficulty import beta_curves, density, stability
+from howsure.stats.core.cells import Cells, FloatArray
+from howsure.stats.questions.difficulty import beta_curves, density, stability
+from howsure.stats.scores.beta import fit_beta
 
 if TYPE_CHECKING:
     from howsure.report.charts import Chart

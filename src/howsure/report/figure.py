@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import numpy as np
 
-from howsure.stats.results import Columns
+from howsure.stats.core.results import Columns
 
 if TYPE_CHECKING:
     from howsure.report.charts import Chart

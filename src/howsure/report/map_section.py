@@ -8,9 +8,9 @@ from howsure.report.figure import Figure, Listing, Sheet
 from howsure.report.section import Section
 from howsure.report.sentences.map import LEAD, data_map, few_generations, listed_suspects
 from howsure.report.sentences.words import number
-from howsure.stats.consistency import Answers
-from howsure.stats.results import Columns
-from howsure.stats.suspects import Suspects, suspects
+from howsure.stats.core.results import Columns
+from howsure.stats.questions.consistency import Answers
+from howsure.stats.questions.label_errors import Suspects, suspects
 
 __all__ = ["COLUMNS", "map_section"]
 

@@ -22,11 +22,11 @@ from howsure.report.figure import clean, to_json
 from howsure.report.legend import COLUMNS, TERMS
 from howsure.report.question_section import BUDGET, Said
 from howsure.report.texts import Texts
-from howsure.stats.cells import Cells, IntArray
-from howsure.stats.components import CLAIMS
-from howsure.stats.consistency import Answers
-from howsure.stats.cube import Cube
-from howsure.stats.pairs import POWER
+from howsure.stats.comparisons.pairs import POWER
+from howsure.stats.core.cells import Cells, IntArray
+from howsure.stats.core.cube import Cube
+from howsure.stats.questions.consistency import Answers
+from howsure.stats.scores.score import CLAIMS
 
 __all__ = ["Page", "build", "made", "write"]
 

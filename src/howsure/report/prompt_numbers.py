@@ -8,12 +8,12 @@ from functools import cached_property
 
 import numpy as np
 
-from howsure.stats.cells import IntArray
-from howsure.stats.cube import Cube
-from howsure.stats.effects import Effects, effects_of
-from howsure.stats.swaps import Swaps, swaps
-from howsure.stats.unread import Unread, described, unread
-from howsure.stats.variants import Variants, variants
+from howsure.stats.core.cells import IntArray
+from howsure.stats.core.cube import Cube
+from howsure.stats.prompts.effects import Effects, effects_of
+from howsure.stats.prompts.rank_flips import Swaps, swaps
+from howsure.stats.prompts.unparsed import Unread, described, unread
+from howsure.stats.prompts.variants import Variants, variants
 
 __all__ = ["SWAPPED", "Prompts"]
 

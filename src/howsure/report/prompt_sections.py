@@ -9,11 +9,11 @@ import numpy as np
 from howsure.report.figure import Figure, Listing, Sheet
 from howsure.report.prompt_numbers import SWAPPED, Prompts
 from howsure.report.sentences import decimals, number, parser, percent, prompts, share
-from howsure.stats.effects import Effects
-from howsure.stats.enough import MOMENTS
-from howsure.stats.results import Columns
-from howsure.stats.swaps import Swaps
-from howsure.stats.unread import Unread
+from howsure.stats.core.results import Columns
+from howsure.stats.prompts.effects import Effects
+from howsure.stats.prompts.rank_flips import Swaps
+from howsure.stats.prompts.sample_size import MOMENTS
+from howsure.stats.prompts.unparsed import Unread
 
 __all__ = ["enough_section", "noise_section", "spread_section"]
 

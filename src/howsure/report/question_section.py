@@ -15,7 +15,7 @@ from howsure.report.assets import environment, hashed, template_text
 from howsure.report.figure import clean, to_json
 from howsure.report.sentences import plural
 from howsure.report.texts import SHOWN, Texts, pages
-from howsure.stats.cells import Cells, FloatArray
+from howsure.stats.core.cells import Cells, FloatArray
 
 __all__ = ["BUDGET", "OneQuestion", "Said", "disagreement", "policy", "question_section"]
 

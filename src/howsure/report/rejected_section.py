@@ -9,8 +9,8 @@ import numpy as np
 from howsure.report.figure import Sheet
 from howsure.report.section import Section
 from howsure.report.sentences import decimals, number, plural
-from howsure.stats.cells import Cells
-from howsure.stats.components import Scores, score
+from howsure.stats.core.cells import Cells
+from howsure.stats.scores.score import Scores, score
 
 __all__ = ["COLUMNS", "rejected_section"]
 

@@ -10,8 +10,8 @@ from howsure.report.figure import Figure, Listing, Sheet
 from howsure.report.section import Section
 from howsure.report.sentences import decimals, number, percent
 from howsure.report.sentences import repeats as sentences
-from howsure.stats.cells import Cells
-from howsure.stats.repeats import Repeats, repeats
+from howsure.stats.core.cells import Cells
+from howsure.stats.repeats.prediction_intervals import Repeats, repeats
 
 __all__ = ["COLUMNS", "repeats_of", "repeats_section"]
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from howsure.report import answer, sentences
 from howsure.report.figure import Figure, Sheet
-from howsure.stats.cells import Cells
-from howsure.stats.components import Scores
-from howsure.stats.pairs import Pairs
+from howsure.stats.comparisons.pairs import Pairs
+from howsure.stats.core.cells import Cells
+from howsure.stats.scores.score import Scores
 
 __all__ = ["DRAWN", "PAIRS", "comparisons", "noise", "questions"]
 

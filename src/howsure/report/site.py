@@ -18,10 +18,10 @@ from howsure.report import export, page
 from howsure.report.assets import environment, hashed, template_text
 from howsure.report.figure import clean
 from howsure.report.sentences import decimals, number, plural, share, verdict, verdicts
-from howsure.stats.cells import Cells, FloatArray
-from howsure.stats.components import score
-from howsure.stats.items import question_tau
-from howsure.stats.pairs import Pairs, pairs
+from howsure.stats.comparisons.pairs import Pairs, pairs
+from howsure.stats.core.cells import Cells, FloatArray
+from howsure.stats.questions.items import question_tau
+from howsure.stats.scores.score import score
 
 __all__ = ["HEADINGS", "INDEX", "NUMBERS", "Row", "file_names", "index", "row", "write"]
 

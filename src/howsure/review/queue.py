@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from howsure.stats import suspects as statistic
-from howsure.stats.consistency import Answers
+from howsure.stats.questions import label_errors as statistic
+from howsure.stats.questions.consistency import Answers
 
 __all__ = ["Count", "Suspect", "is_right", "suspects"]
 

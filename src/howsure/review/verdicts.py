@@ -20,7 +20,7 @@ from typing import Literal, get_args
 import msgspec
 
 from howsure.errors import HowsureWarning, InputError
-from howsure.stats.cells import Cells
+from howsure.stats.core.cells import Cells
 
 __all__ = [
     "NOTE_LENGTH",

@@ -19,7 +19,7 @@ from howsure.sample.progress import Progress
 from howsure.sample.run import run
 
 if TYPE_CHECKING:
-    from howsure.stats.cells import Cells
+    from howsure.stats.core.cells import Cells
 
 __all__ = ["asked_for", "run_experiment", "told"]
 

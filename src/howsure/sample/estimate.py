@@ -11,7 +11,7 @@ import numpy as np
 
 from howsure.benchmarks.question import Message
 from howsure.sample.prices import Price, dollars
-from howsure.stats.results import Columns, Result, format_table
+from howsure.stats.core.results import Columns, Result, format_table
 
 __all__ = ["Estimate", "ModelEstimate", "Owed", "Row", "estimate", "likely", "most", "worst_case"]
 

@@ -28,10 +28,10 @@ from howsure.sample.grid import Unit
 from howsure.sample.plan import Lane, Units
 from howsure.sample.stages import Stages
 from howsure.sample.until import Until, Verdict
-from howsure.stats.cells import Cells
+from howsure.stats.core.cells import Cells
 
 if TYPE_CHECKING:
-    from howsure.stats.stopping import Stop
+    from howsure.stats.sequential.early_stopping import Stop
 
 __all__ = ["Rounds", "Until", "Verdict", "next_look"]
 
@@ -91,8 +91,8 @@ class Rounds:
 
     def _reference(self, known: Sequence[Cells] | None) -> Cells:
         """The reference of this benchmark; InputError where there is none, or it lacks questions that are asked."""
-        from howsure.stats.borrow import match_reference
-        from howsure.stats.factors import FEWEST_QUESTIONS, extract_factors
+        from howsure.stats.borrowing.estimates import match_reference
+        from howsure.stats.borrowing.factors import FEWEST_QUESTIONS, extract_factors
 
         where = f"until: borrow: {self.until.borrow}"
         if known is None:
@@ -220,8 +220,8 @@ class Rounds:
 
     def _stop(self, group: tuple[str, ...], rounds: int) -> Stop:
         """`stopping.stop` on the rounds so far."""
-        from howsure.stats.staged import merged
-        from howsure.stats.stopping import stop
+        from howsure.stats.sequential.early_stopping import stop
+        from howsure.stats.sequential.staged import merged
 
         until, tallies = self.until, {label: self.lanes[label].tally for label in group}
         results: Cells | list[Cells]

@@ -28,7 +28,7 @@ from howsure.store.responses import RunFolder
 
 if TYPE_CHECKING:
     from howsure.models.batch_client import Batches
-    from howsure.stats.cells import Cells
+    from howsure.stats.core.cells import Cells
 
 __all__ = ["run"]
 

@@ -28,7 +28,7 @@ from howsure.sample.writer import Writer
 if TYPE_CHECKING:
     from howsure.models.batch_client import Batches
     from howsure.sample.batch import BatchLane
-    from howsure.stats.cells import Cells
+    from howsure.stats.core.cells import Cells
 
 __all__ = ["Session"]
 

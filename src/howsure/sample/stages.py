@@ -25,7 +25,7 @@ import numpy as np
 
 from howsure.errors import InputError
 from howsure.sample.grid import Unit
-from howsure.stats.cells import Cells, IntArray
+from howsure.stats.core.cells import Cells, IntArray
 from howsure.store import stages
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ class Stages:
 
     def saving(self, label: str, rounds: int) -> float:
         """Squared error of a stage over that of asking alike, (mean sd)^2 / mean sd^2 (Neyman 1934)."""
-        from howsure.stats.allocation import spread
+        from howsure.stats.sequential.adaptive_allocation import spread
 
         if rounds < self.pilot(label):
             return 1.0
@@ -167,7 +167,7 @@ class Stages:
 
     def _add(self, label: str, rounds: int) -> None:
         """Plan one more stage, from the scores of all stages there are."""
-        from howsure.stats.allocation import allocate
+        from howsure.stats.sequential.adaptive_allocation import allocate
 
         questions = self.lanes[label].tally.questions
         done = self._ends(label)[-1]

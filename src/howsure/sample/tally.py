@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from howsure.errors import InputError
 from howsure.sample.progress import mean_and_half_width
-from howsure.stats.cells import Cells, IntArray
+from howsure.stats.core.cells import Cells, IntArray
 
 __all__ = ["Tally"]
 
@@ -94,7 +94,7 @@ class Tally:
 
         A round value is the mean of V scores, so five differing pairs of scores leave 1/V^2 of it in its squares.
         """
-        from howsure.stats.stopping import FLOOR
+        from howsure.stats.sequential.early_stopping import FLOOR
 
         sums, counts = self._arrays(upto)
         is_binary = np.all((sums == np.rint(sums)) & (sums >= 0) & (sums <= counts))

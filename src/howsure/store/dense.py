@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from howsure.errors import InputError
-from howsure.stats.cells import Cells
-from howsure.stats.cube import Cube
+from howsure.stats.core.cells import Cells
+from howsure.stats.core.cube import Cube
 from howsure.store.reduce import COLUMNS, OUTCOMES
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from howsure.errors import InputError
-from howsure.stats.cells import MOST_OUTCOMES
+from howsure.stats.core.cells import MOST_OUTCOMES
 
 if TYPE_CHECKING:
     import pyarrow as pa

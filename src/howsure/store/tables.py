@@ -14,8 +14,8 @@ from itertools import groupby
 from operator import add, attrgetter
 from typing import TYPE_CHECKING, Any
 
-from howsure.stats.cells import Cells
-from howsure.stats.cube import Cube
+from howsure.stats.core.cells import Cells
+from howsure.stats.core.cube import Cube
 from howsure.store import reduce
 from howsure.store.dense import SUMS, codes, dense, dense_cube, flat, split
 from howsure.store.reduce import CELL, grouped

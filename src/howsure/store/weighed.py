@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from howsure.stats.cells import Cells
-from howsure.stats.staged import merged
+from howsure.stats.core.cells import Cells
+from howsure.stats.sequential.staged import merged
 from howsure.store.dense import SUMS, codes
 from howsure.store.reduce import CELL, summed
 from howsure.store.stages import Plans

@@ -15,8 +15,8 @@ from howsure.store import reduce, tables
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from howsure.stats.cells import Cells
-    from howsure.stats.cube import Cube
+    from howsure.stats.core.cells import Cells
+    from howsure.stats.core.cube import Cube
 
 __all__ = ["Log"]
 

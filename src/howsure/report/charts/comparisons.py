@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from howsure.report.charts.base import BLUE, GREY, ORANGE, Chart, along, curves, down, finish, flat, plain, tooltip
-from howsure.stats.beta import expected_error, independent_error
-from howsure.stats.cells import FloatArray
-from howsure.stats.pairs import Pairs
+from howsure.stats.comparisons.pairs import Pairs
+from howsure.stats.core.cells import FloatArray
+from howsure.stats.scores.beta import expected_error, independent_error
 
 __all__ = ["decisive", "disagreement", "forest", "matrix", "pair_errors"]
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from howsure.report.charts.base import BLUE, GREY, ORANGE, Chart, along, finish, tooltip
 from howsure.report.charts.base import curves as curve_looks
 from howsure.report.charts.base import flat as columns_of
-from howsure.stats.cells import FloatArray
-from howsure.stats.difficulty import BetaCurves, Density
+from howsure.stats.core.cells import FloatArray
+from howsure.stats.questions.difficulty import BetaCurves, Density
 
 __all__ = ["SETTINGS", "cumulative", "densities"]
 

@@ -8,8 +8,8 @@ import altair as alt
 import numpy as np
 
 from howsure.report.charts.base import GREY, Chart, along, finish, flat, looks, tooltip
-from howsure.stats.cells import FloatArray
-from howsure.stats.enough import MOMENTS, Enough
+from howsure.stats.core.cells import FloatArray
+from howsure.stats.prompts.sample_size import MOMENTS, Enough
 
 __all__ = ["convergence"]
 

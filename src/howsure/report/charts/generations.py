@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from howsure.report.charts.base import BLUE, GREY, ORANGE, Chart, along, finish, flat, looks, tooltip
-from howsure.stats.cells import FloatArray
-from howsure.stats.planning import Design
-from howsure.stats.resampling import Convergence
+from howsure.stats.core.cells import FloatArray
+from howsure.stats.planning.plan import Design
+from howsure.stats.repeats.resampling import Convergence
 
 __all__ = ["errors", "frontier", "growing"]
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from howsure.report.charts.base import BLUE, GREY, Chart, along, finish, flat, looks, tooltip
-from howsure.stats.suspects import CONSISTENCY, P_CORRECT, Suspects
+from howsure.stats.questions.label_errors import CONSISTENCY, P_CORRECT, Suspects
 
 __all__ = ["KINDS", "POINTS", "data_map", "is_dense"]
 

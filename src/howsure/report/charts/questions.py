@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from howsure.report.charts.base import GREY, SHORTENED, Chart, along, finish, flat, tooltip
-from howsure.stats.cells import Cells, FloatArray
+from howsure.stats.core.cells import Cells, FloatArray
 
 __all__ = ["LEVELS", "MARKS", "difficulty", "digits", "question_bins"]
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from howsure.report.charts.base import BLUE, GREY, ORANGE, Chart, along, down, finish, flat, looks, tooltip
-from howsure.stats.cells import FloatArray
-from howsure.stats.repeats import Repeats
+from howsure.stats.core.cells import FloatArray
+from howsure.stats.repeats.prediction_intervals import Repeats
 
 __all__ = ["drift", "runs"]
 

@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 from howsure.report.sentences.verdicts import against, verdicts
 from howsure.report.sentences.words import are, percent, plural
-from howsure.stats.cells import Cells
-from howsure.stats.components import Scores
-from howsure.stats.pairs import POWER, Pairs
+from howsure.stats.comparisons.pairs import POWER, Pairs
+from howsure.stats.core.cells import Cells
+from howsure.stats.scores.score import Scores
 
 __all__ = ["components", "difficulty", "forest", "matrix", "pair_errors"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from howsure.report.sentences.words import listed, plural, share
-from howsure.stats.beta import BetaFit
-from howsure.stats.cells import Cells
-from howsure.stats.difficulty import BetaCurves, Stability
+from howsure.stats.core.cells import Cells
+from howsure.stats.questions.difficulty import BetaCurves, Stability
+from howsure.stats.scores.beta import BetaFit
 
 __all__ = ["cumulative", "densities", "left_away"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from howsure.report.sentences.words import are, plural, share
-from howsure.stats.cells import FloatArray
-from howsure.stats.pairs import Pairs
+from howsure.stats.comparisons.pairs import Pairs
+from howsure.stats.core.cells import FloatArray
 
 __all__ = ["disagreement"]
 

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from howsure.report.sentences.words import decimals, number, percent, plural
-from howsure.stats.planning import Design
-from howsure.stats.resampling import Convergence
+from howsure.stats.planning.plan import Design
+from howsure.stats.repeats.resampling import Convergence
 
 __all__ = ["errors", "frontier", "growing"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from howsure.report.sentences.words import are, number, percent, plural, share
-from howsure.stats.consistency import Answers, fewest_generations
-from howsure.stats.suspects import CONSISTENCY, P_CORRECT, Suspects
+from howsure.stats.questions.consistency import Answers, fewest_generations
+from howsure.stats.questions.label_errors import CONSISTENCY, P_CORRECT, Suspects
 
 __all__ = ["LEAD", "data_map", "few_generations", "listed_suspects"]
 
@@ -19,8 +19,8 @@ LEAD = (
 def data_map(found: Suspects, *, dense: bool) -> str:
     """How consistency goes with being right, and how many lie in the corner.
 
-    >>> from howsure.stats.consistency import Answers
-    >>> from howsure.stats.suspects import suspects
+    >>> from howsure.stats.questions.consistency import Answers
+    >>> from howsure.stats.questions.label_errors import suspects
     >>> given = {m: {"q1": ["4", "4"], "q2": ["7", "7"], "q3": ["2", "3"]} for m in "ab"}
     >>> print(data_map(suspects(Answers.from_generations("s", given, {"q1": "4", "q2": "8", "q3": "3"})), dense=False))
     On questions that are right more often than not consistency is 0.00 on average, on the others −0.50. The marked \
@@ -56,7 +56,7 @@ corner, P(correct) up to 0.1 and consistency of −0.8 at least, holds 1 of 3 qu
 def few_generations(answers: Answers) -> str:
     """Where generations are too few for the corner, or too unequal for a comparison; empty where neither is so.
 
-    >>> from howsure.stats.consistency import Answers
+    >>> from howsure.stats.questions.consistency import Answers
     >>> few_generations(Answers.from_generations("s", {"a": {"q1": ["4", "4"]}}, {}))
     ' 1 of 1 cell of a model and a question has fewer than 4 answers: there a single one that differs brings \
 consistency below −0.8.'

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from howsure.report.sentences.words import listed, plural, share
-from howsure.stats.unread import Unread, Values
+from howsure.stats.prompts.unparsed import Unread, Values
 
 __all__ = ["blamed", "values", "verdict", "warning"]
 

@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from howsure.report.sentences.words import decimals, listed, number, percent, plural, share
-from howsure.stats.cells import Cells, FloatArray
-from howsure.stats.crossed import COMPONENTS, Crossed
-from howsure.stats.effects import FEWEST_DRAWS, Effects
-from howsure.stats.enough import MOMENTS, Enough
-from howsure.stats.swaps import Swaps
-from howsure.stats.unread import Unread
-from howsure.stats.variants import Variants
+from howsure.stats.core.cells import Cells, FloatArray
+from howsure.stats.prompts.crossed import COMPONENTS, Crossed
+from howsure.stats.prompts.effects import FEWEST_DRAWS, Effects
+from howsure.stats.prompts.rank_flips import Swaps
+from howsure.stats.prompts.sample_size import MOMENTS, Enough
+from howsure.stats.prompts.unparsed import Unread
+from howsure.stats.prompts.variants import Variants
 
 __all__ = [
     "CLAIM",

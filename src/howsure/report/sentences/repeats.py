@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from howsure.report.sentences.words import decimals, listed, number, percent, plural
-from howsure.stats.cells import FloatArray
-from howsure.stats.multiplicity import holm
-from howsure.stats.repeats import Repeats
+from howsure.stats.core.cells import FloatArray
+from howsure.stats.core.multiplicity import holm
+from howsure.stats.repeats.prediction_intervals import Repeats
 
 __all__ = ["drift", "p_value", "runs", "warnings"]
 

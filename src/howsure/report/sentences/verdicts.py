@@ -12,9 +12,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from howsure.report.sentences.words import are, decimals, listed, number, percent, plural
-from howsure.stats.cells import Cells
-from howsure.stats.components import CLAIMS, Scores
-from howsure.stats.pairs import Pairs
+from howsure.stats.comparisons.pairs import Pairs
+from howsure.stats.core.cells import Cells
+from howsure.stats.scores.score import CLAIMS, Scores
 
 __all__ = ["FEW", "against", "best", "verdict", "verdicts", "warnings"]
 

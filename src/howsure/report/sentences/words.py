@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from howsure.stats.cells import FloatArray
+from howsure.stats.core.cells import FloatArray
 
 __all__ = ["are", "decimals", "listed", "number", "percent", "plural", "share"]
 

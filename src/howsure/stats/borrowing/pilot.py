@@ -1,0 +1,157 @@
+"""Noise of a borrowed score or difference: what a plan of how many questions to ask is made from.
+
+With n of the N questions of a reference asked k times, the squared error of `stats.borrow` is
+
+    these questions    D_e (1/n - 1/N) + E / (k n)
+    new questions      the same + D / N
+
+with E the prediction variance, D the data variance, and D_e the data variance that the reference leaves unexplained.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from howsure.errors import InputError, UnknownNameError
+from howsure.stats.borrowing.estimates import CLAIMS, align_questions
+from howsure.stats.borrowing.factors import FEWEST_QUESTIONS, extract_factors, regress
+from howsure.stats.core.cells import Cells, IntArray
+from howsure.stats.planning.design import Components
+
+__all__ = ["components_of", "components_of_reference"]
+
+#: z of a one-sided 80 % limit: variances are planned that much above their estimate (Browne 1995).
+_ASSURANCE = 0.84
+#: Share of the reference's own models whose noise is not above the one that is planned with, and most models tried.
+_QUANTILE, _MOST = 0.8, 50
+
+
+def components_of(
+    reference: Cells, cells: Cells, a: str, b: str | None = None, *, claim: str = "new-questions"
+) -> Components:
+    """Components of a pilot whose score, or paired difference, borrows from a reference.
+
+    Parameters
+    ----------
+    reference
+        As in `borrow.score`; the models of the pilot are left out of it.
+    cells
+        The pilot: at least `FEWEST_QUESTIONS` questions of the reference, of one or two models.
+    a, b
+        One model, or two to compare.
+    claim
+        ``"new-questions"`` or ``"these-questions"``, the N of the reference.
+
+    Notes
+    -----
+    D_e comes with its standard error, so that a plan takes an upper limit of it (`assurance` of `planning.plan`). With
+    one generation per question, D_e and E are known as a sum only: it is all planned as D_e, so that more generations
+    do not seem to help.
+
+    Raises
+    ------
+    InputError
+        When fewer questions of the reference were answered, or the reference has too few models.
+    """
+    if claim not in CLAIMS:
+        raise UnknownNameError("claim", claim, CLAIMS, where="plan")
+    names = [a] if b is None else [a, b]
+    asked = align_questions(cells.select(names), reference)
+    common = np.flatnonzero(np.all(asked.answered, axis=0))
+    if len(common) < FEWEST_QUESTIONS:
+        raise InputError(
+            f"the pilot answered {len(common)} questions of the reference",
+            where=cells.benchmark,
+            remedy=f"answer at least {FEWEST_QUESTIONS}, or plan from the reference alone, without a pilot",
+        )
+    return _components(reference, asked, common, names, claim)
+
+
+def components_of_reference(
+    reference: Cells, *, models: int = 1, claim: str = "new-questions", seed: int = 0
+) -> Components:
+    """Components for a model that was not asked yet: the reference's own models, each predicted from the others.
+
+    Parameters
+    ----------
+    reference
+        As in `borrow.score`.
+    models
+        1 for a score; 2 for the difference of two models that are neighbours in score.
+    claim
+        As in `components_of`.
+    seed
+        Of the questions that each is predicted from: half of them, at most 200.
+
+    Notes
+    -----
+    Of up to 50 models, or pairs, the plan is made with the one that 80 % of them do not exceed in noise. D_e of each is
+    taken at its upper 80 % limit, D_e + .84 se(D_e) (Browne 1995).
+    """
+    if claim not in CLAIMS:
+        raise UnknownNameError("claim", claim, CLAIMS, where="plan")
+    used = reference.select(extract_factors(reference).models)
+    order = np.argsort(np.nanmean(used.mean, axis=1), kind="stable")
+    groups = [tuple(used.models[i] for i in order[j : j + models]) for j in range(len(order) - models + 1)]
+    groups = [groups[i] for i in np.unique(np.linspace(0, len(groups) - 1, _MOST).astype(int))]
+    rng = np.random.default_rng(seed)
+    found = []
+    for names in groups:
+        asked = used.select(names)
+        common = np.flatnonzero(np.all(asked.answered, axis=0))
+        some = rng.permutation(common)[: max(min(200, len(common) // 2), FEWEST_QUESTIONS)]
+        if len(some) >= FEWEST_QUESTIONS:
+            one = _components(reference, asked, np.sort(some), names, claim)
+            limit = one.question + _ASSURANCE * one.question_se
+            found.append(replace(one, question=limit, question_se=0.0, total_se=math.nan))
+    if not found:
+        raise InputError(
+            f"fewer than {FEWEST_QUESTIONS} questions in the reference",
+            where=reference.benchmark,
+            remedy="ask them all",
+        )
+    chosen = sorted(found, key=lambda one: one.total)[math.ceil(_QUANTILE * len(found)) - 1]
+    what = "models" if models == 1 else "pairs of neighbours"
+    share = f"{_QUANTILE:.0%} of {len(found)} have no more"
+    note = f"noise of the reference's own {what}, each predicted from the others: {share}"
+    return replace(chosen, note=f"{note}; data variance at its upper 80 % limit; {chosen.note}")
+
+
+def _components(reference: Cells, asked: Cells, common: IntArray, names: Sequence[str], claim: str) -> Components:
+    """Components of the score of one model, or of the difference of two, on the questions `common`."""
+    n, N = len(common), len(reference.questions)
+    k, within = np.maximum(asked.n[:, common], 1), asked.within[:, common]
+    mean = asked.mean[:, common]
+    with np.errstate(invalid="ignore"):
+        several = np.sum(asked.n[:, common] > 1, axis=1)
+        E = np.sum(np.nan_to_num(within), axis=1) / np.where(several > 0, several, np.nan)
+    s2 = np.where(np.isnan(within), E[:, None], within)
+    noise = np.sum(s2 / k, axis=0)
+    y = mean[0] if len(names) == 1 else mean[0] - mean[1]
+    factors = extract_factors(reference, names)
+    regression = regress(factors.scores, common, y)
+    square = (regression.residual - regression.residual.mean()) ** 2 * n / regression.df
+    is_known = bool(np.all(np.isfinite(noise)))
+    sampling = noise if is_known else np.zeros(n)
+    D_e = float(np.mean(square - sampling))
+    left = max(float(np.var(y, ddof=1) - np.mean(sampling)), 0.0)
+    new = claim == "new-questions"
+    told = [
+        f"borrowing from {len(factors.models)} models that answered {N} questions",
+        "" if is_known else "one generation per question: more generations are planned as no help",
+    ]
+    return Components(
+        question=max(D_e, 0.0),
+        question_se=float(np.std(square - sampling, ddof=1) / math.sqrt(n)),
+        generation=float(np.mean(np.sum(s2, axis=0))) if is_known else 0.0,
+        # With one generation, what sampling adds is not taken away by asking all of these questions.
+        population=N if is_known or new else math.inf,
+        fixed=left / N if new else 0.0,
+        models=len(names),
+        benchmark=asked.benchmark,
+        note="; ".join(filter(None, told)),
+    )

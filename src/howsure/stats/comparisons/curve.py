@@ -1,0 +1,139 @@
+"""A benchmark along the checkpoints of a training run: what is noise in the curve, and what differs from the end.
+
+Checkpoints answer the same questions, so a band of prediction noise alone is what the curve itself jitters by, and a
+band with data noise is how far each score can be trusted on other questions. Neither says whether two checkpoints
+differ: the paired difference to one of them does (NOISE example 2: separated curves are not enough where data noise
+dominates).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from howsure.errors import InputError
+from howsure.stats.comparisons.pairs import Comparison, compare
+from howsure.stats.core.cells import Cells, FloatArray
+from howsure.stats.core.multiplicity import holm
+from howsure.stats.core.results import Columns, Result, notes
+from howsure.stats.scores.score import Scores, score
+
+__all__ = ["Curve", "curve"]
+
+
+@dataclass(frozen=True, eq=False)
+class Curve(Result):
+    """Scores of C checkpoints in their order, and each one's difference to the reference.
+
+    Attributes
+    ----------
+    rerun
+        Scores with the error of sampling these questions again: prediction noise alone.
+    total
+        Scores with the error of new questions: data noise and what generations leave of prediction noise.
+    differences
+        Checkpoint minus reference, one comparison each; the reference's own has difference 0.
+    reference
+        Row of the reference.
+    """
+
+    rerun: Scores
+    total: Scores
+    differences: tuple[Comparison, ...]
+    reference: int
+    level: float = 0.95
+
+    @property
+    def checkpoints(self) -> tuple[str, ...]:
+        """Names, in order."""
+        return self.total.models
+
+    def columns(self) -> Columns:
+        """One row per checkpoint; the reference's difference is 0 and has no interval and no p-value."""
+        rerun, total = self.rerun.interval(self.level), self.total.interval(self.level)
+        itself = np.arange(len(self.checkpoints)) == self.reference
+        between = [difference.interval(self.level) for difference in self.differences]
+        low, high, p_value = (
+            np.where(itself, np.nan, [getattr(interval, name)[0] for interval in between])
+            for name in ("low", "high", "p_value")
+        )
+        return {
+            "benchmark": np.full(len(self.checkpoints), self.total.benchmark, dtype=object),
+            "checkpoint": np.array(self.checkpoints, dtype=object),
+            "n_questions": self.total.n_questions,
+            "score": self.total.score,
+            "low": total.low,
+            "high": total.high,
+            "low_prediction": rerun.low,
+            "high_prediction": rerun.high,
+            "difference": self._each("difference"),
+            "low_difference": low,
+            "high_difference": high,
+            "p_value": p_value,
+            "p_holm": holm(p_value),
+            "level": np.full(len(self.checkpoints), self.level),
+            "note": self._note(itself),
+        }
+
+    def _each(self, name: str) -> FloatArray:
+        return np.array([getattr(difference, name)[0] for difference in self.differences], float)
+
+    def _note(self, itself: NDArray[np.bool_]) -> NDArray[np.object_]:
+        reasons = np.array(self.total.reasons, dtype=object)
+        variance, N, data = self._each("variance"), self._each("n_questions"), self._each("data")
+        more = notes(
+            {
+                "the reference": itself,
+                "no question in common with the reference": N == 0,
+                "the difference is on the questions that both answered": (N > 0)
+                & ((self.total.n_questions != N) | (self.total.n_questions[self.reference] != N)),
+                "no variation was seen in the difference": ~itself & (variance == 0),
+                # D > E/k, as variance N = D + E/k
+                "most noise of the difference is data noise, which the band of prediction noise does not show": ~itself
+                & (2 * data > variance * N),
+            }
+        )
+        return np.array(["; ".join(filter(None, both)) for both in zip(reasons, more, strict=True)], dtype=object)
+
+
+def curve(
+    cells: Cells,
+    checkpoints: Sequence[str] | None = None,
+    *,
+    reference: str | None = None,
+    level: float = 0.95,
+    method: str | None = None,
+) -> Curve:
+    """Follow a score over checkpoints, with bands, paired against one of them.
+
+    Parameters
+    ----------
+    cells
+        C checkpoints as models on N questions.
+    checkpoints
+        Their names in order; None: all models as they come.
+    reference
+        The checkpoint that the others are compared with; None: the last.
+    level
+        Level of the bands and intervals.
+    method
+        `"t"` or `"clt"`; None: the default of scores for the bands, t for the differences.
+
+    Bands and intervals hold for each checkpoint alone; `p_holm` for all together.
+    """
+    names = list(cells.models if checkpoints is None else checkpoints)
+    if len(names) < 2 or len(set(names)) < len(names):
+        what = f"{len(names)} checkpoints" if len(names) < 2 else "a checkpoint is named twice"
+        raise InputError(what, where=cells.benchmark, remedy="give two or more different ones, in order")
+    chosen = cells.select(names)
+    row = chosen.index(names[-1] if reference is None else reference)
+    return Curve(
+        rerun=score(chosen, claim="these-questions", level=level, method=method),
+        total=score(chosen, claim="new-questions", level=level, method=method),
+        differences=tuple(compare(chosen, name, names[row], level=level, method=method) for name in names),
+        reference=row,
+        level=level,
+    )

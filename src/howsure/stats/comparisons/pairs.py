@@ -1,0 +1,415 @@
+"""Two models on the questions that both answered, and all pairs of many models at once.
+
+With d_q = pA_q - pB_q over the N common questions, and s2, k of each model as in components.py:
+
+    T = var(d_q) + mean(s2A (1 - 1/kA) + s2B (1 - 1/kB))    total variance, known for one generation per question too
+    E = mean s2A + mean s2B                                  prediction variance
+    D = T - E = var(d_q) - mean(s2A/kA + s2B/kB)             data variance of the difference (NOISE eq. 15-25)
+    a model with itself: D = 0, T = 2 E                      (NOISE eq. 26-28)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from howsure.errors import InputError, UnknownNameError
+from howsure.stats.comparisons.paired_intervals import (
+    adjusted_error,
+    adjusted_t,
+    bonett_price,
+    pseudo_sizes,
+    pseudo_variance,
+    tango,
+)
+from howsure.stats.core.cells import Cells, FloatArray, IntArray
+from howsure.stats.core.intervals import FEW_DF, Interval, interval, is_few_df
+from howsure.stats.core.multiplicity import benjamini_hochberg, holm
+from howsure.stats.core.pair_sums import common_sums
+from howsure.stats.core.results import Columns, Result, notes
+from howsure.stats.scores import bootstrap
+from howsure.stats.scores.beta import expected_error, independent_error
+from howsure.stats.scores.clusters import IN_CLUSTERS, ONE_CLUSTER, WITHOUT_CLUSTERS, clustered_pairs
+from howsure.stats.scores.score import CLAIMS
+
+__all__ = ["POWER", "Comparison", "Pairs", "compare", "pairs"]
+
+#: Intervals of a difference; None is adjusted-t. bonett-price and tango are for one generation scored 0 or 1.
+METHODS = ("adjusted-t", "t", "clt", "bonett-price", "tango", "bootstrap")
+
+#: Those that need one generation per question, scored 0 or 1.
+_OF_SINGLE_ANSWERS = {"bonett-price": bonett_price, "tango": tango}
+
+#: Power at which `detectable` is told.
+POWER = 0.8
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison(Result):
+    """Differences between models `a` and `b`, one per pair; arrays have shape (P,).
+
+    Attributes
+    ----------
+    a, b
+        Rows of the two models in `models`.
+    n_questions
+        Questions that both answered.
+    score_a, score_b, difference
+        Scores on those, and score_a - score_b.
+    variance
+        Squared standard error of `difference` under `claim`.
+    total, data, prediction
+        T, D (not clipped) and E; NaN where unknown.
+    disagreement
+        Expected share of questions on which one generation of each differs; NaN unless scores are 0 and 1.
+    correlation
+        Correlation of the question means.
+    wins_a, wins_b
+        Expected share of questions that a single generation of a gets right and one of b wrong, and the other way;
+        NaN unless scores are 0 and 1. The rest are ties.
+    is_single
+        Where every common question has one generation of each, scored 0 or 1: what the exact sign test needs.
+    n_clusters
+        Clusters with a common question, where questions come in clusters and the error is clustered.
+    square
+        Sum of squared differences of the question means.
+    df
+        Degrees of freedom of `variance` where they are not n_questions - 1: Satterthwaite's, see clusters.py.
+    cells
+        What was compared: the bootstrap and the default interval go back to it.
+    """
+
+    benchmark: str
+    models: tuple[str, ...]
+    a: IntArray
+    b: IntArray
+    n_questions: IntArray
+    score_a: FloatArray
+    score_b: FloatArray
+    difference: FloatArray
+    variance: FloatArray
+    total: FloatArray
+    data: FloatArray
+    prediction: FloatArray
+    disagreement: FloatArray
+    correlation: FloatArray
+    wins_a: FloatArray
+    wins_b: FloatArray
+    is_single: NDArray[np.bool_]
+    square: FloatArray
+    claim: str
+    unit: bool
+    n_clusters: IntArray | None
+    df: FloatArray | None
+    cells: Cells = field(repr=False)
+    level: float = 0.95
+    method: str | None = None
+
+    def interval(self, level: float | None = None) -> Interval:
+        """Interval for each difference at a level in (0, 1), its statistic and its p-value."""
+        level = self.level if level is None else level
+        if self.method in {None, "adjusted-t"}:
+            return self._adjusted(level)
+        if self.method in _OF_SINGLE_ANSWERS:
+            return _OF_SINGLE_ANSWERS[self.method](self, level)
+        between = interval(
+            self.difference,
+            np.sqrt(self.variance),
+            self.n_questions,
+            level=level,
+            method="clt" if self.method == "clt" else "t",
+            df=self.df,
+            bounds=self._bounds,
+        )
+        if self.method != "bootstrap":
+            return between
+        _, low, high = bootstrap.paired_percentile(self.cells, self.a, self.b, level)
+        low, high = np.where(between.flat, np.nan, low), np.where(between.flat, np.nan, high)
+        return replace(between, low=low, high=high, method=np.full(len(low), self.method), df=np.full(len(low), np.nan))
+
+    @property
+    def _bounds(self) -> tuple[float, float] | None:
+        return (-1.0, 1.0) if self.unit else None
+
+    def _adjusted(self, level: float) -> Interval:
+        """The default interval, with pseudo-questions; see paired_intervals.py."""
+        N = np.where(self.n_questions > 0, self.n_questions, np.nan)
+        if self.claim == "these-questions":
+            added, df = pseudo_variance(self.cells, self.a, self.b)
+            se = np.sqrt(self.variance + added)
+            between = interval(self.difference, se, N, level=level, method="t", df=df, bounds=self._bounds)
+            return replace(between, method=np.full(len(N), "adjusted-t"))
+        return adjusted_t(
+            self.difference, self.variance, N, self.pseudo_size, level=level, df=self.df, bounds=self._bounds
+        )
+
+    @cached_property
+    def pseudo_size(self) -> FloatArray:
+        """Squared size of the two pseudo-questions of the default interval, shape (P,); see paired_intervals.py."""
+        if self.claim == "single-run" and self.cells.binary:
+            return np.ones(len(self.a))  # a single generation of each differs by 1 or not at all
+        return pseudo_sizes(self.cells, self.a, self.b, self.square)
+
+    @cached_property
+    def ties(self) -> FloatArray:
+        """Expected share of questions on which a single generation of each is as right, shape (P,)."""
+        return 1 - self.wins_a - self.wins_b
+
+    @cached_property
+    def se_beta(self) -> FloatArray:
+        """What Beta theory expects of `se_total`, shape (P,): sqrt(p(1-p)/N) at the mean p of both (NOISE 4.2.1)."""
+        return expected_error((self.score_a + self.score_b) / 2, np.where(self.n_questions, self.n_questions, np.nan))
+
+    @cached_property
+    def se_independent(self) -> FloatArray:
+        """What `se_total` would be if the models' answers were independent, shape (P,): sqrt(2p(1-p)/N)."""
+        p = (self.score_a + self.score_b) / 2
+        return independent_error(p, np.where(self.n_questions, self.n_questions, np.nan))
+
+    @cached_property
+    def detectable(self) -> FloatArray:
+        """Smallest true difference found with power `POWER` by a two-sided test at this level, shape (P,).
+
+        NaN where no variation was seen: what would be seen of a true difference is unknown then. Of the default
+        interval with its pseudo-questions and the quantiles of its t; if a true difference is larger than the one that
+        was seen, more questions differ, and a little more is needed.
+        """
+        if self.method in {None, "adjusted-t"} and self.claim != "these-questions":
+            N = np.where(self.n_questions > 0, self.n_questions, np.nan)
+            _, se, df = adjusted_error(self.difference, self.variance, N, self.pseudo_size, self.df)
+            tails = special.stdtrit(df, (1 + self.level) / 2) + special.stdtrit(df, POWER)
+            return np.asarray(np.where(self.variance > 0, tails * se * (N + 2) / N, np.nan))
+        # (z_{1 - alpha/2} + z_power) SE, statistics.md section 11; with the few df of clusters, quantiles of t
+        tails = (1 + self.level) / 2, POWER
+        quantiles = sum(special.ndtri(p) if self.df is None else special.stdtrit(self.df, p) for p in tails)
+        return np.asarray(quantiles * np.sqrt(np.where(self.variance > 0, self.variance, np.nan)))
+
+    @cached_property
+    def p_sign(self) -> FloatArray:
+        """Exact two-sided sign test (McNemar), shape (P,); NaN unless one generation per question is scored 0 or 1."""
+        # twice P(Binomial(wins_a + wins_b, 1/2) <= the smaller), at most 1
+        wins_a, wins_b = (
+            np.where(self.is_single, np.rint(w * self.n_questions), np.nan) for w in (self.wins_a, self.wins_b)
+        )
+        low, n = np.minimum(wins_a, wins_b), wins_a + wins_b
+        tail: FloatArray = special.betainc(n - low, low + 1, 0.5)
+        return np.where(2 * low == n, 1.0, np.minimum(2 * tail, 1))
+
+    def columns(self) -> Columns:
+        """One row per pair."""
+        between = self.interval()
+        names = np.array(self.models, dtype=object)
+        N = np.where(self.n_questions > 0, self.n_questions, np.nan)
+        rows = len(self.a)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            z = self.difference / np.sqrt(self.variance)
+        return {
+            "benchmark": np.full(rows, self.benchmark, dtype=object),
+            "model_a": names[self.a],
+            "model_b": names[self.b],
+            "n_questions": self.n_questions,
+            "score_a": self.score_a,
+            "score_b": self.score_b,
+            "difference": self.difference,
+            "se": np.sqrt(self.variance),
+            "low": between.low,
+            "high": between.high,
+            "z": np.where(self.variance > 0, z, np.nan),
+            "p_value": between.p_value,
+            "se_total": np.sqrt(self.total / N),
+            "se_data": np.sqrt(np.maximum(self.data, 0) / N),
+            "se_prediction": np.sqrt(self.prediction / N),
+            "detectable": self.detectable,
+            "method": between.method.astype(object),
+            "df": between.df,
+            "note": self._note(between),
+        }
+
+    def _note(self, between: Interval) -> NDArray[np.object_]:
+        common = self.n_questions > 0
+        has_pseudo_questions = self.method in {None, "adjusted-t", "bonett-price"}
+        pseudo = (self.variance == 0) & ~np.isnan(between.low) & has_pseudo_questions
+        return notes(
+            {
+                "no question in common": ~common,
+                "one question in common: the spread over questions is unknown": self.n_questions == 1,
+                "no question differs: the interval rests on two pseudo-questions": pseudo & (self.difference == 0),
+                "all questions differ alike: the interval rests on two pseudo-questions": pseudo
+                & (self.difference != 0),
+                "no variation was seen: no interval": between.flat,
+                f"{self.method} needs one generation per question, scored 0 or 1": np.full(
+                    len(common), self.method in _OF_SINGLE_ANSWERS
+                )
+                & ~self.is_single,
+                "on the questions that both answered": common & (self.n_questions < len(self.cells.questions)),
+                "one generation per question: data and prediction noise cannot be told apart": common
+                & np.isnan(self.prediction),
+                "data noise is lost in the sampling noise": self.data < 0,
+                **self._of_clusters(),
+                FEW_DF: is_few_df(between),
+            }
+        )
+
+    def _of_clusters(self) -> dict[str, NDArray[np.bool_]]:
+        """Notes on clusters, each with where it holds, shape (P,)."""
+        if self.cells.clusters is None:
+            return {}
+        if self.n_clusters is None:
+            return {WITHOUT_CLUSTERS: self.n_questions > 0}
+        several = self.n_clusters > 1
+        return {ONE_CLUSTER: ~several & (self.n_questions > 1), IN_CLUSTERS: several}
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs(Comparison):
+    """All pairs a < b of M models: a comparison with family-wise control over its P = M(M-1)/2 rows."""
+
+    @cached_property
+    def p_holm(self) -> FloatArray:
+        """Holm-adjusted p-values over all pairs."""
+        return holm(self.interval().p_value)
+
+    @cached_property
+    def q_bh(self) -> FloatArray:
+        """Benjamini-Hochberg q-values over all pairs."""
+        return benjamini_hochberg(self.interval().p_value)
+
+    def columns(self) -> Columns:
+        """One row per pair."""
+        columns = super().columns()
+        note = columns.pop("note")
+        more = {
+            "p_holm": self.p_holm,
+            "q_bh": self.q_bh,
+            "disagreement": self.disagreement,
+            "correlation": self.correlation,
+            "p_sign": self.p_sign,
+        }
+        return columns | more | {"note": note}
+
+
+def pairs(cells: Cells, *, claim: str = "new-questions", level: float = 0.95, method: str | None = None) -> Pairs:
+    """All pairs of models, each on the questions that both answered.
+
+    Parameters
+    ----------
+    cells
+        M >= 2 models on N questions.
+    claim
+        One of `components.CLAIMS`.
+    level
+        Level of the printed interval.
+    method
+        Of the interval. None or `"adjusted-t"`: Student's t with two pseudo-questions, which holds where few questions
+        differ (paired_intervals.py). `"t"` and `"clt"`: without them. `"tango"` and `"bonett-price"`: for one
+        generation per question scored 0 or 1. `"bootstrap"`: the percentiles of draws of questions, beside which the
+        p-value stays that of t.
+    """
+    M = len(cells.models)
+    if M < 2:
+        raise InputError(f"only one model: {cells.models[0]!r}" if M else "no model", where=cells.benchmark)
+    return Pairs(**_fields(cells, *np.triu_indices(M, 1), claim, method), level=level, method=method)
+
+
+def compare(
+    cells: Cells,
+    a: str,
+    b: str,
+    *,
+    claim: str = "new-questions",
+    level: float = 0.95,
+    method: str | None = None,
+) -> Comparison:
+    """One pair of models, paired on the questions that both answered; a model may be compared with itself."""
+    chosen = cells.select([a] if a == b else [a, b])
+    fields = _fields(chosen, np.array([0]), np.array([len(chosen.models) - 1]), claim, method)
+    return Comparison(**fields, level=level, method=method)
+
+
+def _fields(cells: Cells, a: IntArray, b: IntArray, claim: str, method: str | None) -> dict[str, Any]:
+    """The fields of a `Comparison` of rows `a` with rows `b`."""
+    if claim not in CLAIMS:
+        raise UnknownNameError("claim", claim, CLAIMS)
+    if method is not None and method not in METHODS:
+        raise UnknownNameError("method", method, METHODS)
+    if method == "bootstrap" and (claim != "new-questions" or cells.clusters is not None):
+        raise InputError(
+            "method 'bootstrap' makes the claim 'new-questions' only, without clusters",
+            where=cells.benchmark,
+            remedy="leave the method out",
+        )
+    sums = common_sums(cells)
+    n = sums.common[a, b]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        score_a, score_b = sums.p[a, b] / n, sums.p[b, a] / n
+        mean_a, mean_b = score_a - sums.center[a], score_b - sums.center[b]  # of the centred question means
+        square_a, square_b, cross = sums.xx[a, b] / n, sums.xx[b, a] / n, sums.product[a, b] / n
+        var_a, var_b = square_a - mean_a**2, square_b - mean_b**2
+        covariance = cross - mean_a * mean_b
+        spread = square_a + square_b - 2 * cross - (mean_a - mean_b) ** 2  # var(d_q)
+        spread = np.where(spread > 1e-12 * (square_a + square_b), spread, 0)  # what is left by rounding is no spread
+        spread = np.where(n > 1, spread, np.nan)
+        E_a, E_b = sums.s2[a, b] / sums.several[a, b], sums.s2[b, a] / sums.several[b, a]
+        E = E_a + E_b
+        extra = (sums.s2_extra[a, b] + sums.s2_extra[b, a]) / n  # mean s2 (1 - 1/k), both models
+        mean_error = E - extra  # mean s2 / k, both models; E stands for s2 where k = 1
+        # Two independent samplings of one model share its question means: D = 0 (NOISE eq. 26-28).
+        itself = a == b
+        spread = np.where(itself, mean_error, spread)
+        difference = score_a - score_b
+        square = n * (spread + difference**2)
+        T = spread + extra
+        D = np.where(itself, 0.0, T - E)
+        correlation = covariance / np.sqrt(var_a * var_b)
+        # sum pA pB, then sum pA (1 - pB) and sum pB (1 - pA): wins of a and of b where k = 1
+        both = n * (cross + sums.center[a] * score_b + sums.center[b] * score_a - sums.center[a] * sums.center[b])
+        wins_a, wins_b = sums.p[a, b] - both, sums.p[b, a] - both
+        binary = cells.binary & (n > 0)
+        wins_a, wins_b = (np.where(binary, np.where(itself, E / 2, wins / n), np.nan) for wins in (wins_a, wins_b))
+        is_single = binary & (sums.several[a, b] == 0) & (sums.several[b, a] == 0)
+        if method in _OF_SINGLE_ANSWERS and not np.any(is_single):
+            raise InputError(
+                f"method {method!r} needs one generation per question, scored 0 or 1",
+                where=cells.benchmark,
+                remedy="leave the method out",
+            )
+        clustered = None
+        if cells.clusters is not None and claim != "these-questions":
+            clustered = clustered_pairs(cells, a, b)
+            spread, T_claimed = (
+                np.where(itself, spread, clustered.spread),
+                np.where(itself, T, clustered.spread + extra),
+            )
+        else:
+            T_claimed = T
+        variance = {"new-questions": spread, "these-questions": mean_error, "single-run": T_claimed}[claim]
+    return {
+        "benchmark": cells.benchmark,
+        "models": cells.models,
+        "a": a,
+        "b": b,
+        "n_questions": n.astype(np.int64),
+        "score_a": score_a,
+        "score_b": score_b,
+        "difference": difference,
+        "variance": variance / np.where(n > 0, n, np.nan),
+        "total": T,
+        "data": D,
+        "prediction": E,
+        "disagreement": wins_a + wins_b,
+        "correlation": correlation,
+        "wins_a": wins_a,
+        "wins_b": wins_b,
+        "is_single": is_single,
+        "square": square,
+        "claim": claim,
+        "unit": cells.unit,
+        "n_clusters": None if clustered is None else clustered.n_clusters,
+        "df": None if clustered is None else np.where(itself, n - 1, clustered.df),
+        "cells": cells,
+    }

@@ -1,0 +1,142 @@
+"""An interval around an estimate, from its standard error.
+
+`t`: Student's t. `clt`: the normal law. `wilson-effective`: for scores in [0, 1], Wilson's interval for the number of
+independent right-or-wrong answers that would be as uncertain, p(1 - p)/SE^2, with the quantile of t (the effective
+sample size of survey statistics, Korn and Graubard 1998). It stays within [0, 1], is lopsided where scores are, and
+keeps its coverage near 0 and 1, where t and CLT lose it (docs/guarantees.md).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
+
+from howsure.errors import InputError, UnknownNameError
+from howsure.stats.core.cells import FloatArray
+
+__all__ = ["FEWEST_DF", "FEW_DF", "METHODS", "Interval", "interval", "is_few_df"]
+
+METHODS = ("t", "clt", "wilson-effective")
+
+#: Note on an interval of t with fewer degrees of freedom than `FEWEST_DF`.
+FEW_DF = "fewer than 5 degrees of freedom: read the interval with care"
+FEWEST_DF = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Interval:
+    """Intervals, one per estimate; arrays of the estimate's shape.
+
+    Attributes
+    ----------
+    low, high
+        Limits; NaN where the standard error is unknown, or 0 (`flat`), or the method is not for these data.
+    method
+        The method of each.
+    statistic, p_value
+        Estimate over its standard error (of t, or of CLT for that method) and the two-sided p-value of "the truth is
+        0": below 1 - level exactly where the uncut t or CLT interval excludes 0.
+    flat
+        Where no variation was seen at all: an interval of width 0 would claim certainty.
+    df
+        Degrees of freedom of the quantile of t that the interval uses; NaN for intervals that use none.
+    """
+
+    low: FloatArray
+    high: FloatArray
+    level: float
+    method: NDArray[np.str_]
+    statistic: FloatArray = field(repr=False)
+    p_value: FloatArray = field(repr=False)
+    flat: NDArray[np.bool_] = field(repr=False)
+    df: FloatArray = field(repr=False)
+
+
+def interval(
+    estimate: ArrayLike,
+    se: ArrayLike,
+    n: ArrayLike,
+    *,
+    level: float = 0.95,
+    method: str = "t",
+    df: ArrayLike | None = None,
+    bounds: tuple[float, float] | None = None,
+) -> Interval:
+    """Interval of each estimate.
+
+    Parameters
+    ----------
+    estimate, se
+        Estimates and their standard errors, any common shape. `se` comes from a variance over `n` questions that
+        divides by n; t and wilson-effective turn it into the one that divides by n - 1 (unless `df` is given).
+    n
+        Number of questions, or clusters, behind each estimate.
+    level
+        Coverage in (0, 1).
+    method
+        One of `METHODS`; wilson-effective needs bounds.
+    df
+        Degrees of freedom of `se` where they are not n - 1; then `se` is unbiased as it is.
+    bounds
+        Limits that a score cannot leave; the interval is cut there.
+
+    >>> i = interval([0.7, 1.0], [0.02, 0.0], [1000, 50], method="wilson-effective", bounds=(0, 1))
+    >>> i.low.round(4).tolist(), i.high.round(4).tolist()
+    ([0.6594, 0.9253], [0.7377, 1.0])
+    """
+    if not 0 < level < 1:
+        raise InputError(f"level is {level!r}", remedy="allowed: between 0 and 1, such as 0.95")
+    if method not in METHODS:
+        raise UnknownNameError("interval method", method, METHODS)
+    estimate, se, n = np.broadcast_arrays(np.asarray(estimate, float), np.asarray(se, float), np.asarray(n, float))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if method == "clt":
+            freedom = np.full(n.shape, np.nan)
+            quantile = np.full(n.shape, special.ndtri((1 + level) / 2))
+            statistic = estimate / se
+            p_value = 2 * special.ndtr(-np.abs(statistic))
+        else:
+            freedom = n - 1 if df is None else np.broadcast_to(np.asarray(df, float), n.shape)
+            freedom = np.where(freedom > 0, freedom, np.nan)
+            quantile = special.stdtrit(freedom, (1 + level) / 2)
+            se = se * np.sqrt(n / (n - 1)) if df is None else se  # ddof = 1 in place of 0
+            statistic = estimate / se
+            p_value = 2 * special.stdtr(freedom, -np.abs(statistic))
+        flat = se == 0
+        p_value = np.where(flat, np.where(estimate == 0, 1.0, np.nan), p_value)
+        if method == "wilson-effective" and bounds is not None:
+            low, high = _wilson_effective(estimate, se, n, quantile, bounds)
+            flat = flat & np.isnan(low)
+        else:
+            half = np.where((quantile * se > 0) & (method != "wilson-effective"), quantile * se, np.nan)
+            low, high = estimate - half, estimate + half
+    if bounds is not None:
+        low, high = np.clip(low, *bounds), np.clip(high, *bounds)
+    return Interval(low, high, level, np.full(n.shape, method), statistic, p_value, flat, freedom)
+
+
+def is_few_df(between: Interval) -> NDArray[np.bool_]:
+    """Where an interval rests on so few degrees of freedom that `FEW_DF` is to be said of it."""
+    few: NDArray[np.bool_] = (between.df < FEWEST_DF) & ~np.isnan(between.low)
+    return few
+
+
+def _wilson_effective(
+    estimate: FloatArray, se: FloatArray, n: FloatArray, quantile: FloatArray, bounds: tuple[float, float]
+) -> tuple[FloatArray, FloatArray]:
+    width = bounds[1] - bounds[0]
+    p = (estimate - bounds[0]) / width
+    spread = p * (1 - p)
+    # All scores 0, or all 1: no spread to go by, so no more than n independent answers.
+    effective = np.where(se > 0, spread * width**2 / se**2, np.where(spread == 0, n, np.nan))
+    q2 = quantile**2 / effective
+    center = (p + q2 / 2) / (1 + q2)
+    half = np.sqrt(q2 * (spread + q2 / 4)) / (1 + q2)
+    low = np.where(p == 0, 0.0, center - half)
+    high = np.where(p == 1, 1.0, center + half)
+    return bounds[0] + width * np.where(np.isnan(q2), np.nan, low), bounds[0] + width * np.where(
+        np.isnan(q2), np.nan, high
+    )

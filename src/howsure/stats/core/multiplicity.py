@@ -1,0 +1,39 @@
+"""Many tests at once: Holm for the chance of any false claim, Benjamini-Hochberg for the share of false claims."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from howsure.stats.core.cells import FloatArray
+
+__all__ = ["benjamini_hochberg", "holm"]
+
+
+def holm(p_values: ArrayLike) -> FloatArray:
+    """Adjusted p-values that keep the family-wise error (Holm 1979); NaN stays NaN and is not a test.
+
+    >>> holm([0.01, 0.04, 0.03, float("nan")]).tolist()
+    [0.03, 0.06, 0.06, nan]
+    """
+    return _adjusted(p_values, lambda p, m: np.maximum.accumulate(p * (m - np.arange(m))))
+
+
+def benjamini_hochberg(p_values: ArrayLike) -> FloatArray:
+    """q-values that keep the false discovery rate (Benjamini and Hochberg 1995); NaN stays NaN and is not a test.
+
+    >>> benjamini_hochberg([0.01, 0.04, 0.03, float("nan")]).tolist()
+    [0.03, 0.04, 0.04, nan]
+    """
+    return _adjusted(p_values, lambda p, m: np.minimum.accumulate((p * m / np.arange(1, m + 1))[::-1])[::-1])
+
+
+def _adjusted(p_values: ArrayLike, rule: Callable[[FloatArray, int], FloatArray]) -> FloatArray:
+    p = np.asarray(p_values, float)
+    out = np.full(p.shape, np.nan)
+    tested = np.flatnonzero(~np.isnan(p))
+    order = tested[np.argsort(p[tested], kind="stable")]
+    out[order] = np.minimum(rule(p[order], len(order)), 1)
+    return out

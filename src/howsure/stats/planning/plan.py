@@ -1,0 +1,322 @@
+"""How many questions, prompt variants and generations: the cheapest design for an error, the best one for a budget.
+
+Designs are whole numbers, so the best one is searched among all of them (search.py) and not rounded from a formula.
+
+A pilot knows its variances roughly, and the cheapest design is the one that their errors favour. Designs are therefore
+planned with the upper limit of their variance at a one-sided level, the assurance (Browne 1995; Kieser and Wassmer
+1996; the limit is that of design.py). Measured on published answers of pairs of close models, with a promised power of
+.80, from pilots of 30 x 1, 30 x 2, 50 x 5, 100 x 2 and 164 x 10 (questions x generations): the assured plan delivers
+.82 to .89 on average and the plain one .62 to .80, for 1.1 to 1.9 times its cost. The error is above the promised one
+in .12 to .28 of the assured plans, where .20 is nominal, and in about half of the plain ones; the 80 % interval of the
+error, `se_low` to `se_high`, covers .72 to .89. From pilots of 50 questions x 5 prompts x 2, prompts of sd .02, the
+error is above 1.25 times the promised one in .12 of the assured and .47 of the plain plans; from 100 x 10 x 2 in .07
+and .31 (sd .03), .05 and .19 (sd .05). The price is prompts: twice the calls there, seven times from five prompts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from howsure.errors import InputError, UnknownNameError
+from howsure.stats.comparisons.pairs import POWER
+from howsure.stats.core.cells import FloatArray, IntArray
+from howsure.stats.core.results import Columns, Result
+from howsure.stats.planning.cost import UNITS, Cost, per_cell
+from howsure.stats.planning.design import Components, detectable, se_for_detecting, se_for_width
+from howsure.stats.planning.search import Limits, Search
+
+__all__ = ["ASSURANCE", "FEWEST_QUESTIONS", "INTERVAL_LEVEL", "Design", "Plan", "grid", "plan"]
+
+#: One-sided level of the limit that designs are planned with.
+ASSURANCE = 0.8
+
+#: Level of the printed interval of a design's standard error, `se_low` to `se_high`.
+INTERVAL_LEVEL = 0.8
+
+#: Normal theory wants some tens of questions; and data noise that was estimated as 0 is not 0.
+FEWEST_QUESTIONS = 30
+
+
+class Design(NamedTuple):
+    """One row of a plan."""
+
+    n_questions: int
+    n_variants: int
+    n_generations: int
+    se: float
+    se_low: float
+    se_high: float
+    detectable: float
+    calls: int
+    tokens: float
+    cost: float
+
+
+@dataclass(frozen=True, eq=False)
+class Plan(Result):
+    """Designs and what they buy, one per row; arrays have shape (R,).
+
+    Attributes
+    ----------
+    components
+        The noise that is planned with.
+    best
+        The design that was asked for, which is also the first row; None where there is none, for `reason`.
+    n_questions, n_variants, n_generations
+        N, S, K of each model; 0 questions where the row cannot be had at all.
+    se
+        Standard error that the design promises: the upper limit at `assurance`, or in the row of the plain plan, and
+        where the components are known, the one of the components as they are.
+    se_low, se_high
+        80 % interval of the true standard error of the design, from the errors of the components; equal to `se` where
+        they are known.
+    detectable
+        Smallest difference found with the power that was asked, if the standard error is `se`.
+    calls, tokens, cost
+        Of all models that are paid; NaN where unknown.
+    reason, remarks
+        What is to be said of the whole, and of each row; '' if nothing.
+    plain
+        The best design if the components were known exactly, where they are not; the row below the best.
+    assurance
+        Level of the limits that were planned with; 0.5 where the components were taken as known.
+    """
+
+    components: Components
+    n_questions: IntArray
+    n_variants: IntArray
+    n_generations: IntArray
+    se: FloatArray
+    se_low: FloatArray
+    se_high: FloatArray
+    detectable: FloatArray
+    calls: IntArray
+    tokens: FloatArray
+    cost: FloatArray
+    best: Design | None = None
+    reason: str = ""
+    remarks: tuple[str, ...] = field(default=(), repr=False)
+    plain: Design | None = None
+    assurance: float = 0.5
+
+    def columns(self) -> Columns:
+        """One row per design, the best first."""
+        told = ["; ".join(filter(None, (said, self.reason, self.components.note))) for said in self.remarks]
+        return {
+            "benchmark": np.full(len(self.se), self.components.benchmark, dtype=object),
+            "n_questions": self.n_questions,
+            "n_variants": self.n_variants,
+            "n_generations": self.n_generations,
+            "se": self.se,
+            "se_low": self.se_low,
+            "se_high": self.se_high,
+            "detectable": self.detectable,
+            "calls": self.calls,
+            "tokens": self.tokens,
+            "cost": self.cost,
+            "note": np.array(told, dtype=object),
+        }
+
+
+def plan(
+    components: Components,
+    cost: Cost | Sequence[Cost] | None = None,
+    *,
+    detect: float | None = None,
+    width: float | None = None,
+    se: float | None = None,
+    budget: float | None = None,
+    unit: str | None = None,
+    level: float = 0.95,
+    power: float = POWER,
+    available: int | None = None,
+    fewest: int = FEWEST_QUESTIONS,
+    max_variants: int = 1,
+    max_generations: int = 10_000,
+    every: bool = False,
+    assurance: float | None = ASSURANCE,
+) -> Plan:
+    """Cheapest design for an error, or best design for a budget, and what other numbers of generations would buy.
+
+    Parameters
+    ----------
+    components
+        The noise: of a pilot (`pilot.components_of`), assumed (`pilot.assumed`), or given.
+    cost
+        Cost of each model; one Cost stands for all, and a sequence pays exactly the models in it. None: only calls are
+        counted, one per generation.
+    detect, width, se, budget
+        Exactly one. The smallest difference to find with `power` at `level`; the width of the interval at `level`, from
+        low to high; the standard error; or what may be spent, in `unit`.
+    unit
+        `"calls"`, `"tokens"` or `"cost"`: what is to be cheap, or what `budget` counts. None: the last that is known.
+    available
+        Questions that there are; None: as many as one likes.
+    fewest
+        Questions that a design has at least, if there are so many.
+    max_variants, max_generations
+        The most per question. With several variants every question is asked in all of them.
+    every
+        Whether there is a row for every combination of generations and variants beside the best, and not only for other
+        generations and for other variants with the best generations for each.
+    assurance
+        From 0.5 to below 1: designs are planned with the upper limit of their squared error at this one-sided level,
+        which the errors of the components give. 0.5 or None: with the components as they are. Components without
+        errors of their own are known, and give the same plan at any assurance.
+
+    Rows beside the best show what other numbers of generations and variants take for the same goal, or buy for the same
+    budget; where no generations are enough in some number of variants, it has no row. Ties go to the smaller error or
+    cost, then to fewer generations and variants, which is to more questions.
+
+    >>> pair = Components(question=0.04, generation=0.16)
+    >>> plan(pair, Cost(prompt_tokens=900, completion_tokens=100, generations_per_request=8), detect=0.05).best[:3]
+    (210, 1, 6)
+    """
+    costs = _costs(cost, components)
+    if not components.single > 0:
+        raise InputError(
+            f"there is no noise to plan with: {components.note or 'its components are 0'}",
+            where=components.benchmark or "plan",
+            remedy="give a pilot of more questions, or assume an accuracy",
+        )
+    goal = {"detect": detect, "width": width, "se": se, "budget": budget}
+    limits = _limits(components, available, fewest, max_variants, max_generations)
+    target = _target_or_budget(goal, level, power)
+    search = Search(components, costs, _unit(costs, unit), limits, *target, assurance)
+    best = search.best()
+    N, S, K, remarks = search.ladder(best, every=every)
+    first = []
+    if best:
+        first.append((best, assurance, search.praise() + (_assured_words(search) if search.assured else "")))
+    if search.assured and (plain := search._replace(assurance=None).best()):
+        first.append((plain, None, f"plain plan: {search.praise()} if the noise were exactly as estimated"))
+    N, S, K = (np.append([row[0][i] for row in first], rest).astype(np.int64) for i, rest in enumerate((N, S, K)))
+    promised = [*(row[1] for row in first), *([assurance] * len(remarks))]
+    remarks = [*(row[2] for row in first), *remarks]
+    unsplit = "" if components.known else "so only single generations can be planned"
+    is_most = best is not None and best[1] == max_variants > 1
+    bound = f"more than {max_variants} variants were not tried (max_variants)" if is_most else ""
+    no_design = "" if best else search.reason() + (_assured_words(search) if search.assured else "")
+    reason = "; ".join(filter(None, (no_design, unsplit, bound)))
+    table = _table(components, costs, (N, S, K), level, power, promised, reason, remarks)
+    rows = [_design(table, row) for row in range(len(first))]
+    return replace(
+        table,
+        best=rows[0] if best else None,
+        plain=rows[-1] if rows and search.assured else None,
+        assurance=assurance if assurance is not None and search.assured else 0.5,
+    )
+
+
+def _assured_words(search: Search) -> str:
+    return f", with the upper {search.assurance:.0%} limit of its variance".replace("%", " %")
+
+
+def grid(
+    components: Components,
+    cost: Cost | Sequence[Cost] | None = None,
+    *,
+    questions: Sequence[int] = (50, 100, 200, 500, 1000, 2000),
+    variants: Sequence[int] = (1,),
+    generations: Sequence[int] = (1, 2, 5, 10, 20, 50),
+    level: float = 0.95,
+    power: float = POWER,
+    assurance: float | None = ASSURANCE,
+) -> Plan:
+    """What each choice buys: every combination of these numbers, questions changing slowest.
+
+    With components that have errors of their own, at the upper limits of `assurance`, as in `plan`.
+
+    >>> grid(Components(question=0.04, generation=0.16), questions=[100, 400], generations=[1, 4]).se.round(4).tolist()
+    [0.0447, 0.0283, 0.0224, 0.0141]
+    """
+    axes = np.meshgrid(*map(np.asarray, (questions, variants, generations)), indexing="ij")
+    N, S, K = (axis.ravel() for axis in axes)
+    promised, remarks = [assurance] * len(N), [""] * len(N)
+    table = _table(components, _costs(cost, components), (N, S, K), level, power, promised, "", remarks)
+    return replace(table, assurance=0.5 if assurance is None or not components.uncertain else assurance)
+
+
+def _table(
+    components: Components,
+    costs: tuple[Cost, ...],
+    design: tuple[IntArray, IntArray, IntArray],
+    level: float,
+    power: float,
+    assurances: Sequence[float | None],
+    reason: str,
+    remarks: Sequence[str],
+) -> Plan:
+    """The rows of these designs, each with the error that it promises at its assurance."""
+    N, S, K = design
+    some = np.maximum(N, 1)
+    variance = np.zeros(len(N))
+    for assurance in set(assurances):
+        rows = np.array([each == assurance for each in assurances])
+        variance[rows] = components.variance(some[rows], K[rows], S[rows], assurance=assurance)
+    low, high = components.limits(some, K, S, level=INTERVAL_LEVEL)
+    se, se_low, se_high = (np.where(N > 0, np.sqrt(each), np.nan) for each in (variance, low, high))
+    calls, tokens, cost = (np.where(N > 0, N * S * per_cell(costs, K, unit), np.nan) for unit in UNITS)
+    found = detectable(se, level=level, power=power)
+    counted = np.nan_to_num(calls).astype(np.int64)
+    return Plan(
+        components, N, S, K, se, se_low, se_high, found, counted, tokens, cost, reason=reason, remarks=tuple(remarks)
+    )
+
+
+def _design(table: Plan, row: int) -> Design:
+    return Design(*(getattr(table, name)[row].item() for name in Design._fields))
+
+
+def _costs(cost: Cost | Sequence[Cost] | None, components: Components) -> tuple[Cost, ...]:
+    if cost is None or isinstance(cost, Cost):
+        return (cost or Cost(),) * components.models
+    if not 1 <= len(cost) <= components.models:
+        raise InputError(
+            f"cost is of {len(cost)} models", where="plan", remedy=f"allowed: from 1 to {components.models} of them"
+        )
+    return tuple(cost)
+
+
+def _unit(costs: tuple[Cost, ...], unit: str | None) -> str:
+    each = {name: float(per_cell(costs, 1, name)) for name in UNITS}
+    if unit is None:
+        return next(name for name in reversed(UNITS) if each[name] > 0)
+    if unit not in UNITS:
+        raise UnknownNameError("unit", unit, UNITS, where="plan")
+    if not each[unit] > 0:
+        what = "unknown" if math.isnan(each[unit]) else "0 and limits no design"
+        raise InputError(f"the {unit} of a generation is {what}", where="plan", remedy="give its tokens and prices")
+    return unit
+
+
+def _limits(components: Components, available: int | None, fewest: int, variants: int, generations: int) -> Limits:
+    asked = {"available": available, "fewest": fewest, "max_variants": variants, "max_generations": generations}
+    for name, value in asked.items():
+        if value is not None and (value != int(value) or value < 1):
+            raise InputError(f"{name} is {value!r}", where="plan", remedy="allowed: 1, 2, 3, ...")
+    most = min(math.inf if available is None else available, components.population)
+    if not components.known:
+        variants, generations = variants if components.crossed else 1, 1
+    return Limits(most, min(fewest, most), variants, generations)
+
+
+def _target_or_budget(goal: dict[str, float | None], level: float, power: float) -> tuple[float, float]:
+    """The standard error to reach, and what may be spent: one of them, the other NaN."""
+    given = {name: value for name, value in goal.items() if value is not None}
+    if len(given) != 1:
+        what = f"{' and '.join(given)} given" if given else "no goal given"
+        raise InputError(what, where="plan", remedy=f"give one of {', '.join(goal)}")
+    ((name, value),) = given.items()
+    if not 0 < value < math.inf:
+        raise InputError(f"{name} is {value!r}", where="plan", remedy="allowed: above 0")
+    if name == "budget":
+        return math.nan, value
+    if name == "detect":
+        return float(se_for_detecting(value, level=level, power=power)), math.nan
+    return float(se_for_width(value, level=level)) if name == "width" else value, math.nan

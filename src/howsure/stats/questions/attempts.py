@@ -1,0 +1,263 @@
+"""Several attempts at a question: any of k right (pass@k), all of k right (pass^k), the majority of k right.
+
+Each is estimated without bias from n >= k generations of a question, of which c are right: the share of the subsets of
+k generations that succeed,
+
+    pass@k = 1 - C(n-c, k)/C(n, k)     pass^k = C(c, k)/C(n, k)     majority@k = P(the most frequent answer is right)
+
+A question with fewer than k generations says nothing of k attempts: it is left out and counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from howsure.errors import InputError, UnknownNameError
+from howsure.stats.core.cells import Cells, FloatArray, IntArray
+from howsure.stats.core.intervals import Interval, interval
+from howsure.stats.core.results import Columns, Result, notes
+from howsure.stats.questions.majority_vote import Votes, majority_by_draws, majority_exactly
+from howsure.stats.scores.beta import require_binary
+from howsure.stats.scores.prediction_noise import freedom
+from howsure.stats.scores.score import CLAIMS
+
+__all__ = ["Attempts", "attempts", "majority", "pass_all", "pass_any"]
+
+
+def pass_any(total: ArrayLike, n: ArrayLike, k: int) -> FloatArray:
+    """pass@k of each question, unbiased (Chen et al. 2021); NaN where n < k. `total` right of `n`, any common shape.
+
+    >>> pass_any([0, 1, 3], [5, 5, 2], 3).tolist()
+    [0.0, 0.6, nan]
+    """
+    return 1 - pass_all(np.asarray(n) - np.asarray(total), n, k)
+
+
+def pass_all(total: ArrayLike, n: ArrayLike, k: int) -> FloatArray:
+    """pass^k of each question, unbiased (Yao et al. 2024); NaN where n < k. `total` right of `n`, any common shape.
+
+    >>> pass_all([5, 4, 3], [5, 5, 2], 3).tolist()
+    [1.0, 0.4, nan]
+    """
+    right, n = np.broadcast_arrays(np.asarray(total, float), np.asarray(n, float))
+    out = np.where(n >= k, 1.0, np.nan)
+    for i in range(k):
+        # C(c, k)/C(n, k) = product of (c - i)/(n - i)
+        out *= np.maximum(right - i, 0) / np.maximum(n - i, 1)
+    return out
+
+
+@dataclass(frozen=True, eq=False)
+class Attempts(Result):
+    """Success of k attempts. Arrays have one entry per row: a model, a measure and a k.
+
+    Attributes
+    ----------
+    model
+        Row of the model in `models`.
+    measure
+        pass@k, pass^k or majority@k.
+    n_questions
+        Questions with k generations or more, and `n_short` those with fewer but not none.
+    score, variance
+        Mean over those questions, and its squared standard error under `claim`; NaN where unknown.
+    df
+        Degrees of freedom of `variance`, where they are not n_questions - 1.
+    """
+
+    benchmark: str
+    models: tuple[str, ...]
+    model: IntArray
+    measure: tuple[str, ...]
+    k: IntArray
+    n_questions: IntArray
+    n_short: IntArray
+    score: FloatArray
+    variance: FloatArray
+    df: FloatArray | None
+    claim: str
+    level: float
+
+    def interval(self, level: float | None = None) -> Interval:
+        """Interval for each score at a level in (0, 1)."""
+        level = self.level if level is None else level
+        return interval(
+            self.score,
+            np.sqrt(self.variance),
+            self.n_questions,
+            level=level,
+            method="wilson-effective",
+            df=self.df,
+            bounds=(0.0, 1.0),
+        )
+
+    def columns(self) -> Columns:
+        """One row per model, measure and k."""
+        rows, between = len(self.k), self.interval()
+        used, seen = self.n_questions > 0, self.n_questions + self.n_short > 0
+        unknown = used & np.isnan(self.variance)
+        return {
+            "benchmark": np.full(rows, self.benchmark, dtype=object),
+            "model": np.array(self.models, dtype=object)[self.model],
+            "measure": np.array(self.measure, dtype=object),
+            "k": self.k,
+            "n_questions": self.n_questions,
+            "score": self.score,
+            "se": np.sqrt(self.variance),
+            "low": between.low,
+            "high": between.high,
+            "level": np.full(rows, self.level),
+            "claim": np.full(rows, self.claim, dtype=object),
+            "n_short": self.n_short,
+            "note": notes(
+                {
+                    "no scores": ~seen,
+                    "no question has k generations": seen & ~used,
+                    "on the questions with k generations": used & (self.n_short > 0),
+                    "one question: the spread over questions is unknown": unknown
+                    & (self.claim == "new-questions")
+                    & (self.n_questions == 1),
+                    "fewer than 2k generations of some question: the sampling error is unknown": unknown
+                    & (self.claim == "these-questions"),
+                    "no variation was seen: no interval": between.flat,
+                }
+            ),
+        }
+
+
+def attempts(
+    cells: Cells, k: Sequence[int] = (1, 5, 10), *, claim: str = "new-questions", level: float = 0.95
+) -> Attempts:
+    """pass@k and pass^k of each model, with the standard error of a claim.
+
+    Parameters
+    ----------
+    cells
+        Scores of 0 and 1; questions may differ in their number of generations, assuming that these do not depend on the
+        answers.
+    k
+        Attempts.
+    claim
+        One of `components.CLAIMS`, said of the expected success of k attempts:
+        new questions, var_q(U_q)/N with U_q the estimate of question q;
+        these questions, mean(U_q^2 - theta_q^2)/N, where theta_q^2 is estimated from 2k of the generations, unbiased;
+        a single run of k attempts at each of new questions, score (1 - score)/N.
+    level
+        Level of the printed interval.
+    """
+    require_binary(cells, "pass@k")
+    _check(k, claim)
+
+    def any_right(k: int) -> _Estimate:
+        wrong = cells.n - cells.total
+        none, none_twice = pass_all(wrong, cells.n, k), pass_all(wrong, cells.n, 2 * k)
+        return _Estimate(1 - none, none**2 - none_twice)
+
+    def all_right(k: int) -> _Estimate:
+        every = pass_all(cells.total, cells.n, k)
+        return _Estimate(every, every**2 - pass_all(cells.total, cells.n, 2 * k))
+
+    return _summary(cells, {"pass@k": any_right, "pass^k": all_right}, k, claim, level)
+
+
+def majority(
+    cells: Cells,
+    cell: ArrayLike,
+    count: ArrayLike,
+    correct: ArrayLike,
+    k: Sequence[int] = (5, 10),
+    *,
+    claim: str = "new-questions",
+    level: float = 0.95,
+    trials: int = 1000,
+    rng: np.random.Generator | int = 0,
+) -> Attempts:
+    """majority@k of each model: the most frequent answer among k generations is right, ties broken at random.
+
+    Exact where that is cheap (few answers and k up to some twenty), else from `trials` seeded draws of k generations.
+
+    Parameters
+    ----------
+    cells
+        The models, questions and number of generations n; generations beyond the counted ones gave no answer and do not
+        vote.
+    cell
+        Place of each answer, model * N + question, shape (A,).
+    count, correct
+        Generations that gave this answer, and whether it is right, shape (A,).
+    claim
+        As for `attempts`; "these-questions" takes draws of two disjoint subsets, so it needs 2k generations.
+    """
+    _check(k, claim)
+    if trials < 1:
+        raise InputError(f"trials is {trials!r}", where="majority", remedy="allowed: 1 or more, such as 1000")
+    votes = Votes.of(cells, cell, count, correct)
+    draw = np.random.default_rng(rng)
+
+    def right(k: int) -> _Estimate:
+        exact = majority_exactly(votes, k)
+        if exact is not None and claim != "these-questions":
+            return _Estimate(exact, np.full(exact.shape, np.nan))
+        drawn, product = majority_by_draws(votes, k, trials, draw, twice=claim == "these-questions")
+        estimate = drawn if exact is None else exact
+        return _Estimate(estimate, estimate**2 - product)
+
+    return _summary(cells, {"majority@k": right}, k, claim, level)
+
+
+class _Estimate(NamedTuple):
+    """Of each question, shape (M, N), NaN where unknown."""
+
+    success: FloatArray  # U_q, unbiased
+    variance: FloatArray  # of U_q over generations, unbiased
+
+
+def _summary(
+    cells: Cells, measures: dict[str, Callable[[int], _Estimate]], ks: Sequence[int], claim: str, level: float
+) -> Attempts:
+    M = len(cells.models)
+    parts: list[list[FloatArray]] = []
+    for estimate in measures.values():
+        for k in ks:
+            success, variance = estimate(int(k))
+            used = cells.n >= k
+            N = used.sum(axis=1)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                score = np.sum(success, axis=1, where=used) / N
+                if claim == "new-questions":
+                    spread = np.sum((success - score[:, None]) ** 2, axis=1, where=used) / N
+                    spread = np.where(N > 1, np.where(spread > (1e-14 * score) ** 2, spread, 0), np.nan)
+                elif claim == "these-questions":
+                    spread = np.maximum(np.sum(variance, axis=1, where=used) / N, 0)
+                else:
+                    spread = score * (1 - score)
+                df = freedom(variance, np.where(used, cells.n - k + 1, 0))
+                parts.append([N, np.sum(cells.answered & ~used, axis=1), score, spread / N, df])
+    # By model, then measure, then k.
+    N, short, score, variance, df = (np.stack(part, axis=1).ravel() for part in zip(*parts, strict=True))
+    return Attempts(
+        cells.benchmark,
+        cells.models,
+        np.repeat(np.arange(M), len(parts)),
+        tuple(measure for measure in measures for _ in ks) * M,
+        np.tile(np.asarray(ks), len(measures) * M),
+        N,
+        short,
+        score,
+        variance,
+        df if claim == "these-questions" else None,
+        claim,
+        level,
+    )
+
+
+def _check(k: Sequence[int], claim: str) -> None:
+    if not len(k) or any(int(each) != each or each < 1 for each in k):
+        raise InputError(f"k is {list(k)}", remedy="allowed: whole numbers from 1")
+    if claim not in CLAIMS:
+        raise UnknownNameError("claim", claim, CLAIMS)

@@ -1,0 +1,284 @@
+"""Signs in the scores that generations are not independent draws: copies of each other, or retries until one is right.
+
+Every error that this package reports takes the generations of a question for independent draws. A cache, a fixed seed
+or temperature 0 makes copies: k of them are worth one, and errors for these questions are too small. A program that
+asks again until an answer is right makes the score too high: a question then has at most one right answer, its last.
+
+Each sign is one that independent generations show with a probability of at most `CHANCE` for a model on a benchmark,
+whatever the probabilities of its answers are; the one exception is `unvaried`, which says what it assumes. Few
+questions that vary are not enough for any sign. Drawn anew from published question means, 20 times for each of 129
+models with 2, 3, 4, 5 and 10 generations, nothing showed a sign. Of results stored twice .98 and more were found on
+math500_cot (500 questions), all on CRUXEval-output (800), but .04 to .64 on aime2024_cot (30); of retries up to 5 times
+all, all and .56.
+Two generations that are copies have no sign on 30 questions: only their texts can tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from howsure.stats.core.cells import Cells, FloatArray, IntArray, is_binary
+from howsure.stats.repeats.runs import aligned, copies
+
+__all__ = ["CHANCE", "SHARE", "copied_generations", "doubts", "multiples", "retries", "unvaried"]
+
+#: Largest probability that independent generations show a sign, for each model of a benchmark and each sign.
+CHANCE = 1e-3
+#: Smallest share of p(1-p) that the variance from sampling has in published results at a temperature above 0: .10 (of
+#: gpt-4-0613 on CRUXEval-output; 129 models on math500_cot, aime2024_cot and CRUXEval-output, .29 for the next lowest).
+SHARE = 0.1
+#: Questions of a model that are compared before all are.
+_FIRST_LOOK = 100
+#: Scores that are compared between sources at most.
+_MOST = 50_000_000
+_ODD, _EVEN = np.uint64(0xAAAAAAAAAAAAAAAA), np.uint64(0x5555555555555555)
+
+
+def unvaried(cells: Cells) -> NDArray[np.bool_]:
+    """Where all generations of each question score the same although chance would hardly let them, shape (M,).
+
+    Scores have to be 0 and 1. Questions of one generation do not count.
+
+    Notes
+    -----
+    With v_q = p_q (1 - p_q), k_q >= 2 generations of a question score the same with probability p_q^k_q + (1 - p_q)^k_q
+    <= (1 - 2 v_q)^(k_q / 2) <= exp(-k_q v_q), and all questions do with at most exp(-sum_q k_q v_q). The scores alone
+    do not say what v_q is where nothing varied: it is taken to be `SHARE` p (1 - p) on average, p the score. A model
+    that varies less (temperature 0 in the limit) is noted more often, and rightly so: its generations are copies.
+    """
+    several = cells.n > 1
+    alike = np.all(~several | (cells.total == 0) | (cells.total == cells.n), axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        p = np.sum(cells.mean, axis=1, where=several) / np.sum(several, axis=1)
+    exponent = SHARE * p * (1 - p) * np.sum(cells.n, axis=1, where=several)
+    return np.asarray(_binary(cells) & alike & (np.nan_to_num(exponent) > -np.log(CHANCE)))
+
+
+def multiples(cells: Cells) -> IntArray:
+    """How often each generation seems to be stored, shape (M,): 1 where nothing speaks for more.
+
+    A c of which every count of generations and every count of right answers is a multiple, where chance would hardly
+    make it so. Scores have to be 0 and 1.
+
+    Notes
+    -----
+    Where the order of the generations is known, they may repeat as a block or one by one: given t right ones of n, a
+    question does either by chance in C(n/c, t/c) of C(n, t) orders.
+
+    Else: given that some but not all of the n generations of a question are right, a binomial number of right answers
+    is a multiple of c with a probability that is below 1 for every p: its largest value over p, multiplied over the
+    questions, bounds the chance. For n = 4 and c = 2 it is 3/7.
+    """
+    found = np.ones(len(cells.models), np.int64)
+    whole = _binary(cells) & np.all(cells.total == np.rint(cells.total), axis=1)
+    for m in np.flatnonzero(whole):
+        n, total = cells.n[m], cells.total[m].astype(np.int64)
+        c = int(np.gcd.reduce(np.gcd(n, total)))
+        inner = n[(total > 0) & (total < n)]
+        if c > 1 and cells.outcomes is not None and (times_stored := _repeating(cells.outcomes[m], n, total, c)) > 1:
+            found[m] = times_stored
+        elif c > 1 and inner.size:
+            sizes, times = np.unique(inner, return_counts=True)
+            bounds = np.array([_multiple_bound(int(size), c) for size in sizes])
+            found[m] = c if float(times @ np.log(bounds)) < np.log(CHANCE) else 1
+    return found
+
+
+def _repeating(outcomes: NDArray[np.uint64], n: IntArray, total: IntArray, largest: int) -> int:
+    """How often the generations repeat as a block or one by one, a divisor of `largest`; 1 where chance may do so."""
+    digits = _digits(outcomes)
+    for c in range(largest, 1, -1):
+        if largest % c or len(digits) % c:
+            continue
+        chance = np.sum(_log_choose(n // c, total // c) - _log_choose(n, total))
+        blocks, singly = digits.reshape(c, -1, digits.shape[1]), digits.reshape(-1, c, digits.shape[1])
+        repeats = np.all(blocks == blocks[:1]) or np.all(singly == singly[:, :1])
+        if repeats and chance + np.log(2) < np.log(CHANCE):
+            return c
+    return 1
+
+
+@lru_cache(maxsize=1024)
+def _multiple_bound(n: int, c: int) -> float:
+    """Largest probability over p that a binomial number between 1 and n - 1 is a multiple of c."""
+    t = np.arange(1, n)
+    logit = np.linspace(-12, 12, 241)[:, None]
+    # Binomial terms up to a factor that does not depend on t
+    log = special.gammaln(n + 1) - special.gammaln(t + 1) - special.gammaln(n - t + 1) + t * logit
+    weight = np.exp(log - log.max(axis=1, keepdims=True))
+    return float(np.max(np.sum(weight[:, t % c == 0], axis=1) / np.sum(weight, axis=1)))
+
+
+def copied_generations(outcomes: NDArray[np.uint64]) -> list[tuple[int, int]]:
+    """Pairs of generations of one model that agree on every question though chance would hardly let them.
+
+    Parameters
+    ----------
+    outcomes
+        Scores of the model's generations in their order, shape (N,), as `Cells.outcomes` has them.
+
+    Returns
+    -------
+    Places of the generations from 0 on, the lower one first.
+
+    Notes
+    -----
+    If the generations of a question are as good as shuffled, two given ones agree with the share of its pairs that do,
+    1 - 2 t (n - t) / (n (n - 1)) for t right ones of n: given the counts, the probability that they agree on all
+    questions is exactly the product, and it is multiplied by the number of pairs (Bonferroni). Two generations in all
+    have no third one to tell copies from a model that does not vary: see `unvaried`.
+    """
+    one, right = _count_bits(outcomes & _EVEN), _count_bits(outcomes & _ODD)
+    n = one + right
+    varied = np.flatnonzero((one > 0) & (right > 0) & (n > 2))
+    if not varied.size:
+        return []
+    look = varied[:: -(-varied.size // _FIRST_LOOK)]
+    if varied.size > look.size and not _agreeing(outcomes[look], n[look], right[look])[0].any():
+        return []
+    agree, log_chance = _agreeing(outcomes, n, right)
+    pairs = int(np.sum(_present(outcomes).any(axis=1)))
+    enough = log_chance < np.log(CHANCE) - np.log(max(pairs * (pairs - 1) / 2, 1))
+    return [(int(i), int(j)) for i, j in np.argwhere(np.triu(agree & enough, 1))]
+
+
+def _count_bits(values: NDArray[np.uint64]) -> IntArray:
+    return np.bitwise_count(values).astype(np.int64)
+
+
+def _digits(outcomes: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Base-4 digits, shape (26, N), of as many generations as there are."""
+    top = int(outcomes.max(initial=np.uint64(0))).bit_length()
+    return (outcomes >> np.arange(0, max(top, 1), 2, dtype=np.uint64)[:, None]) & np.uint64(3)
+
+
+def _present(outcomes: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    return _digits(outcomes) > 0
+
+
+def _agreeing(outcomes: NDArray[np.uint64], n: IntArray, right: IntArray) -> tuple[NDArray[np.bool_], FloatArray]:
+    """Which generations agree on all questions that both have, and the log probability of it; shape (G, G) both."""
+    digits = _digits(outcomes)
+    there = (digits > 0).astype(float)
+    signs = np.where(digits == 2, 1.0, -there)
+    share = 1 - 2 * right * (n - right) / np.maximum(n * (n - 1), 1)
+    log = np.log(np.where(share > 0, share, 1))  # where no pair agrees, none is counted as agreeing below
+    return signs @ signs.T == there @ there.T, (there * log) @ there.T
+
+
+def retries(cells: Cells) -> NDArray[np.bool_]:
+    """Where questions seem to be asked again until an answer is right, shape (M,). Scores have to be 0 and 1.
+
+    That is where no question has more than one right answer, questions without one have the most generations, others
+    have fewer, and the right answer is the last one wherever the order is known.
+
+    Notes
+    -----
+    If counts do not depend on answers, more generations have more right answers, so the F questions without one have
+    the highest count by chance with at most the hypergeometric probability C(A, F) / C(N, F), where A of N questions
+    have that count. Given counts and answers, the single right one of n is the last with probability 1/n. The product
+    of both is at most `CHANCE`.
+    """
+    single = _binary(cells) & np.all((cells.total == 0) | (cells.total == 1), axis=1)
+    found = np.zeros(len(cells.models), bool)
+    for m in np.flatnonzero(single):
+        answered = cells.answered[m]
+        n, solved = cells.n[m][answered], cells.total[m][answered] == 1
+        most = n == n.max(initial=0)
+        if not (np.any(solved & ~most) and np.all(most[~solved])):
+            continue
+        unsolved = np.sum(~solved)
+        log = float(_log_choose(np.sum(most), unsolved) - _log_choose(np.array(len(n)), unsolved))
+        if cells.outcomes is not None and np.all(known := cells.outcomes[m][answered][solved] > 0):
+            last = np.frexp(cells.outcomes[m][answered][solved].astype(float))[1] % 2 == 0  # the first digit is 2
+            if not np.all(last & known):
+                continue
+            log -= float(np.sum(np.log(n[solved])))
+        found[m] = log < np.log(CHANCE)
+    return found
+
+
+def _log_choose(n: IntArray, k: IntArray) -> FloatArray:
+    """Logarithm of the binomial coefficient, elementwise."""
+    return np.asarray(special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1))
+
+
+def _binary(cells: Cells) -> NDArray[np.bool_]:
+    """Models with scores of 0 and 1 only, some question with several generations among them, shape (M,)."""
+    nothing = [None] * len(cells.models)
+    extremes = (nothing if each is None else each for each in (cells.minimum, cells.maximum))
+    rows = zip(cells.n, cells.total, cells.total_sq, *extremes, strict=True)
+    return np.array([bool(np.any(row[0] > 1) and np.all(is_binary(*row))) for row in rows], bool)
+
+
+def doubts(parts: Sequence[Cells], whole: Cells) -> Iterator[str]:
+    """What speaks against independent generations of one benchmark, a line for each sign.
+
+    Parameters
+    ----------
+    parts
+        Cells of each source; the outcomes of its generations are compared within it, and sources with each other.
+    whole
+        Their sum.
+    """
+    again = retries(whole)
+    if names := _named(whole, again):
+        yield (
+            f"{whole.benchmark}: {names}: generations look like retries until right (no question has more than one "
+            "right answer, and those without one have the most generations): the score is too high; read only the "
+            "first generation of each question: --generations 1"
+        )
+    same = unvaried(whole) & ~again
+    if names := _named(whole, same):
+        yield (
+            f"{whole.benchmark}: {names}: all generations of each question have the same score: copies of one (a "
+            "cache, a fixed seed, the same results twice) or temperature 0; they are worth one generation, and errors "
+            "for these questions mean nothing: read only the first: --generations 1"
+        )
+    times = np.where(again | same, 1, multiples(whole))
+    for c in np.unique(times[times > 1]).tolist():
+        yield (
+            f"{whole.benchmark}: {_named(whole, times == c)}: every number of generations and of right answers is a "
+            f"multiple of {c}, as if each generation were stored {c} times; copies are not further generations, and "
+            "errors for these questions are too small: leave the copies out"
+        )
+    explained = {whole.models[m] for m in np.flatnonzero(again | same | (times > 1))}
+    for part in parts:
+        yield from _within(part, explained)
+    if len(parts) > 2 and whole.n.size * len(parts) <= _MOST:
+        sums, each = aligned(parts)
+        if names := _named(sums, copies(sums, each, CHANCE) & [model not in explained for model in sums.models]):
+            yield (
+                f"{whole.benchmark}: {names}: two of the sources have the same scores on all questions: copies are not "
+                "further generations, and errors for these questions are too small; leave one out"
+            )
+
+
+def _within(part: Cells, explained: set[str]) -> Iterator[str]:
+    if part.outcomes is None:
+        return
+    for model, outcomes in zip(part.models, part.outcomes, strict=True):
+        if model in explained or not (pairs := copied_generations(outcomes)):
+            continue
+        more = f" and {len(pairs) - 1} more pairs" if len(pairs) > 1 else ""
+        i, j = pairs[0]
+        yield (
+            f"{part.benchmark}: {model}: the {_ordinal(i + 1)} and the {_ordinal(j + 1)} generation{more} have the "
+            "same score on all questions, as copies have (a cache, a shared seed, a run stored twice); errors for "
+            "these questions are too small: leave the copies out"
+        )
+
+
+def _ordinal(number: int) -> str:
+    ending = "th" if number % 100 in {11, 12, 13} else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
+
+
+def _named(cells: Cells, where: NDArray[np.bool_]) -> str:
+    names = [cells.models[m] for m in np.flatnonzero(where)]
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more models" if len(names) > 3 else "")

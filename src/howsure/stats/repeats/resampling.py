@@ -1,0 +1,388 @@
+"""What fewer generations would have shown: the gap between the best and the worst single run, and convergence with k.
+
+GEN table 1 reports, as delta (k = 1), how far apart the best and the worst of single runs are. The revised GEN figure 2
+draws runs of k generations with replacement from the n that there are; their variance is (n - 1)/n of the true one, so
+that standard errors are .71, .82 and .89 of the truth from n = 2, 3 and 5. The defaults here use the unbiased
+components of the variance instead (components.py); drawing again is available by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from howsure.errors import InputError, UnknownNameError
+from howsure.stats.core.cells import Cells, FloatArray, IntArray
+from howsure.stats.core.intervals import interval
+from howsure.stats.core.results import Columns, Result, notes
+from howsure.stats.scores.beta import require_binary
+from howsure.stats.scores.beta_likelihood import distinct_counts
+from howsure.stats.scores.clusters import Clustered, cluster_means, excess
+from howsure.stats.scores.score import Scores, score
+
+__all__ = ["CONVERGENCES", "GAPS", "Convergence", "RunGap", "convergence", "run_gap"]
+
+#: Ways to the gap: from the unbiased prediction variance, or by drawing generations again.
+GAPS = ("normal", "resample")
+
+#: Ways to the errors of k generations: from the unbiased components of the variance, or by drawing generations again.
+CONVERGENCES = ("unbiased", "resampled")
+
+#: Claims whose interval depends on k.
+_CLAIMS = ("new-questions", "these-questions")
+
+
+@dataclass(frozen=True, eq=False)
+class RunGap(Result):
+    """Best less worst of single runs on the same questions; arrays have shape (M,).
+
+    `gap` is its expectation, `low` and `high` the range it falls in with probability `level`.
+    """
+
+    benchmark: str
+    models: tuple[str, ...]
+    n_questions: IntArray
+    runs: int
+    gap: FloatArray
+    low: FloatArray
+    high: FloatArray
+    level: float
+    method: str
+
+    def columns(self) -> Columns:
+        """One row per model."""
+        M = len(self.models)
+        return {
+            "benchmark": np.full(M, self.benchmark, dtype=object),
+            "model": np.array(self.models, dtype=object),
+            "n_questions": self.n_questions,
+            "runs": np.full(M, self.runs),
+            "gap": self.gap,
+            "low": self.low,
+            "high": self.high,
+            "level": np.full(M, self.level),
+            "method": np.full(M, self.method, dtype=object),
+            "note": notes({"one generation per question: nothing to draw from": np.isnan(self.gap)}),
+        }
+
+
+def run_gap(
+    cells: Cells,
+    *,
+    runs: int = 10,
+    level: float = 0.95,
+    method: str = "normal",
+    trials: int = 1000,
+    rng: np.random.Generator | int = 0,
+) -> RunGap:
+    """Gap to expect between the best and the worst of `runs` runs of one generation per question (GEN table 1).
+
+    Parameters
+    ----------
+    cells
+        Some questions need two or more generations.
+    runs
+        Single runs, 2 or more; the gap grows with them, so it is the same number for each model.
+    method
+        `"normal"`: run means are normal with variance E/N (components.py), unbiased for any number of generations and
+        any scores. `"resample"`: generations drawn with replacement, as published; the variance of a run is then
+        (n-1)/n of the true one, for n generations of a question. Scores of 0 and 1 only, from the exact law of a run.
+    trials, rng
+        For `"resample"`.
+    """
+    if runs < 2:
+        raise InputError(f"runs is {runs!r}", where="run_gap", remedy="allowed: 2 or more")
+    _check(level, trials)
+    n_questions = np.sum(cells.answered, axis=1)
+    known = np.any(cells.n > 1, axis=1)
+    gap, low, high = np.full((3, len(cells.models)), np.nan)
+    tails = [(1 - level) / 2, (1 + level) / 2]
+    if method == "normal":
+        sd = np.sqrt(score(cells).prediction / np.where(known, n_questions, np.nan))
+        expected, (lower, upper) = _range_of_normals(runs, tails)
+        gap, low, high = expected * sd, lower * sd, upper * sd
+    elif method == "resample":
+        require_binary(cells, "drawing generations again")
+        draw = np.random.default_rng(rng)
+        counts = distinct_counts(cells.total, cells.n)
+        for i in np.flatnonzero(known):
+            p = counts.correct[i] / np.maximum(counts.correct[i] + counts.wrong[i], 1)
+            law = np.cumsum(_law_of_sum(p, counts.weight[i]))
+            sums = np.searchsorted(law, draw.random((trials, runs)) * law[-1], side="right")
+            gaps = np.ptp(sums, axis=1) / n_questions[i]
+            gap[i], (low[i], high[i]) = gaps.mean(), np.quantile(gaps, tails)
+    else:
+        raise UnknownNameError("method", method, GAPS)
+    return RunGap(cells.benchmark, cells.models, n_questions, runs, gap, low, high, level, method)
+
+
+@dataclass(frozen=True, eq=False)
+class Convergence(Result):
+    """Scores and errors of runs of k generations per question. Arrays have shape (M, len(k)) unless stated otherwise.
+
+    Attributes
+    ----------
+    score
+        Expected score of a run.
+    low, high
+        Range that holds the scores of a share `level` of the runs on these questions.
+    se, width
+        Standard error under the claim, and width of the interval at `level`.
+    all_score
+        Score of all generations, shape (M,).
+    prediction, data, data_error
+        Components E and D of the variance of one question (components.py; D is not cut at 0) and the standard error of
+        D over questions, shape (M,).
+    """
+
+    benchmark: str
+    models: tuple[str, ...]
+    k: IntArray
+    score: FloatArray
+    low: FloatArray
+    high: FloatArray
+    se: FloatArray
+    width: FloatArray
+    all_score: FloatArray
+    prediction: FloatArray
+    data: FloatArray
+    data_error: FloatArray
+    claim: str
+    level: float
+    method: str
+
+    def mostly_data(self, model: str, k: float) -> bool:
+        """Whether data noise D is certainly (one-sided 95 %) over half of D + E/k, the variance for new questions."""
+        i = self.models.index(model)
+        return bool(self.data[i] - special.ndtri(0.95) * self.data_error[i] > self.prediction[i] / k)
+
+    def columns(self) -> Columns:
+        """One row per model and k."""
+        M, K = self.score.shape
+        unknown = np.isnan(self.score).ravel()
+        reason = (
+            "one generation of each question: sampling noise is unknown"
+            if self.method == "unbiased"
+            else "one generation of some questions: nothing to draw from"
+        )
+        return {
+            "benchmark": np.full(M * K, self.benchmark, dtype=object),
+            "model": np.repeat(np.array(self.models, dtype=object), K),
+            "k": np.tile(self.k, M),
+            "score": self.score.ravel(),
+            "low": self.low.ravel(),
+            "high": self.high.ravel(),
+            "se": self.se.ravel(),
+            "width": self.width.ravel(),
+            "all_score": np.repeat(self.all_score, K),
+            "level": np.full(M * K, self.level),
+            "claim": np.full(M * K, self.claim, dtype=object),
+            "method": np.full(M * K, self.method, dtype=object),
+            "note": notes({reason: unknown}),
+        }
+
+
+def convergence(
+    cells: Cells,
+    k: Sequence[int] = tuple(range(1, 51)),
+    *,
+    claim: str = "new-questions",
+    level: float = 0.95,
+    method: str = "unbiased",
+    trials: int = 1000,
+    rng: np.random.Generator | int = 0,
+) -> Convergence:
+    """Compute how the spread of runs, and the error of their score, shrink with k generations per question.
+
+    Parameters
+    ----------
+    cells
+        Some questions of a model need two or more generations, for `"resampled"` all of them.
+    k
+        Generations per question, increasing. More than there are is a forecast.
+    claim
+        `"new-questions"`, whose interval data noise keeps from vanishing, or `"these-questions"`.
+        The first is for new clusters where questions come in clusters, with what these add to all generations' error.
+    level
+        Probability of ranges and intervals.
+    method
+        `"unbiased"` or `"resampled"`; see Notes.
+    trials, rng
+        Runs that are drawn for `"resampled"`, and their seed.
+
+    Notes
+    -----
+    With the unbiased components E and D of the variance (components.py) of N questions, runs of k generations on these
+    questions have the standard deviation sqrt(E/(kN)), which is also the standard error for these questions; for new
+    questions it is sqrt((D + E/k)/N). Runs are taken as normal, and their range is cut at the limits of the score.
+
+    `"resampled"` is the revised GEN's figure 2: a trial is one run that grows from the smallest to the largest k,
+    drawn with replacement. Its spread and errors are too small by sqrt((n - 1)/n) for n generations of each question,
+    and an interval for these questions needs k of 2. Scores other than 0 and 1 are drawn as normal with the mean and
+    variance of their cell.
+
+    Examples
+    --------
+    >>> cells = Cells.from_scores("demo", ["a"], ["q1", "q2"], [[[1, 0], [1, 1]]])
+    >>> convergence(cells, [1, 4], claim="these-questions").se.round(3).tolist()
+    [[0.354, 0.177]]
+    """
+    steps = np.diff([0, *k])
+    if not len(steps) or np.any(steps < 1):
+        raise InputError(f"k is {list(k)}", where="convergence", remedy="allowed: numbers from 1 that increase")
+    if claim not in _CLAIMS:
+        raise UnknownNameError("claim", claim, _CLAIMS)
+    if method not in CONVERGENCES:
+        raise UnknownNameError("method", method, CONVERGENCES)
+    _check(level, trials)
+    found = score(cells, claim=claim)
+    if method == "unbiased":
+        mean, low, high, se, width = _by_components(found, np.asarray(k, float), level)
+    else:
+        mean, low, high, se, width = _by_drawing(cells, steps, claim, level, trials, np.random.default_rng(rng))
+    return Convergence(
+        cells.benchmark,
+        cells.models,
+        np.asarray(k),
+        mean,
+        low,
+        high,
+        se,
+        width,
+        found.score,
+        found.prediction,
+        found.data,
+        _data_error(cells),
+        claim,
+        level,
+        method,
+    )
+
+
+def _by_components(found: Scores, k: FloatArray, level: float) -> tuple[FloatArray, ...]:
+    """Score, range of runs, standard error and width of the interval, shape (M, len(k))."""
+    E, D = found.prediction[:, None], found.data[:, None]
+    N = np.where(found.n_questions > 0, found.n_questions, np.nan)[:, None]
+    runs = np.sqrt(E / (k * N))
+    added = _of_clusters(found.cells, found.claim)[1][:, None]
+    se = runs if found.claim == "these-questions" else np.sqrt(np.maximum(D + added + E / k, 0) / N)
+    mean = np.where(np.isnan(runs), np.nan, found.score[:, None])
+    half = special.ndtri((1 + level) / 2) * runs
+    low, high = mean - half, mean + half
+    method, bounds = ("wilson-effective", (0.0, 1.0)) if found.unit else ("t", None)
+    if bounds is not None:
+        low, high = np.clip(low, *bounds), np.clip(high, *bounds)
+    df = None if found.df is None else found.df[:, None]
+    between = interval(mean, se, N, level=level, method=method, df=df, bounds=bounds)
+    return mean, low, high, se, np.where(between.flat, 0, between.high - between.low)
+
+
+def _of_clusters(cells: Cells, claim: str) -> tuple[Clustered | None, FloatArray]:
+    """Clustered variances, None without clusters, and what they add to the data variance of each model, shape (M,)."""
+    if claim != "new-questions" or cells.clusters is None:
+        return None, np.zeros(len(cells.models))
+    return cluster_means(cells.mean, cells.clusters), excess(cells.mean, cells.clusters)
+
+
+def _data_error(cells: Cells) -> FloatArray:
+    """Standard error of D, shape (M,): of the mean over questions of (p_q - p)^2 - s2_q/k_q."""
+    s2, several, there = cells.within, cells.n > 1, cells.answered
+    N = np.sum(there, axis=1).astype(float)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        E = np.sum(s2, axis=1, where=several) / np.sum(several, axis=1)
+        center = np.sum(cells.mean, axis=1, where=there) / N
+        of_question = (cells.mean - center[:, None]) ** 2 - np.where(several, s2, E[:, None]) / np.maximum(cells.n, 1)
+        off = of_question - (np.sum(of_question, axis=1, where=there) / N)[:, None]
+        error: FloatArray = np.sqrt(np.sum(off**2, axis=1, where=there) / (N * (N - 1)))
+    return error
+
+
+def _by_drawing(
+    cells: Cells, steps: IntArray, claim: str, level: float, trials: int, draw: np.random.Generator
+) -> FloatArray:
+    """Means over trials of score, range of runs, standard error and width of the interval, shape (5, M, len(k))."""
+    N, k = np.sum(cells.answered, axis=1), np.cumsum(steps)
+    clustered, added = _of_clusters(cells, claim)
+    out = np.full((5, len(cells.models), len(steps)), np.nan)
+    for i in range(len(cells.models)):
+        some = cells.answered[i]
+        if not some.any() or np.any(cells.n[i, some] < 2):
+            continue
+        p, s2 = cells.mean[i, some], cells.within[i, some]
+        for j, (means, squares) in enumerate(_growing(p, s2, steps, trials, draw, binary=cells.binary)):
+            if claim == "new-questions":
+                variance = np.maximum(squares - means**2, 0)
+                if clustered is not None:  # of which more generations change nothing
+                    variance = np.maximum(variance * N[i] / (N[i] - 1) + added[i], 0)
+            elif k[j] == 1:
+                variance = np.full(trials, np.nan)
+            else:  # E/k: of the trial's own generations where they are known
+                variance = (means - squares) / (k[j] - 1) if cells.binary else np.full(trials, s2.mean() / k[j])
+            se = np.sqrt(variance / N[i])
+            df = None if claim == "new-questions" else N[i] * (k[j] - 1)
+            df = df if clustered is None else clustered.df[i]
+            method, bounds = ("wilson-effective", (0.0, 1.0)) if cells.unit else ("t", None)
+            between = interval(means, se, N[i], level=level, method=method, df=df, bounds=bounds)
+            width = np.where(between.flat, 0, between.high - between.low)
+            ends = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
+            out[:, i, j] = means.mean(), *ends, se.mean(), np.mean(width)
+    return out
+
+
+def _growing(
+    p: FloatArray, s2: FloatArray, steps: IntArray, trials: int, draw: np.random.Generator, *, binary: bool
+) -> Iterator[tuple[FloatArray, FloatArray]]:
+    """After each step, the mean over questions of the trial's question means and of their squares, shape (trials,)."""
+    block = max(1, 2_000_000 // len(p))
+    sizes = [min(block, trials - start) for start in range(0, trials, block)]
+    sums = [np.zeros((size, len(p))) for size in sizes]
+    k = 0
+    for step in steps:
+        k += step
+        means, squares = [], []
+        for total in sums:
+            np.add(total, _drawn(p, s2, int(step), total.shape, draw, binary=binary), out=total)
+            means.append(total.mean(axis=1) / k)
+            squares.append(np.einsum("tq,tq->t", total, total) / (len(p) * k**2))
+        yield np.concatenate(means), np.concatenate(squares)
+
+
+def _drawn(
+    p: FloatArray, s2: FloatArray, step: int, shape: tuple[int, ...], draw: np.random.Generator, *, binary: bool
+) -> NDArray[np.generic]:
+    """Sum of `step` generations of each question, in each trial."""
+    if not binary:
+        return draw.normal(step * p, np.sqrt(step * s2), shape)
+    if step > 1:
+        return draw.binomial(step, p, shape)
+    return draw.random(shape, dtype=np.float32) < p.astype(np.float32)  # much faster than one trial of a binomial
+
+
+def _range_of_normals(runs: int, tails: Sequence[float]) -> tuple[float, FloatArray]:
+    """Mean and quantiles of the range of `runs` standard normals (Tippett 1925)."""
+    x, r = np.linspace(-9, 9, 721)[:, None], np.linspace(0, 14, 1401)
+    density = np.exp(-0.5 * x**2) / np.sqrt(2 * np.pi)
+    # P(range <= r) = runs * integral of phi(x) (Phi(x + r) - Phi(x))^(runs - 1)
+    law = runs * np.sum(density * (special.ndtr(x + r) - special.ndtr(x)) ** (runs - 1), axis=0) * (x[1, 0] - x[0, 0])
+    return float(np.trapezoid(1 - law, r)), np.interp(tails, law, r)
+
+
+def _law_of_sum(p: FloatArray, weight: FloatArray) -> FloatArray:
+    """Probabilities (N+1,) of 0 to N successes in `weight` trials of each p, by characteristic functions."""
+    N = int(weight.sum())
+    turn = np.exp(2j * np.pi * np.arange(N + 1) / (N + 1))[:, None]
+    factor = 1 - p + p * turn
+    with np.errstate(divide="ignore"):
+        size, angle = np.log(np.abs(factor)) @ weight, np.angle(factor) @ weight
+    return np.maximum(np.fft.fft(np.exp(size + 1j * angle)).real / (N + 1), 0)
+
+
+def _check(level: float, trials: int) -> None:
+    if not 0 < level < 1:
+        raise InputError(f"level is {level!r}", remedy="allowed: between 0 and 1, such as 0.95")
+    if trials < 1:
+        raise InputError(f"trials is {trials!r}", remedy="allowed: 1 or more, such as 1000")

@@ -1,0 +1,167 @@
+"""Runs of the same thing side by side: the mean of each, and whether they are alike as independent runs are.
+
+Usually a run is one generation of each question. Models and questions may be missing in some runs, and a run may hold
+several generations of a question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from howsure.errors import InputError
+from howsure.stats.core.cells import Cells, FloatArray, IntArray, mean_where
+from howsure.stats.core.results import Columns, Result
+
+__all__ = ["Runs", "aligned", "copies", "drift", "run_means"]
+
+
+@dataclass(frozen=True, eq=False)
+class Runs(Result):
+    """R runs of M models, one row each; arrays of shape (R, M), NaN and 0 where a model is not in a run.
+
+    Attributes
+    ----------
+    mean
+        Mean over the questions that the run answered of the question's mean.
+    sd
+        Standard deviation of those question means over the questions (ddof = 1).
+    n_questions, n_generations
+        Questions answered and generations scored.
+    """
+
+    benchmark: str
+    models: tuple[str, ...]
+    runs: tuple[str, ...]
+    mean: FloatArray
+    sd: FloatArray
+    n_questions: IntArray
+    n_generations: IntArray
+
+    @property
+    def n_runs(self) -> IntArray:
+        """Runs that each model is in, shape (M,)."""
+        return np.asarray(np.sum(self.n_questions > 0, axis=0))
+
+    @property
+    def center(self) -> FloatArray:
+        """Mean of each model's run means, shape (M,)."""
+        return mean_where(self.mean.T, self.n_questions.T > 0)
+
+    @property
+    def sd_of_means(self) -> FloatArray:
+        """Standard deviation of each model's run means, shape (M,); NaN for one run."""
+        return _sd(self.mean, axis=0)
+
+    def columns(self) -> Columns:
+        """One row per model and run that it is in."""
+        model, run = np.nonzero(self.n_questions.T)
+        return {
+            "benchmark": np.full(len(run), self.benchmark, dtype=object),
+            "model": np.array(self.models, dtype=object)[model],
+            "run": np.array(self.runs, dtype=object)[run],
+            "mean": self.mean[run, model],
+            "sd": self.sd[run, model],
+            "n_questions": self.n_questions[run, model],
+            "n_generations": self.n_generations[run, model],
+        }
+
+
+def aligned(runs: Sequence[Cells]) -> tuple[Cells, list[Cells]]:
+    """All runs together, and each run on the models and questions of that whole (0 where it has none)."""
+    if not runs:
+        raise InputError("no runs", remedy="give one Cells for each run")
+    whole = reduce(add, runs)
+    none = np.zeros(whole.n.shape)
+    nothing: dict[str, Any] = dict.fromkeys(("failed", "unparsed", "minimum", "maximum", "outcomes"))
+    empty = replace(whole, n=none.astype(whole.n.dtype), total=none, total_sq=none, **nothing)
+    names = whole.models, whole.questions
+    return whole, [run if (run.models, run.questions) == names else empty + run for run in runs]
+
+
+def run_means(each: Sequence[Cells], names: Sequence[str] | None = None) -> Runs:
+    """Mean and spread of each of R aligned runs (`aligned`)."""
+    names = [str(r + 1) for r in range(len(each))] if names is None else names
+    if len(names) != len(each):
+        raise InputError(f"{len(names)} names for {len(each)} runs", where="names", remedy="give one name for each run")
+    questions = np.array([np.sum(run.answered, axis=1) for run in each])
+    return Runs(
+        benchmark=each[0].benchmark,
+        models=each[0].models,
+        runs=tuple(names),
+        mean=np.array([mean_where(run.mean, run.answered) for run in each]),
+        sd=np.array([_sd(run.mean, axis=1) for run in each]),
+        n_questions=questions,
+        n_generations=np.array([np.sum(run.n, axis=1) for run in each]),
+    )
+
+
+def drift(each: Sequence[Cells], model: int) -> tuple[float, float]:
+    """Test whether R aligned runs of a model differ by more, or by less, than independent generations would.
+
+    U_r = sum_q (total of run r - k_rq p_q) is what run r scored beyond its share. If the generations of a question are
+    as good as shuffled among the runs, U has mean 0 and the covariance
+
+        C = sum_q s2_q (diag(k_rq) - k_rq k_r'q / k_q),
+
+    and U' C^+ U is chi-squared with rank C degrees of freedom. For complete runs it is (n-1) s^2 / (E/N), for scores
+    of 0 and 1 Cochran's Q (Cochran 1950), in general the Cochran-Mantel-Haenszel test with questions as strata.
+
+    Returns
+    -------
+    drift_p, alike_p
+        Upper and lower tail. The lower one of 0/1 scores adds half a lattice step to the distance (for two runs: Yates'
+        correction), because equal run means are no rarity. NaN for one run, or when no question varied.
+    """
+    k = np.array([run.n[model] for run in each], float)
+    total = np.array([run.total[model] for run in each])
+    size = k.sum(axis=0)
+    center, s2 = np.zeros(size.shape), np.zeros(size.shape)
+    np.divide(total.sum(axis=0), size, out=center, where=size > 0)
+    square = np.sum([run.total_sq[model] for run in each], axis=0) - size * center**2
+    np.divide(np.maximum(square, 0), size - 1, out=s2, where=size > 1)
+    s2[s2 < 1e-12 * center**2] = 0  # what is left by rounding
+    U = np.sum(total - k * center, axis=1)
+    weight = np.divide(s2, size, out=np.zeros(size.shape), where=size > 0)
+    C = np.diag(k @ s2) - (k * weight) @ k.T
+    values, vectors = np.linalg.eigh(C)
+    kept = values > 1e-9 * max(values[-1], 1e-300)
+    df = int(kept.sum())
+    if len(each) < 2 or df == 0:
+        return np.nan, np.nan
+    statistic = float(np.sum((vectors.T @ U)[kept] ** 2 / values[kept]))
+    step = np.sqrt(np.mean(1 / values[kept]) / 2) if all(run.binary for run in each) else 0.0
+    return float(special.chdtrc(df, statistic)), float(special.chdtr(df, (np.sqrt(statistic) + step) ** 2))
+
+
+def copies(whole: Cells, each: Sequence[Cells], alpha: float) -> NDArray[np.bool_]:
+    """Where two runs score the same on every question though chance would hardly let them, shape (M,)."""
+    out = np.zeros(len(whole.models), bool)
+    if not whole.binary or len(each) < 3:
+        return out  # two runs that are the same have no variance left to tell chance from copy
+    several = whole.n > 1
+    agreeing = np.prod(1 - 2 * whole.within, axis=1, where=several)  # 1 - 2 s2: share of a question's pairs that agree
+    scores = np.array([np.where(run.answered, run.total, -1) for run in each])
+    for m in np.flatnonzero(agreeing * len(each) * (len(each) - 1) / 2 < alpha):
+        asked = scores[np.any(scores[:, m] >= 0, axis=1), m]
+        out[m] = len(np.unique(asked, axis=0)) < len(asked)
+    return out
+
+
+def _sd(values: FloatArray, axis: int) -> FloatArray:
+    """Standard deviation (ddof = 1) of what is not NaN; NaN for fewer than two; exactly 0 for equal values."""
+    known = ~np.isnan(values)
+    n = np.sum(known, axis=axis, keepdims=True)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        center = np.sum(values, axis=axis, where=known, keepdims=True) / n
+        square = np.sum((values - center) ** 2, axis=axis, where=known, keepdims=True)
+        square = np.where(square > n * (1e-14 * center) ** 2, square, 0)
+        sd = np.sqrt(np.where(n > 1, square / (n - 1), np.nan))
+    return np.squeeze(sd, axis=axis)

@@ -1,0 +1,184 @@
+"""Scores with what is missing counted: as it is, as wrong, or between the two extremes.
+
+A generation that failed, and a question that a model has nothing for while others do, are missing: the score is of what
+was answered. A leaderboard may count them as wrong (`as_zero`). Whatever they would have scored, the score lies between
+the two extremes (Manski 1990, bounds without assumptions), and an interval around both extremes covers it (Imbens and
+Manski 2004).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import special
+
+from howsure.errors import InputError, UnknownNameError
+from howsure.stats.core.cells import Cells, FloatArray, IntArray
+from howsure.stats.core.results import Columns, Result
+from howsure.stats.scores.score import Scores
+
+__all__ = ["RULES", "Bounds", "critical_value", "filled", "missing", "scores"]
+
+#: as-missing: left out; as-zero: wrong; bounds: wrong below, right above.
+RULES = ("as-missing", "as-zero", "bounds")
+#: Critical values at which limits are computed; those between are interpolated (error below .01 standard errors).
+_NODES = 3
+
+
+def missing(cells: Cells) -> IntArray:
+    """Generations that are missing, shape (M, N).
+
+    Those that failed; and of a question of which the model has no row at all, as many as its other questions have in
+    the middle (median), at least one.
+    """
+    failed = cells.failed if cells.failed is not None else np.zeros(cells.n.shape, dtype=np.int64)
+    there = cells.n + failed
+    absent = there == 0
+    usual = [int(np.median(row[row > 0])) if np.any(row > 0) else 1 for row in there]
+    found: IntArray = failed + absent * np.array(usual, dtype=np.int64)[:, None]
+    return found
+
+
+def filled(cells: Cells, value: float) -> Cells:
+    """The cells with every missing generation scored `value`.
+
+    Raises
+    ------
+    InputError
+        When scores are not in [0, 1]: then neither 0 nor 1 is an extreme.
+    """
+    more = missing(cells)
+    if not more.any():
+        return cells
+    if not cells.unit:
+        remedy = "leave --missing out, or scale the scores to [0, 1]"
+        raise InputError(
+            "missing scores cannot be bounded: scores are not in [0, 1]", where=cells.benchmark, remedy=remedy
+        )
+    none = None if cells.failed is None else np.zeros_like(cells.failed)
+    return replace(
+        cells,
+        n=cells.n + more,
+        total=cells.total + value * more,
+        total_sq=cells.total_sq + value * value * more,
+        failed=none,
+        minimum=None if cells.minimum is None else np.where(more > 0, np.fmin(cells.minimum, value), cells.minimum),
+        maximum=None if cells.maximum is None else np.where(more > 0, np.fmax(cells.maximum, value), cells.maximum),
+    )
+
+
+def critical_value(ratio: FloatArray, level: float) -> FloatArray:
+    """Standard errors by which an interval has to reach beyond both bounds of a partly known mean.
+
+    Parameters
+    ----------
+    ratio
+        Distance of the bounds over the larger of their standard errors, any shape, at least 0; NaN gives NaN.
+    level
+        Coverage of the mean in (0, 1).
+
+    Returns
+    -------
+    The C that solves Phi(C + ratio) - Phi(-C) = level, of the shape of `ratio`: the two-sided quantile where the bounds
+    are one, the one-sided quantile where they are far apart.
+
+    Notes
+    -----
+    The estimated bounds are never in the wrong order, for which the interval holds uniformly although their distance is
+    an estimate (Stoye 2009, lemma 3).
+
+    References
+    ----------
+    Imbens and Manski (2004), Confidence intervals for partially identified parameters, Econometrica 72, eq. (6)-(7).
+    Stoye (2009), More on confidence intervals for partially identified parameters, Econometrica 77.
+
+    Examples
+    --------
+    >>> critical_value(np.array([0.0, 0.5, 5.0]), 0.95).round(3).tolist()
+    [1.96, 1.77, 1.645]
+    """
+    ratio = np.asarray(ratio, float)
+    low = np.full(ratio.shape, special.ndtri(level))
+    high = np.full(ratio.shape, special.ndtri((1 + level) / 2))
+    for _ in range(50):  # the left side rises with C
+        middle = (low + high) / 2
+        short = special.ndtr(middle + ratio) - special.ndtr(-middle) < level
+        low, high = np.where(short, middle, low), np.where(short, high, middle)
+    return np.where(np.isnan(ratio), np.nan, (low + high) / 2)
+
+
+@dataclass(frozen=True, eq=False)
+class Bounds(Result):
+    """Scores of what was answered, with intervals that cover the score whatever the missing generations are.
+
+    Attributes
+    ----------
+    answered, as_zero, as_one
+        Scores with what is missing left out, wrong and right.
+    """
+
+    answered: Scores
+    as_zero: Scores
+    as_one: Scores
+
+    def limits(self, level: float | None = None) -> tuple[FloatArray, FloatArray]:
+        """Limits of the interval for each score at a level in (0, 1), shape (M,) both.
+
+        The lower limit is that of `as_zero` and the upper one that of `as_one`, at the level that has
+        `critical_value` for its quantile. Where nothing is missing that is the interval of `answered`.
+
+        Notes
+        -----
+        In simulations of scores of 0 and 1, nominal 95 % covered .937 to .966 where the missing generations were all
+        right or all wrong, and missing for that (.95 to .98 for the two-sided intervals of both bounds), and more for
+        anything between: 1, 10 and 50 % of 100 and 500 questions, scores of .5 to .95, one or three generations.
+        """
+        level = self.answered.level if level is None else level
+        nodes = np.linspace(special.ndtri(level), special.ndtri((1 + level) / 2), _NODES)
+        levels = [*(2 * special.ndtr(nodes[:-1]) - 1), level]
+        below, above = ([side.interval(each) for each in levels] for side in (self.as_zero, self.as_one))
+        # The widths at `level` are the standard errors of any method, in units of its quantile.
+        error = np.fmax(below[-1].high - below[-1].low, above[-1].high - above[-1].low) / 2 / nodes[-1]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.where(
+                self.as_one.score > self.as_zero.score, (self.as_one.score - self.as_zero.score) / error, 0
+            )
+        place = (critical_value(ratio, level) - nodes[0]) / (nodes[1] - nodes[0])
+        lows, highs = np.array([each.low for each in below]), np.array([each.high for each in above])
+        return _interpolated(lows, place), _interpolated(highs, place)
+
+    def columns(self) -> Columns:
+        """The columns of `answered` with `score_low` and `score_high`, and `low` and `high` of `limits`."""
+        columns = self.answered.columns()
+        row = {model: i for i, model in enumerate(self.answered.models)}
+        order = np.array([row[model] for model in columns["model"]], dtype=int)  # the best model first
+        low, high = self.limits()
+        found: Columns = {}
+        for name, values in columns.items():
+            found[name] = values
+            if name == "score":
+                found |= {"score_low": self.as_zero.score[order], "score_high": self.as_one.score[order]}
+        return found | {"low": low[order], "high": high[order]}
+
+
+def _interpolated(values: FloatArray, place: FloatArray) -> FloatArray:
+    """Rows of `values` (K, M) at a place from 0 to K - 1 for each of M columns; the last row itself at K - 1."""
+    below = np.clip(np.floor(np.nan_to_num(place)), 0, len(values) - 2).astype(int)
+    share, column = np.clip(place - below, 0, 1), np.arange(values.shape[1])
+    share = np.where(share > 1 - 1e-9, 1, share)
+    low, high = values[below, column], values[below + 1, column]
+    found: FloatArray = np.where(share == 1, high, (1 - share) * low + share * high)
+    return found
+
+
+def scores(cells: Cells, rule: str, score: Callable[[Cells], Scores]) -> Result:
+    """What `score` says of the cells under one of `RULES`."""
+    if rule not in RULES:
+        raise UnknownNameError("rule for what is missing", rule, RULES)
+    if rule == "as-missing":
+        return score(cells)
+    if rule == "as-zero":
+        return score(filled(cells, 0.0))
+    return Bounds(score(cells), score(filled(cells, 0.0)), score(filled(cells, 1.0)))

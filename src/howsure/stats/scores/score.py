@@ -1,0 +1,347 @@
+"""One model on the questions of a benchmark: its score, where the noise comes from, and the error of each claim.
+
+With p_q the mean, s2_q the unbiased variance and k_q the number of the generations of question q, N questions:
+
+    E = mean s2_q                                  prediction variance: sampling the model again
+    D = var(p_q) - mean(s2_q / k_q)                data variance: drawing other questions   (NOISE eq. 22-25)
+    T = var(p_q) + mean(s2_q (1 - 1/k_q)) = D + E  total variance: both
+
+var() divides by N, as NOISE does, so that the printed `se_*` are those of published tables. It makes D too small on
+average, E[D] = D (1 - 1/N) - E/(kN); what builds on D (plans, chances of a wrong order) takes `unbiased_data`. T is
+known from one generation per question; E and D need two for some question, and where some have one only, E comes from
+the others, assuming that counts do not depend on the answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from howsure.errors import InputError, UnknownNameError
+from howsure.stats.core import intervals
+from howsure.stats.core.cells import Cells, FloatArray, IntArray, mean_where
+from howsure.stats.core.intervals import Interval
+from howsure.stats.core.results import Columns, Result, notes
+from howsure.stats.scores.clusters import (
+    IN_CLUSTERS,
+    ONE_CLUSTER,
+    WITHOUT_CLUSTERS,
+    Clustered,
+    cluster_means,
+    df_of_skewed,
+)
+from howsure.stats.scores.prediction_noise import freedom
+from howsure.stats.scores.score_intervals import SCORE_INTERVALS
+
+__all__ = ["CLAIMS", "METHODS", "Scores", "score", "unbiased_data"]
+
+#: Three different claims can be made about a score; each has its own standard error (statistics.md section 2).
+CLAIMS = {
+    "new-questions": "the expected score on new questions like these",
+    "these-questions": "the expected score on these very questions, sampled again",
+    "single-run": "the score of one run with one generation per question, on new questions",
+}
+
+#: How a standard error and its interval are made. None is the default: for new questions scored 0 or 1 the posterior of
+#: beta_mean.py, for other claims, clusters and scores in [0, 1] wilson-effective, for any other scores Student's t.
+METHODS = (*intervals.METHODS, *SCORE_INTERVALS, "plain", "plugin")
+
+
+_PUBLISHED = ("plain", "plugin")
+
+
+@dataclass(frozen=True, eq=False)
+class Scores(Result):
+    """Scores of M models on one benchmark. All arrays have shape (M,).
+
+    Attributes
+    ----------
+    n_questions, n_generations, n_missing
+        Questions with a score, scored generations over all of them, and questions of the benchmark without a score.
+    score
+        Mean over questions of the mean over generations.
+    variance
+        Squared standard error of `score` under `claim`.
+    prediction, data, total
+        E, D (not clipped) and T above; NaN where unknown.
+    df
+        Degrees of freedom of `variance`, where they are not n_questions - 1: of sampling for the claim
+        "these-questions", Satterthwaite's (clusters.py) for the others where questions come in clusters.
+    n_clusters
+        Clusters with a scored question, where questions come in clusters.
+    cells
+        What was scored: intervals that need more than the standard error go back to it.
+    reasons
+        Why something is NaN or should be read with care, '' if nothing.
+    """
+
+    benchmark: str
+    models: tuple[str, ...]
+    n_questions: IntArray
+    n_generations: IntArray
+    n_missing: IntArray
+    score: FloatArray
+    variance: FloatArray
+    prediction: FloatArray
+    data: FloatArray
+    total: FloatArray
+    claim: str
+    unit: bool
+    cells: Cells = field(repr=False)
+    df: FloatArray | None = None
+    n_clusters: IntArray | None = None
+    level: float = 0.95
+    method: str | None = None
+    reasons: tuple[str, ...] = field(default=(), repr=False)
+
+    def interval(self, level: float | None = None) -> Interval:
+        """Interval for each score at a level in (0, 1)."""
+        level = self.level if level is None else level
+        method = self.method or self._default_method()
+        df = self.df
+        if method == "wilson-effective" and self.n_clusters is not None and df is not None:
+            df = np.fmin(df, df_of_skewed(self.cells.mean, self.cells.clusters))
+        between = intervals.interval(
+            self.score,
+            np.sqrt(self.variance),
+            # With clusters, df + 1 is the number of clusters of equal size that would tell as much.
+            self.n_questions if self.n_clusters is None or self.df is None else self.df + 1,
+            level=level,
+            method=method if method in intervals.METHODS else "clt" if method in _PUBLISHED else "t",
+            df=df,
+            bounds=(0.0, 1.0) if self.unit else None,
+        )
+        if method not in SCORE_INTERVALS:
+            return between
+        low, high = SCORE_INTERVALS[method](self.cells, level)
+        # Draws of questions that all score the same have no width, and claim nothing.
+        flat = low == high
+        low, high = np.where(flat, np.nan, low), np.where(flat, np.nan, high)
+        return replace(
+            between, low=low, high=high, method=np.full(len(low), method), flat=flat, df=np.full(len(low), np.nan)
+        )
+
+    def _default_method(self) -> str:
+        if self.cells.binary and self.claim == "new-questions" and self.n_clusters is None:
+            return "posterior"
+        return "wilson-effective" if self.unit else "t"
+
+    def columns(self) -> Columns:
+        """One row per model, the best first."""
+        best_first = np.argsort(-np.nan_to_num(self.score, nan=-np.inf), kind="stable")
+        between = self.interval()
+        N = np.where(self.n_questions > 0, self.n_questions, np.nan)
+        lost = np.isnan(between.low) & ~np.isnan(self.variance) & ~between.flat
+        missing = notes(
+            {
+                "no variation was seen: no interval": between.flat,
+                f"no interval by {self.method} for such scores": lost,
+                intervals.FEW_DF: intervals.is_few_df(between),
+            }
+        )
+        told = ["; ".join(filter(None, both)) for both in zip(self.reasons, missing, strict=True)]
+        columns: Columns = {
+            "benchmark": np.full(len(self.models), self.benchmark, dtype=object),
+            "model": np.array(self.models, dtype=object),
+            "n_questions": self.n_questions,
+            "n_generations": self.n_generations,
+            "score": self.score,
+            "se": np.sqrt(self.variance),
+            "low": between.low,
+            "high": between.high,
+            "level": np.full(len(self.models), between.level),
+            "claim": np.full(len(self.models), self.claim, dtype=object),
+            "se_total": np.sqrt(self.total / N),
+            "se_data": np.sqrt(np.maximum(self.data, 0) / N),
+            "se_prediction": np.sqrt(self.prediction / N),
+            "n_missing": self.n_missing,
+            "method": between.method.astype(object),
+            "df": between.df,
+            "note": np.array(told, dtype=object),
+        }
+        return {name: values[best_first] for name, values in columns.items()}
+
+
+def score(
+    cells: Cells,
+    *,
+    claim: str = "new-questions",
+    level: float = 0.95,
+    method: str | None = None,
+) -> Scores:
+    """Score each model, with the standard error of a claim and the components of the noise.
+
+    Parameters
+    ----------
+    cells
+        M models on N questions; questions may differ in their number of generations and may be missing.
+    claim
+        One of `CLAIMS`.
+    level
+        Level of the printed interval.
+    method
+        None, the default rule, or one of `METHODS`. Intervals of `intervals.METHODS` and `SCORE_INTERVALS` go with the
+        unbiased components above; `"plain"` leaves out the correction for few generations, as NOISE's published model
+        tables do; `"plugin"` is GEN eq. (2)-(3), which counts the prediction variance twice (1.13x too large at
+        k = 5). The last two with the CLT interval.
+    """
+    if claim not in CLAIMS:
+        raise UnknownNameError("claim", claim, CLAIMS)
+    if method is not None and method not in METHODS:
+        raise UnknownNameError("method", method, METHODS)
+    if method in (*SCORE_INTERVALS, *_PUBLISHED) and cells.clusters is not None:
+        raise InputError(f"method {method!r} does not know clusters", where=cells.benchmark, remedy="use 'clt' or 't'")
+    if method in SCORE_INTERVALS and claim != "new-questions":
+        raise InputError(
+            f"method {method!r} makes the claim 'new-questions' only", where=cells.benchmark, remedy="use 'clt' or 't'"
+        )
+    counts = np.sum(cells.answered, axis=1)
+    noise = {"plain": _plain, "plugin": _plugin}.get(method or "", _unbiased)(cells)
+    per_question = {"new-questions": noise.spread, "these-questions": noise.mean_error, "single-run": noise.total}[
+        claim
+    ]
+    df = freedom(cells.within / np.maximum(cells.n, 1), cells.n) if claim == "these-questions" else None
+    clustered: Clustered | None = None
+    if cells.clusters is not None and claim != "these-questions":
+        clustered = cluster_means(cells.mean, cells.clusters)
+        # Sampling is independent from question to question: only the spread over questions comes in clusters.
+        per_question, df = per_question - noise.spread + clustered.spread, clustered.df
+    with np.errstate(divide="ignore", invalid="ignore"):
+        variance = per_question / counts
+    return Scores(
+        benchmark=cells.benchmark,
+        models=cells.models,
+        n_questions=counts,
+        n_generations=np.sum(cells.n, axis=1),
+        n_missing=len(cells.questions) - counts,
+        score=mean_where(cells.mean, cells.answered),
+        variance=variance,
+        df=df,
+        prediction=noise.prediction,
+        data=noise.data,
+        total=noise.total,
+        claim=claim,
+        unit=cells.unit,
+        cells=cells,
+        n_clusters=None if clustered is None else clustered.n_clusters,
+        level=level,
+        method=method,
+        reasons=tuple(_reasons(cells, noise, claim, clustered)),
+    )
+
+
+def unbiased_data(data: ArrayLike, spread: ArrayLike, n_questions: ArrayLike) -> FloatArray:
+    """Data variance without the bias of a variance over questions that divides by N: D + var(p_q)/(N - 1).
+
+    Parameters
+    ----------
+    data
+        D = var(p_q) - mean(s2_q/k_q) of a score, or of a difference with d_q in place of p_q; any shape.
+    spread
+        var(p_q), which divides by N.
+    n_questions
+        N; the result is NaN below 2.
+
+    Returns
+    -------
+    var(p_q) N/(N - 1) - mean(s2_q/k_q): E[D] = D (1 - 1/N) - E/(kN) becomes D for any counts that do not depend on the
+    answers. For pairs of close models with 20 to 30 questions and 2 generations each, D is 7 to 11 % too small.
+
+    >>> unbiased_data(0.04, 0.06, 31).item()
+    0.042
+    """
+    N = np.asarray(n_questions, float)
+    found: FloatArray = np.asarray(data, float) + np.asarray(spread, float) / np.where(N > 1, N - 1, np.nan)
+    return found
+
+
+class _Noise(NamedTuple):
+    """Variances per question, shape (M,)."""
+
+    prediction: FloatArray  # E
+    data: FloatArray  # D
+    total: FloatArray  # T
+    mean_error: FloatArray  # mean s2_q / k_q: what sampling adds to the variance of the question means
+    spread: FloatArray  # variance of the question means: N times the squared error of the mean over new questions
+
+
+def _spread(cells: Cells, ddof: int) -> FloatArray:
+    """Variance of the question means, shape (M,); NaN for fewer than two questions, which have no spread to see."""
+    center = mean_where(cells.mean, cells.answered)
+    square = np.sum((cells.mean - center[:, None]) ** 2, axis=1, where=cells.answered)
+    N = np.sum(cells.answered, axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        # Equal means differ from their rounded mean by some 1e-16 of it: that is no spread.
+        square = np.where(square > N * (1e-14 * center) ** 2, square, 0)
+        return np.where(N > 1, square / (N - ddof), np.nan)
+
+
+def _unbiased(cells: Cells) -> _Noise:
+    s2, several = cells.within, cells.n > 1
+    k = np.maximum(cells.n, 1)
+    E = mean_where(s2, several)
+    spread = _spread(cells, ddof=0)
+    mean_error = mean_where(np.where(several, s2, E[:, None]) / k, cells.answered)
+    # T = var(p_q) + mean s2_q (1 - 1/k_q); the last term is 0 where k_q = 1
+    T = spread + mean_where(np.where(several, s2, 0) * (1 - 1 / k), cells.answered)
+    return _Noise(E, spread - mean_error, T, mean_error, spread)
+
+
+def _plain(cells: Cells) -> _Noise:
+    k = np.maximum(cells.n, 1)
+    biased = np.where(cells.n > 1, cells.within, 0) * (k - 1) / k  # p (1 - p) for scores of 0 and 1
+    E = mean_where(biased, cells.answered)
+    D = _spread(cells, ddof=0)
+    return _Noise(E, D, D + E, mean_where(biased / k, cells.answered), D)
+
+
+def _plugin(cells: Cells) -> _Noise:
+    if not cells.binary:
+        raise InputError(
+            "method 'plugin' needs scores of 0 and 1", where=cells.benchmark, remedy="leave the method out"
+        )
+    k = np.max(cells.n, axis=1, initial=0)
+    if np.any(cells.answered & (cells.n != k[:, None])):
+        raise InputError(
+            "method 'plugin' needs as many generations of each question",
+            where=cells.benchmark,
+            remedy="leave the method out",
+        )
+    mu = mean_where(cells.mean, cells.answered)
+    D = _spread(cells, ddof=1)  # GEN's sigma^2
+    E = mu - mu**2 - D
+    return _Noise(E, D, D + E, E / k, D + E / k)
+
+
+def _reasons(cells: Cells, noise: _Noise, claim: str, clustered: Clustered | None) -> Iterator[str]:
+    several = np.sum(cells.n > 1, axis=1)
+    answered = np.sum(cells.answered, axis=1)
+    common = []
+    if claim == "these-questions" and cells.clusters is not None:
+        common.append(WITHOUT_CLUSTERS)
+    if len(cells.variants) > 1:
+        common.append(f"averaged over {len(cells.variants)} prompt variants, whose noise is not in the error")
+    counted = [("unparsed, scored 0", cells.unparsed), ("failed, left out", cells.failed)]
+    for i in range(len(cells.models)):
+        conditions = {
+            "no scores": answered[i] == 0,
+            "one question: the spread over questions is unknown": answered[i] == 1,
+            "one generation per question: data and prediction noise cannot be told apart": several[i]
+            == 0
+            < answered[i],
+            f"prediction noise from {several[i]} of {answered[i]} questions": 0 < several[i] < answered[i],
+            "data noise is lost in the sampling noise": noise.data[i] < 0,
+        }
+        if clustered is not None:
+            conditions |= {
+                ONE_CLUSTER: clustered.n_clusters[i] == 1 < answered[i],
+                IN_CLUSTERS: clustered.n_clusters[i] > 1,
+            }
+        conditions |= {
+            f"{counts[i].sum()} {what}": bool(counts[i].any()) for what, counts in counted if counts is not None
+        }
+        yield "; ".join([text for text, holds in conditions.items() if holds] + common)
