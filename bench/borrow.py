@@ -22,10 +22,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from howsure.readers.tidy import read_table
 from howsure.stats.borrowing import estimates
 from howsure.stats.borrowing.factors import FEWEST_QUESTIONS
 from howsure.stats.core.cells import Cells
+from howsure.tables.tidy import read_table
 from published_results import BENCHMARKS, load_published
 
 __all__ = ["sections"]

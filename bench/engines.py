@@ -92,7 +92,7 @@ def measure(engine: str, path: Path, rows: int, master: str) -> None:
     """In the child: read, check, and print what it took."""
     began, cpu = time.perf_counter(), time.process_time()
     if engine == "spark":
-        from howsure.readers import frames, spark
+        from howsure.tables import frames, spark
 
         session = spark.session(master)
         session.sparkContext.setLogLevel("ERROR")

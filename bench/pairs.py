@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from howsure.analysis import pairs as analysed
-from howsure.readers.tidy import read_table
 from howsure.stats.comparisons.pairs import pairs
 from howsure.stats.core.cells import Cells
+from howsure.tables.tidy import read_table
 
 MATH500 = (
     Path(__file__).resolve().parents[1] / "../shared/data/all_the_noises/highk_temp0.7/input_table_math500_cot.csv"

@@ -54,7 +54,7 @@ def load_published(name: str) -> Cells:
 
 
 def main(folder: Path) -> None:
-    from howsure.readers.tidy import read_table
+    from howsure.tables.tidy import read_table
 
     arrays: dict[str, np.ndarray] = {}
     for name, path in BENCHMARKS.items():

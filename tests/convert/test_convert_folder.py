@@ -12,14 +12,14 @@ import howsure.convert.folder as folder_module
 from howsure.convert.folder import convert
 from howsure.convert.table import Table
 from howsure.errors import InputError, StoreError
-from howsure.readers import tidy
 from howsure.readers.logs import inspect, lm_eval
 from howsure.readers.logs.head import Head
 from howsure.readers.logs.row import UNSCORED, Asked, Described, Row
-from howsure.store import manifest, tables
+from howsure.store import manifest
 from howsure.store.lookup import clusters, generations, prompt
 from howsure.store.manifest import Model
 from howsure.store.responses import RunFolder, is_run, read, read_prompts
+from howsure.tables import rows_to_cells, tidy
 
 SHARED = Path(__file__).resolve().parents[2] / "../shared/data/logs"
 
@@ -275,7 +275,7 @@ def test_cells_of_a_converted_table_are_those_of_the_table(tmp_path):
     lines = [f"{m},q{i},{g},{(i * g + ord(m)) % 3 / 2}" for m in "xy" for i in range(9) for g in range(1, 4)]
     table(tmp_path, "\n".join(["model,question,generation,score", *lines]))
     (direct,) = tidy.read_table(tmp_path / "sums.csv")
-    (stored,) = tables.cells(read(tmp_path / "run", ["benchmark", "model", "question", "score"]))
+    (stored,) = rows_to_cells.cells(read(tmp_path / "run", ["benchmark", "model", "question", "score"]))
     assert (direct.models, direct.questions) == (stored.models, stored.questions)
     for name in ("n", "total", "total_sq"):
         assert (getattr(direct, name) == getattr(stored, name)).all()

@@ -15,12 +15,13 @@ from howsure.convert import exports
 from howsure.convert.dataset import dataset
 from howsure.errors import InputError
 from howsure.readers.logs.row import UNSCORED
-from howsure.readers.tidy import read_table, read_table_by_run
 from howsure.stats.core.cells import Cells
-from howsure.store import manifest, scores, tables
+from howsure.store import manifest, scores
 from howsure.store.manifest import Model
 from howsure.store.responses import RunFolder, read
 from howsure.store.schema import COLUMNS, Response
+from howsure.tables import rows_to_cells
+from howsure.tables.tidy import read_table, read_table_by_run
 
 SECRET = "sk-a-very-secret-key-0123456789"
 
@@ -81,7 +82,7 @@ def same(first: Cells, second: Cells, *names: str, exactly=True):
 
 
 def stored(path):
-    found = tables.cells(read(path, ["benchmark", "model", "question", "variant", "score"]))
+    found = rows_to_cells.cells(read(path, ["benchmark", "model", "question", "variant", "score"]))
     return {one.benchmark: one for one in found}
 
 

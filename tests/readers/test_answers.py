@@ -8,7 +8,7 @@ import pytest
 
 from howsure.errors import HowsureWarning
 from howsure.readers import paths
-from howsure.readers.answers import read_answers
+from howsure.readers.count_answers import read_answers
 from howsure.store import responses as stored
 from howsure.store import scores
 from howsure.store.responses import RunFolder

@@ -7,10 +7,10 @@ import pytest
 
 import howsure as hs
 from howsure.errors import HowsureWarning, InputError
-from howsure.readers.tidy import read_table_cubes
+from howsure.store.adaptive_plans import Plan, keep
 from howsure.store.responses import RunFolder
 from howsure.store.schema import Response
-from howsure.store.stages import Plan, keep
+from howsure.tables.tidy import read_table_cubes
 
 SPACE = {"dimensions": {"tone": {"preserving": True, "nested": False}, "order": {"preserving": True, "nested": True}}}
 PROMPTS = {

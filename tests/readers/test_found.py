@@ -11,12 +11,12 @@ from harness_log import harness
 
 import howsure as hs
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
+from howsure.readers.count_answers import unread
 from howsure.readers.found import sources
 from howsure.readers.logs.source import Log
 from howsure.readers.paths import cells, cubes, manifests, runs, told
 from howsure.readers.run import Run
 from howsure.readers.table import Table
-from howsure.readers.unread import unread
 
 LOGS = Path(__file__).resolve().parents[2] / "../shared/data/logs"
 

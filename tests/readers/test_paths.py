@@ -6,9 +6,9 @@ import pytest
 import howsure as hs
 from howsure.errors import HowsureWarning, InputError
 from howsure.readers.paths import find, manifests, read_runs
+from howsure.store.adaptive_plans import Plan, keep
 from howsure.store.responses import RunFolder
 from howsure.store.schema import Response
-from howsure.store.stages import Plan, keep
 
 
 def response(question, generation, score, **more):

@@ -3,12 +3,12 @@
 import warnings
 
 from howsure.errors import HowsureWarning
+from howsure.readers.count_answers import unread
 from howsure.readers.paths import cubes as cubes_of
 from howsure.readers.paths import sources
-from howsure.readers.unread import unread
+from howsure.store.adaptive_plans import Plan, keep
 from howsure.store.responses import RunFolder
 from howsure.store.schema import Response
-from howsure.store.stages import Plan, keep
 
 
 def run(folder, rows, benchmark="b", generation=1):

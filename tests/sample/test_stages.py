@@ -20,7 +20,7 @@ from howsure.sample.rounds import Rounds
 from howsure.sample.stages import Stages, pilot
 from howsure.sample.tally import Tally
 from howsure.sample.until import Until
-from howsure.store import stages as stored
+from howsure.store import adaptive_plans as stored
 from howsure.store.responses import RunFolder
 from howsure.store.schema import Response
 

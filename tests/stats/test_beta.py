@@ -341,7 +341,7 @@ def test_coverage_on_questions_of_math500():
     """Guarantee by simulation: 30 questions drawn from the 500 of a benchmark whose means are the truth."""
     if not SHARED.is_dir():
         pytest.skip("the tables of ../shared/data/all_the_noises are not here")
-    from howsure.readers.tidy import read_table
+    from howsure.tables.tidy import read_table
 
     [cells] = read_table(SHARED / "input_table_math500_cot.csv")
     found = [

@@ -71,7 +71,7 @@ def test_sums_are_fooled_and_extremes_are_not(scores):
 def test_extremes_outlive_every_reduction(scores, tmp_path):
     """By construction: however the rows are read, selected, merged or pooled, the scores leave [0, 1]."""
     from howsure.stats.repeats.runs import aligned
-    from howsure.store import tables
+    from howsure.tables import rows_to_cells
 
     whole = of(*scores)
     plain = Cells.from_scores("b", ["x", "y"], ["1", "2"], [[[], [1]], [[0], [1]]])
@@ -80,12 +80,12 @@ def test_extremes_outlive_every_reduction(scores, tmp_path):
     rows = pd.DataFrame(table)
     path = tmp_path / "rows.csv"
     rows.to_csv(path, index=False)
-    [read], [cube] = tables.cells(rows), tables.cubes(rows.assign(variant=list("vwvwv")[: len(scores)]))
-    [pooled] = tables.cells(rows.assign(variant=list("vwvwv")[: len(scores)]))
+    [read], [cube] = rows_to_cells.cells(rows), rows_to_cells.cubes(rows.assign(variant=list("vwvwv")[: len(scores)]))
+    [pooled] = rows_to_cells.cells(rows.assign(variant=list("vwvwv")[: len(scores)]))
     every = [
         whole + plain, plain + whole, (whole + plain).select(["x"]), runs[0] + runs[1] + runs[-1], aligned(runs)[0],
         *aligned([whole, plain])[1][:1], read, pooled, cube.cells(), cube.select(["x"]).cells(), *howsure.read(path),
-        *tables.merge([read, plain]), *(one.cells() for one in merge_cubes([cube, cube])),
+        *rows_to_cells.merge([read, plain]), *(one.cells() for one in merge_cubes([cube, cube])),
     ]  # fmt: skip
     assert [one.unit for one in every] == [False] * len(every)
     assert not cube.unit

@@ -313,7 +313,7 @@ def test_published_pairs_combine():
         pytest.skip("needs the data folder ../shared")
     import csv
 
-    from howsure.readers.tidy import read_table
+    from howsure.tables.tidy import read_table
 
     a, b = "deepseek_r1_distill_llama_70b", "deepseek_r1_distill_llama_8b"
     rows, z, weights = [], [], []

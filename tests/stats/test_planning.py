@@ -515,7 +515,7 @@ def test_published_components_of_a_pair():
         pytest.skip("needs the data folder ../shared")
     import csv
 
-    from howsure.readers.tidy import read_table
+    from howsure.tables.tidy import read_table
 
     a, b = "deepseek_r1_distill_llama_70b", "deepseek_r1_distill_llama_8b"
     (cells,) = read_table(folder / "input_table_math500_cot.csv")

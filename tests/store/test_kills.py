@@ -167,7 +167,8 @@ COMPACT = """
 import os, signal, sys
 from pathlib import Path
 import pyarrow.parquet
-from howsure.store import files, responses
+from howsure.store import responses
+from howsure.store import atomic
 
 left = int(sys.argv[2])
 

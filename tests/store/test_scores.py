@@ -11,7 +11,7 @@ from stored_rows import NAMES, row
 
 from howsure.errors import InputError, StoreError, UnknownNameError
 from howsure.store import database, live, parquet, scores
-from howsure.store.files import Lock
+from howsure.store.atomic import Lock
 from howsure.store.responses import RunFolder, read
 from howsure.store.schema import COLUMNS, KEY
 from howsure.store.scores import Rescored

@@ -129,13 +129,13 @@ class Inputs:
 
     def unread(self, cubes: Sequence[Cube]) -> dict[str, IntArray] | None:
         """Answers that could not be read, in the shape of the cubes."""
-        from howsure.readers.unread import unread
+        from howsure.readers.count_answers import unread
 
         return unread(self.sources, cubes) if cubes and self.exclude is None else None
 
     def answers(self) -> dict[str, Answers]:
         """How often each model gave each answer, by benchmark."""
-        from howsure.readers.answers import read_answers
+        from howsure.readers.count_answers import read_answers
 
         found = read_answers(self.sources)
         if self.exclude is None:

@@ -13,7 +13,7 @@ from howsure.errors import InputError
 from howsure.readers.logs.row import UNSCORED, Tell
 from howsure.stats.core.cells import is_binary
 from howsure.store import scores
-from howsure.store.files import replacing
+from howsure.store.atomic import replacing
 from howsure.store.lookup import clusters
 from howsure.store.responses import stream
 from howsure.store.schema import COLUMNS

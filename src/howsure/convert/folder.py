@@ -23,7 +23,7 @@ from howsure.readers.logs.labels import distinct
 from howsure.readers.logs.row import UNSCORED, Asked, Described, Reader, Row, Tell
 from howsure.stats.core.results import Columns, Result
 from howsure.store import manifest
-from howsure.store.files import Lock, sync_folder, temporary
+from howsure.store.atomic import Lock, sync_folder, temporary
 from howsure.store.manifest import Manifest, Model
 from howsure.store.responses import RunFolder, stream
 from howsure.store.schema import COLUMNS, Response

@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from howsure.errors import InputError
-from howsure.readers import columns as named
-from howsure.readers import tidy
-from howsure.readers.files import is_table, opened, stem
 from howsure.readers.logs.head import Head
 from howsure.readers.logs.row import Asked, Described, Row, Tell
-from howsure.store import tables
 from howsure.store.manifest import Model
+from howsure.tables import columns as named
+from howsure.tables import rows_to_cells, tidy
+from howsure.tables.table_files import is_table, opened, stem
 
 if TYPE_CHECKING:
     import duckdb
@@ -96,7 +95,7 @@ class Table:
                 raise InputError(
                     "each row is a cell, and there are no generations to convert", where=where, remedy=remedy
                 )
-            tables.cells(rows, where=where)
+            rows_to_cells.cells(rows, where=where)
             return rows
 
         with tempfile.TemporaryDirectory(prefix="howsure-") as scratch, duckdb.connect() as connection:

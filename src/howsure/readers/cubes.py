@@ -17,8 +17,8 @@ from howsure.benchmarks.question import value_of
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
 from howsure.stats.core.cells import united_clusters
 from howsure.stats.core.cube import Cube
-from howsure.store.dense import EXTREMES, SUMS
 from howsure.store.manifest import NAME
+from howsure.tables.rows_to_cells import EXTREMES, SUMS
 
 __all__ = ["described", "merge"]
 

@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from howsure.errors import HowsureWarning, InputError
-from howsure.readers import frames
-from howsure.readers.files import SUFFIXES, is_glob, is_remote, is_table
 from howsure.readers.logs import reader_of
 from howsure.readers.logs.head import Head
 from howsure.readers.logs.labels import distinct
@@ -18,6 +16,8 @@ from howsure.readers.logs.source import Log
 from howsure.readers.run import Run
 from howsure.readers.table import Frame, Table
 from howsure.store.responses import is_run
+from howsure.tables import frames
+from howsure.tables.table_files import SUFFIXES, is_glob, is_remote, is_table
 
 if TYPE_CHECKING:
     from howsure.stats.core.cells import Cells
@@ -89,7 +89,7 @@ def sources(
     how = _How(columns, scorer, generations)
     each = [given] if isinstance(given, (str, Path)) or frames.is_frame(given) else list(given)
     if engine == "spark":
-        from howsure.readers.spark import frame_of, session
+        from howsure.tables.spark import frame_of, session
 
         spark = session(master)
         return [Frame(frame_of(spark, str(name)), columns, str(name), generations) for name in each]

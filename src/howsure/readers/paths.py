@@ -12,8 +12,8 @@ from howsure.readers import cubes as described
 from howsure.readers.found import Given, Source, find, sources
 from howsure.readers.together import strangers, with_same_clusters
 from howsure.stats.repeats import independence
-from howsure.store import tables
-from howsure.store.dense import flat
+from howsure.tables import rows_to_cells
+from howsure.tables.rows_to_cells import flat
 
 if TYPE_CHECKING:
     from howsure.stats.core.cells import Cells
@@ -97,7 +97,7 @@ def cells(found: Sequence[Source]) -> list[Cells]:
     """Cells of what `sources` found."""
     parts = _first_of_all([source.cells() for source in found], found)
     each, unclustered = with_same_clusters([one for part in parts for one in part])
-    whole = tables.merge(each)
+    whole = rows_to_cells.merge(each)
     _note_doubts(found, parts, whole)
     _tell(found)
     for line in (*strangers(parts, found), *unclustered):

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from howsure.errors import InputError, StoreError
 from howsure.readers import cubes, together
-from howsure.store import manifest, reduce, responses, scores, stages, tables
+from howsure.store import adaptive_plans, manifest, responses, scores
 from howsure.store.lookup import clusters
+from howsure.tables import grouping, rows_to_cells
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -51,7 +52,7 @@ class Run:
         self, path: Path, *, columns: Mapping[str, str], scorer: str | None, generations: int | None = None
     ) -> None:
         self.path, self.columns, self.scorer, self.generations = path, columns, scorer, generations
-        self.plans = stages.load(path)
+        self.plans = adaptive_plans.load(path)
         self.told: list[str] = self._kept()
         self.before: Sequence[Run] = ()
         self.heard = 0
@@ -61,14 +62,14 @@ class Run:
         if self.plans:
             self._tell_stages("each stage is weighed as a whole, and n is the effective number of generations")
         rows = self.rows()
-        return [] if self._is_copy(rows) else tables.cells(rows, where=str(self.path), plans=self.plans)
+        return [] if self._is_copy(rows) else rows_to_cells.cells(rows, where=str(self.path), plans=self.plans)
 
     def runs(self) -> dict[str, list[Cells]]:
         """Each generation is a run."""
         if self.plans:
             self._tell_stages("only generations that every question has are runs; the others are left out")
         rows = self.rows()
-        return {} if self._is_copy(rows) else tables.cells_by_run(rows, where=str(self.path), plans=self.plans)
+        return {} if self._is_copy(rows) else rows_to_cells.cells_by_run(rows, where=str(self.path), plans=self.plans)
 
     def cubes(self, dimensions: Sequence[str] = (), *, wide: bool = False) -> list[Cube]:
         """Cells of each prompt variant, with what the manifest says of them."""
@@ -78,7 +79,7 @@ class Run:
         rows = self.rows()
         if self._is_copy(rows):
             return []
-        return cubes.described(tables.cubes(rows, where=str(self.path), plans=self.plans), self.path, dimensions)
+        return cubes.described(rows_to_cells.cubes(rows, where=str(self.path), plans=self.plans), self.path, dimensions)
 
     def manifest(self) -> dict[str, object] | None:
         """What the folder says of itself; one that was killed at its start says nothing."""
@@ -105,7 +106,7 @@ class Run:
             self._tell(f"{number} completions have no score: howsure rescore scores them")
             if not table.num_rows:
                 raise InputError("no row is scored", where=str(self.path), remedy="howsure rescore scores them")
-        table = reduce.first_rows(table.drop_columns("status"), self.generations, str(self.path))
+        table = grouping.first_rows(table.drop_columns("status"), self.generations, str(self.path))
         return self._clustered(table)
 
     def _is_copy(self, rows: pa.Table) -> bool:

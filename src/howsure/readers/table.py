@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from howsure.readers import frames, tidy
+from howsure.tables import frames, tidy
 
 if TYPE_CHECKING:
     from howsure.stats.core.cells import Cells

@@ -13,7 +13,7 @@ import msgspec
 from howsure.benchmarks.question import Question
 from howsure.errors import StoreError
 from howsure.sample.grid import Unit
-from howsure.store.files import replacing
+from howsure.store.atomic import replacing
 
 __all__ = ["SPAN", "Kept", "Names", "begun", "forget", "save", "table"]
 

@@ -22,7 +22,7 @@ from howsure.sample.entries import ModelEntry, ModelLine, entries
 from howsure.sample.opening import open_model
 from howsure.sample.patience import LONGEST_WAIT, backoff
 from howsure.sample.source import Source
-from howsure.store.files import replacing
+from howsure.store.atomic import replacing
 
 __all__ = ["Paraphrased", "ask", "instructions_of", "paraphrase"]
 

@@ -13,7 +13,7 @@ import msgspec
 
 from howsure.errors import StoreError
 from howsure.sample.budget import Budget, Spent
-from howsure.store.files import replacing
+from howsure.store.atomic import replacing
 
 __all__ = ["NAME", "Account", "load"]
 

@@ -26,7 +26,7 @@ import numpy as np
 from howsure.errors import InputError
 from howsure.sample.grid import Unit
 from howsure.stats.core.cells import Cells, IntArray
-from howsure.store import stages
+from howsure.store import adaptive_plans
 
 if TYPE_CHECKING:
     from howsure.sample.plan import Lane, Units
@@ -77,7 +77,7 @@ class Stages:
     def __init__(self, lanes: Sequence[Lane], folder: Path, *, benchmark: str, may_stop: bool = False) -> None:
         self.folder, self.benchmark, self.may_stop = folder, benchmark, may_stop
         self.lanes = {lane.entry.label: lane for lane in lanes}
-        stored = stages.load(folder).get(benchmark, {})
+        stored = adaptive_plans.load(folder).get(benchmark, {})
         self.plans = {label: stored[label] for label in self.lanes if label in stored}
         for label, plan in self.plans.items():
             _check(plan, self.lanes[label], label)
@@ -171,23 +171,25 @@ class Stages:
 
         questions = self.lanes[label].tally.questions
         done = self._ends(label)[-1]
-        before = self.plans.get(label) or stages.Plan(generations=done, stages=(dict.fromkeys(questions, done),))
+        before = self.plans.get(label) or adaptive_plans.Plan(
+            generations=done, stages=(dict.fromkeys(questions, done),)
+        )
         cells = reduce(add, self.cells(label, done))
         budget = len(questions) * (rounds - done)
         counts = allocate(cells, budget).more[0]
-        basis = stages.Basis(
+        basis = adaptive_plans.Basis(
             n=int(cells.n.sum()), total=float(cells.total.sum()), total_sq=float(cells.total_sq.sum()), budget=budget
         )
-        plan = stages.Plan(
+        plan = adaptive_plans.Plan(
             generations=rounds,
             stages=(*before.stages, dict(zip(questions, counts.tolist(), strict=True))),
             basis=(*before.basis, basis),
         )
-        stages.keep(self.folder, self.benchmark, label, plan)
+        adaptive_plans.keep(self.folder, self.benchmark, label, plan)
         self.plans[label] = plan
 
 
-def _check(plan: stages.Plan, lane: Lane, label: str) -> None:
+def _check(plan: adaptive_plans.Plan, lane: Lane, label: str) -> None:
     planned, asked = set(plan.stages[0]), set(lane.tally.questions)
     remedy = "use another folder, or the questions and generations of that plan"
     if planned != asked:

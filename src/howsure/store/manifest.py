@@ -20,7 +20,7 @@ import msgspec
 from msgspec.structs import asdict, replace
 
 from howsure.errors import InputError, StoreError
-from howsure.store.files import replacing
+from howsure.store.atomic import replacing
 from howsure.store.schema import VERSION
 
 __all__ = ["NAME", "Manifest", "Model", "Session", "Stopped", "begin", "finish", "load"]

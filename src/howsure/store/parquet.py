@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from howsure.errors import StoreError
 from howsure.store.arrays import arrow, numbers
+from howsure.store.atomic import replacing
 from howsure.store.database import Table, check_version
-from howsure.store.files import replacing
 from howsure.store.schema import VERSION
 
 if TYPE_CHECKING:

@@ -29,8 +29,8 @@ from msgspec.structs import astuple
 
 from howsure.errors import InputError, StoreError, UnknownNameError
 from howsure.store import database, live, parquet
+from howsure.store.atomic import Lock, leftover, ours, sync_folder
 from howsure.store.database import PROMPTS, RESPONSES, Table, telling
-from howsure.store.files import Lock, leftover, ours, sync_folder
 from howsure.store.packs import PROMPT
 from howsure.store.packs import packer as pack_writer
 from howsure.store.schema import KEY, Response

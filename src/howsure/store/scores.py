@@ -26,8 +26,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from howsure.errors import InputError, StoreError, UnknownNameError
 from howsure.store import parquet, responses
 from howsure.store.arrays import arrow
+from howsure.store.atomic import Lock, leftover, replacing
 from howsure.store.database import RESPONSES, Table
-from howsure.store.files import Lock, leftover, replacing
 from howsure.store.schema import COLUMNS, UNSCORED, VERSION
 
 if TYPE_CHECKING:

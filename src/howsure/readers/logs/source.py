@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from howsure.errors import InputError
 from howsure.readers.logs.row import UNSCORED, Asked, Described, Reader, Row
-from howsure.store import reduce, tables
+from howsure.tables import grouping, rows_to_cells
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -55,18 +55,18 @@ class Log:
 
     def cells(self) -> list[Cells]:
         """See `store.tables.cells`."""
-        return tables.cells(self.rows, where=str(self.path))
+        return rows_to_cells.cells(self.rows, where=str(self.path))
 
     def runs(self) -> dict[str, list[Cells]]:
         """Each generation is a run."""
-        return tables.cells_by_run(self.rows, where=str(self.path))
+        return rows_to_cells.cells_by_run(self.rows, where=str(self.path))
 
     def cubes(self, dimensions: Sequence[str] = (), *, wide: bool = False) -> list[Cube]:
         """Cells of each prompt variant; a log says no values of theirs."""
         if dimensions or wide:
             what = "--wide is of tables" if wide else f"a log has no dimension {dimensions[0]!r}"
             raise InputError(what, where=str(self.path), remedy="howsure convert makes a run folder of it")
-        return tables.cubes(self.rows, where=str(self.path))
+        return rows_to_cells.cubes(self.rows, where=str(self.path))
 
     def manifest(self) -> dict[str, object]:
         """What the log says of itself, as the manifest of a run folder would."""
@@ -97,7 +97,9 @@ class Log:
             columns: dict[str, Any] = {name: [getattr(row, name) for row in some] for name in _COLUMNS}
             batches.append(pa.RecordBatch.from_pydict(columns, schema=schema))
         self.told += told
-        table = reduce.first_rows(pa.Table.from_batches(batches, schema=schema), self.most_generations, str(self.path))
+        table = grouping.first_rows(
+            pa.Table.from_batches(batches, schema=schema), self.most_generations, str(self.path)
+        )
         if not table.num_rows:
             remedy = "howsure rescore scores the completions that it keeps"
             raise InputError("the log has no score", where=str(self.path), remedy=remedy)

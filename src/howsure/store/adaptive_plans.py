@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from howsure.errors import StoreError
-from howsure.store.files import replacing
+from howsure.store.atomic import replacing
 
 __all__ = ["NAME", "Basis", "Plan", "Plans", "keep", "load"]
 

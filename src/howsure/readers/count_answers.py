@@ -21,13 +21,14 @@ from howsure.readers.found import Source
 from howsure.readers.logs.source import Log
 from howsure.readers.run import Run
 from howsure.stats.questions.consistency import Answers
-from howsure.store import reduce as reduce_rows
 from howsure.store import responses, scores
+from howsure.tables import grouping as reduce_rows
+
+__all__ = ["read_answers", "unread"]
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["read_answers"]
 
 _KEY = ("benchmark", "model", "question", "answer")
 _SUMS = ("n", "scored", "total")
@@ -155,3 +156,60 @@ def _told(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, str, str | N
 
 def _with(answers: Answers, targets: Mapping[str, str]) -> Answers:
     return replace(answers, targets=tuple(targets.get(question) for question in answers.questions))
+
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from howsure.stats.core.cells import IntArray
+    from howsure.stats.core.cube import Cube
+
+
+_CELL = ("benchmark", "model", "question", "variant")
+
+
+def unread(sources: Sequence[Source], cubes: Iterable[Cube]) -> dict[str, IntArray]:
+    """Scored generations without an answer, by benchmark, in the shape of its cube.
+
+    Nothing is known of a table, of a log that keeps no answers, of a model that was sampled in stages, whose n is an
+    effective number, nor of variants that are nested in the questions: where any of the sources is of the first three
+    kinds, or the cube is nested, the benchmark is left out.
+
+    Parameters
+    ----------
+    cubes
+        Of the same sources.
+    """
+    known = [_scored_rows(source) for source in sources]
+    tables = [table for table in known if table is not None]
+    if len(tables) < len(known):
+        return {}
+    kept = {cube.benchmark: cube for cube in cubes if not cube.nested}
+    found: dict[str, Any] = {name: np.zeros(cube.n.shape, dtype=np.int64) for name, cube in kept.items()}
+    axes = {
+        name: [{label: i for i, label in enumerate(labels)} for labels in (cube.models, cube.questions, cube.variants)]
+        for name, cube in kept.items()
+    }
+    for table in tables:
+        for benchmark, *cell, count in _counts(table):
+            if benchmark in kept:
+                place = tuple(index[label] for index, label in zip(axes[benchmark], cell, strict=True))
+                found[benchmark][place] += count
+    return found
+
+
+def _scored_rows(source: Source) -> pa.Table | None:
+    if not isinstance(source, (Log, Run)) or (isinstance(source, Run) and source.plans):
+        return None
+    rows = source.rows() if isinstance(source, Run) else source.rows
+    return rows if "answer" in rows.column_names else None
+
+
+def _counts(table: pa.Table) -> Iterable[tuple[Any, ...]]:
+    """Benchmark, model, question, variant and how many of their scored generations have no answer."""
+    import narwhals as nw
+
+    rows = nw.from_native(table).lazy()
+    unread = rows.filter(~nw.col("score").is_null() & nw.col("answer").is_null())
+    counts = unread.group_by(*_CELL).agg(unread=nw.len()).collect(backend="pyarrow").to_native()
+    return zip(*(counts[name].to_pylist() for name in (*_CELL, "unread")), strict=True)

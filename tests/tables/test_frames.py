@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from howsure.errors import HowsureWarning, InputError
-from howsure.readers import frames
-from howsure.readers.frames import is_frame, read_frame, read_frame_by_run, read_frame_cubes
+from howsure.tables import frames
+from howsure.tables.frames import is_frame, read_frame, read_frame_by_run, read_frame_cubes
 
 ROWS = {
     "benchmark_id": ["b", "b", "b", "b", "c"],

@@ -14,10 +14,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from howsure.errors import InputError
-from howsure.readers.columns import Asked, Found, find, named
-from howsure.readers.files import form_of, stem
-from howsure.readers.tidy import reduced, tell_repeats
-from howsure.store import tables
+from howsure.tables import rows_to_cells
+from howsure.tables.columns import Asked, Found, find, named
+from howsure.tables.table_files import form_of, stem
+from howsure.tables.tidy import reduced, tell_repeats
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -64,7 +64,9 @@ def read_frame(
     generations
         Only the first so many generations of each question are read; None: all. Needs a column of their numbers.
     """
-    found, told_apart = _grouped(frame, Asked(columns or {}), partial(tables.cells, generations=generations), name)
+    found, told_apart = _grouped(
+        frame, Asked(columns or {}), partial(rows_to_cells.cells, generations=generations), name
+    )
     if not told_apart:
         tell_repeats(name, found)
     return found
@@ -78,7 +80,7 @@ def read_frame_by_run(
     generations: int | None = None,
 ) -> dict[str, list[Cells]]:
     """The same with each generation alone, which is one run; by benchmark. Without such a column the frame is one."""
-    return _grouped(frame, Asked(columns or {}), partial(tables.cells_by_run, generations=generations), name)[0]
+    return _grouped(frame, Asked(columns or {}), partial(rows_to_cells.cells_by_run, generations=generations), name)[0]
 
 
 def read_frame_cubes(
@@ -92,7 +94,7 @@ def read_frame_cubes(
 ) -> list[Cube]:
     """The same with each prompt variant alone; parameters as of `readers.tidy.read_table_cubes`."""
     asked = Asked(columns or {}, tuple(dimensions), by_variant=True, wide=wide)
-    found, told_apart = _grouped(frame, asked, partial(tables.cubes, generations=generations), name)
+    found, told_apart = _grouped(frame, asked, partial(rows_to_cells.cubes, generations=generations), name)
     if not told_apart:
         tell_repeats(name, found)
     return found

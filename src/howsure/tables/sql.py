@@ -1,4 +1,4 @@
-"""SQL for a table's names and numbers, as its types need it, and the checks that refuse a row."""
+"""Names and texts as SQL writes them."""
 
 from __future__ import annotations
 
@@ -6,14 +6,47 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from howsure.errors import InputError
-from howsure.readers.files import ROW, numbered
-from howsure.readers.sql import identifier
+
+__all__ = [
+    "ROW",
+    "Check",
+    "Types",
+    "aggregated",
+    "identifier",
+    "name",
+    "number",
+    "numbered",
+    "quoted",
+    "refuse",
+    "text",
+    "types",
+]
+
+
+def identifier(column: str) -> str:
+    """A column's name.
+
+    >>> print(identifier('5" disk'))
+    "5"" disk"
+    """
+    return '"' + column.replace('"', '""') + '"'
+
+
+def quoted(text: str) -> str:
+    """A text.
+
+    >>> print(quoted("it's"))
+    'it''s'
+    """
+    return "'" + text.replace("'", "''") + "'"
+
 
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["Check", "Types", "aggregated", "name", "number", "refuse", "text", "types"]
 
+#: Column that numbers the rows.
+ROW = "row number"
 #: A mean of several 0/1 scores may have been rounded to two decimals.
 _ROUNDING = 0.005
 _WHOLE = frozenset({"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"})
@@ -31,6 +64,11 @@ class Check(NamedTuple):
     remedy: str
     late: bool = False
     """Whether grouped rows show it too, so that the rows are asked only when they do."""
+
+
+def numbered(rows: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
+    """The rows with their numbers, from 1, in a column `ROW` before all others."""
+    return rows.project(f'row_number() OVER () AS "{ROW}", *')
 
 
 def types(rows: duckdb.DuckDBPyRelation) -> Types:

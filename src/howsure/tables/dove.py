@@ -7,10 +7,8 @@ variant are dropped but for the first, as the authors of DOVE do (the model's qu
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
-
-from howsure.readers.logs.row import Tell
 
 if TYPE_CHECKING:
     import duckdb
@@ -59,7 +57,9 @@ def recognises(columns: Iterable[str]) -> bool:
     return there >= _NESTED_COLUMNS or there >= {name.strip('"') for name in _FLAT.values()}
 
 
-def as_tidy(rows: duckdb.DuckDBPyRelation, tell: Tell) -> tuple[duckdb.DuckDBPyRelation, tuple[str, ...]]:
+def as_tidy(
+    rows: duckdb.DuckDBPyRelation, tell: Callable[[str], None]
+) -> tuple[duckdb.DuckDBPyRelation, tuple[str, ...]]:
     """The rows under tidy names, each question once under each variant, and the names of the dimensions.
 
     Parameters
@@ -91,7 +91,7 @@ def as_tidy(rows: duckdb.DuckDBPyRelation, tell: Tell) -> tuple[duckdb.DuckDBPyR
     return numbered.project(", ".join(f'"{name}"' for name in (*order, "score"))), DIMENSIONS
 
 
-def _without_repeats(numbered: duckdb.DuckDBPyRelation, tell: Tell) -> duckdb.DuckDBPyRelation:
+def _without_repeats(numbered: duckdb.DuckDBPyRelation, tell: Callable[[str], None]) -> duckdb.DuckDBPyRelation:
     """The first row of each question under each variant; only the few that may be repeats are compared in full."""
     suspects = (
         numbered.aggregate(f'"{_HASH}", count(*) AS times', f'"{_HASH}"').filter("times > 1").project(f'"{_HASH}"')

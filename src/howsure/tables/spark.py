@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from howsure.errors import InputError
-from howsure.readers.files import SUFFIXES, form_of
+from howsure.tables.table_files import SUFFIXES, form_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

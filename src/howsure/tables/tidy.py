@@ -14,23 +14,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from howsure.errors import HowsureWarning, InputError
-from howsure.readers import dove
-from howsure.readers.columns import ALIASES, Asked, find
-from howsure.readers.expressions import (
+from howsure.stats.core.cube import WHOLE
+from howsure.tables import dove, rows_to_cells
+from howsure.tables.columns import ALIASES, Asked, find
+from howsure.tables.sql import (
+    ROW,
     Check,
     Types,
     aggregated,
+    identifier,
     name,
     number,
+    numbered,
+    quoted,
     refuse,
     text,
     types,
 )
-from howsure.readers.files import ROW, is_glob, is_remote, numbered, opened, stem
-from howsure.readers.sql import identifier, quoted
-from howsure.readers.wide import melted
-from howsure.stats.core.cube import WHOLE
-from howsure.store import tables
+from howsure.tables.table_files import is_glob, is_remote, opened, stem
+from howsure.tables.wide import melted
 
 if TYPE_CHECKING:
     import duckdb
@@ -58,7 +60,7 @@ def read_table(
     generations
         Only the first so many generations of each question are read; None: all. Needs a column of their numbers.
     """
-    found, told_apart = _grouped(path, Asked(columns or {}), partial(tables.cells, generations=generations))
+    found, told_apart = _grouped(path, Asked(columns or {}), partial(rows_to_cells.cells, generations=generations))
     if not told_apart:
         tell_repeats(str(path), found)
     return found
@@ -68,7 +70,7 @@ def read_table_by_run(
     path: str | Path, columns: Mapping[str, str] | None = None, *, generations: int | None = None
 ) -> dict[str, list[Cells]]:
     """The same with each generation alone, which is one run; by benchmark. Without such a column the file is one."""
-    return _grouped(path, Asked(columns or {}), partial(tables.cells_by_run, generations=generations))[0]
+    return _grouped(path, Asked(columns or {}), partial(rows_to_cells.cells_by_run, generations=generations))[0]
 
 
 def read_table_cubes(
@@ -91,7 +93,7 @@ def read_table_cubes(
         Whether a row is a variant and a column a model; see `readers.wide`.
     """
     asked = Asked(columns or {}, tuple(dimensions), by_variant=True, wide=wide)
-    found, told_apart = _grouped(path, asked, partial(tables.cubes, generations=generations))
+    found, told_apart = _grouped(path, asked, partial(rows_to_cells.cubes, generations=generations))
     if not told_apart:
         tell_repeats(str(path), found)
     return found

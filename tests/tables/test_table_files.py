@@ -9,8 +9,8 @@ import pytest
 
 import howsure as hs
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
-from howsure.readers import files
-from howsure.readers.tidy import read_table, read_table_by_run, read_table_cubes
+from howsure.tables import table_files
+from howsure.tables.tidy import read_table, read_table_by_run, read_table_cubes
 
 ROWS = "model,question,run,score\na,q1,1,1\na,q2,1,0\nb,q1,1,0.5\nb,q2,1,\n"
 
@@ -31,8 +31,8 @@ def test_a_csv_that_is_too_large_for_memory_is_read_the_same(tmp_path, monkeypat
         (tmp_path / "some.csv.gz").write_bytes(gzip.compress(path.read_bytes()))
         path = tmp_path / "some.csv.gz"
     whole = read_table(path)[0]
-    monkeypatch.setattr(files, "_IN_MEMORY", 1000)
-    monkeypatch.setattr(files, "_BLOCK", 10_000)
+    monkeypatch.setattr(table_files, "_IN_MEMORY", 1000)
+    monkeypatch.setattr(table_files, "_BLOCK", 10_000)
     [cells] = read_table(path)
     assert cells.n.tolist() == whole.n.tolist() == [[2000] * 7] * 3
     assert cells.total.sum() == whole.total.sum() == 21_000
@@ -97,7 +97,7 @@ def test_globs_that_are_no_table(tmp_path):
     with pytest.raises(InputError, match="files of several types: csv, json; name one type"):
         read_table(f"{tmp_path}/rows/*")
     starred = write(tmp_path, ROWS, "rows/[1].csv")
-    assert not files.is_glob(str(starred))
+    assert not table_files.is_glob(str(starred))
     assert read_table(starred)[0].benchmark == "[1]"
 
 
@@ -117,7 +117,7 @@ def test_folders_that_are_keys_stay_text(tmp_path, form):
 )
 def test_an_address_without_the_extension_is_told_in_one_line(address, monkeypatch, tmp_path):
     monkeypatch.setenv("HOME", str(tmp_path))  # where DuckDB keeps its extensions: there are none
-    assert files.is_remote(address)
+    assert table_files.is_remote(address)
     with pytest.raises(
         InputError, match="needs DuckDB's extension httpfs, which is not installed; install it once: pyth"
     ) as told:
@@ -126,7 +126,7 @@ def test_an_address_without_the_extension_is_told_in_one_line(address, monkeypat
 
 
 def test_an_address_whose_form_is_unknown(monkeypatch):
-    monkeypatch.setattr(files, "_load", lambda *_: None)
+    monkeypatch.setattr(table_files, "_load", lambda *_: None)
     with pytest.raises(UnknownNameError, match="unknown file type '.xlsx'"):
         read_table("https://host/t.xlsx?download=true")
 
@@ -136,11 +136,11 @@ def test_text_at_an_address_is_copied_and_parsed_as_any_other(tmp_path):
     path = write(tmp_path, ROWS)
     (tmp_path / "scratch").mkdir()
     with duckdb.connect() as connection:
-        copy = files._fetched(connection, str(path), tmp_path / "scratch")
+        copy = table_files._fetched(connection, str(path), tmp_path / "scratch")
         assert copy.read_text() == ROWS
         write(tmp_path, ROWS, "other.csv")
         with pytest.raises(InputError, match="2 files; a csv is read one at a time"):
-            files._fetched(connection, f"{tmp_path}/*.csv", tmp_path / "scratch")
+            table_files._fetched(connection, f"{tmp_path}/*.csv", tmp_path / "scratch")
 
 
 def test_a_torn_line_of_json_is_named_and_nothing_is_dropped(tmp_path):

@@ -8,8 +8,8 @@ import sys
 import pytest
 
 from howsure.errors import InputError
-from howsure.readers import spark
-from howsure.readers.frames import is_frame, read_frame, read_frame_by_run, read_frame_cubes
+from howsure.tables import spark
+from howsure.tables.frames import is_frame, read_frame, read_frame_by_run, read_frame_cubes
 
 NAMES = ["benchmark", "model", "question", "variant", "generation", "score"]
 ROWS = [

@@ -6,7 +6,7 @@ import duckdb
 import pandas as pd
 import pytest
 
-from howsure.readers import dove
+from howsure.tables import dove
 
 COLUMNS = [
     "dimensions_1: enumerator",

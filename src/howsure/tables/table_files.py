@@ -19,18 +19,15 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from howsure.errors import InputError, UnknownNameError
-from howsure.readers.sql import quoted
+from howsure.tables.sql import quoted
 
 if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
-__all__ = ["ROW", "SUFFIXES", "form_of", "is_glob", "is_remote", "is_table", "numbered", "opened", "stem"]
+__all__ = ["SUFFIXES", "form_of", "is_glob", "is_remote", "is_table", "opened", "stem"]
 
 SUFFIXES = {".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".jsonl": "json", ".ndjson": "json"}
-
-#: Column that numbers the rows.
-ROW = "row number"
 
 _SCHEME = re.compile(r"^([a-zA-Z][a-zA-Z0-9+.-]+)://")
 #: Schemes that a DuckDB extension of another name reads; all others are httpfs.
@@ -113,11 +110,6 @@ def opened(connection: duckdb.DuckDBPyConnection, name: str | Path, scratch: Pat
         return _json(connection, files)
     local = [_fetched(connection, one, scratch) for one in files] if is_remote(text) else [Path(one) for one in files]
     return _csv(connection, local, scratch)
-
-
-def numbered(rows: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
-    """The rows with their numbers, from 1, in a column `ROW` before all others."""
-    return rows.project(f'row_number() OVER () AS "{ROW}", *')
 
 
 def _matching(pattern: str) -> list[str]:

@@ -12,8 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
-from howsure.readers.expressions import text, types
-from howsure.readers.sql import identifier, quoted
+from howsure.tables.sql import identifier, quoted, text, types
 
 if TYPE_CHECKING:
     import duckdb

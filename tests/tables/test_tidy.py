@@ -13,9 +13,9 @@ from oracles import pairs as two
 
 import howsure as hs
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
-from howsure.readers.files import is_table
-from howsure.readers.tidy import read_table
 from howsure.stats.comparisons.pairs import pairs
+from howsure.tables.table_files import is_table
+from howsure.tables.tidy import read_table
 
 ROWS = "model,question,score\na,q1,1\na,q2,0\nb,q1,0.5\nb,q2,1\n"
 

@@ -1,0 +1,1 @@
+"""A table from anywhere (files, frames, DuckDB, Spark) to canonical columns, and rows to cells."""
