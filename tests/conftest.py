@@ -15,7 +15,7 @@ settings.load_profile("ci" if os.environ.get("CI") else "default")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-pytest_plugins = ["chromium_window"]
+pytest_plugins = ["helpers.chromium_window"]
 
 
 @pytest.fixture

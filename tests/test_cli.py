@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from serving import LONG, until
+from helpers.servers import LONG, until
 
 TABLE = """\
 benchmark,model,question,generation,score

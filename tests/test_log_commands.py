@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from harness_log import harness
+from helpers.lm_eval_log import harness
 
 from howsure.review.verdicts import Verdict, append, moment
 

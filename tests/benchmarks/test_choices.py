@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 
 import pytest
+from helpers.composed_completions import completion
 
 from howsure.benchmarks.choices import extract_choice
 from howsure.benchmarks.file import extract_exact
-from perturb.completions import completion
 
 
 @pytest.mark.parametrize(

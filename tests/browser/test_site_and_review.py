@@ -5,7 +5,7 @@ import re
 import subprocess
 
 import pytest
-from chromium_pages import HOSTILE, HOWSURE, planted_run, simulated
+from helpers.chromium_pages import HOSTILE, HOWSURE, planted_run, simulated
 
 from howsure.report import site
 

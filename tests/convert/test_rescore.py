@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from scored_runs import response, run_of
+from helpers.scored_runs import response, run_of
 
 from howsure.benchmarks.question import Benchmark, Prompt, Question
 from howsure.convert import scorers

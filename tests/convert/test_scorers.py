@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from scored_runs import judged, place, response, run_of
+from helpers.scored_runs import judged, place, response, run_of
 
 from howsure.benchmarks import load
 from howsure.benchmarks.question import Benchmark, Prompt, Question

@@ -16,7 +16,7 @@ from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
 import pytest
-from endpoint import Faults, serve
+from helpers.endpoint import Faults, serve
 from multidict import CIMultiDict
 
 from howsure.benchmarks import Question

@@ -11,7 +11,7 @@ import json
 
 import pytest
 from aiohttp import web
-from scripted import sums
+from helpers.scripted_model import sums
 
 from howsure.errors import EndpointError, FatalEndpointError
 from howsure.models.anthropic import Anthropic

@@ -11,7 +11,7 @@ import sys
 import types
 
 import pytest
-from scripted import sums
+from helpers.scripted_model import sums
 
 from howsure.errors import EndpointError, InputError, UnknownNameError
 from howsure.models.model import Request, Settings

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from scripted import sums
+from helpers.scripted_model import sums
 
 from howsure.benchmarks import load
 from howsure.errors import InputError, UnknownNameError

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import math
 from collections import Counter
-from statistics import NormalDist
 
 import numpy as np
 import pytest
+from helpers.simulated_requests import ask, normal
 from scipy import stats
 
 from howsure.benchmarks import Benchmark, Prompt, Question, load
@@ -24,32 +23,11 @@ SUMS = load({"name": "population", "size": 300, "seed": 3})
 GREEDY = Settings(temperature=0)
 
 
-def ask(model, question, generations, *, variant=None, settings=None, asked=None):
-    benchmark = model.benchmark
-    variant = variant or (asked and asked.id)
-    request = Request(
-        benchmark=benchmark.name,
-        question=question.id,
-        variant=variant or benchmark.prompt.id,
-        messages=benchmark.prompt.messages(question),
-        generations=tuple(generations),
-        settings=settings or Settings(),
-        asked=asked,
-    )
-    return asyncio.run(model.generate(request))
-
-
 def answers(model, question, n, **how):
     return [model.benchmark.extract(choice.text) for choice in ask(model, question, range(1, n + 1), **how).choices]
 
 
 # The law, written again from its description: loops, no shared code.
-
-
-def normal(benchmark, *parts, skip=0):
-    key = "".join(f"{part}\0" for part in (1, 0, benchmark.name, *parts)).encode()
-    eight = hashlib.blake2b(key, digest_size=24).digest()[skip : skip + 8]
-    return NormalDist().inv_cdf(((int.from_bytes(eight, "big") >> 11) + 0.5) / 2**53)
 
 
 def slow_truth(name, benchmark, variant):

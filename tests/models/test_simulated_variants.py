@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from test_simulated import ask, normal
+from helpers.simulated_requests import ask, normal
 
 from howsure.benchmarks import Benchmark, Prompt, Question, load
 from howsure.benchmarks.question import Read

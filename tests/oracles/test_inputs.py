@@ -4,11 +4,11 @@ import csv
 import json
 from statistics import mean
 
-import extracts
 import pyarrow.parquet as pq
 import pytest
+from helpers import eval_arena_tables
+from helpers.strategies import SCORES, score_grids
 from hypothesis import Phase, find, given, settings
-from strategies import SCORES, score_grids
 
 COLUMNS = ["benchmark_id", "model", "example_id", "pass1", "count"]
 COUNTS = {
@@ -21,9 +21,9 @@ COUNTS = {
 }
 
 
-@pytest.mark.parametrize("kind", extracts.KINDS)
+@pytest.mark.parametrize("kind", eval_arena_tables.KINDS)
 def test_rows_have_the_shape_of_the_published_tables(kind):
-    rows = extracts.KINDS[kind]()
+    rows = eval_arena_tables.KINDS[kind]()
     assert {row["count"] for row in rows} == COUNTS[kind]
     assert len({(row["model"], row["example_id"]) for row in rows}) == len(rows)
     assert {type(row["count"]) for row in rows} == ({int} if kind in {"many", "between"} else {float})
@@ -35,21 +35,21 @@ def test_rows_have_the_shape_of_the_published_tables(kind):
     assert 1.0 in {row["pass1"] for row in rows}
 
 
-@pytest.mark.parametrize("kind", extracts.KINDS)
+@pytest.mark.parametrize("kind", eval_arena_tables.KINDS)
 def test_a_seed_makes_the_rows(kind):
-    make = extracts.KINDS[kind]
+    make = eval_arena_tables.KINDS[kind]
     assert make(5) == make(5) != make(6)
 
 
 def test_mixed_counts_are_within_a_model_and_the_last_model_never_repeats():
-    models, _, scores = extracts.scores(extracts.mixed())
+    models, _, scores = eval_arena_tables.scores(eval_arena_tables.mixed())
     counts = {model: {len(row) for row in rows} for model, rows in zip(models, scores, strict=True)}
     assert counts["model-3"] == {1}
     assert all(len(counts[model]) > 1 for model in models[:3])
 
 
 def test_ragged_rows_leave_common_questions_for_every_pair():
-    models, questions, scores = extracts.scores(extracts.ragged())
+    models, questions, scores = eval_arena_tables.scores(eval_arena_tables.ragged())
     missing = sum(not row for model in scores for row in model)
     assert 0.2 < missing / (len(models) * len(questions)) < 0.5
     first = questions.index("extract-ragged/0")
@@ -57,18 +57,18 @@ def test_ragged_rows_leave_common_questions_for_every_pair():
 
 
 def test_scores_give_back_the_table():
-    rows = extracts.between()
-    models, questions, scores = extracts.scores(rows)
+    rows = eval_arena_tables.between()
+    models, questions, scores = eval_arena_tables.scores(rows)
     for row in rows:
         cell = scores[models.index(row["model"])][questions.index(row["example_id"])]
         assert (len(cell), sum(cell)) == (row["count"], row["correct"])
         assert mean(cell) == pytest.approx(row["pass1"], abs=1e-10)
 
 
-@pytest.mark.parametrize("kind", extracts.KINDS)
+@pytest.mark.parametrize("kind", eval_arena_tables.KINDS)
 def test_files_hold_the_rows(tmp_path, kind):
-    rows = extracts.KINDS[kind]()
-    paths = extracts.write(rows, tmp_path / "deep")
+    rows = eval_arena_tables.KINDS[kind]()
+    paths = eval_arena_tables.write(rows, tmp_path / "deep")
     assert sorted(path.name for path in paths.values()) == sorted(
         f"input_table_extract-{kind}.{ending}" for ending in ("csv", "jsonl", "parquet")
     )

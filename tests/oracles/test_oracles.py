@@ -5,12 +5,12 @@ from fractions import Fraction
 from itertools import combinations, product
 
 import pytest
+from helpers.strategies import score_grids
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import components, pairs
 from oracles.enumeration import bernoulli, expectation, law_mean, law_variance, outcomes
 from scipy import stats
-from strategies import score_grids
 
 F = Fraction
 

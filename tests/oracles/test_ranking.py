@@ -6,11 +6,11 @@ from fractions import Fraction
 from itertools import combinations, product
 
 import pytest
+from helpers.strategies import score_grids
 from hypothesis import given
 from oracles import components, pairs
 from oracles import ranking as oracle
 from scipy import stats
-from strategies import score_grids
 
 F = Fraction
 A = [[1, 1], [1, 0], [1, 1], [0, 0]]  # p = 1, 1/2, 1, 0

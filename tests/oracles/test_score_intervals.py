@@ -7,11 +7,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from helpers.strategies import score_grids
 from hypothesis import given
 from oracles import components, pairs
 from oracles import score_intervals as oracle
 from scipy import integrate, stats
-from strategies import score_grids
 
 F = Fraction
 SKEWED = [[0], [0], [1, 0], [0], [1], [0], [1, 0, 0], [0], []]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from asked import benchmark, open_benchmark
+from helpers.perturb_questions import benchmark, open_benchmark
 
 from howsure.benchmarks.question import Question
 from howsure.errors import InputError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from completions import completion
+from helpers.composed_completions import completion
 
 from howsure.perturb import read
 from howsure.perturb.labels import ENUMERATORS, WRAPPERS

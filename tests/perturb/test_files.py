@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 
 import pytest
-from asked import CITIES
+from helpers.perturb_questions import CITIES
 
 from howsure.errors import InputError
 from howsure.perturb import Instruction, from_templates, paraphrases, request, space
@@ -112,7 +112,7 @@ def template(**changes):
 
 
 def test_a_catalogue_becomes_a_space():
-    from asked import benchmark
+    from helpers.perturb_questions import benchmark
 
     found = from_templates(
         {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from asked import open_benchmark
+from helpers.perturb_questions import open_benchmark
 from scipy.stats import binomtest, chisquare
 
 from howsure.errors import InputError

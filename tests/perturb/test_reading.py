@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from asked import benchmark
+from helpers.perturb_questions import benchmark
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -8,7 +8,7 @@ import sys
 from collections import Counter
 
 import pytest
-from asked import CITIES, benchmark, open_benchmark
+from helpers.perturb_questions import CITIES, benchmark, open_benchmark
 from scipy.stats import chisquare
 
 from howsure.benchmarks.question import Prompt, Question

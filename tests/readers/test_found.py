@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from harness_log import harness
+from helpers.lm_eval_log import harness
 
 import howsure as hs
 from howsure.errors import HowsureWarning, InputError, UnknownNameError

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from parsed_page import HOSTILE
-from planted_prompts import planted
+from helpers.parsed_page import HOSTILE
+from helpers.planted_prompts import planted
 
 from howsure.report import answer
 from howsure.report.charts import comparisons

@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pytest
 import vl_convert
-from parsed_page import HOSTILE
-from planted_prompts import planted
-from planted_runs import drawn, pooled, runs_of
+from helpers.parsed_page import HOSTILE
+from helpers.planted_prompts import planted
+from helpers.planted_runs import drawn, pooled, runs_of
 
 from howsure.report.answer import ordered
 from howsure.report.convergence_section import Pilot, best_designs, convergence_section

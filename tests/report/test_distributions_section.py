@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 import vl_convert
-from parsed_page import HOSTILE
-from planted_runs import drawn, pooled, runs_of
+from helpers.parsed_page import HOSTILE
+from helpers.planted_runs import drawn, pooled, runs_of
 from scipy import stats
 
 from howsure.report.charts import densities as charts

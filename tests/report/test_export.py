@@ -8,7 +8,7 @@ import xml.etree.ElementTree as ET
 import zlib
 
 import pytest
-from parsed_page import HOSTILE, Page
+from helpers.parsed_page import HOSTILE, Page
 
 from howsure.errors import InputError, UnknownNameError
 from howsure.report import export, page

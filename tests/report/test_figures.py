@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from planted_prompts import planted
+from helpers.planted_prompts import planted
 
 import howsure
 from howsure import figures

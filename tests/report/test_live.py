@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
-from serving import LONG, until
+from helpers.servers import LONG, until
 
 from howsure.errors import InputError
 from howsure.report import page

@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 import numpy as np
 import pytest
-from parsed_page import HOSTILE
+from helpers.parsed_page import HOSTILE
 
 from howsure.report import page
 from howsure.report.benchmark import Benchmark

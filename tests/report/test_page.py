@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from parsed_page import HOSTILE, Page
+from helpers.parsed_page import HOSTILE, Page
 
 from howsure.errors import InputError, UnknownNameError
 from howsure.report import assets, charts, page, sections

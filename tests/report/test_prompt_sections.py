@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from parsed_page import HOSTILE, Page
-from planted_prompts import planted
+from helpers.parsed_page import HOSTILE, Page
+from helpers.planted_prompts import planted
 
 from howsure.report import charts, page
 from howsure.report.benchmark import Benchmark

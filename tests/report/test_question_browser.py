@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from planted_texts import DEFAULT, NAMES, PlantedPrompt, PlantedTexts, index, section, text
+from helpers.planted_texts import DEFAULT, NAMES, PlantedPrompt, PlantedTexts, index, section, text
 
 from howsure.report import question_section as made
 from howsure.report.question_section import question_section

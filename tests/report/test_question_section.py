@@ -7,8 +7,20 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from parsed_page import Page
-from planted_texts import HOSTILE, MODELS, NAMES, PlantedPrompt, PlantedTexts, cells, index, planted, row, section, text
+from helpers.parsed_page import Page
+from helpers.planted_texts import (
+    HOSTILE,
+    MODELS,
+    NAMES,
+    PlantedPrompt,
+    PlantedTexts,
+    cells,
+    index,
+    planted,
+    row,
+    section,
+    text,
+)
 
 from howsure.report import question_section as made
 from howsure.report import texts as texts_of

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 import vl_convert
-from parsed_page import HOSTILE
-from planted_runs import drawn, runs_of
+from helpers.parsed_page import HOSTILE
+from helpers.planted_runs import drawn, runs_of
 
 from howsure.report.charts import repeats as charts
 from howsure.report.figure import Figure, Listing, Sheet

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from parsed_page import HOSTILE, Page
+from helpers.parsed_page import HOSTILE, Page
 
 from howsure.errors import InputError, UnknownNameError
 from howsure.readers.paths import read

@@ -5,7 +5,7 @@ The truth is planted: P(correct) of each cell is known, unread answers are drawn
 
 import numpy as np
 import pytest
-from planted_prompts import STYLES, S, planted
+from helpers.planted_prompts import STYLES, S, planted
 
 from howsure.errors import InputError
 from howsure.report.sentences import parser

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from planted_review import folder
+from helpers.planted_review import folder
 
 from howsure.review.texts import RunTexts
 

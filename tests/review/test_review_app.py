@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl
 
 import msgspec
 import pytest
-from planted_review import HOME, HOSTILE, PORT, TOKEN, post, row, session, stranger, visitor
+from helpers.planted_review import HOME, HOSTILE, PORT, TOKEN, post, row, session, stranger, visitor
 from starlette.websockets import WebSocketDisconnect
 
 import howsure

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 import uvicorn
-from planted_review import TOKEN, folder, session
+from helpers.planted_review import TOKEN, folder, session
 
 from howsure.errors import InputError
 from howsure.review import serve

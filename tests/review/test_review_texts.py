@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from planted_review import HOSTILE, QUESTIONS, SYSTEM, folder, row, rows
+from helpers.planted_review import HOSTILE, QUESTIONS, SYSTEM, folder, row, rows
 
 from howsure.errors import HowsureWarning, InputError
 from howsure.review.answers import OPEN, SHOWN, TEXT_LENGTH, grouped

@@ -8,8 +8,8 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from batch_endpoint import BatchServer, answered, right, serve, troubled
-from scripted import sums
+from helpers.batch_endpoint import BatchServer, answered, right, serve, troubled
+from helpers.scripted_model import sums
 
 from howsure.benchmarks import Prompt
 from howsure.errors import StoreError

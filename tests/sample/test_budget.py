@@ -3,9 +3,9 @@
 import asyncio
 
 import pytest
+from helpers.scripted_model import VirtualTime
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scripted import VirtualTime
 
 from howsure.sample.budget import Budget, BudgetSpent, Spent
 

@@ -11,7 +11,7 @@ import time
 from collections import Counter
 
 import pytest
-from endpoint import Faults, Telling, serve
+from helpers.endpoint import Faults, Telling, serve
 
 from howsure import analysis
 from howsure.benchmarks import load

@@ -22,8 +22,8 @@ from collections import Counter
 
 import pytest
 from aiohttp import web
-from endpoint import Faults, Telling, serve
-from serving import serving
+from helpers.endpoint import Faults, Telling, serve
+from helpers.servers import serving
 
 from howsure.benchmarks import load
 from howsure.errors import EndpointError, HowsureError

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from endpoint import Faults, serve
+from helpers.endpoint import Faults, serve
 
 from howsure.benchmarks import load
 from howsure.sample.experiment import parse_experiment
@@ -52,7 +52,7 @@ REFUSED = "I am walking"
 @contextmanager
 def runner():
     """A process that runs and kills; returns a function from an order to what became of it."""
-    script = Path(__file__).with_name("killed.py")
+    script = Path(__file__).resolve().parents[1] / "helpers/killed_run.py"
     tests = str(Path(__file__).resolve().parents[1])
     path = os.pathsep.join([tests, *filter(None, [os.environ.get("PYTHONPATH")])])
     with subprocess.Popen(

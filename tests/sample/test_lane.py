@@ -7,7 +7,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from scripted import ScriptedModel, VirtualTime, right, sums
+from helpers.scripted_model import ScriptedModel, VirtualTime, right, sums
 
 from howsure.errors import EndpointError, FatalEndpointError, StoreError
 from howsure.models.model import Reply, Request

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
+from helpers.scripted_model import VirtualTime
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scripted import VirtualTime
 
 from howsure.errors import EndpointError
 from howsure.models.model import Limits

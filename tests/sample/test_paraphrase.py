@@ -8,8 +8,8 @@ import tomllib
 import numpy as np
 import pytest
 from aiohttp import web
-from scripted import ScriptedModel
-from serving import serving
+from helpers.scripted_model import ScriptedModel
+from helpers.servers import serving
 
 from howsure.cli import main
 from howsure.errors import EndpointError, FatalEndpointError, InputError, UnknownNameError

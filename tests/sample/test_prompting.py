@@ -7,7 +7,7 @@ import json
 from collections import Counter
 
 import pytest
-from scripted import ScriptedModel
+from helpers.scripted_model import ScriptedModel
 
 from howsure.errors import HowsureWarning, InputError
 from howsure.models.model import Choice, Reply

@@ -13,8 +13,8 @@ from types import SimpleNamespace
 import msgspec
 import numpy as np
 import pytest
+from helpers.scripted_model import VirtualTime
 from scipy import stats
-from scripted import VirtualTime
 
 from howsure.errors import InputError, UnknownNameError
 from howsure.sample.grid import Unit

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from endpoint import Faults, serve
-from scripted import ScriptedModel, right, sums
+from helpers.endpoint import Faults, serve
+from helpers.scripted_model import ScriptedModel, right, sums
 
 from howsure.benchmarks import load
 from howsure.benchmarks.question import Benchmark, Prompt, Question

@@ -8,7 +8,7 @@ import signal
 import threading
 
 import pytest
-from endpoint import Faults, serve
+from helpers.endpoint import Faults, serve
 
 from howsure.benchmarks import load
 from howsure.errors import InputError

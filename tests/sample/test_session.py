@@ -9,8 +9,8 @@ import signal
 
 import msgspec
 import pytest
-from endpoint import Faults, serve
-from scripted import ScriptedModel, right, sums
+from helpers.endpoint import Faults, serve
+from helpers.scripted_model import ScriptedModel, right, sums
 
 from howsure.benchmarks import load
 from howsure.errors import HowsureWarning, InputError

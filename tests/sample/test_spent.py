@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from endpoint import Faults, serve
+from helpers.endpoint import Faults, serve
 
 from howsure.benchmarks import load
 from howsure.errors import StoreError

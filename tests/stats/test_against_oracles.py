@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 import pytest
+from helpers.strategies import score_grids
 from hypothesis import given
 from oracles import components as one
 from oracles import pairs as two
-from strategies import score_grids
 
 from howsure.stats.comparisons.pairs import compare, pairs
 from howsure.stats.core.cells import Cells

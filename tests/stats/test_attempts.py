@@ -6,11 +6,11 @@ from itertools import product
 
 import numpy as np
 import pytest
+from helpers.strategies import score_grids
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import attempts as slow
 from scipy import stats
-from strategies import score_grids
 
 from howsure.errors import InputError, UnknownNameError
 from howsure.stats.core.cells import Cells

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.strategies import score_grids
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from oracles import combining as oracle
 from scipy import integrate, special, stats
-from strategies import score_grids
 
 from howsure.errors import InputError, UnknownNameError
 from howsure.stats.comparisons.combine import COMBINED, combine

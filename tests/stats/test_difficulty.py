@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.strategies import score_grids
 from hypothesis import given, settings
 from oracles import difficulty as slow
 from scipy import optimize, special, stats
-from strategies import score_grids
 
 from howsure.errors import InputError, UnknownNameError
 from howsure.stats.core.cells import Cells

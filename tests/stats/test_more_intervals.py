@@ -4,12 +4,12 @@ import math
 
 import numpy as np
 import pytest
+from helpers.strategies import score_grids
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import pairs as paired_oracle
 from oracles import score_intervals as oracle
 from scipy import stats
-from strategies import score_grids
 
 from howsure.errors import InputError, UnknownNameError
 from howsure.stats.comparisons.pairs import compare, pairs

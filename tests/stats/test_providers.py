@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 import pytest
+from helpers.strategies import score_grids
 from hypothesis import assume, given
 from oracles import repeats as oracle
 from scipy import stats
-from strategies import score_grids
 
 from howsure.errors import InputError, UnknownNameError
 from howsure.stats.comparisons.providers import providers

@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 import pytest
+from helpers.strategies import score_grids
 from hypothesis import given, settings
 from oracles import ranking as slow
 from scipy import stats
-from strategies import score_grids
 
 from howsure.errors import InputError, UnknownNameError
 from howsure.stats.comparisons.pairs import pairs

@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pyarrow as pa
 import pytest
-from stored_rows import NAMES
+from helpers.stored_rows import NAMES
 
 from howsure.store import arrays
 from howsure.store.arrays import arrow, is_valid, numbers

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import random
-import shutil
 import signal
 import subprocess
 import sys
@@ -13,18 +11,19 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from stored_rows import batch, expected, held, row
+from helpers.stored_files import every_state
+from helpers.stored_rows import batch, expected, held, row
 
 from howsure.errors import StoreError
 from howsure.store import database, live, parquet
 from howsure.store.responses import RunFolder, read_prompts
 
-HERE = Path(__file__).parent
+TESTS = Path(__file__).resolve().parents[1]
 
 APPEND = """
 import sys
 from pathlib import Path
-from stored_rows import batch
+from helpers.stored_rows import batch
 from howsure.store.responses import RunFolder
 
 with RunFolder(Path(sys.argv[1])) as run:
@@ -35,7 +34,7 @@ with RunFolder(Path(sys.argv[1])) as run:
 
 
 def python(script: str, *args: object, **rest) -> subprocess.Popen[str]:
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")])}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])}
     command = [sys.executable, "-c", script, *map(str, args)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, **rest)
 
@@ -72,45 +71,6 @@ def test_killed_while_appending_at_twenty_random_moments(tmp_path):
                 run.append(batch(number))
         assert held(path) == expected(one for number in range(whole + 2) for one in batch(number))
     assert len(set(acknowledged)) > 5, "the moments should differ"
-
-
-def state(folder: Path) -> str:
-    """Content hash of what a kill at this moment would leave."""
-    files = sorted(file for file in folder.iterdir() if not file.name.endswith("-shm"))
-    return hashlib.sha256(b"".join(file.name.encode() + b"\0" + file.read_bytes() for file in files)).hexdigest()
-
-
-def every_state(folder: Path, copies: Path, step) -> list[Path]:
-    """Run `step` and copy the folder whenever the store calls or returns and the files are others than before.
-
-    What a kill -9 leaves is what the files hold at that moment.
-    """
-    store = str(Path(database.__file__).parent)
-    seen = {state(folder)}
-    found: list[Path] = []
-    busy = False
-
-    def look(frame, _event, _argument):
-        nonlocal busy
-        inside = frame.f_code.co_filename.startswith(store) or (
-            frame.f_back and frame.f_back.f_code.co_filename.startswith(store)
-        )
-        if busy or not inside:
-            return
-        busy = True
-        now = state(folder)
-        if now not in seen:
-            seen.add(now)
-            found.append(copies / str(len(found)))
-            shutil.copytree(folder, found[-1])
-        busy = False
-
-    sys.setprofile(look)
-    try:
-        step()
-    finally:
-        sys.setprofile(None)
-    return found
 
 
 @pytest.mark.parametrize("before", ["database only", "parquet too"])

@@ -9,7 +9,7 @@ import sys
 
 import pyarrow.parquet as pq
 import pytest
-from stored_rows import NAMES, batch, expected, row
+from helpers.stored_rows import NAMES, batch, expected, row
 
 from howsure.errors import InputError, StoreError, UnknownNameError
 from howsure.store import parquet

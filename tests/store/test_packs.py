@@ -11,8 +11,8 @@ import sqlite3
 
 import numpy as np
 import pytest
+from helpers.stored_rows import expected, held, row
 from msgspec.structs import astuple
-from stored_rows import expected, held, row
 
 from howsure.errors import InputError
 from howsure.store import live

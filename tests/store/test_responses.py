@@ -10,7 +10,7 @@ import threading
 
 import pyarrow.parquet as pq
 import pytest
-from stored_rows import NAMES, batch, expected, held, row
+from helpers.stored_rows import NAMES, batch, expected, held, row
 
 from howsure.errors import InputError, StoreError, UnknownNameError
 from howsure.store import live, parquet

@@ -7,7 +7,7 @@ import random
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from stored_rows import NAMES, row
+from helpers.stored_rows import NAMES, row
 
 from howsure.errors import InputError, StoreError, UnknownNameError
 from howsure.store import database, live, parquet, scores

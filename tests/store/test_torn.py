@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import fcntl
-import os
 import random
 import shutil
 import sqlite3
-import tempfile
 from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
-from stored_rows import batch, expected, held, row
+from helpers.stored_files import sealed
+from helpers.stored_rows import batch, expected, held, row
 
 from howsure.errors import StoreError
 from howsure.store import database, parquet
@@ -204,29 +202,6 @@ def test_reader_that_waits_in_vain_for_a_lock_does_not_take_it_for_a_sealed_fold
 
 
 # where nothing can be written
-
-
-@contextlib.contextmanager
-def sealed(source: Path):
-    """A copy of the folder that nobody here may write; as root, by being nobody meanwhile."""
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place, "run")
-        shutil.copytree(source, folder)
-        root = os.geteuid() == 0
-        Path(place).chmod(0o755)
-        for file in folder.iterdir():
-            file.chmod(0o444)
-        folder.chmod(0o555)
-        if root:
-            os.seteuid(65534)
-        try:
-            with pytest.raises(PermissionError):
-                (folder / "new").touch()
-            yield folder
-        finally:
-            if root:
-                os.seteuid(0)
-            folder.chmod(0o755)
 
 
 @pytest.mark.parametrize("index", ["kept", "lost"])

@@ -17,9 +17,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import zstandard
-from stored_rows import batch, expected, held, row
-from test_kills import every_state
-from test_torn import sealed
+from helpers.stored_files import every_state, sealed
+from helpers.stored_rows import batch, expected, held, row
 
 from howsure.store import database, live, parquet
 from howsure.store.lookup import generations

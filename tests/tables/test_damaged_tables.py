@@ -9,7 +9,7 @@ import warnings
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from damage import damaged
+from helpers.damage import damaged
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 

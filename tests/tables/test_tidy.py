@@ -6,9 +6,9 @@ import math
 from functools import cache
 from pathlib import Path
 
-import extracts
 import numpy as np
 import pytest
+from helpers import eval_arena_tables
 from oracles import pairs as two
 
 import howsure as hs
@@ -30,17 +30,17 @@ def write(tmp_path, text, name="some.csv"):
 def answered_by_the_oracle(kind):
     # The oracle loops over pairs of 1,100 generations: five questions of those are as good as twelve.
     fewer = {"questions": 5} if kind in {"many", "between"} else {}
-    rows = extracts.KINDS[kind](seed=3, **fewer)
-    scores = extracts.scores(rows)
+    rows = eval_arena_tables.KINDS[kind](seed=3, **fewer)
+    scores = eval_arena_tables.scores(rows)
     return rows, scores, two.all_pairs(scores[2])
 
 
-@pytest.mark.parametrize("kind", extracts.KINDS)
+@pytest.mark.parametrize("kind", eval_arena_tables.KINDS)
 @pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
 def test_the_eval_arena_shape_gives_what_the_oracle_gives(tmp_path, kind, form):
     """A slow version written differently, on the project's own extracts of the published shape."""
     rows, (models, questions, scores), oracle = answered_by_the_oracle(kind)
-    [cells] = read_table(extracts.write(rows, tmp_path, formats=[form])[form])
+    [cells] = read_table(eval_arena_tables.write(rows, tmp_path, formats=[form])[form])
     assert (list(cells.models), list(cells.questions)) == (models, questions)
     assert cells.n.tolist() == [[len(s) for s in row] for row in scores]
     ours = pairs(cells)
@@ -163,7 +163,7 @@ def test_bad_tables_are_told_in_one_line(tmp_path, case):
 
 
 def test_files_that_are_not_whole(tmp_path):
-    whole = extracts.write(extracts.ten(), tmp_path)
+    whole = eval_arena_tables.write(eval_arena_tables.ten(), tmp_path)
     cut = tmp_path / "cut.parquet"
     cut.write_bytes(whole["parquet"].read_bytes()[:-40])
     with pytest.raises(InputError, match="cut.parquet: cannot be read: .*; is the file whole"):

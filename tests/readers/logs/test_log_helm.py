@@ -5,7 +5,7 @@ from pathlib import Path
 from statistics import fmean
 
 import pytest
-from damage import damaged, survives
+from helpers.damage import damaged, survives
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 

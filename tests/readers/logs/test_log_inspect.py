@@ -11,10 +11,10 @@ from tempfile import TemporaryDirectory
 
 import msgspec
 import pytest
-from damage import damaged, survives
+from helpers.damage import damaged, survives
+from helpers.zstd_zip import zipped
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from zstd_zip import zipped
 
 from howsure.errors import InputError, UnknownNameError
 from howsure.readers.logs import inspect, named

@@ -11,7 +11,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from damage import damaged, survives
+from helpers.damage import damaged, survives
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 

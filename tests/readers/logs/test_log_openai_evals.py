@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from damage import damaged, survives
+from helpers.damage import damaged, survives
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from damage import damaged, survives
+from helpers.damage import damaged, survives
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 

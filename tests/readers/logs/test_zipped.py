@@ -7,10 +7,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from damage import damaged
+from helpers.damage import damaged
+from helpers.zstd_zip import zipped
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from zstd_zip import zipped
 
 from howsure.errors import InputError
 from howsure.readers.logs.inspect import zipped as module

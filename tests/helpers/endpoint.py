@@ -9,7 +9,7 @@ right or wrong by a hash of (seed, question, g), whenever and however often it i
 runs over such an endpoint must agree cell by cell, whatever befell them. The rest of the client is what users run.
 
 In a test: `with serve(questions, faults=Faults(...)) as server: ... server.base_url ... server.log`.
-By hand: `python tests/endpoint.py --port 0 --benchmark directions-small --fault server=0.1` prints its URL.
+By hand: `python -m helpers.endpoint --port 0 --benchmark directions-small --fault server=0.1` prints its URL.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from pathlib import Path
 
 import msgspec
 from aiohttp import web
-from serving import listen, serving
+from helpers.servers import listen, serving
 
 from howsure.benchmarks import Question, load
 from howsure.models.model import Model, Reply, Request

@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 
 import aiohttp  # noqa: F401  imported before the fork, once
-from endpoint import Telling
+from helpers.endpoint import Telling
 
 from howsure.models.client import Endpoint
 from howsure.sample import run, writer

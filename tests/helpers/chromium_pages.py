@@ -11,12 +11,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from modules import module
+from helpers import planted_prompts, planted_review
 
 from howsure.report import page
 from howsure.stats.core.cells import Cells
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT / "../shared/data/all_the_noises/highk_temp0.7/input_table_math500_cot.csv"
 
 #: Names that try to be more than text. A script among them would leave a mark: `window.planted`.
@@ -43,7 +43,6 @@ def simulated(models, n_questions, generations, *, seed=1, benchmark="directions
 
 
 def _prompts(names=None):
-    planted_prompts = module(ROOT / "tests/report/planted_prompts.py")
     cube, lost = planted_prompts.planted(effect=0.1, failing=0.6, models=3)
     if names:
         cube = replace(cube, models=tuple(names[:3]), values={names[1]: cube.values["enumerator"]})
@@ -85,7 +84,7 @@ HOWSURE = [sys.executable, "-m", "howsure"]
 
 def planted_run(path):
     """A run folder whose questions, choices and completions carry scripts; one that ran would set the title."""
-    module(ROOT / "tests/review/planted_review.py").folder(path)
+    planted_review.folder(path)
 
 
 def _run():

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from aiohttp import web
-from serving import serving
+from helpers.servers import serving
 
 NUMBERS = itertools.count(1)
 

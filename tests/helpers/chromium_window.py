@@ -4,10 +4,10 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from chromium_pages import PAGES
-from modules import module
+from helpers.chromium_pages import PAGES
+from helpers.repository_modules import module
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 #: Where `.ci/run` has npm put it: npm install --prefix .venv/npm axe-core
 AXE = ROOT / ".venv/npm/node_modules/axe-core/axe.min.js"
 

@@ -1,0 +1,1 @@
+"""Servers, data and damage that several tests need; no tests."""
