@@ -28,8 +28,7 @@ from howsure.sample.stages import following, pilot
 from howsure.stats.core.cells import Cells, FloatArray, IntArray
 from howsure.stats.scores.beta import fit_beta
 from howsure.stats.scores.score import score
-from howsure.stats.sequential.adaptive_allocation import allocate, variance_of_score
-from howsure.stats.sequential.staged import merged, staged
+from howsure.stats.sequential.adaptive_allocation import allocate, merged, staged, variance_of_score
 from published_results import load_published
 
 TABLES = {"math500": "math500_cot", "CRUXEval": "CRUXEval-output-T0.8"}

@@ -33,9 +33,8 @@ from howsure.sample.rounds import FIRST, next_look
 from howsure.sample.stages import LOOKED_AT
 from howsure.sample.until import Until
 from howsure.stats.core.cells import Cells
-from howsure.stats.sequential.adaptive_allocation import allocate, spread
-from howsure.stats.sequential.early_stopping import rounds_needed, stop
-from howsure.stats.sequential.staged import merged
+from howsure.stats.sequential.adaptive_allocation import allocate, merged, spread
+from howsure.stats.sequential.stopping_rules import rounds_needed, stop
 
 SHARED = Path(__file__).resolve().parents[1] / "../shared/data/all_the_noises"
 TABLES = {

@@ -16,7 +16,7 @@ from howsure.stats.core.cells import Cells
 from howsure.stats.repeats.prediction_intervals import repeats
 from howsure.stats.repeats.resampling import convergence, run_gap
 from howsure.stats.scores.score import score
-from howsure.stats.sequential.early_stopping import stop
+from howsure.stats.sequential.stopping_rules import stop
 from published_results import load_published
 
 Array = NDArray[np.float64]

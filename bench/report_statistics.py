@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 from howsure.stats.comparisons.pairs import pairs
 from howsure.stats.comparisons.ranking import rank
 from howsure.stats.core.cells import Cells
-from howsure.stats.prompts.variants import enough_variants
+from howsure.stats.prompts.moments import enough_variants
 from howsure.stats.questions.difficulty import p_correct
 from howsure.stats.questions.items import question_tau
 from howsure.stats.repeats.resampling import convergence, run_gap

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from howsure.perturb import Dimension, Space, Value
 from howsure.stats.core.cube import Cube, Layout
 from howsure.stats.core.variance_intervals import variance_limits
-from howsure.stats.prompts.crossed import CLAIMS, COMPONENTS, crossed
+from howsure.stats.prompts.components import CLAIMS, COMPONENTS, crossed
 from howsure.stats.prompts.sample_size import enough_variants, space_size
 
 Array = NDArray[np.float64]

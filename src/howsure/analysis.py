@@ -22,8 +22,8 @@ from howsure.stats.core.cube import Cube
 from howsure.stats.core.results import Result, Results
 from howsure.stats.planning import plan as planning
 from howsure.stats.planning.cost import Cost
-from howsure.stats.planning.design import Components
 from howsure.stats.planning.pilot import assumed, components_of, components_of_variants
+from howsure.stats.planning.variance_components import Components
 from howsure.stats.repeats import prediction_intervals as repeated
 from howsure.stats.scores import missing as absent
 from howsure.stats.scores import score as components

@@ -25,9 +25,9 @@ from howsure.stats.comparisons.pairs import Pairs
 from howsure.stats.core.cells import Cells
 from howsure.stats.core.cube import Cube
 from howsure.stats.core.results import Result, Results
+from howsure.stats.prompts.moments import Variants
+from howsure.stats.prompts.moments import variants as of_variants
 from howsure.stats.prompts.sample_size import MOMENTS
-from howsure.stats.prompts.variants import Variants
-from howsure.stats.prompts.variants import variants as of_variants
 from howsure.stats.scores import score as noise
 from howsure.stats.scores.score import Scores
 

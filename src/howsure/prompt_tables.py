@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from howsure.stats.core.results import Columns, Result, Results, format_table
+from howsure.stats.prompts import moments as of_variants
 from howsure.stats.prompts import sample_size as reaching
-from howsure.stats.prompts import variants as of_variants
 
 __all__ = ["Prompted"]
 

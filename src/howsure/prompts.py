@@ -13,11 +13,11 @@ from howsure.prompt_tables import Prompted
 from howsure.stats.core.cube import Cube
 from howsure.stats.core.results import Columns, Result, notes
 from howsure.stats.prompts import effects as of_values
+from howsure.stats.prompts import moments as of_variants
 from howsure.stats.prompts import prompteval as from_few
 from howsure.stats.prompts import rank_flips as of_pairs
 from howsure.stats.prompts import sample_size as reaching
-from howsure.stats.prompts import variants as of_variants
-from howsure.stats.prompts.crossed import crossed
+from howsure.stats.prompts.components import crossed
 
 __all__ = ["SHOWN", "Prompted", "differences", "effects", "prompteval", "proxy", "show", "swaps", "variants"]
 

@@ -13,7 +13,7 @@ from howsure.stats.comparisons.pairs import pairs
 from howsure.stats.comparisons.ranking import rank
 from howsure.stats.core.cells import Cells
 from howsure.stats.core.cube import Cube
-from howsure.stats.prompts.crossed import crossed
+from howsure.stats.prompts.components import crossed
 from howsure.stats.scores.score import score
 
 

@@ -15,7 +15,7 @@ from howsure.report.figure import Sheet
 from howsure.report.sentences import generations as sentences
 from howsure.stats.core.cells import Cells
 from howsure.stats.planning.cost import Cost
-from howsure.stats.planning.design import Components
+from howsure.stats.planning.variance_components import Components
 from howsure.stats.scores.score import score
 
 RNG = np.random.default_rng(4)

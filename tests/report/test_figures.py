@@ -13,7 +13,7 @@ from howsure.report import export
 from howsure.stats.comparisons.pairs import pairs
 from howsure.stats.core.cells import Cells
 from howsure.stats.core.results import Results
-from howsure.stats.prompts.variants import variants
+from howsure.stats.prompts.moments import variants
 
 
 def cells(models=("a", "b", "c"), benchmark="bench"):

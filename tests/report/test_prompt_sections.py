@@ -14,8 +14,8 @@ from howsure.report.figure import Sheet
 from howsure.report.prompt_numbers import Prompts
 from howsure.report.prompt_sections import enough_section, noise_section, spread_section
 from howsure.stats.core.cube import Cube
+from howsure.stats.prompts.moments import variants
 from howsure.stats.prompts.rank_flips import swaps
-from howsure.stats.prompts.variants import variants
 
 
 @pytest.fixture(scope="module")

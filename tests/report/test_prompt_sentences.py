@@ -6,12 +6,12 @@ import pytest
 from howsure.report import sentences
 from howsure.report.sentences import prompts
 from howsure.stats.core.cube import Cube
-from howsure.stats.prompts.crossed import crossed
+from howsure.stats.prompts.components import crossed
 from howsure.stats.prompts.effects import effects
+from howsure.stats.prompts.moments import variants
 from howsure.stats.prompts.rank_flips import swaps
 from howsure.stats.prompts.sample_size import enough_variants
 from howsure.stats.prompts.unparsed import unread
-from howsure.stats.prompts.variants import variants
 
 NAMES = ("large", "small")
 

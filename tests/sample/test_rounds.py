@@ -433,7 +433,7 @@ def test_with_variants_near_the_ceiling_the_sequence_still_covers():
 
     Without a floor the interval of a model that has hardly varied yet is too narrow, if there is one.
     """
-    from howsure.stats.sequential.early_stopping import FLOOR, stop
+    from howsure.stats.sequential.stopping_rules import FLOOR, stop
 
     rng = np.random.default_rng(12)
     R, N, V, p = 2000, 50, 4, 0.998

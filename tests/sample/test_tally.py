@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from howsure.errors import InputError
 from howsure.sample.tally import Tally
 from howsure.stats.core.cells import Cells
-from howsure.stats.sequential.early_stopping import FLOOR
+from howsure.stats.sequential.stopping_rules import FLOOR
 
 QUESTIONS = ("q0", "q1", "q2")
 # {(question, variant, generation): score}; sixteenths add up exactly in any order

@@ -15,8 +15,7 @@ from howsure.stats.comparisons.pairs import compare
 from howsure.stats.core.cells import Cells
 from howsure.stats.scores.beta import fit_beta
 from howsure.stats.scores.score import score
-from howsure.stats.sequential.adaptive_allocation import allocate, spread
-from howsure.stats.sequential.staged import merged, staged
+from howsure.stats.sequential.adaptive_allocation import allocate, merged, spread, staged
 
 SHARED = Path(__file__).resolve().parents[2] / "../shared/data/all_the_noises/highk_temp0.7/input_table_math500_cot.csv"
 

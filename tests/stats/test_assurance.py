@@ -16,10 +16,10 @@ from howsure.stats.comparisons.pairs import compare
 from howsure.stats.core.cells import Cells
 from howsure.stats.core.cube import Cube
 from howsure.stats.planning.cost import Cost
-from howsure.stats.planning.design import Components, power_of
 from howsure.stats.planning.pilot import components_of, components_of_variants
 from howsure.stats.planning.plan import grid, plan
-from howsure.stats.prompts.crossed import crossed
+from howsure.stats.planning.variance_components import Components, power_of
+from howsure.stats.prompts.components import crossed
 from howsure.stats.scores.score import score, unbiased_data
 
 Z80 = 0.8416212335729143

@@ -14,8 +14,15 @@ from scipy import stats
 
 from howsure.errors import InputError, UnknownNameError
 from howsure.stats.core.cells import Cells
-from howsure.stats.questions.attempts import attempts, majority, pass_all, pass_any
-from howsure.stats.questions.majority_vote import Votes, majority_by_draws, majority_exactly
+from howsure.stats.questions.attempts import (
+    Votes,
+    attempts,
+    majority,
+    majority_by_draws,
+    majority_exactly,
+    pass_all,
+    pass_any,
+)
 from howsure.stats.scores.score import score
 
 

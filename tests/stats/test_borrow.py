@@ -15,7 +15,7 @@ from howsure.stats.borrowing import pilot as borrowed_pilot
 from howsure.stats.comparisons import pairs
 from howsure.stats.core.cells import Cells
 from howsure.stats.scores import score as components
-from howsure.stats.sequential.early_stopping import stop
+from howsure.stats.sequential.stopping_rules import stop
 
 
 def population(M=12, N=120, seed=0):

@@ -14,7 +14,7 @@ from howsure.stats.core.cells import Cells
 from howsure.stats.core.cube import Cube
 from howsure.stats.core.intervals import interval
 from howsure.stats.planning.pilot import components_of, components_of_variants
-from howsure.stats.prompts.crossed import crossed
+from howsure.stats.prompts.components import crossed
 from howsure.stats.repeats.resampling import convergence
 from howsure.stats.scores.clusters import ONE_CLUSTER, cluster_means, df_of_skewed, excess
 from howsure.stats.scores.score import score

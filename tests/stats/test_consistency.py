@@ -9,8 +9,8 @@ from oracles import suspects as slow
 
 from howsure.errors import InputError
 from howsure.stats.core.cells import Cells
+from howsure.stats.questions.attempts import Votes, majority_exactly
 from howsure.stats.questions.consistency import Answers, agreement, consistency, fewest_generations, majority, n_sets
-from howsure.stats.questions.majority_vote import Votes, majority_exactly
 
 
 def planted(seed, *, n_questions=12, models=4, letters="ABCD", missing=True):

@@ -14,9 +14,9 @@ from howsure.stats.core.cube import Cube
 from howsure.stats.core.variance_intervals import chi_square_factors, variance_factors, variance_limits
 from howsure.stats.planning.pilot import components_of_variants
 from howsure.stats.planning.plan import plan
-from howsure.stats.prompts.crossed import CLAIMS, COMPONENTS, crossed
+from howsure.stats.prompts.components import CLAIMS, COMPONENTS, crossed
+from howsure.stats.prompts.moments import variants
 from howsure.stats.prompts.sample_size import enough_variants
-from howsure.stats.prompts.variants import variants
 
 SHARED = Path(__file__).resolve().parents[2] / "../shared/data"
 

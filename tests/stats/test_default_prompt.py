@@ -15,8 +15,8 @@ from howsure import analysis, prompts
 from howsure.errors import HowsureWarning, InputError
 from howsure.stats.core.cube import Cube
 from howsure.stats.planning.pilot import components_of_variants
+from howsure.stats.prompts.moments import variants
 from howsure.stats.prompts.unparsed import unread
-from howsure.stats.prompts.variants import variants
 
 NAMES = ("a", "b"), tuple(f"q{q:02}" for q in range(30)), tuple(f"v{s}" for s in range(9))
 TONES = ("kind", "cold", "kind", "cold", "", "kind", "cold", "kind", "cold")

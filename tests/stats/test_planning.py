@@ -15,9 +15,16 @@ from howsure.errors import InputError, UnknownNameError
 from howsure.stats.comparisons.pairs import compare
 from howsure.stats.core.cells import Cells
 from howsure.stats.planning.cost import UNITS, Cost
-from howsure.stats.planning.design import Components, detectable, level_of, power_of, se_for_detecting, se_for_width
 from howsure.stats.planning.pilot import assumed, components_of
 from howsure.stats.planning.plan import FEWEST_QUESTIONS, grid, plan
+from howsure.stats.planning.variance_components import (
+    Components,
+    detectable,
+    level_of,
+    power_of,
+    se_for_detecting,
+    se_for_width,
+)
 from howsure.stats.scores.score import score
 
 NOISES = Path(__file__).resolve().parents[2] / "../shared/data/all_the_noises"

@@ -11,7 +11,7 @@ from howsure.errors import InputError, UnknownNameError
 from howsure.stats.core.cells import Cells
 from howsure.stats.scores.score import score
 from howsure.stats.sequential.confidence_sequences import boundary, confidence_sequence
-from howsure.stats.sequential.early_stopping import FLOOR, RULES, rounds_needed, stop
+from howsure.stats.sequential.stopping_rules import FLOOR, RULES, rounds_needed, stop
 
 
 def cells_of(total, k, models=None):

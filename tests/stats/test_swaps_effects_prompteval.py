@@ -6,7 +6,7 @@ from oracles import variants as oracle
 
 from howsure.errors import InputError
 from howsure.stats.core.cube import Cube
-from howsure.stats.prompts.crossed import crossed
+from howsure.stats.prompts.components import crossed
 from howsure.stats.prompts.effects import effects
 from howsure.stats.prompts.prompteval import balanced_cells, prompteval
 from howsure.stats.prompts.rank_flips import swaps

@@ -8,10 +8,10 @@ from oracles import variants as oracle
 
 from howsure.errors import InputError
 from howsure.stats.core.cube import Cube
-from howsure.stats.prompts import subsets
+from howsure.stats.prompts import subset_moments
+from howsure.stats.prompts.moments import variants
 from howsure.stats.prompts.sample_size import enough_variants, proxy, space_size
-from howsure.stats.prompts.subsets import chance_far, orders
-from howsure.stats.prompts.variants import variants
+from howsure.stats.prompts.subset_moments import chance_far, orders
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -28,9 +28,9 @@ def test_the_exact_law_of_the_mean_agrees_with_enumeration_and_orders():
     """A slow version for 20 counts, and seeded orders within their error for 100."""
     x = np.random.default_rng(1).integers(40, 70, 20) / 100
     order = orders(20, 400, 0)
-    counts = subsets._counts(x)
+    counts = subset_moments._counts(x)
     law, exact = np.zeros(20), np.zeros(20, dtype=bool)
-    subsets._exact_means(law, exact, np.arange(1, 20), *counts, 0.02)
+    subset_moments._exact_means(law, exact, np.arange(1, 20), *counts, 0.02)
     slow = [np.mean([abs(np.mean(s) - x.mean()) > 0.02 + 1e-12 for s in combinations(x, n)]) for n in (1, 3, 5, 16, 19)]
     assert law[[0, 2, 4, 15, 18]] == pytest.approx(slow, abs=1e-12)
     big = np.random.default_rng(2).integers(50, 65, 100) / 100

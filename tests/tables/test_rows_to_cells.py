@@ -9,7 +9,7 @@ import pytest
 
 from howsure.errors import InputError
 from howsure.stats.core.cells import Cells
-from howsure.stats.sequential.staged import merged
+from howsure.stats.sequential.adaptive_allocation import merged
 from howsure.store.adaptive_plans import Plan
 from howsure.tables import rows_to_cells
 

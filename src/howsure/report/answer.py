@@ -11,7 +11,7 @@ from howsure.report.sentences import decimals, number
 from howsure.stats.comparisons.ranking import Ranking
 from howsure.stats.core.cells import Cells, FloatArray
 from howsure.stats.core.results import Columns
-from howsure.stats.prompts.crossed import Crossed
+from howsure.stats.prompts.components import Crossed
 from howsure.stats.scores.score import Scores, score
 
 __all__ = ["GREEDY", "Answer", "Row", "difficulty", "ordered", "questions", "table"]

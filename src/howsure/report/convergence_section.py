@@ -15,9 +15,9 @@ from howsure.report.sentences import generations as sentences
 from howsure.stats.core.cells import Cells, FloatArray, IntArray
 from howsure.stats.core.cube import Cube
 from howsure.stats.planning.cost import UNITS, Cost, per_cell
-from howsure.stats.planning.design import Components
 from howsure.stats.planning.pilot import components_of, components_of_variants
 from howsure.stats.planning.plan import Design, plan
+from howsure.stats.planning.variance_components import Components
 from howsure.stats.repeats.resampling import convergence
 from howsure.stats.scores.score import Scores
 

@@ -11,9 +11,9 @@ import numpy as np
 from howsure.stats.core.cells import IntArray
 from howsure.stats.core.cube import Cube
 from howsure.stats.prompts.effects import Effects, effects_of
+from howsure.stats.prompts.moments import Variants, variants
 from howsure.stats.prompts.rank_flips import Swaps, swaps
 from howsure.stats.prompts.unparsed import Unread, described, unread
-from howsure.stats.prompts.variants import Variants, variants
 
 __all__ = ["SWAPPED", "Prompts"]
 

@@ -31,7 +31,7 @@ from howsure.sample.until import Until, Verdict
 from howsure.stats.core.cells import Cells
 
 if TYPE_CHECKING:
-    from howsure.stats.sequential.early_stopping import Stop
+    from howsure.stats.sequential.stopping_rules import Stop
 
 __all__ = ["Rounds", "Until", "Verdict", "next_look"]
 
@@ -220,8 +220,8 @@ class Rounds:
 
     def _stop(self, group: tuple[str, ...], rounds: int) -> Stop:
         """`stopping.stop` on the rounds so far."""
-        from howsure.stats.sequential.early_stopping import stop
-        from howsure.stats.sequential.staged import merged
+        from howsure.stats.sequential.adaptive_allocation import merged
+        from howsure.stats.sequential.stopping_rules import stop
 
         until, tallies = self.until, {label: self.lanes[label].tally for label in group}
         results: Cells | list[Cells]

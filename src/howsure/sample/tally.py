@@ -94,7 +94,7 @@ class Tally:
 
         A round value is the mean of V scores, so five differing pairs of scores leave 1/V^2 of it in its squares.
         """
-        from howsure.stats.sequential.early_stopping import FLOOR
+        from howsure.stats.sequential.stopping_rules import FLOOR
 
         sums, counts = self._arrays(upto)
         is_binary = np.all((sums == np.rint(sums)) & (sums >= 0) & (sums <= counts))

@@ -56,7 +56,7 @@ class Until(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             self._fail(f"models is {self.models[0]!r} twice", "name two models")
 
     def _check_names(self) -> None:
-        from howsure.stats.sequential.interim_analyses import RULES
+        from howsure.stats.sequential.confidence_sequences import RULES
 
         if self.rule not in RULES:
             raise UnknownNameError("rule", self.rule, RULES, where="until")

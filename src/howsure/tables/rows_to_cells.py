@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from howsure.errors import InputError
 from howsure.stats.core.cells import Cells
 from howsure.stats.core.cube import Cube
-from howsure.stats.sequential.staged import merged
+from howsure.stats.sequential.adaptive_allocation import merged
 from howsure.store.adaptive_plans import Plans
 from howsure.tables import grouping
 from howsure.tables.grouping import CELL, COLUMNS, OUTCOMES, grouped, summed

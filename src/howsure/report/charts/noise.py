@@ -9,7 +9,7 @@ import altair as alt
 import numpy as np
 
 from howsure.report.charts.base import BLUE, GREY, ORANGE, Chart, along, down, finish, flat, looks, tooltip
-from howsure.stats.prompts.crossed import COMPONENTS, Crossed
+from howsure.stats.prompts.components import COMPONENTS, Crossed
 from howsure.stats.prompts.effects import FEWEST_DRAWS, Effects
 from howsure.stats.scores.score import Scores
 

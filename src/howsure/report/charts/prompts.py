@@ -10,8 +10,8 @@ import numpy as np
 
 from howsure.report.charts.base import BLUE, GREY, Chart, along, down, finish, flat, looks, tooltip
 from howsure.stats.core.cells import FloatArray
+from howsure.stats.prompts.moments import Variants
 from howsure.stats.prompts.unparsed import Unread, Values
-from howsure.stats.prompts.variants import Variants
 
 __all__ = ["spread", "unparsed", "unparsed_values"]
 

@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from howsure.report.sentences.words import decimals, listed, number, percent, plural, share
 from howsure.stats.core.cells import Cells, FloatArray
-from howsure.stats.prompts.crossed import COMPONENTS, Crossed
+from howsure.stats.prompts.components import COMPONENTS, Crossed
 from howsure.stats.prompts.effects import FEWEST_DRAWS, Effects
+from howsure.stats.prompts.moments import Variants
 from howsure.stats.prompts.rank_flips import Swaps
 from howsure.stats.prompts.sample_size import MOMENTS, Enough
 from howsure.stats.prompts.unparsed import Unread
-from howsure.stats.prompts.variants import Variants
 
 __all__ = [
     "CLAIM",

@@ -20,7 +20,7 @@ from howsure.errors import InputError, UnknownNameError
 from howsure.stats.borrowing.estimates import CLAIMS, align_questions
 from howsure.stats.borrowing.factors import FEWEST_QUESTIONS, extract_factors, regress
 from howsure.stats.core.cells import Cells, IntArray
-from howsure.stats.planning.design import Components
+from howsure.stats.planning.variance_components import Components
 
 __all__ = ["components_of", "components_of_reference"]
 

@@ -14,8 +14,8 @@ from howsure.stats.core.cells import Cells, FloatArray, mean_where
 from howsure.stats.core.cube import Cube
 from howsure.stats.core.intervals import FEW_DF
 from howsure.stats.core.variance_intervals import chi_square_factors
-from howsure.stats.planning.design import Components, quantile_of, within
-from howsure.stats.prompts.crossed import crossed
+from howsure.stats.planning.variance_components import Components, quantile_of, within
+from howsure.stats.prompts.components import crossed
 from howsure.stats.scores import score as single
 from howsure.stats.scores.clusters import IN_CLUSTERS, NEW_CLUSTERS, with_clusters
 from howsure.stats.scores.score import unbiased_data

@@ -27,8 +27,8 @@ from howsure.stats.comparisons.pairs import POWER
 from howsure.stats.core.cells import FloatArray, IntArray
 from howsure.stats.core.results import Columns, Result
 from howsure.stats.planning.cost import UNITS, Cost, per_cell
-from howsure.stats.planning.design import Components, detectable, se_for_detecting, se_for_width
-from howsure.stats.planning.search import Limits, Search
+from howsure.stats.planning.design_search import Limits, Search
+from howsure.stats.planning.variance_components import Components, detectable, se_for_detecting, se_for_width
 
 __all__ = ["ASSURANCE", "FEWEST_QUESTIONS", "INTERVAL_LEVEL", "Design", "Plan", "grid", "plan"]
 

@@ -24,8 +24,8 @@ from howsure.stats.core.cells import FloatArray, IntArray
 from howsure.stats.core.intervals import Interval, interval
 from howsure.stats.core.multiplicity import holm
 from howsure.stats.core.results import Columns, Result, notes
+from howsure.stats.prompts.moments import Variants
 from howsure.stats.prompts.unparsed import described
-from howsure.stats.prompts.variants import Variants
 
 __all__ = ["FEWEST_DRAWS", "Effects", "effects", "effects_of"]
 

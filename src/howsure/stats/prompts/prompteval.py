@@ -26,7 +26,7 @@ from howsure.errors import InputError
 from howsure.stats.core.cells import FloatArray
 from howsure.stats.core.cube import Cube
 from howsure.stats.core.results import Columns, Result, notes
-from howsure.stats.prompts.crossed import crossed
+from howsure.stats.prompts.components import crossed
 from howsure.stats.scores.beta_grid import beta_grid
 
 __all__ = ["PromptEval", "balanced_cells", "prompteval"]

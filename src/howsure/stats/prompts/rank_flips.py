@@ -28,7 +28,7 @@ from howsure.stats.core.cells import FloatArray, IntArray
 from howsure.stats.core.cube import Cube
 from howsure.stats.core.multiplicity import holm
 from howsure.stats.core.results import Columns, Result, notes
-from howsure.stats.prompts.crossed import Crossed, crossed
+from howsure.stats.prompts.components import Crossed, crossed
 from howsure.stats.scores.proportions import wilson
 
 __all__ = ["Swaps", "swaps"]

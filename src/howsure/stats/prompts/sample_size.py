@@ -30,7 +30,7 @@ from howsure.errors import InputError
 from howsure.stats.core.cells import FloatArray, IntArray
 from howsure.stats.core.results import Columns, Result, notes
 from howsure.stats.core.variance_intervals import variance_limits
-from howsure.stats.prompts.subsets import chance_far, convergence, orders
+from howsure.stats.prompts.subset_moments import chance_far, convergence, orders
 
 __all__ = ["MOMENTS", "Enough", "Proxy", "enough_variants", "proxy", "space_size"]
 

@@ -23,8 +23,8 @@ from howsure.stats.core.cells import FloatArray, IntArray
 from howsure.stats.core.cube import Cube
 from howsure.stats.core.multiplicity import holm
 from howsure.stats.core.results import Columns
-from howsure.stats.prompts.crossed import Crossed, crossed
-from howsure.stats.prompts.variants import Variants, variants
+from howsure.stats.prompts.components import Crossed, crossed
+from howsure.stats.prompts.moments import Variants, variants
 
 __all__ = ["Unread", "Values", "described", "unread"]
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from howsure.stats.core.cells import FloatArray, IntArray
 from howsure.stats.planning.cost import Cost, per_cell
-from howsure.stats.planning.design import Components, quantile_of
+from howsure.stats.planning.variance_components import Components, quantile_of
 
 __all__ = ["LADDER", "Limits", "Search"]
 

@@ -19,8 +19,8 @@ from howsure.stats.core.cube import Cube
 from howsure.stats.core.intervals import interval
 from howsure.stats.core.results import Columns, Result
 from howsure.stats.core.variance_intervals import variance_limits
-from howsure.stats.prompts.additive import fit
-from howsure.stats.prompts.crossed import Crossed, crossed
+from howsure.stats.prompts.additive_fit import fit
+from howsure.stats.prompts.components import Crossed, crossed
 from howsure.stats.prompts.sample_size import Enough, enough_variants, whole
 
 __all__ = ["Moments", "Variants", "enough_variants", "variants"]

@@ -32,8 +32,7 @@ from howsure.stats.core.results import Columns, Result, notes
 from howsure.stats.repeats.runs import aligned, run_means
 from howsure.stats.scores.prediction_noise import freedom, variances
 from howsure.stats.scores.score import CLAIMS
-from howsure.stats.sequential.confidence_sequences import BEST_AT, boundary
-from howsure.stats.sequential.interim_analyses import RULES, rounds_needed
+from howsure.stats.sequential.confidence_sequences import BEST_AT, RULES, boundary, rounds_needed
 
 __all__ = ["FLOOR", "RULES", "Stop", "rounds_needed", "stop"]
 
