@@ -20,8 +20,7 @@ from howsure.convert.scorers import SCORERS, scorer
 from howsure.convert.shown import choice
 from howsure.errors import InputError
 from howsure.perturb.instructions import packaged
-from howsure.perturb.own import Own
-from howsure.perturb.sampled import sampled
+from howsure.perturb.variants import Own, sampled
 from howsure.store.manifest import Manifest
 
 GSM8K = "She makes 9 * 2 = $<<9*2=18>>18 every day.\n#### 18"

@@ -9,7 +9,7 @@ from helpers.perturb_questions import benchmark, open_benchmark
 
 from howsure.benchmarks.question import Question
 from howsure.errors import InputError
-from howsure.perturb import Dimension, Value, sampled, space
+from howsure.perturb import Dimension, Value, bind, sampled, space
 
 MC = {"space": "multiple-choice", "sample": 1}
 
@@ -53,7 +53,7 @@ def test_told_before_anything_is_asked(spec, asked, message):
 def test_a_dimension_that_no_template_uses():
     own = replace(space("open"), dimensions=(*space("open").dimensions, Dimension("tone", (Value("a", "a"),))))
     with pytest.raises(InputError, match="dimension tone: no template has a place for it; write {tone} into head"):
-        own.bind(open_benchmark())
+        bind(own, open_benchmark())
 
 
 @pytest.mark.parametrize("change", [{}, {"id": "other"}, {"text": "Something else?"}])

@@ -8,7 +8,7 @@ import pytest
 from helpers.composed_completions import completion
 
 from howsure.perturb import read
-from howsure.perturb.labels import ENUMERATORS, WRAPPERS
+from howsure.perturb.dimensions import ENUMERATORS, WRAPPERS
 
 CHOICES = (
     ("Rome", "Paris", "Oslo", "Bern"),

@@ -8,7 +8,7 @@ import pytest
 from helpers.perturb_questions import CITIES
 
 from howsure.errors import InputError
-from howsure.perturb import Instruction, from_templates, paraphrases, request, space
+from howsure.perturb import Instruction, bind, from_templates, paraphrases, request, space
 from howsure.perturb.instructions import FILES, packaged, parse, reviewed, written
 
 MINE = Instruction("mine", "Pick one of {labels}.", style="terse", asks="label", reviewed=True)
@@ -140,7 +140,7 @@ def test_a_catalogue_becomes_a_space():
         "4 different templates were given; the space of their values has 144 points",
     ):
         assert note in told
-    bound = found.space.bind(benchmark())
+    bound = bind(found.space, benchmark())
     point = next(p for p in bound.sample(50, 1) if p.values["separator"] == " OR " and p.values["order"] == "original")
     assert " OR " in point.messages(benchmark().questions[0])[0]["content"]
     assert CITIES[3] in point.messages(benchmark().questions[0])[0]["content"]

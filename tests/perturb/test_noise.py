@@ -8,7 +8,7 @@ from scipy.stats import binomtest, chisquare
 
 from howsure.errors import InputError
 from howsure.perturb import sampled, space
-from howsure.perturb.noise import cased, spaced, typed
+from howsure.perturb.rendering import cased, spaced, typed
 
 WORDS = [f"{start}onderfu{end}" for start in "abcdefghij" for end in "klmnopqrst"]
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from howsure.perturb import read, sampled
-from howsure.perturb.labels import ENUMERATORS
+from howsure.perturb.dimensions import ENUMERATORS
 
 CITIES = ["Rome", "Paris", "Oslo", "Bern"]
 A, DIGITS, ROMAN = list("ABCD"), list("1234"), ["I", "II", "III", "IV", "V", "VI", "VII", "VIII"]

@@ -14,7 +14,7 @@ from scipy.stats import chisquare
 from howsure.benchmarks.question import Prompt, Question
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
 from howsure.perturb import SPACES, Dimension, Own, Space, Value, hold_out, sampled, space
-from howsure.perturb.draw import RANGE, below, permutation
+from howsure.perturb.hash_draws import RANGE, below, permutation
 
 
 def big():
@@ -41,8 +41,8 @@ def test_draws_are_uniform_and_dimensions_independent():
 
 def test_rejection_makes_remainders_equally_likely(monkeypatch):
     """With hashes of 0 to 15 and n = 6, 12 to 15 must be drawn again."""
-    monkeypatch.setattr("howsure.perturb.draw.RANGE", 16)
-    monkeypatch.setattr("howsure.perturb.draw._hash", lambda j, attempt: (j + 5 * attempt) % 16)
+    monkeypatch.setattr("howsure.perturb.hash_draws.RANGE", 16)
+    monkeypatch.setattr("howsure.perturb.hash_draws._hash", lambda j, attempt: (j + 5 * attempt) % 16)
     assert [below(6, j) for j in range(16)] == [*range(6), *range(6), 1, 2, 3, 4]
     assert RANGE == 2**64
 

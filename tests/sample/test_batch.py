@@ -15,7 +15,7 @@ from howsure.benchmarks import Prompt
 from howsure.errors import StoreError
 from howsure.models.batch_client import Batches
 from howsure.models.model import Settings
-from howsure.perturb.own import Own
+from howsure.perturb.variants import Own
 from howsure.sample import batch as module
 from howsure.sample import batch_calls
 from howsure.sample.batch import BatchLane

@@ -11,7 +11,7 @@ from helpers.scripted_model import ScriptedModel, VirtualTime, right, sums
 
 from howsure.errors import EndpointError, FatalEndpointError, StoreError
 from howsure.models.model import Reply, Request
-from howsure.perturb.own import Own
+from howsure.perturb.variants import Own
 from howsure.sample.experiment import ModelEntry
 from howsure.sample.grid import missing
 from howsure.sample.lane import Lane

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from howsure.benchmarks.choices import read
-from howsure.perturb.checks import check
-from howsure.perturb.demonstrations import hold_out
-from howsure.perturb.dimension import Dimension, Value, dimension
-from howsure.perturb.instructions import Instruction
-from howsure.perturb.own import Own
-from howsure.perturb.paraphrase import Paraphrases, paraphrases, request
-from howsure.perturb.point import Point
-from howsure.perturb.sampled import Sampled, sampled
-from howsure.perturb.space import Space
-from howsure.perturb.spaces import SPACES, space
-from howsure.perturb.templates import Imported, from_templates
+from howsure.perturb.checks import bind, check
+from howsure.perturb.dimensions import Dimension, Value, dimension
+from howsure.perturb.instructions import Instruction, Paraphrases, paraphrases, request
+from howsure.perturb.space import Point, Space
+from howsure.perturb.space_spec import SPACES, space
+from howsure.perturb.unitxt import Imported, from_templates
+from howsure.perturb.variants import Own, Sampled, hold_out, sampled
 
 __all__ = [
     "SPACES",
@@ -26,6 +22,7 @@ __all__ = [
     "Sampled",
     "Space",
     "Value",
+    "bind",
     "check",
     "dimension",
     "from_templates",

@@ -5,22 +5,36 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from howsure.benchmarks.question import Question
+from howsure.benchmarks.question import Benchmark, Question
 from howsure.benchmarks.vocabulary import exact
 from howsure.errors import InputError
-from howsure.perturb.dimension import KNOWN, Value
-from howsure.perturb.render import FIELD
-from howsure.perturb.terms import Terms
+from howsure.perturb.dimensions import KNOWN, Value
+from howsure.perturb.rendering import FIELD
+from howsure.perturb.space import Space
 
-__all__ = ["check"]
+__all__ = ["bind", "check"]
 
 _OF_CHOICES = ("enumerator", "wrapper", "separator", "order", "answer")
 _OF_LAYOUT = ("question", "choices", "labels", "question_marker", "answer_marker")
 _BRACKETS = re.compile(r"[()\[\]{}.:*_`\s]+")
 
 
-def check(space: Terms, questions: Sequence[Question]) -> None:
+def bind(space: Space, benchmark: Benchmark, pool: Sequence[Question] = ()) -> Space:
+    """Return the space for the questions of one benchmark, with a pool of demonstrations.
+
+    Raises
+    ------
+    InputError
+        When the questions, the pool and the values do not go together: see `check`.
+    """
+    bound = replace(space, pool=tuple(pool), extract=benchmark.extract)
+    check(bound, benchmark.questions)
+    return bound
+
+
+def check(space: Space, questions: Sequence[Question]) -> None:
     """Check the space against the questions and its own pool.
 
     Raises
@@ -48,7 +62,7 @@ def _where(dimension: str) -> str:
     return f"dimension {dimension}"
 
 
-def _templates(space: Terms, *, with_choices: bool) -> None:
+def _templates(space: Space, *, with_choices: bool) -> None:
     own = [dimension.name for dimension in space.dimensions if dimension.name not in KNOWN]
     instructions = space.taken("instruction")
     outer = FIELD.findall(space.system) + FIELD.findall(space.head)
@@ -97,7 +111,7 @@ def _choices(asked: Sequence[Question]) -> None:
             raise InputError(f"target {question.target!r} is none of its choices", where=where, remedy=remedy)
 
 
-def _labels(space: Terms, most: int) -> None:
+def _labels(space: Space, most: int) -> None:
     for value in space.taken("enumerator"):
         labels = value.content if isinstance(value.content, tuple) else ()
         where = f"{_where('enumerator')}, {value.name}"
@@ -117,7 +131,7 @@ def _labels(space: Terms, most: int) -> None:
                     raise InputError(what, where=where, remedy="give labels that differ")
 
 
-def _separators(space: Terms, asked: Sequence[Question]) -> None:
+def _separators(space: Space, asked: Sequence[Question]) -> None:
     values = space.taken("separator")
     unfit = {value.name: found for value in values if (found := next(_inside(value, asked), None))}
     if unfit:
@@ -138,7 +152,7 @@ def _inside(value: Value, asked: Sequence[Question]) -> Iterator[tuple[Question,
                 yield question, choice
 
 
-def _pool(space: Terms, questions: Sequence[Question]) -> None:
+def _pool(space: Space, questions: Sequence[Question]) -> None:
     most = max(value.content for value in space.taken("demonstrations") if isinstance(value.content, int))
     where = _where("demonstrations")
     if most > len(space.pool):

@@ -11,7 +11,7 @@ import msgspec
 
 from howsure.benchmarks.question import Prompt
 from howsure.errors import InputError, UnknownNameError
-from howsure.perturb.sampled import KEYS
+from howsure.perturb.variants import KEYS
 from howsure.sample.entries import Count, ModelEntry, ModelLine, PriceLine, Rate, entries
 from howsure.sample.source import Kinds, Source
 from howsure.sample.until import Until

@@ -16,8 +16,7 @@ import numpy as np
 from howsure.benchmarks.question import Benchmark, Prompt
 from howsure.errors import EndpointError, FatalEndpointError, InputError, UnknownNameError
 from howsure.models.model import Choice, Model, Request, Settings
-from howsure.perturb.instructions import FILES, Instruction, packaged, parse, written
-from howsure.perturb.paraphrase import paraphrases, request
+from howsure.perturb.instructions import FILES, Instruction, packaged, paraphrases, parse, request, written
 from howsure.sample.entries import ModelEntry, ModelLine, entries
 from howsure.sample.opening import open_model
 from howsure.sample.patience import LONGEST_WAIT, backoff

@@ -11,9 +11,8 @@ from howsure.benchmarks import load
 from howsure.benchmarks.question import Benchmark, Question, Variant
 from howsure.errors import HowsureWarning, InputError
 from howsure.perturb import instructions
-from howsure.perturb.own import Own
-from howsure.perturb.sampled import sampled
-from howsure.perturb.templates import from_templates
+from howsure.perturb.unitxt import from_templates
+from howsure.perturb.variants import Own, sampled
 from howsure.sample.experiment import Experiment
 
 __all__ = ["Prompted", "prompted"]

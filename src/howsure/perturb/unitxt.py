@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from howsure.errors import InputError
-from howsure.perturb.dimension import KNOWN, Dimension, Value
-from howsure.perturb.render import FIELD
+from howsure.perturb.dimensions import KNOWN, Dimension, Value
+from howsure.perturb.rendering import FIELD
 from howsure.perturb.space import Space
-from howsure.perturb.spaces import OPEN_LAYOUT
+from howsure.perturb.space_spec import OPEN_LAYOUT
 
 __all__ = ["Imported", "from_templates"]
 

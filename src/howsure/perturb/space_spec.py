@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from howsure.errors import InputError, UnknownNameError
-from howsure.perturb.dimension import KNOWN, Dimension, Value, dimension
+from howsure.perturb.dimensions import KNOWN, Dimension, Value, dimension
 from howsure.perturb.instructions import Instruction, packaged, reviewed
 from howsure.perturb.space import Space
 
