@@ -118,10 +118,10 @@ def cells(path: Path) -> None:
     import pyarrow.compute  # noqa: F401  before the clock starts
     import zstandard  # noqa: F401  the same
 
-    from howsure.readers.logs import named
+    from howsure.readers.logs import find_reader
     from howsure.readers.paths import read
 
-    named(Path(__file__))  # imports every reader
+    find_reader(Path(__file__))  # imports every reader
     used, started = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter()
     [found] = read(path)
     seconds, now = time.perf_counter() - started, resource.getrusage(resource.RUSAGE_SELF)
@@ -135,11 +135,11 @@ def ours(path: Path, *, texts: bool) -> None:
     import zstandard  # noqa: F401  before the clock starts
 
     from howsure.readers.logs import inspect
-    from howsure.readers.logs.row import Asked
+    from howsure.readers.logs.base import ReadOptions
 
     used, started = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter()
     n = right = 0
-    for row in inspect.rows(path, Asked(texts=texts), print):
+    for row in inspect.rows(path, ReadOptions(texts=texts), print):
         n += 1
         right += row.score == 1
     seconds, now = time.perf_counter() - started, resource.getrusage(resource.RUSAGE_SELF)

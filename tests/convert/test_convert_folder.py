@@ -13,8 +13,8 @@ from howsure.convert.folder import convert
 from howsure.convert.table import Table
 from howsure.errors import InputError, StoreError
 from howsure.readers.logs import inspect, lm_eval
-from howsure.readers.logs.head import Head
-from howsure.readers.logs.row import UNSCORED, Asked, Described, Row
+from howsure.readers.logs.base import UNSCORED, LogInfo, LogRow, ReadOptions
+from howsure.readers.logs.file_head import FileHead
 from howsure.store import manifest
 from howsure.store.lookup import clusters, generations, prompt
 from howsure.store.manifest import Model
@@ -45,7 +45,7 @@ class Made:
             row.model: Model(name=row.model, kind=self.NAME, settings=self._settings, generations=n)
             for row in self._rows
         }
-        return Described(
+        return LogInfo(
             run=self._run, models=models, benchmarks={row.benchmark: self._source for row in self._rows}, created="2026"
         )
 
@@ -60,12 +60,12 @@ class Made:
 
 def made(question="q", generation=1, **rest):
     values = {"benchmark": "b", "model": "m", "variant": "default", "score": 1.0, "completion": "It is 4.", **rest}
-    return Row(question=question, generation=generation, **values)
+    return LogRow(question=question, generation=generation, **values)
 
 
 def converted(tmp_path, *readers, told=None, **asked):
     logs = [(reader, tmp_path / f"{i}.log") for i, reader in enumerate(readers)]
-    return convert(logs, tmp_path / "run", asked=Asked(**asked), tell=(told if told is not None else []).append)
+    return convert(logs, tmp_path / "run", asked=ReadOptions(**asked), tell=(told if told is not None else []).append)
 
 
 # theory: what goes in is what is there
@@ -191,7 +191,7 @@ def test_what_is_there_is_left_alone(tmp_path):
         converted(tmp_path, Made([made("other")]))
     (tmp_path / "file").write_text("x")
     with pytest.raises(InputError, match="file: there is something here already"):
-        convert([(Made([made()]), tmp_path)], tmp_path / "file", asked=Asked(), tell=print)
+        convert([(Made([made()]), tmp_path)], tmp_path / "file", asked=ReadOptions(), tell=print)
     assert read(tmp_path / "run").num_rows == 1
 
 
@@ -233,8 +233,8 @@ def table(tmp_path, text, columns=None, name="sums.csv"):
     path.write_text(text)
     told: list[str] = []
     reader = Table(columns)
-    assert reader.recognises(Head(path))
-    convert([(reader, path)], tmp_path / "run", asked=Asked(), tell=told.append)
+    assert reader.recognises(FileHead(path))
+    convert([(reader, path)], tmp_path / "run", asked=ReadOptions(), tell=told.append)
     return read(tmp_path / "run").to_pylist(), told
 
 
@@ -290,10 +290,10 @@ def test_shared_logs_are_the_same_rows_in_the_run_folder(tmp_path):
         pytest.skip("needs ../shared/data/logs")
     logs = [(lm_eval, path) for path in sorted(SHARED.glob("lm_eval/*/samples_*.jsonl"))]
     logs += [(inspect, path) for path in sorted(SHARED.glob("inspect/*gsm8k_*.eval"))]
-    result = convert(logs, tmp_path / "run", asked=Asked(), tell=lambda _: None)
+    result = convert(logs, tmp_path / "run", asked=ReadOptions(), tell=lambda _: None)
     direct = {}
     for reader, path in logs:
-        for one in reader.rows(path, Asked(texts=True), lambda _: None):
+        for one in reader.rows(path, ReadOptions(texts=True), lambda _: None):
             direct[one.benchmark, one.model, one.question, one.variant, one.generation] = one
     assert result.n_generations.sum() == len(direct)
     found = read(tmp_path / "run").to_pylist()

@@ -14,7 +14,7 @@ from howsure.convert import dataset as dataset_module
 from howsure.convert import exports
 from howsure.convert.dataset import dataset
 from howsure.errors import InputError
-from howsure.readers.logs.row import UNSCORED
+from howsure.readers.logs.base import UNSCORED
 from howsure.stats.core.cells import Cells
 from howsure.store import manifest, scores
 from howsure.store.manifest import Model

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from howsure.errors import HowsureError
-from howsure.readers.logs import named
-from howsure.readers.logs.row import Asked
+from howsure.readers.logs import find_reader
+from howsure.readers.logs.base import ReadOptions
 
 
 @st.composite
@@ -44,14 +44,14 @@ def survives(path, rows: int, *, texts: bool = True, reader=None) -> str:
     reader
         Who reads it; by default whoever recognises it, and nobody does is an outcome too.
     """
-    reader = reader or named(path)
+    reader = reader or find_reader(path)
     if reader is None:
         return "no log"
     told: list[str] = []
     error = None
     try:
         described = reader.describe(path)
-        found = list(reader.rows(path, Asked(texts=texts), told.append))
+        found = list(reader.rows(path, ReadOptions(texts=texts), told.append))
     except HowsureError as raised:
         error = str(raised)
     if error is not None:

@@ -13,7 +13,7 @@ import howsure as hs
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
 from howsure.readers.count_answers import unread
 from howsure.readers.found import sources
-from howsure.readers.logs.source import Log
+from howsure.readers.logs.log_source import LogSource
 from howsure.readers.paths import cells, cubes, manifests, runs, told
 from howsure.readers.run import Run
 from howsure.readers.table import Table
@@ -36,7 +36,7 @@ def test_a_folder_of_a_log_a_run_and_a_table(tmp_path):
     (tmp_path / ".hidden").mkdir()
     (tmp_path / ".hidden" / "bad.csv").write_text("a,b\n1\n")
     found, said = quietly(sources, tmp_path)
-    assert [type(one) for one in found] == [Log, Table]
+    assert [type(one) for one in found] == [LogSource, Table]
     assert said == [f"{tmp_path}: 1 file of no log that is known: strange.json"]
     [both], said = quietly(cells, found)
     assert (both.models, both.questions) == (("m", "n"), ("hash0", "hash1"))

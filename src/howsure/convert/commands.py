@@ -14,8 +14,8 @@ from howsure.convert.table import Table as TableReader
 from howsure.errors import HowsureWarning, InputError
 from howsure.readers import paths
 from howsure.readers.found import Source
-from howsure.readers.logs.row import Asked, Reader
-from howsure.readers.logs.source import Log
+from howsure.readers.logs.base import LogReader, ReadOptions
+from howsure.readers.logs.log_source import LogSource
 from howsure.readers.run import Run
 from howsure.readers.table import Table
 from howsure.stats.core.results import Columns, Result, Results
@@ -67,10 +67,10 @@ def rescore(
     return Results(tuple(parts)), folders
 
 
-def _logs(found: Sequence[Source]) -> list[tuple[Reader, Path]]:
-    logs: list[tuple[Reader, Path]] = []
+def _logs(found: Sequence[Source]) -> list[tuple[LogReader, Path]]:
+    logs: list[tuple[LogReader, Path]] = []
     for source in found:
-        if isinstance(source, Log):
+        if isinstance(source, LogSource):
             logs.append((source.reader, source.path))
         elif isinstance(source, Table) and isinstance(source.path, Path):
             logs.append((TableReader(source.columns), source.path))
@@ -80,8 +80,8 @@ def _logs(found: Sequence[Source]) -> list[tuple[Reader, Path]]:
     return logs
 
 
-def _asked(found: Sequence[Source]) -> Asked:
-    return next((source.asked for source in found if isinstance(source, Log)), Asked())
+def _asked(found: Sequence[Source]) -> ReadOptions:
+    return next((source.asked for source in found if isinstance(source, LogSource)), ReadOptions())
 
 
 def _tell(line: str) -> None:

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from howsure.errors import InputError
-from howsure.readers.logs.row import UNSCORED, Tell
+from howsure.readers.logs.base import UNSCORED, Note
 from howsure.stats.core.cells import is_binary
 from howsure.store import scores
 from howsure.store.atomic import replacing
@@ -29,7 +29,7 @@ __all__ = ["eval_arena", "parquet", "rows"]
 _GROUP, _BYTES = 16_384, 16 << 20
 
 
-def eval_arena(cells: Iterable[Cells], output: Path, *, tell: Tell) -> int:
+def eval_arena(cells: Iterable[Cells], output: Path, *, tell: Note) -> int:
     """Write a line per model and question, `{benchmark_id, model, example_id, pass1, count[, correct]}`; how many.
 
     `correct` is there where the scores are 0 or 1. Counts only: neither texts, variants nor failures are in it.
@@ -70,7 +70,7 @@ def eval_arena(cells: Iterable[Cells], output: Path, *, tell: Tell) -> int:
     return lines
 
 
-def parquet(path: Path, output: Path, *, tell: Tell, scorer: str | None = None) -> int:
+def parquet(path: Path, output: Path, *, tell: Note, scorer: str | None = None) -> int:
     """Write a tidy table of a run folder, a row per generation that was scored or failed, sorted by key; how many.
 
     Our column names and texts, and `cluster` where the run has clusters. Completions that nobody scored are left out

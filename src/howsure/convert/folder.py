@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from howsure.errors import InputError, StoreError
-from howsure.readers.logs.labels import distinct
-from howsure.readers.logs.row import UNSCORED, Asked, Described, Reader, Row, Tell
+from howsure.readers.logs.base import UNSCORED, LogInfo, LogReader, LogRow, Note, ReadOptions
+from howsure.readers.logs.log_source import label_models
 from howsure.stats.core.results import Columns, Result
 from howsure.store import manifest
 from howsure.store.atomic import Lock, sync_folder, temporary
@@ -59,16 +59,16 @@ _Note = Callable[[Path, str], None]
 class _Log(NamedTuple):
     """One log, what it says of itself, and our labels of its models."""
 
-    reader: Reader
+    reader: LogReader
     path: Path
-    about: Described
+    about: LogInfo
     labels: dict[str, str]
 
     def label(self, model: str) -> str:
         return self.labels.get(model, model)
 
 
-def convert(logs: Sequence[tuple[Reader, Path]], output: Path, *, asked: Asked, tell: Tell) -> Converted:
+def convert(logs: Sequence[tuple[LogReader, Path]], output: Path, *, asked: ReadOptions, tell: Note) -> Converted:
     """Write all generations of logs to a run folder, texts and clusters with them.
 
     The same model in two logs of one benchmark was run twice: generations of the second continue the numbers of the
@@ -144,9 +144,9 @@ def _clear(half: Path) -> None:
         shutil.rmtree(half)
 
 
-def _distinct(logs: Sequence[tuple[Reader, Path]], note: _Note) -> list[_Log]:
+def _distinct(logs: Sequence[tuple[LogReader, Path]], note: _Note) -> list[_Log]:
     """Each log once, with labels that tell the settings of models apart."""
-    found: dict[object, tuple[Reader, Path, Described]] = {}
+    found: dict[object, tuple[LogReader, Path, LogInfo]] = {}
     for reader, given in logs:
         for path in reader.members(given):
             about = reader.describe(path)
@@ -158,7 +158,7 @@ def _distinct(logs: Sequence[tuple[Reader, Path]], note: _Note) -> list[_Log]:
                 note(path, "given twice, and read once" if same else f"the same run as {other.name}, and left out")
             else:
                 found[key] = reader, path, about
-    labels = distinct([about for *_, about in found.values()])
+    labels = label_models([about for *_, about in found.values()])
     return [_Log(*log, labels=names) for log, names in zip(found.values(), labels, strict=True)]
 
 
@@ -192,7 +192,7 @@ def _same(what: str, first: Mapping[str, object], other: Mapping[str, object], l
             note(log.path, f"{what}: {name} is {other.get(name)!r} here and {first.get(name)!r} in a log before it")
 
 
-def _fill(run: RunFolder, logs: Sequence[_Log], asked: Asked, note: _Note) -> None:
+def _fill(run: RunFolder, logs: Sequence[_Log], asked: ReadOptions, note: _Note) -> None:
     """Append the rows and prompts of all logs; memory is that of one batch and of the names of cells."""
     last: defaultdict[tuple[str, ...], int] = defaultdict(int)
     prompts: dict[tuple[str, str, str], bool] = {}
@@ -214,8 +214,8 @@ def _fill(run: RunFolder, logs: Sequence[_Log], asked: Asked, note: _Note) -> No
             note(log.path, line)
 
 
-def _batches(rows: Iterable[Row]) -> Iterator[list[Row]]:
-    batch: list[Row] = []
+def _batches(rows: Iterable[LogRow]) -> Iterator[list[LogRow]]:
+    batch: list[LogRow] = []
     size = 0
     for row in rows:
         batch.append(row)
@@ -227,7 +227,7 @@ def _batches(rows: Iterable[Row]) -> Iterator[list[Row]]:
         yield batch
 
 
-def _prompts(batch: Sequence[Row], there: dict[tuple[str, str, str], bool]) -> Iterator[tuple[Any, ...]]:
+def _prompts(batch: Sequence[LogRow], there: dict[tuple[str, str, str], bool]) -> Iterator[tuple[Any, ...]]:
     """What each question was asked as, once: the first that has its messages; `there` says whether one had."""
     for row in batch:
         key = row.benchmark, row.question, row.variant

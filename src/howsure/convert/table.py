@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from howsure.errors import InputError
-from howsure.readers.logs.head import Head
-from howsure.readers.logs.row import Asked, Described, Row, Tell
+from howsure.readers.logs.base import LogInfo, LogRow, Note, ReadOptions
+from howsure.readers.logs.file_head import FileHead
 from howsure.store.manifest import Model
 from howsure.tables import columns as named
 from howsure.tables import rows_to_cells, tidy
@@ -37,7 +37,7 @@ class Table:
     def __init__(self, columns: Mapping[str, str] | None = None) -> None:
         self.columns = columns or {}
 
-    def recognises(self, head: Head) -> bool:
+    def recognises(self, head: FileHead) -> bool:
         """By its name: what a table is called says what it is."""
         return head.kind not in {"folder", "empty"} and is_table(head.path)
 
@@ -45,20 +45,20 @@ class Table:
         """The file."""
         return (path,)
 
-    def describe(self, path: Path) -> Described:
+    def describe(self, path: Path) -> LogInfo:
         """Its models and benchmarks; a table says nothing else of them."""
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         with self._opened(path) as rows:
             models = sorted(str(name) for (name,) in rows.project("model").distinct().fetchall())
             benchmarks = sorted(str(name) for (name,) in rows.project("benchmark").distinct().fetchall())
-        return Described(
+        return LogInfo(
             run=digest[:16],
             models={name: Model(name=name, kind=self.NAME) for name in models},
             benchmarks={name: {"table": path.name, "table_sha256": digest} for name in benchmarks},
         )
 
-    def rows(self, path: Path, asked: Asked, tell: Tell) -> Iterator[Row]:
+    def rows(self, path: Path, asked: ReadOptions, tell: Note) -> Iterator[LogRow]:
         """Each generation once; a score that is not there is a failure."""
         import pyarrow as pa
 
@@ -72,7 +72,7 @@ class Table:
             for batch in pa.RecordBatchReader.from_stream(scored):
                 columns = (column.to_pylist() for column in batch.columns)
                 for benchmark, model, question, way, number, score, group in zip(*columns, strict=True):
-                    yield Row(
+                    yield LogRow(
                         benchmark=str(benchmark),
                         model=str(model),
                         question=str(question),
@@ -108,7 +108,7 @@ class Table:
                 raise InputError(f"cannot be read: {what}", where=str(path), remedy=remedy) from error
 
 
-def _generation(rows: duckdb.DuckDBPyRelation, tell: Tell) -> str:
+def _generation(rows: duckdb.DuckDBPyRelation, tell: Note) -> str:
     """SQL for the number of a row's generation, from 1."""
     cell = ", ".join(name for name in ("benchmark", "model", "question", "variant") if name in rows.columns)
     if "generation" not in rows.columns:

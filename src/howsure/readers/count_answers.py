@@ -18,7 +18,7 @@ import numpy as np
 
 from howsure.errors import HowsureWarning
 from howsure.readers.found import Source
-from howsure.readers.logs.source import Log
+from howsure.readers.logs.log_source import LogSource
 from howsure.readers.run import Run
 from howsure.stats.questions.consistency import Answers
 from howsure.store import responses, scores
@@ -75,7 +75,7 @@ def _counted(source: Source) -> pa.Table | None:
         if source.generations is None:
             return _summed(held)
         return _summed(reduce_rows.first_rows(held.read_all(), source.generations, str(source.path)).to_batches())
-    if isinstance(source, Log) and "answer" in source.rows.column_names:
+    if isinstance(source, LogSource) and "answer" in source.rows.column_names:
         return _summed(source.rows.to_batches())
     return None
 
@@ -131,7 +131,7 @@ def _targets(
     told: Iterator[tuple[str, str, str | None]] = iter(())
     if isinstance(source, Run):
         told = chain(_told(responses.read_prompts(source.path, _TARGET).to_batches()), _rows(source))
-    elif isinstance(source, Log):
+    elif isinstance(source, LogSource):
         wanted -= {(benchmark, question) for benchmark, targets in known.items() for question in targets}
         told = ((row.benchmark, row.question, row.target) for row in source.generations())
     while wanted and (one := next(told, None)) is not None:
@@ -199,7 +199,7 @@ def unread(sources: Sequence[Source], cubes: Iterable[Cube]) -> dict[str, IntArr
 
 
 def _scored_rows(source: Source) -> pa.Table | None:
-    if not isinstance(source, (Log, Run)) or (isinstance(source, Run) and source.plans):
+    if not isinstance(source, (LogSource, Run)) or (isinstance(source, Run) and source.plans):
         return None
     rows = source.rows() if isinstance(source, Run) else source.rows
     return rows if "answer" in rows.column_names else None

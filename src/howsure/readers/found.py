@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from howsure.errors import HowsureWarning, InputError
-from howsure.readers.logs import reader_of
-from howsure.readers.logs.head import Head
-from howsure.readers.logs.labels import distinct
-from howsure.readers.logs.row import Asked
-from howsure.readers.logs.source import Log
+from howsure.readers.logs import find_reader
+from howsure.readers.logs.base import ReadOptions
+from howsure.readers.logs.file_head import FileHead
+from howsure.readers.logs.log_source import LogSource, label_models
 from howsure.readers.run import Run
 from howsure.readers.table import Frame, Table
 from howsure.store.responses import is_run
@@ -119,17 +118,17 @@ def _new(path: Path, seen: set[Path]) -> bool:
 
 def _once(found: list[Source]) -> list[Source]:
     """Without logs of a run that another log has told, and with a label for each model at its settings."""
-    runs: dict[tuple[str, str], Log] = {}
+    runs: dict[tuple[str, str], LogSource] = {}
     kept: list[Source] = []
     for source in found:
-        if isinstance(source, Log):
+        if isinstance(source, LogSource):
             first = runs.setdefault((source.reader.NAME, source.described.run), source)
             if first is not source:
                 line = f"{source.path}: the same run as {first.path}: left out"
                 warnings.warn(line, HowsureWarning, stacklevel=4)
                 continue
         kept.append(source)
-    for log, labels in zip(runs.values(), distinct([log.described for log in runs.values()]), strict=True):
+    for log, labels in zip(runs.values(), label_models([log.described for log in runs.values()]), strict=True):
         log.labels = labels
     folders = [source for source in kept if isinstance(source, Run)]
     for i, folder in enumerate(folders):
@@ -185,14 +184,14 @@ def _below(path: Path, how: _How, unknown: list[str]) -> Iterator[Source]:
         yield from logs
     elif is_table(path):
         yield Table(path, how.columns, how.generations)
-    elif Head(path).kind in _LIKELY:
+    elif FileHead(path).kind in _LIKELY:
         unknown.append(path.name)
 
 
-def _logs(path: Path, how: _How) -> list[Log] | None:
+def _logs(path: Path, how: _How) -> list[LogSource] | None:
     """The logs that a file or folder stands for; None where nobody reads it."""
-    reader = reader_of(Head(path))
+    reader = find_reader(path)
     if reader is None:
         return None
-    asked = Asked(scorer=how.scorer, columns=how.columns)
-    return [Log(member, reader, asked, how.generations) for member in reader.members(path)]
+    asked = ReadOptions(scorer=how.scorer, columns=how.columns)
+    return [LogSource(member, reader, asked, how.generations) for member in reader.members(path)]

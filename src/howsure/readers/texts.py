@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from howsure.readers.found import Source
-from howsure.readers.logs.row import Row
-from howsure.readers.logs.source import Log
+from howsure.readers.logs.base import LogRow
+from howsure.readers.logs.log_source import LogSource
 from howsure.readers.run import Run
 from howsure.store import lookup, manifest, responses, scores
 from howsure.store.schema import COLUMNS, KEY, Response
@@ -76,7 +76,7 @@ class Texts:
     def __init__(self, sources: Iterable[Source]) -> None:
         self.sources = list(sources)
         self.folders = [source for source in self.sources if isinstance(source, Run)]
-        self.logs = [source for source in self.sources if isinstance(source, Log)]
+        self.logs = [source for source in self.sources if isinstance(source, LogSource)]
         self._told = _Told.of(folder.path for folder in self.folders)
 
     def __bool__(self) -> bool:
@@ -85,7 +85,7 @@ class Texts:
     @property
     def without(self) -> list[str]:
         """Sources that have no texts."""
-        return [str(source.path) for source in self.sources if not isinstance(source, (Run, Log))]
+        return [str(source.path) for source in self.sources if not isinstance(source, (Run, LogSource))]
 
     def read(self, benchmark: str, questions: Sequence[str]) -> Iterator[QuestionText]:
         """The questions in the order given, one at a time; those that nothing is kept of are left out.
@@ -134,12 +134,12 @@ class Texts:
         """One question; None where nothing is kept of it."""
         return next(self.read(benchmark, [question]), None)
 
-    def _in_logs(self, benchmark: str, wanted: frozenset[str]) -> dict[str, list[list[Row]]]:
+    def _in_logs(self, benchmark: str, wanted: frozenset[str]) -> dict[str, list[list[LogRow]]]:
         """Rows of each question, apart for each log that has it."""
-        found: defaultdict[str, list[list[Row]]] = defaultdict(list)
+        found: defaultdict[str, list[list[LogRow]]] = defaultdict(list)
         for log in self.logs:
             if benchmark in log.described.benchmarks:
-                own: defaultdict[str, list[Row]] = defaultdict(list)
+                own: defaultdict[str, list[LogRow]] = defaultdict(list)
                 for row in log.generations():
                     if row.question in wanted and row.benchmark == benchmark:
                         own[row.question].append(row)
@@ -237,7 +237,7 @@ class _Found:
         kept = json.loads(record or "null") or {}
         self._add(variant, _messages(json.loads(messages)), target, tuple(map(str, kept.get("choices") or ())))
 
-    def add_log(self, rows: Sequence[Row]) -> None:
+    def add_log(self, rows: Sequence[LogRow]) -> None:
         """What a log keeps of it; a cell that another log told has its generations counted on."""
         last: defaultdict[tuple[str, str], int] = defaultdict(int)
         for one in self.generations:

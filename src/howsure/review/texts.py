@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from howsure.errors import HowsureWarning, InputError
 from howsure.readers.found import sources
-from howsure.readers.logs.source import Log
+from howsure.readers.logs.log_source import LogSource
 from howsure.readers.run import Run
 from howsure.readers.texts import Asked, Prompt
 from howsure.readers.texts import Texts as _Texts
@@ -107,7 +107,7 @@ def _view(benchmark: str, question: str, asked: Asked | None) -> QuestionView:
     return QuestionView(benchmark, question, key, asked.text, asked.choices, asked.target)
 
 
-def _sources(paths: Iterable[Path]) -> list[Run | Log]:
+def _sources(paths: Iterable[Path]) -> list[Run | LogSource]:
     """Run folders and logs at or below the paths."""
     given = list(paths)
     with warnings.catch_warnings(record=True) as told:
@@ -119,7 +119,7 @@ def _sources(paths: Iterable[Path]) -> list[Run | Log]:
             raise InputError(what, where=error.where, remedy=_REMEDY) from error
     for one in told:
         warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
-    kept = [source for source in found if isinstance(source, (Run, Log))]
+    kept = [source for source in found if isinstance(source, (Run, LogSource))]
     without = [str(source.path) for source in found if source not in kept]
     if not kept:
         what = "no run folder here, and tables hold no texts"

@@ -10,11 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from howsure.errors import InputError, UnknownNameError
-from howsure.readers.logs import helm, indented, reader_of
-from howsure.readers.logs.head import Head
+from howsure.readers.logs import find_reader, helm, json_files
+from howsure.readers.logs.base import UNSCORED, MappedColumns, ReadOptions
+from howsure.readers.logs.file_head import FileHead
 from howsure.readers.logs.helm.scores import scorers_of, variant_of
-from howsure.readers.logs.mapped import Mapped
-from howsure.readers.logs.row import UNSCORED, Asked
 
 MADE = json.loads((Path(__file__).parent / "made" / "helm.json").read_text(encoding="utf-8"))
 FILES = ("run_spec", "per_instance_stats", "scenario_state")
@@ -36,7 +35,7 @@ def written(folder, made, **changed):
 
 def read(folder, **asked):
     told = []
-    return list(helm.rows(folder, Asked(**asked), told.append)), told
+    return list(helm.rows(folder, ReadOptions(**asked), told.append)), told
 
 
 def by_key(rows):
@@ -115,13 +114,13 @@ def test_description(tmp_path):
 
 def test_found_by_content(tmp_path):
     folder = written(tmp_path / "any name", MADE["gen"])
-    assert reader_of(Head(folder)) is helm
-    assert helm.recognises(Head(folder / "per_instance_stats.json"))
+    assert find_reader(folder) is helm
+    assert helm.recognises(FileHead(folder / "per_instance_stats.json"))
     assert helm.members(folder / "per_instance_stats.json") == [folder]
-    assert not helm.recognises(Head(folder / "run_spec.json"))
-    assert not helm.recognises(Head(tmp_path))
+    assert not helm.recognises(FileHead(folder / "run_spec.json"))
+    assert not helm.recognises(FileHead(tmp_path))
     (tmp_path / "text").write_text("hello")
-    assert not helm.recognises(Head(tmp_path / "text"))
+    assert not helm.recognises(FileHead(tmp_path / "text"))
 
 
 def test_another_scorer_and_what_best_of_three_is(tmp_path):
@@ -154,13 +153,13 @@ def test_columns_name_fields_of_the_requests(tmp_path):
 
 
 def test_mapped_values_are_text():
-    mapped = Mapped({"question": "a", "cluster": "b"}, where="")
+    mapped = MappedColumns({"question": "a", "cluster": "b"}, where="")
     assert bool(mapped)
-    assert not Mapped({}, where="")
+    assert not MappedColumns({}, where="")
     assert mapped.of({"a": [2, 1], "b": True}, "question") == "[2,1]"
     assert mapped.of({"a": None}, "cluster") is None
     with pytest.raises(UnknownNameError, match="known: x, y"):
-        Mapped({"question": "zzzz"}, where="").of({"x": 1, "y": 2}, "question")
+        MappedColumns({"question": "zzzz"}, where="").of({"x": 1, "y": 2}, "question")
 
 
 def test_records_of_several_metrics_are_one_instance(tmp_path):
@@ -260,25 +259,25 @@ def test_elements_across_chunks(tmp_path, monkeypatch):
     path = tmp_path / "array.json"
     path.write_text(json.dumps(records, indent=2))
     for size in (64, 65, 66, 67, 101, 1 << 20):
-        monkeypatch.setattr(indented, "_CHUNK", size)
-        assert list(indented.elements(path, dict, pytest.fail)) == records
+        monkeypatch.setattr(json_files, "_CHUNK", size)
+        assert list(json_files.read_json_array(path, dict, pytest.fail)) == records
     path.write_text("[]")
     with pytest.raises(InputError, match="no record can be read; there is none"):
-        list(indented.elements(path, dict, pytest.fail))
+        list(json_files.read_json_array(path, dict, pytest.fail))
     path.write_text('{"other": 1}')
     with pytest.raises(InputError, match="no list of 'states'"):
-        list(indented.elements(path, dict, pytest.fail, under="states"))
+        list(json_files.read_json_array(path, dict, pytest.fail, under="states"))
 
 
 def test_a_torn_gzip_breaks_off_and_says_so(tmp_path, monkeypatch):
     import gzip
 
-    monkeypatch.setattr(indented, "_CHUNK", 512)
+    monkeypatch.setattr(json_files, "_CHUNK", 512)
     packed = gzip.compress(json.dumps([{"a": place} for place in range(2000)], indent=2).encode())
     path = tmp_path / "stats.json"
     path.write_bytes(packed[:-200])
     told = []
-    found = list(indented.elements(path, dict, told.append))
+    found = list(json_files.read_json_array(path, dict, told.append))
     assert 0 < len(found) < 2000
     assert "breaks off" in told[0]
     assert not helm._has_failures(path)

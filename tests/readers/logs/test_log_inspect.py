@@ -17,9 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from howsure.errors import InputError, UnknownNameError
-from howsure.readers.logs import inspect, named
-from howsure.readers.logs.head import Head
-from howsure.readers.logs.row import UNSCORED, Asked
+from howsure.readers.logs import find_reader, inspect
+from howsure.readers.logs.base import UNSCORED, ReadOptions
+from howsure.readers.logs.file_head import FileHead
 
 SHARED = Path(__file__).resolve().parents[3] / "../shared/data/logs/inspect"
 LONG = "what was thought on the way, step by step; " * 8
@@ -118,7 +118,7 @@ def log(request, tmp_path):
 
 def read(path, **asked):
     told = []
-    return list(inspect.rows(path, Asked(**asked), told.append)), told
+    return list(inspect.rows(path, ReadOptions(**asked), told.append)), told
 
 
 KEY = ("benchmark", "model", "question", "variant", "generation")
@@ -146,7 +146,7 @@ def both(path, **asked):
 
 def test_a_log_is_read_to_its_last_field(log):
     path = log([sample("a"), sample(7, scores={"match": score("I", "5")})])
-    assert named(path) is inspect
+    assert find_reader(path) is inspect
     assert inspect.members(path) == [path]
     rows, told = both(path)
     assert told == []
@@ -192,7 +192,7 @@ def test_a_log_without_ids_is_known_by_what_it_is(log):
 def test_a_json_log_may_be_packed(tmp_path):
     path = tmp_path / "log"
     path.write_bytes(gzip.compress(whole([sample("a")], header([sample("a")]))))
-    assert named(path) is inspect
+    assert find_reader(path) is inspect
     assert len(read(path)[0]) == 1
 
 
@@ -457,7 +457,7 @@ def test_a_run_that_was_killed(tmp_path, journal, table):
     samples = [sample(i, epoch) for epoch in (1, 2) for i in range(3)]
     data = packed(samples[:5], header(samples, epochs=2), done=False, journal=journal, table=table)
     path.write_bytes(data)
-    assert named(path) is inspect
+    assert find_reader(path) is inspect
     rows, told = both(path)
     assert sorted(keys(rows)) == sorted(
         ("sums", "mock/m", str(one["id"]), "default", one["epoch"]) for one in samples[:5]
@@ -564,7 +564,7 @@ def test_json_that_is_no_log_is_one_clear_line(tmp_path, data):
 def test_other_files_are_no_logs_of_inspect(tmp_path, data):
     path = tmp_path / "log.eval"
     path.write_bytes(data)
-    assert not inspect.recognises(Head(path))
+    assert not inspect.recognises(FileHead(path))
 
 
 # Texts: by construction.
@@ -713,7 +713,7 @@ def harness(path):
 @pytest.mark.parametrize("path", shared(), ids=lambda path: path.name[-8:])
 def test_a_log_of_inspect_itself_to_the_last_text_and_its_headline(path):
     log, samples = harness(path)
-    assert named(path) is inspect
+    assert find_reader(path) is inspect
     rows, told = both(path)
     truth = {(str(one["id"]), one["epoch"]): one for one in samples}
     assert len(rows) == len(truth) == log["results"]["total_samples"]
@@ -817,7 +817,7 @@ def check(data, *, texts):
     with TemporaryDirectory() as folder:
         path = Path(folder) / "log"
         path.write_bytes(data)
-        inspect.recognises(Head(path))
+        inspect.recognises(FileHead(path))
         survives(path, len(SAMPLES), texts=texts, reader=inspect)
 
 

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from howsure.errors import InputError, UnknownNameError
-from howsure.readers.logs import lighteval, named
-from howsure.readers.logs.head import Head
-from howsure.readers.logs.row import UNSCORED, Asked
+from howsure.readers.logs import find_reader, lighteval
+from howsure.readers.logs.base import UNSCORED, ReadOptions
+from howsure.readers.logs.file_head import FileHead
 
 DATE = "2026-02-03T04-05-06.000007"
 TASK = "lighteval|sums|5"
@@ -26,7 +26,7 @@ TASK = "lighteval|sums|5"
 
 def read(path, **asked):
     told = []
-    return list(lighteval.rows(path, Asked(**asked), told.append)), told
+    return list(lighteval.rows(path, ReadOptions(**asked), told.append)), told
 
 
 def detail(i=0, texts=("four",), metric=None, **doc):
@@ -159,7 +159,7 @@ def test_underscores_and_parts_as_text_read_the_same(tmp_path):
     for place, said in {"b": json.dumps, "c": str}.items():
         parts = [{f"__{name}__": said(value) for name, value in each.items()} for each in details]
         path, _ = tree(tmp_path / place, parts)
-        assert named(path) is lighteval
+        assert find_reader(path) is lighteval
         assert read(path, texts=True) == read(plain, texts=True)
     parts = [{f"__{name}__": value for name, value in each.items()} for each in details]
     assert read(tree(tmp_path / "d", parts)[0], texts=True) == read(plain, texts=True)
@@ -195,8 +195,8 @@ def test_a_renamed_log_reads_the_same(tmp_path):
     folder.mkdir()
     shutil.copy(path, folder / "x")
     shutil.copy(results, folder / "y.json")
-    assert named(folder / "x") is lighteval
-    assert named(folder / "y.json") is lighteval
+    assert find_reader(folder / "x") is lighteval
+    assert find_reader(folder / "y.json") is lighteval
     assert read(folder / "x", texts=True) == read(path, texts=True)
 
 
@@ -278,9 +278,9 @@ def test_chat_prompts_and_fields_of_the_row(tmp_path):
 
 def test_other_and_unreadable_files(tmp_path):
     other = written(tmp_path, [{"a": 1}], "other.parquet")
-    assert not lighteval.recognises(Head(other))
+    assert not lighteval.recognises(FileHead(other))
     (tmp_path / "a.json").write_text('{"results": {}, "configs": {}}')
-    assert not lighteval.recognises(Head(tmp_path / "a.json"))
+    assert not lighteval.recognises(FileHead(tmp_path / "a.json"))
     empty = written(tmp_path, pa.Table.from_pylist([detail(0)]).slice(0, 0).to_pylist() or [], "empty.parquet")
     with pytest.raises(InputError, match="there is no question in it"):
         read(empty)

@@ -16,10 +16,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from howsure.errors import InputError, UnknownNameError
-from howsure.readers.logs import lm_eval, named
-from howsure.readers.logs.head import Head
+from howsure.readers.logs import find_reader, lm_eval
+from howsure.readers.logs.base import UNSCORED, ReadOptions
+from howsure.readers.logs.file_head import FileHead
 from howsure.readers.logs.lm_eval import run as harness_run
-from howsure.readers.logs.row import UNSCORED, Asked
 
 OUT = Path(__file__).parent / "lm_eval_out"
 SHARED = Path(__file__).resolve().parents[3] / "../shared/data/logs/lm_eval"
@@ -30,7 +30,7 @@ TOTALS = json.loads(RESULTS.read_text())["results"]
 
 def read(path, **asked):
     told = []
-    return list(lm_eval.rows(path, Asked(**asked), told.append)), told
+    return list(lm_eval.rows(path, ReadOptions(**asked), told.append)), told
 
 
 def lines_of(path):
@@ -167,7 +167,7 @@ def test_a_renamed_log_reads_the_same(tmp_path):
     renamed = [(GEN, "b.log"), (MC, "a"), (RESULTS, "c.dat")]
     for path, name in renamed:
         shutil.copy(path, tmp_path / name)
-    assert all(named(tmp_path / name) is lm_eval for _, name in renamed)
+    assert all(find_reader(tmp_path / name) is lm_eval for _, name in renamed)
     for path, name in renamed[:2]:
         assert read(tmp_path / name, texts=True) == read(path, texts=True)
         assert lm_eval.describe(tmp_path / name) == lm_eval.describe(path)
@@ -420,8 +420,8 @@ def test_a_filter_votes_by_its_steps_or_by_its_name():
 def test_other_files_are_not_taken(tmp_path):
     for name, text in {"a.json": '{"results": 1, "config_general": 2}', "b.jsonl": '{"doc": 1}', "c": "text"}.items():
         (tmp_path / name).write_text(text)
-        assert not lm_eval.recognises(Head(tmp_path / name))
-    assert not lm_eval.recognises(Head(tmp_path))
+        assert not lm_eval.recognises(FileHead(tmp_path / name))
+    assert not lm_eval.recognises(FileHead(tmp_path))
 
 
 def test_an_empty_or_torn_file_is_one_clear_line(tmp_path):

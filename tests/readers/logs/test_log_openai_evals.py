@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from howsure.errors import InputError, UnknownNameError
 from howsure.readers.logs import openai_evals
-from howsure.readers.logs.head import Head
-from howsure.readers.logs.row import UNSCORED, Asked
+from howsure.readers.logs.base import UNSCORED, ReadOptions
+from howsure.readers.logs.file_head import FileHead
 
 OUT = Path(__file__).parent / "openai_evals_out"
 MATCH, FUZZY, JOKE = (OUT / f"{name}.jsonl" for name in ("test-match", "test-fuzzy-match", "joke-fruits"))
@@ -31,7 +31,7 @@ SPEC = {
 
 def read(path, **asked):
     told = []
-    return list(openai_evals.rows(path, Asked(**asked), told.append)), told
+    return list(openai_evals.rows(path, ReadOptions(**asked), told.append)), told
 
 
 def report_of(path):
@@ -143,7 +143,7 @@ def test_renamed_packed_and_lean_logs_read_the_same(tmp_path):
     shutil.copy(FUZZY, renamed)
     packed.write_bytes(gzip.compress(FUZZY.read_bytes()))
     full, _ = read(FUZZY, texts=True)
-    assert openai_evals.recognises(Head(packed))
+    assert openai_evals.recognises(FileHead(packed))
     assert openai_evals.members(packed) == [packed]
     assert read(renamed, texts=True)[0] == read(packed, texts=True)[0] == full
     lean, _ = read(FUZZY)
@@ -292,7 +292,7 @@ def test_a_report_that_differs_and_events_that_are_gone(tmp_path):
 def test_a_log_without_its_first_line(tmp_path):
     path = log(tmp_path, ("sums.dev.0", "match", {"correct": True}), spec=None, report={"accuracy": 1})
     path.write_text(path.read_text().split("\n", 1)[1])
-    assert openai_evals.recognises(Head(path))
+    assert openai_evals.recognises(FileHead(path))
     rows, told = read(path)
     assert [(row.benchmark, row.model, row.question) for row in rows] == [("sums.dev", "unknown", "0")]
     assert told[0] == "no spec line: the model and the settings of the run are not known"
@@ -344,7 +344,7 @@ def test_what_is_refused_and_what_is_not_a_log(tmp_path):
     other = tmp_path / "other.jsonl"
     for text in ('{"spec": {"name": 1}}\n', '{"spec": 1, "x": 2}\n', "no json", ""):
         other.write_text(text)
-        assert not openai_evals.recognises(Head(other))
+        assert not openai_evals.recognises(FileHead(other))
 
 
 # --- guarantee: damage is an error, or is said ---

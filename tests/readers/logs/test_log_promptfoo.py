@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from howsure.errors import InputError, UnknownNameError
-from howsure.readers.logs import promptfoo, reader_of
-from howsure.readers.logs.head import Head
-from howsure.readers.logs.row import UNSCORED, Asked
+from howsure.readers.logs import find_reader, promptfoo
+from howsure.readers.logs.base import UNSCORED, ReadOptions
+from howsure.readers.logs.file_head import FileHead
 
 MADE = json.loads((Path(__file__).parent / "made" / "promptfoo.json").read_text(encoding="utf-8"))
 
@@ -26,7 +26,7 @@ def written(path, content):
 
 def read(path, **asked):
     told = []
-    return list(promptfoo.rows(path, Asked(**asked), told.append)), " | ".join(told)
+    return list(promptfoo.rows(path, ReadOptions(**asked), told.append)), " | ".join(told)
 
 
 def result(**fields):
@@ -151,7 +151,7 @@ def test_a_cache_with_one_answer_per_prompt_gives_copies(tmp_path):
 def test_the_lines_of_jsonl_are_read_as_the_json_is(tmp_path):
     path = tmp_path / "lines"
     path.write_text("".join(json.dumps(one) + "\n" for one in MADE["echo"]["results"]["results"]))
-    assert reader_of(Head(path)) is promptfoo
+    assert find_reader(path) is promptfoo
     rows, told = read(path, texts=True)
     expected, _ = read(written(tmp_path / "r.json", MADE["echo"]), texts=True)
     assert [row.benchmark for row in rows] == ["lines"] * 72
@@ -168,10 +168,10 @@ def test_the_lines_of_jsonl_are_read_as_the_json_is(tmp_path):
 
 
 def test_recognised_by_content(tmp_path):
-    assert reader_of(Head(written(tmp_path / "x", MADE["echo"]))) is promptfoo
+    assert find_reader(written(tmp_path / "x", MADE["echo"])) is promptfoo
     assert promptfoo.members(tmp_path / "x") == [tmp_path / "x"]
-    assert not promptfoo.recognises(Head(tmp_path))
-    assert not promptfoo.recognises(Head(written(tmp_path / "y", {"results": {}, "config": {}})))
+    assert not promptfoo.recognises(FileHead(tmp_path))
+    assert not promptfoo.recognises(FileHead(written(tmp_path / "y", {"results": {}, "config": {}})))
 
 
 def test_version_two_has_no_numbers_of_columns_and_tests(tmp_path):

@@ -1,31 +1,27 @@
-"""Other programs' logs to our rows; one file per program, pure functions, found by what a file holds."""
+"""Readers of the logs of other evaluation programs, and the registry that finds the reader of a file."""
 
 from __future__ import annotations
 
 from importlib import import_module
 from pathlib import Path
 
-from howsure.readers.logs.head import Head
-from howsure.readers.logs.row import Reader
+from howsure.readers.logs.base import LogReader
+from howsure.readers.logs.file_head import FileHead
 
-__all__ = ["READERS", "reader_of"]
+__all__ = ["READERS", "find_reader"]
 
-#: Modules of this room, in the order in which they are asked.
+#: Modules of this package, in the order in which they are tried.
 READERS = (
     *("inspect", "lm_eval", "helm", "lighteval", "promptfoo", "openai_evals", "simple_evals"),
     *("swe_bench", "terminal_bench", "deepeval", "every_eval_ever"),
 )
 
 
-def reader_of(head: Head) -> Reader | None:
-    """Who reads this file or folder; None where it is no log that is known."""
+def find_reader(path: Path) -> LogReader | None:
+    """Return the reader of the file or folder; None if it is not a known log."""
+    head = FileHead(path)
     for name in READERS:
-        reader: Reader = import_module(f"{__name__}.{name}")
+        reader: LogReader = import_module(f"{__name__}.{name}")
         if reader.recognises(head):
             return reader
     return None
-
-
-def named(path: Path) -> Reader | None:
-    """The same of a path."""
-    return reader_of(Head(path))

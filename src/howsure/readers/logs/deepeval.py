@@ -18,12 +18,20 @@ from typing import Any
 import msgspec
 
 from howsure.errors import InputError
+from howsure.readers.logs.base import (
+    UNSCORED,
+    LogInfo,
+    LogRow,
+    MappedColumns,
+    Note,
+    ReadOptions,
+    choose_scorer,
+    get_field,
+    parse_score,
+)
 from howsure.readers.logs.copies import Copies
-from howsure.readers.logs.head import Head
-from howsure.readers.logs.mapped import Mapped
-from howsure.readers.logs.row import UNSCORED, Asked, Described, Row, Tell, step
-from howsure.readers.logs.text import whole
-from howsure.readers.logs.values import choose, number
+from howsure.readers.logs.file_head import FileHead
+from howsure.readers.logs.json_files import read_json
 from howsure.store.manifest import Model
 
 __all__ = ["NAME", "describe", "members", "recognises", "rows"]
@@ -76,7 +84,7 @@ class _File(msgspec.Struct, rename="camel"):
     test_passed: Any = None
 
 
-def recognises(head: Head) -> bool:
+def recognises(head: FileHead) -> bool:
     """By its keys, of which a long file shows but the first."""
     return head.kind == "json" and "testCases" in head.keys and head.keys <= _KEYS and len(head.keys) > 1
 
@@ -86,13 +94,13 @@ def members(path: Path) -> Sequence[Path]:
     return [path]
 
 
-def describe(path: Path) -> Described:
+def describe(path: Path) -> LogInfo:
     """Who and what, from the hyperparameters that were logged."""
-    file = whole(path, _File)
+    file = read_json(path, _File)
     cases = _cases(file, path)
     given = _plain(file.hyperparameters)
     whole_run = msgspec.json.encode([file.test_cases, file.conversational_test_cases, file.hyperparameters])
-    return Described(
+    return LogInfo(
         run=hashlib.sha256(whole_run).hexdigest()[:16],
         models={
             _model(file): Model(name=_model(file), kind=NAME, settings={n: given[n] for n in _SETTINGS if n in given})
@@ -102,7 +110,7 @@ def describe(path: Path) -> Described:
     )
 
 
-def rows(path: Path, asked: Asked, tell: Tell) -> Iterator[Row]:
+def rows(path: Path, asked: ReadOptions, tell: Note) -> Iterator[LogRow]:
     """A row per test case.
 
     Raises
@@ -110,11 +118,11 @@ def rows(path: Path, asked: Asked, tell: Tell) -> Iterator[Row]:
     InputError
         When the file cannot be read, or holds no case.
     """
-    file = whole(path, _File)
+    file = read_json(path, _File)
     cases = _cases(file, path)
-    scorer = choose(_scorers(cases), asked.scorer, where=str(path), tell=tell)
+    scorer = choose_scorer(_scorers(cases), asked.scorer, where=str(path), tell=tell)
     model, benchmark = _model(file), _benchmark(file)
-    mapped, copies = Mapped(asked.columns, where=str(path)), Copies()
+    mapped, copies = MappedColumns(asked.columns, where=str(path)), Copies()
     generations: Counter[tuple[str, ...]] = Counter()
     names: Counter[str] = Counter()
     count: Counter[str] = Counter()
@@ -138,7 +146,7 @@ def rows(path: Path, asked: Asked, tell: Tell) -> Iterator[Row]:
         count[made.get("status", "ok")] += 1
         completion = _completion(case)
         copies.add(key, completion)
-        yield Row(
+        yield LogRow(
             **keys,
             **made,
             generation=generations[key],
@@ -186,7 +194,7 @@ def _plain(given: Any) -> dict[str, Any]:
 def _model(file: _File) -> str:
     given = _plain(file.hyperparameters)
     said = next((given[name] for name in _MODEL if given.get(name)), None)
-    said = step(said, "name") or said
+    said = get_field(said, "name") or said
     return said if isinstance(said, str) else "unknown"
 
 
@@ -215,7 +223,7 @@ def _score(case: _Case, scorer: str) -> dict[str, Any]:
     if error:
         return {"status": "error", "error": f"scoring: {error[:200]}"}
     try:
-        score = number(value)
+        score = parse_score(value)
     except ValueError as fault:
         return {"status": "error", "error": f"scoring: {str(fault)[:200]}"}
     return {"score": score} if score is not None else {"status": UNSCORED}
@@ -223,14 +231,16 @@ def _score(case: _Case, scorer: str) -> dict[str, Any]:
 
 def _completion(case: _Case) -> str | None:
     if case.turns:
-        said = step(case.turns[-1], "content")
+        said = get_field(case.turns[-1], "content")
         return said if isinstance(said, str) else None
     return case.actual_output
 
 
 def _messages(case: _Case) -> tuple[dict[str, str], ...] | None:
     if case.turns:
-        return tuple({name: str(step(turn, name) or "") for name in ("role", "content")} for turn in case.turns[:-1])
+        return tuple(
+            {name: str(get_field(turn, name) or "") for name in ("role", "content")} for turn in case.turns[:-1]
+        )
     asked = case.input
     if asked is None:
         return None

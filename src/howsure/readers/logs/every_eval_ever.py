@@ -17,12 +17,20 @@ from typing import Any
 import msgspec
 
 from howsure.errors import InputError
+from howsure.readers.logs.base import (
+    UNSCORED,
+    LogInfo,
+    LogRow,
+    MappedColumns,
+    Note,
+    ReadOptions,
+    choose_scorer,
+    get_field,
+    parse_score,
+)
 from howsure.readers.logs.copies import Copies
-from howsure.readers.logs.head import Head
-from howsure.readers.logs.mapped import Mapped
-from howsure.readers.logs.row import UNSCORED, Asked, Described, Row, Tell, step
-from howsure.readers.logs.text import json_lines, whole
-from howsure.readers.logs.values import choose, number
+from howsure.readers.logs.file_head import FileHead
+from howsure.readers.logs.json_files import read_json, read_json_lines
 from howsure.store.manifest import Model
 
 __all__ = ["NAME", "describe", "members", "recognises", "rows"]
@@ -63,7 +71,7 @@ class _Line(msgspec.Struct):
     def epoch(self) -> int | None:
         """The number of the repeat, where it is told."""
         try:
-            return max(int(step(self.metadata, "epoch")), 1)
+            return max(int(get_field(self.metadata, "epoch")), 1)
         except (TypeError, ValueError):
             return None
 
@@ -93,14 +101,14 @@ class _Seen:
         self.models: dict[str, None] = {}
         self.run = ""
         repeats: dict[tuple[Any, ...], _Repeats] = {}
-        for line in json_lines(path, _Line, lambda _: None):
+        for line in read_json_lines(path, _Line, lambda _: None):
             self.run = self.run or line.evaluation_id
             self.models[line.model_id] = None
             self.metrics.setdefault(line.evaluation_name, {})[line.evaluation_result_id or ""] = None
             if line.epoch is None:
                 continue
             try:
-                score = number(line.evaluation.score)
+                score = parse_score(line.evaluation.score)
             except ValueError:
                 continue
             if score is not None:
@@ -117,28 +125,28 @@ class _Seen:
         return tuple(dict.fromkeys(name for names in self.metrics.values() if len(names) > 1 for name in names))
 
 
-def recognises(head: Head) -> bool:
+def recognises(head: FileHead) -> bool:
     """By the keys of the first row, or of the totals."""
     return head.kind == "json" and (head.keys >= _ROW or head.keys >= _TOTALS)
 
 
 def members(path: Path) -> Sequence[Path]:
     """The samples; of a file of totals those beside it, if they are there."""
-    if Head(path).keys >= _ROW:
+    if FileHead(path).keys >= _ROW:
         return [path]
     beside = path.with_name(f"{path.name.removesuffix('.json')}_samples.jsonl")
     return [beside] if beside.is_file() else []
 
 
-def describe(path: Path) -> Described:
+def describe(path: Path) -> LogInfo:
     """Who and what, with the settings of the totals beside the samples."""
     samples = _samples(path)
     seen = _Seen(samples)
     totals = _totals(samples)
-    args = step(totals, "evaluation_results.0.generation_config.generation_args")
+    args = get_field(totals, "evaluation_results.0.generation_config.generation_args")
     settings = {name: args[name] for name in _SETTINGS if args.get(name) is not None} if isinstance(args, dict) else {}
-    library = step(totals, "eval_library.name")
-    return Described(
+    library = get_field(totals, "eval_library.name")
+    return LogInfo(
         run=seen.run or samples.stem,
         models={name: Model(name=name, kind=NAME, settings=settings) for name in seen.models},
         benchmarks={name: {"library": library} if library else {} for name in seen.metrics},
@@ -146,7 +154,7 @@ def describe(path: Path) -> Described:
     )
 
 
-def rows(path: Path, asked: Asked, tell: Tell) -> Iterator[Row]:
+def rows(path: Path, asked: ReadOptions, tell: Note) -> Iterator[LogRow]:
     """A row for each text.
 
     Raises
@@ -157,21 +165,21 @@ def rows(path: Path, asked: Asked, tell: Tell) -> Iterator[Row]:
     samples = _samples(path)
     seen = _Seen(samples)
     needed = seen.scorers or asked.scorer is not None
-    scorer = choose(seen.scorers, asked.scorer, where=str(samples), tell=tell) if needed else None
+    scorer = choose_scorer(seen.scorers, asked.scorer, where=str(samples), tell=tell) if needed else None
     reading = _Reading(seen, scorer, asked, str(samples))
-    for line in json_lines(samples, _Line, tell):
+    for line in read_json_lines(samples, _Line, tell):
         if reading.is_wanted(line):
             yield from reading.rows(line)
-    for text in reading.told(step(_totals(samples), "detailed_evaluation_results.total_rows")):
+    for text in reading.told(get_field(_totals(samples), "detailed_evaluation_results.total_rows")):
         tell(text)
 
 
 class _Reading:
     """Lines to rows, and what is to be told in the end."""
 
-    def __init__(self, seen: _Seen, scorer: str | None, asked: Asked, where: str) -> None:
+    def __init__(self, seen: _Seen, scorer: str | None, asked: ReadOptions, where: str) -> None:
         self._seen, self._scorer, self._texts = seen, scorer, asked.texts
-        self._mapped, self._copies = Mapped(asked.columns, where=where), Copies()
+        self._mapped, self._copies = MappedColumns(asked.columns, where=where), Copies()
         self._generations: Counter[tuple[str, ...]] = Counter()
         self._known: set[tuple[Any, ...]] = set()
         self._count: Counter[str] = Counter()
@@ -187,7 +195,7 @@ class _Reading:
         self._known.add(again)
         return wanted
 
-    def rows(self, line: _Line) -> Iterator[Row]:
+    def rows(self, line: _Line) -> Iterator[LogRow]:
         """The text that was scored, and those that came with it."""
         keys: dict[str, Any] = {
             "benchmark": line.evaluation_name,
@@ -202,12 +210,12 @@ class _Reading:
         key = tuple(str(keys[name]) for name in ("benchmark", "model", "question", "variant"))
         made = _score(line, reduced=self._seen.reduced)
         self._count["error"] += line.error is not None and line.evaluation.score is not None
-        expected = step(line.input, "reference")
+        expected = get_field(line.input, "reference")
         for at, text in enumerate(_texts(line)):
             self._generations[key] += 1
             self._copies.add(key, text)
             self._count[UNSCORED] += at > 0 or made.get("status") == UNSCORED
-            yield Row(
+            yield LogRow(
                 **keys,
                 **(made if at == 0 else {"status": UNSCORED}),
                 generation=self._generations[key],
@@ -263,10 +271,10 @@ def _samples(path: Path) -> Path:
 def _totals(samples: Path) -> Any:
     """The file of totals beside the samples; None where it is not there, or is of another evaluation."""
     beside = samples.with_name(samples.name.removesuffix(".jsonl").removesuffix("_samples") + ".json")
-    if beside == samples or not beside.is_file() or not Head(beside).keys >= _TOTALS:
+    if beside == samples or not beside.is_file() or not FileHead(beside).keys >= _TOTALS:
         return None
     try:
-        return whole(beside, dict[str, Any])
+        return read_json(beside, dict[str, Any])
     except InputError:
         return None
 
@@ -279,7 +287,7 @@ def _score(line: _Line, *, reduced: bool) -> dict[str, Any]:
     last = next((each for each in reversed(said) if each.get("is_terminal")), {}).get("extracted_value")
     answer = last if isinstance(last, str) else None
     try:
-        score = None if reduced else number(line.evaluation.score)
+        score = None if reduced else parse_score(line.evaluation.score)
     except ValueError as error:
         return {"status": "error", "error": f"scoring: {str(error)[:200]}"}
     return {"answer": answer, **({"score": score} if score is not None else {"status": UNSCORED})}
@@ -287,28 +295,30 @@ def _score(line: _Line, *, reduced: bool) -> dict[str, Any]:
 
 def _texts(line: _Line) -> tuple[str | None, ...]:
     """The completions: of a conversation the last turn."""
-    raw = step(line.output, "raw")
+    raw = get_field(line.output, "raw")
     found = raw if isinstance(raw, list) else [raw]
     if raw is None and isinstance(line.messages, list) and line.messages:
-        found = [step(line.messages[-1], "content")]
+        found = [get_field(line.messages[-1], "content")]
     return tuple(text if isinstance(text, str) else None for text in found) or (None,)
 
 
 def _messages(line: _Line) -> tuple[dict[str, str], ...] | None:
     if isinstance(line.messages, list):
-        return tuple({name: str(step(turn, name) or "") for name in ("role", "content")} for turn in line.messages[:-1])
-    asked = step(line.input, "formatted") or step(line.input, "raw")
+        return tuple(
+            {name: str(get_field(turn, name) or "") for name in ("role", "content")} for turn in line.messages[:-1]
+        )
+    asked = get_field(line.input, "formatted") or get_field(line.input, "raw")
     return ({"role": "user", "content": asked},) if isinstance(asked, str) else None
 
 
 def _choices(line: _Line) -> tuple[str, ...]:
-    found = step(line.input, "choices")
+    found = get_field(line.input, "choices")
     return tuple(map(str, found)) if isinstance(found, list) else ()
 
 
 def _tokens(line: _Line, at: int) -> dict[str, Any]:
-    prompt, completion = step(line.token_usage, "input_tokens"), step(line.token_usage, "output_tokens")
-    latency = step(line.performance, "latency_ms")
+    prompt, completion = get_field(line.token_usage, "input_tokens"), get_field(line.token_usage, "output_tokens")
+    latency = get_field(line.performance, "latency_ms")
     first = at == 0
     return {
         "prompt_tokens": prompt if first and isinstance(prompt, int) else None,

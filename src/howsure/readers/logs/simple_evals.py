@@ -21,12 +21,20 @@ from typing import Any, NamedTuple
 import msgspec
 
 from howsure.errors import InputError
+from howsure.readers.logs.base import (
+    UNSCORED,
+    LogInfo,
+    LogRow,
+    MappedColumns,
+    Note,
+    ReadOptions,
+    choose_scorer,
+    get_field,
+    parse_score,
+)
 from howsure.readers.logs.copies import Copies
-from howsure.readers.logs.head import Head, opened
-from howsure.readers.logs.mapped import Mapped
-from howsure.readers.logs.row import UNSCORED, Asked, Described, Row, Tell, step
-from howsure.readers.logs.text import whole
-from howsure.readers.logs.values import choose, number
+from howsure.readers.logs.file_head import FileHead, open_file
+from howsure.readers.logs.json_files import read_json
 from howsure.store.manifest import Model
 
 __all__ = ["NAME", "describe", "members", "recognises", "rows"]
@@ -77,7 +85,7 @@ class _Example(NamedTuple):
     metadata: Any
 
 
-def recognises(head: Head) -> bool:
+def recognises(head: FileHead) -> bool:
     """By its keys; `convos`, which follows what may be very long, is not waited for."""
     return head.kind == "json" and {"score", "metrics", "htmls"} <= head.keys
 
@@ -87,15 +95,15 @@ def members(path: Path) -> Sequence[Path]:
     return [path]
 
 
-def describe(path: Path) -> Described:
+def describe(path: Path) -> LogInfo:
     """Who and what, from the file's name: nothing inside says it."""
-    with opened(path) as file:
+    with open_file(path) as file:
         try:
             run = hashlib.file_digest(file, "sha256").hexdigest()[:16]  # type: ignore[arg-type]  # as read by opened
         except (OSError, EOFError) as error:
             raise InputError(f"cannot be read: {error}", where=str(path), remedy="is the file whole?") from error
     named = _named(path)
-    return Described(
+    return LogInfo(
         run=run,
         models={named.model: Model(name=named.model, kind=NAME)},
         benchmarks={named.benchmark: {}},
@@ -103,7 +111,7 @@ def describe(path: Path) -> Described:
     )
 
 
-def rows(path: Path, asked: Asked, tell: Tell) -> Iterator[Row]:
+def rows(path: Path, asked: ReadOptions, tell: Note) -> Iterator[LogRow]:
     """A row per example.
 
     Raises
@@ -112,8 +120,8 @@ def rows(path: Path, asked: Asked, tell: Tell) -> Iterator[Row]:
         When the file cannot be read, holds no example, or its lists differ in length.
     """
     if asked.scorer is not None:
-        choose((), asked.scorer, where=str(path), tell=tell)
-    file, named = whole(path, _File), _named(path)
+        choose_scorer((), asked.scorer, where=str(path), tell=tell)
+    file, named = read_json(path, _File), _named(path)
     examples = _examples(file, path)
     if named.is_guessed:
         tell(
@@ -163,9 +171,9 @@ def _named(path: Path) -> _Named:
 class _Reading:
     """Examples to rows, and what is to be told in the end."""
 
-    def __init__(self, named: _Named, asked: Asked, where: str, examples: list[_Example]) -> None:
+    def __init__(self, named: _Named, asked: ReadOptions, where: str, examples: list[_Example]) -> None:
         self._named, self._texts = named, asked.texts
-        self._mapped = Mapped(asked.columns, where=where)
+        self._mapped = MappedColumns(asked.columns, where=where)
         self._questions = [_question(example) for example in examples]
         prompts = defaultdict(set)
         for question, example in zip(self._questions, examples, strict=True):
@@ -177,7 +185,7 @@ class _Reading:
         self._scores: list[float] = []
         self._fault = ""
 
-    def row(self, example: _Example) -> Row:
+    def row(self, example: _Example) -> LogRow:
         """One example."""
         keys: dict[str, Any] = {
             "benchmark": self._named.benchmark,
@@ -202,7 +210,7 @@ class _Reading:
         if self._questions[example.at] in self._reordered:
             # The letter means another text each time.
             target, answer = choices.get(target or "", target), choices.get(answer or "", answer)
-        return Row(
+        return LogRow(
             **keys,
             **made,
             generation=self._generations[key],
@@ -214,10 +222,10 @@ class _Reading:
         )
 
     def _score(self, example: _Example, found: re.Match[str] | None, completion: str | None) -> dict[str, Any]:
-        own = step(example.metadata, "score")
+        own = get_field(example.metadata, "score")
         value = own if own is not None else html.unescape(found["score"]).strip() if found else None
         try:
-            score = number(None if value == "None" else value)
+            score = parse_score(None if value == "None" else value)
         except ValueError as error:
             self._count["unreadable"] += 1
             self._fault = self._fault or str(error)[:80]

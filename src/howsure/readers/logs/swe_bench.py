@@ -18,9 +18,9 @@ import msgspec
 import yaml
 
 from howsure.errors import InputError
-from howsure.readers.logs.head import Head, opened
-from howsure.readers.logs.row import Asked, Described, Row, Tell
-from howsure.readers.logs.text import json_lines, whole
+from howsure.readers.logs.base import LogInfo, LogRow, Note, ReadOptions
+from howsure.readers.logs.file_head import FileHead, open_file
+from howsure.readers.logs.json_files import read_json, read_json_lines
 from howsure.store.manifest import Model
 
 __all__ = ["NAME", "describe", "members", "recognises", "rows"]
@@ -79,12 +79,12 @@ class _Log(NamedTuple):
     part: str | None
 
 
-def recognises(head: Head) -> bool:
+def recognises(head: FileHead) -> bool:
     """By the names in the folder, or by the lists or ids that are the file's keys."""
     if head.kind == "folder":
         results = head.path / "results" / "results.json"
         return "per_instance_details.json" in head.keys or (
-            "results" in head.keys and results.is_file() and _is_results(Head(results).keys)
+            "results" in head.keys and results.is_file() and _is_results(FileHead(results).keys)
         )
     return head.kind == "json" and (_is_results(head.keys) or _is_report(head.keys) or _is_details(head.keys))
 
@@ -106,18 +106,18 @@ def members(path: Path) -> Sequence[Path]:
     return [_log(path).file]
 
 
-def describe(path: Path) -> Described:
+def describe(path: Path) -> LogInfo:
     """The submission by its label; `name` is what metadata.yaml calls it."""
     log = _log(path)
     metadata, _ = _metadata(log.folder)
     settings: dict[str, object] = {"models": list(metadata.models)} if metadata.models else {}
-    with opened(log.file) as file:
+    with open_file(log.file) as file:
         run = hashlib.sha256(file.read()).hexdigest()[:16]
     model = Model(name=metadata.name or log.label, kind=NAME, settings={**settings, "attempts": metadata.attempts})
-    return Described(run=run, models={log.label: model}, benchmarks={_benchmark(log): {"part": log.part}})
+    return LogInfo(run=run, models={log.label: model}, benchmarks={_benchmark(log): {"part": log.part}})
 
 
-def rows(path: Path, asked: Asked, tell: Tell) -> Iterator[Row]:
+def rows(path: Path, asked: ReadOptions, tell: Note) -> Iterator[LogRow]:
     """A row per question: 1.0 where it was resolved, 0.0 where not, an error where nothing was evaluated.
 
     Raises
@@ -140,7 +140,7 @@ def rows(path: Path, asked: Asked, tell: Tell) -> Iterator[Row]:
     patches = _patches(log.folder, tell) if asked.texts else {}
     for question, verdict in sorted(verdicts.items()):
         judged = verdict in ("resolved", "unresolved")
-        yield Row(
+        yield LogRow(
             benchmark=_benchmark(log),
             model=log.label,
             question=question,
@@ -157,7 +157,7 @@ def _log(path: Path) -> _Log:
     if path.is_dir():
         details = path / "per_instance_details.json"
         path = details if details.is_file() else path / "results" / "results.json"
-    keys = Head(path).keys
+    keys = FileHead(path).keys
     if _is_report(keys):
         # The harness calls it MODEL.RUN.json, and writes neither name inside.
         return _Log(path, path.parent, path.stem.rpartition(".")[0] or path.stem, None)
@@ -196,12 +196,12 @@ def _mapping(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _verdicts(log: _Log, tell: Tell) -> dict[str, str]:
-    keys = Head(log.file).keys
+def _verdicts(log: _Log, tell: Note) -> dict[str, str]:
+    keys = FileHead(log.file).keys
     if _is_details(keys):
-        details = whole(log.file, dict[str, _Detail])
+        details = read_json(log.file, dict[str, _Detail])
         return {name: "resolved" if detail.resolved else "unresolved" for name, detail in details.items()}
-    found = whole(log.file, dict[str, Any])
+    found = read_json(log.file, dict[str, Any])
     verdicts = _of_lists(found, log.file)
     if _is_report(keys):
         _compare(found, verdicts, tell)
@@ -224,7 +224,7 @@ def _of_lists(found: Mapping[str, Any], file: Path) -> dict[str, str]:
     return verdicts
 
 
-def _compare(found: Mapping[str, Any], verdicts: Mapping[str, str], tell: Tell) -> None:
+def _compare(found: Mapping[str, Any], verdicts: Mapping[str, str], tell: Note) -> None:
     """The report's own counts with what its lists name."""
     total = found.get("total_instances")
     if isinstance(total, int) and total != len(verdicts):
@@ -239,7 +239,7 @@ def _compare(found: Mapping[str, Any], verdicts: Mapping[str, str], tell: Tell) 
         )
 
 
-def _universe(log: _Log, verdicts: Mapping[str, str], tell: Tell) -> set[str]:
+def _universe(log: _Log, verdicts: Mapping[str, str], tell: Note) -> set[str]:
     """The questions that were asked, from what lies beside results.json."""
     for source, names in _sources(log, tell):
         if asked := set(names) - set(verdicts):
@@ -252,7 +252,7 @@ def _universe(log: _Log, verdicts: Mapping[str, str], tell: Tell) -> set[str]:
     )
 
 
-def _sources(log: _Log, tell: Tell) -> Iterator[tuple[str, Iterable[str]]]:
+def _sources(log: _Log, tell: Note) -> Iterator[tuple[str, Iterable[str]]]:
     if (log.folder / "all_preds.jsonl").is_file():
         yield "all_preds.jsonl", (one.instance_id for one in _predictions(log.folder, tell))
     for name in ("logs", "trajs"):
@@ -266,12 +266,12 @@ def _sources(log: _Log, tell: Tell) -> Iterator[tuple[str, Iterable[str]]]:
 def _try(file: Path) -> object:
     """Another submission's lists; one that cannot be read has none to give."""
     try:
-        return whole(file, dict[str, list[str]])
+        return read_json(file, dict[str, list[str]])
     except InputError:
         return None
 
 
-def _check_size(log: _Log, verdicts: Mapping[str, str], tell: Tell) -> None:
+def _check_size(log: _Log, verdicts: Mapping[str, str], tell: Note) -> None:
     size = _SIZES.get(log.part or "", 0)
     if len(verdicts) < size:
         tell(
@@ -280,11 +280,11 @@ def _check_size(log: _Log, verdicts: Mapping[str, str], tell: Tell) -> None:
         )
 
 
-def _predictions(folder: Path, tell: Tell) -> Iterator[_Prediction]:
-    return json_lines(folder / "all_preds.jsonl", _Prediction, lambda said: tell(f"all_preds.jsonl: {said}"))
+def _predictions(folder: Path, tell: Note) -> Iterator[_Prediction]:
+    return read_json_lines(folder / "all_preds.jsonl", _Prediction, lambda said: tell(f"all_preds.jsonl: {said}"))
 
 
-def _patches(folder: Path, tell: Tell) -> dict[str, str | None]:
+def _patches(folder: Path, tell: Note) -> dict[str, str | None]:
     if not (folder / "all_preds.jsonl").is_file():
         tell("there are no patches: all_preds.jsonl is not beside metadata.yaml")
         return {}

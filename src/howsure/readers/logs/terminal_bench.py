@@ -15,10 +15,9 @@ from typing import Any
 import msgspec
 
 from howsure.errors import InputError
-from howsure.readers.logs.head import Head
-from howsure.readers.logs.mapped import Mapped
-from howsure.readers.logs.row import UNSCORED, Asked, Described, Row, Tell
-from howsure.readers.logs.text import whole
+from howsure.readers.logs.base import UNSCORED, LogInfo, LogRow, MappedColumns, Note, ReadOptions
+from howsure.readers.logs.file_head import FileHead
+from howsure.readers.logs.json_files import read_json
 from howsure.store.manifest import Model
 
 __all__ = ["NAME", "describe", "members", "recognises", "rows"]
@@ -61,7 +60,7 @@ class _Metadata(msgspec.Struct):
     n_attempts: int = 1
 
 
-def recognises(head: Head) -> bool:
+def recognises(head: FileHead) -> bool:
     """By the keys of the totals, or of one trial's own file."""
     if head.kind != "json":
         return False
@@ -77,12 +76,12 @@ def members(path: Path) -> Sequence[Path]:
     return [path]
 
 
-def describe(path: Path) -> Described:
+def describe(path: Path) -> LogInfo:
     """Agent and model as run_metadata.json has them."""
     results, metadata = _load(path), _metadata(path)
     settings = {"agent": metadata.agent_name} if metadata.agent_name else {}
     label = _label(path, metadata)
-    return Described(
+    return LogInfo(
         run=metadata.uuid or results.id or metadata.run_id or path.parent.name,
         models={
             label: Model(
@@ -94,7 +93,7 @@ def describe(path: Path) -> Described:
     )
 
 
-def rows(path: Path, asked: Asked, tell: Tell) -> Iterator[Row]:
+def rows(path: Path, asked: ReadOptions, tell: Note) -> Iterator[LogRow]:
     """A row per trial.
 
     Raises
@@ -103,7 +102,7 @@ def rows(path: Path, asked: Asked, tell: Tell) -> Iterator[Row]:
         When the file cannot be read, or holds no trial.
     """
     results, metadata = _load(path), _metadata(path)
-    mapped = Mapped(asked.columns, where=str(path))
+    mapped = MappedColumns(asked.columns, where=str(path))
     if not _beside(path):
         tell(f"there is no {_METADATA}: the model is called {_label(path, metadata)!r} after the folder or file")
     drawn: Counter[tuple[str, ...]] = Counter()
@@ -136,7 +135,7 @@ def rows(path: Path, asked: Asked, tell: Tell) -> Iterator[Row]:
     _say(results, count, tell)
 
 
-def _say(results: _Results, count: Counter[str], tell: Tell) -> None:
+def _say(results: _Results, count: Counter[str], tell: Note) -> None:
     if n := count["again"]:
         tell(f"{n} trials are there twice by their name: the last of each is read")
     if n := count["unread"]:
@@ -150,12 +149,12 @@ def _say(results: _Results, count: Counter[str], tell: Tell) -> None:
         tell(f"it counts {sum(counted)} trials and holds {len(results.results)}")
 
 
-def _row(trial: _Trial, benchmark: str, label: str) -> Row:
+def _row(trial: _Trial, benchmark: str, label: str) -> LogRow:
     broken = trial.is_resolved is not True and trial.failure_mode in _BROKEN
     judged = trial.is_resolved is not None and not broken
     prompt, completion = trial.total_input_tokens, trial.total_output_tokens
     start, end = _when(trial.trial_started_at), _when(trial.trial_ended_at)
-    return Row(
+    return LogRow(
         benchmark=benchmark,
         model=label,
         question=trial.task_id,
@@ -179,7 +178,7 @@ def _when(said: object) -> float | None:
 
 
 def _load(path: Path) -> _Results:
-    found = whole(path, dict[str, Any])
+    found = read_json(path, dict[str, Any])
     if "results" not in found:
         return _Results([found])
     try:
@@ -204,7 +203,7 @@ def _beside(path: Path) -> Path | None:
 
 def _metadata(path: Path) -> _Metadata:
     file = _beside(path)
-    return whole(file, _Metadata) if file else _Metadata()
+    return read_json(file, _Metadata) if file else _Metadata()
 
 
 def _label(path: Path, metadata: _Metadata) -> str:

@@ -17,13 +17,10 @@ from typing import Any
 import msgspec
 
 from howsure.errors import InputError
-from howsure.readers.logs.head import Head, opened
+from howsure.readers.logs.base import UNSCORED, LogInfo, LogRow, MappedColumns, Note, ReadOptions, choose_scorer
+from howsure.readers.logs.file_head import FileHead, open_file
 from howsure.readers.logs.helm.scores import Scored, scorers_of, scores, variant_of
-from howsure.readers.logs.indented import elements
-from howsure.readers.logs.mapped import Mapped
-from howsure.readers.logs.row import UNSCORED, Asked, Described, Row, Tell
-from howsure.readers.logs.text import whole
-from howsure.readers.logs.values import choose
+from howsure.readers.logs.json_files import read_json, read_json_array
 from howsure.store.manifest import Model
 
 __all__ = ["NAME", "describe", "members", "recognises", "rows"]
@@ -100,7 +97,7 @@ class _State(msgspec.Struct):
     result: _Result | None = None
 
 
-def recognises(head: Head) -> bool:
+def recognises(head: FileHead) -> bool:
     """By the names in the folder, or by the keys of the stats within it."""
     if head.kind == "folder":
         return {_SPEC, _STATS} <= head.keys
@@ -112,14 +109,14 @@ def members(path: Path) -> Sequence[Path]:
     return [path if path.is_dir() else path.parent]
 
 
-def describe(path: Path) -> Described:
+def describe(path: Path) -> LogInfo:
     """Model, settings and metrics; reads the spec and the stats."""
     folder = members(path)[0]
     spec, adapter = _spec(folder)
-    with opened(folder / _SPEC) as file:
+    with open_file(folder / _SPEC) as file:
         run = hashlib.sha256(file.read() + str((folder / _STATS).stat().st_size).encode()).hexdigest()[:16]
     settings = {key: spec.adapter_spec[key] for key in _SETTINGS if key in spec.adapter_spec}
-    return Described(
+    return LogInfo(
         run=run,
         models={
             adapter.model: Model(name=adapter.model, kind=NAME, settings=settings, generations=adapter.completions)
@@ -129,7 +126,7 @@ def describe(path: Path) -> Described:
     )
 
 
-def rows(path: Path, asked: Asked, tell: Tell) -> Iterator[Row]:
+def rows(path: Path, asked: ReadOptions, tell: Note) -> Iterator[LogRow]:
     """A row per completion; without texts, and where no request failed, only the stats are read.
 
     Raises
@@ -139,7 +136,7 @@ def rows(path: Path, asked: Asked, tell: Tell) -> Iterator[Row]:
     """
     folder = members(path)[0]
     spec, adapter = _spec(folder)
-    scorer = choose(scorers_of(folder / _STATS), asked.scorer, where=str(path), tell=tell)
+    scorer = choose_scorer(scorers_of(folder / _STATS), asked.scorer, where=str(path), tell=tell)
     found = scores(folder / _STATS, scorer, tell)
     state = folder / _STATE
     if asked.columns and not state.is_file():
@@ -151,7 +148,7 @@ def rows(path: Path, asked: Asked, tell: Tell) -> Iterator[Row]:
             f"{adapter.completions} completions of each question were asked for, and only the first was scored: "
             "howsure rescore scores the others"
         )
-    base = Row(benchmark=_benchmark(spec), model=adapter.model, question="", variant="", generation=1)
+    base = LogRow(benchmark=_benchmark(spec), model=adapter.model, question="", variant="", generation=1)
     if state.is_file() and (asked.texts or asked.columns or _has_failures(state)):
         yield from _with_states(state, base, found, asked, tell)
         return
@@ -160,7 +157,7 @@ def rows(path: Path, asked: Asked, tell: Tell) -> Iterator[Row]:
 
 
 def _spec(folder: Path) -> tuple[_Spec, _Adapter]:
-    spec = whole(folder / _SPEC, _Spec)
+    spec = read_json(folder / _SPEC, _Spec)
     try:
         return spec, msgspec.convert(spec.adapter_spec, _Adapter)
     except msgspec.ValidationError as error:
@@ -180,7 +177,7 @@ def _has_failures(state: Path) -> bool:
     """Whether any request failed, which HELM scores as an empty answer; a search of the bytes, at their speed."""
     rest = b""
     try:
-        with opened(state) as file:
+        with open_file(state) as file:
             while chunk := file.read(_CHUNK):
                 if _FAILED.search(rest + chunk):
                     return True
@@ -190,7 +187,7 @@ def _has_failures(state: Path) -> bool:
     return False
 
 
-def _row(base: Row, key: tuple[str, str], scored: Scored) -> Row:
+def _row(base: LogRow, key: tuple[str, str], scored: Scored) -> LogRow:
     status = UNSCORED if scored.score is None else "length" if scored.was_cut else "ok"
     return msgspec.structs.replace(
         base,
@@ -205,14 +202,14 @@ def _row(base: Row, key: tuple[str, str], scored: Scored) -> Row:
 
 
 def _with_states(
-    path: Path, base: Row, found: dict[tuple[str, str], Scored], asked: Asked, tell: Tell
-) -> Iterator[Row]:
+    path: Path, base: LogRow, found: dict[tuple[str, str], Scored], asked: ReadOptions, tell: Note
+) -> Iterator[LogRow]:
     """Rows in the order of the requests, then those whose request is not in the file."""
-    mapped = Mapped(asked.columns, where=str(path))
+    mapped = MappedColumns(asked.columns, where=str(path))
     count: Counter[str] = Counter()
     drawn: Counter[tuple[str, ...]] = Counter()
     missing = dict(found)
-    for record in elements(path, dict[str, Any], tell, under="request_states"):
+    for record in read_json_array(path, dict[str, Any], tell, under="request_states"):
         try:
             state = msgspec.convert(record, _State)
         except msgspec.ValidationError:
@@ -251,7 +248,7 @@ def _with_states(
         yield msgspec.structs.replace(row, generation=drawn[row.benchmark, row.model, row.question, row.variant])
 
 
-def _completions(row: Row, state: _State, texts: bool) -> Iterator[Row]:
+def _completions(row: LogRow, state: _State, texts: bool) -> Iterator[LogRow]:
     """The scored completion, and those that were kept beside it."""
     result = state.result or _Result()
     created = result.request_datetime

@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from howsure.readers.logs.indented import elements
-from howsure.readers.logs.row import Tell
+from howsure.readers.logs.base import Note
+from howsure.readers.logs.json_files import read_json_array
 
 __all__ = ["Scored", "Stats", "scorers_of", "scores", "variant_of"]
 
@@ -64,7 +64,7 @@ class Scored(msgspec.Struct):
 def scorers_of(path: Path) -> tuple[str, ...]:
     """Names of the metrics, HELM's headline first; bookkeeping only where there is nothing else."""
     names = dict.fromkeys(
-        stat.name.name for record in elements(path, Stats, lambda _: None) for stat in record.stats if stat.count
+        stat.name.name for record in read_json_array(path, Stats, lambda _: None) for stat in record.stats if stat.count
     )
     proper = [name for name in names if not _BOOKKEEPING.fullmatch(name)] or list(names)
     headline = next((name for name in _HEADLINES if name in proper), None)
@@ -73,11 +73,11 @@ def scorers_of(path: Path) -> tuple[str, ...]:
     return tuple(sorted(proper, key=lambda name: name != headline))
 
 
-def scores(path: Path, scorer: str, tell: Tell) -> dict[tuple[str, str], Scored]:
+def scores(path: Path, scorer: str, tell: Note) -> dict[tuple[str, str], Scored]:
     """By question and variant, in the order of the file."""
     found: dict[tuple[str, str], Scored] = {}
     again = 0
-    for record in elements(path, Stats, tell):
+    for record in read_json_array(path, Stats, tell):
         key = (record.instance_id, variant_of(record.perturbation, record.train_trial_index))
         scored = found.setdefault(key, Scored())
         for stat in record.stats:

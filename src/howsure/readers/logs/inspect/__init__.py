@@ -22,8 +22,9 @@ from pathlib import Path
 from typing import Any
 
 from howsure.errors import InputError, UnknownNameError
+from howsure.readers.logs.base import UNSCORED, LogInfo, LogRow, Note, ReadOptions, choose_scorer
 from howsure.readers.logs.copies import MOST, Copies
-from howsure.readers.logs.head import Head
+from howsure.readers.logs.file_head import FileHead
 from howsure.readers.logs.inspect.columns import Columns
 from howsure.readers.logs.inspect.file import Log, open_log
 from howsure.readers.logs.inspect.records import Choice, Key, Outcome, Sample, Summary
@@ -31,8 +32,6 @@ from howsure.readers.logs.inspect.scores import judged, scorers, text_of
 from howsure.readers.logs.inspect.texts import choices, completion, messages, target
 from howsure.readers.logs.inspect.told import lines
 from howsure.readers.logs.inspect.zipped import Zipped
-from howsure.readers.logs.row import UNSCORED, Asked, Described, Row, Tell
-from howsure.readers.logs.values import choose
 from howsure.store.manifest import Model
 
 __all__ = ["NAME", "describe", "members", "recognises", "rows"]
@@ -52,7 +51,7 @@ _CUTTING = frozenset({"token", "context"})
 _COMPARED = 10
 
 
-def recognises(head: Head) -> bool:
+def recognises(head: FileHead) -> bool:
     """By the members of the zip file, or the first keys of the JSON object."""
     if head.kind == "json":
         return {"eval", "plan", "status"} <= head.keys or {"eval", "version", "status"} <= head.keys
@@ -73,7 +72,7 @@ def members(path: Path) -> Sequence[Path]:
     return [path]
 
 
-def describe(path: Path) -> Described:
+def describe(path: Path) -> LogInfo:
     """Who and what the log is about."""
     with open_log(path) as log:
         spec, plan = log.header.eval, log.header.plan
@@ -95,7 +94,7 @@ def describe(path: Path) -> Described:
         }
         known: dict[str, object] = {name: value for name, value in source.items() if value not in (None, "", {})}
         what = f"{spec.task}\0{spec.model}\0{spec.created}\0{path.stat().st_size}"
-        return Described(
+        return LogInfo(
             run=spec.eval_id or spec.run_id or hashlib.sha256(what.encode()).hexdigest()[:16],
             models={spec.model: model},
             benchmarks={_benchmark(log): known},
@@ -104,13 +103,13 @@ def describe(path: Path) -> Described:
         )
 
 
-def rows(path: Path, asked: Asked, tell: Tell) -> Iterator[Row]:
+def rows(path: Path, asked: ReadOptions, tell: Note) -> Iterator[LogRow]:
     """Each generation once, in the order in which the samples ended."""
     with open_log(path) as log:
         known = scorers(log)
         if asked.scorer is not None and not known:
             raise UnknownNameError("scorer", asked.scorer, (), where=str(path))
-        place = known[choose(list(known), asked.scorer, where=str(path), tell=tell)] if known else None
+        place = known[choose_scorer(list(known), asked.scorer, where=str(path), tell=tell)] if known else None
         columns = Columns(log, asked.columns, benchmark=_benchmark(log))
         width = _width(log)
         count: Counter[str] = Counter()
@@ -129,7 +128,7 @@ def rows(path: Path, asked: Asked, tell: Tell) -> Iterator[Row]:
                 text = completion(whole, i) if whole else None
                 copies.add((named.model, named.question, named.variant), text)
                 count["unscored choices"] += i > 0
-                yield Row(
+                yield LogRow(
                     benchmark=named.benchmark,
                     model=named.model,
                     question=named.question,

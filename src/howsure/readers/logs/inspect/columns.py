@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import msgspec
 
 from howsure.errors import UnknownNameError
+from howsure.readers.logs.base import Note, get_field
 from howsure.readers.logs.inspect.file import Log
 from howsure.readers.logs.inspect.records import Key, decode
 from howsure.readers.logs.inspect.texts import resolved
-from howsure.readers.logs.row import Tell, step
 
 __all__ = ["Columns", "Named"]
 
@@ -49,7 +49,7 @@ class Columns:
         self._fields = {column: field for column, field in columns.items() if column not in stated}
         record = log.fields() if stated else {}
         for column, field in stated.items():
-            value = _told(step(record, field))
+            value = _told(get_field(record, field))
             if value is None:
                 raise UnknownNameError("field", field, _paths(record, _HEADER[:-1]), where=str(log.path))
             self._default = self._default._replace(**{column: value})
@@ -90,7 +90,7 @@ class Columns:
         self._taken.add(place)
         return generation
 
-    def told(self, tell: Tell) -> None:
+    def told(self, tell: Note) -> None:
         """What could not be mapped."""
         for field, n in self._missing.items():
             tell(f"{n} samples have no field {field!r}: they are read as if it were not asked for")
@@ -105,7 +105,7 @@ def _value(record: _Fields, field: str) -> Any:
         return None
     try:
         value = decode(record[root], Any)
-        value = step(value, rest) if rest else value
+        value = get_field(value, rest) if rest else value
         if isinstance(value, str) and "attachments" in record:
             return resolved(value, decode(record["attachments"], dict[str, str]))
     except ValueError:

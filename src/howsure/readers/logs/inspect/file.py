@@ -17,7 +17,7 @@ from typing import Any, Self, TypeVar
 import msgspec
 
 from howsure.errors import InputError
-from howsure.readers.logs.head import Head, opened
+from howsure.readers.logs.file_head import FileHead, open_file
 from howsure.readers.logs.inspect.records import Header, Key, Summary, decode
 from howsure.readers.logs.inspect.zipped import Zipped
 
@@ -88,7 +88,7 @@ class Document(Log):
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         try:
-            with opened(path) as file:
+            with open_file(path) as file:
                 self._data = file.read()
             self.header = whole = decode(self._data, _Whole)
         except (OSError, EOFError, ValueError) as error:
@@ -198,7 +198,7 @@ def open_log(path: Path) -> Log:
     InputError
         When neither its header nor what was noted at its start can be read.
     """
-    return Archive(path) if Head(path).kind == "zip" else Document(path)
+    return Archive(path) if FileHead(path).kind == "zip" else Document(path)
 
 
 def _unreadable(path: Path, error: Exception) -> InputError:

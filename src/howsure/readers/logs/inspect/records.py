@@ -6,7 +6,7 @@ from typing import Annotated, Any, TypeVar
 
 import msgspec
 
-from howsure.readers.logs.text import without_nan
+from howsure.readers.logs.json_files import replace_nan
 
 __all__ = ["Choice", "Header", "Key", "Message", "Outcome", "Sample", "Score", "Summary", "decode"]
 
@@ -177,7 +177,7 @@ def decode(data: bytes | msgspec.Raw, shape: type[T]) -> T:
         raise ValueError("nested too deeply") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         text = bytes(data)
-        mended = without_nan(text)
+        mended = replace_nan(text)
         if mended is text:
             raise ValueError(str(error)) from error
     try:

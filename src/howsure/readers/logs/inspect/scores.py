@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from howsure.readers.logs.base import UNSCORED, parse_score
 from howsure.readers.logs.inspect.file import Log
 from howsure.readers.logs.inspect.records import Score, Summary
-from howsure.readers.logs.row import UNSCORED
-from howsure.readers.logs.values import number
 
 __all__ = ["judged", "scorers", "text_of"]
 
@@ -61,7 +60,7 @@ def judged(
         elif isinstance(value, list):
             value = value[int(place[1])] if int(place[1]) < len(value) else None
     try:
-        score, fault = number(value), None
+        score, fault = parse_score(value), None
     except (ValueError, OverflowError):
         score, fault = None, f"scoring: {value!r:.100} is no score"
     if sample.error:

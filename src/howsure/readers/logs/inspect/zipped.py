@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Self
 
 from howsure.errors import InputError
-from howsure.readers.logs.head import zip_members
+from howsure.readers.logs.file_head import list_zip_members
 
 __all__ = ["MOST", "Zipped"]
 
@@ -59,7 +59,7 @@ class Zipped:
             raise InputError(f"cannot be opened: {error.strerror}", where=str(path)) from error
         self.recovered = False
         try:
-            found = zip_members(path)
+            found = list_zip_members(path)
         # A damaged table is met with any of these.
         except (zipfile.BadZipFile, OSError, NotImplementedError, ValueError, struct.error, EOFError):
             found = list(self._scan())

@@ -19,12 +19,20 @@ from typing import Any
 import msgspec
 
 from howsure.errors import InputError, UnknownNameError
+from howsure.readers.logs.base import (
+    UNSCORED,
+    LogInfo,
+    LogRow,
+    Note,
+    ReadOptions,
+    choose_scorer,
+    get_field,
+    parse_score,
+)
 from howsure.readers.logs.copies import Copies
-from howsure.readers.logs.head import Head
+from howsure.readers.logs.file_head import FileHead
 from howsure.readers.logs.lighteval.records import Record, completions, likeliest, part, prompt, records
 from howsure.readers.logs.lighteval.run import TOTALS, Run, run_of
-from howsure.readers.logs.row import UNSCORED, Asked, Described, Row, Tell, step
-from howsure.readers.logs.values import choose, number
 from howsure.store.manifest import Model
 
 __all__ = ["NAME", "describe", "members", "recognises", "rows"]
@@ -34,7 +42,7 @@ NAME = "lighteval"
 _NESTED, _FLAT = frozenset({"doc", "model_response", "metric"}), frozenset({"full_prompt", "predictions", "metrics"})
 
 
-def recognises(head: Head) -> bool:
+def recognises(head: FileHead) -> bool:
     """Details by their columns, or the results json that stands for those of its run."""
     if head.kind == "json":
         return head.keys >= TOTALS
@@ -44,7 +52,7 @@ def recognises(head: Head) -> bool:
 
 def members(path: Path) -> Sequence[Path]:
     """The file itself; of a results json, the details of its run."""
-    if Head(path).kind != "json":
+    if FileHead(path).kind != "json":
         return (path,)
     path = path.resolve()
     found = set(path.parent.glob("*.parquet")) | set(path.parent.glob("*/*.parquet"))
@@ -52,16 +60,16 @@ def members(path: Path) -> Sequence[Path]:
         if above.name == "results":
             found |= set((above.parent / "details" / path.parent.relative_to(above)).glob("*/*.parquet"))
             break
-    details = [file for file in sorted(found) if recognises(Head(file)) and _run(file).results == path]
+    details = [file for file in sorted(found) if recognises(FileHead(file)) and _run(file).results == path]
     if not details:
         raise InputError("these are totals without details", where=str(path), remedy="run it with --save-details")
     return details
 
 
-def describe(path: Path) -> Described:
+def describe(path: Path) -> LogInfo:
     """Who and what the log is about."""
     run, first = _run(path), _first(path)
-    return Described(
+    return LogInfo(
         run=run.id,
         models={
             run.model: Model(name=run.model, kind=NAME, settings=run.settings, generations=len(completions(first)) or 1)
@@ -72,7 +80,7 @@ def describe(path: Path) -> Described:
     )
 
 
-def rows(path: Path, asked: Asked, tell: Tell) -> Iterator[Row]:
+def rows(path: Path, asked: ReadOptions, tell: Note) -> Iterator[LogRow]:
     """Each generation once, in the order of the log."""
     run, first = _run(path), _first(path)
     for told in run.told:
@@ -80,7 +88,7 @@ def rows(path: Path, asked: Asked, tell: Tell) -> Iterator[Row]:
     scorers = _scorers(first)
     if not scorers:
         raise InputError("it has no metric that is a number for each question", where=str(path))
-    metric = choose(scorers, asked.scorer, where=str(path), tell=tell)
+    metric = choose_scorer(scorers, asked.scorer, where=str(path), tell=tell)
     reading = _Reading(path, asked, run, metric)
     for record in records(path, asked, tell):
         yield from reading.rows(record)
@@ -93,7 +101,7 @@ def _run(path: Path) -> Run:
 
 
 def _first(path: Path) -> Record:
-    first = next(records(path, Asked(), lambda _: None), None)
+    first = next(records(path, ReadOptions(), lambda _: None), None)
     if first is None:
         raise InputError("there is no question in it", where=str(path), remedy="is the file whole?")
     return first
@@ -104,7 +112,7 @@ def _scorers(record: Record) -> list[str]:
     found = []
     for name, value in part(record, "metric").items():
         try:
-            number(value)
+            parse_score(value)
         except (ValueError, OverflowError):
             continue
         found.append(str(name))
@@ -114,7 +122,7 @@ def _scorers(record: Record) -> list[str]:
 class _Reading:
     """Questions to rows, and what is to be told of them in the end."""
 
-    def __init__(self, path: Path, asked: Asked, run: Run, metric: str) -> None:
+    def __init__(self, path: Path, asked: ReadOptions, run: Run, metric: str) -> None:
         self._path, self._asked, self._run, self._metric = path, asked, run, metric
         n = re.search(r"\bn=(\d+)", metric)
         #: avg@n:n=1 beside a metric that needs more completions is of the first one only.
@@ -125,7 +133,7 @@ class _Reading:
         self._most = 0
         self._taken: set[tuple[str, ...]] = set()
 
-    def rows(self, record: Record) -> Iterator[Row]:
+    def rows(self, record: Record) -> Iterator[LogRow]:
         """The generations of one question."""
         where = self._where(record)
         outcome = self._outcome(record)
@@ -140,11 +148,11 @@ class _Reading:
         if len(texts) > 1 and not self._is_of_first:
             if self._asked.scorer is not None:
                 self._tally[f"scores ({self._metric}) are of all completions: each is read as one generation"] += 1
-                yield Row(**where, **parts, generation=1, **outcome)
+                yield LogRow(**where, **parts, generation=1, **outcome)
                 return
             outcome = {"status": UNSCORED}
         if not texts:
-            yield Row(**where, **parts, generation=1, **outcome, answer=likeliest(record, outcome.get("score")))
+            yield LogRow(**where, **parts, generation=1, **outcome, answer=likeliest(record, outcome.get("score")))
         for generation, text in enumerate(texts, 1):
             found = outcome
             if not isinstance(text, str):
@@ -153,12 +161,12 @@ class _Reading:
             elif not text:
                 self._tally["completions are empty; a failed request looks the same in this log"] += 1
             completion = text if self._asked.texts and isinstance(text, str) else None
-            yield Row(**where, **parts, generation=generation, completion=completion, **found)
+            yield LogRow(**where, **parts, generation=generation, completion=completion, **found)
             outcome = {"status": UNSCORED}
 
     def _outcome(self, record: Record) -> dict[str, Any]:
         try:
-            score, why = number(part(record, "metric").get(self._metric)), "there is none"
+            score, why = parse_score(part(record, "metric").get(self._metric)), "there is none"
         except (ValueError, OverflowError) as error:
             score, why = None, str(error)[:120]
         if score is not None:
@@ -175,7 +183,7 @@ class _Reading:
         found = {"benchmark": self._run.benchmark, "model": self._run.model, "question": str(name)}
         found["variant"] = "default"
         for ours, field in self._asked.columns.items():
-            value = step(record, field)
+            value = get_field(record, field)
             if value is None and not self._taken:
                 parts = [*record, *(f"doc.{name}" for name in doc)]
                 raise UnknownNameError("field", field, parts, where=str(self._path))
@@ -192,7 +200,7 @@ class _Reading:
             self._tally["questions come again under the same name: they are told apart as NAME-2, NAME-3, ..."] += 1
         return found
 
-    def tell(self, tell: Tell) -> None:
+    def tell(self, tell: Note) -> None:
         """What the questions do not say."""
         for what, n in self._tally.items():
             tell(f"{n} {what}")

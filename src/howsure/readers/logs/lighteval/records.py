@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from howsure.errors import InputError
-from howsure.readers.logs.row import Asked, Tell
+from howsure.readers.logs.base import Note, ReadOptions
 
 __all__ = ["Record", "completions", "likeliest", "part", "prompt", "records"]
 
@@ -26,7 +26,7 @@ _BATCH = 256
 Record = dict[str, Any]
 
 
-def records(path: Path, asked: Asked, tell: Tell) -> Iterator[Record]:
+def records(path: Path, asked: ReadOptions, tell: Note) -> Iterator[Record]:
     """Rows by their parts, whatever the layout; what breaks off is told."""
     import pyarrow as pa
     from pyarrow import parquet
@@ -49,7 +49,7 @@ def records(path: Path, asked: Asked, tell: Tell) -> Iterator[Record]:
             tell(f"{done} questions are in it where it says {n}")
 
 
-def _columns(schema: Any, asked: Asked) -> list[str]:
+def _columns(schema: Any, asked: ReadOptions) -> list[str]:
     """Leaves to read; a part that is text is read whole."""
     wanted = []
     fields = set(asked.columns.values())

@@ -15,8 +15,8 @@ from typing import Any
 import msgspec
 
 from howsure.errors import InputError
-from howsure.readers.logs.head import Head
-from howsure.readers.logs.text import whole
+from howsure.readers.logs.file_head import FileHead
+from howsure.readers.logs.json_files import read_json
 
 __all__ = ["TOTALS", "Run", "folders", "run_of"]
 
@@ -138,10 +138,10 @@ def _totals(path: Path) -> Iterator[tuple[Path, Mapping[str, Any]]]:
     """Every results json that may be its own; damaged ones are passed by, as those of other programs are."""
     for folder in folders(path):
         for file in sorted(folder.glob("*.json")):
-            head = Head(file)
+            head = FileHead(file)
             if head.kind == "json" and head.keys >= TOTALS:
                 try:
-                    yield file, whole(file, dict[str, Any])
+                    yield file, read_json(file, dict[str, Any])
                 except InputError:
                     continue
 

@@ -19,8 +19,19 @@ from typing import Any
 import msgspec
 
 from howsure.errors import InputError, UnknownNameError
+from howsure.readers.logs.base import (
+    UNSCORED,
+    LogInfo,
+    LogRow,
+    Note,
+    ReadOptions,
+    choose_scorer,
+    get_field,
+    parse_score,
+)
 from howsure.readers.logs.copies import Copies
-from howsure.readers.logs.head import Head
+from howsure.readers.logs.file_head import FileHead
+from howsure.readers.logs.json_files import read_json
 from howsure.readers.logs.lm_eval.lines import (
     BYPASS,
     KEYS,
@@ -36,9 +47,6 @@ from howsure.readers.logs.lm_eval.lines import (
     repeats,
 )
 from howsure.readers.logs.lm_eval.run import TOTALS, Run, run_of
-from howsure.readers.logs.row import UNSCORED, Asked, Described, Row, Tell, step
-from howsure.readers.logs.text import whole
-from howsure.readers.logs.values import choose, number
 from howsure.store.manifest import Model
 
 __all__ = ["NAME", "describe", "members", "recognises", "rows"]
@@ -50,19 +58,19 @@ _INVALID = "[invalid]"
 _ALL_AT_ONCE = "scores are of all completions together"
 
 
-def recognises(head: Head) -> bool:
+def recognises(head: FileHead) -> bool:
     """Samples, or the results json that stands for those beside it."""
     return head.kind == "json" and (head.keys >= KEYS or head.keys >= TOTALS)
 
 
 def members(path: Path) -> Sequence[Path]:
     """The file itself; of a results json, its samples files."""
-    if not Head(path).keys >= TOTALS:
+    if not FileHead(path).keys >= TOTALS:
         return (path,)
-    results = whole(path, dict[str, Any])["results"]
+    results = read_json(path, dict[str, Any])["results"]
     samples = []
     for file in sorted(path.parent.iterdir()):
-        if file.is_file() and (head := Head(file)).kind == "json" and head.keys >= KEYS:
+        if file.is_file() and (head := FileHead(file)).kind == "json" and head.keys >= KEYS:
             totals = _run(file).totals
             if totals is not None and totals.results == results:
                 samples.append(file)
@@ -71,11 +79,11 @@ def members(path: Path) -> Sequence[Path]:
     return samples
 
 
-def describe(path: Path) -> Described:
+def describe(path: Path) -> LogInfo:
     """Who and what the log is about; the file is read through only where the results json does not say it."""
     run = _run(path)
     task_hash = run.task_hash or Scan(path).task_hash
-    return Described(
+    return LogInfo(
         run=run.id(task_hash),
         models={run.model: Model(name=run.model, kind=NAME, settings=run.settings, generations=max(run.repeats, 1))},
         benchmarks={run.task: run.source},
@@ -84,7 +92,7 @@ def describe(path: Path) -> Described:
     )
 
 
-def rows(path: Path, asked: Asked, tell: Tell) -> Iterator[Row]:
+def rows(path: Path, asked: ReadOptions, tell: Note) -> Iterator[LogRow]:
     """Each generation once, in the order of the log."""
     scan = Scan(path)
     run = run_of(path, lambda: scan.task_hash)
@@ -93,7 +101,7 @@ def rows(path: Path, asked: Asked, tell: Tell) -> Iterator[Row]:
     scorers = _scorers(scan, run)
     if not scorers:
         raise InputError("it has no metric that is a number for each question", where=str(path))
-    metric, filtered = scorers[choose(list(scorers), asked.scorer, where=str(path), tell=tell)]
+    metric, filtered = scorers[choose_scorer(list(scorers), asked.scorer, where=str(path), tell=tell)]
     reading = _Reading(path, asked, run, metric, filtered)
     left = {about: n for about, n in scan.lines[filtered].items() if n > 1}
     for line in lines(path, tell):
@@ -131,7 +139,7 @@ def _scorers(scan: Scan, run: Run) -> dict[str, tuple[str, str]]:
 class _Reading:
     """Lines of one filter to rows, and what is to be told of them in the end."""
 
-    def __init__(self, path: Path, asked: Asked, run: Run, metric: str, filtered: str) -> None:
+    def __init__(self, path: Path, asked: ReadOptions, run: Run, metric: str, filtered: str) -> None:
         self._path, self._asked, self._run = path, asked, run
         self._metric, self._votes = metric, run.votes(filtered)
         self.tally: Counter[str] = Counter()
@@ -140,7 +148,7 @@ class _Reading:
         self._kept: Counter[int] = Counter()
         self._taken: set[tuple[str, ...]] = set()
 
-    def rows(self, line: Line, about: Question) -> Iterator[Row]:
+    def rows(self, line: Line, about: Question) -> Iterator[LogRow]:
         """The generations of one question."""
         where = self._where(line, about)
         self.n_questions += 1
@@ -149,17 +157,17 @@ class _Reading:
         parts: dict[str, Any] = prompt(line)._asdict() if self._asked.texts else {}
         if not replies:
             self.tally["questions have completions that cannot be read: only their score is"] += 1
-            yield Row(**where, **parts, generation=1, **outcome)
+            yield LogRow(**where, **parts, generation=1, **outcome)
         elif isinstance(replies[0][0], str):
             yield from self._completions(line, where | parts, outcome, replies[0])
         else:
             if len(replies[0]) > 1:
                 self.tally["questions repeat log-likelihoods, which are copies: one generation of each is read"] += 1
-            yield Row(**where, **parts, generation=1, **outcome, answer=likeliest(line, replies, self._metric))
+            yield LogRow(**where, **parts, generation=1, **outcome, answer=likeliest(line, replies, self._metric))
 
     def _completions(
         self, line: Line, where: dict[str, Any], outcome: dict[str, Any], texts: Sequence[Any]
-    ) -> Iterator[Row]:
+    ) -> Iterator[LogRow]:
         self._kept[len(texts)] += 1
         key = (where["question"], where["variant"])
         for text in texts:
@@ -171,7 +179,7 @@ class _Reading:
         if len(texts) > 1 and (self._votes or isinstance(answer, list)):
             if self._asked.scorer is not None:
                 self.tally[f"{_ALL_AT_ONCE}: it is read as one generation of the question"] += 1
-                yield Row(**where, generation=1, **outcome)
+                yield LogRow(**where, generation=1, **outcome)
                 return
             self.tally[f"{_ALL_AT_ONCE} and no generation's: howsure rescore scores each"] += 1
             outcome, answer = {"status": UNSCORED}, None
@@ -180,7 +188,7 @@ class _Reading:
         outcome["answer"] = answer if isinstance(answer, str) else None
         for generation, text in enumerate(texts, 1):
             completion = text if self._asked.texts and isinstance(text, str) else None
-            yield Row(**where, generation=generation, completion=completion, **outcome)
+            yield LogRow(**where, generation=generation, completion=completion, **outcome)
             outcome = {"status": UNSCORED}
 
     def _outcome(self, line: Line) -> dict[str, Any]:
@@ -190,7 +198,7 @@ class _Reading:
             return {"status": UNSCORED}
         value = decoded(line.get(self._metric))
         try:
-            score, why = number(value), "there is none"
+            score, why = parse_score(value), "there is none"
         except (ValueError, OverflowError) as error:
             score, why = None, str(error)[:120]
         if score is not None:
@@ -205,7 +213,7 @@ class _Reading:
         found = {"benchmark": self._run.task, "model": self._run.model, "question": str(about), "variant": "default"}
         for name, field in self._asked.columns.items():
             root = field.partition(".")[0]
-            value = step({root: decoded(line.get(root))}, field)
+            value = get_field({root: decoded(line.get(root))}, field)
             if value is None and not self.n_questions:
                 doc = decoded(line.get("doc"))
                 fields = [*line, *(f"doc.{name}" for name in (doc if isinstance(doc, Mapping) else ()))]
@@ -223,7 +231,7 @@ class _Reading:
             self.tally["questions come again as other documents: they are told apart as NAME-2, NAME-3, ..."] += 1
         return found
 
-    def tell(self, tell: Tell) -> None:
+    def tell(self, tell: Note) -> None:
         """What the lines that were read do not say."""
         for what, n in self.tally.items():
             tell(f"{n} {what}")

@@ -14,10 +14,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from howsure.readers.logs.head import opened
-from howsure.readers.logs.row import Tell
-from howsure.readers.logs.text import json_lines, whole
-from howsure.readers.logs.values import number
+from howsure.readers.logs.base import Note, parse_score
+from howsure.readers.logs.file_head import open_file
+from howsure.readers.logs.json_files import read_json, read_json_lines
 
 __all__ = [
     "BYPASS",
@@ -55,7 +54,7 @@ class Question(NamedTuple):
         return hashed if isinstance(hashed, str) and hashed else bytes(self.id).decode(errors="replace").strip('"')
 
 
-def lines(path: Path, tell: Tell) -> Iterator[Line]:
+def lines(path: Path, tell: Note) -> Iterator[Line]:
     """Each line by key; those that are torn, or say neither filter nor question, are left out and told."""
     bad = 0
     for line in _records(path, tell):
@@ -67,11 +66,11 @@ def lines(path: Path, tell: Tell) -> Iterator[Line]:
         tell(f"{bad} lines name no question or no filter and are left out")
 
 
-def _records(path: Path, tell: Tell) -> Iterator[Line]:
-    with opened(path) as file:
+def _records(path: Path, tell: Note) -> Iterator[Line]:
+    with open_file(path) as file:
         is_array = file.read(1) == b"["
     # Until 0.4.2 the file was one array.
-    return iter(whole(path, list[Line])) if is_array else json_lines(path, Line, tell)
+    return iter(read_json(path, list[Line])) if is_array else read_json_lines(path, Line, tell)
 
 
 def question(line: Line) -> Question | None:
@@ -137,7 +136,7 @@ def _metrics(line: Line) -> Sequence[str]:
 
 def _is_number(raw: msgspec.Raw | None) -> bool:
     try:
-        return number(decoded(raw)) is not None
+        return parse_score(decoded(raw)) is not None
     except (ValueError, OverflowError):
         return False
 

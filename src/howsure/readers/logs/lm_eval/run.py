@@ -16,8 +16,8 @@ from typing import Any
 import msgspec
 
 from howsure.errors import InputError
-from howsure.readers.logs.head import Head
-from howsure.readers.logs.text import whole
+from howsure.readers.logs.file_head import FileHead
+from howsure.readers.logs.json_files import read_json
 
 __all__ = ["TOTALS", "Run", "Totals", "run_of"]
 
@@ -202,10 +202,10 @@ def _totals(folder: Path, pattern: str) -> Iterator[Totals]:
     for file in sorted(folder.glob(pattern)):
         if ".jsonl" in file.suffixes or not file.is_file():
             continue
-        head = Head(file)
+        head = FileHead(file)
         if head.kind == "json" and head.keys >= TOTALS:
             try:
-                yield whole(file, Totals)
+                yield read_json(file, Totals)
             except InputError:
                 continue
 

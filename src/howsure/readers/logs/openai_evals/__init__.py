@@ -18,11 +18,10 @@ from typing import Any
 
 import msgspec
 
-from howsure.readers.logs.head import Head, opened
+from howsure.readers.logs.base import LogInfo, LogRow, Note, ReadOptions, choose_scorer, get_field
+from howsure.readers.logs.file_head import FileHead, open_file
+from howsure.readers.logs.json_files import read_json_lines
 from howsure.readers.logs.openai_evals.events import Line, Reading, Spec, decoded
-from howsure.readers.logs.row import Asked, Described, Row, Tell, step
-from howsure.readers.logs.text import json_lines
-from howsure.readers.logs.values import choose
 from howsure.store.manifest import Model
 
 __all__ = ["NAME", "describe", "members", "recognises", "rows"]
@@ -40,7 +39,7 @@ class _First(msgspec.Struct):
     spec: Spec
 
 
-def recognises(head: Head) -> bool:
+def recognises(head: FileHead) -> bool:
     """Whether the first line is a run's spec, or an event of a log that lost its first line."""
     if head.kind != "json":
         return False
@@ -49,7 +48,7 @@ def recognises(head: Head) -> bool:
     if head.keys != {"spec"}:
         return False
     try:
-        with opened(head.path) as file:
+        with open_file(head.path) as file:
             msgspec.json.decode(file.readline(), type=_First)
     except (OSError, EOFError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return False
@@ -61,18 +60,18 @@ def members(path: Path) -> Sequence[Path]:
     return [path]
 
 
-def describe(path: Path) -> Described:
+def describe(path: Path) -> LogInfo:
     """Who and what, from the spec and the first events."""
     spec, scorers = _look(path)
     source = {
         "eval": spec.base_eval,
         "split": spec.split,
-        "class": step(spec.run_config, "eval_spec.cls"),
-        "samples": step(spec.run_config, "eval_spec.args.samples_jsonl"),
-        "seed": step(spec.run_config, "seed"),
-        "max_samples": step(spec.run_config, "max_samples"),
+        "class": get_field(spec.run_config, "eval_spec.cls"),
+        "samples": get_field(spec.run_config, "eval_spec.args.samples_jsonl"),
+        "seed": get_field(spec.run_config, "seed"),
+        "max_samples": get_field(spec.run_config, "max_samples"),
     }
-    return Described(
+    return LogInfo(
         run=spec.run_id,
         models={spec.model: Model(name=spec.model, kind=NAME, settings=_settings(spec))},
         benchmarks={spec.eval_name: {key: value for key, value in source.items() if value not in (None, "")}},
@@ -81,7 +80,7 @@ def describe(path: Path) -> Described:
     )
 
 
-def rows(path: Path, asked: Asked, tell: Tell) -> Iterator[Row]:
+def rows(path: Path, asked: ReadOptions, tell: Note) -> Iterator[LogRow]:
     """A row for each text that was scored, and for what was sampled and never scored.
 
     Raises
@@ -91,9 +90,11 @@ def rows(path: Path, asked: Asked, tell: Tell) -> Iterator[Row]:
     """
     spec, scorers = _look(path)
     where = str(path)
-    scorer = choose(scorers, asked.scorer, where=where, tell=tell) if scorers or asked.scorer is not None else None
+    scorer = (
+        choose_scorer(scorers, asked.scorer, where=where, tell=tell) if scorers or asked.scorer is not None else None
+    )
     reading = Reading(spec, scorer, asked, where)
-    for line in json_lines(path, Line, tell):
+    for line in read_json_lines(path, Line, tell):
         yield from reading.take(line)
     yield from reading.rest()
     for text in reading.told():
@@ -104,7 +105,7 @@ def _look(path: Path) -> tuple[Spec, list[str]]:
     """The run's spec and the names of its scores, `match` first."""
     spec, event = None, Line()
     names: dict[str, None] = {}
-    for line in islice(json_lines(path, Line, lambda _: None), _LOOKED):
+    for line in islice(read_json_lines(path, Line, lambda _: None), _LOOKED):
         spec = spec or line.spec
         event = event if event.sample_id is not None else line
         if line.type == "match":
@@ -123,13 +124,13 @@ def _settings(spec: Spec) -> dict[str, object]:
     """What the eval's arguments and the command line state."""
     said: dict[str, object] = {}
     try:
-        words = shlex.split(str(step(spec.run_config, "command") or ""))
+        words = shlex.split(str(get_field(spec.run_config, "command") or ""))
     except ValueError:
         words = []
     for name, value in pairwise(words):
         if name == "--completion_args":
             said |= dict(pair.split("=", 1) for pair in value.split(",") if "=" in pair)
-    given = step(spec.run_config, "eval_spec.args.sample_kwargs")
+    given = get_field(spec.run_config, "eval_spec.args.sample_kwargs")
     said |= given if isinstance(given, dict) else {}
     return {key: said[key] for key in _SETTINGS if key in said}
 

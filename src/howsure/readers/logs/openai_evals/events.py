@@ -15,10 +15,8 @@ from typing import Any
 import msgspec
 
 from howsure.errors import InputError
+from howsure.readers.logs.base import UNSCORED, LogRow, MappedColumns, ReadOptions, get_field, parse_score
 from howsure.readers.logs.copies import Copies
-from howsure.readers.logs.mapped import Mapped
-from howsure.readers.logs.row import UNSCORED, Asked, Row, step
-from howsure.readers.logs.values import number
 
 __all__ = ["Line", "Reading", "Spec", "decoded"]
 
@@ -41,7 +39,7 @@ class Spec(msgspec.Struct):
     @property
     def is_graded(self) -> bool:
         """Whether a model grades; it is then the last of several."""
-        return "modelgraded" in str(step(self.run_config, "eval_spec.cls"))
+        return "modelgraded" in str(get_field(self.run_config, "eval_spec.cls"))
 
     @property
     def model(self) -> str:
@@ -94,9 +92,9 @@ def decoded(data: msgspec.Raw) -> dict[str, Any]:
 class Reading:
     """Events to rows, and what is to be told in the end."""
 
-    def __init__(self, spec: Spec, scorer: str | None, asked: Asked, where: str) -> None:
+    def __init__(self, spec: Spec, scorer: str | None, asked: ReadOptions, where: str) -> None:
         self._spec, self._scorer, self._texts, self._where = spec, scorer, asked.texts, where
-        self._mapped = Mapped(asked.columns, where=where)
+        self._mapped = MappedColumns(asked.columns, where=where)
         self._prefix = f"{spec.base_eval}.{spec.split}." if spec.base_eval else f"{spec.eval_name}."
         self._samples: dict[str, _Sample] = {}
         self._seen: set[int] = set()
@@ -106,7 +104,7 @@ class Reading:
         self._count: Counter[str] = Counter()
         self._highest, self._total, self._fault = 0, 0.0, ""
 
-    def take(self, line: Line) -> Iterator[Row]:
+    def take(self, line: Line) -> Iterator[LogRow]:
         """The rows that this event completes."""
         if line.spec is not None:
             self._count["specs"] += 1
@@ -124,7 +122,7 @@ class Reading:
             else:
                 yield from self._event(self._samples.setdefault(str(line.sample_id), _Sample()), line)
 
-    def _event(self, sample: _Sample, line: Line) -> Iterator[Row]:
+    def _event(self, sample: _Sample, line: Line) -> Iterator[LogRow]:
         if line.type == "sampling":
             sample.sampled += 1
             if sample.pending is None or not self._spec.is_graded:
@@ -152,7 +150,7 @@ class Reading:
             self._count["invalid"] += 1
             return {"status": "error", "error": "scoring: the grading model named none of the choices"}
         try:
-            score = number(value)
+            score = parse_score(value)
         except ValueError as error:
             self._count["unreadable"] += 1
             self._fault = self._fault or str(error)[:80]
@@ -163,7 +161,7 @@ class Reading:
         self._total += score
         return {"score": score}
 
-    def _rows(self, sample: _Sample, line: Line, data: dict[str, Any], made: dict[str, Any]) -> Iterator[Row]:
+    def _rows(self, sample: _Sample, line: Line, data: dict[str, Any], made: dict[str, Any]) -> Iterator[LogRow]:
         """The text that was scored, and those that were sampled with it and never scored."""
         sampling = self._taken(sample)
         # Without a sampling of its own it is another check of what was scored before.
@@ -189,7 +187,7 @@ class Reading:
             self._generations[key] += 1
             self._copies.add(key, text)
             self._count["unscored"] += at > 0 or made.get("status") == UNSCORED
-            yield Row(
+            yield LogRow(
                 **keys,
                 **(made | {"answer": _answer(data.get("picked"))} if at == 0 else {"status": UNSCORED}),
                 generation=self._generations[key],
@@ -210,7 +208,7 @@ class Reading:
         except _TORN:
             return None
 
-    def rest(self) -> Iterator[Row]:
+    def rest(self) -> Iterator[LogRow]:
         """Samples that no event scored."""
         for name, sample in self._samples.items():
             if sample.parts:
@@ -301,7 +299,7 @@ def _messages(sampling: _Sampling | None) -> tuple[dict[str, str], ...] | None:
 def _tokens(sampling: _Sampling | None, at: int, n: int) -> dict[str, Any]:
     """The prompt's go to the first of a request's n completions, theirs are shared."""
     usage = sampling.usage if sampling else None
-    prompt, completion = step(usage, "prompt_tokens"), step(usage, "completion_tokens")
+    prompt, completion = get_field(usage, "prompt_tokens"), get_field(usage, "completion_tokens")
     return {
         "prompt_tokens": prompt if at == 0 and isinstance(prompt, int) else None,
         "completion_tokens": completion / n if isinstance(completion, int) else None,

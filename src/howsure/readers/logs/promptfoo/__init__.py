@@ -16,12 +16,19 @@ from typing import NamedTuple
 
 import msgspec
 
+from howsure.readers.logs.base import (
+    UNSCORED,
+    LogInfo,
+    LogRow,
+    MappedColumns,
+    Note,
+    ReadOptions,
+    choose_scorer,
+    parse_score,
+)
 from howsure.readers.logs.copies import Copies
-from howsure.readers.logs.head import Head, opened
-from howsure.readers.logs.mapped import Mapped
+from howsure.readers.logs.file_head import FileHead, open_file
 from howsure.readers.logs.promptfoo.file import Log, Response, Result, load, survey
-from howsure.readers.logs.row import UNSCORED, Asked, Described, Row, Tell
-from howsure.readers.logs.values import choose, number
 from howsure.store.manifest import Model
 
 __all__ = ["NAME", "describe", "members", "recognises", "rows"]
@@ -38,7 +45,7 @@ _STATUS = {"length": "length", "max_tokens": "length", "content_filter": "filter
 _WANTED = ("equals", "contains", "icontains")
 
 
-def recognises(head: Head) -> bool:
+def recognises(head: FileHead) -> bool:
     """By the keys of the file, or of its first line."""
     if head.kind != "json":
         return False
@@ -51,7 +58,7 @@ def members(path: Path) -> Sequence[Path]:
     return [path]
 
 
-def describe(path: Path) -> Described:
+def describe(path: Path) -> LogInfo:
     """Providers with the settings that the config states."""
     log = load(path)
     seen = survey(log)
@@ -60,9 +67,9 @@ def describe(path: Path) -> Described:
     for names in seen.labels.values():
         for name, label in names.items():
             models[label] = Model(name=name, kind=NAME, settings=stated.get(name, {}), generations=log.repeats or 1)
-    with opened(path) as file:
+    with open_file(path) as file:
         start = hashlib.sha256(file.read(1 << 16)).hexdigest()[:16]
-    return Described(
+    return LogInfo(
         run=(log.file.eval_id if log.file else "") or start,
         models=models,
         benchmarks={log.benchmark: {"prompts": sorted(set(seen.variants.values()))}},
@@ -71,7 +78,7 @@ def describe(path: Path) -> Described:
     )
 
 
-def rows(path: Path, asked: Asked, tell: Tell) -> Iterator[Row]:
+def rows(path: Path, asked: ReadOptions, tell: Note) -> Iterator[LogRow]:
     """A row per result that is no copy of an earlier one.
 
     Raises
@@ -80,9 +87,9 @@ def rows(path: Path, asked: Asked, tell: Tell) -> Iterator[Row]:
         When the file cannot be read or holds no result.
     """
     log = load(path)
-    mapped = Mapped(asked.columns, where=str(path))
+    mapped = MappedColumns(asked.columns, where=str(path))
     seen = survey(log)
-    scorer = choose(seen.scorers, asked.scorer, where=str(path), tell=tell)
+    scorer = choose_scorer(seen.scorers, asked.scorer, where=str(path), tell=tell)
     if log.file is None or not log.file.config.description:
         tell(f"it does not name what was evaluated: the benchmark is called {log.benchmark!r} after the file")
     count: Counter[str] = Counter()
@@ -135,7 +142,7 @@ def _scored(result: Result, scorer: str) -> _Scored:
         return _Scored(None, UNSCORED, why="unasked")
     values = {**(result.named_scores or {}), "score": result.score, "success": result.success}
     try:
-        score = number(values.get(scorer))
+        score = parse_score(values.get(scorer))
     except ValueError as error:
         return _Scored(None, "error", f"scoring: {error}"[:300], "fault")
     if score is None:
@@ -144,12 +151,14 @@ def _scored(result: Result, scorer: str) -> _Scored:
     return _Scored(score, _STATUS.get(str(reason), "ok"))
 
 
-def _row(result: Result, cell: tuple[str, str, str, str], generation: int, scored: _Scored, cluster: str | None) -> Row:
+def _row(
+    result: Result, cell: tuple[str, str, str, str], generation: int, scored: _Scored, cluster: str | None
+) -> LogRow:
     response = result.response if isinstance(result.response, Response) else Response()
     usage = response.token_usage if isinstance(response.token_usage, dict) else {}
     prompt, completion = usage.get("prompt"), usage.get("completion")
     reason = response.finish_reason
-    return Row(
+    return LogRow(
         benchmark=cell[0],
         model=cell[1],
         question=cell[2],
@@ -166,7 +175,7 @@ def _row(result: Result, cell: tuple[str, str, str, str], generation: int, score
     )
 
 
-def _with_texts(row: Row, result: Result) -> Row:
+def _with_texts(row: LogRow, result: Result) -> LogRow:
     raw = result.prompt.raw if isinstance(result.prompt.raw, str) else msgspec.json.encode(result.prompt.raw).decode()
     asserts = result.test_case.asserts if result.test_case else None
     wanted = [

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from howsure.errors import InputError
-from howsure.readers.logs.head import Head
-from howsure.readers.logs.row import Tell
-from howsure.readers.logs.text import json_lines, whole
+from howsure.readers.logs.base import Note
+from howsure.readers.logs.file_head import FileHead
+from howsure.readers.logs.json_files import read_json, read_json_lines
 
 __all__ = ["Log", "Response", "Result", "Survey", "load", "survey"]
 
@@ -154,9 +154,9 @@ class Log(NamedTuple):
         """How often each test was run; None where an older version did not write it."""
         return self.file.runtime_options.repeat if self.file and self.file.runtime_options else None
 
-    def results(self, tell: Tell) -> Iterator[tuple[Any, Result]]:
+    def results(self, tell: Note) -> Iterator[tuple[Any, Result]]:
         """Records and what is read of them."""
-        records = json_lines(self.path, dict[str, Any], tell) if self.file is None else self.file.results.results
+        records = read_json_lines(self.path, dict[str, Any], tell) if self.file is None else self.file.results.results
         bad, first = 0, ""
         for record in records:
             try:
@@ -183,9 +183,9 @@ class Survey(NamedTuple):
 
 def load(path: Path) -> Log:
     """The file, or of one with a row per line where it is."""
-    if "results" not in Head(path).keys:
+    if "results" not in FileHead(path).keys:
         return Log(path, None, path.stem)
-    file = whole(path, _File)
+    file = read_json(path, _File)
     return Log(path, file, (file.config.description or path.stem).strip() or path.stem)
 
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from howsure.errors import InputError, UnknownNameError
 from howsure.readers.logs import deepeval
-from howsure.readers.logs.head import Head
-from howsure.readers.logs.row import UNSCORED, Asked
+from howsure.readers.logs.base import UNSCORED, ReadOptions
+from howsure.readers.logs.file_head import FileHead
 
 RUN = Path(__file__).parent / "deepeval_out" / "test_run.json"
 TOTALS = json.loads(RUN.read_text())
@@ -20,7 +20,7 @@ TOTALS = json.loads(RUN.read_text())
 
 def read(path, **asked):
     told = []
-    return list(deepeval.rows(path, Asked(**asked), told.append)), told
+    return list(deepeval.rows(path, ReadOptions(**asked), told.append)), told
 
 
 def written(folder, *cases, **more):
@@ -77,7 +77,7 @@ def test_what_is_described(tmp_path):
     assert found.models["toy-1"].settings == {"temperature": "0.7"}
     assert found.scorers == ("Exact", "Len", "Exact/success", "Len/success", "success")
     shutil.copy(RUN, tmp_path / "renamed")
-    assert deepeval.recognises(Head(tmp_path / "renamed"))
+    assert deepeval.recognises(FileHead(tmp_path / "renamed"))
     assert deepeval.members(RUN) == [RUN]
     assert deepeval.describe(tmp_path / "renamed") == found
     assert read(tmp_path / "renamed") == read(RUN)
@@ -156,7 +156,7 @@ def test_what_is_refused(tmp_path):
         read(written(tmp_path, {"name": 1}))
     other = tmp_path / "other.json"
     other.write_text('{"testCases": [], "theirs": 1}')
-    assert not deepeval.recognises(Head(other))
+    assert not deepeval.recognises(FileHead(other))
 
 
 # --- guarantee: damage is an error, or is said ---

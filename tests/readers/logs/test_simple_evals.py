@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from howsure.errors import InputError, UnknownNameError
 from howsure.readers.logs import simple_evals
-from howsure.readers.logs.head import Head
-from howsure.readers.logs.row import UNSCORED, Asked
+from howsure.readers.logs.base import UNSCORED, ReadOptions
+from howsure.readers.logs.file_head import FileHead
 
 NAME = "gpqa_gpt-4o_chatgpt_20260102_030405_allresults.json"
 
@@ -46,7 +46,7 @@ def written(folder, examples, *, name=NAME, score=None, metadata=None, **over):
 
 def read(path, **asked):
     told = []
-    return list(simple_evals.rows(path, Asked(**asked), told.append)), told
+    return list(simple_evals.rows(path, ReadOptions(**asked), told.append)), told
 
 
 SUMS = [
@@ -158,7 +158,7 @@ def test_names_that_say_nothing(tmp_path):
     path = written(tmp_path, SUMS, score=0.5)
     for name, benchmark, model in [("renamed", "simple-evals", "renamed"), ("mmlu_m.json", "mmlu", "m")]:
         shutil.copy(path, tmp_path / name)
-        assert simple_evals.recognises(Head(tmp_path / name))
+        assert simple_evals.recognises(FileHead(tmp_path / name))
         rows, told = read(tmp_path / name)
         assert {(row.benchmark, row.model) for row in rows} == {(benchmark, model)}
         assert told == [

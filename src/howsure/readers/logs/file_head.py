@@ -12,7 +12,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import IO
 
-__all__ = ["Head", "opened", "zip_members"]
+__all__ = ["FileHead", "list_zip_members", "open_file"]
 
 #: Bytes that are looked at first, and at most, for the keys of a JSON object.
 _FIRST, _MOST = 1 << 16, 1 << 23
@@ -20,7 +20,7 @@ _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}\[\]:,]', re.DOTALL)
 
 
 @contextlib.contextmanager
-def opened(path: Path) -> Iterator[IO[bytes]]:
+def open_file(path: Path) -> Iterator[IO[bytes]]:
     """The file as bytes, unpacked if it is gzip, whatever its name; a damaged one raises OSError or EOFError."""
     with path.open("rb") as file:
         packed = file.read(2) == b"\x1f\x8b"
@@ -31,7 +31,7 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
             raise OSError(f"damaged gzip: {error}") from error
 
 
-def zip_members(path: Path) -> list[zipfile.ZipInfo]:
+def list_zip_members(path: Path) -> list[zipfile.ZipInfo]:
     """The table of contents of a zip, which is the slowest part of one with 25,000 members: that of the last is kept.
 
     Raises what `zipfile` raises.
@@ -46,7 +46,7 @@ def _members_of(path: Path, *_: int) -> list[zipfile.ZipInfo]:
         return file.infolist()
 
 
-class Head:
+class FileHead:
     """The first look at a path; everything is read when it is asked for.
 
     Attributes
@@ -86,7 +86,7 @@ class Head:
 
     def _members(self) -> Iterable[str]:
         try:
-            return [info.filename for info in zip_members(self.path)]
+            return [info.filename for info in list_zip_members(self.path)]
         except (zipfile.BadZipFile, OSError):
             return ()
 
@@ -111,7 +111,7 @@ class Head:
 
     def _read(self, most: int) -> bytes:
         try:
-            with opened(self.path) as file:
+            with open_file(self.path) as file:
                 return file.read(most)
         except (OSError, EOFError):
             return b""

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from howsure.errors import InputError, UnknownNameError
 from howsure.readers.logs import every_eval_ever as eee
-from howsure.readers.logs.head import Head
-from howsure.readers.logs.row import UNSCORED, Asked
+from howsure.readers.logs.base import UNSCORED, ReadOptions
+from howsure.readers.logs.file_head import FileHead
 
 
 def line(sample, score, text="t", *, epoch=None, **over):
@@ -57,7 +57,7 @@ def totals(folder, name="u.json", rows=None):
 
 def read(path, **asked):
     told = []
-    return list(eee.rows(path, Asked(**asked), told.append)), told
+    return list(eee.rows(path, ReadOptions(**asked), told.append)), told
 
 
 # --- theory: what the fields mean, by the schema and the converters ---
@@ -80,8 +80,8 @@ def test_rows(tmp_path):
 
 def test_totals_lead_to_their_samples_and_settings(tmp_path):
     path, samples = totals(tmp_path), written(tmp_path, line("a", 1.0))
-    assert eee.recognises(Head(path))
-    assert eee.recognises(Head(samples))
+    assert eee.recognises(FileHead(path))
+    assert eee.recognises(FileHead(samples))
     assert eee.members(path) == eee.members(samples) == [samples]
     found = eee.describe(samples)
     assert found.models["dev/m"].settings == {"temperature": 0.5}

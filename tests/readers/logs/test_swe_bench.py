@@ -8,9 +8,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from howsure.errors import InputError
-from howsure.readers.logs import reader_of, swe_bench
-from howsure.readers.logs.head import Head
-from howsure.readers.logs.row import Asked
+from howsure.readers.logs import find_reader, swe_bench
+from howsure.readers.logs.base import ReadOptions
+from howsure.readers.logs.file_head import FileHead
 
 A = [f"astropy__astropy-{n}" for n in (12907, 13033, 13236, 13398)]
 D = [f"django__django-{n}" for n in (10097, 10554, 10880, 10914)]
@@ -51,7 +51,7 @@ def submission(folder, results=None, *, details=None, attempts="1", metadata=MET
 
 def read(path, **asked):
     told = []
-    rows = list(swe_bench.rows(path, Asked(**asked), told.append))
+    rows = list(swe_bench.rows(path, ReadOptions(**asked), told.append))
     return {row.question: row for row in rows}, " | ".join(told)
 
 
@@ -63,7 +63,7 @@ def test_a_report_of_the_harness(tmp_path):
     # Another program's output; its resolved rate is 2 of 8 with what is missing as zero.
     path = tmp_path / "my-model-4.1.run1.json"
     path.write_text(json.dumps(REPORT, indent=4))
-    assert reader_of(Head(path)) is swe_bench
+    assert find_reader(path) is swe_bench
     rows, told = read(path)
     assert scores(rows) == {**dict.fromkeys(A[:2], 1.0), **dict.fromkeys(A[2:], 0.0), **dict.fromkeys(D)}
     assert (
@@ -106,7 +106,7 @@ def test_a_report_that_does_not_add_up_is_told(tmp_path):
 
 def test_lists_of_stages_name_everything(tmp_path):
     folder = submission(tmp_path / "lite" / "20240402_agent", STAGES)
-    assert reader_of(Head(folder)) is swe_bench
+    assert find_reader(folder) is swe_bench
     rows, told = read(folder)
     assert scores(rows) == {A[0]: 1, A[1]: 1, A[2]: 0, A[3]: 0, D[0]: None, D[1]: None, D[2]: 0, D[3]: 0}
     assert rows[D[1]].error.startswith("install_fail")
@@ -200,8 +200,8 @@ def test_metadata_that_cannot_be_read_is_told(tmp_path):
 def test_what_is_none_of_them(tmp_path):
     for name, content in {"a": {"resolved": []}, "b": {"resolved_ids": []}, "c": {"x": {}}, "d": {}}.items():
         (tmp_path / name).write_text(json.dumps(content))
-        assert not swe_bench.recognises(Head(tmp_path / name))
-    assert not swe_bench.recognises(Head(tmp_path))
+        assert not swe_bench.recognises(FileHead(tmp_path / name))
+    assert not swe_bench.recognises(FileHead(tmp_path))
     with pytest.raises(InputError, match="'resolved' is no list of questions"):
         read(submission(tmp_path / "x", {**STAGES, "resolved": [1]}))
 

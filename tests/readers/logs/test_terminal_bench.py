@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from howsure.errors import InputError, UnknownNameError
 from howsure.readers.logs import terminal_bench
-from howsure.readers.logs.head import Head
-from howsure.readers.logs.row import UNSCORED, Asked
+from howsure.readers.logs.base import UNSCORED, ReadOptions
+from howsure.readers.logs.file_head import FileHead
 
 
 def trial(task, n, resolved, failure="unset"):
@@ -47,7 +47,7 @@ def written(folder, results=RESULTS, metadata=METADATA):
 
 def read(path, **asked):
     told = []
-    return list(terminal_bench.rows(path, Asked(**asked), told.append)), " | ".join(told)
+    return list(terminal_bench.rows(path, ReadOptions(**asked), told.append)), " | ".join(told)
 
 
 def test_trials_are_generations_and_the_accuracy_is_theirs(tmp_path):
@@ -124,10 +124,10 @@ def test_columns(tmp_path):
 def test_recognised_by_content(tmp_path):
     path = written(tmp_path)
     path.rename(tmp_path / "other")
-    assert terminal_bench.recognises(Head(tmp_path / "other"))
+    assert terminal_bench.recognises(FileHead(tmp_path / "other"))
     assert terminal_bench.members(tmp_path / "other") == [tmp_path / "other"]
-    assert not terminal_bench.recognises(Head(tmp_path / "run_metadata.json"))
-    assert not terminal_bench.recognises(Head(tmp_path))
+    assert not terminal_bench.recognises(FileHead(tmp_path / "run_metadata.json"))
+    assert not terminal_bench.recognises(FileHead(tmp_path))
 
 
 def fuzz(folder, data):
