@@ -195,7 +195,7 @@ def test_samples_of_an_inspect_log_are_those_of_its_file():
         pytest.skip("../shared/data/logs/inspect is not here")
     file = min(INSPECT.glob("*.json"))
     samples = json.loads(file.read_text())["samples"]
-    (benchmark,) = sources(file)[0].described.benchmarks
+    (benchmark,) = sources(file)[0].info.benchmarks
     found = {
         one.asked.question: one for one in Texts(sources(file)).read(benchmark, sorted({s["id"] for s in samples}))
     }

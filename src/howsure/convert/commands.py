@@ -81,7 +81,7 @@ def _logs(found: Sequence[Source]) -> list[tuple[LogReader, Path]]:
 
 
 def _asked(found: Sequence[Source]) -> ReadOptions:
-    return next((source.asked for source in found if isinstance(source, LogSource)), ReadOptions())
+    return next((source.options for source in found if isinstance(source, LogSource)), ReadOptions())
 
 
 def _tell(line: str) -> None:

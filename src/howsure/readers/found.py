@@ -122,13 +122,13 @@ def _once(found: list[Source]) -> list[Source]:
     kept: list[Source] = []
     for source in found:
         if isinstance(source, LogSource):
-            first = runs.setdefault((source.reader.NAME, source.described.run), source)
+            first = runs.setdefault((source.reader.NAME, source.info.run), source)
             if first is not source:
                 line = f"{source.path}: the same run as {first.path}: left out"
                 warnings.warn(line, HowsureWarning, stacklevel=4)
                 continue
         kept.append(source)
-    for log, labels in zip(runs.values(), label_models([log.described for log in runs.values()]), strict=True):
+    for log, labels in zip(runs.values(), label_models([log.info for log in runs.values()]), strict=True):
         log.labels = labels
     folders = [source for source in kept if isinstance(source, Run)]
     for i, folder in enumerate(folders):
@@ -194,4 +194,7 @@ def _logs(path: Path, how: _How) -> list[LogSource] | None:
     if reader is None:
         return None
     asked = ReadOptions(scorer=how.scorer, columns=how.columns)
-    return [LogSource(member, reader, asked, how.generations) for member in reader.members(path)]
+    return [
+        LogSource(member, reader, asked, reader.describe(member), most_generations=how.generations)
+        for member in reader.members(path)
+    ]

@@ -138,7 +138,7 @@ class Texts:
         """Rows of each question, apart for each log that has it."""
         found: defaultdict[str, list[list[LogRow]]] = defaultdict(list)
         for log in self.logs:
-            if benchmark in log.described.benchmarks:
+            if benchmark in log.info.benchmarks:
                 own: defaultdict[str, list[LogRow]] = defaultdict(list)
                 for row in log.generations():
                     if row.question in wanted and row.benchmark == benchmark:
