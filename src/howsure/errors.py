@@ -1,53 +1,55 @@
-"""Every exception and warning of howsure.
+"""Every exception and warning that howsure raises.
 
 ::
 
-    HowsureError                 anything howsure raises on purpose
-    ├── InputError                wrong use or unreadable input: what, where, how to mend it (exit code 2)
-    │   └── UnknownNameError      a model, benchmark, column or key that does not exist (did you mean ...)
-    ├── StoreError                a run folder that cannot be read or written
-    └── EndpointError             one request to a model failed; the row keeps `reason`
-        └── FatalEndpointError    no request to this model can succeed (wrong key, unknown model): stop it at once
+    HowsureError                   base class of all exceptions of this package
+    ├── InputError                 wrong use or unreadable input; also a ValueError (exit code 2)
+    │   └── UnknownNameError       a model, benchmark, column or key that does not exist
+    ├── StoreError                 a run folder that cannot be read or written
+    ├── EndpointError              one request to a model failed; the row records the reason
+    │   └── FatalEndpointError     no request to this model can succeed (wrong key, unknown model)
+    ├── BudgetSpentError           the budget of a run does not allow the next request
+    ├── SamplingStoppedError       a model sends no further requests, so that what waits for its rows must end
+    └── ResourceLimitError         a sandboxed call exceeded its time or memory
 
-    HowsureWarning               something the numbers should be read with
+    HowsureWarning                 something that should be known when the numbers are read
+
+Messages say what is wrong, where, and how to fix it. The command line prints them on one line and exits with code 2.
 """
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-
-__all__ = [
-    "EndpointError",
-    "FatalEndpointError",
-    "HowsureError",
-    "HowsureWarning",
-    "InputError",
-    "StoreError",
-    "UnknownNameError",
-]
+from typing import Any
 
 
 class HowsureError(Exception):
-    """Anything howsure raises on purpose."""
+    """Base class of all exceptions that howsure raises on purpose."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The arguments of a subclass are not those of Exception, with which pickle would construct it again.
+        return _restore, (type(self), self.args, vars(self))
 
 
 class HowsureWarning(UserWarning):
-    """Something the numbers should be read with."""
+    """Something that should be known when the numbers are read."""
 
 
-class InputError(HowsureError):
-    """Wrong use or unreadable input, told in one line.
+class InputError(HowsureError, ValueError):
+    """Wrong use or unreadable input.
 
     Parameters
     ----------
     what
         What is wrong, with the value that was given.
     where
-        File, line, column or parameter; empty when `what` says it.
+        File, line, column or parameter; empty if `what` names it.
     remedy
-        How to mend it.
+        How to fix it.
 
+    Examples
+    --------
     >>> print(InputError("no column 'score'", where="a.csv", remedy="name it with --columns score=NAME"))
     a.csv: no column 'score'; name it with --columns score=NAME
     """
@@ -59,8 +61,21 @@ class InputError(HowsureError):
 
 
 class UnknownNameError(InputError):
-    """A name that does not exist, with the nearest that do.
+    """A name that does not exist; the message suggests the nearest names that do.
 
+    Parameters
+    ----------
+    kind
+        What the name should name: model, benchmark, column, scorer, ...
+    name
+        The name that was given.
+    known
+        The names that exist.
+    where
+        File, line, column or parameter.
+
+    Examples
+    --------
     >>> print(UnknownNameError("model", "medum", ["small", "medium"]))
     unknown model 'medum'; did you mean 'medium'?
     """
@@ -73,13 +88,13 @@ class UnknownNameError(InputError):
         elif not self.known:
             remedy = f"there is no {kind} at all"
         else:
-            shown = ", ".join(self.known[:12]) + (f", ... ({len(self.known)} in all)" if len(self.known) > 12 else "")
-            remedy = f"known: {shown}"
+            first = ", ".join(self.known[:12]) + (f", ... ({len(self.known)} in all)" if len(self.known) > 12 else "")
+            remedy = f"known: {first}"
         super().__init__(f"unknown {kind} {name!r}", where=where, remedy=remedy)
 
 
 class StoreError(HowsureError):
-    """A run folder that cannot be read or written."""
+    """A run folder cannot be read or written."""
 
 
 class EndpointError(HowsureError):
@@ -91,11 +106,11 @@ class EndpointError(HowsureError):
         One word for the row's `error` column: connection, timeout, rate_limit, server, malformed, empty, too_large,
         bad_request, n_rejected (this many generations in one request are refused), unauthorized, not_found, quota.
     status
-        HTTP status, or None when no answer came.
+        HTTP status, or None if no reply arrived.
     retry_after
-        Seconds the endpoint asked to wait, or None.
+        Seconds that the endpoint asks to wait, or None.
     most
-        Generations per request that the endpoint said it takes, or None: with n_rejected only.
+        Generations per request that the endpoint accepts according to its message, or None; with n_rejected only.
     """
 
     def __init__(
@@ -112,4 +127,33 @@ class EndpointError(HowsureError):
 
 
 class FatalEndpointError(EndpointError):
-    """No request to this model can succeed: a wrong key, an unknown model, an empty account."""
+    """No request to this model can succeed: the key is wrong, the model unknown, or the account empty."""
+
+
+class BudgetSpentError(HowsureError):
+    """The budget of a run does not allow the next request; the run ends as planned.
+
+    Attributes
+    ----------
+    what
+        The limit that was reached: calls, tokens, minutes or cost.
+    """
+
+    def __init__(self, what: str, message: str) -> None:
+        self.what = what
+        super().__init__(message)
+
+
+class SamplingStoppedError(HowsureError):
+    """A model sends no further requests, so that rows which are still missing will not arrive."""
+
+
+class ResourceLimitError(HowsureError):
+    """A call in a sandboxed subprocess exceeded its time or its memory."""
+
+
+def _restore(kind: type[HowsureError], arguments: tuple[Any, ...], attributes: dict[str, Any]) -> HowsureError:
+    """Return an exception as it was before it was pickled."""
+    error = kind.__new__(kind, *arguments)
+    error.__dict__.update(attributes)
+    return error

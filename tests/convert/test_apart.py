@@ -12,18 +12,19 @@ import threading
 import pytest
 
 from howsure.convert import apart
-from howsure.convert.apart import Apart, TooLongError, serve
+from howsure.convert.apart import Apart, serve
 from howsure.convert.patterns import search
+from howsure.errors import ResourceLimitError
 
 ENDLESS = (r"(a+)+$", "a" * 40 + "b", "last")
 
 
 def test_what_never_ends_is_ended_and_the_next_call_is_answered():
     with Apart(0.2) as work:
-        with pytest.raises(TooLongError, match=r"more than 0\.2 s"):
+        with pytest.raises(ResourceLimitError, match=r"more than 0\.2 s"):
             work("search", *ENDLESS)
         assert work("search", r"\d+", "7 and 8", "last") == "8"
-        with pytest.raises(TooLongError):
+        with pytest.raises(ResourceLimitError):
             work("search", *ENDLESS)
         assert work("search", r"\d+", "7 and 8", "first") == "7"
 
@@ -36,7 +37,7 @@ def test_it_works_in_any_thread_and_leaves_the_signals_of_the_program_alone():
         with Apart(0.2) as work:
             try:
                 work("search", *ENDLESS)
-            except TooLongError as error:
+            except ResourceLimitError as error:
                 found.append(error)
             found.append(work("search", "b", "abc", "last"))
 
@@ -46,7 +47,7 @@ def test_it_works_in_any_thread_and_leaves_the_signals_of_the_program_alone():
     for thread in threads:
         thread.join(60)
     assert [one for one in found if isinstance(one, str)] == ["b", "b"]
-    assert sum(isinstance(one, TooLongError) for one in found) == 2
+    assert sum(isinstance(one, ResourceLimitError) for one in found) == 2
     assert (signal.getsignal(signal.SIGALRM), signal.getsignal(signal.SIGPROF)) == before
 
 
@@ -54,10 +55,11 @@ def test_a_program_that_ignores_the_signal_does_not_keep_the_work_alive():
     # a signal that is ignored stays so in the processes that a program starts
     program = (
         "import signal; signal.signal(signal.SIGPROF, signal.SIG_IGN)\n"
-        "from howsure.convert.apart import Apart, TooLongError\n"
+        "from howsure.convert.apart import Apart\n"
+        "from howsure.errors import ResourceLimitError\n"
         "with Apart(0.2) as work:\n"
         "    try: work('search', r'(a+)+$', 'a' * 40 + 'b', 'last')\n"
-        "    except TooLongError: print('ended')\n"
+        "    except ResourceLimitError: print('ended')\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout == "ended\n"
@@ -77,7 +79,7 @@ def test_a_process_that_was_ended_by_somebody_else_is_told_and_replaced():
         assert work("search", "a", "a", "last") == "a"
         work._process.kill()
         work._process.wait()
-        with pytest.raises(TooLongError):
+        with pytest.raises(ResourceLimitError):
             work("search", "a", "a", "last")
         assert work("search", "a", "a", "last") == "a"
 

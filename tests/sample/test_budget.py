@@ -7,7 +7,8 @@ from helpers.scripted_model import VirtualTime
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from howsure.sample.budget import Budget, BudgetSpent, Spent
+from howsure.errors import BudgetSpentError
+from howsure.sample.budget import Budget, Spent
 
 ZERO = Spent(0, 0, 0)
 
@@ -51,7 +52,7 @@ class Account:
         await self.clock.sleep(start)
         try:
             held = await self.budget.reserve(most, dear)
-        except BudgetSpent:
+        except BudgetSpentError:
             assert self.exceeds(1, most, dear)
             return
         self.count(0, 0, 0)
@@ -134,7 +135,7 @@ def test_at_once_when_it_fits_then_waits_then_is_refused():
         assert budget.fits(40, 10**20)
         assert not budget.fits(41, 0)
         budget.settle(first, 50, 0)
-        with pytest.raises(BudgetSpent, match="^50 of 100 tokens spent; the next request may take up to 60$") as e:
+        with pytest.raises(BudgetSpentError, match="^50 of 100 tokens spent; the next request may take up to 60$") as e:
             await second
         assert e.value.what == "tokens"
         # A smaller one behind it still fits.
@@ -152,7 +153,7 @@ def test_all_who_wait_are_refused_when_nothing_can_fit():
         await asyncio.sleep(0)
         budget.forfeit(held)
         told = await asyncio.gather(*waiting, return_exceptions=True)
-        assert [type(t) for t in told] == [BudgetSpent] * 5
+        assert [type(t) for t in told] == [BudgetSpentError] * 5
         assert budget.reserved == ZERO
 
     run(main())
@@ -160,7 +161,7 @@ def test_all_who_wait_are_refused_when_nothing_can_fit():
 
 def test_messages_tell_the_numbers():
     async def refused(budget, tokens=1, cost=0):
-        with pytest.raises(BudgetSpent) as e:
+        with pytest.raises(BudgetSpentError) as e:
             await budget.reserve(tokens, cost)
         return e.value.what, str(e.value)
 
@@ -186,9 +187,9 @@ def test_minutes_are_of_this_session_and_refuse_those_who_wait():
         await clock.sleep(1)
         assert not budget.fits(0, 0)
         budget.settle(held, 0, 0)
-        with pytest.raises(BudgetSpent, match="the 1 minutes"):
+        with pytest.raises(BudgetSpentError, match="the 1 minutes"):
             await waiting
-        with pytest.raises(BudgetSpent):
+        with pytest.raises(BudgetSpentError):
             await budget.reserve(0, 0)
 
     clock.run(main())
@@ -235,7 +236,7 @@ def test_cancelled_in_the_moment_it_was_granted_or_refused(used):
         with pytest.raises(asyncio.CancelledError):
             await waiting
         if used:
-            with pytest.raises(BudgetSpent):
+            with pytest.raises(BudgetSpentError):
                 await behind
         else:
             budget.release(await behind, sent=False)

@@ -20,9 +20,9 @@ import msgspec
 
 from howsure.convert.equations import judge, ready
 from howsure.convert.patterns import search
-from howsure.errors import HowsureError
+from howsure.errors import ResourceLimitError
 
-__all__ = ["FUNCTIONS", "Apart", "TooLongError", "serve"]
+__all__ = ["FUNCTIONS", "Apart", "serve"]
 
 #: What the other process can be asked for.
 FUNCTIONS: dict[str, Callable[..., Any]] = {"search": search, "judge": judge, "ready": ready}
@@ -31,10 +31,6 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {"search": search, "judge": judge, "r
 MEMORY = 4 << 30
 
 _BEGIN = "import sys; sys.path[:] = sys.argv[1:]; from howsure.convert.apart import begin; begin()"
-
-
-class TooLongError(HowsureError):
-    """The work took longer than it may, or more memory than there is."""
 
 
 class Apart:
@@ -57,7 +53,7 @@ class Apart:
 
         Raises
         ------
-        TooLongError
+        ResourceLimitError
             When the call ended the process; the next one has a new process.
         ValueError
             When the function failed; says how.
@@ -86,7 +82,7 @@ class Apart:
             line = told.readline()
         if not line.endswith(b"\n"):
             self.close()
-            raise TooLongError(f"it took more than {self.seconds:g} s, or more memory than there is")
+            raise ResourceLimitError(f"it took more than {self.seconds:g} s, or more memory than there is")
         answer = msgspec.json.decode(line)
         if "failed" in answer:
             raise ValueError(answer["failed"])

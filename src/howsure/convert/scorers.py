@@ -29,7 +29,7 @@ from importlib import metadata, util
 
 from howsure.benchmarks.numeric import canonical_number, extract_number
 from howsure.convert.scorer import Asked, Place, Scored, Scorer, rules
-from howsure.errors import InputError, UnknownNameError
+from howsure.errors import InputError, ResourceLimitError, UnknownNameError
 
 __all__ = ["SCORERS", "scorer"]
 
@@ -87,7 +87,7 @@ def _exact(spec: str, _: Place) -> Scorer:
 
 
 def _regex(spec: str, _: Place) -> Scorer:
-    from howsure.convert.apart import Apart, TooLongError
+    from howsure.convert.apart import Apart
 
     name, _mark, pattern = spec.partition(":")
     try:
@@ -106,7 +106,7 @@ def _regex(spec: str, _: Place) -> Scorer:
         nonlocal stuck
         try:
             found = search("search", pattern, completion, match)
-        except TooLongError as error:
+        except ResourceLimitError as error:
             stuck += 1
             if stuck < STUCK:
                 raise

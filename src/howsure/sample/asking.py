@@ -22,14 +22,10 @@ from howsure.sample.tally import Tally
 from howsure.sample.watch import Watch
 from howsure.store.schema import Response
 
-__all__ = ["Asking", "AskingKeys", "Over"]
+__all__ = ["Asking", "AskingKeys"]
 
 #: Names and fingerprints of an endpoint that are kept.
 SEEN = 100
-
-
-class Over(Exception):  # noqa: N818  no error: it ends the plan of a lane that asks for nothing more
-    """Nothing that is still owed will come."""
 
 
 class AskingKeys(TypedDict, total=False):

@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import NamedTuple, NoReturn, Unpack
 
 from howsure.benchmarks.question import Benchmark, Question, Variant
-from howsure.errors import EndpointError, FatalEndpointError, StoreError
+from howsure.errors import BudgetSpentError, EndpointError, FatalEndpointError, SamplingStoppedError, StoreError
 from howsure.models.batch_client import Batches, Told
 from howsure.models.model import Reply
 from howsure.sample import batch_lines
-from howsure.sample.asking import Asking, AskingKeys, Over
+from howsure.sample.asking import Asking, AskingKeys
 from howsure.sample.batch_calls import LASTING, Calls
 from howsure.sample.batch_kept import SPAN, Kept, Names, begun, forget, save, table
-from howsure.sample.budget import BudgetSpent, Reservation
+from howsure.sample.budget import Reservation
 from howsure.sample.entries import ModelEntry
 from howsure.sample.grid import Unit
 from howsure.sample.patience import LONGEST_WAIT
@@ -101,13 +101,13 @@ class BatchLane(Asking):
                     break
                 await self._collect(waiting)
                 waiting = []
-        except BudgetSpent as spent:
+        except BudgetSpentError as spent:
             self.spent = str(spent)
         except FatalEndpointError as error:
             self.stopped = str(error)
         except EndpointError as error:
             self.stopped = f"{error.reason}: {error}"
-        except Over:
+        except SamplingStoppedError:
             pass
         finally:
             self.trouble = None

@@ -9,9 +9,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from howsure.errors import EndpointError, FatalEndpointError
+from howsure.errors import EndpointError, FatalEndpointError, SamplingStoppedError
 from howsure.models.batch_client import Batches, Told
-from howsure.sample.asking import Over
 from howsure.sample.patience import LONGEST_WAIT, backoff
 
 __all__ = ["LASTING", "Calls"]
@@ -94,7 +93,7 @@ class Calls:
                 nap.cancel()
                 over.cancel()
         if self.is_over:
-            raise Over
+            raise SamplingStoppedError
 
     async def _begin(self, file: str, token: str) -> Told:
         try:

@@ -8,24 +8,10 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from howsure.errors import HowsureError
+from howsure.errors import BudgetSpentError
 from howsure.sample.prices import dollars
 
-__all__ = ["Budget", "BudgetSpent", "Reservation", "Spent"]
-
-
-class BudgetSpent(HowsureError):  # noqa: N818  no error: a run ends with it as planned
-    """The next request can no longer be paid for.
-
-    Attributes
-    ----------
-    what
-        Which bound: calls, tokens, minutes or cost.
-    """
-
-    def __init__(self, what: str, message: str) -> None:
-        self.what = what
-        super().__init__(message)
+__all__ = ["Budget", "Reservation", "Spent"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +124,7 @@ class Budget:
 
         Raises
         ------
-        BudgetSpent
+        BudgetSpentError
             When it can never fit. A smaller request (see `left`) still may.
         """
         wanted = Reservation(tokens, cost, lasts=lasts)
@@ -247,16 +233,16 @@ class Budget:
             return "cost"
         return None
 
-    def _refusal(self, what: str, wanted: Reservation) -> BudgetSpent:
+    def _refusal(self, what: str, wanted: Reservation) -> BudgetSpentError:
         if what == "minutes":
-            return BudgetSpent(what, f"the {self.minutes:g} minutes of this session are over")
+            return BudgetSpentError(what, f"the {self.minutes:g} minutes of this session are over")
         if what == "calls":
-            return BudgetSpent(what, f"{self._spent_calls:,} of {self.calls:,} calls made")
+            return BudgetSpentError(what, f"{self._spent_calls:,} of {self.calls:,} calls made")
         if what == "tokens":
             spent = f"{self._spent_tokens:,} of {self.tokens:,} tokens spent"
-            return BudgetSpent(what, f"{spent}; the next request may take up to {wanted.tokens:,}")
+            return BudgetSpentError(what, f"{spent}; the next request may take up to {wanted.tokens:,}")
         spent = f"{dollars(self._spent_cost)} of {dollars(self.cost or 0)} spent"
-        return BudgetSpent(what, f"{spent}; the next request may cost up to {dollars(wanted.cost)}")
+        return BudgetSpentError(what, f"{spent}; the next request may cost up to {dollars(wanted.cost)}")
 
 
 def _rest(bound: int | None, taken: int) -> int | None:

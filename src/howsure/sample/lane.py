@@ -8,10 +8,10 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from typing import NoReturn, Unpack
 
 from howsure.benchmarks.question import Benchmark, Question, Variant
-from howsure.errors import EndpointError, FatalEndpointError
+from howsure.errors import BudgetSpentError, EndpointError, FatalEndpointError, SamplingStoppedError
 from howsure.models.model import Model, Reply, Request
-from howsure.sample.asking import Asking, AskingKeys, Over
-from howsure.sample.budget import BudgetSpent, Reservation
+from howsure.sample.asking import Asking, AskingKeys
+from howsure.sample.budget import Reservation
 from howsure.sample.entries import ModelEntry
 from howsure.sample.estimate import likely
 from howsure.sample.grid import Unit
@@ -90,7 +90,7 @@ class Lane(Asking):
                 self._stop("every request was refused", self._refused[-1][1])
         except* FatalEndpointError as group:
             self.stopped = str(group.exceptions[0])
-        except* (_NoneLeft, Over):
+        except* (_NoneLeft, SamplingStoppedError):
             pass
 
     async def drained(self) -> None:
@@ -100,7 +100,7 @@ class Lane(Asking):
             await self._empty.wait()
         if self._is_over:
             # A plan must not decide by a round that is not whole.
-            raise Over
+            raise SamplingStoppedError
 
     def finish(self) -> None:
         """Send no more: requests in flight bring their rows, those that wait for another attempt are dropped."""
@@ -191,7 +191,7 @@ class Lane(Asking):
         while True:
             try:
                 return await self.budget.reserve(*self.worst(work.unit))
-            except BudgetSpent as spent:
+            except BudgetSpentError as spent:
                 if spent.what not in {"tokens", "cost"} or len(work.unit.generations) == 1:
                     self.spent = str(spent)
                     self.finish()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import msgspec
 import yaml
@@ -41,11 +41,10 @@ class Source:
         try:
             loader = yaml.SafeLoader(text)
             root = loader.get_single_node()
-            if root is None:
-                raise InputError("the file is empty", where=where, remedy="write at least one key")
             self._no_twins(root)
-            self.root: yaml.Node = root
-            self.data = loader.construct_document(root)
+            self.data: Any = loader.construct_document(root) if root is not None else None
+        except InputError:
+            raise
         except yaml.YAMLError as e:
             mark = getattr(e, "problem_mark", None)
             place = f"{where}:{mark.line + 1}" if mark else where
@@ -53,12 +52,17 @@ class Source:
             raise InputError(f"not YAML: {problem}", where=place, remedy="mend the syntax on or above it") from None
         except (ValueError, TypeError, RecursionError) as e:
             raise InputError(f"a value cannot be read: {e}", where=where, remedy="put it in quotes") from None
+        if root is None:
+            raise InputError("the file is empty", where=where, remedy="write at least one key")
+        self.root: yaml.Node = root
 
     def read(self, kind: type[T], items: Kinds) -> T:
         """The text as one `kind`; `items` are the kinds of the entries of its lists, for their key names."""
         try:
             return msgspec.convert(self.data, kind)
         except msgspec.ValidationError as e:
+            if isinstance(e.__cause__, InputError):  # msgspec wraps the ValueError of a __post_init__
+                raise e.__cause__ from None
             self._explain(str(e), kind, items)
 
     def fail(self, what: str, *path: str | int, remedy: str) -> NoReturn:

@@ -1,0 +1,66 @@
+"""Exceptions of the package: one tree in one module, usable as Python's own, and whole after pickling."""
+
+import ast
+import inspect
+import pickle
+from pathlib import Path
+
+import pytest
+
+from howsure import errors
+from howsure.errors import (
+    BudgetSpentError,
+    EndpointError,
+    FatalEndpointError,
+    HowsureError,
+    InputError,
+    ResourceLimitError,
+    SamplingStoppedError,
+    StoreError,
+    UnknownNameError,
+)
+
+ONE_OF_EACH = [
+    InputError("level is 95", where="score", remedy="did you mean 0.95?"),
+    UnknownNameError("model", "medum", ["small", "medium"], where="--a"),
+    StoreError("the folder is locked"),
+    EndpointError("too many requests", reason="rate_limit", status=429, retry_after=2.0),
+    FatalEndpointError("wrong key", reason="unauthorized", status=401),
+    BudgetSpentError("calls", "50 of 50 calls made"),
+    SamplingStoppedError(),
+    ResourceLimitError("it took more than 2 s"),
+]
+
+
+def test_there_is_one_of_each():
+    classes = {value for _, value in inspect.getmembers(errors, inspect.isclass) if issubclass(value, Exception)}
+    assert {type(error) for error in ONE_OF_EACH} == {
+        one for one in classes if one.__module__ == errors.__name__ and issubclass(one, HowsureError)
+    } - {HowsureError}
+
+
+def test_each_is_in_the_tree_of_the_documentation():
+    classes = [type(error).__name__ for error in ONE_OF_EACH]
+    assert all(name in errors.__doc__ for name in [*classes, "HowsureError", "HowsureWarning"])
+
+
+@pytest.mark.parametrize("error", ONE_OF_EACH, ids=lambda error: type(error).__name__)
+def test_it_is_the_same_after_pickling(error):
+    again = pickle.loads(pickle.dumps(error))
+    assert (type(again), str(again), vars(again)) == (type(error), str(error), vars(error))
+
+
+def test_wrong_input_is_a_value_error():
+    with pytest.raises(ValueError, match="^score: level is 95; did you mean 0.95\\?$"):
+        raise ONE_OF_EACH[0]
+
+
+def test_no_other_module_defines_a_public_exception():
+    """Private ones, which end a loop in the module that defines them, may stay where they are."""
+    found = []
+    for file in Path(errors.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_") and file.name != "errors.py":
+                bases = [ast.unparse(base) for base in node.bases]
+                found += [f"{file}: {node.name}" for base in bases if base.endswith(("Error", "Exception", "Warning"))]
+    assert not found
