@@ -28,7 +28,7 @@ from howsure.sample.stages import following, pilot
 from howsure.stats.core.cells import Cells, FloatArray, IntArray
 from howsure.stats.scores.beta import fit_beta
 from howsure.stats.scores.score import score
-from howsure.stats.sequential.adaptive_allocation import allocate, merged, staged, variance_of_score
+from howsure.stats.sequential import allocate_generations, merge_stages, score_stages, score_variance
 from published_results import load_published
 
 TABLES = {"math500": "math500_cot", "CRUXEval": "CRUXEval-output-T0.8"}
@@ -93,7 +93,7 @@ def sampled(P: FloatArray, generations: int, rng: np.random.Generator) -> list[C
     stages = [drawn(np.full(P.shape, reached[0]), P, rng)]
     for before, end in pairwise(reached):
         so_far = reduce(add, stages)
-        each = (allocate(so_far.select([model]), N * (end - before)) for model in so_far.models)
+        each = (allocate_generations(so_far.select([model]), N * (end - before)) for model in so_far.models)
         stages.append(drawn(np.vstack([one.more for one in each]), P, rng))
     return stages
 
@@ -102,20 +102,21 @@ def compare(p: FloatArray, generations: int, rng: np.random.Generator) -> Row:
     """Adaptive, even and pooled runs of each model, REPEATS of each."""
     P = np.repeat(p, REPEATS, axis=0)
     N, truth, v = p.shape[1], P.mean(axis=1), P * (1 - P)
-    even = variance_of_score(v, np.full(P.shape, generations))  # squared error of asking alike, exactly
+    even = score_variance(v, np.full(P.shape, generations))  # squared error of asking alike, exactly
     stages = sampled(P, generations, rng)
     counts = np.array([stage.n for stage in stages])
     # Premise: the same budget, all of it spent, and nobody starved.
     assert np.all(counts.sum(axis=(0, 2)) == generations * N)
     assert counts.min() >= 1
-    weights = staged(stages).weights[:, :, None]
+    weights = score_stages(stages).weights[:, :, None]
     given = np.sum(weights**2 * v / counts, axis=(0, 2)) / N**2
     nothing, v_known = drawn(np.zeros(p.shape, int), p, rng), p * (1 - p)
     each = (
-        allocate(nothing.select([m]), N * generations, sd=np.sqrt(v_known[[i]])) for i, m in enumerate(nothing.models)
+        allocate_generations(nothing.select([m]), N * generations, sd=np.sqrt(v_known[[i]]))
+        for i, m in enumerate(nothing.models)
     )
     best = np.vstack([one.more for one in each])
-    known = variance_of_score(v_known, best) / even[::REPEATS]
+    known = score_variance(v_known, best) / even[::REPEATS]
 
     def judged(cells: Cells) -> Judged:
         result = score(cells, claim="these-questions")
@@ -132,7 +133,7 @@ def compare(p: FloatArray, generations: int, rng: np.random.Generator) -> Row:
             largest=float(np.abs(biases).max()),
         )
 
-    adaptive, pooled = judged(merged(stages)), judged(reduce(add, stages))
+    adaptive, pooled = judged(merge_stages(stages)), judged(reduce(add, stages))
     alike = judged(drawn(np.full(P.shape, generations), P, rng))
     found = Row(float(1 / np.mean(given / even)), float(1 / known.mean()), adaptive, alike, pooled)
     # Never worse than asking alike, never better than who knows; coverage is kept.

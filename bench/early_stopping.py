@@ -33,8 +33,13 @@ from howsure.sample.rounds import FIRST, next_look
 from howsure.sample.stages import LOOKED_AT
 from howsure.sample.until import Until
 from howsure.stats.core.cells import Cells
-from howsure.stats.sequential.adaptive_allocation import allocate, merged, spread
-from howsure.stats.sequential.stopping_rules import rounds_needed, stop
+from howsure.stats.sequential import (
+    allocate_generations,
+    check_stopping,
+    estimate_question_sd,
+    merge_stages,
+    required_rounds,
+)
 
 SHARED = Path(__file__).resolve().parents[1] / "../shared/data/all_the_noises"
 TABLES = {
@@ -93,12 +98,12 @@ def cells_of(right: NDArray[np.integer], t: int, labels: tuple[str, ...] | None 
 def look(rule: str, right: NDArray[np.integer], means: Floats, t: int, width: float) -> tuple[Floats, ...]:
     """Score, half-width and rounds needed after t rounds."""
     if rule != "prediction":
-        found = stop(cells_of(right, t), width, level=LEVEL, rule=rule)
+        found = check_stopping(cells_of(right, t), width, level=LEVEL, rule=rule)
         return found.score, found.half, found.needed
     # What `stop` does with the runs one by one, from their means; `premises` checks that it is the same.
     half = special.stdtrit(t - 1, (1 + LEVEL) / 2) * means[:, :t].std(axis=1, ddof=1) * np.sqrt(2 / t)
     sd = np.sqrt(np.mean(right * (t - right) / (t * (t - 1)), axis=1) / right.shape[1])
-    return means[:, :t].mean(axis=1), half, rounds_needed(width, sd, level=LEVEL, rule=rule)
+    return means[:, :t].mean(axis=1), half, required_rounds(width, sd, level=LEVEL, rule=rule)
 
 
 def stopped(rule: str, right: NDArray[np.integer], means: Floats, width: float) -> Stopped:
@@ -112,7 +117,7 @@ def stopped(rule: str, right: NDArray[np.integer], means: Floats, width: float) 
         t = int(rounds[left].min())
         at = np.flatnonzero(left & (rounds == t))
         score[at], half[at], needed = look(rule, right[t - 1, at], means[at], t, width)
-        one_look[at] = stop(cells_of(right[t - 1, at], t), width, level=LEVEL, rule="pooled").half
+        one_look[at] = check_stopping(cells_of(right[t - 1, at], t), width, level=LEVEL, rule="pooled").half
         left[at] = (2 * half[at] >= width) & (t < T)
         for row, expected in zip(at, needed, strict=True):
             if left[row]:
@@ -182,7 +187,7 @@ def adaptively(P: Floats, rule: str, width: float, rng: np.random.Generator) -> 
     rows, rounds = np.arange(R), np.full(R, FIRST)
     stages = [binomial(np.full(P.shape, FIRST), P, rng)]
     while True:
-        look = stop(merged(stages), width, level=LEVEL, rule=rule)
+        look = check_stopping(merge_stages(stages), width, level=LEVEL, rule=rule)
         is_over = look.stop | (rounds >= MOST)
         ended[rows[is_over]] = rounds[is_over]
         missed[rows] = np.abs(look.score - P[rows].mean(axis=1)) > look.half
@@ -198,11 +203,11 @@ def adaptively(P: Floats, rule: str, width: float, rng: np.random.Generator) -> 
             rounds = np.where(before < LOOKED_AT, ahead, before)
             stages = [so_far + binomial(np.repeat((rounds - before)[:, None], N, axis=1), P[rows], rng, so_far.models)]
             continue
-        sd = spread(so_far)
+        sd = estimate_question_sd(so_far)
         needed = before + (needed - before) * np.mean(sd, axis=1) ** 2 / np.mean(sd**2, axis=1)
         rounds = np.array([next_look(int(t), float(n), MOST) for t, n in zip(before, needed, strict=True)])
         each = [
-            allocate(so_far.select([model]), int(N * more), sd=sd[[i]]).more
+            allocate_generations(so_far.select([model]), int(N * more), sd=sd[[i]]).more
             for i, (model, more) in enumerate(zip(so_far.models, rounds - before, strict=True))
         ]
         stages.append(binomial(np.vstack(each), P[rows], rng, so_far.models))
@@ -255,12 +260,12 @@ def paired(name: str, rates: Floats, replays: int) -> list[str]:
                 t = FIRST
                 while True:
                     both = cells_of(np.stack([first[t - 1, r], second[t - 1, r]]), t, ("a", "b"))
-                    now = stop(both, width, level=LEVEL, pair=("a", "b"))
+                    now = check_stopping(both, width, level=LEVEL, pair=("a", "b"))
                     differs = abs(now.score[0]) > now.half[0]
                     if now.stop[0] or differs or t >= MOST:
                         break
                     t = next_look(t, float(now.needed[0]), MOST)
-                once = stop(both, width, level=LEVEL, pair=("a", "b"), rule="pooled").half[0]
+                once = check_stopping(both, width, level=LEVEL, pair=("a", "b"), rule="pooled").half[0]
                 off = abs(now.score[0] - true)
                 found.setdefault(detect, []).append((t, bool(differs), bool(off > now.half[0]), bool(off > once)))
     lines = []
@@ -279,7 +284,7 @@ def premises() -> None:
     rng = np.random.default_rng(3)
     p = rng.beta(0.6, 0.4, 60)
     scores = rng.random((9, 4, 60)) < p
-    theirs = stop([cells_of(each, 1) for each in scores], 0.1, rule="prediction")
+    theirs = check_stopping([cells_of(each, 1) for each in scores], 0.1, rule="prediction")
     ours = look("prediction", scores.sum(axis=0), scores.mean(axis=2).T, 9, 0.1)
     assert np.allclose(ours[1], theirs.half)
     assert np.array_equal(ours[2], theirs.needed)

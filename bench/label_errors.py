@@ -28,8 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from howsure.stats.questions.consistency import Answers
-from howsure.stats.questions.label_errors import suspects
+from howsure.stats.questions import AnswerCounts, find_label_errors
 from published_results import load_published
 
 __all__ = ["sections", "simulate"]
@@ -71,7 +70,7 @@ def difficulties(rng: np.random.Generator, models: int, n_questions: int, level:
 
 def simulate(
     rng: np.random.Generator, p: Array, k: int, *, kind: str, options: int, share: float
-) -> tuple[Answers, Flags, Flags]:
+) -> tuple[AnswerCounts, Flags, Flags]:
     """Answer a benchmark with planted errors.
 
     Parameters
@@ -124,7 +123,7 @@ def simulate(
     model, question, option = np.nonzero(counts)
     n = counts[model, question, option]
     texts, questions = [f"{i:02d}" for i in range(A)], [f"q{i:05d}" for i in range(N)]
-    answers = Answers.of(
+    answers = AnswerCounts.of(
         "simulated",
         ([f"m{i:02d}" for i in range(M)], questions, texts),
         (model, question, names[question, option]),
@@ -136,10 +135,10 @@ def simulate(
     return answers, wrong, wrong | two
 
 
-def audit(where: int, planted: tuple[Answers, Flags, Flags]) -> Audited:
+def audit(where: int, planted: tuple[AnswerCounts, Flags, Flags]) -> Audited:
     """Audit one benchmark; questions come in the order of the benchmark."""
     answers, wrong, broken = planted
-    found = suspects(answers)
+    found = find_label_errors(answers)
     N = len(found.questions)
     at = np.array([int(question[1:]) for question in found.questions])
     by_p = np.argsort(found.p_correct, kind="stable")

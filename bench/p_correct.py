@@ -20,7 +20,7 @@ from scipy import special, stats
 
 from checked_tables import Checks, markdown, print_sections
 from howsure.stats.core.cells import Cells
-from howsure.stats.questions.difficulty import p_correct
+from howsure.stats.questions import estimate_p_correct
 from published_results import MANY_GENERATIONS, load_published
 
 Array = NDArray[np.float64]
@@ -80,7 +80,9 @@ def table(draws: int, checks: Checks) -> str:
             covered, width = np.zeros((2, draws, M)), np.zeros((2, draws))
             for i in range(draws):
                 right = rng.binomial(k, truth).astype(float)
-                found = p_correct(Cells(name, models, questions, np.full((M, N), k), right, right), level=LEVEL)
+                found = estimate_p_correct(
+                    Cells(name, models, questions, np.full((M, N), k), right, right), level=LEVEL
+                )
                 for rule, (low, high) in enumerate(((found.low, found.high), old_rule(right, k))):
                     covered[rule, i] = np.mean((low <= truth + RESOLUTION) & (truth - RESOLUTION <= high), axis=1)
                     width[rule, i] = np.mean(high - low)

@@ -27,7 +27,7 @@ from scipy import stats
 import howsure
 from checked_tables import Checks, markdown, print_sections
 from howsure.stats.core.cells import Cells
-from howsure.stats.planning.cost import Cost
+from howsure.stats.planning import Cost
 from published_results import MANY_GENERATIONS, load_published
 
 Array = NDArray[np.float64]

@@ -26,7 +26,7 @@ from scipy import optimize, special, stats
 import howsure
 from checked_tables import Checks, markdown, print_sections
 from howsure.stats.core.cube import Cube
-from howsure.stats.planning.cost import Cost
+from howsure.stats.planning import Cost
 
 Array = NDArray[np.float64]
 

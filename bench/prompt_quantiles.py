@@ -22,7 +22,7 @@ from scipy import special
 
 from checked_tables import Checks, markdown, print_sections
 from howsure.stats.core.cube import Cube
-from howsure.stats.prompts.prompteval import prompteval
+from howsure.stats.prompts import prompteval
 
 Array = NDArray[np.float64]
 

@@ -16,7 +16,7 @@ from howsure.stats.core.cells import Cells
 from howsure.stats.repeats.prediction_intervals import repeats
 from howsure.stats.repeats.resampling import convergence, run_gap
 from howsure.stats.scores.score import score
-from howsure.stats.sequential.stopping_rules import stop
+from howsure.stats.sequential import check_stopping
 from published_results import load_published
 
 Array = NDArray[np.float64]
@@ -86,7 +86,7 @@ def stopping(trials: int, rounds: int = 200) -> str:
             open_ = stopped[rule] == 0
             if not open_.any():
                 continue
-            now = stop(runs if rule in {"prediction", "run-means"} else so_far, 0.02, rule=rule)
+            now = check_stopping(runs if rule in {"prediction", "run-means"} else so_far, 0.02, rule=rule)
             wrong = (truth < now.score - now.half) | (truth > now.score + now.half)
             ever[rule] |= open_ & wrong
             ends = open_ & now.stop

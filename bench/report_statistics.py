@@ -12,9 +12,8 @@ from threadpoolctl import threadpool_limits
 from howsure.stats.comparisons.pairs import pairs
 from howsure.stats.comparisons.ranking import rank
 from howsure.stats.core.cells import Cells
-from howsure.stats.prompts.moments import enough_variants
-from howsure.stats.questions.difficulty import p_correct
-from howsure.stats.questions.items import question_tau
+from howsure.stats.prompts import required_variants
+from howsure.stats.questions import compute_question_tau, estimate_p_correct
 from howsure.stats.repeats.resampling import convergence, run_gap
 from howsure.stats.scores import bootstrap
 from howsure.stats.scores.beta import fit_beta
@@ -49,8 +48,8 @@ def main() -> int:
         "all pairs with p-values": (lambda: pairs(cells).columns(), ""),
         "ranks": (lambda: rank(cells).columns(), ""),
         "Beta fits": (lambda: fit_beta(cells), ""),
-        "P(correct) with posteriors": (lambda: p_correct(cells).columns(), ""),
-        "Kendall tau of each question": (lambda: question_tau(cells).columns(), ""),
+        "P(correct) with posteriors": (lambda: estimate_p_correct(cells).columns(), ""),
+        "Kendall tau of each question": (lambda: compute_question_tau(cells).columns(), ""),
         "gap of single runs": (lambda: run_gap(cells, runs=50).columns(), ""),
     }
     alone: dict[str, tuple[Callable[[], object], str]] = {
@@ -60,7 +59,7 @@ def main() -> int:
         ),
         "bootstrap of all pairs, 48 models, 10,000 draws": (lambda: bootstrap.paired_errors(few), "target 0.1 s"),
         "n* of mean and variance, 100 variants, one model": (
-            lambda: enough_variants(("m",), np.random.default_rng(0).normal(0.6, 0.03, 100)),
+            lambda: required_variants(("m",), np.random.default_rng(0).normal(0.6, 0.03, 100)),
             "target 0.1 s",
         ),
         "Beta-binomial posterior of the mean, 50 models": (

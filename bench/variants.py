@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 from howsure.perturb import Dimension, Space, Value
 from howsure.stats.core.cube import Cube, Layout
 from howsure.stats.core.variance_intervals import variance_limits
-from howsure.stats.prompts.components import CLAIMS, COMPONENTS, crossed
-from howsure.stats.prompts.sample_size import enough_variants, space_size
+from howsure.stats.prompts import COMPONENTS, PROMPT_CLAIMS, estimate_components, required_for_space, required_variants
 
 Array = NDArray[np.float64]
 LEVEL = 0.95
@@ -110,7 +109,7 @@ def components(kind: str, designs: list[tuple[int, int, int, float]], trials: in
         for N, S, K, missing in designs:
             rng = np.random.default_rng([N, S, K, int(100 * missing), len(process.name)])
             drawn, true = draw(process, kind, (trials, N, S, K), missing, rng)
-            found = crossed(drawn)
+            found = estimate_components(drawn)
             design = f"{N} x {S} x {K}" + (f", {missing:.0%} missing" if missing else "")
             for name in true:
                 estimate = getattr(found, name)
@@ -121,7 +120,7 @@ def components(kind: str, designs: list[tuple[int, int, int, float]], trials: in
                 off = estimate - true[name]
                 error = float(off.std(ddof=1) / np.sqrt(trials))
                 yield Row(process.name, design, name, true[name], float(off.mean()), error, covered, trials)
-            claim = list(CLAIMS)[-1]
+            claim = list(PROMPT_CLAIMS)[-1]
             between = found.interval(claim, LEVEL)
             covered = float(np.mean((between.low <= center) & (between.high >= center)))
             off = found.mean - center
@@ -154,13 +153,13 @@ def enough_table(trials: int) -> tuple[str, list[float]]:
     for N, law, sd in product((20, 100), kinds, (0.02, 0.03, 0.05)):
         rng = np.random.default_rng([int(100 * sd), N])
         x = 0.5 + sd * _effect(kinds[law], "variant", (trials, N), rng)
-        few = enough_variants(tuple(map(str, range(shown))), x[:shown])
-        needed = float(space_size(sd**2, few.epsilon, few.delta))
+        few = required_variants(tuple(map(str, range(shown))), x[:shown])
+        needed = float(required_for_space(sd**2, few.epsilon, few.delta))
         s2 = x.var(axis=1, ddof=1)
-        low, high = (space_size(v, 0.01, 0.1) for v in variance_limits(s2, x, LEVEL))
+        low, high = (required_for_space(v, 0.01, 0.1) for v in variance_limits(s2, x, LEVEL))
         covered = float(np.mean((low <= needed) & (needed <= high)))
         coverage.append(covered)
-        published, space = few.n_star[:, 0].mean(), np.median(space_size(s2, 0.01, 0.1))
+        published, space = few.n_star[:, 0].mean(), np.median(required_for_space(s2, 0.01, 0.1))
         lines.append(f"| {N} | {law} | {sd} | {needed:.0f} | {published:.1f} | {space:.0f} | {covered:.3f} |")
     return "\n".join(lines), coverage
 

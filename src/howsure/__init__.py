@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from howsure.readers.paths import read_runs as read_runs
     from howsure.stats.core.cells import Cells as Cells
     from howsure.stats.core.cube import Cube as Cube
-    from howsure.stats.questions.label_errors import audit as audit
+    from howsure.stats.questions import audit as audit
 
 __version__ = "0.1.0"
 
@@ -54,7 +54,7 @@ _HOMES = {
     "HowsureError": "howsure.errors",
     "HowsureWarning": "howsure.errors",
     "InputError": "howsure.errors",
-    "audit": "howsure.stats.questions.label_errors",
+    "audit": "howsure.stats.questions",
 }
 # Modules that are public as they are.
 _MODULES = ("figures", "perturb")

@@ -11,6 +11,7 @@ import numpy as np
 
 from howsure.errors import InputError, UnknownNameError
 from howsure.sample.grid import place
+from howsure.stats import planning
 from howsure.stats.borrowing import estimates as borrowing
 from howsure.stats.borrowing import pilot as borrowed_pilot
 from howsure.stats.comparisons import combine as combining
@@ -20,10 +21,13 @@ from howsure.stats.comparisons.pairs import Comparison
 from howsure.stats.core.cells import Cells
 from howsure.stats.core.cube import Cube
 from howsure.stats.core.results import Result, Results
-from howsure.stats.planning import plan as planning
-from howsure.stats.planning.cost import Cost
-from howsure.stats.planning.pilot import assumed, components_of, components_of_variants
-from howsure.stats.planning.variance_components import Components
+from howsure.stats.planning import (
+    Cost,
+    VarianceComponents,
+    components_from_accuracy,
+    components_from_cells,
+    components_from_cube,
+)
 from howsure.stats.repeats import prediction_intervals as repeated
 from howsure.stats.scores import missing as absent
 from howsure.stats.scores import score as components
@@ -282,10 +286,10 @@ def frontier(
     return Results(tuple(plans))
 
 
-def _designs(plan: planning.Plan, designs: Sequence[planning.Design]) -> planning.Plan:
+def _designs(plan: planning.StudyPlan, designs: Sequence[planning.StudyDesign]) -> planning.StudyPlan:
     """The plan with these rows."""
     columns: dict[str, Any] = {
-        name: np.array([getattr(one, name) for one in designs]) for name in planning.Design._fields
+        name: np.array([getattr(one, name) for one in designs]) for name in planning.StudyDesign._fields
     }
     return replace(plan, remarks=("",) * len(designs), **columns)
 
@@ -302,7 +306,7 @@ def _planned(
     borrow: Reference | None,
     *,
     is_pair: bool,
-) -> list[tuple[Components, int | None, int]]:
+) -> list[tuple[VarianceComponents, int | None, int]]:
     """Noise, and the questions and variants that there are, of each benchmark."""
     references = None if borrow is None else _list(borrow)
     if references is not None:
@@ -314,7 +318,7 @@ def _planned(
     if temperature is not None:
         what = "a temperature is for plans without a pilot, whose noise is measured"
         raise InputError(what, where=f"--temperature {temperature:g}", remedy="leave it out")
-    found: list[tuple[Components, int | None, int]] = []
+    found: list[tuple[VarianceComponents, int | None, int]] = []
     for data in [pilot] if isinstance(pilot, Cells | Cube) else pilot:
         pair = [a, b] if a is not None else list(data.models)
         if len(pair) > 2:
@@ -327,11 +331,14 @@ def _planned(
             found.append((noise, len(reference.questions) if available is None else available, 1))
             continue
         if isinstance(data, Cube) and len(data.drawn.variants) > 1:
-            noise = components_of_variants(data, *names, claim=claim)
+            noise = components_from_cube(data, *names, claim=claim)
             most = len(data.drawn.variants) if max_variants is None else max_variants
         else:
             _check_one(max_variants, f"{data.benchmark}: one prompt variant says nothing of the noise of the prompt")
-            noise, most = components_of(data.cells() if isinstance(data, Cube) else data, *names, claim=claim), 1
+            noise, most = (
+                components_from_cells(data.cells() if isinstance(data, Cube) else data, *names, claim=claim),
+                1,
+            )
         found.append((noise, len(data.questions) if available is None else available, most))
     return found
 
@@ -346,7 +353,7 @@ def _planned_without_pilot(
     temperature: float | None,
     references: list[Cells] | None,
     is_pair: bool,
-) -> list[tuple[Components, int | None, int]]:
+) -> list[tuple[VarianceComponents, int | None, int]]:
     """The same where nothing was asked yet: noise of the references' own models, or assumed from an accuracy."""
     if references is not None:
         models = 2 if is_pair else 1
@@ -357,7 +364,7 @@ def _planned_without_pilot(
         raise InputError("nothing to plan from", remedy="give the results of a pilot, or --accuracy")
     _check_one(max_variants, "an accuracy says nothing of the noise of the prompt")
     number = 1 if a is not None and b is None else 2
-    noise = assumed(accuracy, models=number, temperature=temperature)
+    noise = components_from_accuracy(accuracy, models=number, temperature=temperature)
     if claim == "these-questions":
         # All of these questions are asked, or as many as there are: data noise is in what is left out alone.
         noise = (

@@ -25,9 +25,8 @@ from howsure.stats.comparisons.pairs import Pairs
 from howsure.stats.core.cells import Cells
 from howsure.stats.core.cube import Cube
 from howsure.stats.core.results import Result, Results
-from howsure.stats.prompts.moments import Variants
-from howsure.stats.prompts.moments import variants as of_variants
-from howsure.stats.prompts.sample_size import MOMENTS
+from howsure.stats.prompts import MOMENTS, VariantSummary
+from howsure.stats.prompts import summarize_variants as of_variants
 from howsure.stats.scores import score as noise
 from howsure.stats.scores.score import Scores
 
@@ -54,7 +53,7 @@ WIDTH = 560
 Given = Cells | Cube | Pairs | Scores | Results | Iterable[Cells | Cube]
 
 #: Cubes of one benchmark or of several, or what `variants` found.
-GivenVariants = Cube | Variants | Results | Iterable[Cube]
+GivenVariants = Cube | VariantSummary | Results | Iterable[Cube]
 
 
 def forest(
@@ -250,7 +249,7 @@ def _one(given: Any, benchmark: str | None, kinds: tuple[type, ...]) -> Any:
         if not isinstance(one, kinds):
             allowed = " or ".join(kind.__name__ for kind in kinds)
             raise InputError(f"{type(one).__name__} where {allowed} is needed", where="howsure.figures")
-    names = [one.cube.benchmark if isinstance(one, Variants) else one.benchmark for one in each]
+    names = [one.cube.benchmark if isinstance(one, VariantSummary) else one.benchmark for one in each]
     named = dict(zip(names, each, strict=True))
     if benchmark is None and len(each) == 1:
         return each[0]
@@ -279,12 +278,12 @@ def _ordered(found: Pairs) -> list[str]:
     return ordered(noise.score(found.cells))
 
 
-def _variants(cubes: GivenVariants, benchmark: str | None) -> Variants:
-    part = _one(cubes, benchmark, (Variants, Cube))
-    return part if isinstance(part, Variants) else of_variants(part)
+def _variants(cubes: GivenVariants, benchmark: str | None) -> VariantSummary:
+    part = _one(cubes, benchmark, (VariantSummary, Cube))
+    return part if isinstance(part, VariantSummary) else of_variants(part)
 
 
-def _by_mean(found: Variants) -> list[str]:
+def _by_mean(found: VariantSummary) -> list[str]:
     """Models, best first; those without a score last."""
     with np.errstate(invalid="ignore"):
         means = {model: found.cube.cells().mean[i] for i, model in enumerate(found.cube.models)}
@@ -292,7 +291,7 @@ def _by_mean(found: Variants) -> list[str]:
     return sorted(known, key=lambda model: -known[model])
 
 
-def _scored(found: Variants) -> list[str]:
+def _scored(found: VariantSummary) -> list[str]:
     there = np.sum(~np.isnan(found.moments.scores), axis=1) > 1
     order = [model for model in _by_mean(found) if there[found.cube.index(model)]]
     if not order:

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from howsure.stats import prompts as prompt_stats
 from howsure.stats.core.results import Columns, Result, Results, format_table
-from howsure.stats.prompts import moments as of_variants
-from howsure.stats.prompts import sample_size as reaching
 
 __all__ = ["Prompted"]
 
@@ -37,7 +36,7 @@ class Prompted(Results):
 
     def of(self, attribute: str) -> Prompted:
         """A result that each part holds: `moments`, `components` or `enough` of `variants`."""
-        parts = [part for part in self.parts if isinstance(part, of_variants.Variants)]
+        parts = [part for part in self.parts if isinstance(part, prompt_stats.VariantSummary)]
         return Prompted(tuple(_Of(part.cube.benchmark, getattr(part, attribute)) for part in parts))
 
     def columns(self) -> Columns:
@@ -45,7 +44,7 @@ class Prompted(Results):
         columns = super().columns()
         for name in columns.keys() & {"n_star", "n_star_proxy"}:
             reached = columns[name] < columns["n_variants"]
-            columns[name] = reaching.whole(np.where(reached, columns[name], np.nan))
+            columns[name] = prompt_stats.to_integers(np.where(reached, columns[name], np.nan))
         return columns
 
     def __str__(self) -> str:

@@ -10,14 +10,10 @@ import numpy as np
 
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
 from howsure.prompt_tables import Prompted
+from howsure.stats import prompts as prompt_stats
 from howsure.stats.core.cube import Cube
 from howsure.stats.core.results import Columns, Result, notes
-from howsure.stats.prompts import effects as of_values
-from howsure.stats.prompts import moments as of_variants
-from howsure.stats.prompts import prompteval as from_few
-from howsure.stats.prompts import rank_flips as of_pairs
-from howsure.stats.prompts import sample_size as reaching
-from howsure.stats.prompts.components import crossed
+from howsure.stats.prompts import estimate_components
 
 __all__ = ["SHOWN", "Prompted", "differences", "effects", "prompteval", "proxy", "show", "swaps", "variants"]
 
@@ -30,7 +26,7 @@ class Proxies(Result):
     """Whether n* of one model, the proxy, was enough for each other model; see `stats.enough.Proxy`."""
 
     benchmark: str
-    checked: tuple[reaching.Proxy, ...]
+    checked: tuple[prompt_stats.ProxyCheck, ...]
     epsilon: float
     delta: float
 
@@ -65,7 +61,9 @@ def variants(
     >>> variants(cube).columns()["mean"].round(2).tolist()
     [0.6]
     """
-    return _each(_several(cubes), lambda cube: of_variants.variants(cube, level=level, epsilon=epsilon, delta=delta))
+    return _each(
+        _several(cubes), lambda cube: prompt_stats.summarize_variants(cube, level=level, epsilon=epsilon, delta=delta)
+    )
 
 
 def effects(cubes: Cube | Iterable[Cube], *, level: float = 0.95) -> Prompted:
@@ -76,7 +74,7 @@ def effects(cubes: Cube | Iterable[Cube], *, level: float = 0.95) -> Prompted:
     return _each(_several(cubes), lambda cube: _effects(cube, level))
 
 
-def _effects(cube: Cube, level: float) -> of_values.Effects:
+def _effects(cube: Cube, level: float) -> prompt_stats.Effects:
     if cube.nested:
         remedy = "sample the same variants for all questions"
         raise InputError(
@@ -85,7 +83,7 @@ def _effects(cube: Cube, level: float) -> of_values.Effects:
     if not cube.values:
         remedy = "name columns that say it with --dimension COLUMN"
         raise InputError("nothing is known of what the variants are made of", where=cube.benchmark, remedy=remedy)
-    found = of_values.effects_of(of_variants.variants(cube, level=level), level=level)
+    found = prompt_stats.estimate_variant_effects(prompt_stats.summarize_variants(cube, level=level), level=level)
     if not found.values:
         reasons = [f"{name}: {reason}" for name, reason in found.left_out.items()]
         why = ", ".join(reasons) or "fewer than two variants have a value on each"
@@ -104,20 +102,20 @@ def swaps(cubes: Cube | Iterable[Cube], *, a: str | None = None, b: str | None =
         pairs = [cube for cube in several if len(cube.models) > 1]
         if not pairs:
             raise InputError("only one model", where=several[0].benchmark, remedy="give the results of at least two")
-        return _each(pairs, lambda cube: of_pairs.swaps(cube, level=level))
+        return _each(pairs, lambda cube: prompt_stats.estimate_rank_flips(cube, level=level))
     pair = _pair(a, b)
-    return _each(_with(several, pair), lambda cube: of_pairs.swaps(cube.select(pair), level=level))
+    return _each(_with(several, pair), lambda cube: prompt_stats.estimate_rank_flips(cube.select(pair), level=level))
 
 
 def differences(cubes: Cube | Iterable[Cube], a: str, b: str, *, level: float = 0.95) -> Prompted:
     """Components of the difference a - b, variants crossed with questions or nested; see `stats.crossed.crossed`."""
     both = _with(_several(cubes), _pair(a, b))
-    return _each(both, lambda cube: crossed(cube.drawn.difference(a, b), level=level))
+    return _each(both, lambda cube: estimate_components(cube.drawn.difference(a, b), level=level))
 
 
 def prompteval(cubes: Cube | Iterable[Cube]) -> Prompted:
     """Quantiles of the score over prompts from few cells; see `stats.prompteval.prompteval`."""
-    return _each(_several(cubes), from_few.prompteval)
+    return _each(_several(cubes), prompt_stats.prompteval)
 
 
 def proxy(cubes: Cube | Iterable[Cube], cheap: str, *, epsilon: float = 0.01, delta: float = 0.1) -> Prompted:
@@ -129,8 +127,10 @@ def _proxies(cube: Cube, cheap: str, epsilon: float, delta: float) -> Proxies:
     others = [model for model in cube.models if model != cheap]
     if not others:
         raise InputError("only one model", where=cube.benchmark, remedy="a proxy needs another to stand for")
-    found = of_variants.variants(cube, epsilon=epsilon, delta=delta).enough
-    return Proxies(cube.benchmark, tuple(reaching.proxy(found, cheap, other) for other in others), epsilon, delta)
+    found = prompt_stats.summarize_variants(cube, epsilon=epsilon, delta=delta).enough
+    return Proxies(
+        cube.benchmark, tuple(prompt_stats.check_proxy(found, cheap, other) for other in others), epsilon, delta
+    )
 
 
 def show(

@@ -21,7 +21,7 @@ from howsure.models.main_effects import main_effects
 from howsure.models.model import Settings
 from howsure.models.simulated import UNREADABLE, SimulatedModel, population_score, truth
 from howsure.perturb import Own, sampled
-from howsure.stats.prompts.effects import effects
+from howsure.stats.prompts.effects import estimate_effects
 
 CITIES = ("Rome", "Paris", "Oslo", "Bern", "Riga", "Bonn")
 CHOICES = Benchmark(
@@ -277,7 +277,7 @@ def test_the_effects_of_a_sample_are_found():
         true = main_effects(model, known)
         scores = [[truth(model, variant=point).mean() for point in drawn.variants]]
         of = {d: [point.picks[d].value.name for point in drawn.variants] for d in known}
-        found = effects("cities", [name], scores, of)
+        found = estimate_effects("cities", [name], scores, of)
         between = found.interval(0.95)
         for i, (dimension, value) in enumerate(zip(found.dimensions, found.values, strict=True)):
             inside = between.low[0, i] <= true[dimension][value] <= between.high[0, i]

@@ -13,7 +13,7 @@ from howsure.stats.comparisons.pairs import pairs
 from howsure.stats.comparisons.ranking import rank
 from howsure.stats.core.cells import Cells
 from howsure.stats.core.cube import Cube
-from howsure.stats.prompts.components import crossed
+from howsure.stats.prompts.components import estimate_components
 from howsure.stats.scores.score import score
 
 
@@ -46,7 +46,7 @@ def test_ranks_stand_with_their_sets():
 def test_three_sources_of_error_are_the_parts_of_the_mean_square():
     # an independent version by loops: expected mean squares of a balanced two-way layout
     cube, _ = planted(effect=0.1, models=2)
-    found, rows = rows_of(cube.cells(), prompts=crossed(cube))
+    found, rows = rows_of(cube.cells(), prompts=estimate_components(cube))
     assert list(found.sources) == ["data", "prompt", "prediction"]
     M, N, S = cube.n.shape
     for m in range(M):
@@ -73,12 +73,12 @@ def _joined(cube, **more):
 
 def test_single_generations_join_what_cannot_be_told_apart():
     cube = _joined(planted(effect=0.1, models=1)[0])
-    found, rows = rows_of(cube.cells(), prompts=crossed(cube))
+    found, rows = rows_of(cube.cells(), prompts=estimate_components(cube))
     assert found.joined
     assert sum(rows["m0"].shares) == pytest.approx(1)
     assert rows["m0"].shares[1] > 0.2  # the planted effect of the prompt is seen all the same
     nested = _joined(planted(effect=0.1, models=1)[0], nested=True)
-    found, rows = rows_of(nested.cells(), prompts=crossed(nested))
+    found, rows = rows_of(nested.cells(), prompts=estimate_components(nested))
     assert list(found.sources) == ["data", "prediction"]  # the prompt's share is one with sampling: two bars as before
 
 

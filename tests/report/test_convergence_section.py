@@ -15,7 +15,7 @@ from howsure.report.figure import Sheet
 from howsure.report.sentences import generations as sentences
 from howsure.stats.core.cells import Cells
 from howsure.stats.planning.cost import Cost
-from howsure.stats.planning.variance_components import Components
+from howsure.stats.planning.variance_components import VarianceComponents
 from howsure.stats.scores.score import score
 
 RNG = np.random.default_rng(4)
@@ -117,7 +117,7 @@ def test_standard_errors_follow_the_decomposition(cells, made):
 
 def test_the_frontier_is_the_best_of_all_designs_tried():
     # an independent version: every design of the budget, one by one
-    noise = Components(question=0.04, generation=0.16, models=1)
+    noise = VarianceComponents(question=0.04, generation=0.16, models=1)
     pilot = Pilot("m", noise, 60, 1, np.full(60, 8))
     found = best_designs(pilot, Cost(), "calls", 480.0)
     assert list(found) == ["at most 60 questions", "any number of questions"]
@@ -151,7 +151,7 @@ def test_several_prompts_are_planned_with_and_without():
 
 
 def test_kinds_of_design_that_are_the_same_are_told_once():
-    noise = Components(question=0.04, generation=0.16, models=1)
+    noise = VarianceComponents(question=0.04, generation=0.16, models=1)
     designs = best_designs(Pilot("m", noise, 60, 5, np.ones(300)), Cost(), "calls", 300.0)
     text = sentences.frontier(designs, "calls", (300.0, 0.05))
     # by hand: without noise of prompts, 60 questions of 5 generations: the root of .04/60 + .16/300

@@ -14,7 +14,7 @@ from howsure.report.distributions_section import beside, distributions_section
 from howsure.report.figure import Sheet
 from howsure.report.sentences import densities as sentences
 from howsure.stats.core.cells import Cells
-from howsure.stats.questions.difficulty import beta_curves, density
+from howsure.stats.questions.difficulty import estimate_density, evaluate_beta_curves
 from howsure.stats.scores.beta import fit_beta
 
 RNG = np.random.default_rng(3)
@@ -61,8 +61,8 @@ def test_few_generations_have_few_bars():
 
 def test_curves_go_from_0_to_1_and_rise():
     cells = made(M=2)
-    curves = beta_curves(cells, fit_beta(cells))
-    spec = charts.cumulative(curves, density(cells), cells.models).to_dict()
+    curves = evaluate_beta_curves(cells, fit_beta(cells))
+    spec = charts.cumulative(curves, estimate_density(cells), cells.models).to_dict()
     (data,) = [rows[0] for rows in spec["datasets"].values()]
     for model in cells.models:
         for kind in ("observed", "less sampling noise", "fitted Beta"):

@@ -13,7 +13,7 @@ from howsure.report import export
 from howsure.stats.comparisons.pairs import pairs
 from howsure.stats.core.cells import Cells
 from howsure.stats.core.results import Results
-from howsure.stats.prompts.moments import variants
+from howsure.stats.prompts.moments import summarize_variants
 
 
 def cells(models=("a", "b", "c"), benchmark="bench"):
@@ -45,7 +45,7 @@ def test_charts_of_cells_are_drawn(name):
 @pytest.mark.parametrize("name", ["sources", "spread", "convergence"])
 def test_charts_of_prompts_are_drawn(name, cube):
     one = drawn(getattr(figures, name)(cube))
-    same = drawn(getattr(figures, name)(Results((variants(cube),))))
+    same = drawn(getattr(figures, name)(Results((summarize_variants(cube),))))
     assert one["datasets"] == same["datasets"]
     assert one["title"] == same["title"]
 

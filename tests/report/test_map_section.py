@@ -18,8 +18,8 @@ from howsure.report.map_section import COLUMNS, map_section
 from howsure.report.sentences.map import data_map as caption
 from howsure.report.sentences.map import few_generations, listed_suspects
 from howsure.stats.core.cells import Cells
-from howsure.stats.questions.consistency import Answers
-from howsure.stats.questions.label_errors import suspects
+from howsure.stats.questions.consistency import AnswerCounts
+from howsure.stats.questions.label_errors import find_label_errors
 
 
 def planted(n_questions=40, k=6, seed=0, names=None, moved=3):
@@ -29,7 +29,7 @@ def planted(n_questions=40, k=6, seed=0, names=None, moved=3):
     given = {m: {q: [str(x) for x in rng.choice([7, 7, 7, 7, 7, 7, 8, 9], k)] for q in names} for m in ("m", "n", "o")}
     for own in given.values():
         own.update({q: ["7"] * k for q in names[:moved]})
-    return Answers.from_generations("b", given, {q: "1" if i < moved else "7" for i, q in enumerate(names)})
+    return AnswerCounts.from_generations("b", given, {q: "1" if i < moved else "7" for i, q in enumerate(names)})
 
 
 def made(answers):
@@ -47,7 +47,7 @@ def drawn(spec, layer=-1):
 
 def test_every_question_has_its_place_and_suspects_lie_on_top():
     answers = planted()
-    found = suspects(answers)
+    found = find_label_errors(answers)
     data = drawn(data_map(found).to_dict())
     assert sum(data["n_here"]) == 40
     at = dict(zip(found.questions, zip(found.p_correct, found.consistency, found.suspected, strict=True), strict=True))
@@ -67,7 +67,7 @@ def test_rows_are_the_suspects_and_lead_to_their_questions():
     assert isinstance(listing, Listing)
     assert sorted(row[0] for row in listing.rows) == ["q00", "q01", "q02"]
     assert listing.rows[0][1:7] == ("1", "7", "0.00", "0.00", "1", "3 of 3")
-    assert listing.rows[0][8] == f"{suspects(planted()).p_wrong_max[0]:.2f}"
+    assert listing.rows[0][8] == f"{find_label_errors(planted()).p_wrong_max[0]:.2f}"
     assert listing.links[0] == f"#q={listing.rows[0][0]}&b=b1"
     table = json.loads(sheet.tables["b1-suspects"])
     assert table["question"] == [row[0] for row in listing.rows]
@@ -104,7 +104,7 @@ def test_hostile_names_stay_data():
 def test_long_answers_are_cut():
     long = "x\ny" * 300
     given = {m: {"q": [long] * 3, **{f"r{i}": ["7"] * 3 for i in range(4)}} for m in "mn"}
-    section, sheet = made(Answers.from_generations("b", given, {"q": "7"} | {f"r{i}": "7" for i in range(4)}))
+    section, sheet = made(AnswerCounts.from_generations("b", given, {"q": "7"} | {f"r{i}": "7" for i in range(4)}))
     assert len(section.items[1].rows[0][2]) == 48
     assert section.items[1].rows[0][2].endswith("…")
     assert len(json.loads(sheet.tables["b1-suspects"])["answer"][0]) == 200
@@ -114,7 +114,7 @@ def test_long_answers_are_cut():
 
 
 def test_many_places_become_squares_that_hold_all_but_suspects():
-    found = suspects(planted(300, k=20))
+    found = find_label_errors(planted(300, k=20))
     assert not is_dense(found)
     assert is_dense(found, most=50)
     spec = data_map(found, most=50).to_dict()
@@ -126,12 +126,12 @@ def test_many_places_become_squares_that_hold_all_but_suspects():
 
 def test_what_is_missing_is_named():
     assert made(None)[0].left_out == ("data map and suspected labels (answers are not recorded)",)
-    silent = Answers.from_generations("b", {"m": {"q": [None, None]}}, {"q": "A"})
+    silent = AnswerCounts.from_generations("b", {"m": {"q": [None, None]}}, {"q": "A"})
     assert made(silent)[0].left_out == ("data map and suspected labels (no answer was read)",)
     single, _ = made(planted(k=1))
     assert [item.id for item in single.items] == ["b1-suspects"]
     assert single.left_out == ("data map (no model has two generations with an answer to a question)",)
-    right, _ = made(Answers.from_generations("b", {"m": {"q": ["A"]}, "n": {"q": ["A"]}}, {"q": "A"}))
+    right, _ = made(AnswerCounts.from_generations("b", {"m": {"q": ["A"]}, "n": {"q": ["A"]}}, {"q": "A"}))
     assert not right.items
     assert right.left_out[1] == "suspected labels (there is none)"
 
@@ -139,7 +139,7 @@ def test_what_is_missing_is_named():
 @pytest.mark.parametrize(("answer", "word"), [("7", "right"), ("8", "wrong")])
 def test_all_alike_is_drawn_and_said(answer, word):
     given = {"m": {q: [answer] * 4 for q in ("q", "r")}}
-    section, _ = made(Answers.from_generations("b", given, dict.fromkeys(("q", "r"), "7")))
+    section, _ = made(AnswerCounts.from_generations("b", given, dict.fromkeys(("q", "r"), "7")))
     assert f"All questions are {word} at least half of the time: consistency is 0.00." in section.items[0].caption
     assert "Means over" not in section.items[0].caption
     assert ("none of 2 questions" if word == "right" else "holds 2 of 2") in section.items[0].caption
@@ -149,7 +149,7 @@ def test_all_alike_is_drawn_and_said(answer, word):
 def test_few_and_unequal_generations_are_said():
     def told(*counts):
         given = {f"q{i}": ["4"] * n for i, n in enumerate(counts)}
-        return few_generations(Answers.from_generations("b", {"m": given}, {}))
+        return few_generations(AnswerCounts.from_generations("b", {"m": given}, {}))
 
     assert told(6, 6, 1) == ""
     assert told(3, 2, 6).startswith(" 2 of 3 cells of a model and a question have fewer than 4 answers: ")
@@ -161,13 +161,13 @@ def test_few_and_unequal_generations_are_said():
 
 def test_questions_without_consistency_are_counted_not_drawn():
     given = {"m": {"q": ["A", "A"], "r": ["A"]}}
-    found = suspects(Answers.from_generations("b", given, {"q": "A", "r": "A"}))
+    found = find_label_errors(AnswerCounts.from_generations("b", given, {"q": "A", "r": "A"}))
     assert "1 question with fewer than two read answers of any model is not drawn" in caption(found, dense=False)
     assert drawn(data_map(found).to_dict())["question"] == ["q"]
 
 
 def test_the_caption_counts_reasons_and_rows():
-    found = suspects(planted())
+    found = find_label_errors(planted())
     told = listed_suspects(found, 2)
     assert told.startswith("3 of 40 questions (8%) are worth a look: 3 in the corner of the data map")
     assert "and 3 where most models, two at least, give the same other answer, some for both reasons." in told
@@ -178,7 +178,9 @@ def test_the_caption_counts_reasons_and_rows():
 def test_it_renders():
     vl_convert = pytest.importorskip("vl_convert")
     for most in (5_000, 10):
-        png = vl_convert.vegalite_to_png(data_map(suspects(planted(100)), most=most).properties(width=600).to_dict())
+        png = vl_convert.vegalite_to_png(
+            data_map(find_label_errors(planted(100)), most=most).properties(width=600).to_dict()
+        )
         assert png.startswith(b"\x89PNG")
         assert len(png) > 5_000
 

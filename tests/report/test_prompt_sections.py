@@ -14,8 +14,8 @@ from howsure.report.figure import Sheet
 from howsure.report.prompt_numbers import Prompts
 from howsure.report.prompt_sections import enough_section, noise_section, spread_section
 from howsure.stats.core.cube import Cube
-from howsure.stats.prompts.moments import variants
-from howsure.stats.prompts.rank_flips import swaps
+from howsure.stats.prompts.moments import summarize_variants
+from howsure.stats.prompts.rank_flips import estimate_rank_flips
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,7 @@ def test_sections_stand_in_the_reader_s_order(parsed):
 
 def test_tables_hold_the_numbers_of_stats(asked, parsed):
     cube, lost = asked
-    found = variants(cube)
+    found = summarize_variants(cube)
     # by hand: no cell is missing
     np.testing.assert_allclose(_column(parsed, "variants", "score"), cube.mean.mean(axis=1).ravel(), rtol=1e-8)
     assert parsed.json("table-b1-variants")["default"] == [s == 0 for _ in range(3) for s in range(20)]
@@ -64,7 +64,9 @@ def test_tables_hold_the_numbers_of_stats(asked, parsed):
         _column(parsed, "components", "variance"), found.components.columns()["variance"], rtol=1e-8
     )
     order = parsed.json("table-b1-swaps")["model_a"][0], *parsed.json("table-b1-swaps")["model_b"][:2]
-    np.testing.assert_allclose(_column(parsed, "swaps", "swapped_true"), swaps(cube.select(order)).true, rtol=1e-8)
+    np.testing.assert_allclose(
+        _column(parsed, "swaps", "swapped_true"), estimate_rank_flips(cube.select(order)).true, rtol=1e-8
+    )
     np.testing.assert_allclose(_column(parsed, "enough", "n_star"), found.enough.n_star.ravel())
     # by hand
     np.testing.assert_allclose(
@@ -104,13 +106,13 @@ def test_default_is_marked_and_points_are_scores(asked, parsed):
     for channel in ("color", "shape"):
         assert default["encoding"][channel]["scale"]["domain"] == ["one prompt", "default prompt"]
         assert default["encoding"][channel]["legend"] is not None
-    without = charts.spread(variants(replace(asked[0], default=None)), ["m0"]).to_dict()
+    without = charts.spread(summarize_variants(replace(asked[0], default=None)), ["m0"]).to_dict()
     assert len(without["layer"]) == len(spec["layer"]) - 1
     assert not [layer for layer in without["layer"] if "field" in layer["encoding"].get("color", {})]
 
 
 def test_convergence_ends_at_zero_and_crosses_epsilon_at_n_star(asked):
-    found = variants(asked[0], epsilon=0.05).enough
+    found = summarize_variants(asked[0], epsilon=0.05).enough
     spec = charts.convergence(found, "mean", ["m0"]).to_dict()
     curve = next(rows[0] for rows in spec["datasets"].values() if len(rows[0].get("n", ())) > 1)
     assert curve["n"] == list(range(1, 20))
@@ -124,7 +126,7 @@ def test_convergence_ends_at_zero_and_crosses_epsilon_at_n_star(asked):
         return [layer["mark"]["filled"] for layer in layers if layer["mark"]["type"] == "point"]
 
     assert stars(found) == [True]
-    assert stars(variants(asked[0], epsilon=1e-6).enough) == [False]  # hollow, where all are needed
+    assert stars(summarize_variants(asked[0], epsilon=1e-6).enough) == [False]  # hollow, where all are needed
 
 
 def _left(cells, **beside):
@@ -294,9 +296,9 @@ def test_n_star_stands_as_the_command_prints_it(asked):
 def test_swaps_are_those_of_the_command_whatever_the_order_of_the_page(asked):
     cube, lost = asked
     numbers = Prompts(cube, lost, cube.models[::-1], 0.95, 0.01, 0.1)
-    np.testing.assert_array_equal(numbers.swaps.true_low, swaps(cube, rng=0).true_low)
+    np.testing.assert_array_equal(numbers.swaps.true_low, estimate_rank_flips(cube, rng=0).true_low)
     *_, listing = spread_section(numbers, Sheet("b1"))
-    means = dict(zip(cube.models, variants(cube).moments.mean, strict=True))
+    means = dict(zip(cube.models, summarize_variants(cube).moments.mean, strict=True))
     assert all(means[better] >= means[other] for better, other, *_ in listing.rows)
 
 

@@ -6,12 +6,12 @@ import pytest
 from howsure.report import sentences
 from howsure.report.sentences import prompts
 from howsure.stats.core.cube import Cube
-from howsure.stats.prompts.components import crossed
-from howsure.stats.prompts.effects import effects
-from howsure.stats.prompts.moments import variants
-from howsure.stats.prompts.rank_flips import swaps
-from howsure.stats.prompts.sample_size import enough_variants
-from howsure.stats.prompts.unparsed import unread
+from howsure.stats.prompts.components import estimate_components
+from howsure.stats.prompts.effects import estimate_effects
+from howsure.stats.prompts.moments import summarize_variants
+from howsure.stats.prompts.rank_flips import estimate_rank_flips
+from howsure.stats.prompts.sample_size import required_variants
+from howsure.stats.prompts.unparsed import estimate_unparsed_effect
 
 NAMES = ("large", "small")
 
@@ -28,24 +28,24 @@ def cube(means, *, n_questions=40, default=None, values=None):
 
 def test_range_default_and_unread_of_the_spread():
     made = cube([[1, 1, 0.5, 0.5], [0.5, 0.5, 0.5, 0.5]], default=0)
-    found = variants(made)
+    found = summarize_variants(made)
     text = prompts.spread(found, 2, None)
     assert "Over 3 prompts the score of large goes from 0.50 to 1.00, the widest range of all models" in text
     assert "a range grows with the number of prompts" in text
     # ties do not count: 2 of the 3 drawn are below 1.0, none below .5
     assert "not drawn, scores higher than half of those that were drawn for 1 of 2 models." in text
     assert "could be read" not in text
-    nothing = unread(made, np.zeros(made.n.shape, dtype=int))
+    nothing = estimate_unparsed_effect(made, np.zeros(made.n.shape, dtype=int))
     assert "Every answer could be read: none of this spread is the parser's." in prompts.spread(found, 2, nothing)
     assert "Drawn for the first 1 of 2 models" in prompts.spread(found, 1, None)
-    alone = prompts.spread(variants(cube([[1, 1, 0.5, 0.5]], default=0)), 1, None)
+    alone = prompts.spread(summarize_variants(cube([[1, 1, 0.5, 0.5]], default=0)), 1, None)
     assert "The default prompt (diamond), which was chosen and not drawn, scores higher than 2 of the 3 that" in alone
     assert "of all models" not in alone
 
 
 def test_components_add_up_to_a_whole():
     made = cube([[1, 1, 0.5, 0.5, 0, 0]], n_questions=30)
-    text = prompts.sources(crossed(made))
+    text = prompts.sources(estimate_components(made))
     # by hand: no question noise; variant scores 1, 1, .5, .5, 0, 0 have variance .2 less the sampling's;
     # generations: .5 in two of six variants is 1/6
     assert "the question 0%, the prompt 55%" in text
@@ -55,15 +55,15 @@ def test_components_add_up_to_a_whole():
 
 def test_components_of_one_generation_and_of_nothing():
     one = Cube.from_scores("b", ["a"], ["q1", "q2"], ["v1", "v2"], [[[[1], [0]], [[1], [1]]]])
-    assert "are one component" in prompts.sources(crossed(one))
+    assert "are one component" in prompts.sources(estimate_components(one))
     none = Cube.from_scores("b", ["a"], ["q1"], ["v1", "v2"], [[[[], []]]])
-    assert prompts.sources(crossed(none)).startswith("These data do not tell the components apart.")
+    assert prompts.sources(estimate_components(none)).startswith("These data do not tell the components apart.")
     nested = Cube.from_scores("b", ["a"], ["q1", "q2"], ["1", "2"], [[[[1, 0], [0, 0]], [[1, 1], [1, 0]]]], nested=True)
-    assert prompts.sources(crossed(nested)).startswith("Each question has variants of its own")
+    assert prompts.sources(estimate_components(nested)).startswith("Each question has variants of its own")
 
 
 def _effects(scores, styles):
-    return effects("b", NAMES[: len(scores)], np.array(scores), {"style": styles})
+    return estimate_effects("b", NAMES[: len(scores)], np.array(scores), {"style": styles})
 
 
 def test_best_worst_and_rarely_drawn_values():
@@ -89,7 +89,7 @@ def test_a_value_drawn_once_and_by_no_means_sure_is_neither_best_nor_worst():
 
 def test_effects_that_cannot_be_told_are_not_drawn():
     twice = {"style": ["a", "a", "b", "b"], "tone": ["x", "x", "y", "y"]}
-    found = effects("b", ["large"], np.array([[0.1, 0.2, 0.3, 0.4]]), twice)
+    found = estimate_effects("b", ["large"], np.array([[0.1, 0.2, 0.3, 0.4]]), twice)
     assert prompts.effects(found, "style", 1) == (
         "Drawn fewer than 3 times (hollow), so read with care: a and b. "
         "An effect that cannot be told from others, for want of draws, is not drawn."
@@ -98,13 +98,13 @@ def test_effects_that_cannot_be_told_are_not_drawn():
 
 def test_swaps_of_one_pair_and_of_several():
     made = cube([[1, 1, 1, 0.5], [0.5, 0.5, 0.5, 1]])
-    text = prompts.swaps(swaps(made), 1)
+    text = prompts.swaps(estimate_rank_flips(made), 1)
     assert text.startswith(
         "large and small are in the other order under 25% of the 4 prompts; the noise alone would do so"
     )
     assert "A true flip under some prompt is sure at 95%" in text
     three = Cube.from_means("b", ["a", "b", "c"], ["v1", "v2"], np.array([[0.9, 0.1], [0.5, 0.5], [0.4, 0.45]]))
-    text = prompts.swaps(swaps(three), 2)
+    text = prompts.swaps(estimate_rank_flips(three), 2)
     # a over b and a over c turn round; b stays above c
     assert text.startswith("The order of 2 of 3 pairs flips, or is a tie, under at least one prompt. ")
     assert "cannot be told apart" in text
@@ -113,46 +113,46 @@ def test_swaps_of_one_pair_and_of_several():
 
 def test_n_star_that_is_reached_and_one_that_is_not():
     flat, wild = [0.5] * 10, [0.0, 1.0] * 5
-    reached = enough_variants(("large",), [flat])
+    reached = required_variants(("large",), [flat])
     assert prompts.convergence(reached, "mean", 1).startswith(
         "1 of 10 prompts brings the mean with 95% chance within 0.01 of the mean over all for large. A point is n*. A "
     )
-    lost = enough_variants(("large", "small"), [wild, wild])
+    lost = required_variants(("large", "small"), [wild, wild])
     text = prompts.convergence(lost, "mean", 1)
     assert text.startswith(
         "No number of prompts below all of them brings the mean with 95% chance within 0.01 of the mean"
     )
     assert "for any model: n* is not reached." in text
     assert text.endswith("Drawn for 1 of 2 models, spread over their order.")
-    mixed = prompts.convergence(enough_variants(("large", "small"), [flat, wild]), "mean", 2)
+    mixed = prompts.convergence(required_variants(("large", "small"), [flat, wild]), "mean", 2)
     assert "for the 1 model where fewer than all are enough; for 1 n* is not reached." in mixed
-    every = prompts.convergence(enough_variants(("large", "small"), [flat, flat]), "mean", 2)
+    every = prompts.convergence(required_variants(("large", "small"), [flat, flat]), "mean", 2)
     assert "for every model. A point" in every
-    more = prompts.convergence(enough_variants(("large", "small"), [flat, [0.5] * 5 + [0.53] * 5]), "mean", 2)
+    more = prompts.convergence(required_variants(("large", "small"), [flat, [0.5] * 5 + [0.53] * 5]), "mean", 2)
     assert "for every model; small needs the most." in more
     assert "hollow" not in more
     assert "A hollow point is all prompts, where n* is not reached." in mixed
-    single = prompts.convergence(enough_variants(("large", "small"), [flat, [0.5] + [np.nan] * 9]), "mean", 2)
+    single = prompts.convergence(required_variants(("large", "small"), [flat, [0.5] + [np.nan] * 9]), "mean", 2)
     assert "for every model with two prompts or more" in single
 
 
 def test_what_the_space_needs():
     # theory: (z sd / eps)^2 with z = 1.96 and a variance of 0, 1, 0, 1, ... over 10 - 1 of 2.5/9: 10671 of the mean
-    text = prompts.enough(enough_variants(("large",), [[0.0, 1.0] * 5]))
+    text = prompts.enough(required_variants(("large",), [[0.0, 1.0] * 5]))
     assert "large needs 10,671 (" in text
     assert "10 were asked. For 1 model that is more than were asked. How many it would take without the noise" in text
     # theory: (1.96 x .03/.01)^2 of a variance of .0009
     noisy = [[0.4, 0.5, 0.6]]
     assert "no noise of its own, 35 would be enough." in prompts.enough(
-        enough_variants(("m",), noisy, variance=[0.0009])
+        required_variants(("m",), noisy, variance=[0.0009])
     )
-    assert "differ by no more than the noise" in prompts.enough(enough_variants(("m",), noisy, variance=[-0.0001]))
+    assert "differ by no more than the noise" in prompts.enough(required_variants(("m",), noisy, variance=[-0.0001]))
     # two prompts say nothing of how the variance varies: what the mean needs, (1.96 sd/eps)^2 with a variance of .005
-    assert prompts.enough(enough_variants(("large",), [[0.4, 0.5]])).startswith(
+    assert prompts.enough(required_variants(("large",), [[0.4, 0.5]])).startswith(
         "For new prompts from the same space, large needs 193 ("
     )
     assert "of all models" not in text
-    assert prompts.enough(enough_variants(("large",), [[0.5]])) == (
+    assert prompts.enough(required_variants(("large",), [[0.5]])) == (
         "Two prompts or more are needed to say how many are enough."
     )
 

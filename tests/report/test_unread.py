@@ -10,12 +10,12 @@ from helpers.planted_prompts import STYLES, S, planted
 from howsure.errors import InputError
 from howsure.report.sentences import parser
 from howsure.stats.core.cube import Cube
-from howsure.stats.prompts.unparsed import described, unread
+from howsure.stats.prompts.unparsed import estimate_unparsed_effect, list_drawn_values
 
 
 def test_a_prompt_effect_alone_is_the_prompts():
     cube, lost = planted(effect=0.1, failing=0.05, background=0.05)
-    found = unread(cube, lost)
+    found = estimate_unparsed_effect(cube, lost)
     text = parser.verdict(found)
     assert not found.varies.any()
     assert text.startswith("5% of all answers could not be read and score 0. ")
@@ -27,7 +27,7 @@ def test_a_prompt_effect_alone_is_the_prompts():
 
 def test_a_parser_failure_alone_is_the_parsers():
     cube, lost = planted(failing=0.9)
-    found = unread(cube, lost)
+    found = estimate_unparsed_effect(cube, lost)
     text = parser.verdict(found)
     assert found.varies.all()
     # theory: 5 of 20 variants lose .9 of a mean of .5
@@ -41,7 +41,7 @@ def test_a_parser_failure_alone_is_the_parsers():
 
 def test_both_are_told_apart():
     cube, lost = planted(effect=0.15, failing=0.8)
-    found = unread(cube, lost)
+    found = estimate_unparsed_effect(cube, lost)
     text = parser.verdict(found)
     assert found.varies.all()
     np.testing.assert_allclose(found.variance_read, 4 * 0.0225 * 7 * 13 / 20 / 19, rtol=0.3)
@@ -53,7 +53,10 @@ def test_both_are_told_apart():
 @pytest.mark.parametrize("share", [0.005, 0.1])
 def test_chance_alone_is_rarely_called_a_parser_failure(share):
     """Guarantee by simulation: unread answers at one rate; of 60 pages with 4 models each, 5 % may call any of them."""
-    called = [unread(*planted(background=share, failing=share, models=4, seed=seed)).varies.any() for seed in range(60)]
+    called = [
+        estimate_unparsed_effect(*planted(background=share, failing=share, models=4, seed=seed)).varies.any()
+        for seed in range(60)
+    ]
     assert np.sum(called) <= 8  # P(more) = .3 % at 5 %
 
 
@@ -65,7 +68,7 @@ def test_one_variant_of_twenty_that_fails_or_is_harder_is_found(effect):
     lost = rng.binomial(n, np.where(np.arange(S) == 7, 0.3, 0.005))
     right = rng.binomial(n - lost, np.where(np.arange(S) == 4, 0.5 - effect, 0.5)).astype(float)
     names = ("m",), tuple(map(str, range(60))), tuple(f"v{s}" for s in range(S))
-    found = unread(Cube("b", *names, n, right, right), lost)
+    found = estimate_unparsed_effect(Cube("b", *names, n, right, right), lost)
     assert found.varies.all()
     assert found.prompted.all() == (effect > 0)
 
@@ -77,7 +80,7 @@ def test_a_variant_of_which_nothing_is_read_leaves_no_doubt():
     lost[:, :, 2] = 1
     right = np.tile((np.arange(30) % 2)[None, :, None], (1, 1, 4)) * (1.0 - lost)
     cube = Cube("b", ("m",), tuple(map(str, range(30))), tuple("wxyz"), n, right, right)
-    found = unread(cube, lost)
+    found = estimate_unparsed_effect(cube, lost)
     assert found.p_share.tolist() == [0]
     assert found.p_read.tolist() == [1]
     assert found.parser.tolist() == [1]
@@ -94,13 +97,13 @@ def test_a_default_prompt_that_cannot_be_read_is_no_spread_over_those_that_were_
     lost[:, :, 2] = 1
     right = np.tile((np.arange(30) % 2)[None, :, None], (1, 1, 4)) * (1.0 - lost)
     cube = Cube("b", ("m",), tuple(map(str, range(30))), tuple("wxyz"), n, right, right, default=2)
-    found = unread(cube, lost)
+    found = estimate_unparsed_effect(cube, lost)
     assert found.share[0].tolist() == [0, 0, 1, 0]
     assert found.score[0] == pytest.approx([0.5, 0.5, 0, 0.5])
     assert (found.varies.any(), found.variance[0], found.variance_read[0]) == (False, 0, 0)
     text = parser.verdict(found)
     assert "to 100% under another (the default), and the variance over the prompts that were drawn is 0 with" in text
-    low = parser.verdict(unread(cube, 1 - np.maximum(lost, right.astype(int))))
+    low = parser.verdict(estimate_unparsed_effect(cube, 1 - np.maximum(lost, right.astype(int))))
     assert "under one prompt (the default) to" in low
 
 
@@ -111,13 +114,13 @@ def test_spread_that_does_not_shrink_is_not_the_parsers():
     roman = np.array(STYLES) == "roman"
     right[:, :, roman] = (cube.n - lost)[:, :, roman]
     made = Cube(cube.benchmark, cube.models, cube.questions, cube.variants, cube.n, right, right)
-    text = parser.verdict(unread(made, lost))
+    text = parser.verdict(estimate_unparsed_effect(made, lost))
     assert "but the spread does not shrink when they are left out" in text
     assert "is the parser's" not in text
 
 
 def test_a_value_is_blamed_by_what_it_explains():
-    found = unread(*planted(failing=0.9))
+    found = estimate_unparsed_effect(*planted(failing=0.9))
     by = found.values
     assert [by.name(i) for i in by.blamed] == ["enumerator: roman"]
     first = by.blamed[0]
@@ -135,7 +138,7 @@ def test_a_value_is_blamed_by_what_it_explains():
 def _described(**values):
     cube, lost = planted(failing=0.9, models=1)
     made = Cube("b", cube.models, cube.questions, cube.variants, cube.n, cube.total, cube.total_sq, values)
-    return unread(made, lost)
+    return estimate_unparsed_effect(made, lost)
 
 
 def test_few_draws_of_many_values_do_not_blame_by_name():
@@ -154,7 +157,7 @@ def test_values_that_were_always_drawn_together_are_blamed_together():
 
 
 def test_nothing_is_blamed_without_evidence():
-    alike = unread(*planted(failing=0.05, background=0.05))
+    alike = estimate_unparsed_effect(*planted(failing=0.05, background=0.05))
     assert "differs between prompts by no more than chance, and so do these" in parser.values(alike, 6)
     other = _described(order=tuple("abcde"[s // 4] for s in range(S)))
     assert other.values.blamed == ()
@@ -162,7 +165,7 @@ def test_nothing_is_blamed_without_evidence():
 
 
 def test_one_model_has_no_share_of_models():
-    text = parser.verdict(unread(*planted(failing=0.9, models=1)))
+    text = parser.verdict(estimate_unparsed_effect(*planted(failing=0.9, models=1)))
     assert "Their share differs between prompts by more than chance: part of the spread goes with them" in text
     assert "that part is" not in text
 
@@ -172,10 +175,10 @@ def test_what_cannot_be_told_is_not_told():
     first = Cube(
         "b", cube.models, cube.questions[:1], cube.variants, *(a[:, :1] for a in (cube.n, cube.total, cube.total))
     )
-    found = unread(first, lost[:, :1])
+    found = estimate_unparsed_effect(first, lost[:, :1])
     assert np.isnan(found.variance).all()  # one question: its part and the prompt's are one
     assert not found.varies.any()
-    none = unread(cube, np.zeros_like(lost))
+    none = estimate_unparsed_effect(cube, np.zeros_like(lost))
     assert not none.varies.any()
     assert (none.share == 0).all()
 
@@ -186,13 +189,13 @@ def test_variants_without_values_are_left_out_of_the_values():
     made = Cube(
         cube.benchmark, cube.models, cube.questions, cube.variants, cube.n, cube.total, cube.total_sq, values, 0
     )
-    assert described(made)[0] == list(range(1, S))
-    assert unread(made, lost).values.times.sum() == 2 * (S - 1)
-    assert "" not in unread(made, lost).values.values
+    assert list_drawn_values(made)[0] == list(range(1, S))
+    assert estimate_unparsed_effect(made, lost).values.times.sum() == 2 * (S - 1)
+    assert "" not in estimate_unparsed_effect(made, lost).values.values
 
 
 def test_counts_must_fit():
     cube, lost = planted()
     for bad in (lost[:, :, :-1], cube.n + 1, -cube.n):
         with pytest.raises(InputError, match="do not fit the generations"):
-            unread(cube, bad)
+            estimate_unparsed_effect(cube, bad)

@@ -24,7 +24,7 @@ from howsure.sample.until import CLAIMS, Until
 from howsure.stats.comparisons.pairs import compare
 from howsure.stats.core.cells import Cells
 from howsure.stats.scores.score import CLAIMS as ALL_CLAIMS
-from howsure.stats.sequential.confidence_sequences import boundary
+from howsure.stats.sequential.confidence_sequences import confidence_boundary
 
 
 def scorer(p, seed=0):
@@ -110,9 +110,9 @@ def slow_run(score, label, N, width, generations):
         looks.append(t)
         each = [[score(label, q, 0, g) for g in range(1, t + 1)] for q in range(N)]
         sd = math.sqrt(sum(np.var(one, ddof=1) for one in each) / N / N)
-        if 2 * sd * boundary(t) < width or t == generations:
-            return looks, np.mean(each), sd * float(boundary(t))
-        needed = next(k for k in range(2, 100_000) if 2 * sd * boundary(k) < width)
+        if 2 * sd * confidence_boundary(t) < width or t == generations:
+            return looks, np.mean(each), sd * float(confidence_boundary(t))
+        needed = next(k for k in range(2, 100_000) if 2 * sd * confidence_boundary(k) < width)
         t = min(max(t + 1, min(needed, 2 * t)), generations)
 
 
@@ -208,7 +208,7 @@ def test_variants_that_differ_do_not_widen_the_interval():
     t = verdict.rounds
     assert (verdict.ended, verdict.score) == ("narrow", 0.5)
     sd = math.sqrt(2.5 / 4 / (40 * (t - 1)) / 40)
-    assert verdict.half == pytest.approx(sd * float(boundary(t)))
+    assert verdict.half == pytest.approx(sd * float(confidence_boundary(t)))
     assert lane.cells == grid(lane, t)
 
 
@@ -433,7 +433,7 @@ def test_with_variants_near_the_ceiling_the_sequence_still_covers():
 
     Without a floor the interval of a model that has hardly varied yet is too narrow, if there is one.
     """
-    from howsure.stats.sequential.stopping_rules import FLOOR, stop
+    from howsure.stats.sequential.stopping_rules import VARIANCE_FLOOR, check_stopping
 
     rng = np.random.default_rng(12)
     R, N, V, p = 2000, 50, 4, 0.998
@@ -444,11 +444,11 @@ def test_with_variants_near_the_ceiling_the_sequence_still_covers():
         missed = np.zeros(R, bool)
         for t in (2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 32):
             total, square = values[:t].sum(axis=0), (values[:t] ** 2).sum(axis=0)
-            look = stop(Cells("b", *names, np.full((R, N), t), total, square), 0.02, floor=floor)
+            look = check_stopping(Cells("b", *names, np.full((R, N), t), total, square), 0.02, floor=floor)
             missed |= np.abs(look.score - p) > look.half
         return missed.mean()
 
-    assert ever(FLOOR / V**2) < 0.05
+    assert ever(VARIANCE_FLOOR / V**2) < 0.05
     assert ever(0.0) > 0.06
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from howsure.errors import InputError
 from howsure.sample.tally import Tally
 from howsure.stats.core.cells import Cells
-from howsure.stats.sequential.stopping_rules import FLOOR
+from howsure.stats.sequential.stopping_rules import VARIANCE_FLOOR
 
 QUESTIONS = ("q0", "q1", "q2")
 # {(question, variant, generation): score}; sixteenths add up exactly in any order
@@ -88,10 +88,10 @@ def test_how_hard_a_wording_is_does_not_count_as_sampling_noise():
 
 def test_the_floor_is_in_units_of_round_values():
     """Theory: the mean of V scores has 1/V of their variance, and its sum of squares 1/V^2 of theirs."""
-    assert filled({(0, 0, 1): 1.0, (0, 1, 1): 0.0}).floor() == FLOOR / 4
-    assert filled({(0, 0, 1): 1.0}, variants=1).floor() == FLOOR
+    assert filled({(0, 0, 1): 1.0, (0, 1, 1): 0.0}).floor() == VARIANCE_FLOOR / 4
+    assert filled({(0, 0, 1): 1.0}, variants=1).floor() == VARIANCE_FLOOR
     partial = filled({(0, 0, 1): 1.0, (0, 0, 3): 0.5}, variants=1)
-    assert (partial.floor(), partial.floor(2)) == (0, FLOOR)
+    assert (partial.floor(), partial.floor(2)) == (0, VARIANCE_FLOOR)
     assert filled({(0, 0, 1): 3.0}, variants=1).floor() == 0
 
 

@@ -15,7 +15,12 @@ from howsure.stats.comparisons.pairs import compare
 from howsure.stats.core.cells import Cells
 from howsure.stats.scores.beta import fit_beta
 from howsure.stats.scores.score import score
-from howsure.stats.sequential.adaptive_allocation import allocate, merged, spread, staged
+from howsure.stats.sequential.adaptive_allocation import (
+    allocate_generations,
+    estimate_question_sd,
+    merge_stages,
+    score_stages,
+)
 
 SHARED = Path(__file__).resolve().parents[2] / "../shared/data/all_the_noises/highk_temp0.7/input_table_math500_cot.csv"
 
@@ -35,7 +40,7 @@ def test_filling_is_optimal_against_every_allocation(questions, budget):
     sd, k = np.array(questions).T
     k = k.astype(int)
     v = [float(s**2) for s in sd]
-    more = allocate(cells_of(k, k), budget, design="fill", sd=sd[None]).more[0]
+    more = allocate_generations(cells_of(k, k), budget, design="fill", sd=sd[None]).more[0]
     assert more.sum() == budget
     assert np.all(more >= 0)
     least, _ = oracle.best_allocations(v, int(k.sum()) + budget, k.tolist())
@@ -48,7 +53,7 @@ def test_large_allocations_against_taking_one_at_a_time():
     rng = np.random.default_rng(1)
     for design in ("fill", "stage"):
         sd, k = rng.random((1, 60)) ** 3, rng.integers(0, 5, (1, 60))
-        ours = allocate(cells_of(k, k), 1000, design=design, sd=sd)
+        ours = allocate_generations(cells_of(k, k), 1000, design=design, sd=sd)
         counts = k[0].copy() if design == "fill" else np.zeros(60, int)
         start = counts.copy()
         for _ in range(1000):
@@ -60,7 +65,7 @@ def test_large_allocations_against_taking_one_at_a_time():
 def test_large_budgets_follow_the_standard_deviation():
     """Theory (Neyman): k_q proportional to s_q, and the cost is nowhere below (sum s)^2/B."""
     sd = np.array([[0.5, 0.25, 0.1]])
-    more = allocate(cells_of([[0, 0, 0]], [[0, 0, 0]]), 8500, sd=sd).more[0]
+    more = allocate_generations(cells_of([[0, 0, 0]], [[0, 0, 0]]), 8500, sd=sd).more[0]
     assert more == pytest.approx([5000, 2500, 1000], abs=1)
     cost = float(oracle.allocation_cost((sd[0] ** 2).tolist(), more.tolist()))
     assert cost == pytest.approx(oracle.bound((sd[0] ** 2).tolist(), 8500), rel=1e-6)
@@ -68,7 +73,7 @@ def test_large_budgets_follow_the_standard_deviation():
 
 def test_two_models_share_a_budget_by_their_questions():
     sd = np.array([[0.1, 0.1], [0.4, 0.2]])
-    more = allocate(cells_of(np.zeros((2, 2), int), np.zeros((2, 2))), 800, sd=sd).more
+    more = allocate_generations(cells_of(np.zeros((2, 2), int), np.zeros((2, 2))), 800, sd=sd).more
     assert more.tolist() == [[100, 100], [400, 200]]
 
 
@@ -78,7 +83,7 @@ def test_spread_against_the_oracle():
     n = rng.integers(1, 6, (1, 300))
     cells = cells_of(n, rng.binomial(n, rng.beta(0.6, 0.4, n.shape)))
     fit = fit_beta(cells)
-    ours = {method: spread(cells, method=method)[0] for method in ("root-mean", "mean-root")}
+    ours = {method: estimate_question_sd(cells, method=method)[0] for method in ("root-mean", "mean-root")}
     for q in range(0, 300, 30):
         x, k = int(cells.total[0, q]), int(n[0, q])
         expected = oracle.posterior_mean_sd(x, k, fit.a[0], fit.b[0])
@@ -90,17 +95,17 @@ def test_spread_against_the_oracle():
 
 def test_no_question_is_starved():
     cells = cells_of([[5] * 40], [[5] * 20 + [0] * 10 + [2] * 10])
-    more = allocate(cells, 400).more[0]
+    more = allocate_generations(cells, 400).more[0]
     assert more.min() >= 1
     assert more[-1] > 2 * more[0] > 0
-    assert np.all(spread(cells) > 0)
+    assert np.all(estimate_question_sd(cells) > 0)
 
 
 @pytest.mark.parametrize(("n", "total"), [([1, 1, 1], [1, 0, 1]), ([3, 3, 3], [3, 3, 3]), ([4], [2]), ([0, 2], [0, 1])])
 def test_where_no_distribution_can_be_fitted_there_is_a_belief_all_the_same(n, total):
-    sd = spread(cells_of([n], [total]))
+    sd = estimate_question_sd(cells_of([n], [total]))
     assert np.all((sd > 0) & (sd <= 0.5))
-    assert allocate(cells_of([n], [total]), 7).more.sum() == 7
+    assert allocate_generations(cells_of([n], [total]), 7).more.sum() == 7
 
 
 def test_scores_that_are_not_binary_shrink_towards_their_mean():
@@ -109,31 +114,31 @@ def test_scores_that_are_not_binary_shrink_towards_their_mean():
     for scale, low, high in ((np.ones(200), 0.0, 0.2), (np.repeat([1.0, 10.0], 100), 0.65, 0.81)):
         x = rng.normal(0, 1, (200, 12)) * scale[:, None]
         cells = Cells.from_scores("b", ["a"], [str(i) for i in range(200)], [x.tolist()])
-        kept = np.std(spread(cells) ** 2) / np.std(x.var(axis=1, ddof=1))
+        kept = np.std(estimate_question_sd(cells) ** 2) / np.std(x.var(axis=1, ddof=1))
         assert low <= kept <= high
     once = Cells.from_scores("b", ["a"], ["1", "2"], [[[0.5], [0.2]]])
-    assert spread(once).tolist() == [[1.0, 1.0]]
+    assert estimate_question_sd(once).tolist() == [[1.0, 1.0]]
     same = Cells.from_scores("b", ["a"], ["1", "2"], [[[0.5, 0.5], [0.2, 0.2]]])
-    assert allocate(same, 4).more.tolist() == [[2, 2]]
+    assert allocate_generations(same, 4).more.tolist() == [[2, 2]]
     one = Cells.from_scores("b", ["a"], ["1", "2"], [[[0.5, 0.7], [0.2]]])
-    assert spread(one) == pytest.approx(np.full((1, 2), math.sqrt(0.02)))
+    assert estimate_question_sd(one) == pytest.approx(np.full((1, 2), math.sqrt(0.02)))
 
 
 def test_small_budgets_and_errors_to_expect():
     cells = cells_of([[4, 4, 4]], [[4, 2, 1]])
-    small = allocate(cells, 2)
+    small = allocate_generations(cells, 2)
     assert small.more.sum() == 2
     assert "not a stage of its own" in small.reasons[0]
     assert small.se[0] ** 2 == pytest.approx(np.sum(small.sd**2 / 4) / 9)  # of the first round alone
-    assert math.isnan(allocate(cells_of([[0, 0]], [[0, 0]]), 1).se[0])
-    enough = allocate(cells, 30)
+    assert math.isnan(allocate_generations(cells_of([[0, 0]], [[0, 0]]), 1).se[0])
+    enough = allocate_generations(cells, 30)
     v = enough.sd[0] ** 2
     stages = [np.sum(v / 4) / 9, np.sum(v / enough.more[0]) / 9]
     assert enough.se[0] ** 2 == pytest.approx(1 / (1 / stages[0] + 1 / stages[1]))
     assert enough.se_even[0] ** 2 == pytest.approx(np.sum(v / 14) / 9)
-    assert allocate(cells, 30, design="fill").se[0] <= enough.se[0]
-    assert allocate(cells, 0, design="fill").more.sum() == 0
-    even = allocate(cells_of([[2, 2]], [[1, 1]]), 10)
+    assert allocate_generations(cells, 30, design="fill").se[0] <= enough.se[0]
+    assert allocate_generations(cells, 0, design="fill").more.sum() == 0
+    even = allocate_generations(cells_of([[2, 2]], [[1, 1]]), 10)
     assert even.more.tolist() == [[5, 5]]
     assert "evenly" in even.reasons[0]
     columns = enough.columns()
@@ -151,8 +156,8 @@ def trials(rng, p, k, mean_after, repeats):
     x = rng.binomial(n, P)
     budget = len(p) * (mean_after - k)
     first = cells_of(n, x)
-    sd = spread(first)
-    more = {d: np.vstack([allocate(cells_of(n[[i]], x[[i]]), budget, design=d, sd=sd[[i]]).more
+    sd = estimate_question_sd(first)
+    more = {d: np.vstack([allocate_generations(cells_of(n[[i]], x[[i]]), budget, design=d, sd=sd[[i]]).more
                           for i in range(repeats)]) for d in ("stage", "fill")}  # fmt: skip
     return first, {d: cells_of(m, rng.binomial(m, P)) for d, m in more.items()}
 
@@ -162,7 +167,7 @@ def test_stages_are_unbiased_and_cover_where_plain_means_do_not():
     rng = np.random.default_rng(4)
     p = rng.beta(1.2, 0.3, 200)
     first, second = trials(rng, p, 4, 10, 400)
-    result = staged([first, second["stage"]])
+    result = score_stages([first, second["stage"]])
     error = result.score - p.mean()
     spread_of_error = error.std()
     assert abs(error.mean()) < 4 * spread_of_error / math.sqrt(400)
@@ -185,7 +190,7 @@ def test_stages_on_recorded_data():
     for model in ("qwen3-14b", "qwen2-1.5b-instruct"):
         p = cells.mean[cells.index(model)]
         first, second = trials(rng, p, 4, 10, 150)
-        staged_error = staged([first, second["stage"]]).score - p.mean()
+        staged_error = score_stages([first, second["stage"]]).score - p.mean()
         plain = (first + second["fill"]).mean.mean(axis=1) - p.mean()
         assert abs(staged_error.mean()) < 4 * staged_error.std() / math.sqrt(150)
         assert abs(plain.mean()) > 1.5 * staged_error.std()
@@ -194,8 +199,8 @@ def test_stages_on_recorded_data():
 def test_stages_by_hand():
     first = cells_of([[2, 2]], [[1, 2]])
     second = cells_of([[4, 1]], [[1, 1]])
-    result = staged([first, second])
-    v = spread(first + second)[0] ** 2
+    result = score_stages([first, second])
+    v = estimate_question_sd(first + second)[0] ** 2
     precision = np.array([4 / (v[0] / 2 + v[1] / 2), 4 / (v[0] / 4 + v[1])])
     assert result.weights[:, 0] == pytest.approx(precision / precision.sum())
     assert result.score[0] == pytest.approx((precision @ [0.75, 0.625]) / precision.sum())
@@ -208,11 +213,11 @@ def test_stages_by_hand():
 def test_stages_without_every_question_are_left_out_and_told():
     first = cells_of([[2, 2]], [[1, 2]])
     partial = cells_of([[3, 0]], [[1, 0]])
-    result = staged([first, partial])
+    result = score_stages([first, partial])
     assert result.score[0] == 0.75
     assert result.n_generations[0] == 4
     assert "left out" in result.columns()["note"][0]
-    none = staged([partial])
+    none = score_stages([partial])
     assert math.isnan(none.variance[0])
     assert math.isnan(none.score[0])
     assert "no stage has every question" in none.columns()["note"][0]
@@ -232,15 +237,15 @@ def test_stages_without_every_question_are_left_out_and_told():
 )
 def test_wrong_use(wrong, message):
     with pytest.raises((InputError, UnknownNameError), match=message):
-        allocate(cells_of([[1, 2]], [[1, 1]]), **{"budget": 3} | wrong)
+        allocate_generations(cells_of([[1, 2]], [[1, 1]]), **{"budget": 3} | wrong)
 
 
 def test_nothing_to_allocate():
     empty = Cells("b", ("a",), (), np.zeros((1, 0), int), np.zeros((1, 0)), np.zeros((1, 0)))
     with pytest.raises(InputError, match="b: no question"):
-        allocate(empty, 3)
+        allocate_generations(empty, 3)
     with pytest.raises(InputError, match="b: no question"):
-        staged([empty])
+        score_stages([empty])
 
 
 # ---- cells of stages
@@ -249,8 +254,8 @@ def test_nothing_to_allocate():
 def test_merged_by_hand():
     """Theory: weighted means of stages; n as large as the error within stages allows, never below 2."""
     first, second = cells_of([[4, 4]], [[2, 4]]), cells_of([[6, 2]], [[3, 1]])
-    weights = staged([first, second]).weights[:, 0]
-    whole = merged([first, second])
+    weights = score_stages([first, second]).weights[:, 0]
+    whole = merge_stages([first, second])
     assert whole.mean[0] == pytest.approx([0.5, weights @ [1, 0.5]])
     assert whole.binary
     assert np.all((whole.n >= 2) & (whole.n <= [10, 6]))
@@ -261,34 +266,34 @@ def test_merged_by_hand():
 
 def test_merging_one_stage_or_none_changes_nothing():
     first = cells_of([[2, 3]], [[1, 2]])
-    assert merged([first]).n.tolist() == [[2, 3]]
+    assert merge_stages([first]).n.tolist() == [[2, 3]]
     empty = Cells("b", ("a",), (), np.zeros((1, 0), int), np.zeros((1, 0)), np.zeros((1, 0)))
-    assert merged([empty, empty]).n.size == 0
+    assert merge_stages([empty, empty]).n.size == 0
     two = cells_of([[2, 3], [5, 5]], [[1, 2], [4, 0]])
     other = Cells("drawn", ("m0",), ("q1", "q0"), *(np.array([[4, 4]]), *[np.array([[3.0, 1.0]])] * 2))
-    together = merged([two, other])  # the second model has the pilot only; questions come in another order
+    together = merge_stages([two, other])  # the second model has the pilot only; questions come in another order
     assert together.n[1].tolist() == [5, 5]
     assert together.total[1].tolist() == [4, 0]
-    weights = staged([two.select(["m0"]), other]).weights[:, 0]
+    weights = score_stages([two.select(["m0"]), other]).weights[:, 0]
     assert together.mean[0] == pytest.approx([weights @ [1 / 2, 1 / 4], weights @ [2 / 3, 3 / 4]])
 
 
 def test_questions_that_lack_a_stage_keep_the_others():
     first, second = cells_of([[4, 4, 0]], [[2, 3, 0]]), cells_of([[5, 0, 1]], [[3, 0, 1]])
-    whole = merged([first, second])
+    whole = merge_stages([first, second])
     assert whole.mean[0, 1:].tolist() == [0.75, 1.0]
     assert 0.5 < whole.mean[0, 0] < 0.6
     assert whole.n[0, 2] == 1
-    apart = merged([cells_of([[4, 0]], [[2, 0]]), cells_of([[0, 4]], [[0, 4]])])
+    apart = merge_stages([cells_of([[4, 0]], [[2, 0]]), cells_of([[0, 4]], [[0, 4]])])
     assert apart.mean[0].tolist() == [0.5, 1.0]
-    assert not merged([cells_of([[2, 0]], [[1, 0]]), cells_of([[2, 0]], [[1, 0]])]).answered[0, 1]
+    assert not merge_stages([cells_of([[2, 0]], [[1, 0]]), cells_of([[2, 0]], [[1, 0]])]).answered[0, 1]
 
 
 def test_what_failed_and_what_was_unparsed_is_summed():
     def one(n, failed):
         return Cells("b", ("a",), ("1", "2"), *(np.array([n]), *[np.array([n]) * 1.0] * 2), failed=np.array([failed]))
 
-    assert merged([one([2, 2], [1, 0]), one([1, 3], [0, 2])]).failed.tolist() == [[1, 2]]
+    assert merge_stages([one([2, 2], [1, 0]), one([1, 3], [0, 2])]).failed.tolist() == [[1, 2]]
 
 
 def test_scores_that_are_not_binary_merge_too():
@@ -304,8 +309,8 @@ def test_scores_that_are_not_binary_merge_too():
 
     names = tuple(map(str, range(repeats)))
     first = draw(np.full((repeats, 60), 4))
-    more = np.vstack([allocate(first.select([name]), 360).more for name in names])
-    result = score(merged([first, draw(more)]), claim="these-questions")
+    more = np.vstack([allocate_generations(first.select([name]), 360).more for name in names])
+    result = score(merge_stages([first, draw(more)]), claim="these-questions")
     z = (result.score - mean.mean()) / np.sqrt(result.variance)
     assert abs(z.mean()) < 4 / math.sqrt(repeats)
     assert 0.8 < z.std() < 1.12
@@ -318,7 +323,7 @@ def test_cells_of_stages_hold_where_pooled_ones_do_not(a, b):
     p = rng.beta(a, b, 200)
     first, second = trials(rng, p, 4, 10, 400)
     second = second["stage"]
-    weights = staged([first, second]).weights[:, :, None]
+    weights = score_stages([first, second]).weights[:, :, None]
     v = p * (1 - p)
     truth = np.mean(weights[0] ** 2 * v / first.n + weights[1] ** 2 * v / second.n)  # N SE^2, given the counts
 
@@ -334,7 +339,7 @@ def test_cells_of_stages_hold_where_pooled_ones_do_not(a, b):
             "data": np.mean(result.data) == pytest.approx(p.var(), rel=0.03),
         }
 
-    assert all(holds(merged([first, second])).values())
+    assert all(holds(merge_stages([first, second])).values())
     pooled = holds(first + second)
     assert not any(pooled[name] for name in ("score", "error", "coverage", "prediction"))
 
@@ -347,8 +352,8 @@ def test_differences_and_new_questions_hold_too():
     both = []
     for _ in range(2):
         first = cells_of(np.full(P.shape, 4), rng.binomial(4, P))
-        more = np.vstack([allocate(first.select([m]), 6 * N).more for m in first.models])
-        both.append(merged([first, cells_of(more, rng.binomial(more, P))]))
+        more = np.vstack([allocate_generations(first.select([m]), 6 * N).more for m in first.models])
+        both.append(merge_stages([first, cells_of(more, rng.binomial(more, P))]))
     new = score(both[0]).interval()
     assert np.mean((new.low <= 0.75) & (new.high >= 0.75)) == pytest.approx(0.95, abs=0.05)
     z = []

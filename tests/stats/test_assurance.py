@@ -16,10 +16,10 @@ from howsure.stats.comparisons.pairs import compare
 from howsure.stats.core.cells import Cells
 from howsure.stats.core.cube import Cube
 from howsure.stats.planning.cost import Cost
-from howsure.stats.planning.pilot import components_of, components_of_variants
-from howsure.stats.planning.plan import grid, plan
-from howsure.stats.planning.variance_components import Components, power_of
-from howsure.stats.prompts.components import crossed
+from howsure.stats.planning.pilot import components_from_cells, components_from_cube
+from howsure.stats.planning.plan import plan, tabulate_designs
+from howsure.stats.planning.variance_components import VarianceComponents, power_of
+from howsure.stats.prompts.components import estimate_components
 from howsure.stats.scores.score import score, unbiased_data
 
 Z80 = 0.8416212335729143
@@ -51,7 +51,7 @@ uncertain = st.builds(
 
 
 def components(v, errors, covariance, population):
-    return Components(
+    return VarianceComponents(
         **oracle.Variances(*v)._asdict(),
         **{f"{name}_se": error for name, error in oracle.Variances(*errors)._asdict().items()},
         total_se=math.sqrt(errors[0] ** 2 + errors[3] ** 2 + 2 * covariance),
@@ -108,7 +108,7 @@ def test_the_assured_design_is_the_best_of_all(case, se):
 
 
 def test_known_components_give_the_same_plan_at_any_assurance():
-    noise = Components(question=0.04, generation=0.16)
+    noise = VarianceComponents(question=0.04, generation=0.16)
     assured = plan(noise, TOKENS, detect=0.05)
     assert assured.plain is None
     assert str(assured) == str(plan(noise, TOKENS, detect=0.05, assurance=None))
@@ -118,7 +118,7 @@ def test_known_components_give_the_same_plan_at_any_assurance():
 
 
 def test_the_plain_plan_stands_beside_the_assured_one():
-    noise = Components(question=0.02, generation=0.2, question_se=0.015, generation_se=0.02)
+    noise = VarianceComponents(question=0.02, generation=0.2, question_se=0.015, generation_se=0.02)
     both, plain = plan(noise, TOKENS, detect=0.03), plan(noise, TOKENS, detect=0.03, assurance=None)
     assert both.plain[:-1] == plain.best[:-1]  # the cost is unknown
     assert both.best.tokens > plain.best.tokens
@@ -144,18 +144,18 @@ def test_the_plain_plan_stands_beside_the_assured_one():
 
 
 def test_a_grid_is_of_the_same_limits():
-    noise = Components(question=0.02, generation=0.2, question_se=0.015)
-    se = grid(noise, questions=[100], generations=[1, 4], assurance=0.9).se
+    noise = VarianceComponents(question=0.02, generation=0.2, question_se=0.015)
+    se = tabulate_designs(noise, questions=[100], generations=[1, 4], assurance=0.9).se
     assert se**2 == pytest.approx(noise.variance(100, [1, 4], assurance=0.9))
-    assert grid(noise, assurance=None).assurance == 0.5
+    assert tabulate_designs(noise, assurance=None).assurance == 0.5
 
 
 @pytest.mark.parametrize("assurance", [0.4, 1, -1])
 def test_an_assurance_that_is_none(assurance):
     with pytest.raises(InputError, match="allowed: from 0.5 to below 1, such as 0.8; 0.5 or none takes"):
-        plan(Components(0.1, 0.1), se=0.1, assurance=assurance)
+        plan(VarianceComponents(0.1, 0.1), se=0.1, assurance=assurance)
     with pytest.raises(InputError, match="Components: question_se is -0.1; an error is 0 or more"):
-        Components(0.1, 0.1, question_se=-0.1)
+        VarianceComponents(0.1, 0.1, question_se=-0.1)
 
 
 # ---- what a pilot knows
@@ -180,7 +180,7 @@ def test_the_errors_of_the_components_by_loops():
     rng = np.random.default_rng(32)
     scores = [[rng.integers(0, 2, rng.integers(1, 5)).tolist() for _ in range(12)] for _ in range(2)]
     cells = Cells.from_scores("b", ["a", "c"], names(12, "q"), scores)
-    found = components_of(cells, "a", "c")
+    found = components_from_cells(cells, "a", "c")
     s2 = [[np.var(x, ddof=1) if len(x) > 1 else math.nan for x in row] for row in scores]
     E = [np.nanmean(row) for row in s2]
     d = [np.mean(x) - np.mean(y) for x, y in zip(*scores, strict=True)]
@@ -203,7 +203,7 @@ def test_the_errors_of_the_components_are_those_of_pilots(N, k):
     p = rng.beta(0.6, 0.4, (600, N))
     other = np.clip(p + rng.normal(0, 0.4, p.shape), 0, 1)
     a, b = rng.binomial(k, p), rng.binomial(k, other)
-    pilots = [components_of(cells_of([a[i], b[i]], k), "m0", "m1") for i in range(600)]
+    pilots = [components_from_cells(cells_of([a[i], b[i]], k), "m0", "m1") for i in range(600)]
     for name in ("total",) if k == 1 else ("total", "generation"):
         spread = np.var([getattr(pilot, name) for pilot in pilots])
         believed = np.mean([getattr(pilot, f"{name}_se") ** 2 for pilot in pilots])
@@ -222,14 +222,14 @@ def test_the_errors_of_the_components_are_those_of_pilots(N, k):
 def test_errors_of_two_scores_and_of_a_model_against_itself():
     rng = np.random.default_rng(34)
     cells = cells_of(rng.binomial(3, rng.beta(0.6, 0.4, (2, 40))), 3)
-    apart, one, other = (components_of(cells, *pair, paired=False) for pair in (("m0", "m1"), ("m0",), ("m1",)))
+    apart, one, other = (components_from_cells(cells, *pair, paired=False) for pair in (("m0", "m1"), ("m0",), ("m1",)))
     for name in ("question_se", "generation_se", "total_se"):
         assert getattr(apart, name) == pytest.approx(math.hypot(getattr(one, name), getattr(other, name)))
-    itself = components_of(cells, "m0", "m0")
+    itself = components_from_cells(cells, "m0", "m0")
     assert (itself.question, itself.question_se) == (0, 0)
     assert itself.generation == pytest.approx(2 * one.generation)
     assert compare(cells, "m0", "m0").data[0] == 0
-    alone = components_of(cells.select(None, ["q0"]), "m0")
+    alone = components_from_cells(cells.select(None, ["q0"]), "m0")
     assert math.isnan(alone.total)
 
 
@@ -239,16 +239,14 @@ def test_the_errors_of_prompts_are_those_of_their_limits():
     y = 0.5 + rng.normal(0, 0.3, (20, 1, 1)) + rng.normal(0, 0.1, (1, 5, 1)) + rng.normal(0, 0.3, (20, 5, 2))
     y = y + rng.normal(0, 0.2, (20, 5, 1))
     cube = Cube.from_scores("b", ["m"], names(20, "q"), names(5, "v"), [y.tolist()])
-    noise, found = components_of_variants(cube, "m"), crossed(cube)
+    noise, found = components_from_cube(cube, "m"), estimate_components(cube)
     for name in ("question", "variant", "interaction", "generation"):
         high = found.limits(name, 0.6)[1][0]
         assert getattr(noise, name) + Z80 * getattr(noise, f"{name}_se") == pytest.approx(high), name
     wide = (y + rng.normal(0, 0.3, (20, 5, 1))).tolist()
-    nested = components_of_variants(
-        Cube.from_scores("b", ["m"], names(20, "q"), names(5, "v"), [wide], nested=True), "m"
-    )
+    nested = components_from_cube(Cube.from_scores("b", ["m"], names(20, "q"), names(5, "v"), [wide], nested=True), "m")
     assert nested.variant_se == 0 < nested.interaction_se
-    single = components_of_variants(
+    single = components_from_cube(
         Cube.from_scores("b", ["m"], names(20, "q"), names(5, "v"), [y[:, :, :1].tolist()]), "m"
     )
     assert single.generation_se == 0 < single.residual_se
@@ -270,7 +268,7 @@ def test_assured_plans_deliver_the_power_that_they_promise():
     delivered = {0.8: [], None: []}
     over = []
     for _ in range(250):
-        pilot = components_of(cells_of(rng.binomial(2, models[:, rng.integers(0, 4000, 30)]), 2), "m0", "m1")
+        pilot = components_from_cells(cells_of(rng.binomial(2, models[:, rng.integers(0, 4000, 30)]), 2), "m0", "m1")
         for assurance, powers in delivered.items():
             best = plan(pilot, TOKENS, detect=0.03, max_generations=500, assurance=assurance).best
             se = math.sqrt((D + E / best.n_generations) / best.n_questions)
@@ -293,7 +291,7 @@ def test_assured_plans_of_prompts_keep_the_error_that_they_promise():
     cube = Cube("b", names(80, "m"), names(50, "q"), names(5, "v"), np.full((80, 50, 5), 2), y.sum(3), (y**2).sum(3))
     ratio = {0.8: [], None: []}
     for model in cube.models:
-        pilot = components_of_variants(cube, model)
+        pilot = components_from_cube(cube, model)
         for assurance, ratios in ratio.items():
             best = plan(pilot, width=0.06, max_variants=40, max_generations=10, assurance=assurance).best
             if best is None:  # more prompts than 40 would be needed: nothing is promised
@@ -308,8 +306,8 @@ def test_assurance_from_python_to_the_design():
     rng = np.random.default_rng(38)
     cells = cells_of(rng.binomial(2, rng.beta(0.6, 0.4, (2, 40))), 2)
     [result] = hs.plan(cells, detect=0.05, available=100_000, cost=TOKENS, assurance=0.9).parts
-    direct = plan(components_of(cells, "m0", "m1"), TOKENS, detect=0.05, available=100_000, assurance=0.9)
+    direct = plan(components_from_cells(cells, "m0", "m1"), TOKENS, detect=0.05, available=100_000, assurance=0.9)
     assert result.best[:-1] == direct.best[:-1]
     [frontier] = analysis.frontier(cells, budget=10_000_000, cost=TOKENS, available=100_000, assurance=None).parts
-    slow = plan(components_of(cells, "m0", "m1"), TOKENS, budget=10_000_000, available=100_000, assurance=None)
+    slow = plan(components_from_cells(cells, "m0", "m1"), TOKENS, budget=10_000_000, available=100_000, assurance=None)
     assert frontier.best[:-1] == slow.best[:-1]

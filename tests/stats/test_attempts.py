@@ -15,9 +15,9 @@ from scipy import stats
 from howsure.errors import InputError, UnknownNameError
 from howsure.stats.core.cells import Cells
 from howsure.stats.questions.attempts import (
-    Votes,
-    attempts,
-    majority,
+    _VoteCounts,
+    estimate_majority,
+    estimate_pass_at_k,
     majority_by_draws,
     majority_exactly,
     pass_all,
@@ -48,7 +48,7 @@ def test_each_question_and_their_mean_are_the_slow_ones(grid, k):
         values = ours(cells.total, cells.n, k)[0]
         for row, value in zip(grid[0], values, strict=True):
             assert value == pytest.approx(float(theirs(row, k)), nan_ok=True)
-        columns = attempts(cells, [k]).columns()
+        columns = estimate_pass_at_k(cells, [k]).columns()
         mean = columns["score"][columns["measure"] == measure][0]
         long = [row for row in grid[0] if len(row) >= k]  # shorter ones are left out and counted
         assert mean == pytest.approx(float(slow.over_questions(long, k, theirs)), nan_ok=True)
@@ -66,7 +66,7 @@ def test_unbiased_by_complete_enumeration(p, n, k):
         ("pass^k", pass_all(c, n, k), p**k),
     ):
         assert chance @ values == pytest.approx(truth)
-        columns = attempts(counted(c[:, None], n), [k], claim="these-questions").columns()
+        columns = estimate_pass_at_k(counted(c[:, None], n), [k], claim="these-questions").columns()
         squares = columns["se"][columns["measure"] == measure] ** 2
         assert chance @ squares == pytest.approx(chance @ values**2 - truth**2, abs=1e-15)
 
@@ -76,12 +76,12 @@ def test_one_attempt_is_the_score_with_its_errors():
     rng = np.random.default_rng(1)
     cells = counted(rng.binomial(6, rng.random((2, 30))), 6)
     for claim in ("new-questions", "these-questions", "single-run"):
-        found = attempts(cells, [1], claim=claim).columns()
+        found = estimate_pass_at_k(cells, [1], claim=claim).columns()
         expected = score(cells, claim=claim)
         assert found["score"].reshape(2, 2).T[0] == pytest.approx(expected.score)
         assert found["score"].reshape(2, 2).T[1] == pytest.approx(expected.score)
         assert found["se"].reshape(2, 2).T[0] == pytest.approx(np.sqrt(expected.variance))
-    assert attempts(cells, [1], claim="these-questions").interval().low[0] == pytest.approx(
+    assert estimate_pass_at_k(cells, [1], claim="these-questions").interval().low[0] == pytest.approx(
         score(cells, claim="these-questions").interval().low[0]
     )
 
@@ -92,7 +92,9 @@ def test_errors_of_the_three_claims_are_those_of_simulation():
     p = rng.beta(0.7, 1.1, (3000, 60))
     truth = 1 - (1 - p) ** 3
     cells = counted(rng.binomial(8, p), 8)
-    new, these, single = (attempts(cells, [3], claim=c) for c in ("new-questions", "these-questions", "single-run"))
+    new, these, single = (
+        estimate_pass_at_k(cells, [3], claim=c) for c in ("new-questions", "these-questions", "single-run")
+    )
     at = np.array(new.measure) == "pass@k"
     assert np.mean(new.variance[at]) == pytest.approx(np.var(new.score[at]), rel=0.08)
     assert np.mean(these.variance[at]) == pytest.approx(np.mean((new.score[at] - truth.mean(axis=1)) ** 2), rel=0.08)
@@ -105,26 +107,26 @@ def test_errors_of_the_three_claims_are_those_of_simulation():
 
 def test_what_attempts_cannot_say():
     cells = counted([[1, 2, 0], [0, 0, 0], [1, 0, 0], [2, 2, 2]], [[2, 5, 0], [0, 0, 0], [1, 0, 0], [2, 2, 2]])
-    new = attempts(cells, [2]).columns()
+    new = estimate_pass_at_k(cells, [2]).columns()
     assert new["note"].tolist()[::2] == ["", "no scores", "no question has k generations", ""]
     assert new["se"][6] == 0  # all right: the interval comes from the number of questions
     assert new["low"][6] == pytest.approx(3 / (3 + stats.t.ppf(0.975, 2) ** 2))
     assert new["high"][6] == 1
-    alike = attempts(counted([[1, 1]], 2), [1]).columns()
+    alike = estimate_pass_at_k(counted([[1, 1]], 2), [1]).columns()
     assert alike["note"][0] == "no variation was seen: no interval"
-    these = attempts(cells, [2], claim="these-questions").columns()
+    these = estimate_pass_at_k(cells, [2], claim="these-questions").columns()
     assert "fewer than 2k generations of some question" in these["note"][0]
-    one = attempts(counted([[1, 0]], [[4, 2]]), [3]).columns()
+    one = estimate_pass_at_k(counted([[1, 0]], [[4, 2]]), [3]).columns()
     assert one["note"][0].startswith("on the questions with k generations; one question: the spread")
     assert one["n_short"][0] == 1
     with pytest.raises(InputError, match=r"k is \[0\]; allowed: whole numbers from 1"):
-        attempts(cells, [0])
+        estimate_pass_at_k(cells, [0])
     with pytest.raises(InputError, match=r"k is \[\]"):
-        attempts(cells, [])
+        estimate_pass_at_k(cells, [])
     with pytest.raises(UnknownNameError, match="unknown claim"):
-        attempts(cells, claim="old-questions")
+        estimate_pass_at_k(cells, claim="old-questions")
     with pytest.raises(InputError, match="pass@k needs scores of 0 and 1"):
-        attempts(cells_of([[[0.5]]]))
+        estimate_pass_at_k(cells_of([[[0.5]]]))
 
 
 # ---- majority@k
@@ -145,7 +147,7 @@ def tallied(rows, right=("a", "b")):
 def test_majority_is_the_slow_one(rows, k):
     """A slow version written differently: every subset, ties shared; two right answers, and answers missing."""
     cells, cell, count, correct = tallied(rows)
-    exact = majority_exactly(Votes.of(cells, cell, count, correct), k)
+    exact = majority_exactly(_VoteCounts.of(cells, cell, count, correct), k)
     assert exact is not None
     expected = [float(slow.majority_at(row, {"a", "b"}, k)) for row in rows]
     assert exact[0] == pytest.approx(expected, nan_ok=True)
@@ -157,7 +159,7 @@ def test_majority_by_draws_agrees_and_its_product_is_of_disjoint_subsets():
 
     rows = [["a", "a", "c", "d", None], ["a", "c", "c", "a", "b"], ["a", "c", None, None]]
     cells, cell, count, correct = tallied(rows, right=("a",))
-    votes = Votes.of(cells, cell, count, correct)
+    votes = _VoteCounts.of(cells, cell, count, correct)
     single, product_ = majority_by_draws(votes, 2, 40000, np.random.default_rng(3), twice=True)
     exact = majority_exactly(votes, 2)
     assert single[0] == pytest.approx(exact[0], abs=0.01)
@@ -184,14 +186,14 @@ def test_majority_over_questions_and_its_errors():
         for votes in product(range(4), repeat=3)
         if sum(votes) == 3
     )  # fmt: skip
-    new = majority(cells, *arguments, [3])
+    new = estimate_majority(cells, *arguments, [3])
     assert new.measure[0] == "majority@k"
     assert np.mean(new.score - truth.mean(axis=1)) == pytest.approx(0, abs=0.004)
     assert np.mean(new.variance) == pytest.approx(np.var(new.score), rel=0.25)
-    these = majority(cells, *arguments, [3], claim="these-questions", trials=150)
+    these = estimate_majority(cells, *arguments, [3], claim="these-questions", trials=150)
     assert np.mean(these.variance) == pytest.approx(np.mean((new.score - truth.mean(axis=1)) ** 2), rel=0.25)
     assert these.score == pytest.approx(new.score)
-    single = majority(cells, *arguments, [3], claim="single-run")
+    single = estimate_majority(cells, *arguments, [3], claim="single-run")
     assert single.variance == pytest.approx(new.score * (1 - new.score) / 60)
 
 
@@ -200,22 +202,22 @@ def test_where_exact_costs_too_much_it_is_drawn_and_repeats():
     tally = rng.multinomial(200, np.ones(40) / 40, 3)
     cells = counted(tally[:, 0][None], 200)
     arguments = np.repeat(np.arange(3), 40), tally.ravel(), np.tile(np.arange(40) == 0, 3)
-    assert majority_exactly(Votes.of(cells, *arguments), 120) is None
-    once, again = (majority(cells, *arguments, [120], trials=60, rng=6).score for _ in range(2))
+    assert majority_exactly(_VoteCounts.of(cells, *arguments), 120) is None
+    once, again = (estimate_majority(cells, *arguments, [120], trials=60, rng=6).score for _ in range(2))
     assert once.tolist() == again.tolist()
-    assert np.isnan(majority(cells, *arguments, [120], trials=9, claim="these-questions").variance).all()
+    assert np.isnan(estimate_majority(cells, *arguments, [120], trials=9, claim="these-questions").variance).all()
 
 
 def test_votes_refuse_what_cannot_be():
     cells = counted([[1, 1]], 2)
     with pytest.raises(InputError, match=r"shapes \(2,\), \(1,\) and \(2,\)"):
-        majority(cells, [0, 1], [1], [True, False])
+        estimate_majority(cells, [0, 1], [1], [True, False])
     with pytest.raises(InputError, match="cell goes from 0 to 2; allowed: 0 to 1"):
-        majority(cells, [0, 2], [1, 1], [True, False])
+        estimate_majority(cells, [0, 2], [1, 1], [True, False])
     with pytest.raises(InputError, match="count is -1"):
-        majority(cells, [0], [-1], [True])
+        estimate_majority(cells, [0], [-1], [True])
     with pytest.raises(InputError, match="more answers than generations of 'q1' by 'm0'"):
-        majority(cells, [0, 1, 1], [1, 2, 1], [True, True, False])
+        estimate_majority(cells, [0, 1, 1], [1, 2, 1], [True, True, False])
     with pytest.raises(InputError, match="trials is 0"):
-        majority(cells, [0], [1], [True], trials=0)
-    assert majority(cells, [], [], [], [1]).score[0] == 0
+        estimate_majority(cells, [0], [1], [True], trials=0)
+    assert estimate_majority(cells, [], [], [], [1]).score[0] == 0

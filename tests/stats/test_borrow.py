@@ -15,7 +15,7 @@ from howsure.stats.borrowing import pilot as borrowed_pilot
 from howsure.stats.comparisons import pairs
 from howsure.stats.core.cells import Cells
 from howsure.stats.scores import score as components
-from howsure.stats.sequential.stopping_rules import stop
+from howsure.stats.sequential.stopping_rules import check_stopping
 
 
 def population(M=12, N=120, seed=0):
@@ -434,7 +434,7 @@ def test_the_questions_drawn_are_those_that_a_run_asks():
 def test_stopping_looks_at_the_borrowed_score_and_its_error():
     new, reference, _ = new_and_reference(k=40)
     found = borrowing.score(new, reference, claim="these-questions")
-    look = stop(new, 0.1, rule="pooled", reference=reference)
+    look = check_stopping(new, 0.1, rule="pooled", reference=reference)
     assert look.score == pytest.approx(found.score)
     from scipy import stats
 
@@ -442,18 +442,18 @@ def test_stopping_looks_at_the_borrowed_score_and_its_error():
     # Rounds without end leave what was not asked.
     assert look.least < 2 * look.half
     assert look.least > 1.8 * look.half * np.sqrt(0.5)
-    assert not stop(new, float(look.least[0]) * 0.99, rule="pooled", reference=reference).reachable[0]
-    assert stop(new, 0.1, rule="sequence", reference=reference).half > look.half
-    fresh = stop(new, 0.1, rule="pooled", claim="new-questions", reference=reference)
+    assert not check_stopping(new, float(look.least[0]) * 0.99, rule="pooled", reference=reference).reachable[0]
+    assert check_stopping(new, 0.1, rule="sequence", reference=reference).half > look.half
+    fresh = check_stopping(new, 0.1, rule="pooled", claim="new-questions", reference=reference)
     expected = borrowing.score(new, reference)
     assert fresh.half == pytest.approx(stats.t.ppf(0.975, expected.df) * np.sqrt(expected.variance))
     with pytest.raises(InputError, match="rule 'prediction' cannot borrow"):
-        stop([new, new], 0.1, rule="prediction", reference=reference)
+        check_stopping([new, new], 0.1, rule="prediction", reference=reference)
 
 
 def test_stopping_on_a_pair_looks_at_the_borrowed_difference():
     cells, reference, _ = two(k=5)
-    look = stop(cells, 0.1, rule="pooled", pair=("a", "b"), reference=reference)
+    look = check_stopping(cells, 0.1, rule="pooled", pair=("a", "b"), reference=reference)
     found = borrowing.compare(cells, "a", "b", reference, claim="these-questions")
     assert look.score == pytest.approx(found.difference)
     from scipy import stats

@@ -13,8 +13,8 @@ from howsure.stats.comparisons.ranking import covariance_of_means, p_above, rank
 from howsure.stats.core.cells import Cells
 from howsure.stats.core.cube import Cube
 from howsure.stats.core.intervals import interval
-from howsure.stats.planning.pilot import components_of, components_of_variants
-from howsure.stats.prompts.components import crossed
+from howsure.stats.planning.pilot import components_from_cells, components_from_cube
+from howsure.stats.prompts.components import estimate_components
 from howsure.stats.repeats.resampling import convergence
 from howsure.stats.scores.clusters import ONE_CLUSTER, cluster_means, df_of_skewed, excess
 from howsure.stats.scores.score import score
@@ -150,17 +150,17 @@ def test_a_plan_from_a_clustered_pilot_has_the_clustered_error():
     cells = counted(correct[0], names_of(REPOSITORIES), k=4)
     N = len(cells.questions)
     for models in (("m0",), ("m0", "m1")):
-        found = components_of(cells, *models)
+        found = components_from_cells(cells, *models)
         ask = score(cells.select(["m0"])) if len(models) == 1 else compare(cells, *models)
-        single = components_of(replace(cells, clusters=None), *models)
+        single = components_from_cells(replace(cells, clusters=None), *models)
         assert float(found.variance(N, 4)) == pytest.approx(ask.variance[0], rel=1e-9)
         assert found.question > 2 * single.question
         assert found.note.startswith("questions in clusters: planned for new clusters of the same sizes")
-        these = components_of(cells, *models, claim="these-questions")
+        these = components_from_cells(cells, *models, claim="these-questions")
         assert these.question == pytest.approx(single.question)
-    apart = components_of(cells, "m0", "m1", paired=False)
-    assert apart.question == pytest.approx(sum(components_of(cells, model).question for model in ("m0", "m1")))
-    alone = components_of(replace(cells, clusters=("c",) * N), "m0")
+    apart = components_from_cells(cells, "m0", "m1", paired=False)
+    assert apart.question == pytest.approx(sum(components_from_cells(cells, model).question for model in ("m0", "m1")))
+    alone = components_from_cells(replace(cells, clusters=("c",) * N), "m0")
     assert math.isnan(alone.question)
     assert ONE_CLUSTER in alone.note
 
@@ -170,7 +170,7 @@ def test_wrong_orders_have_the_clustered_error():
     cells = counted(correct[0], names_of(REPOSITORIES), k=4)
     for paired in (True, False):
         found = wrong_order(cells, (1, 4), paired=paired)
-        expected = components_of(cells, "m0", "m1", paired=paired).variance(len(cells.questions), [1, 4])
+        expected = components_from_cells(cells, "m0", "m1", paired=paired).variance(len(cells.questions), [1, 4])
         assert found.se[0] ** 2 == pytest.approx(expected)
         assert np.all(found.se > wrong_order(replace(cells, clusters=None), (1, 4), paired=paired).se)
 
@@ -194,7 +194,7 @@ def test_the_mean_over_variants_is_for_new_clusters(nested):
     plain = Cube("b", *names, np.full(y.shape, 2), y, square, nested=nested)
     cube = replace(plain, clusters=clusters)
     assert cube.cells().clusters == cube.select(questions=names[1]).clusters == cube.drawn.clusters == clusters
-    mine, usual = crossed(cube), crossed(plain)
+    mine, usual = estimate_components(cube), estimate_components(plain)
     expected = cluster_means(y.mean(axis=2) / 2, clusters)
     assert mine.variance("new-questions")[0] == pytest.approx(expected.spread[0] / 20)
     assert mine.interval("new-questions").df[0] == pytest.approx(expected.df[0])
@@ -204,10 +204,10 @@ def test_the_mean_over_variants_is_for_new_clusters(nested):
         [usual.interval().low[0], usual.interval().high[0]]
     )
     assert "the interval of the mean is for new clusters" in mine.note[0]
-    planned = components_of_variants(cube, "m")
+    planned = components_from_cube(cube, "m")
     assert planned.question == pytest.approx(usual.question[0] + excess(y.mean(axis=2) / 2, clusters)[0])
     assert "planned for new clusters of the same sizes" in planned.note
-    one = crossed(replace(plain, clusters=("c",) * 20))
+    one = estimate_components(replace(plain, clusters=("c",) * 20))
     assert np.isnan(one.interval().low[0])
     assert ONE_CLUSTER in one.note[0]
 

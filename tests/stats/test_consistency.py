@@ -9,8 +9,15 @@ from oracles import suspects as slow
 
 from howsure.errors import InputError
 from howsure.stats.core.cells import Cells
-from howsure.stats.questions.attempts import Votes, majority_exactly
-from howsure.stats.questions.consistency import Answers, agreement, consistency, fewest_generations, majority, n_sets
+from howsure.stats.questions.attempts import _VoteCounts, majority_exactly
+from howsure.stats.questions.consistency import (
+    AnswerCounts,
+    answer_agreement,
+    count_answer_sets,
+    estimate_consistency,
+    min_generations,
+    modal_answers,
+)
 
 
 def planted(seed, *, n_questions=12, models=4, letters="ABCD", missing=True):
@@ -31,7 +38,7 @@ def planted(seed, *, n_questions=12, models=4, letters="ABCD", missing=True):
 def of(answers, target):
     models = sorted({m for own in answers.values() for m in own})
     given = {m: {q: own[m] for q, own in answers.items() if m in own} for m in models}
-    return Answers.from_generations("b", given, target)
+    return AnswerCounts.from_generations("b", given, target)
 
 
 # an independent slow version
@@ -41,7 +48,7 @@ def of(answers, target):
 def test_cells_are_what_loops_over_generations_say(seed):
     answers, target = planted(seed)
     made = of(answers, target)
-    s, sets, most = consistency(made), n_sets(made), majority(made)
+    s, sets, most = estimate_consistency(made), count_answer_sets(made), modal_answers(made)
     for i, model in enumerate(made.models):
         for j, question in enumerate(made.questions):
             own = answers[question].get(model, [])
@@ -58,7 +65,7 @@ def test_cells_are_what_loops_over_generations_say(seed):
 @pytest.mark.parametrize("seed", range(3))
 def test_agreement_is_that_of_pairs_of_generations(seed):
     answers, target = planted(seed)
-    found = agreement(of(answers, target))
+    found = answer_agreement(of(answers, target))
     expected = [[slow.agreement(answers, f"m{a}", f"m{b}") for b in range(4)] for a in range(4)]
     np.testing.assert_allclose(found, expected, atol=1e-12)
 
@@ -66,7 +73,7 @@ def test_agreement_is_that_of_pairs_of_generations(seed):
 def test_plugin_is_the_sum_over_sets():
     # GEN, appendix E: of 8 generations 1 and 7, or 4 and 4
     given = {"m": {"q": ["a"] + ["b"] * 7, "r": ["a", "b"] * 4}}
-    s = consistency(Answers.from_generations("b", given, {}), "plugin")
+    s = estimate_consistency(AnswerCounts.from_generations("b", given, {}), "plugin")
     np.testing.assert_allclose(s, [[math.log(1 / 8) / 8 + 7 / 8 * math.log(7 / 8), -math.log(2)]])
 
 
@@ -79,13 +86,13 @@ def test_the_correction_leaves_only_the_tail_of_the_series(n):
     draws = list(itertools.product(p, repeat=n))
     chance = np.array([math.prod(p[x] for x in draw) for draw in draws])
     names = [f"q{i}" for i in range(len(draws))]
-    made = Answers.from_generations("b", {"m": dict(zip(names, draws, strict=True))}, {})
+    made = AnswerCounts.from_generations("b", {"m": dict(zip(names, draws, strict=True))}, {})
     order = [made.questions.index(name) for name in names]
     truth = sum(x * math.log(x) for x in p.values())
     tail = sum(x * (1 - x) ** j / j for x in p.values() for j in range(n, 400))
-    corrected = float(chance @ consistency(made)[0, order])
+    corrected = float(chance @ estimate_consistency(made)[0, order])
     assert corrected == pytest.approx(truth + tail, abs=1e-12)
-    assert abs(corrected - truth) < abs(float(chance @ consistency(made, "plugin")[0, order]) - truth)
+    assert abs(corrected - truth) < abs(float(chance @ estimate_consistency(made, "plugin")[0, order]) - truth)
 
 
 def test_what_few_generations_do_to_consistency():
@@ -93,21 +100,23 @@ def test_what_few_generations_do_to_consistency():
     rng = np.random.default_rng(0)
     for n, mean in ((5, -2.00), (10, -2.66)):
         draws = {f"q{i}": [str(a) for a in rng.integers(0, 50, n)] for i in range(2000)}
-        assert consistency(Answers.from_generations("b", {"m": draws}, {})).mean() == pytest.approx(mean, abs=0.02)
+        assert estimate_consistency(AnswerCounts.from_generations("b", {"m": draws}, {})).mean() == pytest.approx(
+            mean, abs=0.02
+        )
     for n in range(2, 30):
-        one_differs = Answers.from_generations("b", {"m": {"q": ["a"] * (n - 1) + ["b"]}}, {})
+        one_differs = AnswerCounts.from_generations("b", {"m": {"q": ["a"] * (n - 1) + ["b"]}}, {})
         for threshold in (-0.8, -0.5, -0.3):
-            assert (consistency(one_differs)[0, 0] >= threshold) == (n >= fewest_generations(threshold))
+            assert (estimate_consistency(one_differs)[0, 0] >= threshold) == (n >= min_generations(threshold))
     with pytest.raises(InputError, match="threshold is 0; allowed: below 0"):
-        fewest_generations(0)
+        min_generations(0)
 
 
 def test_one_generation_says_nothing_of_the_next():
-    made = Answers.from_generations("b", {"m": {"q": ["A"], "r": ["A", None], "s": [None, None]}}, {"q": "A"})
-    assert np.isnan(consistency(made)).all()
-    assert n_sets(made).tolist() == [[1, 1, 0]]
-    assert np.isnan(agreement(made)).sum() == 0  # two generations without an answer do not agree
-    assert agreement(made).tolist() == [[0.0]]
+    made = AnswerCounts.from_generations("b", {"m": {"q": ["A"], "r": ["A", None], "s": [None, None]}}, {"q": "A"})
+    assert np.isnan(estimate_consistency(made)).all()
+    assert count_answer_sets(made).tolist() == [[1, 1, 0]]
+    assert np.isnan(answer_agreement(made)).sum() == 0  # two generations without an answer do not agree
+    assert answer_agreement(made).tolist() == [[0.0]]
 
 
 def test_the_majority_of_one_generation_is_p_correct():
@@ -115,7 +124,7 @@ def test_the_majority_of_one_generation_is_p_correct():
     made = of(answers, target)
     n, total = made.n_cell.astype(int), made.at_cells(made.total)
     cells = Cells("b", made.models, made.questions, n, total, total.copy())
-    one = majority_exactly(Votes.of(cells, made.cell, made.n, made.right), 1)
+    one = majority_exactly(_VoteCounts.of(cells, made.cell, made.n, made.right), 1)
     np.testing.assert_allclose(one, made.p_correct)
 
 
@@ -135,7 +144,7 @@ def test_counts_add_up_however_rows_are_divided(seed):
 
 def entry(answer, *, n=1, scored=1, total=0.0, target=None):
     targets = {} if target is None else {"q": target}
-    return Answers.of(
+    return AnswerCounts.of(
         "b", (["m"], ["q"], [answer]), ([0], [0], [0]), n=[n], scored=[scored], total=[total], targets=targets
     )
 
@@ -157,15 +166,15 @@ def test_targets_of_a_merge_are_those_known_first():
 
 def test_what_does_not_fit_is_refused():
     with pytest.raises(InputError, match="do not add up"):
-        entry("A") + Answers.from_generations("c", {"m": {"q": ["A"]}}, {})
+        entry("A") + AnswerCounts.from_generations("c", {"m": {"q": ["A"]}}, {})
     with pytest.raises(InputError, match="a model is there twice"):
-        Answers.of("b", (["m", "m"], ["q"], []), ([0], [0], [-1]), n=[1], scored=[1], total=[0])
+        AnswerCounts.of("b", (["m", "m"], ["q"], []), ([0], [0], [-1]), n=[1], scored=[1], total=[0])
     with pytest.raises(InputError, match="method is 'exact'"):
-        consistency(entry("A"), "exact")
+        estimate_consistency(entry("A"), "exact")
     assert entry("A").__add__(3) is NotImplemented
 
 
 def test_nothing_is_nothing():
-    made = Answers.from_generations("b", {}, {})
-    assert made.shape == consistency(made).shape == (0, 0)
+    made = AnswerCounts.from_generations("b", {}, {})
+    assert made.shape == estimate_consistency(made).shape == (0, 0)
     assert repr(made) == "Answers('b', 0 models x 0 questions, 0 generations, 0 answers)"

@@ -12,11 +12,11 @@ from oracles import variants as oracle
 from howsure.errors import InputError, UnknownNameError
 from howsure.stats.core.cube import Cube
 from howsure.stats.core.variance_intervals import chi_square_factors, variance_factors, variance_limits
-from howsure.stats.planning.pilot import components_of_variants
+from howsure.stats.planning.pilot import components_from_cube
 from howsure.stats.planning.plan import plan
-from howsure.stats.prompts.components import CLAIMS, COMPONENTS, crossed
-from howsure.stats.prompts.moments import variants
-from howsure.stats.prompts.sample_size import enough_variants
+from howsure.stats.prompts.components import COMPONENTS, PROMPT_CLAIMS, estimate_components
+from howsure.stats.prompts.moments import summarize_variants
+from howsure.stats.prompts.sample_size import required_variants
 
 SHARED = Path(__file__).resolve().parents[2] / "../shared/data"
 
@@ -45,11 +45,11 @@ def holes(y, seed, most=3, least=1):
 def test_balanced_against_mean_squares(seed):
     """A slow version: textbook mean squares."""
     y = drawn(seed)
-    ours, slow = crossed(cube_of(y)), oracle.balanced_crossed(y)
+    ours, slow = estimate_components(cube_of(y)), oracle.balanced_crossed(y)
     for name in COMPONENTS:
         assert getattr(ours, name)[0] == pytest.approx(slow[name], abs=1e-12)
     assert ours.mean[0] == pytest.approx(slow["mean"])
-    for claim, key in zip(CLAIMS, ("se_these", "se_new_questions", "se_new_variants", "se_both"), strict=True):
+    for claim, key in zip(PROMPT_CLAIMS, ("se_these", "se_new_questions", "se_new_variants", "se_both"), strict=True):
         if claim != "new-questions-and-variants" or (ours.question[0] > 0 and ours.variant[0] > 0):
             assert np.sqrt(ours.variance(claim)[0]) == pytest.approx(slow[key], rel=1e-9)
 
@@ -58,7 +58,7 @@ def test_balanced_against_mean_squares(seed):
 def test_missing_cells_and_unequal_generations_against_projections(seed):
     """A slow version: quadratic forms from projection matrices, their expectations solved."""
     y = holes(drawn(seed), seed + 10)
-    ours, slow = crossed(cube_of(y, drawn(seed + 50))), oracle.crossed(y)
+    ours, slow = estimate_components(cube_of(y, drawn(seed + 50))), oracle.crossed(y)
     for name in (*COMPONENTS, "residual"):
         assert getattr(ours, name)[0] == pytest.approx(slow[name], abs=1e-10)
     assert ours.fit.variant_score[0] == pytest.approx(oracle.fitted_scores(y))
@@ -67,7 +67,7 @@ def test_missing_cells_and_unequal_generations_against_projections(seed):
 
 def test_one_generation_leaves_interaction_and_generation_as_one():
     y = [[cell[:1] for cell in row] for row in holes(drawn(3), 1)]
-    ours, slow = crossed(cube_of(y)), oracle.crossed(y)
+    ours, slow = estimate_components(cube_of(y)), oracle.crossed(y)
     for name in ("question", "variant", "residual"):
         assert getattr(ours, name)[0] == pytest.approx(slow[name], abs=1e-10)
     assert np.isnan([ours.interaction[0], ours.generation[0], ours.variance("these")[0]]).all()
@@ -79,14 +79,14 @@ def test_one_generation_leaves_interaction_and_generation_as_one():
 def test_nested_against_expectations(seed):
     """A slow version; the claim is the same for new variants and new questions."""
     y = holes(drawn(seed), seed)
-    ours, slow = crossed(cube_of(y, nested=True)), oracle.nested(y)
+    ours, slow = estimate_components(cube_of(y, nested=True)), oracle.nested(y)
     for name in ("question", "variant", "generation"):
         assert getattr(ours, name)[0] == pytest.approx(slow[name], abs=1e-10)
     assert np.isnan(ours.interaction[0])
-    assert np.isfinite([ours.variance(claim)[0] for claim in CLAIMS]).all()
+    assert np.isfinite([ours.variance(claim)[0] for claim in PROMPT_CLAIMS]).all()
     low, high = ours.limits("variant")
     assert low[0] <= max(ours.variant[0], 0) <= high[0]
-    single = crossed(cube_of([[cell[:1] for cell in row] for row in y], nested=True))
+    single = estimate_components(cube_of([[cell[:1] for cell in row] for row in y], nested=True))
     assert "together with the variant" in single.note[0]
 
 
@@ -94,10 +94,10 @@ def test_differences_of_two_models():
     """A slow version; swapping the models changes nothing but the sign of the mean."""
     a, b = drawn(1), drawn(2)
     cube = cube_of(a, b)
-    ours, slow = crossed(cube.difference("m0", "m1")), oracle.crossed_difference(a, b)
+    ours, slow = estimate_components(cube.difference("m0", "m1")), oracle.crossed_difference(a, b)
     for name in COMPONENTS:
         assert getattr(ours, name)[0] == pytest.approx(slow[name], abs=1e-12)
-    other = crossed(cube.difference(["m1"], ["m0"]))
+    other = estimate_components(cube.difference(["m1"], ["m0"]))
     assert other.mean[0] == pytest.approx(-ours.mean[0])
     assert other.variant[0] == pytest.approx(ours.variant[0])
 
@@ -116,7 +116,7 @@ def test_unbiased_and_covering(missing, seed):
     n = np.where(rng.random(p.shape) < missing, 0, K)
     total = rng.binomial(n, p).astype(float)
     names = (tuple(map(str, range(size))) for size in p.shape)
-    ours = crossed(Cube("b", *names, n, total, total))
+    ours = estimate_components(Cube("b", *names, n, total, total))
     truth = {"question": 0.25**2 / 3, "variant": 0.1**2 / 3, "interaction": 0.12**2 / 3}
     truth["generation"] = 0.25 - sum(truth.values())
     for name, true in truth.items():
@@ -129,30 +129,30 @@ def test_unbiased_and_covering(missing, seed):
         assert np.mean((between.low <= 0.5) & (between.high >= 0.5)) > 0.95 - 4 * np.sqrt(0.95 * 0.05 / T)
 
 
-@pytest.mark.parametrize("claim", CLAIMS)
+@pytest.mark.parametrize("claim", PROMPT_CLAIMS)
 def test_intervals_hold_their_means(claim):
     cube = cube_of(drawn(1), drawn(2))
     for data in (cube, cube.difference("m0", "m1"), replace(cube, nested=True)):
-        found = crossed(data)
+        found = estimate_components(data)
         between = found.interval(claim)
         assert np.all((between.low <= found.mean) & (found.mean <= between.high))
 
 
 def test_corners():
-    one_variant = crossed(cube_of([[cell[0]] for cell in drawn(1)]))
+    one_variant = estimate_components(cube_of([[cell[0]] for cell in drawn(1)]))
     assert np.isnan(one_variant.variant[0])
     assert "one variant" in one_variant.note[0]
-    one_question = variants(cube_of(drawn(1)[:1]))
+    one_question = summarize_variants(cube_of(drawn(1)[:1]))
     assert "one question" in one_question.columns()["note"][0]
     assert np.isnan(one_question.components.limits("generation")[1][0])
-    same = variants(cube_of([[[1.0, 1.0]] * 4] * 5))
+    same = summarize_variants(cube_of([[[1.0, 1.0]] * 4] * 5))
     assert same.components.variant[0] == 0
     assert all(np.isnan(end[0]) for name in COMPONENTS for end in same.components.limits(name))
-    means = variants(Cube.from_means("b", ["m"], ["v", "w"], np.array([[0.4, 0.7]]))).moments
+    means = summarize_variants(Cube.from_means("b", ["m"], ["v", "w"], np.array([[0.4, 0.7]]))).moments
     assert (means.low[0], means.high[0]) == (0, 1)  # t with one degree of freedom goes beyond both
-    apart = crossed(cube_of([[[1.0, 0.0], []], [[], [1.0, 1.0]]]))
+    apart = estimate_components(cube_of([[[1.0, 0.0], []], [[], [1.0, 1.0]]]))
     assert "share too few variants" in apart.note[0]
-    nothing = crossed(cube_of([[[], []], [[], []]]))
+    nothing = estimate_components(cube_of([[[], []], [[], []]]))
     assert nothing.note[0] == "no scores"
     assert np.isnan(nothing.mean[0])
     with pytest.raises(UnknownNameError, match="claim"):
@@ -162,7 +162,7 @@ def test_corners():
 
 
 def test_table_of_components():
-    columns = crossed(cube_of(drawn(1), drawn(2))).columns()
+    columns = estimate_components(cube_of(drawn(1), drawn(2))).columns()
     assert columns["component"].tolist() == [*COMPONENTS] * 2
     assert np.all(columns["low"] <= np.maximum(columns["variance"], 0))
 
@@ -192,7 +192,7 @@ def test_cube_adds_up_and_checks():
 def test_moments_of_complete_cells():
     """Theory: the mean square over variants less the noise of each score."""
     y = drawn(4)
-    found = variants(cube_of(y))
+    found = summarize_variants(cube_of(y))
     scores = np.mean(y, axis=(0, 2))
     slow = oracle.balanced_crossed(y)
     m = found.moments
@@ -204,10 +204,10 @@ def test_moments_of_complete_cells():
     assert columns["max"][0] == pytest.approx(scores.max())
     assert m.variance_low[0] < m.variance[0] < m.variance_high[0]
     assert found.columns()["n_variants"][0] == 4
-    nested = variants(cube_of(y, nested=True))
+    nested = summarize_variants(cube_of(y, nested=True))
     assert np.isnan(nested.columns()["n_star"][0])
     with pytest.raises(InputError, match="level is 2"):
-        variants(cube_of(y), level=2)
+        summarize_variants(cube_of(y), level=2)
 
 
 @pytest.mark.parametrize("n", [4, 5, 6, 11, 40])
@@ -246,7 +246,7 @@ def test_nested_components_are_unbiased_and_cover(missing):
     n = np.where(rng.random(p.shape) < missing, 0, K)
     total = rng.binomial(n, p).astype(float)
     names = (tuple(map(str, range(size))) for size in p.shape)
-    ours = crossed(Cube("b", *names, n, total, total, nested=True))
+    ours = estimate_components(Cube("b", *names, n, total, total, nested=True))
     truth = {"question": 0.2**2 / 3, "variant": 0.15**2 / 3}
     truth["generation"] = 0.25 - sum(truth.values())
     for name, true in truth.items():
@@ -261,13 +261,13 @@ def test_nested_components_are_unbiased_and_cover(missing):
 def test_planning_with_variants():
     """The plan of the pilot's own design has the pilot's standard error, and more variants pay here."""
     cube = cube_of(drawn(1, N=30, S=5))
-    noise = components_of_variants(cube, "m0")
-    found = crossed(cube)
+    noise = components_from_cube(cube, "m0")
+    found = estimate_components(cube)
     assert noise.variance(30, 3, 5) == pytest.approx(found.variance()[0])
     best = plan(noise, budget=900, max_variants=30, max_generations=5).best
     assert best.n_variants > 1
     assert best.calls <= 900
-    single = components_of_variants(cube_of([[c[:1] for c in row] for row in drawn(1, N=30)]), "m0")
+    single = components_from_cube(cube_of([[c[:1] for c in row] for row in drawn(1, N=30)]), "m0")
     assert np.isnan(single.generation)
     assert single.crossed
     planned = plan(single, budget=900, max_variants=30, assurance=None).best
@@ -278,17 +278,17 @@ def test_planning_with_variants():
         + single.variant / planned.n_variants
         + single.residual / (planned.n_questions * planned.n_variants)
     )
-    pair = components_of_variants(cube_of(drawn(1), drawn(2)), "m0", "m1", claim="these-questions")
+    pair = components_from_cube(cube_of(drawn(1), drawn(2)), "m0", "m1", claim="these-questions")
     assert (pair.models, pair.population) == (2, 6)
-    nested = components_of_variants(cube_of(drawn(1), nested=True), "m0")
+    nested = components_from_cube(cube_of(drawn(1), nested=True), "m0")
     assert nested.variant == 0
-    flat = components_of_variants(cube_of([[[0.5, 0.7], [0.5, 0.7]], [[0.5, 0.7], [0.5, 0.7]]]), "m0")
+    flat = components_from_cube(cube_of([[[0.5, 0.7], [0.5, 0.7]], [[0.5, 0.7], [0.5, 0.7]]]), "m0")
     assert "planned as 0" in flat.note
     with pytest.raises(UnknownNameError, match="claim"):
-        components_of_variants(cube, "m0", claim="x")
+        components_from_cube(cube, "m0", claim="x")
     apart = cube_of([[[1, 0], []], [[0, 1], []]], [[[], [1, 1]], [[], [0, 1]]])
     with pytest.raises(InputError, match="b: m0 and m1 answered no question in the same variant; ask both"):
-        components_of_variants(apart, "m0", "m1")
+        components_from_cube(apart, "m0", "m1")
 
 
 @pytest.mark.shared
@@ -311,9 +311,11 @@ def test_published_formats():
     y = np.full((len(models), 6, 10), np.nan)
     for row in rows:
         y[models.index(row["model"]), asked.index((row["seed"], row["n_shots"]))] = json.loads(row["scores"])
-    found = crossed(Cube.from_means("agnews", models, letters(10, "t"), y, questions=[" ".join(a) for a in asked]))
+    found = estimate_components(
+        Cube.from_means("agnews", models, letters(10, "t"), y, questions=[" ".join(a) for a in asked])
+    )
     for i in range(len(models)):
         slow = oracle.crossed([[[v] for v in line] for line in y[i].tolist()])
         for name in ("question", "variant", "residual"):
             assert getattr(found, name)[i] == pytest.approx(slow[name], abs=1e-12)
-    assert enough_variants(tuple(models), found.fit.variant_score).n_star.shape == (20, 2)
+    assert required_variants(tuple(models), found.fit.variant_score).n_star.shape == (20, 2)

@@ -14,9 +14,9 @@ import howsure as hs
 from howsure import analysis, prompts
 from howsure.errors import HowsureWarning, InputError
 from howsure.stats.core.cube import Cube
-from howsure.stats.planning.pilot import components_of_variants
-from howsure.stats.prompts.moments import variants
-from howsure.stats.prompts.unparsed import unread
+from howsure.stats.planning.pilot import components_from_cube
+from howsure.stats.prompts.moments import summarize_variants
+from howsure.stats.prompts.unparsed import estimate_unparsed_effect
 
 NAMES = ("a", "b"), tuple(f"q{q:02}" for q in range(30)), tuple(f"v{s}" for s in range(9))
 TONES = ("kind", "cold", "kind", "cold", "", "kind", "cold", "kind", "cold")
@@ -70,19 +70,19 @@ def test_nor_where_each_question_has_variants_of_its_own(what):
     found, expected = ASKED[what](cube).columns(), ASKED[what](without(cube)).columns()
     for name, column in found.items():
         np.testing.assert_array_equal(column, expected[name], err_msg=name)
-    assert np.isnan(variants(cube).moments.default).all()
+    assert np.isnan(summarize_variants(cube).moments.default).all()
 
 
 def test_moments_are_of_the_drawn_and_beside_them_is_the_default_s_score():
     cube = made()
-    found, expected = variants(cube).moments.columns(), variants(without(cube)).moments.columns()
+    found, expected = summarize_variants(cube).moments.columns(), summarize_variants(without(cube)).moments.columns()
     score = cube.mean[:, :, DEFAULT].mean(axis=1)
     assert found.pop("default") == pytest.approx(score)
     assert np.all(np.isnan(expected.pop("default")))
     for name, column in found.items():
         np.testing.assert_array_equal(column, expected[name], err_msg=name)
     assert np.all(found["max"] < score)
-    assert variants(cube).every == pytest.approx(cube.mean.mean(axis=1))
+    assert summarize_variants(cube).every == pytest.approx(cube.mean.mean(axis=1))
 
 
 def test_the_default_s_missing_cells_are_filled_as_those_of_the_others():
@@ -90,12 +90,12 @@ def test_the_default_s_missing_cells_are_filled_as_those_of_the_others():
     cube = made(missing=0.3)
     n = cube.n.copy()
     n[:, 25:, [s for s in range(9) if s != DEFAULT]] = 0
-    found = variants(replace(cube, n=n)).moments
+    found = summarize_variants(replace(cube, n=n)).moments
     for m in range(2):
         y = [[[float(cube.mean[m, q, s])] if n[m, q, s] else [] for s in range(9)] for q in range(25)]
         assert found.default[m] == pytest.approx(oracle.fitted_scores(y)[DEFAULT])
     n[0, :, [s for s in range(9) if s != DEFAULT]] = 0
-    alone = variants(replace(cube, n=n))
+    alone = summarize_variants(replace(cube, n=n))
     asked = n[0, :, DEFAULT] > 0
     assert alone.moments.default[0] == pytest.approx(cube.mean[0, asked, DEFAULT].mean())
     assert alone.columns()["n_variants"].tolist() == [0, 8]
@@ -104,7 +104,10 @@ def test_the_default_s_missing_cells_are_filled_as_those_of_the_others():
 def test_unread_answers_keep_the_default_s_share_and_not_its_variance():
     cube = made()
     lost = np.random.default_rng(1).binomial((cube.n - cube.total).astype(int), 0.5)
-    found, expected = unread(cube, lost), unread(without(cube), np.delete(lost, DEFAULT, axis=2))
+    found, expected = (
+        estimate_unparsed_effect(cube, lost),
+        estimate_unparsed_effect(without(cube), np.delete(lost, DEFAULT, axis=2)),
+    )
     assert found.share.shape == (2, 9)
     assert found.share[:, DEFAULT] == pytest.approx(lost[:, :, DEFAULT].sum(axis=1) / 90)
     for name in ("variance", "variance_read", "p_share", "p_read"):
@@ -125,7 +128,7 @@ def test_the_default_and_one_draw_are_one_clear_line():
     assert "n_variants 1" in str(analysis.plan(two, a="a", width=0.2))
     with pytest.raises(InputError, match="one prompt variant says nothing"):
         analysis.plan(two, a="a", width=0.2, max_variants=5)
-    assert np.isnan(components_of_variants(two, "a").variant)
+    assert np.isnan(components_from_cube(two, "a").variant)
 
 
 def test_a_default_prompt_alone_is_all_there_is():
@@ -133,4 +136,4 @@ def test_a_default_prompt_alone_is_all_there_is():
     alone = {name: getattr(cube, name)[:, :, [DEFAULT]] for name in ("n", "total", "total_sq")}
     one = replace(cube, variants=("v4",), values={"tone": ("",)}, default=0, **alone)
     assert one.drawn is one
-    assert variants(one).moments.default == pytest.approx(variants(one).moments.mean)
+    assert summarize_variants(one).moments.default == pytest.approx(summarize_variants(one).moments.mean)

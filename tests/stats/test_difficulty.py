@@ -13,8 +13,13 @@ from scipy import optimize, special, stats
 
 from howsure.errors import InputError, UnknownNameError
 from howsure.stats.core.cells import Cells
-from howsure.stats.questions.difficulty import beta_curves, density, p_correct, stability
-from howsure.stats.questions.items import one_parameter, question_tau
+from howsure.stats.questions.difficulty import (
+    estimate_density,
+    estimate_p_correct,
+    estimate_stability,
+    evaluate_beta_curves,
+)
+from howsure.stats.questions.items import compute_question_tau, fit_one_parameter
 from howsure.stats.scores.beta import fit_beta
 
 PUBLISHED = Path(__file__).parents[2] / "bench" / "data" / "published_results.npz"
@@ -44,7 +49,7 @@ def test_p_correct_under_the_fitted_prior_is_the_slow_one():
     n[0, :2] = [0, 5]
     cells = counted(rng.binomial(n, rng.beta(0.7, 0.9, (2, 30))), n)
     fit = fit_beta(cells)
-    found = p_correct(cells, prior="fitted", level=0.8)
+    found = estimate_p_correct(cells, prior="fitted", level=0.8)
     columns = found.columns()
     assert columns["note"][0] == "no generation"
     assert np.isnan([columns[name][0] for name in ("score", "p_correct", "low", "high", "logit")]).all()
@@ -60,13 +65,13 @@ def test_p_correct_under_the_fitted_prior_is_the_slow_one():
 
 
 def test_a_model_whose_prior_is_unknown_says_so():
-    columns = p_correct(counted([[0, 0, 0]], 4), prior="fitted").columns()
+    columns = estimate_p_correct(counted([[0, 0, 0]], 4), prior="fitted").columns()
     assert columns["note"].tolist() == ["Jeffreys' prior: the data do not know the model's own"] * 3
     assert columns["p_correct"].tolist() == pytest.approx([0.1] * 3)
     with pytest.raises(UnknownNameError, match="unknown prior 'flat'"):
-        p_correct(counted([[1]], 2), prior="flat")
+        estimate_p_correct(counted([[1]], 2), prior="flat")
     with pytest.raises(InputError, match=r"P\(correct\) needs scores of 0 and 1"):
-        p_correct(cells_of([[[0.5]]]), prior="uniform")
+        estimate_p_correct(cells_of([[[0.5]]]), prior="uniform")
 
 
 def posterior_by_integration(correct, n, c, k):
@@ -88,7 +93,7 @@ def test_the_hierarchical_posterior_is_that_of_brute_force():
     """Another way: integration over 160,000 pairs of parameters, with scipy's Beta-binomial law."""
     correct, n = [0, 3, 5, 1, 4, 2, 5, 4], [4, 5, 5, 3, 4, 5, 5, 4]
     cells = counted([[*correct, 0]], [[*n, 0]])
-    found = p_correct(cells)
+    found = estimate_p_correct(cells)
     for j in (0, 1, 2, 3):
         mean, low, high = posterior_by_integration(correct, n, correct[j], n[j])
         low, high = (0 if correct[j] == 0 else low), (1 if correct[j] == n[j] else high)
@@ -99,19 +104,19 @@ def test_the_hierarchical_posterior_is_that_of_brute_force():
 
 
 def test_hierarchical_posteriors_where_little_is_known():
-    one = p_correct(counted([[1, 0, 1], [0, 0, 0]], [[1, 1, 1], [0, 0, 0]]))
+    one = estimate_p_correct(counted([[1, 0, 1], [0, 0, 0]], [[1, 1, 1], [0, 0, 0]]))
     assert "how much questions differ is unknown" in one.columns()["note"][0]
     assert one.columns()["note"][3:].tolist() == ["no generation"] * 3
     assert np.isnan(one.p_correct[1]).all()
-    never = p_correct(counted([[0, 0, 0]], 4))
+    never = estimate_p_correct(counted([[0, 0, 0]], 4))
     assert never.low.tolist() == [[0, 0, 0]]
     assert 0 < never.p_correct[0, 0] < never.high[0, 0] < 0.5
-    nobody = p_correct(counted([[0, 0]], 0))
+    nobody = estimate_p_correct(counted([[0, 0]], 0))
     assert np.isnan(nobody.p_correct).all()
     # beyond 30 generations the parameters are taken at their mean: hardly a difference
     rng = np.random.default_rng(3)
     p = rng.beta(0.6, 0.9, 40)
-    near, far = (p_correct(counted([[*rng.binomial(k, p)]], k)) for k in (30, 31))
+    near, far = (estimate_p_correct(counted([[*rng.binomial(k, p)]], k)) for k in (30, 31))
     assert np.mean(far.high - far.low) == pytest.approx(np.mean(near.high - near.low), rel=0.05)
 
 
@@ -127,7 +132,7 @@ def test_p_correct_of_published_results_covers(k):
     for _ in range(3):
         cells = counted(rng.hypergeometric(total, n - total, k), k)
         for shares, prior in ((covered, "hierarchical"), (fitted, "fitted")):
-            found = p_correct(cells, prior=prior)
+            found = estimate_p_correct(cells, prior=prior)
             shares.append(np.mean((found.low <= total / n) & (total / n <= found.high), axis=1))
     assert np.mean(covered) == pytest.approx(0.96, abs=0.02)
     assert np.mean(covered, axis=0).min() > 0.8  # the worst model
@@ -140,14 +145,14 @@ def test_p_correct_of_published_results_covers(k):
 def test_density_is_the_mean_of_the_posteriors():
     """Another program: scipy's Beta law of each question, summed."""
     cells = counted([[0, 3, 5, 0]], [[4, 5, 5, 0]])
-    found = density(cells, bins=7, prior="uniform")
+    found = estimate_density(cells, bins=7, prior="uniform")
     edges = np.linspace(0, 1, 8)
     laws = [stats.beta(c + 1, k - c + 1) for c, k in ((0, 4), (3, 5), (5, 5))]
     np.testing.assert_allclose(found.mass[0], np.diff(np.mean([law.cdf(edges) for law in laws], axis=0)), atol=1e-12)
     columns = found.columns()
     assert columns["density"] == pytest.approx(found.mass[0] * 7)
     assert columns["from"][1] == columns["to"][0] == pytest.approx(1 / 7)
-    ends = stability(cells, margin=0.2, prior="uniform").columns()
+    ends = estimate_stability(cells, margin=0.2, prior="uniform").columns()
     assert ends["near_0"][0] == pytest.approx(np.mean([law.cdf(0.2) for law in laws]))
     assert ends["near_1"][0] == pytest.approx(np.mean([law.sf(0.8) for law in laws]))
     assert ends["stability"][0] == pytest.approx(ends["near_0"][0] + ends["near_1"][0])
@@ -158,7 +163,7 @@ def test_stability_from_few_generations_is_that_of_the_truth():
     rng = np.random.default_rng(2)
     p = rng.beta(0.5, 0.5, (3, 4000))
     cells = drawn(rng, p, 3)
-    found = stability(cells, margin=0.1)
+    found = estimate_stability(cells, margin=0.1)
     true = np.mean((p <= 0.1) | (p >= 0.9), axis=1)
     assert found.near_0 + found.near_1 == pytest.approx(true, abs=0.04)
     plain = [slow.mass_near_ends(row, 0.1) for row in cells.mean]
@@ -170,7 +175,7 @@ def test_stability_from_few_generations_is_that_of_the_truth():
 def test_densities_sum_to_one(grid):
     cells = cells_of(grid)
     for method in ("posterior", "kernel"):
-        found = density(cells, bins=9, method=method)
+        found = estimate_density(cells, bins=9, method=method)
         np.testing.assert_allclose(found.mass.sum(axis=1), 1)
         assert np.all(found.mass >= -1e-12)
 
@@ -186,23 +191,23 @@ def test_the_kernel_density_by_hand():
         return np.mean([sum(stats.norm.cdf(b, x, width) - stats.norm.cdf(a, x, width) for a, b in folded) for x in p])
 
     expected = np.array([mass(a, b) for a, b in pairwise(edges)])
-    found = density(counted([[0, 5, 9, 10]], 10), bins=4, method="kernel")
+    found = estimate_density(counted([[0, 5, 9, 10]], 10), bins=4, method="kernel")
     np.testing.assert_allclose(found.mass[0], expected / expected.sum(), atol=1e-12)
 
 
 def test_densities_say_what_is_wrong():
     cells = counted([[1, 0], [0, 0]], [[2, 2], [0, 0]])
-    assert density(cells, bins=2).columns()["note"].tolist() == ["", "", "no scores", "no scores"]
-    assert density(cells, bins=1, method="kernel").mass[0].tolist() == [1]
-    assert np.isnan(density(cells, method="kernel").mass[1]).all()
-    assert stability(cells).columns()["note"].tolist() == ["", "no scores"]
-    assert density(counted([[1]], 2), bins=2, method="kernel").mass[0] == pytest.approx([0.5, 0.5])
+    assert estimate_density(cells, bins=2).columns()["note"].tolist() == ["", "", "no scores", "no scores"]
+    assert estimate_density(cells, bins=1, method="kernel").mass[0].tolist() == [1]
+    assert np.isnan(estimate_density(cells, method="kernel").mass[1]).all()
+    assert estimate_stability(cells).columns()["note"].tolist() == ["", "no scores"]
+    assert estimate_density(counted([[1]], 2), bins=2, method="kernel").mass[0] == pytest.approx([0.5, 0.5])
     with pytest.raises(InputError, match="bins is 0"):
-        density(cells, bins=0)
+        estimate_density(cells, bins=0)
     with pytest.raises(UnknownNameError, match="did you mean 'kernel'"):
-        density(cells, method="kernal")
+        estimate_density(cells, method="kernal")
     with pytest.raises(InputError, match=r"margin is 0.6; allowed: above 0 up to 0.5"):
-        stability(cells, margin=0.6)
+        estimate_stability(cells, margin=0.6)
 
 
 # ---- the fit beside the data
@@ -216,7 +221,7 @@ def test_curves_by_scipy():
     cells = counted(rng.binomial(n, p), n)
     fit = fit_beta(cells, zero=True)
     x = [0, 0.2, 1 / 3, 0.5, 1]
-    found = beta_curves(cells, fit, x)
+    found = evaluate_beta_curves(cells, fit, x)
     for i in range(2):
         used = n[i] > 0
         for j, point in enumerate(x):
@@ -228,9 +233,9 @@ def test_curves_by_scipy():
     assert found.distance == pytest.approx(np.abs(found.empirical - found.expected).max(axis=1))
     assert found.columns()["p"].tolist() == x * 2
     unknown = counted([[0, 0]], 3)
-    assert set(beta_curves(unknown, fit_beta(unknown)).columns()["note"]) == {"no Beta fit"}
+    assert set(evaluate_beta_curves(unknown, fit_beta(unknown)).columns()["note"]) == {"no Beta fit"}
     with pytest.raises(InputError, match="the fit is of other models"):
-        beta_curves(unknown, fit)
+        evaluate_beta_curves(unknown, fit)
 
 
 # ---- the 1PL model
@@ -239,14 +244,14 @@ def test_curves_by_scipy():
 def test_one_model_alone_is_p_correct_on_another_scale():
     """Theory, GEN appendix B: difficulty = -logit of p, that of maximum likelihood as pseudo goes to 0."""
     cells = counted([[0, 3, 5, 0]], [[5, 5, 5, 0]])
-    found = one_parameter(cells)
+    found = fit_one_parameter(cells)
     assert found.difficulty == pytest.approx(
         [-math.log(0.5 / 5.5), -math.log(3.5 / 2.5), -math.log(11), math.nan], nan_ok=True
     )
     assert found.se[1] == pytest.approx(math.sqrt(1 / (6 * (3.5 / 6) * (2.5 / 6))))
     assert found.ability.tolist() == [0]
     assert found.columns()["note"].tolist() == ["", "", "", "no scores"]
-    assert one_parameter(cells, pseudo=1e-9).difficulty[1] == pytest.approx(-math.log(3 / 2))
+    assert fit_one_parameter(cells, pseudo=1e-9).difficulty[1] == pytest.approx(-math.log(3 / 2))
 
 
 def test_the_joint_fit_by_scipy():
@@ -255,7 +260,7 @@ def test_the_joint_fit_by_scipy():
     n = rng.integers(0, 5, (3, 8))
     n[:, 0] = 3
     cells = counted(rng.binomial(n, 0.6), n)
-    found = one_parameter(cells)
+    found = fit_one_parameter(cells)
     share = 0.5 / np.maximum((n > 0).sum(axis=0), 1) * (n > 0)
 
     def minus_log_likelihood(x):
@@ -283,7 +288,7 @@ def test_the_joint_fit_by_scipy():
 
 def test_one_model_whose_information_is_rounding_has_errors():
     """Theory: of one model alone, se is 1/sqrt(n p (1 - p)); eight questions once gave the root of a negative number."""
-    found = one_parameter(counted([[0, 0, 0, 1, 0, 1, 1, 0]], 2))
+    found = fit_one_parameter(counted([[0, 0, 0, 1, 0, 1, 1, 0]], 2))
     p = (np.array([0, 0, 0, 1, 0, 1, 1, 0]) + 0.5) / 3
     assert found.se == pytest.approx(1 / np.sqrt(3 * p * (1 - p)))
 
@@ -293,7 +298,7 @@ def test_one_model_whose_information_is_rounding_has_errors():
 def test_the_joint_fit_is_a_maximum_on_nasty_grids(grid):
     """Theory: right answers, with the pseudo ones, are as many as expected, for each question and each model."""
     cells = cells_of(grid)
-    found = one_parameter(cells)
+    found = fit_one_parameter(cells)
     share = cells.answered * 0.5 / np.maximum(cells.answered.sum(axis=0), 1)
     expected = np.nan_to_num((cells.n + 2 * share) * special.expit(found.ability[:, None] - found.difficulty))
     if found.n_scales == 1:
@@ -305,7 +310,7 @@ def test_difficulties_are_found_and_their_errors_cover():
     """Guarantee by simulation: 6 models, 300 questions, 20 generations."""
     rng = np.random.default_rng(5)
     ability, hard = np.linspace(-1, 1, 6), rng.normal(0, 1, 300)
-    found = one_parameter(drawn(rng, special.expit(ability[:, None] - hard), 20))
+    found = fit_one_parameter(drawn(rng, special.expit(ability[:, None] - hard), 20))
     assert found.ability == pytest.approx(ability, abs=0.15)
     off = (found.difficulty - hard) / found.se
     assert np.mean(np.abs(off) < 1.96) == pytest.approx(0.95, abs=0.04)
@@ -313,18 +318,18 @@ def test_difficulties_are_found_and_their_errors_cover():
 
 def test_scales_extremes_and_bad_input():
     apart = counted([[1, 2, 0, 0], [0, 0, 2, 2]], [[2, 2, 0, 0], [0, 0, 2, 2]])
-    found = one_parameter(apart)
+    found = fit_one_parameter(apart)
     assert found.n_scales == 2
     assert "own scale" in found.columns()["note"][0]
     assert np.isfinite(found.difficulty).all()
     assert found.ability == pytest.approx([0, 0])
-    missing = one_parameter(counted([[1, 2], [0, 0]], [[2, 2], [0, 0]]))
+    missing = fit_one_parameter(counted([[1, 2], [0, 0]], [[2, 2], [0, 0]]))
     assert missing.n_scales == 1
     assert np.isnan(missing.ability[1])
     with pytest.raises(InputError, match="pseudo is 0"):
-        one_parameter(apart, pseudo=0)
+        fit_one_parameter(apart, pseudo=0)
     with pytest.raises(InputError, match="the 1PL model needs scores of 0 and 1"):
-        one_parameter(cells_of([[[0.5]]]))
+        fit_one_parameter(cells_of([[[0.5]]]))
 
 
 # ---- Kendall's tau of a question
@@ -334,7 +339,7 @@ def test_scales_extremes_and_bad_input():
 @given(score_grids(min_models=2, kind="binary"))
 def test_tau_with_the_question_among_the_ability_is_the_slow_one(grid):
     """A slow version written differently: pair by pair."""
-    found = question_tau(cells_of(grid), ability="all")
+    found = compute_question_tau(cells_of(grid), ability="all")
     for j, tau in enumerate(found.tau):
         assert tau == pytest.approx(slow.question_tau(grid, j), nan_ok=True)
 
@@ -343,7 +348,7 @@ def test_tau_and_p_value_by_scipy():
     """Another program: scipy's kendalltau, asymptotic, with ties; ability over the other questions."""
     rng = np.random.default_rng(6)
     cells = drawn(rng, special.expit(rng.normal(0, 1, (12, 1)) - rng.normal(0, 1, 9)), 4)
-    found = question_tau(cells)
+    found = compute_question_tau(cells)
     for j in range(9):
         others = np.delete(cells.mean, j, axis=1).mean(axis=1)
         expected = stats.kendalltau(cells.mean[:, j], others.round(12), method="asymptotic")
@@ -358,17 +363,17 @@ def test_a_wrong_label_has_the_lowest_tau():
     rng = np.random.default_rng(7)
     p = special.expit(np.linspace(-2, 2, 15)[:, None] - rng.normal(0, 0.7, 40))
     p[:, 11] = 1 - p[:, 11]
-    columns = question_tau(drawn(rng, p, 10)).columns()
+    columns = compute_question_tau(drawn(rng, p, 10)).columns()
     assert columns["question"][0] == "q11"
     assert columns["tau"][0] < -0.5
     assert columns["p_value"][0] < 0.01
 
 
 def test_what_tau_cannot_say():
-    note = question_tau(counted([[1, 1, 0], [0, 1, 0]], [[2, 1, 0], [2, 1, 0]])).columns()["note"]
+    note = compute_question_tau(counted([[1, 1, 0], [0, 1, 0]], [[2, 1, 0], [2, 1, 0]])).columns()["note"]
     assert note.tolist() == ["all models alike on this question or on the others"] * 2 + [
         "fewer than two models to compare"
     ]
-    assert np.isnan(question_tau(counted([[1], [0]], 2)).tau[0])  # no other question to tell ability by
+    assert np.isnan(compute_question_tau(counted([[1], [0]], 2)).tau[0])  # no other question to tell ability by
     with pytest.raises(UnknownNameError, match="unknown ability"):
-        question_tau(counted([[1], [0]], 2), ability="some")
+        compute_question_tau(counted([[1], [0]], 2), ability="some")

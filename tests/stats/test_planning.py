@@ -14,12 +14,12 @@ from scipy import optimize
 from howsure.errors import InputError, UnknownNameError
 from howsure.stats.comparisons.pairs import compare
 from howsure.stats.core.cells import Cells
-from howsure.stats.planning.cost import UNITS, Cost
-from howsure.stats.planning.pilot import assumed, components_of
-from howsure.stats.planning.plan import FEWEST_QUESTIONS, grid, plan
+from howsure.stats.planning.cost import COST_UNITS, Cost
+from howsure.stats.planning.pilot import components_from_accuracy, components_from_cells
+from howsure.stats.planning.plan import FEWEST_QUESTIONS, plan, tabulate_designs
 from howsure.stats.planning.variance_components import (
-    Components,
-    detectable,
+    VarianceComponents,
+    detectable_difference,
     level_of,
     power_of,
     se_for_detecting,
@@ -28,7 +28,7 @@ from howsure.stats.planning.variance_components import (
 from howsure.stats.scores.score import score
 
 NOISES = Path(__file__).resolve().parents[2] / "../shared/data/all_the_noises"
-PAIR = Components(question=0.04, generation=0.16)
+PAIR = VarianceComponents(question=0.04, generation=0.16)
 PRICED = Cost(prompt_tokens=400, completion_tokens=100, input_price=3, output_price=15, generations_per_request=4)
 
 
@@ -40,7 +40,7 @@ def cells_of(totals, K):
 
 variances = st.sampled_from([0.0, 0.001, 0.01, 0.04, 0.1, 0.25]) | st.floats(1e-4, 1)
 noises = st.builds(
-    Components,
+    VarianceComponents,
     question=variances,
     generation=variances,
     variant=st.just(0.0) | st.floats(1e-5, 0.01),
@@ -73,7 +73,7 @@ def every_design(noise, cost, unit, most):
 
 
 @settings(max_examples=60)
-@given(noises, costs, st.sampled_from(UNITS), st.floats(0.01, 0.5), st.sampled_from([1, 4]))
+@given(noises, costs, st.sampled_from(COST_UNITS), st.floats(0.01, 0.5), st.sampled_from([1, 4]))
 def test_the_cheapest_design_is_the_cheapest_of_all(noise, cost, unit, se, fewest):
     """A slow version: brute force over every whole number of questions, variants and generations."""
     most = (9, 4, 12)
@@ -94,7 +94,7 @@ def test_the_cheapest_design_is_the_cheapest_of_all(noise, cost, unit, se, fewes
 
 
 @settings(max_examples=60)
-@given(noises, costs, st.sampled_from(UNITS), st.floats(0.5, 300), st.sampled_from([1, 4]))
+@given(noises, costs, st.sampled_from(COST_UNITS), st.floats(0.5, 300), st.sampled_from([1, 4]))
 def test_the_best_design_for_a_budget_is_the_best_of_all(noise, cost, unit, generations, fewest):
     """A slow version, likewise; the budget is told in single generations."""
     most = (9, 4, 12)
@@ -116,7 +116,7 @@ def test_the_best_design_for_a_budget_is_the_best_of_all(noise, cost, unit, gene
 
 
 ORACLE = oracle.Variances(question=0.04, variant=0.0005, interaction=0.01, generation=0.12)
-OURS = Components(**ORACLE._asdict(), models=1)
+OURS = VarianceComponents(**ORACLE._asdict(), models=1)
 
 
 @pytest.mark.parametrize("per_request", [1, 3, 6])
@@ -146,14 +146,14 @@ def test_designs_against_the_slow_version(per_request):
 @pytest.mark.parametrize("target", [0.3, 0.06, 0.04])
 def test_smallest_n_and_k_against_the_slow_version(D, E, target):
     """An independent slow version."""
-    noise = Components(question=max(D, 0), generation=E)
+    noise = VarianceComponents(question=max(D, 0), generation=E)
     se = se_for_detecting(target, level=0.9, power=0.7)
     for k in (1, 3):
         assert noise.questions_for(se, k) == oracle.smallest_n(target, D, E, k, 0.1, 0.7)
     for N in (10, 150, 400):
         theirs = oracle.smallest_k(target, D, E, N, 0.1, 0.7)
         assert noise.generations_for(se, N) == (math.inf if theirs is None else theirs)
-    assert detectable(0.02, level=0.9, power=0.7) == pytest.approx(oracle.detectable(0.02, 0.1, 0.7))
+    assert detectable_difference(0.02, level=0.9, power=0.7) == pytest.approx(oracle.detectable(0.02, 0.1, 0.7))
     assert power_of(target, 0.02, level=0.9) == pytest.approx(oracle.power_of(target, 0.02, 0.1))
 
 
@@ -169,9 +169,9 @@ def test_best_generations_against_the_slow_version_and_a_minimiser():
     assert OURS.best_generations(900, 30, n_variants=2) == pytest.approx(best, rel=1e-5)
     # sqrt((c_in / c_out) E / D), statistics.md section 11
     assert PAIR.best_generations([900, 1], 9).tolist() == pytest.approx([20, 1])
-    assert Components(question=0, generation=0.1).best_generations(1, 1) == math.inf
+    assert VarianceComponents(question=0, generation=0.1).best_generations(1, 1) == math.inf
     assert PAIR.best_generations(5, 0) == math.inf
-    assert Components(question=0, generation=0).best_generations(1, 1) == 1
+    assert VarianceComponents(question=0, generation=0).best_generations(1, 1) == 1
 
 
 def test_the_search_agrees_with_the_formula_where_rounding_is_small():
@@ -209,18 +209,18 @@ def test_solving_inverts_the_variance(noise, N, K, S):
 
 
 def test_no_number_is_enough():
-    noise = Components(question=0.04, generation=0.16, variant=0.001)
+    noise = VarianceComponents(question=0.04, generation=0.16, variant=0.001)
     data_alone = math.sqrt(0.04 / 100 + 0.001)
     assert noise.generations_for([data_alone, data_alone * 0.9, data_alone * 1.1], 100).tolist()[:2] == [math.inf] * 2
     assert math.isfinite(noise.generations_for(data_alone * 1.1, 100))
     assert noise.questions_for(math.sqrt(0.001)) == math.inf
     assert noise.variants_for(0.02, 100) == math.inf
     assert noise.questions_for(0) == math.inf
-    assert Components(question=0, generation=0).questions_for(0) == 1
-    assert Components(question=0.1, generation=0).generations_for(math.sqrt(0.001), 100) == 1
+    assert VarianceComponents(question=0, generation=0).questions_for(0) == 1
+    assert VarianceComponents(question=0.1, generation=0).generations_for(math.sqrt(0.001), 100) == 1
     assert noise.questions_for(math.inf) == 1
     assert math.isnan(noise.questions_for(math.nan))
-    known = Components(question=0.04, generation=0.16, population=50)
+    known = VarianceComponents(question=0.04, generation=0.16, population=50)
     assert known.variance(50, 4) == pytest.approx(0.16 / 200)
     assert known.questions_for(math.sqrt(0.16 / 50) * 0.99) == math.inf
     assert known.generations_for(0.01, 50) == 32
@@ -228,10 +228,10 @@ def test_no_number_is_enough():
 
 def test_closed_forms_invert_each_other():
     """Theory: detectable, se, power and level are one equation; z quantiles as printed in every table."""
-    assert detectable(1) == pytest.approx(1.959964 + 0.841621, abs=1e-6)
-    assert detectable(1, level=0.99, power=0.9) == pytest.approx(2.575829 + 1.281552, abs=1e-6)
+    assert detectable_difference(1) == pytest.approx(1.959964 + 0.841621, abs=1e-6)
+    assert detectable_difference(1, level=0.99, power=0.9) == pytest.approx(2.575829 + 1.281552, abs=1e-6)
     se = se_for_detecting([0.03, -0.03], level=0.9, power=0.9)
-    assert detectable(se, level=0.9, power=0.9) == pytest.approx([0.03, 0.03])
+    assert detectable_difference(se, level=0.9, power=0.9) == pytest.approx([0.03, 0.03])
     assert power_of(0.03, se, level=0.9) == pytest.approx([0.9, 0.9], abs=1e-4)
     assert level_of(0.03, se, power=0.9) == pytest.approx([0.9, 0.9])
     assert math.isnan(level_of(0.001, 0.01))
@@ -251,7 +251,7 @@ def test_a_plan_has_the_power_it_promises(paired):
         other = p if paired else rng.beta(0.5, 0.5, (size, N)) * (1 - gap)
         return rng.binomial(K, p + gap), rng.binomial(K, other)
 
-    pilot = components_of(cells_of(np.concatenate(draw(20_000, 3, 1)), 3), "a", "b", paired=paired)
+    pilot = components_from_cells(cells_of(np.concatenate(draw(20_000, 3, 1)), 3), "a", "b", paired=paired)
     design = plan(pilot, detect=gap, max_generations=2).best
     a, b = (totals / design.n_generations for totals in draw(design.n_questions, design.n_generations, trials))
     if paired:
@@ -268,12 +268,12 @@ def test_a_pilot_predicts_the_error_of_other_designs():
     rng = np.random.default_rng(22)
     pilot = cells_of([rng.binomial(5, rng.beta(0.6, 0.4, 30_000))], 5)
     scores = rng.binomial(3, rng.beta(0.6, 0.4, (4000, 40))).mean(axis=1) / 3
-    assert np.sqrt(components_of(pilot, "a").variance(40, 3)) == pytest.approx(scores.std(), rel=0.05)
+    assert np.sqrt(components_from_cells(pilot, "a").variance(40, 3)) == pytest.approx(scores.std(), rel=0.05)
     fixed = rng.beta(0.6, 0.4, 30)
     pilot = cells_of([rng.binomial(20_000, fixed)], 20_000)
     asked = np.array([rng.choice(30, 12, replace=False) for _ in range(8000)])
     scores = rng.binomial(2, fixed[asked]).mean(axis=1) / 2
-    these = components_of(pilot, "a", claim="these-questions")
+    these = components_from_cells(pilot, "a", claim="these-questions")
     assert these.population == 30
     # the population's variance divides by N - 1, as drawing without replacement wants; ours by N (see the docstring)
     assert np.sqrt(these.variance(12, 2)) == pytest.approx(scores.std(), rel=0.04)
@@ -285,21 +285,21 @@ def test_the_plan_of_the_pilots_own_design_has_the_pilots_error_without_its_bias
     cells = cells_of(rng.binomial(3, rng.beta(0.6, 0.4, (3, 70))), 3)
     pair = compare(cells, "a", "b")
     unbiased = 70 / 69
-    assert components_of(cells, "a", "b").variance(70, 3) == pytest.approx(pair.variance[0] * unbiased)
-    apart = components_of(cells, "a", "b", paired=False)
+    assert components_from_cells(cells, "a", "b").variance(70, 3) == pytest.approx(pair.variance[0] * unbiased)
+    apart = components_from_cells(cells, "a", "b", paired=False)
     assert apart.variance(70, 3) == pytest.approx(np.sum(score(cells).variance[:2]) * unbiased)
     assert apart.models == 2
-    one = components_of(cells, "a")
+    one = components_from_cells(cells, "a")
     assert one.variance(70, 3) == pytest.approx(score(cells).variance[0] * unbiased)
     assert (one.models, one.benchmark) == (1, "drawn")
-    these = components_of(cells, "a", "b", claim="these-questions")
+    these = components_from_cells(cells, "a", "b", claim="these-questions")
     again = compare(cells, "a", "b", claim="these-questions")
     assert these.variance(70, 3) == pytest.approx(again.variance[0])
 
 
 def test_a_negative_data_variance_is_planned_as_none():
     cells = Cells.from_scores("b", ["a", "c"], ["1", "2", "3"], [[[1, 0], [1, 0], [1, 1]], [[1, 0], [0, 1], [1, 0]]])
-    noise = components_of(cells, "a", "c")
+    noise = components_from_cells(cells, "a", "c")
     assert noise.question == 0
     assert noise.note == "data noise is lost in the sampling noise; it is planned as 0"
     # all generations of one question would do the same: but that 0 is an estimate
@@ -309,7 +309,7 @@ def test_a_negative_data_variance_is_planned_as_none():
 def test_a_pilot_of_single_generations_plans_single_generations():
     rng = np.random.default_rng(24)
     cells = cells_of(rng.binomial(1, 0.5, (2, 100)), 1)
-    noise = components_of(cells, "a", "b")
+    noise = components_from_cells(cells, "a", "b")
     assert not noise.known
     assert noise.variance(100) == pytest.approx(compare(cells, "a", "b").variance[0] * 100 / 99)
     assert np.isnan(noise.variance(100, 2))
@@ -328,7 +328,7 @@ def test_a_pilot_of_single_generations_plans_single_generations():
     assert "questions would do with 1 generation of each" in short.reason
     assert plan(noise, budget=2000).best[:3] == (1000, 1, 1)
     with pytest.raises(InputError, match="drawn: there is no noise to plan with: one question in common"):
-        plan(components_of(cells_of([[1], [0]], 1), "a", "b"), se=0.1)
+        plan(components_from_cells(cells_of([[1], [0]], 1), "a", "b"), se=0.1)
 
 
 def test_beta_theory():
@@ -338,9 +338,9 @@ def test_beta_theory():
     p = 0.7
     difficulty = stats.beta(p, 1 - p)
     E, D = difficulty.expect(lambda q: q * (1 - q)), difficulty.var()
-    one = assumed(p, models=1, data_share=0.5)
+    one = components_from_accuracy(p, models=1, data_share=0.5)
     assert (one.question, one.generation) == pytest.approx((D, E), rel=1e-6)
-    apart = assumed(p, paired=False, data_share=0.5)
+    apart = components_from_accuracy(p, paired=False, data_share=0.5)
     assert (apart.question, apart.generation) == pytest.approx((2 * D, 2 * E), rel=1e-6)
     assert one.total_se == apart.total_se == 0  # p(1-p) for any difficulties
 
@@ -351,12 +351,12 @@ def test_beta_theory():
 )
 def test_the_noise_that_published_results_show(how, total, share):
     """A printed table: total variances and data shares of published pairs (review of version 0.1.0, section D6)."""
-    noise = assumed(0.7, **how)
+    noise = components_from_accuracy(0.7, **how)
     assert noise.total == pytest.approx(total * 0.21)
     assert noise.question == pytest.approx(share * total * 0.21)
     assert noise.note.startswith(f"assumed, not measured: total variance {total * 0.21:.4g}, {share:.0%} of it data")
     assert noise.question_se > 0
-    assert assumed(0.7, models=1, temperature=0).question == pytest.approx(0.8 * 0.21)
+    assert components_from_accuracy(0.7, models=1, temperature=0).question == pytest.approx(0.8 * 0.21)
 
 
 def test_what_is_shown_beside_the_best():
@@ -387,7 +387,7 @@ def test_what_is_shown_beside_the_best():
 
 def test_a_row_for_each_number_of_variants():
     """A slow version: the best of all designs with that number of variants, written as a plan that allows no other."""
-    noise = Components(question=0.02, generation=0.1, variant=0.002, interaction=0.05)
+    noise = VarianceComponents(question=0.02, generation=0.1, variant=0.002, interaction=0.05)
     for goal in ({"budget": 4000}, {"se": 0.0215}):
         rows = plan(noise, max_variants=20, **goal)
         many = plan(noise, max_variants=20, every=True, **goal)
@@ -410,7 +410,7 @@ def test_a_row_for_each_number_of_variants():
 
 
 def test_why_there_is_no_design():
-    noise = Components(question=0.04, generation=0.16, benchmark="math")
+    noise = VarianceComponents(question=0.04, generation=0.16, benchmark="math")
     short = plan(noise, detect=0.02, available=500)
     assert short.best is None
     assert short.reason.startswith("no number of generations is enough: all 500 questions have se 0.008944 without any")
@@ -421,7 +421,7 @@ def test_why_there_is_no_design():
     assert set(short.n_questions) == {500}
     few = plan(noise, se=0.01, available=500, max_generations=2)
     assert few.reason == "it takes 16 generations of all 500 questions, 2 are allowed"
-    prompts = Components(question=0.04, generation=0.16, variant=0.001)
+    prompts = VarianceComponents(question=0.04, generation=0.16, variant=0.001)
     none = plan(prompts, se=0.01)
     assert none.reason == (
         "no number of questions is enough: the noise of the prompt alone has se 0.03162, 0.01 is asked, "
@@ -439,22 +439,22 @@ def test_why_there_is_no_design():
 
 
 def test_ties_go_to_more_questions_and_models_are_paid():
-    free_choice = Components(question=0, generation=0.2)
+    free_choice = VarianceComponents(question=0, generation=0.2)
     assert plan(free_choice, se=0.01).best[:3] == (2000, 1, 1)
     assert plan(free_choice, budget=4000).best[:3] == (2000, 1, 1)
     only_one = plan(PAIR, [PRICED], se=0.01).best
     both = plan(PAIR, [PRICED, PRICED], se=0.01).best
     assert both == plan(PAIR, PRICED, se=0.01).best
     assert both.cost == pytest.approx(2 * only_one.cost)
-    assert plan(Components(0.04, 0.16, models=1), PRICED, se=0.01).best == only_one
+    assert plan(VarianceComponents(0.04, 0.16, models=1), PRICED, se=0.01).best == only_one
     free = Cost(prompt_tokens=10, completion_tokens=10, input_price=0, output_price=0)
     assert plan(PAIR, free, se=0.01).columns()["note"][0] == "the cheapest in tokens"
 
 
 def test_a_grid_holds_every_combination():
     """A slow version: each row by its formula."""
-    noise = Components(question=0.04, generation=0.16, variant=0.001, interaction=0.01)
-    rows = grid(noise, PRICED, questions=[100, 300], variants=[1, 2], generations=[1, 5]).columns()
+    noise = VarianceComponents(question=0.04, generation=0.16, variant=0.001, interaction=0.01)
+    rows = tabulate_designs(noise, PRICED, questions=[100, 300], variants=[1, 2], generations=[1, 5]).columns()
     wanted = list(itertools.product([100, 300], [1, 2], [1, 5]))
     assert list(zip(rows["n_questions"], rows["n_variants"], rows["n_generations"], strict=True)) == wanted
     for row, (N, S, K) in enumerate(wanted):
@@ -462,14 +462,17 @@ def test_a_grid_holds_every_combination():
         assert rows["se"][row] == pytest.approx(se)
         assert rows["calls"][row] == 2 * N * S * math.ceil(K / 4)
         assert rows["cost"][row] == pytest.approx(2 * N * S * (math.ceil(K / 4) * 400 * 3 + K * 100 * 15) / 1e6)
-    assert grid(noise).columns()["calls"].dtype.kind == "i"
-    assert np.all(np.isnan(grid(noise).columns()["tokens"]))
+    assert tabulate_designs(noise).columns()["calls"].dtype.kind == "i"
+    assert np.all(np.isnan(tabulate_designs(noise).columns()["tokens"]))
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: plan(Components(0, 0), se=0.1), "given: there is no noise to plan with: its components are 0; give a"),
+        (
+            lambda: plan(VarianceComponents(0, 0), se=0.1),
+            "given: there is no noise to plan with: its components are 0; give a",
+        ),
         (lambda: plan(PAIR), "plan: no goal given; give one of detect, width, se, budget"),
         (lambda: plan(PAIR, se=0.1, width=0.1), "plan: width and se given"),
         (lambda: plan(PAIR, detect=0), "plan: detect is 0; allowed: above 0"),
@@ -486,14 +489,14 @@ def test_a_grid_holds_every_combination():
         (lambda: plan(PAIR, [Cost()] * 3, se=0.1), "plan: cost is of 3 models; allowed: from 1 to 2"),
         (lambda: Cost(prompt_tokens=-1), "Cost: prompt_tokens is -1; allowed: 0 or more"),
         (lambda: Cost(generations_per_request=0), "Cost: generations_per_request is 0; allowed: 1, 2, 3"),
-        (lambda: Components(-0.1, 0.2), "Components: question is -0.1; a variance is 0 or more"),
-        (lambda: Components(0.1, 0.2, models=3), "Components: models is 3"),
-        (lambda: Components(0.1, 0.2, population=0), "population is 0; allowed: 1 or more"),
+        (lambda: VarianceComponents(-0.1, 0.2), "Components: question is -0.1; a variance is 0 or more"),
+        (lambda: VarianceComponents(0.1, 0.2, models=3), "Components: models is 3"),
+        (lambda: VarianceComponents(0.1, 0.2, population=0), "population is 0; allowed: 1 or more"),
         (lambda: PAIR.variance([10, 0]), "n_questions is 0; allowed: 1 or more"),
-        (lambda: Components(0.1, 0.2, population=50).variance(51), "n_questions is 51; allowed: from 1 to 50"),
+        (lambda: VarianceComponents(0.1, 0.2, population=50).variance(51), "n_questions is 51; allowed: from 1 to 50"),
         (lambda: PAIR.questions_for(-1), "se is -1; allowed: 0 or more"),
-        (lambda: assumed(1), "accuracy is 1; allowed: strictly between 0 and 1"),
-        (lambda: assumed(0.5, data_share=2), "data_share is 2; allowed: from 0 to 1"),
+        (lambda: components_from_accuracy(1), "accuracy is 1; allowed: strictly between 0 and 1"),
+        (lambda: components_from_accuracy(0.5, data_share=2), "data_share is 2; allowed: from 0 to 1"),
     ],
 )
 def test_wrong_numbers(call, message):
@@ -509,9 +512,9 @@ def test_unknown_names():
         PRICED.cell(1, "money")
     cells = cells_of([[1, 0], [0, 1]], 1)
     with pytest.raises(UnknownNameError, match="plan: unknown claim 'single-run'"):
-        components_of(cells, "a", "b", claim="single-run")
+        components_from_cells(cells, "a", "b", claim="single-run")
     with pytest.raises(UnknownNameError, match="unknown model 'z'"):
-        components_of(cells, "a", "z")
+        components_from_cells(cells, "a", "z")
 
 
 @pytest.mark.shared
@@ -528,7 +531,7 @@ def test_published_components_of_a_pair():
     (cells,) = read_table(folder / "input_table_math500_cot.csv")
     with (folder / "summary_math500_cot.csv").open() as file:
         (published,) = (row for row in csv.DictReader(file) if (row["model_a"], row["model_b"]) == (a, b))
-    noise = components_of(cells, a, b)
+    noise = components_from_cells(cells, a, b)
     # the published variances over questions divide by N, the plan's by N - 1
     spread = float(compare(cells, a, b).variance[0]) / 499
     assert noise.question / 500 - spread == pytest.approx(float(published["SE_x(A-B)"]) ** 2, rel=1e-6)
@@ -543,7 +546,7 @@ def test_published_components_of_a_pair():
 
 def test_a_plan_that_takes_every_variant_says_that_more_were_not_tried():
     """Theory: noise of the prompt alone, so the most variants are best; where another noise bounds the plan, nothing is said."""
-    prompt = Components(question=0.001, variant=0.05, generation=0.1)
+    prompt = VarianceComponents(question=0.001, variant=0.05, generation=0.1)
     assert "more than 7 variants were not tried" in plan(prompt, budget=7000, max_variants=7).columns()["note"][0]
-    question = Components(question=0.5, variant=1e-9, generation=0.1)
+    question = VarianceComponents(question=0.5, variant=1e-9, generation=0.1)
     assert "not tried" not in " ".join(plan(question, budget=7000, max_variants=7).columns()["note"])

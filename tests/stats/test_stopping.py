@@ -10,8 +10,8 @@ from scipy import stats
 from howsure.errors import InputError, UnknownNameError
 from howsure.stats.core.cells import Cells
 from howsure.stats.scores.score import score
-from howsure.stats.sequential.confidence_sequences import boundary, confidence_sequence
-from howsure.stats.sequential.stopping_rules import FLOOR, RULES, rounds_needed, stop
+from howsure.stats.sequential.confidence_sequences import confidence_boundary, confidence_sequence
+from howsure.stats.sequential.stopping_rules import STOPPING_RULES, VARIANCE_FLOOR, check_stopping, required_rounds
 
 
 def cells_of(total, k, models=None):
@@ -30,16 +30,16 @@ def test_boundary_against_the_oracle(level, best_at):
     r = oracle.best_r(best_at, 1 - level)
     t = [1, 2, 7, 10, 300, 100_000]
     expected = [oracle.half_width(1.0, x, 1 - level, r) for x in t]
-    assert boundary(t, level=level, best_at=best_at) == pytest.approx(expected, rel=1e-6)
-    assert math.isnan(boundary(0.5))
+    assert confidence_boundary(t, level=level, best_at=best_at) == pytest.approx(expected, rel=1e-6)
+    assert math.isnan(confidence_boundary(0.5))
 
 
 def test_boundary_is_narrowest_where_asked_and_nearly_so_around():
     """Theory: the documented 7 % from 3 to 100 rounds."""
     for t in (3, 10, 30, 100):
-        best = min(boundary(t, best_at=b) for b in np.geomspace(0.5, 2000, 400))
-        assert boundary(t, best_at=t) <= best * (1 + 1e-12)
-        assert boundary(t) <= 1.07 * best
+        best = min(confidence_boundary(t, best_at=b) for b in np.geomspace(0.5, 2000, 400))
+        assert confidence_boundary(t, best_at=t) <= best * (1 + 1e-12)
+        assert confidence_boundary(t) <= 1.07 * best
 
 
 def test_running_mean_and_sd_against_a_loop():
@@ -99,7 +99,7 @@ def misses(p, width, rounds, rules, *, truth=None):
             continue
         cells = cells_of(total, k)
         for rule in rules:
-            look = stop(cells, width, rule=rule[0], claim=rule[1])
+            look = check_stopping(cells, width, rule=rule[0], claim=rule[1])
             true = p.mean(axis=1) if truth is None else truth
             miss = np.abs(look.score - true) > look.half + 1e-12
             ever[rule] |= miss
@@ -159,11 +159,11 @@ def test_the_published_rule_against_the_oracle_and_written_out():
     runs = [cells_of(s[None], 1) for s in scores]
     means = [float(s.mean()) for s in scores]
     for rule, ahead in (("prediction", None), ("run-means", math.inf)):
-        looks = [stop(runs[:n], 0.06, rule=rule).stop[0] for n in range(2, 31)]
+        looks = [check_stopping(runs[:n], 0.06, rule=rule).stop[0] for n in range(2, 31)]
         when = oracle.run_mean_rule(means, 0.06, 0.95, ahead)
         assert 2 + looks.index(True) == when
         n, mean, half = published(means, 0.06, future=rule == "prediction")
-        last = stop(runs[:n], 0.06, rule=rule)
+        last = check_stopping(runs[:n], 0.06, rule=rule)
         assert (n, last.score[0], last.half[0]) == (when, pytest.approx(mean), pytest.approx(half))
         assert last.rounds[0] == n
 
@@ -183,7 +183,7 @@ def test_the_published_rule_misses_about_15_percent():
         missed |= new & (np.abs(runs.mean(axis=0) - p.mean(axis=1)) > half)
         left &= ~new
         if n in {2, 20}:  # ours agrees with what is written out here
-            ours = stop(rounds[:n], 0.02, rule="run-means")
+            ours = check_stopping(rounds[:n], 0.02, rule="run-means")
             assert ours.half == pytest.approx(half, abs=1e-12)
             assert ours.stop.tolist() == (2 * half < 0.02).tolist()
     assert not np.any(left)
@@ -193,10 +193,10 @@ def test_the_published_rule_misses_about_15_percent():
 def test_pooled_rule_is_the_interval_of_the_score():
     """Theory: where all within-variances are equal, the degrees of freedom are their count."""
     total = np.tile([1, 2], (1, 50))
-    look = stop(cells_of(total, 3), 1, rule="pooled")
+    look = check_stopping(cells_of(total, 3), 1, rule="pooled")
     between = score(cells_of(total, 3), claim="these-questions", method="t").interval()
     assert (look.low, look.high) == (pytest.approx(between.low), pytest.approx(between.high))
-    new = stop(cells_of(total, 3), 1, rule="pooled", claim="new-questions")
+    new = check_stopping(cells_of(total, 3), 1, rule="pooled", claim="new-questions")
     between = score(cells_of(total, 3), method="t").interval()
     assert (new.low, new.high) == (pytest.approx(between.low), pytest.approx(between.high))
 
@@ -204,19 +204,21 @@ def test_pooled_rule_is_the_interval_of_the_score():
 def test_sequence_by_hand():
     """Theory: 20 questions, k = 4, two right: s2 = 1/3, sd of a round sqrt(1/60); new questions add the data noise."""
     cells = cells_of(np.tile([1, 3, 2, 2], (1, 5)), 4)
-    look = stop(cells, 0.5)
+    look = check_stopping(cells, 0.5)
     E = np.mean([0.25, 0.25, 1 / 3, 1 / 3])
     assert look.rounds[0] == pytest.approx(4)
-    assert look.half[0] == pytest.approx(float(boundary(4)) * math.sqrt(E / 20))
-    new = stop(cells, 0.5, claim="new-questions")
+    assert look.half[0] == pytest.approx(float(confidence_boundary(4)) * math.sqrt(E / 20))
+    new = check_stopping(cells, 0.5, claim="new-questions")
     D = max(np.var(np.tile([1, 3, 2, 2], 5) / 4, ddof=1) - E / 4, 0)
-    expected = float(boundary(4, level=0.975)) * math.sqrt(E / 20) + stats.t.ppf(0.9875, 19) * math.sqrt(D / 20)
+    expected = float(confidence_boundary(4, level=0.975)) * math.sqrt(E / 20) + stats.t.ppf(0.9875, 19) * math.sqrt(
+        D / 20
+    )
     assert new.half[0] == pytest.approx(expected)
 
 
 def test_unfinished_rounds_count_their_harmonic_mean():
     cells = Cells.from_scores("b", ["a"], ["1", "2"], [[[1, 0, 1], [1, 0]]])
-    assert stop(cells, 1).rounds[0] == pytest.approx(2 / (1 / 3 + 1 / 2))
+    assert check_stopping(cells, 1).rounds[0] == pytest.approx(2 / (1 / 3 + 1 / 2))
 
 
 def test_a_pair_stops_on_its_difference():
@@ -224,63 +226,63 @@ def test_a_pair_stops_on_its_difference():
     p = rng.beta(1, 1, (1, 80))
     total = rng.binomial(6, np.repeat(p, 2, axis=0))
     cells = cells_of(total, 6, ("a", "b"))
-    look = stop(cells, 0.3, pair=("a", "b"))
+    look = check_stopping(cells, 0.3, pair=("a", "b"))
     s2 = cells.within
     assert look.score[0] == pytest.approx(float(np.diff(cells.mean.mean(axis=1))[0]) * -1)
-    assert look.half[0] == pytest.approx(float(boundary(6)) * math.sqrt(s2.sum() / 80**2))
+    assert look.half[0] == pytest.approx(float(confidence_boundary(6)) * math.sqrt(s2.sum() / 80**2))
     assert look.names == ("a - b",)
     assert look.bounds == (-1, 1)
-    assert stop(cells, 0.3, pair=("b", "a")).score[0] == -look.score[0]
+    assert check_stopping(cells, 0.3, pair=("b", "a")).score[0] == -look.score[0]
     runs = [cells_of(rng.random((2, 80)) < p, 1, ("a", "b")) for _ in range(5)]
     differences = [float(run.total[0].mean() - run.total[1].mean()) for run in runs]
-    by_runs = stop(runs, 0.3, rule="run-means", pair=("a", "b"))
+    by_runs = check_stopping(runs, 0.3, rule="run-means", pair=("a", "b"))
     assert by_runs.half[0] == pytest.approx(stats.t.ppf(0.975, 4) * np.std(differences, ddof=1) / math.sqrt(5))
-    assert stop(runs, 0.3, pair=("a", "b")).rounds[0] == pytest.approx(5)
+    assert check_stopping(runs, 0.3, pair=("a", "b")).rounds[0] == pytest.approx(5)
 
 
 def test_what_never_varies_is_not_certain_at_once_but_stops():
     """Five differing pairs are assumed: sum of squares 2.5 over N (k-1)."""
     sure = cells_of(np.full((1, 50), 2), 2)
-    look = stop(sure, 0.02, rule="pooled")
+    look = check_stopping(sure, 0.02, rule="pooled")
     assert not look.stop[0]
-    assert look.half[0] == pytest.approx(stats.t.ppf(0.975, 50) * math.sqrt(FLOOR / 50 / 2 / 50))
+    assert look.half[0] == pytest.approx(stats.t.ppf(0.975, 50) * math.sqrt(VARIANCE_FLOOR / 50 / 2 / 50))
     assert (look.high[0], look.columns()["stop"][0]) == (1.0, "no")
     assert "five pairs" in look.columns()["note"][0]
-    assert stop(cells_of(np.full((1, 50), 20), 20), 0.02).stop[0]
+    assert check_stopping(cells_of(np.full((1, 50), 20), 20), 0.02).stop[0]
     # Scores that are not 0 and 1 have no such bound.
     partial = Cells.from_scores("b", ["a"], ["1", "2"], [[[0.5, 0.5], [0.25, 0.25]]])
-    assert not stop(partial, 5).stop[0]
-    assert "no variation was seen" in stop(partial, 5).columns()["note"][0]
+    assert not check_stopping(partial, 5).stop[0]
+    assert "no variation was seen" in check_stopping(partial, 5).columns()["note"][0]
     # The published rule stops at once, as published.
-    assert stop([cells_of(np.ones((1, 5)), 1)] * 2, 0.01, rule="prediction").stop[0]
+    assert check_stopping([cells_of(np.ones((1, 5)), 1)] * 2, 0.01, rule="prediction").stop[0]
 
 
 def test_data_noise_that_no_generation_lessens():
     cells = cells_of(np.tile([0, 10, 1, 9], (1, 5)), 10)
-    look = stop(cells, 0.1, claim="new-questions")
+    look = check_stopping(cells, 0.1, claim="new-questions")
     assert not look.reachable[0]
     assert "data noise alone is wider" in look.columns()["note"][0]
-    assert stop(cells, 0.1).reachable[0]
+    assert check_stopping(cells, 0.1).reachable[0]
 
 
 def test_what_cells_cannot_say():
-    once = stop(cells_of(np.array([[1, 0, 1]]), 1), 0.5)
+    once = check_stopping(cells_of(np.array([[1, 0, 1]]), 1), 0.5)
     assert not once.stop[0]
     assert "prediction noise is unknown" in once.columns()["note"][0]
     # For new questions one generation is enough, looked at once.
-    assert stop(cells_of(np.array([[1, 0, 1]]), 1), 0.5, rule="pooled", claim="new-questions").half[0] > 0
-    empty = stop(Cells.from_scores("b", ["a"], ["1"], [[[]]]), 0.5)
+    assert check_stopping(cells_of(np.array([[1, 0, 1]]), 1), 0.5, rule="pooled", claim="new-questions").half[0] > 0
+    empty = check_stopping(Cells.from_scores("b", ["a"], ["1"], [[[]]]), 0.5)
     assert "no scores" in empty.columns()["note"][0]
-    assert not stop([cells_of(np.ones((1, 3)), 1)], 5, rule="run-means").stop[0]
+    assert not check_stopping([cells_of(np.ones((1, 3)), 1)], 5, rule="run-means").stop[0]
     real = Cells.from_scores("b", ["a"], ["1", "2"], [[[3, 4], [5, 6]]])
-    assert stop(real, 0.1).high[0] > 4.5
-    assert stop(real, 0.1).low[0] < 4.5
+    assert check_stopping(real, 0.1).high[0] > 4.5
+    assert check_stopping(real, 0.1).low[0] < 4.5
 
 
 # ---- when to look next
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", STOPPING_RULES)
 @pytest.mark.parametrize("width", [0.01, 0.05, 0.3])
 def test_rounds_needed_against_a_search(rule, width):
     """A slow version: one round after the other, each half-width written out with scipy."""
@@ -292,44 +294,44 @@ def test_rounds_needed_against_a_search(rule, width):
         "prediction": lambda t: stats.t.ppf((1 + level) / 2, t - 1) * sd * math.sqrt(2 / t),
     }[rule]
     expected = next(t for t in range(2, 5000) if 2 * half(t) < width)
-    assert rounds_needed(width, sd, level=level, rule=rule) == expected
+    assert required_rounds(width, sd, level=level, rule=rule) == expected
 
 
 def test_rounds_needed_for_new_questions():
     """Theory: the half-width at one round fewer is too wide, at the answer narrow enough."""
     sd, d, N = 0.05, 0.02, 40
-    t = float(rounds_needed(0.06, sd, claim="new-questions", data=d, N=N))
-    wide, narrow = (2 * (d + sd * float(boundary(k, level=0.975))) for k in (t - 1, t))
+    t = float(required_rounds(0.06, sd, claim="new-questions", data=d, N=N))
+    wide, narrow = (2 * (d + sd * float(confidence_boundary(k, level=0.975))) for k in (t - 1, t))
     assert wide >= 0.06 > narrow
-    t = float(rounds_needed(0.06, sd, rule="pooled", claim="new-questions", data=d, N=N))
+    t = float(required_rounds(0.06, sd, rule="pooled", claim="new-questions", data=d, N=N))
     wide, narrow = (2 * math.sqrt(d**2 + stats.t.ppf(0.975, N - 1) ** 2 * sd**2 / k) for k in (t - 1, t))
     assert wide >= 0.06 > narrow
 
 
 def test_rounds_that_no_number_of_would_do():
-    needed = rounds_needed(0.02, [[0.01, 0.0], [math.nan, 1e9]])
+    needed = required_rounds(0.02, [[0.01, 0.0], [math.nan, 1e9]])
     assert needed.shape == (2, 2)
     assert needed[0, 1] == 2
     assert math.isnan(needed[1, 0])
     assert math.isinf(needed[1, 1])
-    assert math.isinf(rounds_needed(0.02, 0.01, data=0.01))
-    assert math.isnan(rounds_needed(0.02, 0.01, data=math.nan))
+    assert math.isinf(required_rounds(0.02, 0.01, data=0.01))
+    assert math.isnan(required_rounds(0.02, 0.01, data=math.nan))
     with pytest.raises(UnknownNameError, match="unknown rule 'all'"):
-        rounds_needed(0.1, 0.1, rule="all")
+        required_rounds(0.1, 0.1, rule="all")
 
 
 def test_a_look_tells_the_rounds_that_it_would_take():
     """Theory: by the sd of one round's mean, whichever the rule; for a pair both add up."""
     cells = cells_of(np.tile([1, 3, 2, 2], (2, 5)), 4, ("a", "b"))
     sd = math.sqrt(np.mean([0.25, 0.25, 1 / 3, 1 / 3]) / 20)
-    assert stop(cells, 0.1).needed.tolist() == [rounds_needed(0.1, sd)] * 2
-    assert stop(cells, 0.1, pair=("a", "b")).needed[0] == rounds_needed(0.1, sd * math.sqrt(2))
+    assert check_stopping(cells, 0.1).needed.tolist() == [required_rounds(0.1, sd)] * 2
+    assert check_stopping(cells, 0.1, pair=("a", "b")).needed[0] == required_rounds(0.1, sd * math.sqrt(2))
     scores = np.random.default_rng(10).random((6, 1, 40)) < 0.5
     runs = [cells_of(each, 1) for each in scores]
     sd = math.sqrt(np.mean(scores.var(axis=0, ddof=1)) / 40)
-    assert stop(runs, 0.1, rule="prediction").needed[0] == rounds_needed(0.1, sd, rule="prediction")
-    assert stop(runs, 0.1, rule="pooled").least[0] == 0
-    never = stop(cells_of(np.tile([0, 10, 1, 9], (1, 5)), 10), 0.1, claim="new-questions")
+    assert check_stopping(runs, 0.1, rule="prediction").needed[0] == required_rounds(0.1, sd, rule="prediction")
+    assert check_stopping(runs, 0.1, rule="pooled").least[0] == 0
+    never = check_stopping(cells_of(np.tile([0, 10, 1, 9], (1, 5)), 10), 0.1, claim="new-questions")
     assert math.isinf(never.needed[0])
     assert never.least[0] >= 0.1
 
@@ -337,11 +339,11 @@ def test_a_look_tells_the_rounds_that_it_would_take():
 def test_a_floor_that_is_given():
     """Theory: sum of squares within questions is at least the floor, here of scores that are not 0 and 1."""
     cells = Cells.from_scores("b", ["a"], ["1", "2"], [[[0.5, 0.5], [0.25, 0.25]]])
-    look = stop(cells, 5, floor=0.3)
-    assert look.half[0] == pytest.approx(float(boundary(2)) * math.sqrt(0.15 / 2))
+    look = check_stopping(cells, 5, floor=0.3)
+    assert look.half[0] == pytest.approx(float(confidence_boundary(2)) * math.sqrt(0.15 / 2))
     assert "five pairs" in look.columns()["note"][0]
     sure = cells_of(np.full((1, 50), 2), 2)
-    assert math.isnan(stop(sure, 0.02, floor=0.0).half[0])
+    assert math.isnan(check_stopping(sure, 0.02, floor=0.0).half[0])
 
 
 CELLS = cells_of(np.array([[1, 2, 1]]), 2)
@@ -364,11 +366,11 @@ CELLS = cells_of(np.array([[1, 2, 1]]), 2)
 )
 def test_wrong_use(wrong, message):
     with pytest.raises((InputError, UnknownNameError), match=message):
-        stop(CELLS, **{"width": 0.1} | wrong)
+        check_stopping(CELLS, **{"width": 0.1} | wrong)
 
 
 def test_wrong_streams():
     with pytest.raises(InputError, match="not a sequence of finite numbers"):
         confidence_sequence([0.1, math.nan])
     with pytest.raises(InputError, match="level is 2"):
-        boundary(1, level=2)
+        confidence_boundary(1, level=2)

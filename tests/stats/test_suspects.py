@@ -8,14 +8,14 @@ from oracles import suspects as slow
 from scipy.special import expit
 
 from howsure.errors import InputError
-from howsure.stats.questions.consistency import Answers
-from howsure.stats.questions.label_errors import Audit, audit, suspects
+from howsure.stats.questions.consistency import AnswerCounts
+from howsure.stats.questions.label_errors import Audit, audit, find_label_errors
 
 
 def of(answers, target):
     models = sorted({m for own in answers.values() for m in own})
     given = {m: {q: own[m] for q, own in answers.items() if m in own} for m in models}
-    return Answers.from_generations("b", given, target)
+    return AnswerCounts.from_generations("b", given, target)
 
 
 def planted(seed, *, n_questions=14, models=4, letters="ABCD"):
@@ -40,7 +40,7 @@ def planted(seed, *, n_questions=14, models=4, letters="ABCD"):
 @pytest.mark.parametrize("seed", range(4))
 def test_evidence_is_what_pairs_and_single_generations_say(seed):
     answers, target = planted(seed)
-    found = suspects(of(answers, target))
+    found = find_label_errors(of(answers, target))
     expected = slow.evidence(answers, target)
     assert set(found.questions) == set(answers)
     assert min(found.evidence) < 0 < max(found.evidence)  # some label is trusted less than others
@@ -63,7 +63,7 @@ def test_evidence_is_what_pairs_and_single_generations_say(seed):
 @pytest.mark.parametrize(("seed", "n_questions", "max_share"), [(0, 60, 0.1), (1, 45, 0.3), (2, 80, 0.05)])
 def test_the_upper_limit_is_what_single_planted_labels_say(seed, n_questions, max_share):
     answers, target = planted(seed, n_questions=n_questions)
-    found = suspects(of(answers, target), max_share=max_share)
+    found = find_label_errors(of(answers, target), max_share=max_share)
     expected = slow.upper_limit(answers, target, "ABCD", max_share)
     assert min(found.p_wrong_max) < max_share < 0.5 < max(found.p_wrong_max)
     np.testing.assert_allclose(found.p_wrong_max, [expected[q] for q in found.questions], atol=1e-9)
@@ -91,7 +91,7 @@ def gsm8k_like(seed, *, moved=0.05, skills=(0.5, 1.2, 2, 2.8, 3.5), k=10, n_ques
     said = np.concatenate(answer).ravel()
     names = [f"{x:02d}" for x in range(40)]
     questions = [f"q{i:04d}" for i in range(n_questions)]
-    made = Answers.of(
+    made = AnswerCounts.of(
         "gsm8k-like",
         ([f"m{i}" for i in range(len(skills))], questions, names),
         (model, question, said),
@@ -108,7 +108,7 @@ def studied(seeds, **how):
     ours, theirs = [], []
     for seed in seeds:
         made, moved = gsm8k_like(seed, **how)
-        found = suspects(made)
+        found = find_label_errors(made)
         there = np.array([q in moved for q in found.questions])
         ours.append(there[: len(moved)].mean())
         theirs.append(there[np.argsort(found.p_correct, kind="stable")][: len(moved)].mean())
@@ -163,7 +163,7 @@ def four_options(seed, kind, share, *, models, k, n_questions=400):
     model, question, answer = np.nonzero(counts)
     n = counts[model, question, answer]
     questions = [f"q{i:03d}" for i in range(n_questions)]
-    made = Answers.of(
+    made = AnswerCounts.of(
         "four options",
         ([f"m{i:02d}" for i in range(models)], questions, list("ABCD")),
         (model, question, letters[question, answer]),
@@ -182,7 +182,7 @@ def test_no_more_labels_are_wrong_than_the_upper_limit_says(kind, models, k):
     for seed in range(3):
         for share in (0.02, 0.1):
             made, truth = four_options([seed, models], kind, share, models=models, k=k)
-            found = suspects(made)
+            found = find_label_errors(made)
             limit.append(found.p_wrong_max)
             wrong.append([truth[q] for q in found.questions])
     limit, wrong = np.concatenate(limit), np.concatenate(wrong)
@@ -201,7 +201,7 @@ def test_the_same_evidence_is_a_wrong_label_here_and_a_right_one_there():
         some = []
         for seed in range(4):
             made, truth = four_options([seed, 6], kind, 0.1, models=6, k=5)
-            found = suspects(made)
+            found = find_label_errors(made)
             alike = (found.evidence > 1.5) & (found.evidence < 2)
             assert found.p_wrong_max[alike].min() > 0.9
             some += [truth[q] for q, one in zip(found.questions, alike.tolist(), strict=True) if one]
@@ -213,7 +213,7 @@ def test_the_same_evidence_is_a_wrong_label_here_and_a_right_one_there():
 
 def test_gen_s_corner_is_precise_and_most_models_find_more():
     made, moved = gsm8k_like(7)
-    found = suspects(made)
+    found = find_label_errors(made)
     there = np.array([q in moved for q in found.questions])
     assert there[found.on_map].mean() > 0.9
     assert there[found.suspected].sum() / len(moved) > 0.85 > there[found.on_map].sum() / len(moved)
@@ -221,7 +221,7 @@ def test_gen_s_corner_is_precise_and_most_models_find_more():
 
 def test_right_labels_leave_few_suspects():
     made, _ = gsm8k_like(3, moved=0.0)
-    found = suspects(made)
+    found = find_label_errors(made)
     assert found.suspected.mean() < 0.06  # of 1,319, the questions that most models are fooled by
     assert found.on_map.mean() < 0.01
     assert (found.evidence > 3).mean() < 0.01
@@ -233,7 +233,7 @@ def test_right_labels_leave_few_suspects():
 def one(models, target="A"):
     """The question q, beside three that every model gets right."""
     easy = {f"r{i}": {m: ["A"] for m in models} for i in range(3)}
-    found = suspects(of({"q": models, **easy}, {"q": target} | dict.fromkeys(easy, "A")))
+    found = find_label_errors(of({"q": models, **easy}, {"q": target} | dict.fromkeys(easy, "A")))
     return found.select(np.array([found.questions.index("q")]))
 
 
@@ -259,27 +259,32 @@ def test_who_is_a_suspect_and_why(models, by):
 
 def test_the_largest_share_moves_the_limit_and_no_order():
     answers, target = planted(1, n_questions=60)
-    few, many = suspects(of(answers, target), max_share=0.1), suspects(of(answers, target), max_share=0.3)
+    few, many = (
+        find_label_errors(of(answers, target), max_share=0.1),
+        find_label_errors(of(answers, target), max_share=0.3),
+    )
     assert few.questions == many.questions
     np.testing.assert_array_equal(few.evidence, many.evidence)
     assert (few.p_wrong_max <= many.p_wrong_max).mean() > 0.9
     assert few.p_wrong_max.mean() < many.p_wrong_max.mean()
     for max_share in (0, 1, -0.1, math.nan):
         with pytest.raises(InputError, match="max_share is"):
-            suspects(of(answers, target), max_share=max_share)
+            find_label_errors(of(answers, target), max_share=max_share)
 
 
 def test_of_few_questions_no_limit_is_given():
     """Fewer than 2 (1 + s)/s."""
     for n_questions, there in ((21, False), (22, True)):
         answers, target = planted(1, n_questions=n_questions)
-        found = suspects(of(answers, target))
+        found = find_label_errors(of(answers, target))
         assert (~np.isnan(found.p_wrong_max)).all() == there
         assert ("too few questions for p_wrong_max" in found.columns()["note"].tolist()[0]) == (not there)
 
 
 def test_what_is_not_known_is_none_or_nan_and_says_why():
-    found = suspects(of({"q": {"m": ["A"]}, "r": {"m": [None, None]}, "s": {"m": ["B", "B"]}}, {"q": "A", "s": "A"}))
+    found = find_label_errors(
+        of({"q": {"m": ["A"]}, "r": {"m": [None, None]}, "s": {"m": ["B", "B"]}}, {"q": "A", "s": "A"})
+    )
     columns = found.columns()
     row = {q: {name: values[i] for name, values in columns.items()} for i, q in enumerate(found.questions)}
     assert row["q"]["answer"] is None
@@ -296,7 +301,9 @@ def test_without_scores_and_target_nothing_is_said_against_a_label():
     def unscored(targets):
         names = (["m"], ["q", "r"], ["A", "B"])
         places = ([0, 0, 0], [0, 1, 1], [0, 0, 1])
-        return suspects(Answers.of("b", names, places, n=[2, 3, 1], scored=[0] * 3, total=[0] * 3, targets=targets))
+        return find_label_errors(
+            AnswerCounts.of("b", names, places, n=[2, 3, 1], scored=[0] * 3, total=[0] * 3, targets=targets)
+        )
 
     found = unscored({"r": "B"})
     assert found.questions == ("r", "q")
@@ -309,10 +316,10 @@ def test_without_scores_and_target_nothing_is_said_against_a_label():
 
 def test_scores_without_answers_order_by_score():
     rows = [4, 1, 3, 0, 2]
-    made = Answers.of(
+    made = AnswerCounts.of(
         "b", (["m"], [f"q{i}" for i in rows], []), ([0] * 5, range(5), [-1] * 5), n=[4] * 5, scored=[4] * 5, total=rows
     )
-    found = suspects(made)
+    found = find_label_errors(made)
     assert found.questions == ("q0", "q1", "q2", "q3", "q4")
     assert found.p_correct.tolist() == [0, 0.25, 0.5, 0.75, 1]
     assert set(found.answer) == {None}
@@ -320,14 +327,16 @@ def test_scores_without_answers_order_by_score():
 
 @pytest.mark.parametrize("answer", ["A", "B"])
 def test_all_right_and_all_wrong_are_finite(answer):
-    found = suspects(of({f"q{i}": {m: [answer] * 3 for m in "mn"} for i in range(4)}, {f"q{i}": "A" for i in range(4)}))
+    found = find_label_errors(
+        of({f"q{i}": {m: [answer] * 3 for m in "mn"} for i in range(4)}, {f"q{i}": "A" for i in range(4)})
+    )
     assert np.isfinite(found.evidence).all()
     assert (found.p_correct == (answer == "A")).all()
 
 
 def test_a_printed_audit_is_short_and_a_frame_is_whole():
     long = "one\ntwo " * 50
-    found = suspects(
+    found = find_label_errors(
         of({"q": {"m": [long, long], "n": [long, long]}, "r": {"m": ["A"], "n": ["A"]}}, {"q": "A", "r": "A"})
     )
     audited = Audit((found.select(found.suspected),))
@@ -349,4 +358,4 @@ def test_an_audit_is_of_every_benchmark():
 
 
 def test_nothing_is_no_suspects():
-    assert suspects(Answers.from_generations("b", {}, {})).questions == ()
+    assert find_label_errors(AnswerCounts.from_generations("b", {}, {})).questions == ()

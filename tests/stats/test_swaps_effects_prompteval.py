@@ -6,10 +6,10 @@ from oracles import variants as oracle
 
 from howsure.errors import InputError
 from howsure.stats.core.cube import Cube
-from howsure.stats.prompts.components import crossed
-from howsure.stats.prompts.effects import effects
-from howsure.stats.prompts.prompteval import balanced_cells, prompteval
-from howsure.stats.prompts.rank_flips import swaps
+from howsure.stats.prompts.components import estimate_components
+from howsure.stats.prompts.effects import estimate_effects
+from howsure.stats.prompts.prompteval import draw_balanced_cells, prompteval
+from howsure.stats.prompts.rank_flips import estimate_rank_flips
 
 
 def binary(p, K, rng, missing=0.0):
@@ -22,11 +22,11 @@ def test_swaps_against_slow_versions():
     """Slow versions: counting signs, and the tail by random numbers."""
     rng = np.random.default_rng(1)
     cube = binary(0.5 + rng.normal(0, 0.1, (3, 40, 1)) + rng.normal(0, 0.05, (3, 1, 8)), 4, rng)
-    found = swaps(cube)
+    found = estimate_rank_flips(cube)
     scores = cube.mean.mean(axis=1)
     for i, (a, b) in enumerate([(0, 1), (0, 2), (1, 2)]):
         assert found.swapped[i] == pytest.approx(oracle.swapped(scores[a], scores[b]))
-        of = crossed(cube.difference(str(a), str(b)))
+        of = estimate_components(cube.difference(str(a), str(b)))
         tau2 = (of.interaction[0] + of.fit.weight_error[0] * 320) / 40
         assert found.p_swap[i] == pytest.approx(oracle.gail_simon(scores[a] - scores[b], [tau2] * 8), abs=0.01)
         assert found.var_variant[i] == pytest.approx(of.variant[0])
@@ -39,11 +39,11 @@ def test_swaps_by_noise_alone_are_told_from_real_ones():
     rng = np.random.default_rng(2)
     M, N, S = 24, 80, 12
     p = rng.uniform(0.3, 0.7, (1, N, 1)) + rng.normal(0, 0.05, (1, 1, S)) + np.zeros((M, 1, 1))
-    same = swaps(binary(p, 1, rng))
+    same = estimate_rank_flips(binary(p, 1, rng))
     assert same.swapped.mean() > 0.2  # raw shares look alarming
     assert np.mean(same.p_prompt < 0.05) < 0.09
     assert np.mean(same.p_swap < 0.05) < 0.05
-    differing = swaps(binary(p + rng.normal(0, 0.1, (M, 1, S)), 1, rng))
+    differing = estimate_rank_flips(binary(p + rng.normal(0, 0.1, (M, 1, S)), 1, rng))
     assert np.mean(differing.p_prompt < 0.05) > 0.9
     assert np.mean(differing.p_swap < 0.05) > 0.5
     assert np.mean(differing.var_variant) == pytest.approx(0.02, abs=0.004)
@@ -51,11 +51,11 @@ def test_swaps_by_noise_alone_are_told_from_real_ones():
 
 def test_swaps_that_cannot_be_judged():
     rng = np.random.default_rng(0)
-    one = swaps(Cube.from_means("b", ["a", "b"], ["v", "w"], rng.random((2, 2))))
+    one = estimate_rank_flips(Cube.from_means("b", ["a", "b"], ["v", "w"], rng.random((2, 2))))
     assert "cannot be told apart" in one.columns()["note"][0]
     cube = binary(rng.random((2, 4, 3)), 2, rng)
     with pytest.raises(InputError, match="variants of its own"):
-        swaps(
+        estimate_rank_flips(
             Cube(
                 cube.benchmark,
                 cube.models,
@@ -67,11 +67,12 @@ def test_swaps_that_cannot_be_judged():
                 nested=True,
             )
         )
-    assert len(swaps(cube.select(["0"])).difference) == 0
+    assert len(estimate_rank_flips(cube.select(["0"])).difference) == 0
     apart = np.full((2, 4, 3), np.nan)
     apart[0, :2], apart[1, 2:] = 1.0, 0.5
     assert (
-        "no variant in common" in swaps(Cube.from_means("b", "ab", "uvw", apart, questions="qrst")).columns()["note"][0]
+        "no variant in common"
+        in estimate_rank_flips(Cube.from_means("b", "ab", "uvw", apart, questions="qrst")).columns()["note"][0]
     )
 
 
@@ -83,7 +84,7 @@ def test_effects_against_least_squares_and_planted_values():
     }
     planted = np.array([{"comma": -0.03, "line": 0.0, "tab": 0.03}[v] for v in values["separator"]])
     x = np.stack([0.6 + planted + rng.normal(0, 0.01, 60), 0.6 + rng.normal(0, 0.01, 60)])
-    found = effects("b", ["a", "b"], x, values)
+    found = estimate_effects("b", ["a", "b"], x, values)
     slow = oracle.effects(x[0].tolist(), values)
     ours = dict(zip(zip(found.dimensions, found.values, strict=True), found.effect[0], strict=True))
     assert ours == pytest.approx(slow)
@@ -99,7 +100,7 @@ def test_coverage_of_effects():
     rng = np.random.default_rng(4)
     values = {"d": rng.choice(["a", "b"], 20).tolist()}
     x = rng.normal(0, 1, (500, 20)) + np.array([{"a": 0.3, "b": -0.3}[v] for v in values["d"]])
-    found = effects("b", [str(i) for i in range(500)], x, values).interval()
+    found = estimate_effects("b", [str(i) for i in range(500)], x, values).interval()
     assert np.mean((found.low[:, 0] <= 0.3) & (found.high[:, 0] >= 0.3)) > 0.95 - 4 * np.sqrt(0.95 * 0.05 / 500)
 
 
@@ -107,7 +108,7 @@ def test_effects_that_are_none_are_rarely_claimed():
     """A guarantee by seeded simulation: any of three dimensions' values, 400 models that no value matters to."""
     rng = np.random.default_rng(5)
     values = {name: rng.choice(list("abc"), 40).tolist() for name in ("d", "e", "f")}
-    columns = effects("b", [str(i) for i in range(400)], rng.normal(0, 1, (400, 40)), values).columns()
+    columns = estimate_effects("b", [str(i) for i in range(400)], rng.normal(0, 1, (400, 40)), values).columns()
     share = {name: np.mean(columns[name].reshape(400, 9).min(axis=1) < 0.05) for name in ("p_value", "p_holm")}
     assert share["p_holm"] < 0.05 + 4 * np.sqrt(0.05 * 0.95 / 400)
     assert share["p_value"] > 0.15
@@ -126,7 +127,7 @@ def test_few_draws_are_fitted_by_each_dimension_itself():
     rng = np.random.default_rng(8)
     values, x = points(20, rng), rng.normal(0.6, 0.05, (2, 20))
     x[1, 3] = np.nan
-    found = effects("b", ["m", "n"], x, values)
+    found = estimate_effects("b", ["m", "n"], x, values)
     assert found.alone.tolist() == [True, True]
     for m in range(2):
         there = ~np.isnan(x[m])
@@ -147,7 +148,7 @@ def test_few_draws_are_fitted_by_each_dimension_itself():
     # theory: a mean and 18 coefficients; from 37 draws on as many degrees of freedom as these are left
     for S, alone in ((36, True), (37, False)):
         many = {name: rng.permutation(np.arange(S) % size).astype(str).tolist() for name, size in SPACE.items()}
-        assert effects("b", ["m"], rng.normal(0, 1, (1, S)), many).alone.tolist() == [alone]
+        assert estimate_effects("b", ["m"], rng.normal(0, 1, (1, S)), many).alone.tolist() == [alone]
 
 
 def test_effects_from_twenty_draws_are_unbiased_and_covered():
@@ -159,7 +160,7 @@ def test_effects_from_twenty_draws_are_unbiased_and_covered():
     for _ in range(samples):
         values = points(20, rng)
         x = 0.6 + sum(np.array([truth_of[v] for v in each]) for each in values.values()) + rng.normal(0, 0.02, 20)
-        found = effects("b", ["m"], x, values, total=[0.01])
+        found = estimate_effects("b", ["m"], x, values, total=[0.01])
         assert found.alone.all()
         raw, of = np.array([truth_of[v] for v in found.values]), np.array(found.dimensions)
         truth = raw - np.array([raw[of == name].mean() for name in of])
@@ -176,7 +177,7 @@ def test_effects_from_twenty_draws_are_unbiased_and_covered():
 def test_effects_that_cannot_be_told():
     x = np.array([[0.1, 0.2, 0.3, np.nan, 0.5, 0.4, 0.3, 0.2], [np.nan] * 8])
     same = ["a", "b", "b", "a", "a", "b", "b", "b"]
-    found = effects(
+    found = estimate_effects(
         "b", ["m", "n"], x, {"one": ["x"] * 8, "own": list("12345678"), "d": same, "twin": same}, total=[0.01, 0.01]
     )
     assert found.left_out == {"one": "it has one value", "own": "8 values in 8 variants"}
@@ -185,15 +186,15 @@ def test_effects_that_cannot_be_told():
     assert "cannot be told from other values" in notes[0]
     assert "drawn fewer than 3 times" in notes[0]
     assert "own left out: 8 values" in notes[0]
-    assert len(effects("b", ["m"], x[:1], {"one": ["x"] * 8}).values) == 0
+    assert len(estimate_effects("b", ["m"], x[:1], {"one": ["x"] * 8}).values) == 0
     with pytest.raises(InputError, match="scores have shape"):
-        effects("b", ["m"], x, {})
+        estimate_effects("b", ["m"], x, {})
 
 
 def test_prompteval_against_gradient_ascent():
     """A slow version of the same likelihood."""
     rng = np.random.default_rng(5)
-    y, asked = (rng.random((8, 10)) < 0.6).astype(int), balanced_cells(10, 8, 50).T
+    y, asked = (rng.random((8, 10)) < 0.6).astype(int), draw_balanced_cells(10, 8, 50).T
     seen = [[int(y[i, j]) if asked[i, j] else None for j in range(10)] for i in range(8)]
     cells = [[[seen[i][j]] if asked[i, j] else [] for i in range(8)] for j in range(10)]
     cube = Cube.from_scores("b", ["m"], [str(j) for j in range(10)], [str(i) for i in range(8)], [cells])
@@ -209,7 +210,7 @@ def logistic(rng, shape, asked, sd, interaction=0.0, k=1):
     M, N, S = shape
     logit = 0.5 + rng.normal(0, sd, (M, 1, S)) - rng.normal(0, 1.5, (M, N, 1)) + rng.normal(0, interaction, shape)
     p = 1 / (1 + np.exp(-logit))
-    n = np.broadcast_to(k * balanced_cells(N, S, round(asked * N * S), rng=rng).astype(int), shape)
+    n = np.broadcast_to(k * draw_balanced_cells(N, S, round(asked * N * S), rng=rng).astype(int), shape)
     total = rng.binomial(n, p).astype(float)
     return Cube("b", *(tuple(map(str, range(size))) for size in shape), n, total, total), p.mean(axis=1)
 
@@ -273,7 +274,7 @@ def test_prompteval_beats_the_mean_of_what_was_seen():
     rng = np.random.default_rng(6)
     theta, beta = rng.normal(0, 0.7, (10, 1, 40)), rng.normal(0, 1.5, (10, 60, 1))
     p = 1 / (1 + np.exp(-(theta - beta)))
-    asked = balanced_cells(60, 40, 480)
+    asked = draw_balanced_cells(60, 40, 480)
     n = np.broadcast_to(asked.astype(int), p.shape)
     total = rng.binomial(n, p).astype(float)
     cube = Cube("b", *(tuple(map(str, range(size))) for size in p.shape), n, total, total)
@@ -293,4 +294,4 @@ def test_prompteval_refuses_what_it_cannot_take():
     with pytest.raises(InputError, match="level 1, draws 400; allowed: between 0 and 1, 1 or more"):
         prompteval(cube, level=1)
     with pytest.raises(InputError, match="budget is 10; allowed: from 0 to 9"):
-        balanced_cells(3, 3, 10)
+        draw_balanced_cells(3, 3, 10)

@@ -9,9 +9,9 @@ from oracles import variants as oracle
 from howsure.errors import InputError
 from howsure.stats.core.cube import Cube
 from howsure.stats.prompts import subset_moments
-from howsure.stats.prompts.moments import variants
-from howsure.stats.prompts.sample_size import enough_variants, proxy, space_size
-from howsure.stats.prompts.subset_moments import chance_far, orders
+from howsure.stats.prompts.moments import summarize_variants
+from howsure.stats.prompts.sample_size import check_proxy, required_for_space, required_variants
+from howsure.stats.prompts.subset_moments import deviation_chance, draw_orders
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -19,7 +19,7 @@ def test_against_all_subsets(seed):
     """A slow version: every subset of every size."""
     x = np.random.default_rng(seed).normal(0.6, 0.03, 11)
     for epsilon in (0.011, 0.0005):
-        ours = enough_variants(("m",), x, epsilon=epsilon)
+        ours = required_variants(("m",), x, epsilon=epsilon)
         assert ours.n_star[0].tolist() == oracle.n_star(x.tolist(), epsilon, 0.1)
         assert ours.exact.all()
 
@@ -27,16 +27,16 @@ def test_against_all_subsets(seed):
 def test_the_exact_law_of_the_mean_agrees_with_enumeration_and_orders():
     """A slow version for 20 counts, and seeded orders within their error for 100."""
     x = np.random.default_rng(1).integers(40, 70, 20) / 100
-    order = orders(20, 400, 0)
+    order = draw_orders(20, 400, 0)
     counts = subset_moments._counts(x)
     law, exact = np.zeros(20), np.zeros(20, dtype=bool)
     subset_moments._exact_means(law, exact, np.arange(1, 20), *counts, 0.02)
     slow = [np.mean([abs(np.mean(s) - x.mean()) > 0.02 + 1e-12 for s in combinations(x, n)]) for n in (1, 3, 5, 16, 19)]
     assert law[[0, 2, 4, 15, 18]] == pytest.approx(slow, abs=1e-12)
     big = np.random.default_rng(2).integers(50, 65, 100) / 100
-    far, known = chance_far(big, orders(100, 20_000, 0), 0.01, 0.05)
+    far, known = deviation_chance(big, draw_orders(100, 20_000, 0), 0.01, 0.05)
     rough = np.mean(
-        np.abs(np.cumsum(big[orders(100, 20_000, 3)], axis=1) / np.arange(1, 101) - big.mean()) > 0.01, axis=0
+        np.abs(np.cumsum(big[draw_orders(100, 20_000, 3)], axis=1) / np.arange(1, 101) - big.mean()) > 0.01, axis=0
     )
     assert np.abs(far[0] - rough).max() < 0.02
     assert known[0].any()
@@ -49,7 +49,7 @@ def test_the_bias_of_the_published_number(sd, published, space):
     rng = np.random.default_rng(0)
     x = rng.normal(0, 1, (12, 100))
     x = 0.5 + sd * (x - x.mean(axis=1, keepdims=True)) / x.std(axis=1, ddof=1, keepdims=True)
-    ours = enough_variants(tuple(map(str, range(12))), x)
+    ours = required_variants(tuple(map(str, range(12))), x)
     assert ours.n_star[:, 0].mean() == pytest.approx(published, abs=1.5)
     assert set(ours.n_star_space[:, 0]) == {space}
     low, high = ours.space_limits()
@@ -63,11 +63,11 @@ def test_the_number_for_the_space_with_and_without_noise():
     of_question, of_variant = rng.beta(2, 2, (M, N, 1)), rng.normal(0, 0.02, (M, 1, S))
     y = (rng.random((M, N, S)) < np.clip(of_question + of_variant, 0, 1)).astype(float)
     cube = Cube("b", *(tuple(map(str, range(size))) for size in y.shape), np.ones(y.shape, int), y, y)
-    found = variants(cube).enough
+    found = summarize_variants(cube).enough
     plain, corrected = found.n_star_space[:, 0], found.n_star_space_corrected[:, 0]
     # theory: each score adds mean p(1-p)/50 to .02^2
     of_score = 0.02**2 + np.mean(of_question * (1 - of_question)) / N
-    assert np.mean(plain) == pytest.approx(space_size(of_score, 0.01, 0.1), rel=0.06)
+    assert np.mean(plain) == pytest.approx(required_for_space(of_score, 0.01, 0.1), rel=0.06)
     assert np.mean(plain) > 8 * 16
     # 16 are needed of noise-free scores; where the variants' variance is lost in the noise, the note says so
     assert np.mean((found.corrected_low[:, 0] <= 16) & (found.corrected_high[:, 0] >= 16)) > 0.9
@@ -76,7 +76,7 @@ def test_the_number_for_the_space_with_and_without_noise():
     assert 0 < np.sum(lost) < M
     notes = found.columns()["note"].reshape(M, 2)[:, 0]
     assert all(("differ by no more than the noise" in note) == gone for note, gone in zip(notes, lost, strict=True))
-    table = variants(cube).columns()
+    table = summarize_variants(cube).columns()
     assert table["n_star_space_corrected"] == pytest.approx(np.fmax(*found.n_star_space_corrected.T), nan_ok=True)
 
 
@@ -87,7 +87,7 @@ def test_the_corrected_number_is_that_of_the_space_from_more_questions():
     p = np.clip(rng.beta(2, 2, (M, N, 1)) + rng.normal(0, 0.03, (M, 1, S)), 0, 1)
     total = rng.binomial(k, p).astype(float)
     cube = Cube("b", *(tuple(map(str, range(size))) for size in p.shape), np.full(p.shape, k), total, total)
-    found = variants(cube).enough
+    found = summarize_variants(cube).enough
     assert np.mean(found.n_star_space_corrected[:, 0]) == pytest.approx(35, rel=0.1)
     assert np.mean(found.n_star_space[:, 0]) > 40
     covered = (found.corrected_low[:, 0] <= 35) & (found.corrected_high[:, 0] >= 35)
@@ -98,11 +98,11 @@ def test_the_corrected_number_is_that_of_the_space_from_more_questions():
 
 def test_corrected_numbers_need_one_variance_for_each_model():
     with pytest.raises(InputError, match=r"variance and limits have shapes \(2,\), \(1,\) and \(1,\)"):
-        enough_variants(("m",), [[0.5, 0.6]], variance=[0.1, 0.2])
+        required_variants(("m",), [[0.5, 0.6]], variance=[0.1, 0.2])
 
 
 def test_variants_that_do_not_matter_need_one():
-    result = enough_variants(("same", "wild"), [[0.5] * 20, [0, 1] * 10])
+    result = required_variants(("same", "wild"), [[0.5] * 20, [0, 1] * 10])
     assert result.n_star[0].tolist() == [1, 1]
     columns = result.columns()
     assert columns["moment"].tolist() == ["mean", "variance"] * 2
@@ -115,7 +115,7 @@ def test_variants_that_do_not_matter_need_one():
 
 def test_not_reached_is_said():
     """Theory: at n = N the deviation is 0 by construction."""
-    result = enough_variants(("wild",), [[0.1, 0.9, 0.4]])
+    result = required_variants(("wild",), [[0.1, 0.9, 0.4]])
     assert result.n_star[0, 0] == 3
     assert not result.reached[0, 0]
     assert "not reached" in result.note[0, 0]
@@ -125,20 +125,20 @@ def test_not_reached_is_said():
 def test_the_interval_of_what_the_space_needs():
     """A slow version: Bonett's limits of the variance, and the jackknife of what the variance needs."""
     x = np.random.default_rng(7).normal(0.5, 0.15, 14).tolist()
-    result = enough_variants(("m", "two", "three"), [x, x[:2] + [np.nan] * 12, x[:3] + [np.nan] * 11])
+    result = required_variants(("m", "two", "three"), [x, x[:2] + [np.nan] * 12, x[:3] + [np.nan] * 11])
     low, high = result.space_limits(0.9)
     for j, limits in enumerate((oracle.variance_limits, oracle.spread_limits)):
-        assert (low[0, j], high[0, j]) == tuple(space_size(limits(x, 0.9), 0.01, 0.1))
+        assert (low[0, j], high[0, j]) == tuple(required_for_space(limits(x, 0.9), 0.01, 0.1))
     assert result.n_star_space[0, 0] == np.ceil(1.959964**2 * np.var(x, ddof=1) / 0.01**2)
     assert np.isnan(result.n_star_space).tolist() == [[False, False], [False, True], [False, False]]
     assert np.isnan(low).tolist() == [[False, False], [False, True], [False, True]]
     assert "two variants say nothing of how the variance varies" in result.note[1, 1]
-    outlier = enough_variants(("m",), [[0.5, 0.51] * 10 + [0.9]])
+    outlier = required_variants(("m",), [[0.5, 0.51] * 10 + [0.9]])
     assert np.isnan(outlier.space_limits()[1][0]).tolist() == [False, True]
 
 
 def test_missing_and_single_variants():
-    result = enough_variants(("one", "some", "none"), [[0.5, np.nan, np.nan], [0.5, 0.6, np.nan], [np.nan] * 3])
+    result = required_variants(("one", "some", "none"), [[0.5, np.nan, np.nan], [0.5, 0.6, np.nan], [np.nan] * 3])
     assert result.n_variants.tolist() == [1, 2, 0]
     assert np.isnan(result.n_star[[0, 2]]).all()
     assert "how many are enough is unknown" in result.note[0, 0]
@@ -146,7 +146,7 @@ def test_missing_and_single_variants():
 
 
 def test_convergence_falls_to_nothing():
-    result = enough_variants(("m",), np.random.default_rng(0).normal(0, 0.1, 30))
+    result = required_variants(("m",), np.random.default_rng(0).normal(0, 0.1, 30))
     curve = result.convergence("m")
     assert curve.shape == (2, 30)
     assert curve[:, -1] == pytest.approx([0, 0], abs=1e-12)
@@ -157,30 +157,30 @@ def test_convergence_falls_to_nothing():
 def test_proxy_bounds_only_a_steadier_model():
     """Theory: half the spread needs fewer variants, twice the spread more."""
     x = np.random.default_rng(0).normal(0, 1, 60)
-    result = enough_variants(("cheap", "calm", "wild"), [0.5 + 0.03 * x, 0.5 + 0.015 * x, 0.5 + 0.06 * x])
-    calm, wild = proxy(result, "cheap", "calm"), proxy(result, "cheap", "wild")
+    result = required_variants(("cheap", "calm", "wild"), [0.5 + 0.03 * x, 0.5 + 0.015 * x, 0.5 + 0.06 * x])
+    calm, wild = check_proxy(result, "cheap", "calm"), check_proxy(result, "cheap", "wild")
     assert calm.bounded
     assert calm.n_star_costly < calm.n_star_cheap < wild.n_star_costly
     assert not wild.bounded
     assert wild.chance > 0.05
     apart = np.full((2, 60), np.nan)
     apart[0, :40], apart[1, 20:] = 0.5 + 0.03 * x[:40], 0.5 + 0.015 * x[20:]
-    part = proxy(enough_variants(("cheap", "calm"), apart), "cheap", "calm")
-    common = enough_variants(("cheap", "calm"), apart[:, 20:40])
+    part = check_proxy(required_variants(("cheap", "calm"), apart), "cheap", "calm")
+    common = required_variants(("cheap", "calm"), apart[:, 20:40])
     assert (part.n_variants, part.n_star_cheap, part.n_star_costly) == (20, *common.n_star.max(axis=1))
     with pytest.raises(InputError, match="no model 'x'; known: cheap"):
-        proxy(result, "cheap", "x")
+        check_proxy(result, "cheap", "x")
     with pytest.raises(InputError, match="a and b have fewer than two variants in common"):
-        proxy(enough_variants(("a", "b"), [[1.0], [2.0]]), "a", "b")
+        check_proxy(required_variants(("a", "b"), [[1.0], [2.0]]), "a", "b")
 
 
 def test_space_size_of_nothing():
-    assert space_size(0.0, 0.01, 0.1) == 1
+    assert required_for_space(0.0, 0.01, 0.1) == 1
 
 
 def test_wrong_use():
     with pytest.raises(InputError, match=r"scores have shape \(1, 3\); allowed: finite or NaN, .* = \(2, any\)"):
-        enough_variants(("a", "b"), [[1, 2, 3]])
+        required_variants(("a", "b"), [[1, 2, 3]])
     for name, value in (("epsilon", 0), ("delta", 1), ("draws", 0)):
         with pytest.raises(InputError, match=f"{name} is {value}; allowed"):
-            enough_variants(("a",), [[1, 2]], **{name: value})
+            required_variants(("a",), [[1, 2]], **{name: value})

@@ -9,7 +9,7 @@ import pytest
 
 from howsure.errors import InputError
 from howsure.stats.core.cells import Cells
-from howsure.stats.sequential.adaptive_allocation import merged
+from howsure.stats.sequential.adaptive_allocation import merge_stages
 from howsure.store.adaptive_plans import Plan
 from howsure.tables import rows_to_cells
 
@@ -87,7 +87,7 @@ def test_stages_are_weighed_as_wholes():
     [cells] = rows_to_cells.cells(staged_rows(), plans={"b": {"m": PLAN}})
     first = Cells.from_scores("b", ["m"], ["q1", "q2"], [[[1, 0], [1, 1]]])
     second = Cells.from_scores("b", ["m"], ["q1", "q2"], [[[1], [0, 1, 1]]])
-    expected = merged([first, second])
+    expected = merge_stages([first, second])
     assert cells.models == ("m", "n")
     assert cells.questions == ("q1", "q2", "q3")
     assert cells.mean[0, :2] == pytest.approx(expected.mean[0])
@@ -192,7 +192,7 @@ def test_stages_of_a_cube_are_weighed_as_wholes():
     [cube] = rows_to_cells.cubes(rows, plans={"b": {"m": PLAN}})
     first = [[scores[key][:2] for key in sorted(scores)]]
     second = [[scores[key][2:] for key in sorted(scores)]]
-    expected = merged([Cells.from_scores("b", ["m"], ["1", "2", "3", "4"], each) for each in (first, second)])
+    expected = merge_stages([Cells.from_scores("b", ["m"], ["1", "2", "3", "4"], each) for each in (first, second)])
     assert cube.mean.ravel() == pytest.approx(expected.mean[0])
     assert cube.n.ravel().tolist() == expected.n[0].tolist()
     [plain] = rows_to_cells.cubes(rows, plans={"b": {"x": PLAN}})

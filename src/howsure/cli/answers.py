@@ -154,7 +154,7 @@ def audit(inputs: Inputs, form: str, **asked: Any) -> None:
     way. The probability that a label is wrong lies between 0 and p_wrong_max. Look at the questions with howsure
     review, and leave out what is broken with --exclude.
     """
-    from howsure.stats.questions.label_errors import audit as suspects
+    from howsure.stats.questions import audit as suspects
 
     show(suspects(inputs.answers(), **asked), form)
 
@@ -237,7 +237,7 @@ def plan(inputs: Inputs, form: str, *, frontier: bool, questions_file: Path | No
     prompt variants in the pilot, the plan is for new variants too.
     """
     from howsure import analysis
-    from howsure.stats.planning.cost import Cost
+    from howsure.stats.planning import Cost
 
     given = {field: asked.pop(field) for field in Cost.__dataclass_fields__}
     cost = Cost(**{field: value for field, value in given.items() if value is not None})
@@ -258,9 +258,9 @@ def plan(inputs: Inputs, form: str, *, frontier: bool, questions_file: Path | No
 def _write_questions(result: Results, reference: Cells, file: Path, seed: int) -> None:
     """Write the ids of the questions of the best design, one a line."""
     from howsure import analysis
-    from howsure.stats.planning.plan import Plan
+    from howsure.stats.planning import StudyPlan
 
-    best = next((part.best for part in result.parts if isinstance(part, Plan)), None)
+    best = next((part.best for part in result.parts if isinstance(part, StudyPlan)), None)
     if best is None:
         raise InputError("there is no design, so no questions to write", where=str(file), remedy="change the goal")
     questions = analysis.draw_questions(reference, best.n_questions, seed=seed)

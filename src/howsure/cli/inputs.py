@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from howsure.review.verdicts import Verdict
     from howsure.stats.core.cells import Cells, IntArray
     from howsure.stats.core.cube import Cube
-    from howsure.stats.questions.consistency import Answers
+    from howsure.stats.questions import AnswerCounts
 
 __all__ = ["Inputs"]
 
@@ -133,7 +133,7 @@ class Inputs:
 
         return unread(self.sources, cubes) if cubes and self.exclude is None else None
 
-    def answers(self) -> dict[str, Answers]:
+    def answers(self) -> dict[str, AnswerCounts]:
         """How often each model gave each answer, by benchmark."""
         from howsure.readers.count_answers import read_answers
 
@@ -160,7 +160,7 @@ class Inputs:
             found.setdefault(one.benchmark, {})[one.question] = one
         return found
 
-    def _left(self, part: Cells | Cube | Answers) -> list[str]:
+    def _left(self, part: Cells | Cube | AnswerCounts) -> list[str]:
         kept = next((set(one.questions) for one in self.cells if one.benchmark == part.benchmark), set())
         return [question for question in part.questions if question in kept]
 

@@ -20,7 +20,7 @@ from howsure.errors import HowsureWarning
 from howsure.readers.found import Source
 from howsure.readers.logs.log_source import LogSource
 from howsure.readers.run import Run
-from howsure.stats.questions.consistency import Answers
+from howsure.stats.questions import AnswerCounts
 from howsure.store import responses, scores
 from howsure.tables import grouping as reduce_rows
 
@@ -35,7 +35,7 @@ _SUMS = ("n", "scored", "total")
 _TARGET = ["benchmark", "question", "target"]
 
 
-def read_answers(sources: Sequence[Source]) -> dict[str, Answers]:
+def read_answers(sources: Sequence[Source]) -> dict[str, AnswerCounts]:
     """Answers by benchmark; those of the same benchmark add up, models, questions and answers sorted by name.
 
     Parameters
@@ -45,7 +45,7 @@ def read_answers(sources: Sequence[Source]) -> dict[str, Answers]:
 
     A benchmark whose source keeps no answers is left out. Warns of questions with two targets: the first is shown.
     """
-    parts: defaultdict[str, list[Answers]] = defaultdict(list)
+    parts: defaultdict[str, list[AnswerCounts]] = defaultdict(list)
     targets: defaultdict[str, dict[str, str]] = defaultdict(dict)
     for source in sources:
         table = _counted(source)
@@ -104,13 +104,13 @@ def _summed(batches: Iterable[pa.RecordBatch]) -> pa.Table | None:
     return whole if whole.num_rows else None
 
 
-def _by_benchmark(table: pa.Table) -> Iterator[Answers]:
+def _by_benchmark(table: pa.Table) -> Iterator[AnswerCounts]:
     names, place = _codes(table["benchmark"])
     for i, benchmark in enumerate(names):
         part = table if len(names) == 1 else table.filter(place == i)
         (models, m), (questions, q), (answers, a) = (_codes(part[name]) for name in ("model", "question", "answer"))
         n, scored, total = (part[name].fill_null(0).to_numpy() for name in _SUMS)
-        yield Answers.of(benchmark, (models, questions, answers), (m, q, a), n=n, scored=scored, total=total)
+        yield AnswerCounts.of(benchmark, (models, questions, answers), (m, q, a), n=n, scored=scored, total=total)
 
 
 def _codes(column: pa.ChunkedArray) -> tuple[list[str], Any]:
@@ -124,7 +124,7 @@ def _codes(column: pa.ChunkedArray) -> tuple[list[str], Any]:
 
 
 def _targets(
-    source: Source, found: Sequence[Answers], known: Mapping[str, Mapping[str, str]]
+    source: Source, found: Sequence[AnswerCounts], known: Mapping[str, Mapping[str, str]]
 ) -> Iterator[tuple[str, str, str]]:
     """Benchmark, question and target; of a log only of those that are not known yet: its texts are slow to read."""
     wanted = {(one.benchmark, question) for one in found for question in one.questions}
@@ -154,7 +154,7 @@ def _told(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, str, str | N
         yield from zip(*(rows[name].to_pylist() for name in _TARGET), strict=True)
 
 
-def _with(answers: Answers, targets: Mapping[str, str]) -> Answers:
+def _with(answers: AnswerCounts, targets: Mapping[str, str]) -> AnswerCounts:
     return replace(answers, targets=tuple(targets.get(question) for question in answers.questions))
 
 

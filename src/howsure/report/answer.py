@@ -11,7 +11,7 @@ from howsure.report.sentences import decimals, number
 from howsure.stats.comparisons.ranking import Ranking
 from howsure.stats.core.cells import Cells, FloatArray
 from howsure.stats.core.results import Columns
-from howsure.stats.prompts.components import Crossed
+from howsure.stats.prompts import PromptComponents
 from howsure.stats.scores.score import Scores, score
 
 __all__ = ["GREEDY", "Answer", "Row", "difficulty", "ordered", "questions", "table"]
@@ -118,7 +118,7 @@ def table(
     order: list[str],
     *,
     ranking: Ranking | None = None,
-    prompts: Crossed | None = None,
+    prompts: PromptComponents | None = None,
     limits: tuple[FloatArray, FloatArray] | None = None,
 ) -> Answer:
     """Rows of the table, best first.
@@ -204,12 +204,12 @@ def _rank(ranking: Ranking | None, model: str) -> str:
     )
 
 
-def _joined(found: Crossed) -> bool:
+def _joined(found: PromptComponents) -> bool:
     """Whether what a prompt does to single questions cannot be told from sampling for some model."""
     return not found.layout.nested and bool(np.any(np.isnan(found.generation) & ~np.isnan(found.mean)))
 
 
-def _over_prompts(found: Crossed) -> dict[str, tuple[tuple[float, ...] | None, float]]:
+def _over_prompts(found: PromptComponents) -> dict[str, tuple[tuple[float, ...] | None, float]]:
     """Shares of data, prompt and prediction in the squared error for new questions in new prompts, and its root.
 
     What a prompt does to single questions is the prompt's, where it can be told from sampling; then it is in the error

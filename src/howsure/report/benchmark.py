@@ -24,7 +24,7 @@ from howsure.stats.comparisons.pairs import Pairs, pairs
 from howsure.stats.comparisons.ranking import rank
 from howsure.stats.core.cells import Cells, FloatArray
 from howsure.stats.core.results import Columns
-from howsure.stats.questions.label_errors import suspects
+from howsure.stats.questions import find_label_errors
 from howsure.stats.scores.score import CLAIMS, Scores, score
 
 __all__ = ["Benchmark"]
@@ -134,7 +134,7 @@ class Benchmark:
         """Questions whose label may be wrong, the most suspicious first, each with the reason."""
         if self.beside.answers is None:
             return {}
-        found = suspects(self.beside.answers)
+        found = find_label_errors(self.beside.answers)
         found = found.select(found.suspected)
         told = zip(found.questions, found.models_agreeing.tolist(), found.n_models.tolist(), found.answer, strict=True)
         return {

@@ -9,7 +9,7 @@ from howsure.report.question_section import BUDGET, Said
 from howsure.report.texts import Texts
 from howsure.stats.core.cells import Cells, IntArray
 from howsure.stats.core.cube import Cube
-from howsure.stats.questions.consistency import Answers
+from howsure.stats.questions import AnswerCounts
 
 __all__ = ["Beside", "Room"]
 
@@ -39,7 +39,7 @@ class Beside:
     cube: Cube | None = None
     unparsed: IntArray | None = None
     runs: Sequence[Cells] = ()
-    answers: Answers | None = None
+    answers: AnswerCounts | None = None
     texts: Texts | None = None
     verdicts: Mapping[str, Said] = field(default_factory=dict)
     whole: Cells | None = None

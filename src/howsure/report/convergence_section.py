@@ -14,10 +14,16 @@ from howsure.report.section import Section
 from howsure.report.sentences import generations as sentences
 from howsure.stats.core.cells import Cells, FloatArray, IntArray
 from howsure.stats.core.cube import Cube
-from howsure.stats.planning.cost import UNITS, Cost, per_cell
-from howsure.stats.planning.pilot import components_of, components_of_variants
-from howsure.stats.planning.plan import Design, plan
-from howsure.stats.planning.variance_components import Components
+from howsure.stats.planning import (
+    COST_UNITS,
+    Cost,
+    StudyDesign,
+    VarianceComponents,
+    components_from_cells,
+    components_from_cube,
+    cost_per_cell,
+    plan,
+)
 from howsure.stats.repeats.resampling import convergence
 from howsure.stats.scores.score import Scores
 
@@ -45,7 +51,7 @@ class Pilot:
     """What was run of one model, and where its noise comes from."""
 
     model: str
-    components: Components
+    components: VarianceComponents
     n_questions: int
     n_variants: int
     counts: IntArray  # generations of each cell of a question and a prompt that was asked
@@ -113,11 +119,11 @@ def _pilot(cells: Cells, cube: Cube | None, model: str) -> Pilot | None:
     """None where the noise is unknown, or none was seen."""
     if cube is None or model not in cube.models:
         n, S = cells.n[cells.index(model)][:, None], 1
-        found = components_of(cells, model)
+        found = components_from_cells(cells, model)
     else:
         n = cube.drawn.n[cube.index(model)]
         S = int(np.sum(np.any(n > 0, axis=0)))
-        found = components_of_variants(cube, model)
+        found = components_from_cube(cube, model)
     if not found.known or not found.single > 0:
         return None
     return Pilot(model, found, int(np.sum(np.any(n > 0, axis=1))), S, n[n > 0])
@@ -205,7 +211,7 @@ def _enough(pilot: Pilot) -> int | None:
     return int(k[np.argmax(near)]) if near.any() else None
 
 
-def best_designs(pilot: Pilot, cost: Cost, unit: str, spent: float) -> dict[str, list[Design]]:
+def best_designs(pilot: Pilot, cost: Cost, unit: str, spent: float) -> dict[str, list[StudyDesign]]:
     """Best design for each of a few budgets around what was spent, by kind of design; cheapest first.
 
     With prompts: those of one prompt, and of up to as many as were asked; both of the questions at hand. Without: those
@@ -217,7 +223,7 @@ def best_designs(pilot: Pilot, cost: Cost, unit: str, spent: float) -> dict[str,
         if S > 1
         else {f"at most {N:,} questions": (N, 1), "any number of questions": (None, 1)}
     )
-    out: dict[str, list[Design]] = {}
+    out: dict[str, list[StudyDesign]] = {}
     for kind, (available, variants) in kinds.items():
         best = [
             # the noise as estimated, like the error of what was run, which stands beside these
@@ -239,8 +245,8 @@ def best_designs(pilot: Pilot, cost: Cost, unit: str, spent: float) -> dict[str,
 def _frontier(pilot: Pilot, cost: Cost, sheet: Sheet) -> Iterator[Figure]:
     from howsure.report.charts import generations as charts
 
-    unit = next(name for name in reversed(UNITS) if float(per_cell([cost], 1, name)) > 0)
-    spent = float(per_cell([cost], pilot.counts, unit).sum())
+    unit = next(name for name in reversed(COST_UNITS) if float(cost_per_cell([cost], 1, name)) > 0)
+    spent = float(cost_per_cell([cost], pilot.counts, unit).sum())
     designs = best_designs(pilot, cost, unit, spent)
     if not all(designs.values()):
         return

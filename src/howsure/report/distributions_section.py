@@ -12,7 +12,7 @@ from howsure.report.figure import Figure, Sheet
 from howsure.report.section import Section
 from howsure.report.sentences import densities as sentences
 from howsure.stats.core.cells import Cells, FloatArray
-from howsure.stats.questions.difficulty import beta_curves, density, stability
+from howsure.stats.questions import estimate_density, estimate_stability, evaluate_beta_curves
 from howsure.stats.scores.beta import fit_beta
 
 if TYPE_CHECKING:
@@ -72,9 +72,9 @@ def densities(cells: Cells) -> tuple[Chart, str]:
 
     levels, ends = _levels(cells)
     fit = fit_beta(cells) if cells.binary else None
-    binned = None if fit is None else beta_curves(cells, fit, ends)
+    binned = None if fit is None else evaluate_beta_curves(cells, fit, ends)
     chart = charts.densities(binned, _shares(cells, ends), levels, beside(cells.models, most=charts.SETTINGS))
-    return chart, sentences.densities(cells, None if fit is None else stability(cells), fit)
+    return chart, sentences.densities(cells, None if fit is None else estimate_stability(cells), fit)
 
 
 def _figures(cells: Cells, sheet: Sheet, told: str) -> list[Figure]:
@@ -93,13 +93,13 @@ def _figures(cells: Cells, sheet: Sheet, told: str) -> list[Figure]:
     ]
     if cells.binary:
         fit = fit_beta(cells)
-        curves = beta_curves(cells, fit)
+        curves = evaluate_beta_curves(cells, fit)
         made.append(
             sheet.figure(
                 "cumulative",
                 "How many questions are harder than that?",
                 sentences.cumulative(curves, fit) + told,
-                charts.cumulative(curves, density(cells), cells.models),
+                charts.cumulative(curves, estimate_density(cells), cells.models),
                 looks="Cumulative curves from 0 to 1, one row per model",
                 marks=253 * len(cells.models),
             )

@@ -9,8 +9,7 @@ from howsure.report.section import Section
 from howsure.report.sentences.map import LEAD, data_map, few_generations, listed_suspects
 from howsure.report.sentences.words import number
 from howsure.stats.core.results import Columns
-from howsure.stats.questions.consistency import Answers
-from howsure.stats.questions.label_errors import Suspects, suspects
+from howsure.stats.questions import AnswerCounts, LabelErrors, find_label_errors
 
 __all__ = ["COLUMNS", "map_section"]
 
@@ -45,14 +44,14 @@ COLUMNS: dict[str, tuple[str, str]] = {
 }
 
 
-def map_section(answers: Answers | None, sheet: Sheet) -> Section:
+def map_section(answers: AnswerCounts | None, sheet: Sheet) -> Section:
     """Data map and suspects of a benchmark; None where its sources keep no answers."""
     title = "Which labels may be wrong"
     name = "map-part"
     if answers is None or not answers.read.any():
         why = "answers are not recorded" if answers is None else "no answer was read"
         return Section(name, title, title, LEAD, left_out=(f"data map and suspected labels ({why})",))
-    found = suspects(answers)
+    found = find_label_errors(answers)
     items: list[Figure | Listing] = []
     left_out: list[str] = []
     if np.any(~np.isnan(found.consistency) & ~np.isnan(found.p_correct)):
@@ -66,7 +65,7 @@ def map_section(answers: Answers | None, sheet: Sheet) -> Section:
     return Section(name, title, title, LEAD, tuple(items), tuple(left_out))
 
 
-def _map(found: Suspects, answers: Answers, sheet: Sheet) -> Figure:
+def _map(found: LabelErrors, answers: AnswerCounts, sheet: Sheet) -> Figure:
     from howsure.report.charts import map as charts
 
     dense = charts.is_dense(found)
@@ -80,7 +79,7 @@ def _map(found: Suspects, answers: Answers, sheet: Sheet) -> Figure:
     )
 
 
-def _suspects(found: Suspects, sheet: Sheet) -> Listing:
+def _suspects(found: LabelErrors, sheet: Sheet) -> Listing:
     kept = found.select(found.suspected)
     sheet.table("suspects", _rows(kept.select(slice(_KEPT))))
     shown = kept.select(slice(_ROWS))
@@ -108,7 +107,7 @@ def _suspects(found: Suspects, sheet: Sheet) -> Listing:
     )
 
 
-def _rows(found: Suspects) -> Columns:
+def _rows(found: LabelErrors) -> Columns:
     columns = found.columns()
     del columns["benchmark"], columns["note"]
     for name in ("target", "answer"):

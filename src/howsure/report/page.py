@@ -25,7 +25,7 @@ from howsure.report.texts import Texts
 from howsure.stats.comparisons.pairs import POWER
 from howsure.stats.core.cells import Cells, IntArray
 from howsure.stats.core.cube import Cube
-from howsure.stats.questions.consistency import Answers
+from howsure.stats.questions import AnswerCounts
 from howsure.stats.scores.score import CLAIMS
 
 __all__ = ["Page", "build", "made", "write"]
@@ -72,7 +72,7 @@ def made(
     cubes: Sequence[Cube] = (),
     unparsed: Mapping[str, IntArray] | None = None,
     repeats: Mapping[str, Sequence[Cells]] | None = None,
-    answers: Mapping[str, Answers] | None = None,
+    answers: Mapping[str, AnswerCounts] | None = None,
     texts: Texts | None = None,
     verdicts: Mapping[str, Mapping[str, Said]] | None = None,
     everything: Sequence[Cells] = (),

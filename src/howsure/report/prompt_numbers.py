@@ -10,10 +10,17 @@ import numpy as np
 
 from howsure.stats.core.cells import IntArray
 from howsure.stats.core.cube import Cube
-from howsure.stats.prompts.effects import Effects, effects_of
-from howsure.stats.prompts.moments import Variants, variants
-from howsure.stats.prompts.rank_flips import Swaps, swaps
-from howsure.stats.prompts.unparsed import Unread, described, unread
+from howsure.stats.prompts import (
+    Effects,
+    RankFlips,
+    UnparsedEffect,
+    VariantSummary,
+    estimate_rank_flips,
+    estimate_unparsed_effect,
+    estimate_variant_effects,
+    list_drawn_values,
+    summarize_variants,
+)
 
 __all__ = ["SWAPPED", "Prompts"]
 
@@ -33,14 +40,14 @@ class Prompts:
     delta: float
 
     @cached_property
-    def variants(self) -> Variants:
+    def variants(self) -> VariantSummary:
         """Moments, components and n* of each model."""
-        return variants(self.cube, level=self.level, epsilon=self.epsilon, delta=self.delta)
+        return summarize_variants(self.cube, level=self.level, epsilon=self.epsilon, delta=self.delta)
 
     @cached_property
     def effects(self) -> Effects:
         """Main effects of each dimension's values, over the variants that have one on each dimension."""
-        return effects_of(self.variants, level=self.level)
+        return estimate_variant_effects(self.variants, level=self.level)
 
     @property
     def told(self) -> list[str]:
@@ -61,21 +68,23 @@ class Prompts:
             yield [name], why
         lost = [name for name in dict.fromkeys(e.dimensions) if name not in self.told]
         if lost:
-            there = len(described(self.cube)[0])
+            there = len(list_drawn_values(self.cube)[0])
             yield lost, f"their values cannot be told from those of other dimensions in {there:,} variants: draw more"
 
     @cached_property
-    def swaps(self) -> Swaps:
+    def swaps(self) -> RankFlips:
         """Swaps of all pairs of the first models, in the cube's order: the command draws in it, too."""
         first = set(self.order[:SWAPPED])
-        return swaps(self.cube.select([m for m in self.cube.models if m in first]), level=self.level, rng=0)
+        return estimate_rank_flips(
+            self.cube.select([m for m in self.cube.models if m in first]), level=self.level, rng=0
+        )
 
     @cached_property
-    def unread(self) -> Unread | None:
+    def unread(self) -> UnparsedEffect | None:
         """What answers that could not be read do to the spread; None where the source does not say."""
         if self.counts is None:
             return None
-        return unread(self.cube, self.counts, found=self.variants, level=self.level)
+        return estimate_unparsed_effect(self.cube, self.counts, found=self.variants, level=self.level)
 
     @property
     def scored(self) -> list[str]:

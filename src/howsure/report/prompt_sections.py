@@ -10,10 +10,7 @@ from howsure.report.figure import Figure, Listing, Sheet
 from howsure.report.prompt_numbers import SWAPPED, Prompts
 from howsure.report.sentences import decimals, number, parser, percent, prompts, share
 from howsure.stats.core.results import Columns
-from howsure.stats.prompts.effects import Effects
-from howsure.stats.prompts.rank_flips import Swaps
-from howsure.stats.prompts.sample_size import MOMENTS
-from howsure.stats.prompts.unparsed import Unread
+from howsure.stats.prompts import MOMENTS, Effects, RankFlips, UnparsedEffect
 
 __all__ = ["enough_section", "noise_section", "spread_section"]
 
@@ -134,7 +131,7 @@ def _variant_rows(numbers: Prompts) -> Columns:
     return columns
 
 
-def _unread(numbers: Prompts, missed: Unread, sheet: Sheet) -> Iterator[Figure]:
+def _unread(numbers: Prompts, missed: UnparsedEffect, sheet: Sheet) -> Iterator[Figure]:
     from howsure.report import charts
 
     shown = numbers.spaced(charts.TOLD_APART)
@@ -165,7 +162,7 @@ def _unread(numbers: Prompts, missed: Unread, sheet: Sheet) -> Iterator[Figure]:
         )
 
 
-def _swaps(found: Swaps, sheet: Sheet) -> Listing:
+def _swaps(found: RankFlips, sheet: Sheet) -> Listing:
     sheet.table("swaps", found.columns())
     closest = np.argsort(np.where(found.n_variants > 0, np.abs(found.difference), np.inf), kind="stable")[:_PAIRS]
     order = closest.tolist()

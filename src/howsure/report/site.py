@@ -20,7 +20,7 @@ from howsure.report.figure import clean
 from howsure.report.sentences import decimals, number, plural, share, verdict, verdicts
 from howsure.stats.comparisons.pairs import Pairs, pairs
 from howsure.stats.core.cells import Cells, FloatArray
-from howsure.stats.questions.items import question_tau
+from howsure.stats.questions import compute_question_tau
 from howsure.stats.scores.score import score
 
 __all__ = ["HEADINGS", "INDEX", "NUMBERS", "Row", "file_names", "index", "row", "write"]
@@ -192,7 +192,7 @@ def row(cells: Cells, file: str, *, level: float = 0.95) -> Row:
     compared = pairs(cells, level=level) if len(cells.models) > 1 else None
     words = verdicts(compared) if compared is not None else []
     answering = int(np.sum(cells.answered.any(axis=1)))
-    tau = question_tau(cells).tau if answering >= _FEWEST else np.zeros(0)
+    tau = compute_question_tau(cells).tau if answering >= _FEWEST else np.zeros(0)
     tau = tau[~np.isnan(tau)]
     answered = cells.answered.any(axis=0)
     unsolved = int(np.sum(answered & ~np.any(cells.total > 0, axis=0))) if cells.unit else math.nan

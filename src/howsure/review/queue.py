@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from howsure.stats.questions import label_errors as statistic
-from howsure.stats.questions.consistency import Answers
+from howsure.stats import questions as statistic
+from howsure.stats.questions import AnswerCounts
 
 __all__ = ["Count", "Suspect", "is_right", "suspects"]
 
@@ -63,7 +63,7 @@ def suspects(benchmark: str, counts: Iterable[Count], targets: Mapping[str, str 
     targets
         Target of each question, where it is known.
     """
-    found = statistic.suspects(_answers(benchmark, list(counts), targets))
+    found = statistic.find_label_errors(_answers(benchmark, list(counts), targets))
     columns = (
         found.questions,
         found.target,
@@ -80,13 +80,13 @@ def suspects(benchmark: str, counts: Iterable[Count], targets: Mapping[str, str 
     return [Suspect(benchmark, *row) for row in zip(*columns, strict=True)]
 
 
-def _answers(benchmark: str, counts: list[Count], targets: Mapping[str, str | None]) -> Answers:
+def _answers(benchmark: str, counts: list[Count], targets: Mapping[str, str | None]) -> AnswerCounts:
     models, questions = sorted({one.model for one in counts}), sorted({one.question for one in counts})
     answers = sorted({one.answer for one in counts if one.answer is not None})
     places: list[dict[str | None, int]] = [
         {x: i for i, x in enumerate(names)} for names in (models, questions, answers)
     ]
-    return Answers.of(
+    return AnswerCounts.of(
         benchmark,
         (models, questions, answers),
         (

@@ -31,7 +31,7 @@ from howsure.sample.until import Until, Verdict
 from howsure.stats.core.cells import Cells
 
 if TYPE_CHECKING:
-    from howsure.stats.sequential.stopping_rules import Stop
+    from howsure.stats.sequential import StoppingDecision
 
 __all__ = ["Rounds", "Until", "Verdict", "next_look"]
 
@@ -218,22 +218,21 @@ class Rounds:
             return self._whole(group, rounds, next_look(rounds, rounds + (needed - rounds) * saving, most))
         return self._verdict(group, ended, rounds, most, look)
 
-    def _stop(self, group: tuple[str, ...], rounds: int) -> Stop:
+    def _stop(self, group: tuple[str, ...], rounds: int) -> StoppingDecision:
         """`stopping.stop` on the rounds so far."""
-        from howsure.stats.sequential.adaptive_allocation import merged
-        from howsure.stats.sequential.stopping_rules import stop
+        from howsure.stats.sequential import check_stopping, merge_stages
 
         until, tallies = self.until, {label: self.lanes[label].tally for label in group}
         results: Cells | list[Cells]
         if self.stages is not None:
-            results = reduce(add, [merged(self.stages.cells(label, rounds)) for label in group])
+            results = reduce(add, [merge_stages(self.stages.cells(label, rounds)) for label in group])
         elif until.rule in {"run-means", "prediction"}:
             each = [tally.runs(self.benchmark, label, rounds) for label, tally in tallies.items()]
             results = [reduce(add, together) for together in zip(*each, strict=True)]
         else:
             results = reduce(add, [tally.cells(self.benchmark, label, rounds) for label, tally in tallies.items()])
         seen = {label: rounds if self.stages is None else self.stages.longest(label, rounds) for label in group}
-        return stop(
+        return check_stopping(
             results,
             until.target,
             level=until.level,
@@ -245,7 +244,7 @@ class Rounds:
         )
 
     def _verdict(
-        self, group: tuple[str, ...], ended: Ended, rounds: int, most: int, look: Stop | None = None
+        self, group: tuple[str, ...], ended: Ended, rounds: int, most: int, look: StoppingDecision | None = None
     ) -> Verdict:
         def known(name: str) -> float | None:
             value = math.nan if look is None else float(getattr(look, name)[0])

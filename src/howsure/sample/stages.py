@@ -137,11 +137,11 @@ class Stages:
 
     def saving(self, label: str, rounds: int) -> float:
         """Squared error of a stage over that of asking alike, (mean sd)^2 / mean sd^2 (Neyman 1934)."""
-        from howsure.stats.sequential.adaptive_allocation import spread
+        from howsure.stats.sequential import estimate_question_sd
 
         if rounds < self.pilot(label):
             return 1.0
-        sd = spread(reduce(add, self.cells(label, rounds)))
+        sd = estimate_question_sd(reduce(add, self.cells(label, rounds)))
         return float(sd.mean() ** 2 / np.mean(sd**2))
 
     def longest(self, label: str, rounds: int) -> int:
@@ -167,7 +167,7 @@ class Stages:
 
     def _add(self, label: str, rounds: int) -> None:
         """Plan one more stage, from the scores of all stages there are."""
-        from howsure.stats.sequential.adaptive_allocation import allocate
+        from howsure.stats.sequential import allocate_generations
 
         questions = self.lanes[label].tally.questions
         done = self._ends(label)[-1]
@@ -176,7 +176,7 @@ class Stages:
         )
         cells = reduce(add, self.cells(label, done))
         budget = len(questions) * (rounds - done)
-        counts = allocate(cells, budget).more[0]
+        counts = allocate_generations(cells, budget).more[0]
         basis = adaptive_plans.Basis(
             n=int(cells.n.sum()), total=float(cells.total.sum()), total_sq=float(cells.total_sq.sum()), budget=budget
         )

@@ -94,11 +94,11 @@ class Tally:
 
         A round value is the mean of V scores, so five differing pairs of scores leave 1/V^2 of it in its squares.
         """
-        from howsure.stats.sequential.stopping_rules import FLOOR
+        from howsure.stats.sequential import VARIANCE_FLOOR
 
         sums, counts = self._arrays(upto)
         is_binary = np.all((sums == np.rint(sums)) & (sums >= 0) & (sums <= counts))
-        return FLOOR / self.variants**2 if is_binary else 0.0
+        return VARIANCE_FLOOR / self.variants**2 if is_binary else 0.0
 
     def cells(self, benchmark: str, model: str, upto: int | None = None) -> Cells:
         """Counts, sums and sums of squares of the round values of rounds 1 to `upto`, shape (1, N); None: of all."""

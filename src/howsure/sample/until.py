@@ -56,10 +56,10 @@ class Until(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             self._fail(f"models is {self.models[0]!r} twice", "name two models")
 
     def _check_names(self) -> None:
-        from howsure.stats.sequential.confidence_sequences import RULES
+        from howsure.stats.sequential import STOPPING_RULES
 
-        if self.rule not in RULES:
-            raise UnknownNameError("rule", self.rule, RULES, where="until")
+        if self.rule not in STOPPING_RULES:
+            raise UnknownNameError("rule", self.rule, STOPPING_RULES, where="until")
         if self.claim not in CLAIMS:
             raise UnknownNameError("claim", self.claim, CLAIMS, where="until")
         if self.claim == "new-questions" and self.rule not in {"sequence", "pooled"}:

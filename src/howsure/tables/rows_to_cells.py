@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from howsure.errors import InputError
 from howsure.stats.core.cells import Cells
 from howsure.stats.core.cube import Cube
-from howsure.stats.sequential.adaptive_allocation import merged
+from howsure.stats.sequential import merge_stages
 from howsure.store.adaptive_plans import Plans
 from howsure.tables import grouping
 from howsure.tables.grouping import CELL, COLUMNS, OUTCOMES, grouped, summed
@@ -172,7 +172,7 @@ def weighed(whole: Cells, each: Sequence[Cells], labels: Iterable[str]) -> Cells
     mine = [stage.select([model for model in staged if model in stage.models]) for stage in each]
     if not staged:
         return whole
-    together = merged([stage for stage in mine if stage.models])
+    together = merge_stages([stage for stage in mine if stage.models])
     column = {question: j for j, question in enumerate(whole.questions)}
     rows = np.array([whole.index(model) for model in together.models])
     place = np.ix_(rows, np.array([column[question] for question in together.questions]))

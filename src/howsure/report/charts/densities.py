@@ -12,7 +12,7 @@ from howsure.report.charts.base import BLUE, GREY, ORANGE, Chart, along, finish,
 from howsure.report.charts.base import curves as curve_looks
 from howsure.report.charts.base import flat as columns_of
 from howsure.stats.core.cells import FloatArray
-from howsure.stats.questions.difficulty import BetaCurves, Density
+from howsure.stats.questions import BetaCurves, DifficultyDensity
 
 __all__ = ["SETTINGS", "cumulative", "densities"]
 
@@ -110,7 +110,7 @@ def densities(
     return finish(chart, legend=named)
 
 
-def cumulative(curves: BetaCurves, left: Density, order: Sequence[str]) -> Chart:
+def cumulative(curves: BetaCurves, left: DifficultyDensity, order: Sequence[str]) -> Chart:
     """Share of questions at or below each P(correct): observed, less sampling noise, and the fitted Beta."""
     below = np.concatenate([np.zeros((len(left.mass), 1)), np.cumsum(left.mass, axis=1)], axis=1)
     kinds = {

@@ -9,12 +9,12 @@ import numpy as np
 
 from howsure.report.charts.base import GREY, Chart, along, finish, flat, looks, tooltip
 from howsure.stats.core.cells import FloatArray
-from howsure.stats.prompts.sample_size import MOMENTS, Enough
+from howsure.stats.prompts import MOMENTS, SampleSize
 
 __all__ = ["convergence"]
 
 
-def convergence(found: Enough, moment: str, order: Sequence[str]) -> Chart:
+def convergence(found: SampleSize, moment: str, order: Sequence[str]) -> Chart:
     """Percentile of |moment of n - moment of N| against n for a few models, n* of each, and a line at epsilon.
 
     A point on a curve is its n*; a hollow one at its end says that n* is not reached.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from howsure.report.charts.base import BLUE, GREY, ORANGE, Chart, along, finish, flat, looks, tooltip
 from howsure.stats.core.cells import FloatArray
-from howsure.stats.planning.plan import Design
+from howsure.stats.planning import StudyDesign
 from howsure.stats.repeats.resampling import Convergence
 
 __all__ = ["errors", "frontier", "growing"]
@@ -167,7 +167,7 @@ def errors(k: FloatArray, se: Mapping[str, FloatArray], here: Mapping[str, tuple
     return finish(alt.layer(*layers), height=280, legend=order)
 
 
-def frontier(designs: Mapping[str, Sequence[Design]], unit: str, pilot: tuple[float, float] | None) -> Chart:
+def frontier(designs: Mapping[str, Sequence[StudyDesign]], unit: str, pilot: tuple[float, float] | None) -> Chart:
     """Standard error of the best design against what it costs, one line for each kind of design.
 
     Parameters
@@ -230,7 +230,7 @@ def _along(most: float) -> list[int]:
     return [k for k in (1, 2, 5, 10, 20, 50, 100, 200) if k <= most]
 
 
-def _ticks(rows: Sequence[tuple[str, Design]], unit: str) -> list[float]:
+def _ticks(rows: Sequence[tuple[str, StudyDesign]], unit: str) -> list[float]:
     """1, 2 and 5 times the powers of ten that the designs span."""
     spent = [float(getattr(design, unit)) for _, design in rows]
     powers = range(math.floor(math.log10(min(spent))), math.ceil(math.log10(max(spent))) + 1)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from howsure.report.charts.base import BLUE, GREY, Chart, along, finish, flat, looks, tooltip
-from howsure.stats.questions.label_errors import CONSISTENCY, P_CORRECT, Suspects
+from howsure.stats.questions import CONSISTENCY, P_CORRECT, LabelErrors
 
 __all__ = ["KINDS", "POINTS", "data_map", "is_dense"]
 
@@ -19,12 +19,12 @@ KINDS = ("Other question", "Suspect")
 _ACROSS, _DOWN = 40, 30
 
 
-def is_dense(found: Suspects, *, most: int = POINTS) -> bool:
+def is_dense(found: LabelErrors, *, most: int = POINTS) -> bool:
     """Whether there are too many places for points."""
     return len(_places(_known(found))[3]) > most
 
 
-def data_map(found: Suspects, *, most: int = POINTS) -> Chart:
+def data_map(found: LabelErrors, *, most: int = POINTS) -> Chart:
     """A point for each place on the map, larger where several questions lie there; suspects stand out.
 
     A click on a point opens its question, the first of them by name (`usermeta.click`).
@@ -66,11 +66,11 @@ def data_map(found: Suspects, *, most: int = POINTS) -> Chart:
     return clicked
 
 
-def _known(found: Suspects) -> Suspects:
+def _known(found: LabelErrors) -> LabelErrors:
     return found.select(~np.isnan(found.p_correct) & ~np.isnan(found.consistency))
 
 
-def _places(found: Suspects) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+def _places(found: LabelErrors) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Different places of suspects and of others, whether of suspects, the first question there, and how many."""
     kind = found.suspected.astype(float)
     at = np.column_stack([np.round(found.p_correct, 4), np.round(found.consistency, 4), kind])
@@ -80,7 +80,7 @@ def _places(found: Suspects) -> tuple[NDArray[np.float64], NDArray[np.int64], ND
     return places[order, :2] + 0.0, places[order, 2].astype(int), by_name[first[order]], count[order]
 
 
-def _density(found: Suspects, right: tuple[float, float], low: float) -> alt.Chart:
+def _density(found: LabelErrors, right: tuple[float, float], low: float) -> alt.Chart:
     """Squares with their numbers of questions."""
     edges = np.linspace(*right, _ACROSS + 1), np.linspace(low, 0, _DOWN + 1)
     counts, _, _ = np.histogram2d(found.p_correct, found.consistency, bins=edges)

@@ -9,8 +9,7 @@ import altair as alt
 import numpy as np
 
 from howsure.report.charts.base import BLUE, GREY, ORANGE, Chart, along, down, finish, flat, looks, tooltip
-from howsure.stats.prompts.components import COMPONENTS, Crossed
-from howsure.stats.prompts.effects import FEWEST_DRAWS, Effects
+from howsure.stats.prompts import COMPONENTS, MIN_VARIANTS, Effects, PromptComponents
 from howsure.stats.scores.score import Scores
 
 __all__ = ["components", "effects", "sources"]
@@ -58,7 +57,7 @@ _PARTS = {
 }
 
 
-def sources(found: Crossed, order: Sequence[str]) -> Chart:
+def sources(found: PromptComponents, order: Sequence[str]) -> Chart:
     """Components of the variance with their intervals, on a scale where distance from 0 is a standard deviation."""
     at = [found.layout.names.index(model) for model in order]
     known = found.layout.split[at]
@@ -117,7 +116,7 @@ def effects(found: Effects, dimension: str, order: Sequence[str], values: Sequen
         low=between.low[rows, columns],
         high=between.high[rows, columns],
         n_variants=times,
-        told=np.where(times < FEWEST_DRAWS, f"drawn fewer than {FEWEST_DRAWS} times", "enough").tolist(),
+        told=np.where(times < MIN_VARIANTS, f"drawn fewer than {MIN_VARIANTS} times", "enough").tolist(),
     )
     shared: dict[str, Any] = {
         "y": down("value", values),
@@ -136,7 +135,7 @@ def effects(found: Effects, dimension: str, order: Sequence[str], values: Sequen
         base.transform_filter(alt.FieldOneOfPredicate(field="told", oneOf=[word]))
         .mark_point(filled=filled, size=55, opacity=1, clip=True)
         .encode(x=along("effect", ""), **look, **shared)
-        for word, filled in (("enough", True), (f"drawn fewer than {FEWEST_DRAWS} times", False))
+        for word, filled in (("enough", True), (f"drawn fewer than {MIN_VARIANTS} times", False))
     ]
     return finish(alt.layer(zero, bars, *points), height=len(values) * (10 + 10 * len(order)), legend=order)
 

@@ -10,8 +10,7 @@ import numpy as np
 
 from howsure.report.charts.base import BLUE, GREY, Chart, along, down, finish, flat, looks, tooltip
 from howsure.stats.core.cells import FloatArray
-from howsure.stats.prompts.moments import Variants
-from howsure.stats.prompts.unparsed import Unread, Values
+from howsure.stats.prompts import UnparsedByValue, UnparsedEffect, VariantSummary
 
 __all__ = ["spread", "unparsed", "unparsed_values"]
 
@@ -20,7 +19,7 @@ __all__ = ["spread", "unparsed", "unparsed_values"]
 _MARKS = ("one prompt", "default prompt")
 
 
-def spread(found: Variants, order: Sequence[str]) -> Chart:
+def spread(found: VariantSummary, order: Sequence[str]) -> Chart:
     """Score of each model under each variant: points, a box from quartile to quartile, a diamond for the default."""
     moments, variants = found.moments, found.cube.drawn.variants
     at = [moments.models.index(model) for model in order]
@@ -70,7 +69,7 @@ def spread(found: Variants, order: Sequence[str]) -> Chart:
     return finish(alt.layer(*layers), height=band * M, legend=_MARKS if several else ())
 
 
-def unparsed(found: Unread, order: Sequence[str]) -> Chart:
+def unparsed(found: UnparsedEffect, order: Sequence[str]) -> Chart:
     """Share of unread answers under each variant against the score under it, for a few models."""
     at = [found.cube.models.index(model) for model in order]
     S = len(found.cube.variants)
@@ -95,7 +94,7 @@ def unparsed(found: Unread, order: Sequence[str]) -> Chart:
     )
 
 
-def unparsed_values(found: Values, keys: Sequence[int]) -> Chart:
+def unparsed_values(found: UnparsedByValue, keys: Sequence[int]) -> Chart:
     """Share of unread answers with each value of each dimension: all models together, and a tick for each."""
     names = [found.name(i) for i in keys]
     M = found.shares.shape[0]

@@ -6,7 +6,7 @@ import numpy as np
 
 from howsure.report.sentences.words import listed, plural, share
 from howsure.stats.core.cells import Cells
-from howsure.stats.questions.difficulty import BetaCurves, Stability
+from howsure.stats.questions import BetaCurves, DifficultyStability
 from howsure.stats.scores.beta import BetaFit
 
 __all__ = ["cumulative", "densities", "left_away"]
@@ -15,7 +15,7 @@ __all__ = ["cumulative", "densities", "left_away"]
 _ALIKE = 500
 
 
-def densities(cells: Cells, found: Stability | None, fit: BetaFit | None) -> str:
+def densities(cells: Cells, found: DifficultyStability | None, fit: BetaFit | None) -> str:
     """How many questions are nearly always or nearly never answered; models in the order in which they are drawn."""
     first = cells.models[0]
     if found is None or fit is None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from howsure.report.sentences.words import decimals, number, percent, plural
-from howsure.stats.planning.plan import Design
+from howsure.stats.planning import StudyDesign
 from howsure.stats.repeats.resampling import Convergence
 
 __all__ = ["errors", "frontier", "growing"]
@@ -84,7 +84,7 @@ def errors(
     return text.rstrip()
 
 
-def frontier(designs: Mapping[str, Sequence[Design]], unit: str, here: tuple[float, float]) -> str:
+def frontier(designs: Mapping[str, Sequence[StudyDesign]], unit: str, here: tuple[float, float]) -> str:
     """What the money that was spent could have bought, and which kind of design is the better one."""
     spent, se = here
     paid = {"calls": f"{spent:,.0f} calls", "tokens": f"{spent:,.0f} tokens", "cost": f"a cost of {spent:,.4g}"}[unit]
@@ -106,7 +106,7 @@ def frontier(designs: Mapping[str, Sequence[Design]], unit: str, here: tuple[flo
     )
 
 
-def _design(design: Design) -> str:
+def _design(design: StudyDesign) -> str:
     parts = [plural(design.n_questions, "question")]
     if design.n_variants > 1:
         parts.append(plural(design.n_variants, "prompt"))

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from howsure.report.sentences.words import are, number, percent, plural, share
-from howsure.stats.questions.consistency import Answers, fewest_generations
-from howsure.stats.questions.label_errors import CONSISTENCY, P_CORRECT, Suspects
+from howsure.stats.questions import CONSISTENCY, P_CORRECT, AnswerCounts, LabelErrors, min_generations
 
 __all__ = ["LEAD", "data_map", "few_generations", "listed_suspects"]
 
@@ -16,13 +15,14 @@ LEAD = (
 )
 
 
-def data_map(found: Suspects, *, dense: bool) -> str:
+def data_map(found: LabelErrors, *, dense: bool) -> str:
     """How consistency goes with being right, and how many lie in the corner.
 
-    >>> from howsure.stats.questions.consistency import Answers
-    >>> from howsure.stats.questions.label_errors import suspects
+    >>> from howsure.stats.questions import AnswerCounts
+    >>> from howsure.stats.questions import find_label_errors
     >>> given = {m: {"q1": ["4", "4"], "q2": ["7", "7"], "q3": ["2", "3"]} for m in "ab"}
-    >>> print(data_map(suspects(Answers.from_generations("s", given, {"q1": "4", "q2": "8", "q3": "3"})), dense=False))
+    >>> answers = AnswerCounts.from_generations("s", given, {"q1": "4", "q2": "8", "q3": "3"})
+    >>> print(data_map(find_label_errors(answers), dense=False))
     On questions that are right more often than not consistency is 0.00 on average, on the others −0.50. The marked \
 corner, P(correct) up to 0.1 and consistency of −0.8 at least, holds 1 of 3 questions. Means over 2 models.
     """
@@ -53,17 +53,17 @@ corner, P(correct) up to 0.1 and consistency of −0.8 at least, holds 1 of 3 qu
     return told
 
 
-def few_generations(answers: Answers) -> str:
+def few_generations(answers: AnswerCounts) -> str:
     """Where generations are too few for the corner, or too unequal for a comparison; empty where neither is so.
 
-    >>> from howsure.stats.questions.consistency import Answers
-    >>> few_generations(Answers.from_generations("s", {"a": {"q1": ["4", "4"]}}, {}))
+    >>> from howsure.stats.questions import AnswerCounts
+    >>> few_generations(AnswerCounts.from_generations("s", {"a": {"q1": ["4", "4"]}}, {}))
     ' 1 of 1 cell of a model and a question has fewer than 4 answers: there a single one that differs brings \
 consistency below −0.8.'
     """
     n = answers.at_cells(answers.n * answers.read)
     n = n[n > 1]
-    text, least = "", fewest_generations(CONSISTENCY)
+    text, least = "", min_generations(CONSISTENCY)
     if few := int(np.sum(n < least)):
         text += (
             f" {few:,} of {plural(n.size, 'cell')} of a model and a question {'has' if few == 1 else 'have'} fewer "
@@ -77,7 +77,7 @@ consistency below −0.8.'
     return text
 
 
-def listed_suspects(found: Suspects, shown: int) -> str:
+def listed_suspects(found: LabelErrors, shown: int) -> str:
     """How many are suspected, why, and what the evidence is worth.
 
     Parameters

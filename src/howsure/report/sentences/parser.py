@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from howsure.report.sentences.words import listed, plural, share
-from howsure.stats.prompts.unparsed import Unread, Values
+from howsure.stats.prompts import UnparsedByValue, UnparsedEffect
 
 __all__ = ["blamed", "values", "verdict", "warning"]
 
 
-def verdict(found: Unread) -> str:
+def verdict(found: UnparsedEffect) -> str:
     """Whether the spread over prompts is the prompt's or the parser's."""
     models, count = found.cube.models, int(found.varies.sum())
     whole = float(found.counts.sum() / max(found.cube.n.sum(), 1))
@@ -48,7 +48,7 @@ def verdict(found: Unread) -> str:
     )
 
 
-def warning(found: Unread) -> str:
+def warning(found: UnparsedEffect) -> str:
     """The same, short, for the top of the page."""
     models = [model for model, varies in zip(found.cube.models, found.varies.tolist(), strict=True) if varies]
     return (
@@ -57,7 +57,7 @@ def warning(found: Unread) -> str:
     )
 
 
-def _both(found: Unread, m: int) -> str:
+def _both(found: UnparsedEffect, m: int) -> str:
     """Share over prompts and both variances of one model."""
     model, cube = found.cube.models[m], found.cube
     seen = np.flatnonzero(~np.isnan(found.share[m]))
@@ -76,7 +76,7 @@ def _both(found: Unread, m: int) -> str:
     )
 
 
-def _left(found: Unread, m: int) -> str:
+def _left(found: UnparsedEffect, m: int) -> str:
     """What the spread is without the unread answers."""
     if np.isnan(found.p_read[m]):
         return "Whether what is left is more than noise, these data do not tell."
@@ -92,7 +92,7 @@ def _small(variance: float) -> str:
     return "0" if variance <= 0 else f"{variance:.2g} (standard deviation {np.sqrt(variance):.2g})"
 
 
-def values(found: Unread, shown: int) -> str:
+def values(found: UnparsedEffect, shown: int) -> str:
     """Which value's answers are read least often, if any; `shown` values are drawn."""
     by = found.values
     if not found.varies.any():
@@ -112,7 +112,7 @@ def values(found: Unread, shown: int) -> str:
     return text + (f" The first {shown} of {len(by.order):,} values are drawn." if shown < len(by.order) else "")
 
 
-def blamed(by: Values) -> str:
+def blamed(by: UnparsedByValue) -> str:
     """The values whose answers are read least often; several, where they were always drawn together."""
     names = [f"{by.values[i]} as {by.dimensions[i]}" for i in by.blamed]
     return names[0] if len(names) == 1 else f"{listed(names)} (always drawn together)"

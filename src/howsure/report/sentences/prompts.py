@@ -9,12 +9,17 @@ from numpy.typing import NDArray
 
 from howsure.report.sentences.words import decimals, listed, number, percent, plural, share
 from howsure.stats.core.cells import Cells, FloatArray
-from howsure.stats.prompts.components import COMPONENTS, Crossed
-from howsure.stats.prompts.effects import FEWEST_DRAWS, Effects
-from howsure.stats.prompts.moments import Variants
-from howsure.stats.prompts.rank_flips import Swaps
-from howsure.stats.prompts.sample_size import MOMENTS, Enough
-from howsure.stats.prompts.unparsed import Unread
+from howsure.stats.prompts import (
+    COMPONENTS,
+    MIN_VARIANTS,
+    MOMENTS,
+    Effects,
+    PromptComponents,
+    RankFlips,
+    SampleSize,
+    UnparsedEffect,
+    VariantSummary,
+)
 
 __all__ = [
     "CLAIM",
@@ -64,7 +69,7 @@ def shown_of(shown: int, count: int) -> str:
     return f" Drawn for {shown} of {count:,} models, spread over their order." if shown < count else ""
 
 
-def sources(found: Crossed) -> str:
+def sources(found: PromptComponents) -> str:
     """Which component is the largest, and what the choice of prompts adds to the error of a mean."""
     each = np.stack([np.maximum(getattr(found, name), 0) for name in COMPONENTS])
     known = ~np.any(np.isnan(each), axis=0)
@@ -97,7 +102,7 @@ def sources(found: Crossed) -> str:
     return text + " Lines are intervals; the scale is of square roots, so that distance from 0 is a standard deviation."
 
 
-def effects(found: Effects, dimension: str, model_count: int, unread: Unread | None = None) -> str:
+def effects(found: Effects, dimension: str, model_count: int, unread: UnparsedEffect | None = None) -> str:
     """What the values of a dimension do: which is best, which worst, which were drawn too few times.
 
     Parameters
@@ -124,9 +129,9 @@ def effects(found: Effects, dimension: str, model_count: int, unread: Unread | N
         if len(explained):
             text += f"The dimension explains {share(float(np.median(explained)))} of the variance over prompts"
             text += " (median over models). " if several else ". "
-    few = [found.values[i] for i in at if 0 < found.times[:, i].max(initial=0) < FEWEST_DRAWS]
+    few = [found.values[i] for i in at if 0 < found.times[:, i].max(initial=0) < MIN_VARIANTS]
     if few:
-        text += f"Drawn fewer than {FEWEST_DRAWS} times (hollow), so read with care: {listed(few, most=6)}. "
+        text += f"Drawn fewer than {MIN_VARIANTS} times (hollow), so read with care: {listed(few, most=6)}. "
     alone = found.alone & known.any(axis=1)
     if alone.any():
         whose = "" if alone.sum() == known.any(axis=1).sum() else f" for {plural(int(alone.sum()), 'model')}"
@@ -149,7 +154,7 @@ def _extremes(found: Effects, at: list[int], sure: Mask, known: Mask) -> str:
     """Best and worst value; one drawn a few times counts where its interval leaves out 0 for half of the models."""
     mean = _mean(found.effect[:, at])
     some = ~np.isnan(mean)
-    certain = (found.times[:, at].max(axis=0) >= FEWEST_DRAWS) | (2 * sure.sum(axis=0) >= known.sum(axis=0))
+    certain = (found.times[:, at].max(axis=0) >= MIN_VARIANTS) | (2 * sure.sum(axis=0) >= known.sum(axis=0))
     kept = np.where(some & certain, mean, np.nan) if np.sum(some & certain) > 1 else mean
     if some.sum() < 2:
         return ""
@@ -163,7 +168,7 @@ def _extremes(found: Effects, at: list[int], sure: Mask, known: Mask) -> str:
     )
 
 
-def spread(found: Variants, drawn: int, unread: Unread | None) -> str:
+def spread(found: VariantSummary, drawn: int, unread: UnparsedEffect | None) -> str:
     """How far the score depends on the prompt."""
     m, S = found.moments, found.moments.scores.shape[1]
     low, high = m.quantile(0), m.quantile(1)
@@ -202,7 +207,7 @@ def spread(found: Variants, drawn: int, unread: Unread | None) -> str:
     return text if S > 1 else ""
 
 
-def swaps(found: Swaps, shown: int) -> str:
+def swaps(found: RankFlips, shown: int) -> str:
     """How often the prompt decides which of two models is better."""
     count = len(found.difference)
     flipped = int(np.sum(found.swapped > 0))
@@ -240,7 +245,7 @@ def swaps(found: Swaps, shown: int) -> str:
     return text + (f" The {shown} closest of {count:,} pairs; the download has all." if shown < count else "")
 
 
-def convergence(found: Enough, moment: str, drawn: int) -> str:
+def convergence(found: SampleSize, moment: str, drawn: int) -> str:
     """How many variants bring a moment within epsilon of that over all."""
     row = MOMENTS.index(moment)
     n, N = found.n_star[:, row], found.n_variants
@@ -263,7 +268,7 @@ def convergence(found: Enough, moment: str, drawn: int) -> str:
     return text + shown_of(drawn, len(found.models))
 
 
-def _everyone(found: Enough, n: FloatArray, known: Mask, reached: Mask) -> str:
+def _everyone(found: SampleSize, n: FloatArray, known: Mask, reached: Mask) -> str:
     if len(found.models) == 1:
         return f"{found.models[0]}."
     if left := int(np.sum(known & ~reached)):
@@ -274,7 +279,7 @@ def _everyone(found: Enough, n: FloatArray, known: Mask, reached: Mask) -> str:
     return f"{who}." if np.ptp(n[known]) == 0 else f"{who}; {most} needs the most."
 
 
-def enough(found: Enough, level: float = 0.95) -> str:
+def enough(found: SampleSize, level: float = 0.95) -> str:
     """What the space needs, as against the variants that happened to be drawn."""
     space = np.fmax(*found.n_star_space.T)  # two prompts say nothing of the variance
     if np.all(np.isnan(space)):
@@ -300,7 +305,7 @@ def enough(found: Enough, level: float = 0.95) -> str:
     )
 
 
-def _without_noise(found: Enough, model: int, moment: int) -> str:
+def _without_noise(found: SampleSize, model: int, moment: int) -> str:
     """How many prompts it would take if their scores had no noise."""
     needed = found.n_star_space_corrected[model, moment]
     if not found.noise_known[model]:

@@ -20,7 +20,7 @@ from howsure.errors import InputError, UnknownNameError
 from howsure.stats.borrowing.estimates import CLAIMS, align_questions
 from howsure.stats.borrowing.factors import FEWEST_QUESTIONS, extract_factors, regress
 from howsure.stats.core.cells import Cells, IntArray
-from howsure.stats.planning.variance_components import Components
+from howsure.stats.planning import VarianceComponents
 
 __all__ = ["components_of", "components_of_reference"]
 
@@ -32,7 +32,7 @@ _QUANTILE, _MOST = 0.8, 50
 
 def components_of(
     reference: Cells, cells: Cells, a: str, b: str | None = None, *, claim: str = "new-questions"
-) -> Components:
+) -> VarianceComponents:
     """Components of a pilot whose score, or paired difference, borrows from a reference.
 
     Parameters
@@ -73,7 +73,7 @@ def components_of(
 
 def components_of_reference(
     reference: Cells, *, models: int = 1, claim: str = "new-questions", seed: int = 0
-) -> Components:
+) -> VarianceComponents:
     """Components for a model that was not asked yet: the reference's own models, each predicted from the others.
 
     Parameters
@@ -121,7 +121,9 @@ def components_of_reference(
     return replace(chosen, note=f"{note}; data variance at its upper 80 % limit; {chosen.note}")
 
 
-def _components(reference: Cells, asked: Cells, common: IntArray, names: Sequence[str], claim: str) -> Components:
+def _components(
+    reference: Cells, asked: Cells, common: IntArray, names: Sequence[str], claim: str
+) -> VarianceComponents:
     """Components of the score of one model, or of the difference of two, on the questions `common`."""
     n, N = len(common), len(reference.questions)
     k, within = np.maximum(asked.n[:, common], 1), asked.within[:, common]
@@ -144,7 +146,7 @@ def _components(reference: Cells, asked: Cells, common: IntArray, names: Sequenc
         f"borrowing from {len(factors.models)} models that answered {N} questions",
         "" if is_known else "one generation per question: more generations are planned as no help",
     ]
-    return Components(
+    return VarianceComponents(
         question=max(D_e, 0.0),
         question_se=float(np.std(square - sampling, ddof=1) / math.sqrt(n)),
         generation=float(np.mean(np.sum(s2, axis=0))) if is_known else 0.0,

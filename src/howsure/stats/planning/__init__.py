@@ -1,1 +1,48 @@
-"""planning."""
+"""How many questions, prompt variants and generations an evaluation needs.
+
+====================  ===========================================================================
+plan                  the best design for a target error or a budget, and tables of designs
+pilot                 variance components from pilot results, or assumed from an accuracy
+variance_components   standard error of a design, and the smallest design for a standard error
+design_search         search over all designs within limits
+cost                  what a design costs in calls, tokens and money
+====================  ===========================================================================
+"""
+
+from howsure.stats.planning.cost import COST_UNITS, Cost, cost_per_cell
+from howsure.stats.planning.pilot import components_from_accuracy, components_from_cells, components_from_cube
+from howsure.stats.planning.plan import (
+    ASSURANCE,
+    FEWEST_QUESTIONS,
+    INTERVAL_LEVEL,
+    StudyDesign,
+    StudyPlan,
+    plan,
+    tabulate_designs,
+)
+from howsure.stats.planning.variance_components import (
+    VarianceComponents,
+    detectable_difference,
+    se_for_detecting,
+    se_for_width,
+)
+
+__all__ = [
+    "ASSURANCE",
+    "COST_UNITS",
+    "FEWEST_QUESTIONS",
+    "INTERVAL_LEVEL",
+    "Cost",
+    "StudyDesign",
+    "StudyPlan",
+    "VarianceComponents",
+    "components_from_accuracy",
+    "components_from_cells",
+    "components_from_cube",
+    "cost_per_cell",
+    "detectable_difference",
+    "plan",
+    "se_for_detecting",
+    "se_for_width",
+    "tabulate_designs",
+]

@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike
 from howsure.errors import InputError, UnknownNameError
 from howsure.stats.core.cells import FloatArray
 
-__all__ = ["UNITS", "Cost", "per_cell"]
+__all__ = ["COST_UNITS", "Cost", "cost_per_cell"]
 
 #: What can be counted, from what is always known to what must be told.
-UNITS = ("calls", "tokens", "cost")
+COST_UNITS = ("calls", "tokens", "cost")
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Cost:
         The most generations that one request returns. With 1 each generation pays for its prompt again.
 
     >>> cost = Cost(prompt_tokens=400, completion_tokens=100, input_price=3, output_price=15, generations_per_request=8)
-    >>> [float(cost.cell(10, unit)) for unit in UNITS]
+    >>> [float(cost.cell(10, unit)) for unit in COST_UNITS]
     [2.0, 1800.0, 0.0174]
     """
 
@@ -73,7 +73,7 @@ class Cost:
         return cost
 
 
-def per_cell(costs: Sequence[Cost], n_generations: ArrayLike, unit: str) -> FloatArray:
+def cost_per_cell(costs: Sequence[Cost], n_generations: ArrayLike, unit: str) -> FloatArray:
     """Cost of K generations of one prompt by each of the models paid for, shape of `n_generations`."""
     cells = [cost.cell(n_generations, unit) for cost in costs]
     total: FloatArray = np.sum(cells, axis=0)
@@ -81,5 +81,5 @@ def per_cell(costs: Sequence[Cost], n_generations: ArrayLike, unit: str) -> Floa
 
 
 def _known_unit(unit: str) -> None:
-    if unit not in UNITS:
-        raise UnknownNameError("unit", unit, UNITS)
+    if unit not in COST_UNITS:
+        raise UnknownNameError("unit", unit, COST_UNITS)

@@ -13,10 +13,10 @@ from typing import NamedTuple
 import numpy as np
 
 from howsure.stats.core.cells import FloatArray, IntArray
-from howsure.stats.planning.cost import Cost, per_cell
-from howsure.stats.planning.variance_components import Components, quantile_of
+from howsure.stats.planning.cost import Cost, cost_per_cell
+from howsure.stats.planning.variance_components import VarianceComponents, assurance_quantile
 
-__all__ = ["LADDER", "Limits", "Search"]
+__all__ = ["LADDER", "DesignLimits", "DesignSearch"]
 
 #: Numbers of generations and variants that are shown beside the best: up to the best, and these many at least.
 LADDER = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)
@@ -25,7 +25,7 @@ _SHOWN = 50
 _ENDLESS = 2.0**60
 
 
-class Limits(NamedTuple):
+class DesignLimits(NamedTuple):
     """Questions that there are (maybe infinite), fewest questions, most variants and most generations."""
 
     available: float
@@ -34,13 +34,13 @@ class Limits(NamedTuple):
     generations: int
 
 
-class Search(NamedTuple):
+class DesignSearch(NamedTuple):
     """All designs within the limits, as arrays over variants and generations; either `target` or `budget` is NaN."""
 
-    components: Components
+    components: VarianceComponents
     costs: tuple[Cost, ...]
     unit: str
-    limits: Limits
+    limits: DesignLimits
     target: float  # standard error
     budget: float
     assurance: float | None = None  # level of the upper limit that is planned with
@@ -51,7 +51,7 @@ class Search(NamedTuple):
             needed = self.components.questions_for(self.target, K, S, assurance=self.assurance)
             return np.maximum(needed, self.limits.fewest)
         # a price that goes into the budget a whole number of times must not lose one to rounding
-        bought = np.floor(self.budget / (S * per_cell(self.costs, K, self.unit)) * (1 + 1e-12))
+        bought = np.floor(self.budget / (S * cost_per_cell(self.costs, K, self.unit)) * (1 + 1e-12))
         return np.minimum(bought, self.limits.available)
 
     def best(self, variants: IntArray | None = None) -> tuple[int, int, int] | None:
@@ -63,7 +63,7 @@ class Search(NamedTuple):
         if not np.any(possible):
             return None
         N = np.where(possible, N, 1)
-        price = np.where(possible, N * S * per_cell(self.costs, K, self.unit), np.inf)
+        price = np.where(possible, N * S * cost_per_cell(self.costs, K, self.unit), np.inf)
         variance = np.where(possible, self.components.variance(N, K, S, assurance=self.assurance), np.inf)
         order = (price, variance) if math.isnan(self.budget) else (variance, price)
         row, column = np.unravel_index(_first_smallest(*order), N.shape)
@@ -105,7 +105,7 @@ class Search(NamedTuple):
     @property
     def assured(self) -> bool:
         """Whether upper limits are planned with, and not the variances as they were estimated."""
-        return self.components.uncertain and quantile_of(self.assurance) > 0
+        return self.components.uncertain and assurance_quantile(self.assurance) > 0
 
     def praise(self) -> str:
         """What the best design is the best at."""

@@ -14,13 +14,13 @@ from howsure.stats.core.cells import Cells, FloatArray, mean_where
 from howsure.stats.core.cube import Cube
 from howsure.stats.core.intervals import FEW_DF
 from howsure.stats.core.variance_intervals import chi_square_factors
-from howsure.stats.planning.variance_components import Components, quantile_of, within
-from howsure.stats.prompts.components import crossed
+from howsure.stats.planning.variance_components import VarianceComponents, assurance_quantile, check_range
+from howsure.stats.prompts import estimate_components
 from howsure.stats.scores import score as single
 from howsure.stats.scores.clusters import IN_CLUSTERS, NEW_CLUSTERS, with_clusters
 from howsure.stats.scores.score import unbiased_data
 
-__all__ = ["CLAIMS", "assumed", "components_of", "components_of_variants"]
+__all__ = ["CLAIMS", "components_from_accuracy", "components_from_cells", "components_from_cube"]
 
 #: Claims that can be planned for; the noise of a single run is a plan with `max_generations=1`.
 CLAIMS = ("new-questions", "these-questions")
@@ -33,14 +33,14 @@ _ONE_SIDED = 0.8
 _TWO_SIDED = 2 * _ONE_SIDED - 1
 
 
-def components_of(
+def components_from_cells(
     cells: Cells,
     a: str,
     b: str | None = None,
     *,
     paired: bool = True,
     claim: str = "new-questions",
-) -> Components:
+) -> VarianceComponents:
     """Components of a pilot: of the difference of two models, or of the score of one.
 
     Parameters
@@ -88,7 +88,7 @@ def components_of(
         told.pop(IN_CLUSTERS, None)
     if D < 0:
         told["it is planned as 0"] = None
-    return Components(
+    return VarianceComponents(
         question=max(D, 0.0),  # NaN stays: max returns its first argument
         generation=E,
         total=T if math.isnan(T) else max(T, 0.0),
@@ -165,7 +165,9 @@ def _standard_error(terms: FloatArray) -> float:
     return float(np.std(terms, ddof=1)) / math.sqrt(N) if N > 1 else math.nan
 
 
-def components_of_variants(cube: Cube, a: str, b: str | None = None, *, claim: str = "new-questions") -> Components:
+def components_from_cube(
+    cube: Cube, a: str, b: str | None = None, *, claim: str = "new-questions"
+) -> VarianceComponents:
     """Components of a pilot with several prompt variants, of a score or of a paired difference.
 
     Parameters
@@ -187,7 +189,7 @@ def components_of_variants(cube: Cube, a: str, b: str | None = None, *, claim: s
     if claim not in CLAIMS:
         raise UnknownNameError("claim", claim, CLAIMS, where="plan")
     drawn = cube.drawn
-    found = crossed(drawn.select([a]) if b is None else drawn.difference(a, b))
+    found = estimate_components(drawn.select([a]) if b is None else drawn.difference(a, b))
     if b is not None and not found.fit.cells[0] > 0:
         what = f"{a} and {b} answered no question in the same variant"
         raise InputError(what, where=cube.benchmark, remedy="ask both models in the same variants")
@@ -209,7 +211,7 @@ def components_of_variants(cube: Cube, a: str, b: str | None = None, *, claim: s
         # variants within a question: no main effect, and S of them average out
         each |= {"interaction": each["variant"], "variant": 0.0}
         errors |= {"interaction": errors["variant"], "variant": 0.0}
-    return Components(
+    return VarianceComponents(
         **each,
         **{f"{name}_se": error for name, error in errors.items()},
         population=math.inf if claim == "new-questions" else len(cube.questions),
@@ -221,11 +223,11 @@ def components_of_variants(cube: Cube, a: str, b: str | None = None, *, claim: s
 
 def _error_of_limit(estimate: float, high: float) -> float:
     """Distance of the upper 80 % limit from the estimate, divided by its normal quantile; 0 where it is unknown."""
-    error = (high - estimate) / quantile_of(_ONE_SIDED)
+    error = (high - estimate) / assurance_quantile(_ONE_SIDED)
     return max(error, 0.0) if math.isfinite(error) else 0.0
 
 
-def assumed(
+def components_from_accuracy(
     accuracy: float,
     *,
     models: int = 2,
@@ -233,7 +235,7 @@ def assumed(
     data_share: float | None = None,
     temperature: float | None = None,
     benchmark: str = "assumed",
-) -> Components:
+) -> VarianceComponents:
     """Components for scores of 0 and 1 without a pilot, from the accuracy and what published results show.
 
     Parameters
@@ -265,17 +267,17 @@ def assumed(
     """
     if not 0 < accuracy < 1:
         raise InputError(f"accuracy is {accuracy!r}", remedy="allowed: strictly between 0 and 1")
-    cold = temperature is not None and float(within("temperature", temperature, 0, math.inf)) <= COLD
+    cold = temperature is not None and float(check_range("temperature", temperature, 0, math.inf)) <= COLD
     kind = _PAIR if models == 2 and paired else _SCORE
     share = kind.cold_share if cold else kind.share
     share_sd = kind.cold_share_sd if cold else kind.share_sd
     if data_share is not None:
-        share, share_sd = float(within("data_share", data_share, 0, 1)), 0.0
+        share, share_sd = float(check_range("data_share", data_share, 0, 1)), 0.0
     total = kind.total * accuracy * (1 - accuracy)
     number = 2 if models == 2 and not paired else 1  # two scores add up, and so do their squared errors
     # D = share T and E = (1 - share) T of independent shares and totals
     of_total, root = kind.total_sd * total, math.sqrt(number)
-    return Components(
+    return VarianceComponents(
         question=number * share * total,
         generation=number * (1 - share) * total,
         question_se=root * math.hypot(share * of_total, share_sd * total),

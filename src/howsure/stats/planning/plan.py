@@ -26,11 +26,16 @@ from howsure.errors import InputError, UnknownNameError
 from howsure.stats.comparisons.pairs import POWER
 from howsure.stats.core.cells import FloatArray, IntArray
 from howsure.stats.core.results import Columns, Result
-from howsure.stats.planning.cost import UNITS, Cost, per_cell
-from howsure.stats.planning.design_search import Limits, Search
-from howsure.stats.planning.variance_components import Components, detectable, se_for_detecting, se_for_width
+from howsure.stats.planning.cost import COST_UNITS, Cost, cost_per_cell
+from howsure.stats.planning.design_search import DesignLimits, DesignSearch
+from howsure.stats.planning.variance_components import (
+    VarianceComponents,
+    detectable_difference,
+    se_for_detecting,
+    se_for_width,
+)
 
-__all__ = ["ASSURANCE", "FEWEST_QUESTIONS", "INTERVAL_LEVEL", "Design", "Plan", "grid", "plan"]
+__all__ = ["ASSURANCE", "FEWEST_QUESTIONS", "INTERVAL_LEVEL", "StudyDesign", "StudyPlan", "plan", "tabulate_designs"]
 
 #: One-sided level of the limit that designs are planned with.
 ASSURANCE = 0.8
@@ -42,7 +47,7 @@ INTERVAL_LEVEL = 0.8
 FEWEST_QUESTIONS = 30
 
 
-class Design(NamedTuple):
+class StudyDesign(NamedTuple):
     """One row of a plan."""
 
     n_questions: int
@@ -58,7 +63,7 @@ class Design(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Plan(Result):
+class StudyPlan(Result):
     """Designs and what they buy, one per row; arrays have shape (R,).
 
     Attributes
@@ -87,7 +92,7 @@ class Plan(Result):
         Level of the limits that were planned with; 0.5 where the components were taken as known.
     """
 
-    components: Components
+    components: VarianceComponents
     n_questions: IntArray
     n_variants: IntArray
     n_generations: IntArray
@@ -98,10 +103,10 @@ class Plan(Result):
     calls: IntArray
     tokens: FloatArray
     cost: FloatArray
-    best: Design | None = None
+    best: StudyDesign | None = None
     reason: str = ""
     remarks: tuple[str, ...] = field(default=(), repr=False)
-    plain: Design | None = None
+    plain: StudyDesign | None = None
     assurance: float = 0.5
 
     def columns(self) -> Columns:
@@ -124,7 +129,7 @@ class Plan(Result):
 
 
 def plan(
-    components: Components,
+    components: VarianceComponents,
     cost: Cost | Sequence[Cost] | None = None,
     *,
     detect: float | None = None,
@@ -140,7 +145,7 @@ def plan(
     max_generations: int = 10_000,
     every: bool = False,
     assurance: float | None = ASSURANCE,
-) -> Plan:
+) -> StudyPlan:
     """Cheapest design for an error, or best design for a budget, and what other numbers of generations would buy.
 
     Parameters
@@ -173,7 +178,7 @@ def plan(
     budget; where no generations are enough in some number of variants, it has no row. Ties go to the smaller error or
     cost, then to fewer generations and variants, which is to more questions.
 
-    >>> pair = Components(question=0.04, generation=0.16)
+    >>> pair = VarianceComponents(question=0.04, generation=0.16)
     >>> plan(pair, Cost(prompt_tokens=900, completion_tokens=100, generations_per_request=8), detect=0.05).best[:3]
     (210, 1, 6)
     """
@@ -187,7 +192,7 @@ def plan(
     goal = {"detect": detect, "width": width, "se": se, "budget": budget}
     limits = _limits(components, available, fewest, max_variants, max_generations)
     target = _target_or_budget(goal, level, power)
-    search = Search(components, costs, _unit(costs, unit), limits, *target, assurance)
+    search = DesignSearch(components, costs, _unit(costs, unit), limits, *target, assurance)
     best = search.best()
     N, S, K, remarks = search.ladder(best, every=every)
     first = []
@@ -213,12 +218,12 @@ def plan(
     )
 
 
-def _assured_words(search: Search) -> str:
+def _assured_words(search: DesignSearch) -> str:
     return f", with the upper {search.assurance:.0%} limit of its variance".replace("%", " %")
 
 
-def grid(
-    components: Components,
+def tabulate_designs(
+    components: VarianceComponents,
     cost: Cost | Sequence[Cost] | None = None,
     *,
     questions: Sequence[int] = (50, 100, 200, 500, 1000, 2000),
@@ -227,12 +232,13 @@ def grid(
     level: float = 0.95,
     power: float = POWER,
     assurance: float | None = ASSURANCE,
-) -> Plan:
+) -> StudyPlan:
     """What each choice buys: every combination of these numbers, questions changing slowest.
 
     With components that have errors of their own, at the upper limits of `assurance`, as in `plan`.
 
-    >>> grid(Components(question=0.04, generation=0.16), questions=[100, 400], generations=[1, 4]).se.round(4).tolist()
+    >>> components = VarianceComponents(question=0.04, generation=0.16)
+    >>> tabulate_designs(components, questions=[100, 400], generations=[1, 4]).se.round(4).tolist()
     [0.0447, 0.0283, 0.0224, 0.0141]
     """
     axes = np.meshgrid(*map(np.asarray, (questions, variants, generations)), indexing="ij")
@@ -243,7 +249,7 @@ def grid(
 
 
 def _table(
-    components: Components,
+    components: VarianceComponents,
     costs: tuple[Cost, ...],
     design: tuple[IntArray, IntArray, IntArray],
     level: float,
@@ -251,7 +257,7 @@ def _table(
     assurances: Sequence[float | None],
     reason: str,
     remarks: Sequence[str],
-) -> Plan:
+) -> StudyPlan:
     """The rows of these designs, each with the error that it promises at its assurance."""
     N, S, K = design
     some = np.maximum(N, 1)
@@ -261,19 +267,19 @@ def _table(
         variance[rows] = components.variance(some[rows], K[rows], S[rows], assurance=assurance)
     low, high = components.limits(some, K, S, level=INTERVAL_LEVEL)
     se, se_low, se_high = (np.where(N > 0, np.sqrt(each), np.nan) for each in (variance, low, high))
-    calls, tokens, cost = (np.where(N > 0, N * S * per_cell(costs, K, unit), np.nan) for unit in UNITS)
-    found = detectable(se, level=level, power=power)
+    calls, tokens, cost = (np.where(N > 0, N * S * cost_per_cell(costs, K, unit), np.nan) for unit in COST_UNITS)
+    found = detectable_difference(se, level=level, power=power)
     counted = np.nan_to_num(calls).astype(np.int64)
-    return Plan(
+    return StudyPlan(
         components, N, S, K, se, se_low, se_high, found, counted, tokens, cost, reason=reason, remarks=tuple(remarks)
     )
 
 
-def _design(table: Plan, row: int) -> Design:
-    return Design(*(getattr(table, name)[row].item() for name in Design._fields))
+def _design(table: StudyPlan, row: int) -> StudyDesign:
+    return StudyDesign(*(getattr(table, name)[row].item() for name in StudyDesign._fields))
 
 
-def _costs(cost: Cost | Sequence[Cost] | None, components: Components) -> tuple[Cost, ...]:
+def _costs(cost: Cost | Sequence[Cost] | None, components: VarianceComponents) -> tuple[Cost, ...]:
     if cost is None or isinstance(cost, Cost):
         return (cost or Cost(),) * components.models
     if not 1 <= len(cost) <= components.models:
@@ -284,18 +290,20 @@ def _costs(cost: Cost | Sequence[Cost] | None, components: Components) -> tuple[
 
 
 def _unit(costs: tuple[Cost, ...], unit: str | None) -> str:
-    each = {name: float(per_cell(costs, 1, name)) for name in UNITS}
+    each = {name: float(cost_per_cell(costs, 1, name)) for name in COST_UNITS}
     if unit is None:
-        return next(name for name in reversed(UNITS) if each[name] > 0)
-    if unit not in UNITS:
-        raise UnknownNameError("unit", unit, UNITS, where="plan")
+        return next(name for name in reversed(COST_UNITS) if each[name] > 0)
+    if unit not in COST_UNITS:
+        raise UnknownNameError("unit", unit, COST_UNITS, where="plan")
     if not each[unit] > 0:
         what = "unknown" if math.isnan(each[unit]) else "0 and limits no design"
         raise InputError(f"the {unit} of a generation is {what}", where="plan", remedy="give its tokens and prices")
     return unit
 
 
-def _limits(components: Components, available: int | None, fewest: int, variants: int, generations: int) -> Limits:
+def _limits(
+    components: VarianceComponents, available: int | None, fewest: int, variants: int, generations: int
+) -> DesignLimits:
     asked = {"available": available, "fewest": fewest, "max_variants": variants, "max_generations": generations}
     for name, value in asked.items():
         if value is not None and (value != int(value) or value < 1):
@@ -303,7 +311,7 @@ def _limits(components: Components, available: int | None, fewest: int, variants
     most = min(math.inf if available is None else available, components.population)
     if not components.known:
         variants, generations = variants if components.crossed else 1, 1
-    return Limits(most, min(fewest, most), variants, generations)
+    return DesignLimits(most, min(fewest, most), variants, generations)
 
 
 def _target_or_budget(goal: dict[str, float | None], level: float, power: float) -> tuple[float, float]:

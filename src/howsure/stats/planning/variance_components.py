@@ -30,14 +30,14 @@ from howsure.stats.comparisons.pairs import POWER
 from howsure.stats.core.cells import FloatArray
 
 __all__ = [
-    "Components",
-    "detectable",
+    "VarianceComponents",
+    "assurance_quantile",
+    "check_range",
+    "detectable_difference",
     "level_of",
     "power_of",
-    "quantile_of",
     "se_for_detecting",
     "se_for_width",
-    "within",
 ]
 
 #: Relative: rounding must not buy one more question.
@@ -47,7 +47,7 @@ _MOST_SKEW = 3.0
 
 
 @dataclass(frozen=True)
-class Components:
+class VarianceComponents:
     """Where the noise of a mean comes from: variances of one question, variant or generation.
 
     Attributes
@@ -75,7 +75,7 @@ class Components:
     fixed
         Variance that no design lessens, such as what all N_all questions leave open of a claim about new ones.
 
-    >>> pair = Components(question=0.04, generation=0.16)
+    >>> pair = VarianceComponents(question=0.04, generation=0.16)
     >>> pair.variance(n_questions=500, n_generations=[1, 4]).round(6).tolist()
     [0.0004, 0.00016]
     """
@@ -104,7 +104,7 @@ class Components:
                 value = getattr(self, what, 0.0)
                 if value < 0 or math.isinf(value):
                     raise InputError(f"{what} is {value!r}", where="Components", remedy=remedy)
-        within("population", self.population, 1, math.inf)
+        check_range("population", self.population, 1, math.inf)
         if self.models not in {1, 2}:
             raise InputError(f"models is {self.models!r}", where="Components", remedy="allowed: 1 and 2")
         if self.known:
@@ -155,7 +155,7 @@ class Components:
         unknown. More questions than the population has are an error.
         """
         N, K, S = (
-            within(name, values, 1, most)
+            check_range(name, values, 1, most)
             for name, values, most in (
                 ("n_questions", n_questions, self.population),
                 ("n_generations", n_generations, math.inf),
@@ -166,7 +166,7 @@ class Components:
             plain = self._data(N) + self.variant / S + (self.interaction + self.generation / K) / (N * S)
         else:
             plain = self._per_question(K, S) / N + self.variant / S - self._seen
-        z = quantile_of(assurance)
+        z = assurance_quantile(assurance)
         if not z or not self.uncertain:
             return plain
         q, both, cell = self._errors(K, S)
@@ -180,7 +180,7 @@ class Components:
     ) -> tuple[FloatArray, FloatArray]:
         """Two-sided interval of the squared standard error of each design: V^2/V_high and V_high at (1 + level)/2.
 
-        >>> pilot = Components(question=0.04, generation=0.16, question_se=0.02, generation_se=0.02)
+        >>> pilot = VarianceComponents(question=0.04, generation=0.16, question_se=0.02, generation_se=0.02)
         >>> [round(float(limit), 6) for limit in pilot.limits(500, 4)]
         [0.000115, 0.000223]
         """
@@ -197,8 +197,11 @@ class Components:
 
         Infinite where no N is enough, NaN where unknown.
         """
-        K, S = within("n_generations", n_generations, 1, math.inf), within("n_variants", n_variants, 1, math.inf)
-        z = quantile_of(assurance)
+        K, S = (
+            check_range("n_generations", n_generations, 1, math.inf),
+            check_range("n_variants", n_variants, 1, math.inf),
+        )
+        z = assurance_quantile(assurance)
         if z and self.uncertain:
             return self._assured_questions(np.asarray(se, float), K, S, assurance)
         N = _smallest(self._per_question(K, S), self.variant / S - self._seen, se)
@@ -206,13 +209,19 @@ class Components:
 
     def generations_for(self, se: ArrayLike, n_questions: ArrayLike, n_variants: ArrayLike = 1) -> FloatArray:
         """Smallest K with a standard error of at most `se`; inf where no K is enough, NaN where unknown."""
-        N, S = within("n_questions", n_questions, 1, self.population), within("n_variants", n_variants, 1, math.inf)
+        N, S = (
+            check_range("n_questions", n_questions, 1, self.population),
+            check_range("n_variants", n_variants, 1, math.inf),
+        )
         K = _smallest(self.generation / (N * S), self.variance(N, np.inf, S), se)
         return np.where(self._reached(se, N, 1, S), 1.0, K)
 
     def variants_for(self, se: ArrayLike, n_questions: ArrayLike, n_generations: ArrayLike = 1) -> FloatArray:
         """Smallest S with a standard error of at most `se`; inf where no S is enough, NaN where unknown."""
-        N, K = within("n_questions", n_questions, 1, self.population), within("n_generations", n_generations, 1, np.inf)
+        N, K = (
+            check_range("n_questions", n_questions, 1, self.population),
+            check_range("n_generations", n_generations, 1, np.inf),
+        )
         divided = self.variant + self._cell(K) / N
         S = _smallest(divided, self._data(N), se)
         return np.where(self._reached(se, N, K, 1), 1.0, S)
@@ -233,8 +242,8 @@ class Components:
         inf where generations are free, or all noise is theirs. `planning.plan` searches the whole numbers instead.
         """
         prompts = n_variants * self.question if n_questions is None else n_questions * self.variant
-        gain = within("request_cost", request_cost, 0, math.inf) * self.generation
-        loss = within("generation_cost", generation_cost, 0, math.inf) * (self.interaction + prompts)
+        gain = check_range("request_cost", request_cost, 0, math.inf) * self.generation
+        loss = check_range("generation_cost", generation_cost, 0, math.inf) * (self.interaction + prompts)
         with np.errstate(divide="ignore", invalid="ignore"):
             best: FloatArray = np.where(gain == 0, 1, np.maximum(np.sqrt(gain / loss), 1))
         return best
@@ -271,7 +280,7 @@ class Components:
 
     def _assured_questions(self, se: FloatArray, K: FloatArray, S: FloatArray, assurance: float | None) -> FloatArray:
         """Smallest N whose upper limit is at most se^2: a quadratic in t = 1/N - 1/N_all, then whole numbers."""
-        z, f = quantile_of(assurance), 1 / self.population
+        z, f = assurance_quantile(assurance), 1 / self.population
         factor = (z * self._skew(K, S, z)) ** 2
         q, both, of_cell = self._errors(K, S)
         P = self._per_question(K, S)
@@ -323,7 +332,7 @@ class Components:
         return cell
 
 
-def quantile_of(assurance: float | None) -> float:
+def assurance_quantile(assurance: float | None) -> float:
     """Normal quantile of a one-sided level from 0.5 on; 0 for None, which takes all variances as known."""
     if assurance is None:
         return 0.0
@@ -333,29 +342,29 @@ def quantile_of(assurance: float | None) -> float:
     return float(special.ndtri(assurance))
 
 
-def detectable(se: ArrayLike, *, level: float = 0.95, power: float = POWER) -> FloatArray:
+def detectable_difference(se: ArrayLike, *, level: float = 0.95, power: float = POWER) -> FloatArray:
     """Smallest true difference that a two-sided test at `level` finds with chance `power`, the shape of `se`.
 
     (z_{1 - alpha/2} + z_power) se, statistics.md section 11: normal theory, the other tail neglected. Below some
     hundred questions the t test needs a little more: 1.5 % at 100 questions, 5 % at 30.
 
-    >>> detectable([0.01, 0.02]).round(4).tolist()
+    >>> detectable_difference([0.01, 0.02]).round(4).tolist()
     [0.028, 0.056]
     """
-    found: FloatArray = _quantiles(level, power) * within("se", se, 0, math.inf)
+    found: FloatArray = _quantiles(level, power) * check_range("se", se, 0, math.inf)
     return found
 
 
 def se_for_detecting(difference: ArrayLike, *, level: float = 0.95, power: float = POWER) -> FloatArray:
     """Largest standard error with which `difference` is detectable: the inverse of `detectable`."""
     size = np.abs(np.asarray(difference, float))
-    needed: FloatArray = within("difference", size, 0, math.inf) / _quantiles(level, power)
+    needed: FloatArray = check_range("difference", size, 0, math.inf) / _quantiles(level, power)
     return needed
 
 
 def se_for_width(width: ArrayLike, *, level: float = 0.95) -> FloatArray:
     """Largest standard error with which the normal interval, from low to high, is no wider than `width`."""
-    needed: FloatArray = within("width", width, 0, math.inf) / (2 * special.ndtri((1 + _level(level)) / 2))
+    needed: FloatArray = check_range("width", width, 0, math.inf) / (2 * special.ndtri((1 + _level(level)) / 2))
     return needed
 
 
@@ -367,7 +376,7 @@ def power_of(difference: ArrayLike, se: ArrayLike, *, level: float = 0.95) -> Fl
     """
     z = special.ndtri((1 + _level(level)) / 2)
     with np.errstate(divide="ignore", invalid="ignore"):
-        shift = np.abs(np.asarray(difference, float)) / within("se", se, 0, math.inf)
+        shift = np.abs(np.asarray(difference, float)) / check_range("se", se, 0, math.inf)
     chance: FloatArray = special.ndtr(shift - z) + special.ndtr(-shift - z)
     return chance
 
@@ -375,13 +384,13 @@ def power_of(difference: ArrayLike, se: ArrayLike, *, level: float = 0.95) -> Fl
 def level_of(difference: ArrayLike, se: ArrayLike, *, power: float = POWER) -> FloatArray:
     """Highest level 1 - alpha at which `difference` is detectable with chance `power`; NaN where there is none."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        shift = np.abs(np.asarray(difference, float)) / within("se", se, 0, math.inf)
+        shift = np.abs(np.asarray(difference, float)) / check_range("se", se, 0, math.inf)
     z = shift - special.ndtri(_power(power))
     level: FloatArray = np.where(z > 0, 2 * special.ndtr(np.maximum(z, 0)) - 1, np.nan)
     return level
 
 
-def within(name: str, values: ArrayLike, low: float, high: float) -> FloatArray:
+def check_range(name: str, values: ArrayLike, low: float, high: float) -> FloatArray:
     """The values as an array of floats, all between `low` and `high` or NaN; else an InputError that names them."""
     array = np.asarray(values, float)
     if np.any((array < low) | (array > high)):
@@ -399,7 +408,7 @@ def _limited(x: FloatArray) -> FloatArray:
 
 def _smallest(divided: FloatArray, fixed: FloatArray, se: ArrayLike) -> FloatArray:
     """Smallest whole x >= 1 with divided / x + fixed <= se^2; inf where there is none, NaN where anything is."""
-    V = within("se", se, 0, math.inf) ** 2
+    V = check_range("se", se, 0, math.inf) ** 2
     rest = V * (1 + _ROUNDING) - fixed
     with np.errstate(divide="ignore", invalid="ignore"):
         x = np.where(divided == 0, 1, np.maximum(np.ceil(divided / rest * (1 - _ROUNDING)), 1))

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from howsure.stats.core.cells import FloatArray
 from howsure.stats.core.cube import Layout
 
-__all__ = ["Fit", "fit"]
+__all__ = ["AdditiveFit", "fit_additive"]
 
 
-class Fit(NamedTuple):
+class AdditiveFit(NamedTuple):
     """Sums of squares of M rows and what their expectations are made of; arrays (M,) unless told.
 
     `questions`, `variants`, `cells` count what is there, `rank` is that of both effects together. `question_ss` is
@@ -47,7 +47,7 @@ class Fit(NamedTuple):
     connected: NDArray[np.bool_]  # whether shared variants tie all questions together
 
 
-def fit(layout: Layout) -> Fit:
+def fit_additive(layout: Layout) -> AdditiveFit:
     """Fit each row of a layout; rows without any cell are NaN."""
     M, N, S = layout.mean.shape
     packed = np.packbits(layout.answered.reshape(M, -1), axis=1)
@@ -58,13 +58,13 @@ def fit(layout: Layout) -> Fit:
         parts.append((rows, _fit_pattern(layout, rows)))
     shapes: dict[str, tuple[int, ...]] = {"question_score": (M, N), "variant_score": (M, S), "excess": (M, N, S)}
     out = []
-    for i, name in enumerate(Fit._fields):
+    for i, name in enumerate(AdditiveFit._fields):
         array = np.full(shapes.get(name, (M,)), np.nan)
         for places, values in parts:
             array[places] = values[i]
         out.append(array)
     out[-1] = out[-1] > 0
-    return Fit(*out)
+    return AdditiveFit(*out)
 
 
 def _fit_pattern(layout: Layout, rows: NDArray[np.integer]) -> tuple[FloatArray, ...]:

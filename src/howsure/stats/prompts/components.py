@@ -34,10 +34,10 @@ from howsure.stats.core.cube import Cube, Layout
 from howsure.stats.core.intervals import Interval
 from howsure.stats.core.results import Columns, Result, notes
 from howsure.stats.core.variance_intervals import Factors, chi_square_factors, difference_limits, variance_factors
-from howsure.stats.prompts.additive_fit import Fit, fit
+from howsure.stats.prompts.additive_fit import AdditiveFit, fit_additive
 from howsure.stats.scores.clusters import ONE_CLUSTER, Clustered, cluster_means, excess
 
-__all__ = ["CLAIMS", "COMPONENTS", "Crossed", "Nested", "crossed", "nested_terms"]
+__all__ = ["COMPONENTS", "PROMPT_CLAIMS", "PromptComponents", "_NestedTerms", "_nested_terms", "estimate_components"]
 
 COMPONENTS = ("question", "variant", "interaction", "generation")
 
@@ -47,7 +47,7 @@ IN_CLUSTERS = (
 )
 
 #: What a mean over questions and variants can be said to estimate.
-CLAIMS = {
+PROMPT_CLAIMS = {
     "these": "the mean on these questions in these variants, sampled again",
     "new-questions": "the mean on new questions, in these variants",
     "new-variants": "the mean in new variants of the space, on these questions",
@@ -56,7 +56,7 @@ CLAIMS = {
 
 
 @dataclass(frozen=True, eq=False)
-class Crossed(Result):
+class PromptComponents(Result):
     """Components of M rows, models or differences; arrays have shape (M,) unless told.
 
     Attributes
@@ -75,7 +75,7 @@ class Crossed(Result):
     """
 
     layout: Layout = field(repr=False)
-    fit: Fit = field(repr=False)
+    fit: AdditiveFit = field(repr=False)
     question: FloatArray
     variant: FloatArray
     interaction: FloatArray
@@ -88,8 +88,8 @@ class Crossed(Result):
 
     def variance(self, claim: str = "new-questions-and-variants") -> FloatArray:
         """Squared standard error of `mean` under one of `CLAIMS`; NaN where a part of it is unknown."""
-        if claim not in CLAIMS:
-            raise UnknownNameError("claim", claim, CLAIMS, where="variants")
+        if claim not in PROMPT_CLAIMS:
+            raise UnknownNameError("claim", claim, PROMPT_CLAIMS, where="variants")
         vQ, vS, vQS, ve = (self.parts[i] for i in range(4))
         if claim == "these":
             sampled: FloatArray = ve
@@ -150,7 +150,7 @@ class Crossed(Result):
             off = np.where(self.layout.answered, self.layout.spread - estimate[:, None, None], 0)
             error, freedom = _two_way_error(off, self.fit.cells, self.layout.nested)
         elif component == "variant":
-            error, freedom = nested_terms(self.layout).within_error, self.fit.questions - 1
+            error, freedom = _nested_terms(self.layout).within_error, self.fit.questions - 1
         else:
             error, freedom = self._residual_error()
         between = intervals.interval(estimate, np.sqrt(error), freedom + 1, level=level, df=freedom)
@@ -165,7 +165,7 @@ class Crossed(Result):
 
     def _of_effect(self, component: str, level: float) -> tuple[FloatArray, FloatArray]:
         if self.layout.nested:
-            low, high = nested_terms(self.layout).question_limits(level)
+            low, high = _nested_terms(self.layout).question_limits(level)
         else:
             low, high = difference_limits(*self._mean_squares(component, level))
         unknown = np.isnan(getattr(self, component))
@@ -234,7 +234,7 @@ class Crossed(Result):
         return {ONE_CLUSTER: (number == 1) & (self.fit.questions > 1), IN_CLUSTERS: number > 1}
 
 
-def crossed(data: Cube | Layout, *, level: float = 0.95) -> Crossed:
+def estimate_components(data: Cube | Layout, *, level: float = 0.95) -> PromptComponents:
     """Components of each model of a cube, or of each row of a layout such as `cube.difference(a, b)`.
 
     The layout says whether variants are crossed with the questions or nested in them.
@@ -243,15 +243,15 @@ def crossed(data: Cube | Layout, *, level: float = 0.95) -> Crossed:
     found = _components(layout, level)
     if layout.clusters is None:
         return found
-    scores = nested_terms(layout).question_score if layout.nested else found.fit.question_score
+    scores = _nested_terms(layout).question_score if layout.nested else found.fit.question_score
     parts = found.parts.copy()
     parts[0] += excess(scores, layout.clusters) / np.maximum(found.fit.questions, 1)
     return replace(found, parts=parts, clustered=cluster_means(scores, layout.clusters))
 
 
-def _components(layout: Layout, level: float) -> Crossed:
+def _components(layout: Layout, level: float) -> PromptComponents:
     """Components of questions that are independent of each other."""
-    f = fit(layout)
+    f = fit_additive(layout)
     with np.errstate(divide="ignore", invalid="ignore"):
         generation = np.where(layout.split, np.sum(layout.spread, axis=(1, 2), where=layout.answered) / f.cells, np.nan)
         if layout.nested:
@@ -264,11 +264,11 @@ def _components(layout: Layout, level: float) -> Crossed:
     residual = np.where(layout.split, rest + generation, rest)
     interaction = np.where(layout.split, rest, np.nan)
     mean = _row_mean(f.variant_score)
-    return Crossed(layout, f, question, variant, interaction, generation, residual, mean, parts, level)
+    return PromptComponents(layout, f, question, variant, interaction, generation, residual, mean, parts, level)
 
 
-def _nested(layout: Layout, f: Fit, generation: FloatArray, level: float) -> Crossed:
-    terms = nested_terms(layout)
+def _nested(layout: Layout, f: AdditiveFit, generation: FloatArray, level: float) -> PromptComponents:
+    terms = _nested_terms(layout)
     variant = np.where(layout.split, terms.within, np.nan)
     residual = np.where(layout.split, terms.within + generation, terms.within)
     nothing = np.full(len(generation), np.nan)
@@ -276,7 +276,7 @@ def _nested(layout: Layout, f: Fit, generation: FloatArray, level: float) -> Cro
         [terms.between * terms.question_weight, terms.within * terms.variant_weight, 0 * generation, terms.error]
     )
     parts[2] = 0
-    return Crossed(layout, f, terms.between, variant, nothing, generation, residual, terms.mean, parts, level)
+    return PromptComponents(layout, f, terms.between, variant, nothing, generation, residual, terms.mean, parts, level)
 
 
 def _effect(ss: FloatArray, freedom: FloatArray, rest: FloatArray, coefficient: FloatArray) -> FloatArray:
@@ -309,7 +309,7 @@ def _two_way_error(off: FloatArray, divisor: FloatArray, nested: bool) -> tuple[
     return np.where(known, error, np.nan), np.maximum(np.nan_to_num(freedom, nan=1), 1)
 
 
-class Nested(NamedTuple):
+class _NestedTerms(NamedTuple):
     """Estimates of M rows, shape (M,), and the mean squares they are differences of, per unit of the component."""
 
     between: FloatArray  # vQ
@@ -331,7 +331,7 @@ class Nested(NamedTuple):
         return difference_limits(self.between_square, of_first, self.taken, of_second)
 
 
-def nested_terms(layout: Layout) -> Nested:
+def _nested_terms(layout: Layout) -> _NestedTerms:
     """One-way analysis of each row of a layout."""
     W = layout.answered.astype(float)
     n_q = W.sum(axis=2)
@@ -364,7 +364,7 @@ def nested_terms(layout: Layout) -> Nested:
         share = (N - 1) / coefficient
         taken_freedom = np.maximum(np.nan_to_num(2 * taken**2 / (var_msw * share**2), nan=1e7), 1)
         variant_weight = np.sum(np.where(n_q > 0, per_q, 0), axis=1) / N**2
-        return Nested(
+        return _NestedTerms(
             first - taken,
             within,
             mean,

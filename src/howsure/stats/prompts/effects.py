@@ -24,13 +24,13 @@ from howsure.stats.core.cells import FloatArray, IntArray
 from howsure.stats.core.intervals import Interval, interval
 from howsure.stats.core.multiplicity import holm
 from howsure.stats.core.results import Columns, Result, notes
-from howsure.stats.prompts.moments import Variants
-from howsure.stats.prompts.unparsed import described
+from howsure.stats.prompts.moments import VariantSummary
+from howsure.stats.prompts.unparsed import list_drawn_values
 
-__all__ = ["FEWEST_DRAWS", "Effects", "effects", "effects_of"]
+__all__ = ["MIN_VARIANTS", "Effects", "estimate_effects", "estimate_variant_effects"]
 
 #: A value drawn fewer times than this is told apart from its neighbours by luck.
-FEWEST_DRAWS = 3
+MIN_VARIANTS = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,11 +77,11 @@ class Effects(Result):
         """One row per model and value; `p_holm` is of all values of a model together."""
         M, V = self.effect.shape
         between = self.interval()
-        few = (self.times < FEWEST_DRAWS) & (self.times > 0)
+        few = (self.times < MIN_VARIANTS) & (self.times > 0)
         unknown = np.isnan(self.effect)
         told = notes(
             {
-                f"drawn fewer than {FEWEST_DRAWS} times": few.ravel(),
+                f"drawn fewer than {MIN_VARIANTS} times": few.ravel(),
                 "cannot be told from other values: draw more variants": unknown.ravel(),
                 "dimension fitted by itself: the others are noise": (self.alone[:, None] & ~unknown).ravel(),
                 **{f"{name} left out: {why}": np.ones(M * V, dtype=bool) for name, why in self.left_out.items()},
@@ -105,7 +105,7 @@ class Effects(Result):
         }
 
 
-def effects(
+def estimate_effects(
     benchmark: str,
     models: Sequence[str],
     scores: ArrayLike,
@@ -187,12 +187,12 @@ def effects(
     )
 
 
-def effects_of(found: Variants, *, level: float = 0.95) -> Effects:
+def estimate_variant_effects(found: VariantSummary, *, level: float = 0.95) -> Effects:
     """Main effects on the models of a cube, of the variants that were drawn and have a value on each dimension."""
     cube = found.cube.drawn
-    drawn, values = described(cube)
+    drawn, values = list_drawn_values(cube)
     scores, total = found.moments.scores[:, drawn], found.components.variant
-    return effects(cube.benchmark, cube.models, scores, values, total=total, level=level)
+    return estimate_effects(cube.benchmark, cube.models, scores, values, total=total, level=level)
 
 
 def _settles(one: FloatArray, other: FloatArray) -> bool:

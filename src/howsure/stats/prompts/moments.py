@@ -19,11 +19,11 @@ from howsure.stats.core.cube import Cube
 from howsure.stats.core.intervals import interval
 from howsure.stats.core.results import Columns, Result
 from howsure.stats.core.variance_intervals import variance_limits
-from howsure.stats.prompts.additive_fit import fit
-from howsure.stats.prompts.components import Crossed, crossed
-from howsure.stats.prompts.sample_size import Enough, enough_variants, whole
+from howsure.stats.prompts.additive_fit import fit_additive
+from howsure.stats.prompts.components import PromptComponents, estimate_components
+from howsure.stats.prompts.sample_size import SampleSize, required_variants, to_integers
 
-__all__ = ["Moments", "Variants", "enough_variants", "variants"]
+__all__ = ["Moments", "VariantSummary", "required_variants", "summarize_variants"]
 
 _QUANTILES = {"min": 0.0, "q25": 0.25, "median": 0.5, "q75": 0.75, "max": 1.0}
 
@@ -89,20 +89,20 @@ class Moments(Result):
 
 
 @dataclass(frozen=True, eq=False)
-class Variants(Result):
+class VariantSummary(Result):
     """What the prompt does to the scores of M models on one benchmark: moments, components and n* of `cube.drawn`."""
 
     cube: Cube = field(repr=False)
     moments: Moments
-    components: Crossed
+    components: PromptComponents
     epsilon: float
     delta: float
 
     @cached_property
-    def enough(self) -> Enough:
+    def enough(self) -> SampleSize:
         """N* of both moments and what the space needs."""
         c = self.components
-        return enough_variants(
+        return required_variants(
             self.cube.models,
             self.moments.scores,
             # nested variants have no score of their own, and so no number
@@ -135,9 +135,9 @@ class Variants(Result):
             "low": m.low,
             "high": m.high,
             "variance": m.variance,
-            "n_star": whole(e.n_star.max(axis=1)),
-            "n_star_space": whole(np.fmax(*e.n_star_space.T)),
-            "n_star_space_corrected": whole(np.fmax(*e.n_star_space_corrected.T)),
+            "n_star": to_integers(e.n_star.max(axis=1)),
+            "n_star_space": to_integers(np.fmax(*e.n_star_space.T)),
+            "n_star_space_corrected": to_integers(np.fmax(*e.n_star_space_corrected.T)),
             "var_question": c.question,
             "var_variant": c.variant,
             "var_interaction": c.interaction,
@@ -149,7 +149,7 @@ class Variants(Result):
         }
 
 
-def variants(cube: Cube, *, level: float = 0.95, epsilon: float = 0.01, delta: float = 0.1) -> Variants:
+def summarize_variants(cube: Cube, *, level: float = 0.95, epsilon: float = 0.01, delta: float = 0.1) -> VariantSummary:
     """Moments, components and n* of each model of a cube.
 
     Nested variants have no score of their own over all questions: their moments and n* are NaN, components are not.
@@ -157,7 +157,7 @@ def variants(cube: Cube, *, level: float = 0.95, epsilon: float = 0.01, delta: f
     if not 0 < level < 1:
         raise InputError(f"level is {level!r}", remedy="allowed: between 0 and 1, such as 0.95")
     drawn = cube.drawn
-    found = crossed(drawn, level=level)
+    found = estimate_components(drawn, level=level)
     x = np.full(found.fit.variant_score.shape, np.nan) if cube.nested else found.fit.variant_score
     n = np.sum(~np.isnan(x), axis=1)
     between = found.interval()
@@ -190,7 +190,7 @@ def variants(cube: Cube, *, level: float = 0.95, epsilon: float = 0.01, delta: f
         _default(cube, x),
         level,
     )
-    return Variants(cube, moments, found, epsilon, delta)
+    return VariantSummary(cube, moments, found, epsilon, delta)
 
 
 def _default(cube: Cube, drawn: FloatArray) -> FloatArray:
@@ -203,5 +203,5 @@ def _default(cube: Cube, drawn: FloatArray) -> FloatArray:
     asked = np.any(cube.drawn.n > 0, axis=2)
     asked |= ~np.any(asked, axis=1, keepdims=True)
     same = replace(cube, n=np.where(asked[:, :, None], cube.n, 0))
-    score: FloatArray = fit(same.layout).variant_score[:, cube.default]
+    score: FloatArray = fit_additive(same.layout).variant_score[:, cube.default]
     return score

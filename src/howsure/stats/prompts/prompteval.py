@@ -26,10 +26,10 @@ from howsure.errors import InputError
 from howsure.stats.core.cells import FloatArray
 from howsure.stats.core.cube import Cube
 from howsure.stats.core.results import Columns, Result, notes
-from howsure.stats.prompts.components import crossed
+from howsure.stats.prompts.components import estimate_components
 from howsure.stats.scores.beta_grid import beta_grid
 
-__all__ = ["PromptEval", "balanced_cells", "prompteval"]
+__all__ = ["PromptEval", "draw_balanced_cells", "prompteval"]
 
 _STEPS = 50
 #: Prior of the correlation r of two answers to one prompt, Beta(1, 15): at a score of .5, half of it has a standard
@@ -176,7 +176,7 @@ def prompteval(
     Examples
     --------
     >>> rng = np.random.default_rng(1)
-    >>> n = np.broadcast_to(balanced_cells(40, 10, 200).astype(int), (1, 40, 10))
+    >>> n = np.broadcast_to(draw_balanced_cells(40, 10, 200).astype(int), (1, 40, 10))
     >>> y = rng.binomial(n, 0.7).astype(float)
     >>> cube = Cube("demo", ("a",), tuple(map(str, range(40))), tuple(map(str, range(10))), n, y, y)
     >>> found = prompteval(cube, quantiles=(0.1, 0.9))
@@ -241,7 +241,7 @@ class _Summary(NamedTuple):
 
 def _summarise(cube: Cube) -> _Summary:
     """Scores of prompts by generalised least squares, and the answers that each is worth."""
-    found, n, there = crossed(cube), cube.n.astype(float), cube.n > 0
+    found, n, there = estimate_components(cube), cube.n.astype(float), cube.n > 0
     M, _, S = n.shape
     right, worth = np.zeros((2, M, S))
     noise = np.full(M, np.nan)
@@ -314,14 +314,14 @@ def _fit(n: FloatArray, y: FloatArray, of_prompts: FloatArray, of_questions: Flo
     return chance
 
 
-def balanced_cells(
+def draw_balanced_cells(
     n_questions: int, n_variants: int, budget: int, *, rng: np.random.Generator | int = 0
 ) -> NDArray[np.bool_]:
     """Which cells to ask, shape (N, S): `budget` of them, spread evenly over questions and over variants.
 
     Counts of two questions, and of two variants, differ by at most one.
 
-    >>> cells = balanced_cells(6, 4, 12)
+    >>> cells = draw_balanced_cells(6, 4, 12)
     >>> cells.sum(axis=0).tolist(), cells.sum(axis=1).tolist()
     ([3, 3, 3, 3], [2, 2, 2, 2, 2, 2])
     """

@@ -28,10 +28,10 @@ from howsure.stats.core.cells import FloatArray, IntArray
 from howsure.stats.core.cube import Cube
 from howsure.stats.core.multiplicity import holm
 from howsure.stats.core.results import Columns, Result, notes
-from howsure.stats.prompts.components import Crossed, crossed
+from howsure.stats.prompts.components import PromptComponents, estimate_components
 from howsure.stats.scores.proportions import wilson
 
-__all__ = ["Swaps", "swaps"]
+__all__ = ["RankFlips", "estimate_rank_flips"]
 
 _DRAWS = 1000
 #: Pairs whose cells are in memory at once.
@@ -42,7 +42,7 @@ TIE = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
-class Swaps(Result):
+class RankFlips(Result):
     """Swaps of P pairs of models; arrays have shape (P,), as in the docstring of this module."""
 
     benchmark: str
@@ -102,7 +102,7 @@ class Swaps(Result):
         }
 
 
-def swaps(cube: Cube, *, level: float = 0.95, rng: np.random.Generator | int = 0) -> Swaps:
+def estimate_rank_flips(cube: Cube, *, level: float = 0.95, rng: np.random.Generator | int = 0) -> RankFlips:
     """Swaps of all pairs of models of a cube with crossed variants, in the order of its models; of `cube.drawn`."""
     if cube.nested:
         remedy = "sample the same variants for all questions"
@@ -117,18 +117,18 @@ def swaps(cube: Cube, *, level: float = 0.95, rng: np.random.Generator | int = 0
     for start in range(0, len(pairs), _BLOCK):
         block = pairs[start : start + _BLOCK]
         layout = cube.difference([cube.models[a] for a, _ in block], [cube.models[b] for _, b in block])
-        parts.append(_block(crossed(layout, level=level), level, generator))
+        parts.append(_block(estimate_components(layout, level=level), level, generator))
     names = tuple(cube.models[a] for a, _ in pairs), tuple(cube.models[b] for _, b in pairs)
     numbers: dict[str, Any] = {
         name: np.concatenate([part[name] for part in parts]) if parts else np.zeros(0)
-        for name in Swaps.__dataclass_fields__
+        for name in RankFlips.__dataclass_fields__
         if name not in {"benchmark", "models_a", "models_b", "level"}
     }
     numbers["n_variants"] = numbers["n_variants"].astype(np.int64)
-    return Swaps(cube.benchmark, *names, **numbers, level=level)
+    return RankFlips(cube.benchmark, *names, **numbers, level=level)
 
 
-def _block(found: Crossed, level: float, rng: np.random.Generator) -> dict[str, Any]:
+def _block(found: PromptComponents, level: float, rng: np.random.Generator) -> dict[str, Any]:
     """Fields of `Swaps` for some pairs."""
     fit = found.fit
     # A tie is a tie, whatever the least squares leave of it.

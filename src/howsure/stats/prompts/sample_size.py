@@ -30,9 +30,9 @@ from howsure.errors import InputError
 from howsure.stats.core.cells import FloatArray, IntArray
 from howsure.stats.core.results import Columns, Result, notes
 from howsure.stats.core.variance_intervals import variance_limits
-from howsure.stats.prompts.subset_moments import chance_far, convergence, orders
+from howsure.stats.prompts.subset_moments import deviation_chance, deviation_quantiles, draw_orders
 
-__all__ = ["MOMENTS", "Enough", "Proxy", "enough_variants", "proxy", "space_size"]
+__all__ = ["MOMENTS", "ProxyCheck", "SampleSize", "check_proxy", "required_for_space", "required_variants"]
 
 MOMENTS = ("mean", "variance")
 #: Variants from which on there is an interval of what the variance needs.
@@ -43,12 +43,12 @@ _WIDEST = np.log(100)
 _ROUNDING = 1e-9
 
 
-def space_size(variance: ArrayLike, epsilon: float, delta: float) -> FloatArray:
+def required_for_space(variance: ArrayLike, epsilon: float, delta: float) -> FloatArray:
     """Variants from the space for which the mean of their scores is within epsilon, given the variance of one.
 
     For the variance as the moment, give m4 - sd^4 in place of the variance.
 
-    >>> space_size([0.02**2, 0.03**2, 0.05**2], 0.01, 0.1).tolist()
+    >>> required_for_space([0.02**2, 0.03**2, 0.05**2], 0.01, 0.1).tolist()
     [16.0, 35.0, 97.0]
     """
     z = special.ndtri(1 - delta / 4)
@@ -57,7 +57,7 @@ def space_size(variance: ArrayLike, epsilon: float, delta: float) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False)
-class Enough(Result):
+class SampleSize(Result):
     """How many variants are enough; arrays have shape (M, 2), a column per moment of `MOMENTS`.
 
     Attributes
@@ -115,14 +115,14 @@ class Enough(Result):
         found[0] = variance_limits(unbiased, self.scores, level)
         for m, row in enumerate(self.scores):
             found[1, :, m] = _spread_limits(row[~np.isnan(row)], level)
-        low, high = space_size(found.transpose(1, 2, 0), self.epsilon, self.delta)
+        low, high = required_for_space(found.transpose(1, 2, 0), self.epsilon, self.delta)
         return low, high
 
     def convergence(self, model: str, *, draws: int = 2000, rng: np.random.Generator | int = 0) -> FloatArray:
         """The (1 - delta/2) quantile of the deviation of both moments over n = 1..N variants, shape (2, N)."""
         x = self.scores[self.models.index(model)]
         x = x[~np.isnan(x)]
-        return convergence(x, orders(len(x), draws, rng), self.delta)
+        return deviation_quantiles(x, draw_orders(len(x), draws, rng), self.delta)
 
     @property
     def note(self) -> NDArray[np.object_]:
@@ -156,25 +156,25 @@ class Enough(Result):
             "n_variants": np.repeat(self.n_variants, 2),
             "moment": np.tile(np.array(MOMENTS, dtype=object), M),
             "value": self.moment.ravel(),
-            "n_star": whole(self.n_star.ravel()),
-            "n_star_space": whole(self.n_star_space.ravel()),
-            "low": whole(low.ravel()),
-            "high": whole(high.ravel()),
-            "n_star_space_corrected": whole(self.n_star_space_corrected.ravel()),
-            "corrected_low": whole(self.corrected_low.ravel()),
-            "corrected_high": whole(self.corrected_high.ravel()),
+            "n_star": to_integers(self.n_star.ravel()),
+            "n_star_space": to_integers(self.n_star_space.ravel()),
+            "low": to_integers(low.ravel()),
+            "high": to_integers(high.ravel()),
+            "n_star_space_corrected": to_integers(self.n_star_space_corrected.ravel()),
+            "corrected_low": to_integers(self.corrected_low.ravel()),
+            "corrected_high": to_integers(self.corrected_high.ravel()),
             "epsilon": np.full(2 * M, self.epsilon),
             "delta": np.full(2 * M, self.delta),
             "note": self.note.ravel(),
         }
 
 
-def whole(values: FloatArray) -> FloatArray | IntArray:
+def to_integers(values: FloatArray) -> FloatArray | IntArray:
     """As integers where all are known."""
     return values if np.any(np.isnan(values)) else values.astype(np.int64)
 
 
-def enough_variants(
+def required_variants(
     models: tuple[str, ...],
     scores: ArrayLike,
     *,
@@ -184,7 +184,7 @@ def enough_variants(
     delta: float = 0.1,
     draws: int = 2000,
     rng: np.random.Generator | int = 0,
-) -> Enough:
+) -> SampleSize:
     """Compute the smallest numbers of variants for a reliable mean and variance of each model.
 
     Parameters
@@ -202,7 +202,7 @@ def enough_variants(
     Examples
     --------
     >>> scores = np.random.default_rng(0).normal(0.6, 0.06, (1, 100))  # of which sd .02 is the variants' own
-    >>> found = enough_variants(("m",), scores, variance=[0.02**2])
+    >>> found = required_variants(("m",), scores, variance=[0.02**2])
     >>> found.n_star_space[0, 0].tolist(), found.n_star_space_corrected[0, 0].tolist()
     (130.0, 16.0)
     """
@@ -229,11 +229,11 @@ def enough_variants(
             moment[m] = there.mean(), there.var()
         if N < 2:
             continue
-        order = drawn.setdefault(N, orders(N, draws, generator)) if N not in drawn else drawn[N]
-        far, known = chance_far(there, order, epsilon, delta / 2)
+        order = drawn.setdefault(N, draw_orders(N, draws, generator)) if N not in drawn else drawn[N]
+        far, known = deviation_chance(there, order, epsilon, delta / 2)
         first = np.argmax(far <= delta / 2, axis=1)  # the last is 0: all N variants
         n_star[m], exact[m] = first + 1, known[[0, 1], first]
-        space[m] = space_size([there.var(ddof=1), float(_spread(there))], epsilon, delta)
+        space[m] = required_for_space([there.var(ddof=1), float(_spread(there))], epsilon, delta)
     unknown = np.full(M, np.nan)
     of_variants = unknown if variance is None else np.asarray(variance, float)
     low, high = (unknown if limit is None else np.asarray(limit, float) for limit in limits or (None, None))
@@ -241,9 +241,9 @@ def enough_variants(
         what = f"variance and limits have shapes {of_variants.shape}, {low.shape} and {high.shape}"
         raise InputError(what, where="enough_variants", remedy=f"allowed: ({M},), one for each model")
     corrected_low, corrected_high = (
-        np.column_stack([space_size(limit, epsilon, delta), unknown]) for limit in (low, high)
+        np.column_stack([required_for_space(limit, epsilon, delta), unknown]) for limit in (low, high)
     )
-    return Enough(
+    return SampleSize(
         models=tuple(models),
         scores=x,
         n_variants=n_variants,
@@ -268,7 +268,7 @@ def _corrected(x: FloatArray, variance: FloatArray, epsilon: float, delta: float
     rows = [row[~np.isnan(row)] for row in x]
     cumulant = np.array([float(_spread(row)) - 2 * row.var(ddof=1) ** 2 if len(row) > 2 else np.nan for row in rows])
     of_variance = np.maximum(cumulant, 0) + 2 * variance**2
-    needed = space_size(np.column_stack([variance, of_variance]), epsilon, delta)
+    needed = required_for_space(np.column_stack([variance, of_variance]), epsilon, delta)
     return np.where(variance[:, None] > 0, needed, np.nan)
 
 
@@ -297,7 +297,7 @@ def _spread_limits(x: FloatArray, level: float) -> tuple[float, float]:
 
 
 @dataclass(frozen=True)
-class Proxy:
+class ProxyCheck:
     """Whether a cheap model's n* was enough for a costly one (REL section 4: the smaller model is an upper bound).
 
     Attributes
@@ -322,7 +322,9 @@ class Proxy:
     bounded: bool
 
 
-def proxy(enough: Enough, cheap: str, costly: str, *, draws: int = 2000, rng: np.random.Generator | int = 0) -> Proxy:
+def check_proxy(
+    enough: SampleSize, cheap: str, costly: str, *, draws: int = 2000, rng: np.random.Generator | int = 0
+) -> ProxyCheck:
     """Check a cheap model as the reference for a costly one, on variants that both were asked in."""
     for name in (cheap, costly):
         if name not in enough.models:
@@ -335,9 +337,11 @@ def proxy(enough: Enough, cheap: str, costly: str, *, draws: int = 2000, rng: np
         raise InputError(what, where="proxy", remedy="ask both models in more variants")
     n_star = enough.n_star[rows]
     if np.any(enough.n_variants[rows] > N):
-        on_these = enough_variants((cheap, costly), x, epsilon=enough.epsilon, delta=enough.delta, draws=draws, rng=rng)
+        on_these = required_variants(
+            (cheap, costly), x, epsilon=enough.epsilon, delta=enough.delta, draws=draws, rng=rng
+        )
         n_star = on_these.n_star
     small, large = n_star.max(axis=1).tolist()
-    far, _ = chance_far(x[1], orders(N, draws, rng), enough.epsilon, enough.delta / 2)
+    far, _ = deviation_chance(x[1], draw_orders(N, draws, rng), enough.epsilon, enough.delta / 2)
     chance = float(far[:, int(small) - 1].max())
-    return Proxy(cheap, costly, N, small, large, chance, chance <= enough.delta / 2)
+    return ProxyCheck(cheap, costly, N, small, large, chance, chance <= enough.delta / 2)

@@ -18,14 +18,14 @@ from numpy.typing import NDArray
 
 from howsure.stats.core.cells import FloatArray, IntArray
 
-__all__ = ["chance_far", "convergence", "orders"]
+__all__ = ["deviation_chance", "deviation_quantiles", "draw_orders"]
 
 _SLACK = 1e-12
 #: Elements of the arrays that exact methods may go through.
 _ENUMERATED, _EXACT = 500_000, 400_000_000
 
 
-def orders(n: int, draws: int, rng: np.random.Generator | int) -> IntArray:
+def draw_orders(n: int, draws: int, rng: np.random.Generator | int) -> IntArray:
     """Seeded orders of n things, (draws, n): the first k of an order are a uniform subset, for every k at once."""
     return np.argsort(np.random.default_rng(rng).random((draws, n)), axis=1)
 
@@ -40,12 +40,14 @@ def _deviations(x: FloatArray, order: IntArray) -> tuple[FloatArray, FloatArray]
     return np.abs(mean), np.abs(variance - x.var())
 
 
-def convergence(x: FloatArray, order: IntArray, delta: float) -> FloatArray:
+def deviation_quantiles(x: FloatArray, order: IntArray, delta: float) -> FloatArray:
     """The (1 - delta/2) quantile of the deviation of mean and variance over n = 1..N values, shape (2, N)."""
     return np.stack([np.quantile(far, 1 - delta / 2, axis=0) for far in _deviations(x, order)])
 
 
-def chance_far(x: FloatArray, order: IntArray, epsilon: float, chance: float) -> tuple[FloatArray, NDArray[np.bool_]]:
+def deviation_chance(
+    x: FloatArray, order: IntArray, epsilon: float, chance: float
+) -> tuple[FloatArray, NDArray[np.bool_]]:
     """P(|moment over n - moment over N| > epsilon) for n = 1..N, and where it is exact, both of shape (2, N).
 
     Rows are mean and variance. Exact where n values can be taken in few ways; and for the mean of counts, wherever the

@@ -23,14 +23,14 @@ from howsure.stats.core.cells import FloatArray, IntArray
 from howsure.stats.core.cube import Cube
 from howsure.stats.core.multiplicity import holm
 from howsure.stats.core.results import Columns
-from howsure.stats.prompts.components import Crossed, crossed
-from howsure.stats.prompts.moments import Variants, variants
+from howsure.stats.prompts.components import PromptComponents, estimate_components
+from howsure.stats.prompts.moments import VariantSummary, summarize_variants
 
-__all__ = ["Unread", "Values", "described", "unread"]
+__all__ = ["UnparsedByValue", "UnparsedEffect", "estimate_unparsed_effect", "list_drawn_values"]
 
 
 @dataclass(frozen=True, eq=False)
-class Values:
+class UnparsedByValue:
     """Unread answers by the values of the dimensions; `shares` has shape (M, V), others (V,).
 
     Attributes
@@ -71,7 +71,7 @@ class Values:
 
 
 @dataclass(frozen=True, eq=False)
-class Unread:
+class UnparsedEffect:
     """What unread answers do to the spread over S variants; arrays have shape (M,) unless told.
 
     Attributes
@@ -116,9 +116,9 @@ class Unread:
         return parser
 
     @cached_property
-    def values(self) -> Values:
+    def values(self) -> UnparsedByValue:
         """By the values of those dimensions that have two or more, and one of them twice."""
-        cube, (drawn, values) = self.cube, described(self.cube)
+        cube, (drawn, values) = self.cube, list_drawn_values(self.cube)
         unread, asked = (array.sum(axis=1)[:, drawn].astype(float) for array in (self.counts, cube.n))
         told = {name: each for name, each in values.items() if 1 < len(set(each)) < len(each)}
         labels = [(name, value) for name, each in told.items() for value in sorted(set(each))]
@@ -138,7 +138,7 @@ class Unread:
         blamed = [i for i in order if np.array_equal(has[i], has[order[0]])] if found else []
         names = tuple(value for _, value in labels)
         times = has.sum(axis=1)
-        return Values(cube.models, dimensions, names, times, shares, pooled, tuple(order), tuple(blamed))
+        return UnparsedByValue(cube.models, dimensions, names, times, shares, pooled, tuple(order), tuple(blamed))
 
 
 def _below(p: FloatArray, level: float) -> NDArray[np.bool_]:
@@ -164,7 +164,7 @@ def _explained(share: FloatArray, has: NDArray[np.bool_]) -> tuple[float, float]
 _NOTHING = 1e-20
 
 
-def described(cube: Cube) -> tuple[list[int], dict[str, list[str]]]:
+def list_drawn_values(cube: Cube) -> tuple[list[int], dict[str, list[str]]]:
     """Variants that were drawn and have a value on each dimension, and these values."""
     each_value = enumerate(zip(*cube.values.values(), strict=True))
     drawn = [s for s, values in each_value if s != cube.default and all(values)]
@@ -173,7 +173,9 @@ def described(cube: Cube) -> tuple[list[int], dict[str, list[str]]]:
     return drawn, {name: [each[s] for s in drawn] for name, each in cube.values.items()}
 
 
-def unread(cube: Cube, counts: IntArray, *, found: Variants | None = None, level: float = 0.95) -> Unread:
+def estimate_unparsed_effect(
+    cube: Cube, counts: IntArray, *, found: VariantSummary | None = None, level: float = 0.95
+) -> UnparsedEffect:
     """Compare the variance over variants with and without the answers that could not be read.
 
     Parameters
@@ -191,13 +193,13 @@ def unread(cube: Cube, counts: IntArray, *, found: Variants | None = None, level
     if counts.shape != cube.n.shape or np.any(counts > cube.n) or np.any(counts < 0):
         what = f"unread answers of shape {counts.shape} do not fit the generations of shape {cube.n.shape}"
         raise InputError(what, where=cube.benchmark, remedy="count them from the same rows")
-    found = found or variants(cube, level=level)
+    found = found or summarize_variants(cube, level=level)
     drawn, lost = cube.drawn, replace(cube, n=counts).drawn.n
     as_scores = lost.astype(float)
-    misread = crossed(replace(drawn, total=as_scores, total_sq=as_scores), level=level)
-    read = crossed(replace(drawn, n=drawn.n - lost), level=level)
+    misread = estimate_components(replace(drawn, total=as_scores, total_sq=as_scores), level=level)
+    read = estimate_components(replace(drawn, n=drawn.n - lost), level=level)
     asked = cube.n.sum(axis=1)
-    return Unread(
+    return UnparsedEffect(
         cube,
         counts,
         np.divide(counts.sum(axis=1), asked, out=np.full(asked.shape, np.nan), where=asked > 0),
@@ -210,7 +212,7 @@ def unread(cube: Cube, counts: IntArray, *, found: Variants | None = None, level
     )
 
 
-def _alike(found: Crossed) -> FloatArray:
+def _alike(found: PromptComponents) -> FloatArray:
     """p-value of the F test that all variants are alike, shape (M,)."""
     f = found.fit
     size = np.nanmax(np.abs(found.layout.mean), axis=(1, 2), initial=0) ** 2

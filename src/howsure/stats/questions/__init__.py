@@ -1,1 +1,75 @@
-"""questions."""
+"""Statistics of single questions: difficulty, consistency, attempts, and labels that may be wrong.
+
+=============  =================================================================================
+difficulty     probability of a correct answer to each question, its distribution and stability
+items          the one-parameter logistic model, and Kendall's tau of a question with ability
+consistency    how often each model gave each answer, and how often answers agree
+attempts       success of k attempts: pass@k, pass^k and majority@k
+label_errors   questions whose label may be wrong, from the answers of several models
+=============  =================================================================================
+"""
+
+from howsure.stats.questions.attempts import Attempts, estimate_majority, estimate_pass_at_k, pass_all, pass_any
+from howsure.stats.questions.consistency import (
+    CONSISTENCY_METHODS,
+    AnswerCounts,
+    answer_agreement,
+    count_answer_sets,
+    estimate_consistency,
+    min_generations,
+    modal_answers,
+)
+from howsure.stats.questions.difficulty import (
+    BetaCurves,
+    Difficulty,
+    DifficultyDensity,
+    DifficultyStability,
+    estimate_density,
+    estimate_p_correct,
+    estimate_stability,
+    evaluate_beta_curves,
+)
+from howsure.stats.questions.items import OneParameter, QuestionTau, compute_question_tau, fit_one_parameter
+from howsure.stats.questions.label_errors import (
+    CONSISTENCY,
+    MAX_SHARE,
+    P_CORRECT,
+    Audit,
+    LabelErrors,
+    audit,
+    find_label_errors,
+)
+
+__all__ = [
+    "CONSISTENCY",
+    "CONSISTENCY_METHODS",
+    "MAX_SHARE",
+    "P_CORRECT",
+    "AnswerCounts",
+    "Attempts",
+    "Audit",
+    "BetaCurves",
+    "Difficulty",
+    "DifficultyDensity",
+    "DifficultyStability",
+    "LabelErrors",
+    "OneParameter",
+    "QuestionTau",
+    "answer_agreement",
+    "audit",
+    "compute_question_tau",
+    "count_answer_sets",
+    "estimate_consistency",
+    "estimate_density",
+    "estimate_majority",
+    "estimate_p_correct",
+    "estimate_pass_at_k",
+    "estimate_stability",
+    "evaluate_beta_curves",
+    "find_label_errors",
+    "fit_one_parameter",
+    "min_generations",
+    "modal_answers",
+    "pass_all",
+    "pass_any",
+]

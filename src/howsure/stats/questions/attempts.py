@@ -26,7 +26,16 @@ from howsure.stats.scores.beta import require_binary
 from howsure.stats.scores.prediction_noise import freedom
 from howsure.stats.scores.score import CLAIMS
 
-__all__ = ["Attempts", "Votes", "attempts", "majority", "majority_by_draws", "majority_exactly", "pass_all", "pass_any"]
+__all__ = [
+    "Attempts",
+    "_VoteCounts",
+    "estimate_majority",
+    "estimate_pass_at_k",
+    "majority_by_draws",
+    "majority_exactly",
+    "pass_all",
+    "pass_any",
+]
 
 
 def pass_any(total: ArrayLike, n: ArrayLike, k: int) -> FloatArray:
@@ -130,7 +139,7 @@ class Attempts(Result):
         }
 
 
-def attempts(
+def estimate_pass_at_k(
     cells: Cells, k: Sequence[int] = (1, 5, 10), *, claim: str = "new-questions", level: float = 0.95
 ) -> Attempts:
     """pass@k and pass^k of each model, with the standard error of a claim.
@@ -165,7 +174,7 @@ def attempts(
     return _summary(cells, {"pass@k": any_right, "pass^k": all_right}, k, claim, level)
 
 
-def majority(
+def estimate_majority(
     cells: Cells,
     cell: ArrayLike,
     count: ArrayLike,
@@ -196,7 +205,7 @@ def majority(
     _check(k, claim)
     if trials < 1:
         raise InputError(f"trials is {trials!r}", where="majority", remedy="allowed: 1 or more, such as 1000")
-    votes = Votes.of(cells, cell, count, correct)
+    votes = _VoteCounts.of(cells, cell, count, correct)
     draw = np.random.default_rng(rng)
 
     def right(k: int) -> _Estimate:
@@ -268,7 +277,7 @@ _EXACT_UP_TO = 2e8
 
 
 @dataclass(frozen=True, eq=False)
-class Votes:
+class _VoteCounts:
     """Answers of each cell that has any, most frequent first, padded with count 0.
 
     Attributes
@@ -287,7 +296,7 @@ class Votes:
     correct: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, cells: Cells, cell: ArrayLike, count: ArrayLike, correct: ArrayLike) -> Votes:
+    def of(cls, cells: Cells, cell: ArrayLike, count: ArrayLike, correct: ArrayLike) -> _VoteCounts:
         """From one entry per cell and answer, in any order."""
         place, number, right = np.asarray(cell, np.int64), np.asarray(count, np.int64), np.asarray(correct, bool)
         if not place.shape == number.shape == right.shape or place.ndim != 1:
@@ -325,7 +334,7 @@ class Votes:
         return np.where(self.n >= k, out.reshape(self.n.shape), np.nan)
 
 
-def majority_exactly(votes: Votes, k: int) -> FloatArray | None:
+def majority_exactly(votes: _VoteCounts, k: int) -> FloatArray | None:
     """P(the most frequent answer in a random subset of k generations is right), (M, N); None where it costs too much.
 
     Of the subsets in which the right answer occurs j times and no other more often, those where t others tie count
@@ -360,7 +369,7 @@ def majority_exactly(votes: Votes, k: int) -> FloatArray | None:
 
 
 def majority_by_draws(
-    votes: Votes, k: int, trials: int, draw: np.random.Generator, *, twice: bool = False
+    votes: _VoteCounts, k: int, trials: int, draw: np.random.Generator, *, twice: bool = False
 ) -> tuple[FloatArray, FloatArray]:
     """The same from `trials` random subsets of each cell, and the mean product of two disjoint ones.
 

@@ -15,14 +15,22 @@ from numpy.typing import ArrayLike, NDArray
 from howsure.errors import InputError, UnknownNameError
 from howsure.stats.core.cells import FloatArray, IntArray
 
-__all__ = ["METHODS", "Answers", "agreement", "consistency", "fewest_generations", "majority", "n_sets"]
+__all__ = [
+    "CONSISTENCY_METHODS",
+    "AnswerCounts",
+    "answer_agreement",
+    "count_answer_sets",
+    "estimate_consistency",
+    "min_generations",
+    "modal_answers",
+]
 
 #: How the entropy of the sets is estimated.
-METHODS = ("corrected", "plugin")
+CONSISTENCY_METHODS = ("corrected", "plugin")
 
 
 @dataclass(frozen=True, eq=False)
-class Answers:
+class AnswerCounts:
     """How often each of M models gave each answer to each of the N questions of a benchmark.
 
     Sparse: C entries, one for each model, question and answer that occurs, sorted by question, model and answer. Make
@@ -72,7 +80,7 @@ class Answers:
         scored: ArrayLike,
         total: ArrayLike,
         targets: Mapping[str, str] | None = None,
-    ) -> Answers:
+    ) -> AnswerCounts:
         """From entries in any order; those of the same model, question and answer add up.
 
         Parameters
@@ -119,10 +127,10 @@ class Answers:
         benchmark: str,
         generations: Mapping[str, Mapping[str, Sequence[str | None]]],
         targets: Mapping[str, str],
-    ) -> Answers:
+    ) -> AnswerCounts:
         """Of single answers, `generations[model][question]`, right where they equal the target. For examples.
 
-        >>> Answers.from_generations("b", {"m": {"q": ["A", "A", None]}}, {"q": "A"})
+        >>> AnswerCounts.from_generations("b", {"m": {"q": ["A", "A", None]}}, {"q": "A"})
         Answers('b', 1 models x 1 questions, 3 generations, 1 answers)
         """
         each = [(m, q, a) for m, own in generations.items() for q, given in own.items() for a in given]
@@ -143,9 +151,9 @@ class Answers:
             targets=targets,
         )
 
-    def __add__(self, other: Answers) -> Answers:
+    def __add__(self, other: AnswerCounts) -> AnswerCounts:
         """Merge answers to the same benchmark; names are united and sorted. Where both know a target, ours stays."""
-        if not isinstance(other, Answers):
+        if not isinstance(other, AnswerCounts):
             return NotImplemented
         if other.benchmark != self.benchmark:
             raise InputError(f"answers of {self.benchmark!r} and {other.benchmark!r} do not add up", where="Answers")
@@ -155,7 +163,7 @@ class Answers:
         )
         index = [{name: i for i, name in enumerate(names)} for names in (models, questions, answers)]
 
-        def places(one: Answers) -> list[IntArray]:
+        def places(one: AnswerCounts) -> list[IntArray]:
             maps = [
                 np.array([at[name] for name in names] + [-1], np.int64)
                 for at, names in zip(index, (one.models, one.questions, one.answers), strict=True)
@@ -163,7 +171,7 @@ class Answers:
             return [to[place] for to, place in zip(maps, (one.model, one.question, one.answer), strict=True)]
 
         m, q, a = (np.concatenate(parts) for parts in zip(*map(places, both), strict=True))
-        return Answers.of(
+        return AnswerCounts.of(
             self.benchmark,
             (models, questions, answers),
             (m, q, a),
@@ -173,14 +181,14 @@ class Answers:
             targets=other.known_targets | self.known_targets,
         )
 
-    def select(self, questions: Sequence[str]) -> Answers:
+    def select(self, questions: Sequence[str]) -> AnswerCounts:
         """Only these questions, in this order."""
         place = {question: j for j, question in enumerate(questions)}
         if unknown := [question for question in questions if question not in set(self.questions)]:
             raise UnknownNameError("question", unknown[0], self.questions, where=self.benchmark)
         moved = np.array([place.get(question, -1) for question in self.questions], np.int64)[self.question]
         kept = moved >= 0
-        return Answers.of(
+        return AnswerCounts.of(
             self.benchmark,
             (self.models, questions, self.answers),
             (self.model[kept], moved[kept], self.answer[kept]),
@@ -251,7 +259,7 @@ class Answers:
         return np.where(scored > 0, by_score, by_answer)
 
 
-def consistency(answers: Answers, method: str = "corrected") -> FloatArray:
+def estimate_consistency(answers: AnswerCounts, method: str = "corrected") -> FloatArray:
     """Estimate S(consistency) of each cell, shape (M, N): the sum over sets of equal answers of p log p.
 
     Natural logarithm; 0 is a model that always answers alike.
@@ -288,14 +296,15 @@ def consistency(answers: Answers, method: str = "corrected") -> FloatArray:
 
     Examples
     --------
-    >>> some = Answers.from_generations("b", {"m": {"q": ["A", "A", "A", "B"], "r": ["A"]}}, {})
-    >>> consistency(some, "plugin").round(3).tolist(), consistency(some).round(3).tolist()
+    >>> some = AnswerCounts.from_generations("b", {"m": {"q": ["A", "A", "A", "B"], "r": ["A"]}}, {})
+    >>> estimate_consistency(some, "plugin").round(3).tolist(), estimate_consistency(some).round(3).tolist()
     ([[-0.562, nan]], [[-0.708, nan]])
     """
     from scipy.special import digamma
 
-    if method not in METHODS:
-        raise InputError(f"method is {method!r}", where="consistency", remedy=f"allowed: {', '.join(METHODS)}")
+    if method not in CONSISTENCY_METHODS:
+        remedy = f"allowed: {', '.join(CONSISTENCY_METHODS)}"
+        raise InputError(f"method is {method!r}", where="consistency", remedy=remedy)
     count = np.where(answers.read, answers.n, 0)
     n = answers.at_cells(count)
     whole, one = np.maximum(n.ravel()[answers.cell], 1), np.maximum(count, 1)
@@ -303,7 +312,7 @@ def consistency(answers: Answers, method: str = "corrected") -> FloatArray:
     return np.where(n > 1, answers.at_cells(count / whole * log), np.nan)
 
 
-def fewest_generations(threshold: float) -> int:
+def min_generations(threshold: float) -> int:
     """Return the fewest generations of which a single one may differ without S(consistency) below a threshold.
 
     Of n generations of which one differs, the corrected estimate is -(1 + 1 + 1/2 + ... + 1/(n - 1))/n.
@@ -315,7 +324,7 @@ def fewest_generations(threshold: float) -> int:
 
     Examples
     --------
-    >>> fewest_generations(-0.8), fewest_generations(-0.3)
+    >>> min_generations(-0.8), min_generations(-0.3)
     (4, 14)
     """
     if not threshold < 0:
@@ -326,12 +335,12 @@ def fewest_generations(threshold: float) -> int:
     return n
 
 
-def n_sets(answers: Answers) -> IntArray:
+def count_answer_sets(answers: AnswerCounts) -> IntArray:
     """Different answers of each cell, shape (M, N); those that could not be read are none."""
     return answers.at_cells(answers.read).astype(np.int64)
 
 
-def majority(answers: Answers) -> IntArray:
+def modal_answers(answers: AnswerCounts) -> IntArray:
     """Place in `answers` of what each model said more often than anything else, (M, N); -1: a tie, or no answer."""
     count = np.where(answers.read, answers.n, 0)
     most = np.zeros(answers.n_cell.size, np.int64)
@@ -343,7 +352,7 @@ def majority(answers: Answers) -> IntArray:
     return found.reshape(answers.shape)
 
 
-def agreement(answers: Answers) -> FloatArray:
+def answer_agreement(answers: AnswerCounts) -> FloatArray:
     """Chance that a generation each of two models gives the same answer, (M, M), mean over the questions of both.
 
     On the diagonal, of two different generations of one model; NaN where there are none. A generation without an answer

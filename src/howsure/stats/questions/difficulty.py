@@ -22,13 +22,13 @@ from howsure.stats.scores.beta import HIERARCHICAL, PRIORS, BetaFit, fit_beta, p
 __all__ = [
     "DENSITIES",
     "BetaCurves",
-    "Density",
     "Difficulty",
-    "Stability",
-    "beta_curves",
-    "density",
-    "p_correct",
-    "stability",
+    "DifficultyDensity",
+    "DifficultyStability",
+    "estimate_density",
+    "estimate_p_correct",
+    "estimate_stability",
+    "evaluate_beta_curves",
 ]
 
 #: Ways to a density: of the posteriors, or of the question means as GEN draws it.
@@ -87,7 +87,7 @@ class Difficulty(Result):
         }
 
 
-def p_correct(cells: Cells, *, prior: str = HIERARCHICAL, level: float = 0.95) -> Difficulty:
+def estimate_p_correct(cells: Cells, *, prior: str = HIERARCHICAL, level: float = 0.95) -> Difficulty:
     """Estimate the probability that a model answers a question correctly, for each model and question.
 
     Parameters
@@ -111,7 +111,7 @@ def p_correct(cells: Cells, *, prior: str = HIERARCHICAL, level: float = 0.95) -
     Examples
     --------
     >>> cells = Cells.from_scores("demo", ["a"], ["q1", "q2"], [[[1, 1, 1], [1, 0, 0]]])
-    >>> p_correct(cells, prior="uniform").p_correct.tolist()
+    >>> estimate_p_correct(cells, prior="uniform").p_correct.tolist()
     [[0.8, 0.4]]
     """
     known = [HIERARCHICAL, _FITTED, *PRIORS]
@@ -139,7 +139,7 @@ def p_correct(cells: Cells, *, prior: str = HIERARCHICAL, level: float = 0.95) -
 
 
 @dataclass(frozen=True, eq=False)
-class Density(Result):
+class DifficultyDensity(Result):
     """Distribution of P(correct) over questions: `mass` (M, G) in the G bins between `edges` (G+1,); rows sum to 1."""
 
     benchmark: str
@@ -168,7 +168,9 @@ class Density(Result):
         }
 
 
-def density(cells: Cells, *, bins: int = 50, method: str = "posterior", prior: str = _FITTED) -> Density:
+def estimate_density(
+    cells: Cells, *, bins: int = 50, method: str = "posterior", prior: str = _FITTED
+) -> DifficultyDensity:
     """Density of P(correct) over the questions of a benchmark, for each model.
 
     Parameters
@@ -198,11 +200,11 @@ def density(cells: Cells, *, bins: int = 50, method: str = "posterior", prior: s
         raise UnknownNameError("density", method, DENSITIES)
     whole = np.where(np.any(cells.answered, axis=1), 1.0, np.nan)[:, None]
     mass = np.diff(np.concatenate([0 * whole, cdf.reshape(len(whole), bins - 1), whole], axis=1), axis=1)
-    return Density(cells.benchmark, cells.models, edges, mass, method)
+    return DifficultyDensity(cells.benchmark, cells.models, edges, mass, method)
 
 
 @dataclass(frozen=True, eq=False)
-class Stability(Result):
+class DifficultyStability(Result):
     """Share of questions that a model nearly never or nearly always answers; arrays have shape (M,)."""
 
     benchmark: str
@@ -227,13 +229,13 @@ class Stability(Result):
         }
 
 
-def stability(cells: Cells, *, margin: float = 0.1, prior: str = _FITTED) -> Stability:
+def estimate_stability(cells: Cells, *, margin: float = 0.1, prior: str = _FITTED) -> DifficultyStability:
     """Mass of P(correct) in [0, margin] and in [1 - margin, 1], under the posteriors; 1 is a model without chance."""
     if not 0 < margin <= 0.5:
         raise InputError(f"margin is {margin!r}", where="stability", remedy="allowed: above 0 up to 0.5")
     cdf = _posterior_cdf(cells, np.array([margin, 1 - margin]), prior)
     n = np.sum(cells.answered, axis=1)
-    return Stability(cells.benchmark, cells.models, n, cdf[:, 0], 1 - cdf[:, 1], margin)
+    return DifficultyStability(cells.benchmark, cells.models, n, cdf[:, 0], 1 - cdf[:, 1], margin)
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,7 +272,7 @@ class BetaCurves(Result):
         }
 
 
-def beta_curves(cells: Cells, fit: BetaFit, points: ArrayLike | None = None) -> BetaCurves:
+def evaluate_beta_curves(cells: Cells, fit: BetaFit, points: ArrayLike | None = None) -> BetaCurves:
     """Cumulative distributions of the fit beside the empirical one (NOISE appendix B, figure 6)."""
     if fit.models != cells.models:
         raise InputError("the fit is of other models", where=cells.benchmark, remedy="give fit_beta(cells)")

@@ -20,7 +20,7 @@ from howsure.stats.core.cells import Cells, FloatArray, IntArray
 from howsure.stats.core.results import Columns, Result, notes
 from howsure.stats.scores.beta import require_binary
 
-__all__ = ["ABILITIES", "OneParameter", "QuestionTau", "one_parameter", "question_tau"]
+__all__ = ["ABILITIES", "OneParameter", "QuestionTau", "compute_question_tau", "fit_one_parameter"]
 
 #: Questions that a model's ability is the mean over.
 ABILITIES = ("others", "all")
@@ -70,7 +70,7 @@ class OneParameter(Result):
         }
 
 
-def one_parameter(cells: Cells, *, pseudo: float = 0.5) -> OneParameter:
+def fit_one_parameter(cells: Cells, *, pseudo: float = 0.5) -> OneParameter:
     """Fit the 1PL model to all models and questions at once, by Newton's method on the joint likelihood.
 
     The abilities and difficulties of these models and questions are parameters, not a sample.
@@ -203,7 +203,7 @@ class QuestionTau(Result):
         return {name: values[order] for name, values in columns.items()}
 
 
-def question_tau(cells: Cells, *, ability: str = "others") -> QuestionTau:
+def compute_question_tau(cells: Cells, *, ability: str = "others") -> QuestionTau:
     """Kendall's tau-b of each question with the ability of the models that answered it.
 
     Parameters

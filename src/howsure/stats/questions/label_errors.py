@@ -46,9 +46,9 @@ from numpy.typing import NDArray
 from howsure.errors import InputError
 from howsure.stats.core.cells import FloatArray, IntArray
 from howsure.stats.core.results import Columns, Result, Results, format_table, notes
-from howsure.stats.questions.consistency import Answers, consistency, majority
+from howsure.stats.questions.consistency import AnswerCounts, estimate_consistency, modal_answers
 
-__all__ = ["CONSISTENCY", "MAX_SHARE", "P_CORRECT", "Audit", "Suspects", "audit", "suspects"]
+__all__ = ["CONSISTENCY", "MAX_SHARE", "P_CORRECT", "Audit", "LabelErrors", "audit", "find_label_errors"]
 
 #: GEN's suspects have P(correct) up to the first and a consistency of the second at least.
 P_CORRECT, CONSISTENCY = 0.1, -0.8
@@ -74,7 +74,7 @@ _SHOWN = 40
 
 
 @dataclass(frozen=True, eq=False)
-class Suspects(Result):
+class LabelErrors(Result):
     """Questions of one benchmark, the most suspicious first; arrays have length N, means are over models.
 
     Attributes
@@ -135,7 +135,7 @@ class Suspects(Result):
         """Whether it is worth a look: GEN's rule picks it, or the models outvote its label, shape (N,)."""
         return np.asarray(self.on_map | self.outvoted)
 
-    def select(self, kept: NDArray[Any] | slice) -> Suspects:
+    def select(self, kept: NDArray[Any] | slice) -> LabelErrors:
         """Only some of the questions: by a mask, by places, or a slice."""
         places = np.arange(len(self.questions))[kept].tolist()
         arrays = ("p_correct", "consistency", "n_sets", "n_models", "models_agreeing", "evidence", "p_wrong_max")
@@ -204,7 +204,7 @@ def _short(text: str | None) -> str:
 
 
 def audit(
-    answers: Mapping[str, Answers], *, every: bool = False, max_share: float = MAX_SHARE, method: str = "corrected"
+    answers: Mapping[str, AnswerCounts], *, every: bool = False, max_share: float = MAX_SHARE, method: str = "corrected"
 ) -> Audit:
     """Suspects of each benchmark, or every question of it; see `suspects`.
 
@@ -216,11 +216,11 @@ def audit(
     if not answers:
         remedy = "give run folders or logs: tables of scores hold none"
         raise InputError("there are no answers to audit", where="audit", remedy=remedy)
-    found = [suspects(one, max_share=max_share, method=method) for one in answers.values()]
+    found = [find_label_errors(one, max_share=max_share, method=method) for one in answers.values()]
     return Audit(tuple(one if every else one.select(one.suspected) for one in found))
 
 
-def suspects(answers: Answers, *, max_share: float = MAX_SHARE, method: str = "corrected") -> Suspects:
+def find_label_errors(answers: AnswerCounts, *, max_share: float = MAX_SHARE, method: str = "corrected") -> LabelErrors:
     """All questions that have a generation, the most suspicious first.
 
     Parameters
@@ -246,7 +246,7 @@ def suspects(answers: Answers, *, max_share: float = MAX_SHARE, method: str = "c
     Examples
     --------
     >>> given = {m: {"q1": ["4", "4"], "q2": ["7", "7"], "q3": ["2", "3"]} for m in "abc"}
-    >>> found = suspects(Answers.from_generations("sums", given, {"q1": "4", "q2": "8", "q3": "3"}))
+    >>> found = find_label_errors(AnswerCounts.from_generations("sums", given, {"q1": "4", "q2": "8", "q3": "3"}))
     >>> found.questions[0], found.answer[0], found.models_agreeing[0].item(), found.suspected.tolist()
     ('q2', '7', 3, [True, False, False])
     """
@@ -260,11 +260,11 @@ def suspects(answers: Answers, *, max_share: float = MAX_SHARE, method: str = "c
         trust = 1 / (1 + np.exp(np.minimum(votes.evidence, 500)) * _SHARE / (1 - _SHARE))
     judged = known.any(axis=0)
     evidence = np.where(judged, votes.evidence, np.nan)
-    agreeing = np.sum((majority(answers) == votes.strongest) & (votes.strongest >= 0), axis=0)
+    agreeing = np.sum((modal_answers(answers) == votes.strongest) & (votes.strongest >= 0), axis=0)
     read = np.unique(answers.question[answers.read] * len(answers.answers) + answers.answer[answers.read])
     sets = np.bincount(read // max(len(answers.answers), 1), minlength=len(answers.questions))
-    alike, p_correct = consistency(answers, method), _mean(p, known)
-    found = Suspects(
+    alike, p_correct = estimate_consistency(answers, method), _mean(p, known)
+    found = LabelErrors(
         answers.benchmark,
         answers.questions,
         answers.targets,
@@ -317,7 +317,7 @@ class _Votes(NamedTuple):
         return np.asarray(self.first - self.target)
 
 
-def _votes(answers: Answers, known: NDArray[np.bool_], trust: FloatArray) -> _Votes:
+def _votes(answers: AnswerCounts, known: NDArray[np.bool_], trust: FloatArray) -> _Votes:
     """Weighted votes; how good the models are, and how alike, counts each question as far as its label is trusted."""
     scores = np.where(known, np.clip(answers.p_correct, 0, 1), 0)
     rival = answers.read & ~answers.right & known.ravel()[answers.cell]
@@ -394,7 +394,7 @@ def _density_ratio(planted: FloatArray, weight: FloatArray, observed: FloatArray
     return np.asarray(np.maximum.accumulate(ratio)[at])
 
 
-def _kappa(answers: Answers, wrong: FloatArray, trust: FloatArray) -> float:
+def _kappa(answers: AnswerCounts, wrong: FloatArray, trust: FloatArray) -> float:
     """Share of pairs of wrong answers of two models to a question that are the same; `wrong` are their shares, (C,)."""
     # Sums over pairs of models: (sum)^2 - sum of squares
     cell = answers.at_cells(wrong)

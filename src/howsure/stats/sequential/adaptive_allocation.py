@@ -29,13 +29,23 @@ from howsure.stats.repeats.runs import aligned
 from howsure.stats.scores.beta import fit_beta
 from howsure.stats.scores.prediction_noise import variances
 
-__all__ = ["DESIGNS", "SPREADS", "Allocation", "Staged", "allocate", "merged", "spread", "staged", "variance_of_score"]
+__all__ = [
+    "ALLOCATION_DESIGNS",
+    "SD_METHODS",
+    "Allocation",
+    "StagedScores",
+    "allocate_generations",
+    "estimate_question_sd",
+    "merge_stages",
+    "score_stages",
+    "score_variance",
+]
 
 #: What a budget is added to; the first is the default.
-DESIGNS = ("stage", "fill")
+ALLOCATION_DESIGNS = ("stage", "fill")
 
 #: What stands for the standard deviation of a question's generations; the first is the default.
-SPREADS = ("root-mean", "mean-root")
+SD_METHODS = ("root-mean", "mean-root")
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +89,7 @@ class Allocation(Result):
         }
 
 
-def allocate(
+def allocate_generations(
     cells: Cells,
     budget: int,
     *,
@@ -111,17 +121,17 @@ def allocate(
     optimal. All are taken at once by bisection of the smallest gain that is still taken.
 
     >>> cells = Cells.from_scores("demo", ["a"], ["sure", "torn"], [[[1, 1, 1, 1], [1, 0, 0, 1]]])
-    >>> allocate(cells, 6).more.tolist(), allocate(cells, 6, design="fill").more.tolist()
+    >>> allocate_generations(cells, 6).more.tolist(), allocate_generations(cells, 6, design="fill").more.tolist()
     ([[3, 3]], [[2, 4]])
     """
     if isinstance(budget, bool) or not isinstance(budget, int | np.integer) or budget < 0:
         raise InputError(f"budget is {budget!r}", remedy="allowed: a whole number of generations, 0 or more")
-    if design not in DESIGNS:
-        raise UnknownNameError("design", design, DESIGNS)
+    if design not in ALLOCATION_DESIGNS:
+        raise UnknownNameError("design", design, ALLOCATION_DESIGNS)
     if cells.n.size == 0:
         raise InputError("no question", where=cells.benchmark)
     if sd is None:
-        sd = spread(cells, method=method)
+        sd = estimate_question_sd(cells, method=method)
     elif sd.shape != cells.n.shape or not np.all(sd >= 0):
         raise InputError(f"sd is not {cells.n.shape} numbers of 0 or more", where="allocate")
     v, there = sd**2, cells.n if design == "fill" else np.zeros_like(cells.n)
@@ -136,7 +146,7 @@ def allocate(
         more=more,
         sd=sd,
         se=np.sqrt(_together(v, stages)),
-        se_even=np.sqrt(variance_of_score(v, cells.n + even)),
+        se_even=np.sqrt(score_variance(v, cells.n + even)),
         reasons=notes(
             {
                 "the budget is below one generation for each question: not a stage of its own": np.any(
@@ -149,7 +159,7 @@ def allocate(
     )
 
 
-def spread(cells: Cells, *, method: str = "root-mean") -> FloatArray:
+def estimate_question_sd(cells: Cells, *, method: str = "root-mean") -> FloatArray:
     """What to believe of the standard deviation of each question's generations, shape (M, N).
 
     Parameters
@@ -163,11 +173,11 @@ def spread(cells: Cells, *, method: str = "root-mean") -> FloatArray:
         E[sqrt(p (1 - p))] = B(a + x + 1/2, b + k - x + 1/2) / B(a + x, b + k - x), which gives sure questions less.
 
     >>> cells = Cells.from_scores("demo", ["a"], ["sure", "torn"], [[[1, 1, 1, 1], [1, 0, 0, 1]]])
-    >>> bool(0 < spread(cells)[0, 0] < spread(cells)[0, 1])
+    >>> bool(0 < estimate_question_sd(cells)[0, 0] < estimate_question_sd(cells)[0, 1])
     True
     """
-    if method not in SPREADS:
-        raise UnknownNameError("method", method, SPREADS)
+    if method not in SD_METHODS:
+        raise UnknownNameError("method", method, SD_METHODS)
     if not cells.binary:
         return np.sqrt(_shrunk(cells))
     fit = fit_beta(cells)
@@ -227,7 +237,7 @@ def _water(v: FloatArray, k: IntArray, budget: int) -> IntArray:
     return more
 
 
-def variance_of_score(v: FloatArray, k: IntArray) -> FloatArray:
+def score_variance(v: FloatArray, k: IntArray) -> FloatArray:
     """Squared standard error sum_q (v_q / k_q) / N^2, shape (M,); NaN where a question has no generation."""
     square: FloatArray = np.sum(v / np.where(k > 0, k, np.nan), axis=1) / v.shape[1] ** 2
     return square
@@ -236,13 +246,13 @@ def variance_of_score(v: FloatArray, k: IntArray) -> FloatArray:
 def _together(v: FloatArray, stages: Sequence[IntArray]) -> FloatArray:
     """Squared standard error of stages weighed by their precision, of those that have every question."""
     with np.errstate(divide="ignore"):
-        precision = 1 / np.array([variance_of_score(v, k) for k in stages])
+        precision = 1 / np.array([score_variance(v, k) for k in stages])
         total = np.sum(precision, axis=0, where=~np.isnan(precision))
         return np.where(np.all(np.isnan(precision), axis=0), np.nan, 1 / total)
 
 
 @dataclass(frozen=True, eq=False)
-class Staged(Result):
+class StagedScores(Result):
     """Scores on these questions from stages whose counts may depend on the answers before; arrays of shape (M,).
 
     Attributes
@@ -293,7 +303,7 @@ class Staged(Result):
         }
 
 
-def staged(stages: Sequence[Cells], *, level: float = 0.95) -> Staged:
+def score_stages(stages: Sequence[Cells], *, level: float = 0.95) -> StagedScores:
     """Score on these questions from stages, each allocated by what the stages before it had shown.
 
     Within a stage, counts are fixed before its first answer, so the mean of its question means is unbiased. The stages
@@ -315,14 +325,14 @@ def staged(stages: Sequence[Cells], *, level: float = 0.95) -> Staged:
 
     >>> first = Cells.from_scores("demo", ["a"], ["sure", "torn"], [[[1, 1], [1, 0]]])
     >>> more = Cells.from_scores("demo", ["a"], ["sure", "torn"], [[[1], [1, 0, 0]]])
-    >>> staged([first, more]).score.round(2).tolist()
+    >>> score_stages([first, more]).score.round(2).tolist()
     [0.71]
     """
     whole, each = aligned(stages)
     if not whole.questions:
         raise InputError("no question", where=whole.benchmark)
-    v = spread(whole) ** 2
-    precision = 1 / np.array([variance_of_score(v, stage.n) for stage in each])  # NaN where a question is missing
+    v = estimate_question_sd(whole) ** 2
+    precision = 1 / np.array([score_variance(v, stage.n) for stage in each])  # NaN where a question is missing
     counts = np.isfinite(precision)
     means = np.array([np.where(stage.answered, stage.mean, 0).mean(axis=1) for stage in each])
     total = np.sum(precision, axis=0, where=counts)
@@ -330,7 +340,7 @@ def staged(stages: Sequence[Cells], *, level: float = 0.95) -> Staged:
         weights = np.where(counts, precision, 0) / total
         variance = 1 / total
     reached = np.any(counts, axis=0)
-    return Staged(
+    return StagedScores(
         benchmark=whole.benchmark,
         models=whole.models,
         n_questions=len(whole.questions),
@@ -351,7 +361,7 @@ def staged(stages: Sequence[Cells], *, level: float = 0.95) -> Staged:
     )
 
 
-def merged(stages: Sequence[Cells]) -> Cells:
+def merge_stages(stages: Sequence[Cells]) -> Cells:
     """Cells of all stages together whose question means are unbiased and whose errors are what they are.
 
     Question q has the mean m_q = sum_s w_s m_qs of its stages, the mean square likewise, and n_q generations in effect,
@@ -380,7 +390,7 @@ def merged(stages: Sequence[Cells]) -> Cells:
 
     >>> first = Cells.from_scores("demo", ["a"], ["sure", "torn"], [[[1, 1], [1, 0]]])
     >>> more = Cells.from_scores("demo", ["a"], ["sure", "torn"], [[[1], [1, 0, 0]]])
-    >>> merged([first, more]).mean.round(2).tolist()
+    >>> merge_stages([first, more]).mean.round(2).tolist()
     [[1.0, 0.42]]
     """
     whole, each = aligned(stages)
@@ -410,7 +420,7 @@ def _shares(whole: Cells, each: Sequence[Cells]) -> FloatArray:
     there = np.array([np.any(stage.answered, axis=1) for stage in each])
     common = np.all([stage.answered | ~some[:, None] for stage, some in zip(each, there, strict=True)], axis=0)
     common = np.where(np.any(common, axis=1, keepdims=True), common, True)
-    v = spread(whole) ** 2
+    v = estimate_question_sd(whole) ** 2
     error = np.array([np.sum(v / np.maximum(stage.n, 1), axis=1, where=common) for stage in each])
     return np.where(there, 1 / error, 0)
 

@@ -16,13 +16,20 @@ from scipy import special
 from howsure.errors import InputError, UnknownNameError
 from howsure.stats.core.cells import FloatArray
 
-__all__ = ["BEST_AT", "RULES", "ConfidenceSequence", "boundary", "confidence_sequence", "rounds_needed"]
+__all__ = [
+    "BEST_AT",
+    "STOPPING_RULES",
+    "ConfidenceSequence",
+    "confidence_boundary",
+    "confidence_sequence",
+    "required_rounds",
+]
 
 #: Rounds at which the confidence sequence is narrowest: from 3 to 100 rounds it is then within 7 % of the narrowest.
 BEST_AT = 10
 
 
-def boundary(t: ArrayLike, *, level: float = 0.95, best_at: float = BEST_AT) -> FloatArray:
+def confidence_boundary(t: ArrayLike, *, level: float = 0.95, best_at: float = BEST_AT) -> FloatArray:
     """Half-width of the two-sided confidence sequence after t observations, in standard deviations of one.
 
     r minimises the width at t = `best_at`, exactly: with u = t r^2 + 1, the derivative of
@@ -38,7 +45,7 @@ def boundary(t: ArrayLike, *, level: float = 0.95, best_at: float = BEST_AT) -> 
     best_at
         Where it is narrowest; to be chosen before looking.
 
-    >>> boundary([1, 10, 100]).round(3).tolist()
+    >>> confidence_boundary([1, 10, 100]).round(3).tolist()
     [3.823, 0.96, 0.325]
     """
     if not 0 < level < 1:
@@ -106,16 +113,16 @@ def confidence_sequence(
             square = np.cumsum(off**2, axis=-1) - t * shift**2
             sd = np.sqrt(np.maximum(square, 0) / (t - 1))
     known = np.asarray(sd, float)
-    half = np.where(known > 0, known, np.nan) * boundary(t, level=level, best_at=best_at)
+    half = np.where(known > 0, known, np.nan) * confidence_boundary(t, level=level, best_at=best_at)
     mean = x[..., :1] + shift
     return ConfidenceSequence(mean, mean - half, mean + half)
 
 
 #: Rules by name; the first is the default.
-RULES = ("sequence", "pooled", "run-means", "prediction")
+STOPPING_RULES = ("sequence", "pooled", "run-means", "prediction")
 
 
-def rounds_needed(
+def required_rounds(
     width: float,
     sd: ArrayLike,
     *,
@@ -150,17 +157,19 @@ def rounds_needed(
     -------
     Whole numbers; inf where more than 2^40 or no number of rounds would do, NaN where `sd` or `data` is.
 
-    >>> rounds_needed(0.02, 0.035).tolist(), rounds_needed(0.02, 0.035, rule="pooled").tolist()
+    >>> required_rounds(0.02, 0.035).tolist(), required_rounds(0.02, 0.035, rule="pooled").tolist()
     (133.0, 48.0)
     """
-    if rule not in RULES:
-        raise UnknownNameError("rule", rule, RULES)
+    if rule not in STOPPING_RULES:
+        raise UnknownNameError("rule", rule, STOPPING_RULES)
     sd, d, N = np.broadcast_arrays(np.asarray(sd, float), np.asarray(data, float), np.asarray(N, float))
     these = claim == "these-questions"
 
     def half(t: FloatArray) -> FloatArray:
         if rule == "sequence":
-            out: FloatArray = d + sd * boundary(t, level=level if these else (1 + level) / 2, best_at=best_at)
+            out: FloatArray = d + sd * confidence_boundary(
+                t, level=level if these else (1 + level) / 2, best_at=best_at
+            )
         elif rule == "pooled":
             z = special.stdtrit(np.inf if these else N - 1, (1 + level) / 2)
             out = np.sqrt(d**2 + z**2 * sd**2 / t)

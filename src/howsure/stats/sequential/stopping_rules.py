@@ -32,18 +32,18 @@ from howsure.stats.core.results import Columns, Result, notes
 from howsure.stats.repeats.runs import aligned, run_means
 from howsure.stats.scores.prediction_noise import freedom, variances
 from howsure.stats.scores.score import CLAIMS
-from howsure.stats.sequential.confidence_sequences import BEST_AT, RULES, boundary, rounds_needed
+from howsure.stats.sequential.confidence_sequences import BEST_AT, STOPPING_RULES, confidence_boundary, required_rounds
 
-__all__ = ["FLOOR", "RULES", "Stop", "rounds_needed", "stop"]
+__all__ = ["STOPPING_RULES", "VARIANCE_FLOOR", "StoppingDecision", "check_stopping", "required_rounds"]
 
 #: Least sum of squares within questions, sum (k_q - 1) s2_q, that 0/1 scores are believed to have: five pairs of
 #: generations that differ. Fewer say too little of the variance: near the ceiling (p = .995, N = 100) the sequence
 #: would miss at some look 10 % of the time in place of 6 %, and what never varied would never stop.
-FLOOR = 2.5
+VARIANCE_FLOOR = 2.5
 
 
 @dataclass(frozen=True, eq=False)
-class Stop(Result):
+class StoppingDecision(Result):
     """Whether to stop, one row per model or for one pair; arrays have shape (P,).
 
     Attributes
@@ -112,7 +112,7 @@ class Stop(Result):
         }
 
 
-def stop(
+def check_stopping(
     results: Cells | Sequence[Cells],
     width: float,
     *,
@@ -123,7 +123,7 @@ def stop(
     best_at: float = BEST_AT,
     floor: float | None = None,
     reference: Cells | None = None,
-) -> Stop:
+) -> StoppingDecision:
     """Whether the interval is narrower than a width, by a rule that may be asked again after every round.
 
     Parameters
@@ -158,13 +158,13 @@ def stop(
     Counts should come from rounds and not from the answers. Where rounds are unfinished, t is the harmonic mean.
 
     >>> cells = Cells.from_scores("demo", ["a"], ["q1", "q2"], [[[1, 0, 1, 1], [1, 1, 0, 1]]])
-    >>> stop(cells, 0.5).stop.tolist(), stop(cells, 3.0).stop.tolist()
+    >>> check_stopping(cells, 0.5).stop.tolist(), check_stopping(cells, 3.0).stop.tolist()
     ([False], [True])
     """
     if not 0 < width < np.inf:
         raise InputError(f"width is {width!r}", remedy="allowed: above 0, such as 0.02")
-    if rule not in RULES:
-        raise UnknownNameError("rule", rule, RULES)
+    if rule not in STOPPING_RULES:
+        raise UnknownNameError("rule", rule, STOPPING_RULES)
     if claim not in CLAIMS:
         raise UnknownNameError("claim", claim, CLAIMS)
     allowed = ("these-questions", "new-questions") if rule in {"sequence", "pooled"} else ("these-questions",)
@@ -195,7 +195,7 @@ def stop(
     names = whole.models if pair is None else (f"{pair[0]} - {pair[1]}",)
     bounds = None if not whole.unit else (0.0, 1.0) if pair is None else (-1.0, 1.0)
     published = rule in {"run-means", "prediction"}  # stops where no run mean differs, as published
-    return Stop(
+    return StoppingDecision(
         benchmark=whole.benchmark,
         names=names,
         rounds=look.rounds,
@@ -204,7 +204,7 @@ def stop(
         half=np.where((half > 0) | published, half, np.nan),
         stop=(2 * half < width) & ((half > 0) | published),
         least=2 * look.data,
-        needed=rounds_needed(
+        needed=required_rounds(
             width,
             look.sd,
             level=level,
@@ -274,7 +274,7 @@ def _look_at_cells(
         floored = np.any([np.any(low != high, axis=1, where=both) for low, high in zip(raw, s2, strict=True)], axis=0)
         if best_at is not None:
             each = (1 + level) / 2 if has_data else level  # Bonferroni: half of alpha for each
-            sampling = boundary(t, level=each, best_at=best_at) * np.sqrt(V * t)
+            sampling = confidence_boundary(t, level=each, best_at=best_at) * np.sqrt(V * t)
             data = special.stdtrit(df, (1 + each) / 2) * np.sqrt(data_error)
         elif not has_data:
             sampling = special.stdtrit(freedom(parts, np.where(both, k, 0)), (1 + level) / 2) * np.sqrt(V)
@@ -288,7 +288,7 @@ def _look_at_cells(
 def _floored(side: Cells, both: NDArray[np.bool_], s2: FloatArray, floor: float | None) -> FloatArray:
     """Within-variances raised alike until sum (k_q - 1) s2_q is at least `floor`; None: `FLOOR` for 0 and 1, else 0."""
     if floor is None:
-        floor = FLOOR if side.binary else 0.0
+        floor = VARIANCE_FLOOR if side.binary else 0.0
     tell = np.where(both, np.maximum(side.n - 1, 0), 0)
     short = np.maximum(floor - np.sum(tell * s2, axis=1, where=tell > 0), 0)
     with np.errstate(divide="ignore", invalid="ignore"):
