@@ -11,9 +11,9 @@ import random
 import time
 from collections.abc import Callable
 
-from howsure.benchmarks.choices import extract_choice, read
-from howsure.benchmarks.directions import extract_direction
-from howsure.benchmarks.numeric import extract_number
+from howsure.extraction.choices import extract_choice, read
+from howsure.extraction.directions import extract_direction
+from howsure.extraction.numbers import extract_number
 
 SIZES = (100, 1_000, 4_000)
 COUNT, REPEATS = 200, 5

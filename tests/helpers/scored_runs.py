@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from howsure.convert.scorer import Asked, Place
-from howsure.convert.scorers import scorer
+from howsure.scorers.base import Asked, Place
+from howsure.scorers.registry import scorer
 from howsure.store.manifest import Manifest
 from howsure.store.responses import RunFolder
 from howsure.store.schema import Response

@@ -6,10 +6,9 @@ import inspect
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from howsure.benchmarks.directions import large, small
-from howsure.benchmarks.file import from_file
-from howsure.benchmarks.population import population
+from howsure.benchmarks.built_in import large, population, small
 from howsure.benchmarks.question import Benchmark, Message, Prompt, Question
+from howsure.benchmarks.question_file import from_file
 from howsure.benchmarks.recorded import from_record
 from howsure.errors import InputError, UnknownNameError
 
@@ -30,7 +29,7 @@ def load(spec: str | Mapping[str, object], *, base: Path = Path()) -> Benchmark:
     ----------
     spec
         As it stands in an experiment: `directions-small`, `{name: population, size: 2000, seed: 3}`,
-        `{file: test.jsonl, question: question, target: answer, ...}` (see `benchmarks.file.from_file`), or
+        `{file: test.jsonl, question: question, target: answer, ...}` (see `question_file.from_file`), or
         `{replay: results.csv}` (see `benchmarks.recorded.from_record`).
     base
         Folder that a relative file starts from: the experiment's.

@@ -20,8 +20,8 @@ from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
 
-from howsure.benchmarks.file import _READERS as READERS
 from howsure.benchmarks.question import Benchmark, Prompt, Question
+from howsure.benchmarks.question_file import _READERS as READERS
 from howsure.errors import InputError, UnknownNameError
 
 __all__ = ["Outcomes", "RecordedBenchmark", "extract_score", "from_record"]

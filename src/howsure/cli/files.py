@@ -71,14 +71,14 @@ def report(inputs: Inputs, output: Path, *, no_texts: bool, **asked: Any) -> Non
 )
 def convert(inputs: Inputs, output: Path, *, form_of_output: str, form: str) -> None:
     """Logs and tables to a run folder, or a run folder to other forms."""
-    from howsure.convert import commands
+    from howsure.export import conversion
 
     if inputs.exclude:
         raise InputError("--exclude: a conversion keeps every question", remedy="leave it to the commands that read it")
     if inputs.generations:
         remedy = "leave it to the commands that read it"
         raise InputError("--generations: a conversion keeps every generation", remedy=remedy)
-    show(commands.convert(inputs.sources, output, form_of_output), form)
+    show(conversion.convert(inputs.sources, output, form_of_output), form)
     if form == "table":
         print(output)
 
@@ -101,9 +101,9 @@ def rescore(paths: tuple[str, ...], scorer: str, output: Path | None, *, each: b
     Nothing stored is changed: the scores are a new column, which --scorer of other commands reads. Shows how far they
     agree with the scores that were there. own is the run's own benchmark, after its rules were mended.
     """
-    from howsure.convert import commands
+    from howsure.export import conversion
 
-    result, folders = commands.rescore(Inputs(paths).sources, scorer, output, level=level)
+    result, folders = conversion.rescore(Inputs(paths).sources, scorer, output, level=level)
     show(result.of("disagreements") if each else result, form)
     for folder in folders if form == "table" else ():
         print(f"{folder}: howsure score {folder} --scorer {scorer} reads these scores")

@@ -35,8 +35,8 @@ from typing import Protocol, cast, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from howsure.benchmarks.numeric import canonical_number
 from howsure.benchmarks.question import Benchmark, Question, Variant, value_of
+from howsure.extraction.numbers import canonical_number
 
 __all__ = [
     "ABILITIES",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from howsure.benchmarks.choices import read
+from howsure.extraction.choices import read
 from howsure.perturb.checks import bind, check
 from howsure.perturb.dimensions import Dimension, Value, dimension
 from howsure.perturb.instructions import Instruction, Paraphrases, paraphrases, request

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from howsure.benchmarks.question import Benchmark, Question
-from howsure.benchmarks.vocabulary import exact
 from howsure.errors import InputError
+from howsure.extraction.vocabulary import exact
 from howsure.perturb.dimensions import KNOWN, Value
 from howsure.perturb.rendering import FIELD
 from howsure.perturb.space import Space

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from howsure.benchmarks.question import Message
-from howsure.benchmarks.statement import concluded
 from howsure.errors import InputError, UnknownNameError
+from howsure.extraction.statements import concluded
 from howsure.perturb.rendering import FIELD
 
 __all__ = ["FILES", "Instruction", "Paraphrases", "packaged", "paraphrases", "parse", "request", "reviewed", "written"]

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
-from howsure.benchmarks.choices import read
 from howsure.benchmarks.question import Message, Question, Read
 from howsure.errors import InputError, UnknownNameError
+from howsure.extraction.choices import read
 from howsure.perturb.dimensions import KNOWN, Dimension, Value
 from howsure.perturb.hash_draws import below, key, permutation
 from howsure.perturb.rendering import Form, messages

@@ -8,9 +8,9 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from howsure.benchmarks.choices import read
 from howsure.benchmarks.question import Benchmark, Message, Prompt, Question, Read, Variant
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
+from howsure.extraction.choices import read
 from howsure.perturb.checks import bind
 from howsure.perturb.dimensions import ENUMERATORS
 from howsure.perturb.hash_draws import key

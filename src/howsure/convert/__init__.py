@@ -1,1 +1,0 @@
-"""What was stored, put into another form or scored again: nothing that is there is overwritten."""

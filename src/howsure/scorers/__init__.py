@@ -1,0 +1,1 @@
+"""Scorers by name, and scoring the stored completions of a run folder again."""

@@ -1,0 +1,111 @@
+"""Kinds of truth: hand-read cases."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from howsure.extraction.directions import DIRECTIONS, extract_direction
+
+READ = [
+    ("West", "west"),
+    ("North-east.", "north-east"),
+    ("NORTH EAST", "north-east"),
+    ("northeast", "north-east"),
+    ("the lake is NE of you", "north-east"),
+    ("It must be South\u2011East", "south-east"),
+    ("N", "north"),
+    ("$\\boxed{NW}$", "north-west"),
+    ("\\boxed{\\text{south-west}}", "south-west"),
+    ("**W**", "west"),
+    ("The answer is N.", "north"),
+    ('The correct answer is "north".', "north"),
+    ("Answer: SE", "south-east"),
+    ("**Answer:** East", "east"),
+    ("Final answer: **South-East**", "south-east"),
+    ("A: south", "south"),
+    ("#### north", "north"),
+    ("Answer:\n\nWest", "west"),
+    ("North.\nNorth.\n", "north"),
+    # the last explicit statement wins
+    ("The answer is north. Wait: the answer is south.", "south"),
+    ("So x is east.\n\nSouth", "south"),
+    ("The answer is east.\nSouth", "south"),
+    # reasons and bold
+    ("The answer is west because you are on the east shore.", "west"),
+    ("You are walking south along the east shore; so **west**", "west"),
+    ("West.\n\nExplanation: walking along the east shore.", "west"),
+    ("<answer>west</answer>", "west"),
+    # denials
+    ("It is not north, it is south.", "south"),
+    ("It isn't north; west", "west"),
+    ("Neither north nor south, but east.", "east"),
+    ("answer: not north but south", "south"),
+    ("west, opposite of east", "west"),
+    ("no, west", "west"),
+    # words that are not directions
+    ("The northern lake is to the west", "west"),
+    ("Looking at the North Star you face north", "north"),
+]
+NOT_READ = [
+    "",
+    "I can't say",
+    "not north",
+    "not to the north",
+    "The answer is not north.",
+    "The answer is unknown. north",
+    "northern",
+    "southwestern",
+    "westwards",
+    "nor'easter",
+    "North Star",
+    "north-north-east",
+    "north northeast",
+    "The answer is north-north-east",
+    "north/south",
+    "south,east",
+    "NE or SW",
+    "Answer: north or south",
+    "The answer is: north, or possibly south",
+    "You are walking south along the east shore",
+    "**north** or **south**",
+    "North\nSouth\nor so",
+    "North\nSouth\nEast or none of these",
+    "the direction is (E)",
+    "East" * 20,
+]
+
+
+@pytest.mark.parametrize(("text", "direction"), READ)
+def test_reads_as_a_person_does(text, direction):
+    assert extract_direction(text) == direction
+
+
+@pytest.mark.parametrize("text", NOT_READ)
+def test_unparsed_rather_than_a_guess(text):
+    assert extract_direction(text) is None
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_every_spelling_of_every_direction(direction):
+    words = direction.split("-")
+    spellings = {sep.join(words) for sep in ("-", " ", "", "‑")}
+    for spelling in spellings | {s.upper() for s in spellings} | {s.title() for s in spellings}:
+        for text in (spelling, f"{spelling}.", f"It is {spelling}", f"The answer is {spelling}.", f"**{spelling}**"):
+            assert extract_direction(text) == direction
+        assert extract_direction(f"not {spelling}") is None
+    assert extract_direction(f"To the {''.join(w[0] for w in words).upper()}!") == (
+        direction if len(words) == 2 else None
+    )
+
+
+@pytest.mark.parametrize("unit", ["north ", "not north ", "north-", "**", "**north**", "the answer is ", "\n", "no "])
+def test_hostile_text_takes_bounded_time(unit):
+    text = unit * (100_000 // len(unit))
+    start = time.process_time()
+    extract_direction(text)
+    assert time.process_time() - start < 0.5
+
+
+# Large

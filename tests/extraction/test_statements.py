@@ -1,0 +1,77 @@
+"""Where a completion states its answer. Kind of truth: an independent slow version, the markers one by one."""
+
+from __future__ import annotations
+
+import random
+import re
+
+import pytest
+
+from howsure.extraction import statements
+
+PARTS = [
+    *("#", "####", "#####", "\\boxed{", "\\BOXED {", "\\fbox{", "<answer>", "<ANSWER>", "</answer>", "A:", "A", "*A*:"),
+    *(
+        "**A**:",
+        "__A:",
+        "    A:",
+        "     A:",
+        "\t\t**A**:",
+        "\n",
+        "\n",
+        "\n",
+        " ",
+        "answer",
+        "Answer",
+        "anſwer",
+        "answers",
+    ),
+    *(" is", " would be", " isn't", "are", ":", "=", " (x y)", " (####)", " (<answer>)", " (A:)", " to", " of x y"),
+    *(" to answer to answer", " 5", "B", "}", ".", "é", "*", "_", '"', "x" * 250),
+]
+
+
+def by_every_marker(text):
+    """The last marker that is no heading, of all from the left."""
+    last = None
+    for marker in statements._MARKER.finditer(text):
+        below = text[marker.end() : marker.end() + statements.LONGEST].partition("\n")
+        if not (marker["hashes"] and statements._HEADING.match(below[0]) and below[2].strip()):
+            last = marker
+    return last
+
+
+@pytest.mark.parametrize("near", [1, 7, 20, 100])
+def test_the_last_marker_is_the_one_that_a_search_from_the_left_ends_with(near, monkeypatch):
+    monkeypatch.setattr(statements, "NEAR", near)
+    rng = random.Random(near)
+    found = 0
+    for _ in range(2000):
+        text = "".join(rng.choices(PARTS, k=rng.randint(1, 14)))
+        wanted, got = by_every_marker(text), statements._last_marker(text)
+        assert (wanted and (wanted.end(), wanted.groups())) == (got and (got.end(), got.groups())), text
+        found += got is not None
+    assert 500 < found < 1900
+
+
+ENDS = ("answer is", "Answer is", "answer:", "#### ", "wrong answer is", "WRONG answer:", "answer to the answer is", "18")  # fmt: skip
+WORDS = ("18", "$5", "(B)", "west", "not", "1,5", "B.", "3.5", "A:", "18.", "is", "answer", "#", "éanswer is", "\n", "  ", ".")  # fmt: skip
+
+
+def test_the_commonest_ends_are_read_as_all_others(monkeypatch):
+    rng = random.Random(3)
+    texts = [
+        " ".join([*rng.choices(ENDS + WORDS, k=rng.randint(0, 4)), rng.choice(ENDS), *rng.choices(WORDS, k=2)])
+        for _ in range(4000)
+    ] + [" ".join([*rng.choices(ENDS + WORDS, k=2), rng.choice(ENDS), rng.choice(WORDS)]) for _ in range(2000)]
+    short = sum(statements._PLAIN.fullmatch(text, max(text.rfind("answer"), 0)) is not None for text in texts)
+    got = [statements.stated(text) for text in texts]
+    monkeypatch.setattr(statements, "_PLAIN", re.compile("(?!)"))
+    assert got == [statements.stated(text) for text in texts]
+    assert short > 500
+
+
+def test_what_is_said_after_the_last_thought_counts():
+    assert statements.concluded("a</think>b</THOUGHT>c<think>d") == "c"
+    assert statements.concluded("a < b > c") == "a < b > c"
+    assert statements.concluded("</think>" * 20_000 + "x") == "x"

@@ -1,0 +1,251 @@
+"""A run folder is scored again: what is there stays, and what was never scored gets a score."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from helpers.scored_runs import response, run_of
+
+from howsure.benchmarks.question import Benchmark, Prompt, Question
+from howsure.errors import InputError, StoreError, UnknownNameError
+from howsure.scorers import registry
+from howsure.scorers.rescoring import rescore
+from howsure.store import scores
+from howsure.store.responses import RunFolder, read
+from howsure.store.schema import KEY
+
+SAID = ("score", "status", "answer", "rule", "error")
+
+
+def said(path, scorer):
+    rows = scores.stream(path, ["question", "generation", *SAID], scorer).read_all().to_pylist()
+    return {(row["question"], row["generation"]): tuple(row[name] for name in SAID) for row in rows}
+
+
+def kept_completions(path):
+    """As lm-eval logs: K completions, of which the first was scored; the harness misreads one."""
+    texts = {"q1": ["#### 18", "#### 18", "no idea"], "q2": ["#### 7.", "It is 18", "#### 1"]}
+    rows = [
+        response(
+            question,
+            k + 1,
+            completion=text,
+            target="x\n#### 18" if question == "q1" else "7",
+            score=float(question == "q1") if k == 0 else None,
+            status="ok" if k == 0 else "unscored",
+        )
+        for question, each in texts.items()
+        for k, text in enumerate(each)
+    ]
+    return run_of(path, rows)
+
+
+# theory: cases that anybody can count
+
+
+def test_completions_that_were_never_scored_get_scores_and_the_first_are_compared(tmp_path):
+    path = kept_completions(tmp_path)
+    before = read(path).to_pylist()
+    found = rescore(path, "numeric")
+    assert said(path, "numeric") == {
+        ("q1", 1): (1.0, "ok", "18", "number", None),
+        ("q1", 2): (1.0, "ok", "18", "number", None),
+        ("q1", 3): (0.0, "unparsed", None, "no number", None),
+        ("q2", 1): (1.0, "ok", "7", "number", None),
+        ("q2", 2): (0.0, "ok", "18", "number", None),
+        ("q2", 3): (0.0, "ok", "1", "number", None),
+    }
+    columns = found.columns()
+    counts = ("n_scored", "n_unread", "n_missing", "n_both", "n_agree", "only_ours", "only_theirs")
+    assert [int(columns[name][0]) for name in counts] == [6, 1, 0, 2, 1, 1, 0]
+    assert columns["scorer"][0] == scores.names(path)[0]
+    examples = found.of("disagreements").columns()
+    assert [examples[name][0] for name in ("question", "kind", "our_answer", "target", "completion")] == [
+        "q2",
+        "only ours",
+        "7",
+        "7",
+        "#### 7.",
+    ]
+    assert read(path).to_pylist() == before
+
+
+@pytest.mark.parametrize("compacted", [False, True])
+def test_nothing_that_is_stored_changes(tmp_path, compacted):
+    path = kept_completions(tmp_path)
+    if compacted:
+        with RunFolder(path) as run:
+            run.compact()
+    # SQLite makes an index beside its log for whoever reads
+    names = [file.name for file in path.iterdir()]
+    before = {name: (path / name).read_bytes() for name in names}
+    rescore(path, "numeric")
+    rescore(path, "exact")
+    first = (path / "scores").glob("numeric@*.parquet")
+    kept = next(first).read_bytes()
+    rescore(path, "regex:#### ([0-9.]+)")
+    assert {name: (path / name).read_bytes() for name in names} == before
+    assert next((path / "scores").glob("numeric@*.parquet")).read_bytes() == kept
+    assert {name.partition("@")[0] for name in scores.names(path)} == {"numeric", "exact", "regex:#### ([0-9.]+)"}
+
+
+@pytest.mark.parametrize(
+    ("row", "wanted"),
+    [
+        ({"completion": "18", "status": "ok", "score": 1.0}, (1.0, "ok", "18", "number", None)),
+        ({"completion": "?", "status": "unparsed", "score": 0.0}, (0.0, "unparsed", None, "no number", None)),
+        ({"completion": "18", "status": "unparsed", "score": 0.0}, (1.0, "ok", "18", "number", None)),
+        ({"completion": "18 and", "status": "length", "score": 0.0}, (1.0, "length", "18", "number", None)),
+        ({"completion": "so", "status": "length", "score": 0.0}, (0.0, "length", None, "no number", None)),
+        ({"completion": None, "status": "filtered", "score": 0.0}, (0.0, "filtered", None, None, None)),
+        ({"completion": None, "status": "length", "score": 1.0}, (None, "unscored", None, None, None)),
+        ({"completion": None, "status": "ok", "score": 1.0}, (None, "unscored", None, None, None)),
+        (
+            {"completion": None, "status": "error", "error": "timeout: no answer"},
+            (None, "error", None, None, "timeout: no answer"),
+        ),
+        (
+            {"completion": "18", "status": "error", "error": "server: broke off"},
+            (None, "error", None, None, "server: broke off"),
+        ),
+        (
+            {"completion": "18", "status": "error", "error": "scoring: ValueError: old fault"},
+            (1.0, "ok", "18", "number", None),
+        ),
+        (
+            {"completion": "18", "status": "ok", "target": None, "score": 1.0},
+            (None, "error", None, None, "scoring: no target is kept"),
+        ),
+        (
+            {"completion": "18", "status": "ok", "target": "blue", "score": 1.0},
+            (None, "error", None, None, "scoring: the target 'blue' gives no number"),
+        ),
+    ],
+)
+def test_what_becomes_of_each_kind_of_row(tmp_path, row, wanted):
+    path = run_of(tmp_path, [response("q1", **row), response("q2", completion="18")])
+    found = rescore(path, "numeric")
+    assert said(path, "numeric")["q1", 1] == wanted
+    assert int(found.columns()["n_missing"][0]) == (wanted[0] is None)
+
+
+def test_benchmarks_and_models_have_lines_of_their_own(tmp_path):
+    rows = [
+        response(f"q{i}", completion=str(i % 2), target="1", score=float(i % 3 == 0), benchmark=b, model=m)
+        for b in ("one", "two")
+        for m in ("x", "y")
+        for i in range(6)
+    ]
+    columns = rescore(run_of(tmp_path, rows), "numeric", level=0.9).columns()
+    assert list(columns["benchmark"]) == ["one", "one", "two", "two"]
+    assert list(columns["model"]) == ["x", "y", "x", "y"]
+    # right for us at 1, 3, 5, for them at 0, 3
+    assert columns["n_agree"].tolist() == [3] * 4
+    assert (columns["only_ours"].tolist(), columns["only_theirs"].tolist()) == ([2] * 4, [1] * 4)
+
+
+def test_rows_that_came_since_are_scored_when_it_is_run_again(tmp_path):
+    path = run_of(tmp_path, [response("q1", completion="18", score=1.0)])
+    rescore(path, "numeric", clock=lambda: 1.0)
+    run_of(path, [response("q2", completion="17", score=0.0)])
+    assert said(path, "numeric")["q2", 1] == (None, "unscored", None, None, None)
+    rescore(path, "numeric", clock=lambda: 2.0)
+    assert said(path, "numeric")["q2", 1] == (0.0, "ok", "17", "number", None)
+    assert len(scores.names(path)) == 1
+
+
+def test_how_many_examples_are_kept_is_said(tmp_path):
+    path = run_of(tmp_path, [response(f"q{i}", completion="1", score=1.0) for i in range(9)])
+    for most in (0, 3):
+        assert (
+            rescore(path, "numeric", examples=most).of("disagreements").columns()["kind"].tolist()
+            == ["only theirs"] * most
+        )
+
+
+# what cannot be scored
+
+
+def test_where_no_row_can_be_scored_the_first_reason_is_told_and_nothing_written(tmp_path):
+    cases = {
+        "texts": ([response(completion=None, score=1.0)], "no completion is kept"),
+        "kind": ([response(completion="18", target="blue")], "scoring: the target 'blue' gives no number"),
+        "failed": ([response(completion=None, status="error", error="timeout: x")], "timeout: x"),
+    }
+    for name, (rows, told) in cases.items():
+        path = run_of(tmp_path / name, rows)
+        with pytest.raises(InputError, match=f"no row can be scored by numeric; {told}"):
+            rescore(path, "numeric")
+        assert scores.names(path) == []
+    with pytest.raises(InputError, match="the run has no rows"):
+        rescore(run_of(tmp_path / "empty", []), "numeric")
+    with pytest.raises(StoreError, match="not a run folder"):
+        rescore(tmp_path / "absent", "numeric")
+    with pytest.raises(UnknownNameError, match="unknown scorer"):
+        rescore(tmp_path / "texts", "nummeric")
+
+
+def test_a_benchmark_whose_own_code_fails_is_an_error_of_the_row(tmp_path):
+    def grade(answer, _):
+        return {"nan": float("nan"), "18": 1.0}[answer]
+
+    mine = Benchmark("b", [Question("q", "?", "18")], Prompt(), extract=lambda text: text or None, grade=grade)
+    texts = ["18", "nan", "other", ""]
+    path = run_of(tmp_path, [response(f"q{i}", completion=text) for i, text in enumerate(texts)])
+    with pytest.raises(InputError, match="the run does not say how answers to 'b' are read"):
+        rescore(path, "own")
+    rescore(path, "own", benchmarks={"b": mine})
+    found = said(path, "own")
+    assert found["q0", 1] == (1.0, "ok", "18", "benchmark", None)
+    assert found["q1", 1] == (None, "error", "nan", "benchmark", "scoring: the score is nan")
+    assert found["q2", 1] == (None, "error", None, None, "scoring: KeyError: 'other'")
+    assert found["q3", 1] == (0.0, "unparsed", None, "benchmark", None)
+
+
+def test_a_pattern_that_never_ends_is_refused_and_nothing_is_written(tmp_path, monkeypatch):
+    monkeypatch.setattr(registry, "SEARCHING", 0.1)
+    monkeypatch.setattr(registry, "STUCK", 2)
+    path = run_of(tmp_path, [response(f"q{i}", completion="a" * 40 + "b") for i in range(9)])
+    with pytest.raises(InputError, match="takes more than"):
+        rescore(path, "regex:(a+)+$")
+    assert scores.names(path) == []
+
+
+# another program's output: the scores of lm-eval on its first completions
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize("scorer", ["numeric", r"regex-first:#### (\-?[0-9\.\,]+)", "maths"])
+def test_lm_evals_own_scores_are_ours_on_the_first_and_the_others_get_theirs(tmp_path, scorer):
+    if scorer == "maths":
+        pytest.importorskip("math_verify")
+    logs = Path(__file__).resolve().parents[2] / "../shared/data/logs/lm_eval"
+    if not logs.exists():
+        pytest.skip("needs ../shared/data/logs/lm_eval")
+    rows, right = [], {}
+    for file in sorted(logs.glob("*/samples_*.jsonl")):
+        for record in map(json.loads, file.read_text().splitlines()):
+            if record["filter"] != "strict-match":
+                continue
+            gold = re.findall(r"#### (\S+)", record["target"])[0].replace(",", "")
+            for k, text in enumerate(record["resps"][0]):
+                first = {"score": record["exact_match"]} if k == 0 else {"status": "unscored"}
+                one = response(
+                    record["doc_hash"],
+                    k + 1,
+                    completion=text,
+                    target=record["target"],
+                    model=file.parent.name,
+                    **first,
+                )
+                rows.append(one)
+                last = re.findall(r"#### (\S+)", text)[0].replace(",", "")
+                right[tuple(getattr(one, name) for name in KEY)] = float(last == gold)
+    columns = rescore(run_of(tmp_path, rows), scorer).columns()
+    assert columns["n_scored"].tolist() == [150, 150]
+    assert columns["n_both"].tolist() == columns["n_agree"].tolist() == [30, 30]
+    found = scores.stream(tmp_path, [*KEY, "score"], scorer).read_all().to_pylist()
+    assert {tuple(row[name] for name in KEY): row["score"] for row in found} == right
