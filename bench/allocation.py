@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from howsure.sample.stages import following, pilot
+from howsure.sample.adaptive import following, pilot
 from howsure.stats.core.cells import Cells, FloatArray, IntArray
 from howsure.stats.scores.beta import fit_beta
 from howsure.stats.scores.score import score

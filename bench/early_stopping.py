@@ -29,9 +29,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from howsure.sample.rounds import FIRST, next_look
-from howsure.sample.stages import LOOKED_AT
-from howsure.sample.until import Until
+from howsure.sample.adaptive import LOOKED_AT
+from howsure.sample.round_schedule import FIRST, next_look
+from howsure.sample.stopping_rule import Until
 from howsure.stats.core.cells import Cells
 from howsure.stats.sequential import (
     allocate_generations,

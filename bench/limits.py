@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from howsure.errors import EndpointError
-from howsure.sample.pace import Pace
-from howsure.sample.patience import backoff
+from howsure.sample.rate_limit import Pace
+from howsure.sample.retry import backoff
 from howsure.stats.core.results import format_table
 
 #: Seconds of a reply, on average, and of a refusal.

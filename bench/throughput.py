@@ -168,7 +168,7 @@ def filled(case: Case, base_url: str, folder: Path) -> dict[str, float]:
     """A run that was cancelled when one cell was missing."""
     from howsure.benchmarks import load
     from howsure.sample.experiment import load_experiment
-    from howsure.sample.grid import sampled as shuffled
+    from howsure.sample.resume import sample_questions as shuffled
     from howsure.sample.run import run
 
     experiment = load_experiment(written(folder, case, base_url, limit=case.requests))

@@ -11,7 +11,7 @@ import pytest
 
 import howsure as hs
 from howsure.errors import HowsureWarning, InputError
-from howsure.sample.command import asked_for, run_experiment
+from howsure.sample.run import asked_for, run_experiment
 from howsure.store.lookup import clusters
 from howsure.store.responses import RunFolder
 from howsure.store.schema import Response

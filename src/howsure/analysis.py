@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from howsure.errors import InputError, UnknownNameError
-from howsure.sample.grid import place
+from howsure.sample.resume import order_key
 from howsure.stats import planning
 from howsure.stats.borrowing import estimates as borrowing
 from howsure.stats.borrowing import pilot as borrowed_pilot
@@ -248,7 +248,7 @@ def draw_questions(reference: Cells, n: int, *, seed: int = 0) -> tuple[str, ...
     """
     if not 1 <= n <= len(reference.questions):
         raise InputError(f"n is {n}", where=reference.benchmark, remedy=f"allowed: 1 to {len(reference.questions)}")
-    return tuple(sorted(reference.questions, key=lambda question: place(question, seed=seed))[:n])
+    return tuple(sorted(reference.questions, key=lambda question: order_key(question, seed=seed))[:n])
 
 
 def frontier(

@@ -21,11 +21,10 @@ from multidict import CIMultiDict
 
 from howsure.benchmarks import Question
 from howsure.errors import EndpointError, FatalEndpointError
-from howsure.models.client import Endpoint, time_allowed
+from howsure.models.client import Endpoint, proxy_for, time_allowed
 from howsure.models.failures import refusal, retry_after, shorten
 from howsure.models.headers import ToldLimits, is_cached, seconds
 from howsure.models.model import Limits, Request, Settings
-from howsure.models.proxy import proxy_for
 from howsure.models.reply import reply_of
 
 KEY = "sk-planted-0123456789"

@@ -15,9 +15,9 @@ from helpers.scripted_model import sums
 
 from howsure.errors import EndpointError, FatalEndpointError
 from howsure.models.anthropic import Anthropic
+from howsure.models.any_llm import Provider
 from howsure.models.gemini import Gemini
 from howsure.models.model import Request, Settings
-from howsure.models.providers import Provider
 
 KEY = "sk-planted-0123456789"
 ASKED = [

@@ -13,7 +13,7 @@ from scipy import stats
 
 from howsure.benchmarks import Benchmark, Prompt, Question, load
 from howsure.errors import InputError, UnknownNameError
-from howsure.models.law import ABILITIES, CONCENTRATIONS, Law, answer_shares, wrong_logits
+from howsure.models.generating_process import ABILITIES, CONCENTRATIONS, Law, answer_shares, wrong_logits
 from howsure.models.model import Request, Settings
 from howsure.models.simulated import UNREADABLE, SimulatedModel, population_score, truth
 

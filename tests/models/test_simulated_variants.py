@@ -16,7 +16,7 @@ from helpers.simulated_requests import ask, normal
 from howsure.benchmarks import Benchmark, Prompt, Question, load
 from howsure.benchmarks.question import Read
 from howsure.errors import InputError
-from howsure.models.law import ABILITIES, answer_shares
+from howsure.models.generating_process import ABILITIES, answer_shares
 from howsure.models.main_effects import main_effects
 from howsure.models.model import Settings
 from howsure.models.simulated import UNREADABLE, SimulatedModel, population_score, truth

@@ -16,16 +16,15 @@ from howsure.errors import StoreError
 from howsure.models.batch_client import Batches
 from howsure.models.model import Settings
 from howsure.perturb.variants import Own
-from howsure.sample import batch as module
-from howsure.sample import batch_calls
-from howsure.sample.batch import BatchLane
-from howsure.sample.batch_kept import Names
+from howsure.sample.batch import api_calls
+from howsure.sample.batch import batch_worker as module
+from howsure.sample.batch.batch_files import Names
+from howsure.sample.batch.batch_worker import BatchLane
 from howsure.sample.budget import Budget
-from howsure.sample.entries import ModelEntry
 from howsure.sample.experiment import parse_experiment
-from howsure.sample.grid import Unit, missing
-from howsure.sample.opening import open_model
+from howsure.sample.model_config import ModelEntry, open_model
 from howsure.sample.prices import Price
+from howsure.sample.resume import Unit, find_missing_cells
 from howsure.sample.run import run
 
 KEY = "sk-planted-0123456789"
@@ -81,7 +80,9 @@ class Runs:
             ids = [question.id for question in self.benchmark.questions]
 
             async def units():
-                for unit in missing(ids, ran.ids, self.generations, present).units(ids, ran.ids, self.generations):
+                for unit in find_missing_cells(ids, ran.ids, self.generations, present).units(
+                    ids, ran.ids, self.generations
+                ):
                     yield unit
 
             try:
@@ -216,7 +217,7 @@ def test_a_kill_before_the_submission_leaves_all_owed(tmp_path):
         runs.session()
     runs.assert_complete()
     assert len(server.batches) == 1
-    assert batch_calls.SETTLE in runs.slept, "it looked a second time before it submitted again"
+    assert api_calls.SETTLE in runs.slept, "it looked a second time before it submitted again"
 
 
 def test_a_kill_before_the_rows_are_on_the_disk_collects_them_again(tmp_path):
@@ -499,7 +500,7 @@ def test_nobody_there_is_tried_for_long_and_then_told(tmp_path):
     runs = Runs(server, tmp_path)
     lane = runs.session()
     assert lane.stopped.startswith("connection: ")
-    assert len(runs.slept) == batch_calls.ATTEMPTS - 1
+    assert len(runs.slept) == api_calls.ATTEMPTS - 1
 
 
 @pytest.mark.parametrize(("seconds", "stops"), [("17", False), ("7200", True)])

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from howsure.sample.estimate import Owed, Row, estimate, likely, most, worst_case
-from howsure.sample.prices import Price
+from howsure.sample.estimate import Owed, Row, estimate
+from howsure.sample.prices import Price, likely, most, worst_case
 
 SAY = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "What is 1+1?"}]
 PRICE = Price(150_000, 600_000)

@@ -11,7 +11,7 @@ from howsure.benchmarks import Prompt
 from howsure.errors import InputError
 from howsure.models.model import Settings
 from howsure.sample.experiment import Bounds, ModelEntry, load_experiment, parse_experiment
-from howsure.sample.opening import open_model
+from howsure.sample.model_config import open_model
 
 FULL = """\
 benchmark: {file: test.jsonl, question: question, target: answer}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from howsure.benchmarks import Question
-from howsure.sample.grid import missing, sampled
+from howsure.sample.resume import find_missing_cells, sample_questions
 
 
 def slow(questions, variants, generations, present):
@@ -28,7 +28,7 @@ def test_owed_is_wanted_without_what_is_there(seed):
         if rng.random() < 0.7
     }
     masks = {key: sum(1 << g for g in done) for key, done in present.items()}
-    owed = missing(questions, variants, generations, masks)
+    owed = find_missing_cells(questions, variants, generations, masks)
     units = list(owed.units(questions, variants, generations))
     cells = [(questions[u.question], variants[u.variant], g) for u in units for g in u.generations]
     expected = slow(questions, variants, generations, present)
@@ -43,27 +43,28 @@ def test_owed_is_wanted_without_what_is_there(seed):
 
 def test_the_plan_is_lazy():
     questions = [str(i) for i in range(100_000)]
-    owed = missing(questions, ["v"] * 50, 10**6, {})
+    owed = find_missing_cells(questions, ["v"] * 50, 10**6, {})
     assert next(owed.units(questions, ["v"], 3)).generations == (1, 2, 3)
 
 
 def test_a_smaller_limit_is_the_beginning_of_a_larger_one():
     questions = [Question(f"q{i}", "", "") for i in range(200)]
-    every = sampled(questions, seed=3)
+    every = sample_questions(questions, seed=3)
     assert sorted(q.id for q in every) == sorted(q.id for q in questions)
-    assert sampled(questions, seed=3, limit=50) == every[:50]
+    assert sample_questions(questions, seed=3, limit=50) == every[:50]
     # Neither the order of the file nor questions that are added move the others.
-    assert sampled(questions[::-1], seed=3) == every
+    assert sample_questions(questions[::-1], seed=3) == every
     fewer = [q for q in every if int(q.id[1:]) < 150]
-    assert sampled(questions[:150], seed=3) == fewer
-    assert sampled(questions, seed=4) != every
+    assert sample_questions(questions[:150], seed=3) == fewer
+    assert sample_questions(questions, seed=4) != every
 
 
 def test_the_order_is_random():
     """Theory: the place of a question is uniform, so its correlation with the file's order is N(0, 1/(n-1))."""
     questions = [Question(f"q{i}", "", "") for i in range(400)]
     correlations = [
-        np.corrcoef([int(q.id[1:]) for q in sampled(questions, seed=seed)], range(400))[0, 1] for seed in range(200)
+        np.corrcoef([int(q.id[1:]) for q in sample_questions(questions, seed=seed)], range(400))[0, 1]
+        for seed in range(200)
     ]
     z = np.array(correlations) * np.sqrt(399)
     assert abs(z.mean()) < 4 / np.sqrt(200)

@@ -7,9 +7,8 @@ import json
 
 import pytest
 
-from howsure.sample.json_lines import JsonLines
-from howsure.sample.outcome import ModelOutcome, Outcome
-from howsure.sample.progress import ModelProgress, Snapshot
+from howsure.sample.progress import JsonLines, ModelProgress, Snapshot
+from howsure.sample.snapshot import ModelOutcome, Outcome
 
 MODEL = ModelProgress(
     label="m", wanted=1000, there=100, done=400, failed=3, mean=0.5, half_width=0.25, tokens=77,

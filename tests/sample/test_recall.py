@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from howsure.sample.recall import recall
+from howsure.sample.resume import recall
 from howsure.sample.tally import Tally
 from howsure.store import live, parquet
 from howsure.store.responses import RunFolder, read

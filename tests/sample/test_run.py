@@ -23,7 +23,7 @@ from howsure.models.client import Endpoint
 from howsure.models.model import Choice, Reply, Settings
 from howsure.sample.experiment import ModelEntry, parse_experiment
 from howsure.sample.run import run
-from howsure.sample.writer import Writer
+from howsure.sample.session import Writer
 from howsure.store.responses import RunFolder, read, read_prompts
 
 SHARED = Path(__file__).resolve().parents[2] / "../shared"

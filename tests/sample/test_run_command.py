@@ -12,7 +12,7 @@ from helpers.endpoint import Faults, serve
 
 from howsure.benchmarks import load
 from howsure.errors import InputError
-from howsure.sample.command import asked_for, run_experiment
+from howsure.sample.run import asked_for, run_experiment
 from howsure.store.responses import read
 
 SMALL = load("directions-small")

@@ -16,8 +16,8 @@ from howsure.benchmarks import load
 from howsure.errors import HowsureWarning, InputError
 from howsure.models.model import Choice, Reply
 from howsure.readers.paths import read as read_cells
+from howsure.sample.estimate import foresee
 from howsure.sample.experiment import parse_experiment
-from howsure.sample.foresee import foresee
 from howsure.sample.run import run
 from howsure.store.responses import read
 

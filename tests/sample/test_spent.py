@@ -12,11 +12,9 @@ from helpers.endpoint import Faults, serve
 
 from howsure.benchmarks import load
 from howsure.errors import StoreError
-from howsure.sample.budget import Budget, Spent
+from howsure.sample.budget import SPENT_FILE, Account, Budget, Spent, load_spent
 from howsure.sample.experiment import parse_experiment
 from howsure.sample.run import run
-from howsure.sample.spent import NAME, Account
-from howsure.sample.spent import load as spent_in
 
 LARGE = load("directions-large")
 TEXT = """
@@ -62,7 +60,7 @@ def test_sessions_together_stay_within_a_budget(tmp_path, budget):
     assert 0 < billed[kind] <= float(bound)
     if kind == "calls":
         assert len(server.bodies) == sent == 700
-        assert spent_in(tmp_path / "r").calls == 700
+        assert load_spent(tmp_path / "r").calls == 700
 
 
 def test_the_account_holds_what_is_in_flight_until_it_is_settled(tmp_path):
@@ -70,13 +68,13 @@ def test_the_account_holds_what_is_in_flight_until_it_is_settled(tmp_path):
         budget = Budget(tokens=1000, spent=Spent(1, 100, 7))
         account = Account(tmp_path, budget)
         account.keep()
-        assert not (tmp_path / NAME).exists()
+        assert not (tmp_path / SPENT_FILE).exists()
         held = await budget.reserve(50, 5)
         account.keep()
-        assert spent_in(tmp_path) == Spent(2, 150, 12)
+        assert load_spent(tmp_path) == Spent(2, 150, 12)
         budget.settle(held, 20, 2)
         account.keep()
-        assert spent_in(tmp_path) == Spent(2, 120, 9)
+        assert load_spent(tmp_path) == Spent(2, 120, 9)
 
     asyncio.run(main())
 
@@ -106,10 +104,10 @@ def test_without_bounds_nothing_is_written(tmp_path):
 
     asyncio.run(main())
     assert not list(tmp_path.iterdir())
-    assert spent_in(tmp_path) == Spent()
+    assert load_spent(tmp_path) == Spent()
 
 
 def test_an_account_that_cannot_be_read_says_what_to_do(tmp_path):
-    (tmp_path / NAME).write_text('{"calls": 3')
+    (tmp_path / SPENT_FILE).write_text('{"calls": 3')
     with pytest.raises(StoreError, match=r"spent\.json: cannot be read .*; restore it, or remove it"):
-        spent_in(tmp_path)
+        load_spent(tmp_path)

@@ -8,7 +8,7 @@ import pytest
 
 from howsure import analysis
 from howsure.errors import InputError, UnknownNameError
-from howsure.sample.grid import sampled
+from howsure.sample.resume import sample_questions
 from howsure.stats.borrowing import estimates as borrowing
 from howsure.stats.borrowing import factors
 from howsure.stats.borrowing import pilot as borrowed_pilot
@@ -425,7 +425,7 @@ def test_the_questions_drawn_are_those_that_a_run_asks():
     questions = load("directions-small").questions
     ids = tuple(question.id for question in questions)
     cells = Cells("b", ("a",), ids, np.ones((1, len(ids)), int), np.ones((1, len(ids))), np.ones((1, len(ids))))
-    expected = [question.id for question in sampled(questions, seed=7, limit=40)]
+    expected = [question.id for question in sample_questions(questions, seed=7, limit=40)]
     assert list(analysis.draw_questions(cells, 40, seed=7)) == expected
     with pytest.raises(InputError, match="n is 101"):
         analysis.draw_questions(cells, 101)

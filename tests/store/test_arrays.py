@@ -52,7 +52,7 @@ def test_what_is_no_integer_of_64_bits_is_not_made_one(value):
 WITHOUT_PANDAS = """
 import sys, tempfile
 from pathlib import Path
-from howsure.sample.recall import recall
+from howsure.sample.resume import recall
 from howsure.sample.tally import Tally
 from howsure.store.responses import RunFolder
 from howsure.store.schema import Response

@@ -45,13 +45,13 @@ def run(
     """
     from howsure import analysis
     from howsure.readers.paths import read
-    from howsure.sample.command import asked_for, run_experiment
+    from howsure.sample.run import asked_for, run_experiment
     from howsure.store.responses import read as rows
 
     folder = output or experiment.with_suffix("")
     asked = asked_for(experiment, shard)
     if dry_run:
-        from howsure.sample.foresee import foresee
+        from howsure.sample.estimate import foresee
 
         show(foresee(asked, folder, retry=retry is not None), form)
         return
@@ -88,7 +88,7 @@ def paraphrase(instructions: str, model: str, output: Path, **asked: Any) -> Non
     Of a built-in space (multiple-choice, open, maths) or of a TOML file. What comes back is marked as not reviewed,
     and no run asks it before somebody has read it.
     """
-    from howsure.sample import paraphrase as room
+    from howsure.sample import collect_paraphrases as room
 
     print(room.paraphrase(instructions, model, output, **asked))
     print(output)

@@ -10,8 +10,8 @@ from urllib.parse import quote
 import msgspec
 
 from howsure.errors import EndpointError
+from howsure.models.client import proxy_for
 from howsure.models.failures import LARGEST_ERROR, refusal, shorten, unreachable
-from howsure.models.proxy import proxy_for
 
 if TYPE_CHECKING:
     import aiohttp

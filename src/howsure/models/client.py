@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import msgspec
 
-from howsure.errors import EndpointError
+from howsure.errors import EndpointError, FatalEndpointError
 from howsure.models.failures import LARGEST_ERROR, refusal, unreachable
 from howsure.models.headers import ToldLimits, is_cached
 from howsure.models.model import Limits, Reply, Request, Settings
-from howsure.models.proxy import proxy_for
 from howsure.models.reply import reply_of
+
+__all__ = ["Endpoint", "proxy_for", "time_allowed"]
 
 if TYPE_CHECKING:
     import aiohttp
 
-__all__ = ["Endpoint", "time_allowed"]
 
 #: Bytes of a reply that are read at most, in all and for each generation asked for.
 LARGEST, LARGEST_EACH = 64 << 20, 4 << 20
@@ -182,3 +185,36 @@ async def _start(content: aiohttp.StreamReader, limit: int, begun: bytes | bytea
             return piece
         whole += piece
     return whole
+
+
+def proxy_for(base_url: str) -> str | None:
+    """Its URL, perhaps with a user and a password in it, from `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY`.
+
+    This machine itself is never asked through one.
+
+    Raises
+    ------
+    FatalEndpointError
+        When it is of a kind that we do not speak.
+    """
+    parts = urlsplit(base_url)
+    host = parts.hostname or ""
+    proxies = getproxies()
+    address = proxies.get(parts.scheme) or proxies.get("all")
+    if not address or _is_here(host) or proxy_bypass(host):
+        return None
+    address = address if "://" in address else f"http://{address}"
+    proxy = urlsplit(address)
+    if proxy.scheme not in {"http", "https"} or not proxy.hostname:
+        raise FatalEndpointError(
+            f"the environment names a {proxy.scheme} proxy for {base_url}; only HTTP proxies can be used",
+            reason="connection",
+        )
+    return address
+
+
+def _is_here(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")

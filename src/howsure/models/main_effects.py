@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from howsure.models.law import CROSSED_SD, RESIDUAL_SD, Array, answer_shares
+from howsure.models.generating_process import CROSSED_SD, RESIDUAL_SD, Array, answer_shares
 from howsure.models.model import Settings
 from howsure.models.simulated import UNREADABLE, SimulatedModel, decoding, refuse_cuts
 

@@ -15,7 +15,7 @@ import numpy as np
 from howsure.benchmarks.question import Benchmark
 from howsure.benchmarks.recorded import RecordedBenchmark
 from howsure.errors import InputError, UnknownNameError
-from howsure.models.law import Array, uniform
+from howsure.models.generating_process import Array, uniform
 from howsure.models.model import Choice, Reply, Request, Settings
 
 __all__ = ["ReplayModel", "truth"]

@@ -19,7 +19,7 @@ import numpy as np
 
 from howsure.benchmarks.question import Benchmark, Prompt, Question, Variant
 from howsure.errors import InputError, UnknownNameError
-from howsure.models.law import (
+from howsure.models.generating_process import (
     ABILITIES,
     CONCENTRATIONS,
     VERSION,

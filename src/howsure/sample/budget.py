@@ -7,11 +7,15 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
-from howsure.errors import BudgetSpentError
+import msgspec
+
+from howsure.errors import BudgetSpentError, StoreError
 from howsure.sample.prices import dollars
+from howsure.store.atomic import replacing
 
-__all__ = ["Budget", "Reservation", "Spent"]
+__all__ = ["SPENT_FILE", "Account", "Budget", "Reservation", "Spent", "load_spent"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,3 +251,56 @@ class Budget:
 
 def _rest(bound: int | None, taken: int) -> int | None:
     return None if bound is None else max(0, bound - taken)
+
+
+SPENT_FILE = "spent.json"
+
+
+class _SpentFile(msgspec.Struct, kw_only=True):
+    version: int = 1
+    calls: int
+    tokens: int
+    picodollars: int
+
+
+def load_spent(folder: Path) -> Spent:
+    """What was written last; nothing where no session had a budget.
+
+    Raises
+    ------
+    StoreError
+        When the file cannot be read.
+    """
+    path = folder / SPENT_FILE
+    try:
+        file = msgspec.json.decode(path.read_bytes(), type=_SpentFile)
+    except FileNotFoundError:
+        return Spent()
+    except (OSError, ValueError) as error:
+        remedy = "restore it, or remove it to count only what the rows say"
+        raise StoreError(f"{path}: cannot be read ({error}); {remedy}") from error
+    return Spent(file.calls, file.tokens, file.picodollars)
+
+
+class Account:
+    """Keeps the account of a budget in a run folder that we hold; of a budget without bounds, none."""
+
+    def __init__(self, folder: Path, budget: Budget) -> None:
+        self.path, self.budget = folder / SPENT_FILE, budget
+        self._written = budget.spent
+
+    def keep(self) -> None:
+        """Write it, if it has changed.
+
+        Raises
+        ------
+        StoreError
+            When the folder cannot be written.
+        """
+        told = self.budget.account
+        if told == self._written or not self.budget.is_counted:
+            return
+        file = _SpentFile(calls=told.calls, tokens=told.tokens, picodollars=told.cost)
+        with replacing(self.path) as new:
+            new.write_bytes(msgspec.json.encode(file) + b"\n")
+        self._written = told

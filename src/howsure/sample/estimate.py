@@ -3,50 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from howsure.benchmarks import load
 from howsure.benchmarks.question import Message
-from howsure.sample.prices import Price, dollars
+from howsure.sample.experiment import Experiment
+from howsure.sample.model_config import ModelEntry
+from howsure.sample.model_job import Sizes
+from howsure.sample.prices import Price, dollars, likely, most
+from howsure.sample.resume import Recalled, recall
+from howsure.sample.sampling_plan import Asked
 from howsure.stats.core.results import Columns, Result, format_table
+from howsure.store.responses import is_run
 
-__all__ = ["Estimate", "ModelEstimate", "Owed", "Row", "estimate", "likely", "most", "worst_case"]
+__all__ = ["Estimate", "ModelEstimate", "Owed", "Row", "estimate", "foresee"]
 
-#: Characters of a token, and tokens that a chat template adds to each message and to a request: about.
-CHARACTERS, EACH, ONCE = 4, 4, 3
-#: What a chat template adds at most: marks and role of a message; a system prompt of its own.
-EACH_MOST, ONCE_MOST = 16, 128
 #: Assumed of a completion, of a request before its first token, and of each token after it.
 TOKENS, WAIT, PER_SECOND = 500, 1.0, 50.0
-
-
-def likely(messages: Sequence[Message]) -> int:
-    """Tokens of a prompt, about: a quarter of the characters and a few for each message.
-
-    >>> likely([{"role": "user", "content": "What is 1+1?"}])
-    10
-    """
-    return ONCE + sum(EACH + math.ceil(len(message["content"]) / CHARACTERS) for message in messages)
-
-
-def most(messages: Sequence[Message]) -> int:
-    """Tokens of a prompt at most: no tokenizer over bytes makes more tokens than there are UTF-8 bytes.
-
-    To them come 16 for the marks around each message and 128 for what a chat template adds by itself.
-
-    >>> most([{"role": "user", "content": "What is 1+1?"}])
-    156
-    """
-    # A lone surrogate has no UTF-8; it is sent as three bytes at most.
-    return ONCE_MOST + sum(EACH_MOST + len(message["content"].encode("utf-8", "surrogatepass")) for message in messages)
-
-
-def worst_case(messages: Sequence[Message], n: int, max_tokens: int | None) -> int | None:
-    """Tokens that a request for n generations takes at most; None where nothing bounds its completions."""
-    return None if max_tokens is None else most(messages) + n * max_tokens
 
 
 class Owed(NamedTuple):
@@ -274,3 +252,52 @@ def _texts(model: ModelEstimate) -> Mapping[str, str]:
         "time": duration(model.seconds),
         "note": model.note,
     }
+
+
+def foresee(experiment: Experiment, folder: Path, *, retry: bool = False) -> Estimate:
+    """What is owed, and the requests, tokens, money and time it would take. Nothing is sent or written.
+
+    Raises
+    ------
+    InputError
+        As `sample.run.run` before it sends anything, except for keys, which are not needed.
+    """
+    benchmark = load(experiment.benchmark, base=experiment.base)
+    asked = Asked.of(experiment, benchmark)
+    tallies = asked.tallies()
+    variants = [variant.id for variant in asked.variants]
+    there = (
+        recall(folder, asked.benchmark.name, tallies, variants)
+        if is_run(folder)
+        else {label: Recalled({}, {}, 0, 0, 0) for label in tallies}
+    )
+    owed = asked.owed(there, retry=retry)
+    questions = [question.id for question in asked.questions]
+
+    def prompts(entry: ModelEntry) -> Iterator[Owed]:
+        for unit in owed[entry.label].units(questions, variants, entry.generations):
+            messages = asked.variants[unit.variant].messages(asked.questions[unit.question])
+            yield Owed.of(messages, len(unit.generations))
+
+    return estimate(
+        Row(
+            model=entry.label,
+            wanted=owed[entry.label].wanted,
+            there=owed[entry.label].there,
+            owed=prompts(entry),
+            choices=Sizes(entry).most,
+            longest=entry.longest,
+            observed=_mean_stored(there[entry.label], owed[entry.label].there),
+            price=asked.prices[entry.label],
+            concurrency=entry.concurrency,
+            requests_per_minute=entry.requests_per_minute,
+            tokens_per_minute=entry.tokens_per_minute,
+            seconds=0.0 if entry.kind in {"simulated", "replay"} else None,
+        )
+        for entry in experiment.models
+    )
+
+
+def _mean_stored(there: Recalled, generations: int) -> float | None:
+    """Tokens of a completion that is there."""
+    return there.completion_tokens / generations if there.completion_tokens and generations else None

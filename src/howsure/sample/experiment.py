@@ -12,9 +12,9 @@ import msgspec
 from howsure.benchmarks.question import Prompt
 from howsure.errors import InputError, UnknownNameError
 from howsure.perturb.variants import KEYS
-from howsure.sample.entries import Count, ModelEntry, ModelLine, PriceLine, Rate, entries
-from howsure.sample.source import Kinds, Source
-from howsure.sample.until import Until
+from howsure.sample.model_config import Count, ModelEntry, ModelLine, PriceLine, Rate, entries
+from howsure.sample.stopping_rule import Until
+from howsure.sample.yaml_source import Kinds, Source
 
 __all__ = ["Bounds", "Experiment", "ModelEntry", "PromptLine", "load_experiment", "parse_experiment"]
 

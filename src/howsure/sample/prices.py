@@ -7,16 +7,18 @@ waits for them never ends.
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Decimal, localcontext
 from typing import Any
 from urllib.parse import urlsplit
 
+from howsure.benchmarks.question import Message
 from howsure.errors import InputError
 
-__all__ = ["FREE", "Price", "dollars", "pico_dollars", "price_of", "unpriced"]
+__all__ = ["FREE", "Price", "dollars", "likely", "most", "pico_dollars", "price_of", "unpriced", "worst_case"]
 
 #: Pico-dollars to the dollar.
 PICO = 10**12
@@ -25,6 +27,12 @@ AHEAD, STEP = timedelta(hours=24), timedelta(minutes=30)
 #: What the table may charge a prompt's and a completion's tokens with, when nothing special was asked for.
 PROMPT = ("input_mtok", "cache_write_mtok")
 COMPLETION = ("output_mtok", "output_reasoning_mtok", "output_citation_mtok")
+
+
+#: Characters of a token, and tokens that a chat template adds to each message and to a request: about.
+CHARACTERS, EACH, ONCE = 4, 4, 3
+#: What a chat template adds at most: marks and role of a message; a system prompt of its own.
+EACH_MOST, ONCE_MOST = 16, 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +118,32 @@ def price_of(
         max(price.completion for price in known),
         max(price.request for price in known),
     )
+
+
+def likely(messages: Sequence[Message]) -> int:
+    """Tokens of a prompt, about: a quarter of the characters and a few for each message.
+
+    >>> likely([{"role": "user", "content": "What is 1+1?"}])
+    10
+    """
+    return ONCE + sum(EACH + math.ceil(len(message["content"]) / CHARACTERS) for message in messages)
+
+
+def most(messages: Sequence[Message]) -> int:
+    """Tokens of a prompt at most: no tokenizer over bytes makes more tokens than there are UTF-8 bytes.
+
+    To them come 16 for the marks around each message and 128 for what a chat template adds by itself.
+
+    >>> most([{"role": "user", "content": "What is 1+1?"}])
+    156
+    """
+    # A lone surrogate has no UTF-8; it is sent as three bytes at most.
+    return ONCE_MOST + sum(EACH_MOST + len(message["content"].encode("utf-8", "surrogatepass")) for message in messages)
+
+
+def worst_case(messages: Sequence[Message], n: int, max_tokens: int | None) -> int | None:
+    """Tokens that a request for n generations takes at most; None where nothing bounds its completions."""
+    return None if max_tokens is None else most(messages) + n * max_tokens
 
 
 def unpriced(label: str) -> InputError:

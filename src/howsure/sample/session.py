@@ -9,28 +9,26 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from howsure.models.model import Model
-from howsure.sample import record
-from howsure.sample.asked import Asked
-from howsure.sample.budget import Budget, Spent
+from howsure.sample.adaptive import Stages
+from howsure.sample.budget import Account, Budget, Spent, load_spent
 from howsure.sample.experiment import Experiment
-from howsure.sample.grid import Unit
-from howsure.sample.lane import Lane
-from howsure.sample.outcome import ModelOutcome, Outcome
 from howsure.sample.prices import Price, pico_dollars
-from howsure.sample.recall import Recalled, recall
-from howsure.sample.rounds import Rounds
-from howsure.sample.snapshot import ModelProgress, Snapshot
-from howsure.sample.spent import Account, load
-from howsure.sample.stages import Stages
-from howsure.sample.until import Verdict
-from howsure.sample.writer import Writer
+from howsure.sample.resume import Recalled, Unit, recall
+from howsure.sample.round_schedule import Rounds
+from howsure.sample.run_manifest import begin_manifest, finish_manifest
+from howsure.sample.sampling_plan import Asked
+from howsure.sample.snapshot import ModelOutcome, ModelProgress, Outcome, Snapshot
+from howsure.sample.stopping_rule import Verdict
+from howsure.sample.worker import Lane
+from howsure.store.responses import RunFolder
+from howsure.store.schema import Response
+
+__all__ = ["Session", "Writer"]
 
 if TYPE_CHECKING:
     from howsure.models.batch_client import Batches
-    from howsure.sample.batch import BatchLane
+    from howsure.sample.batch.batch_worker import BatchLane
     from howsure.stats.core.cells import Cells
-
-__all__ = ["Session"]
 
 
 class Session:
@@ -63,13 +61,13 @@ class Session:
         experiment, benchmark, questions, variants, prices, _ = asked
         self.folder, self.benchmark = writer.store.path, benchmark.name
         self.questions, self.variants = [question.id for question in questions], [variant.id for variant in variants]
-        learnt = record.begin(self.folder, asked)
+        learnt = begin_manifest(self.folder, asked)
         tallies = asked.tallies()
         bounds = experiment.budget
         costs = any(bound is not None for bound in (bounds.calls, bounds.tokens, bounds.cost))
         there = recall(self.folder, benchmark.name, tallies, self.variants, costs=costs)
         self.owed = asked.owed(there, retry=retry)
-        budget = _budget(experiment, there, prices, load(self.folder), clock)
+        budget = _budget(experiment, there, prices, load_spent(self.folder), clock)
         self.account = Account(self.folder, budget)
         self.lanes: dict[str, Lane | BatchLane] = {}
         for entry, model in zip(experiment.models, models, strict=True):
@@ -203,7 +201,7 @@ class Session:
     def end(self) -> None:
         """Write into the folder what became of it."""
         self.account.keep()
-        record.finish(self.folder, self.lanes.values(), self._verdicts, benchmark=self.benchmark)
+        finish_manifest(self.folder, self.lanes.values(), self._verdicts, benchmark=self.benchmark)
 
     @property
     def _verdicts(self) -> list[Verdict]:
@@ -211,7 +209,7 @@ class Session:
 
 
 def _batch_lane() -> type[BatchLane]:
-    from howsure.sample.batch import BatchLane
+    from howsure.sample.batch.batch_worker import BatchLane
 
     return BatchLane
 
@@ -253,3 +251,31 @@ def _budget(
         clock=clock,
         spent=spent,
     )
+
+
+#: Rows per transaction.
+BATCH = 1000
+
+
+class Writer:
+    """Rows to the folder in batches; the only one that writes.
+
+    Written in the event loop's own thread: whoever produces rows waits while a batch is made durable, and a cancelled
+    run leaves no thread that still writes.
+    """
+
+    def __init__(self, store: RunFolder) -> None:
+        self.store = store
+        self._rows: list[Response] = []
+
+    def put(self, rows: list[Response]) -> None:
+        """Take rows; every thousand of them become durable."""
+        self._rows += rows
+        if len(self._rows) >= BATCH:
+            self.flush()
+
+    def flush(self) -> None:
+        """Make all durable that was taken."""
+        if self._rows:
+            self.store.append(self._rows)
+            self._rows = []

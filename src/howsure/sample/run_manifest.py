@@ -11,21 +11,21 @@ import msgspec
 
 from howsure.benchmarks.question import Benchmark
 from howsure.sample.experiment import Experiment
-from howsure.sample.lane import Lane
-from howsure.sample.until import Verdict
+from howsure.sample.stopping_rule import Verdict
+from howsure.sample.worker import Lane
 from howsure.store import manifest
 
 if TYPE_CHECKING:
-    from howsure.sample.asked import Asked
-    from howsure.sample.batch import BatchLane
+    from howsure.sample.batch.batch_worker import BatchLane
+    from howsure.sample.sampling_plan import Asked
 
-__all__ = ["begin", "finish"]
+__all__ = ["begin_manifest", "finish_manifest"]
 
 #: Versions that an endpoint said it is: so many are written for each model.
 SHOWN = 20
 
 
-def begin(folder: Path, asked: Asked) -> dict[str, int | None]:
+def begin_manifest(folder: Path, asked: Asked) -> dict[str, int | None]:
     """Begin or continue the run in a folder that we hold; what is known of generations per request, by label.
 
     Raises
@@ -58,7 +58,7 @@ def begin(folder: Path, asked: Asked) -> dict[str, int | None]:
     return {label: model.choices for label, model in begun.models.items()}
 
 
-def finish(
+def finish_manifest(
     folder: Path, lanes: Iterable[Lane | BatchLane], verdicts: Iterable[Verdict] = (), *, benchmark: str = ""
 ) -> None:
     """End the session: what endpoints said they are, what was learnt, what went wrong."""

@@ -18,14 +18,25 @@ from howsure.benchmarks.question import Benchmark, Question, Variant
 from howsure.errors import BudgetSpentError, EndpointError, FatalEndpointError, SamplingStoppedError, StoreError
 from howsure.models.batch_client import Batches, Told
 from howsure.models.model import Reply
-from howsure.sample import batch_lines
-from howsure.sample.asking import Asking, AskingKeys
-from howsure.sample.batch_calls import LASTING, Calls
-from howsure.sample.batch_kept import SPAN, Kept, Names, begun, forget, save, table
+from howsure.sample.batch.api_calls import LASTING, Calls
+from howsure.sample.batch.batch_files import (
+    SPAN,
+    Kept,
+    Names,
+    ResultLine,
+    begun,
+    encode_request_line,
+    forget,
+    parse_line_reply,
+    parse_result_line,
+    save,
+    table,
+)
 from howsure.sample.budget import Reservation
-from howsure.sample.entries import ModelEntry
-from howsure.sample.grid import Unit
-from howsure.sample.patience import LONGEST_WAIT
+from howsure.sample.model_config import ModelEntry
+from howsure.sample.model_job import Asking, AskingKeys
+from howsure.sample.resume import Unit
+from howsure.sample.retry import LONGEST_WAIT
 from howsure.sample.scoring import failed
 from howsure.store.schema import Response
 
@@ -152,7 +163,7 @@ class BatchLane(Asking):
                             unit = None
                             break
                         kept.ids.append(name)
-                        file.write(batch_lines.asked(name, self.entry.name, self.request(unit)))
+                        file.write(encode_request_line(name, self.entry.name, self.request(unit)))
                         unit = next(units, None)
                 if not kept.ids:
                     break
@@ -258,7 +269,7 @@ class BatchLane(Asking):
         """One line of results; a download that broke off brings it again."""
         if not line.strip():
             return
-        told = batch_lines.read(line)
+        told = parse_result_line(line)
         if told is None:
             self._unread += 1
         elif told.custom_id not in names:
@@ -270,11 +281,11 @@ class BatchLane(Asking):
                 self.note("a batch of an earlier run asked for what is no longer wanted; that was dropped")
             unanswered.pop(told.custom_id)
 
-    def _take(self, unit: Unit, told: batch_lines.Line) -> None:
+    def _take(self, unit: Unit, told: ResultLine) -> None:
         """What one line of results says of its generations."""
         n = len(unit.generations)
         try:
-            reply = batch_lines.reply(told, n)
+            reply = parse_line_reply(told, n)
         except EndpointError as error:
             self._settle(told.custom_id, None)
             self._failure(unit, error)

@@ -17,10 +17,9 @@ from howsure.benchmarks.question import Benchmark, Prompt
 from howsure.errors import EndpointError, FatalEndpointError, InputError, UnknownNameError
 from howsure.models.model import Choice, Model, Request, Settings
 from howsure.perturb.instructions import FILES, Instruction, packaged, paraphrases, parse, request, written
-from howsure.sample.entries import ModelEntry, ModelLine, entries
-from howsure.sample.opening import open_model
-from howsure.sample.patience import LONGEST_WAIT, backoff
-from howsure.sample.source import Source
+from howsure.sample.model_config import ModelEntry, ModelLine, entries, open_model
+from howsure.sample.retry import LONGEST_WAIT, backoff
+from howsure.sample.yaml_source import Source
 from howsure.store.atomic import replacing
 
 __all__ = ["Paraphrased", "ask", "instructions_of", "paraphrase"]

@@ -17,10 +17,10 @@ from helpers.scripted_model import VirtualTime
 from scipy import stats
 
 from howsure.errors import InputError, UnknownNameError
-from howsure.sample.grid import Unit
-from howsure.sample.rounds import Rounds, Verdict, next_look
+from howsure.sample.resume import Unit
+from howsure.sample.round_schedule import Rounds, Verdict, next_look
+from howsure.sample.stopping_rule import CLAIMS, Until
 from howsure.sample.tally import Tally
-from howsure.sample.until import CLAIMS, Until
 from howsure.stats.comparisons.pairs import compare
 from howsure.stats.core.cells import Cells
 from howsure.stats.scores.score import CLAIMS as ALL_CLAIMS

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from howsure.errors import EndpointError
 from howsure.models.model import Limits
-from howsure.sample.pace import Pace
+from howsure.sample.rate_limit import Pace
 
 LATENCY = 1.5
 

@@ -13,9 +13,9 @@ from howsure.errors import EndpointError, FatalEndpointError, StoreError
 from howsure.models.model import Reply, Request
 from howsure.perturb.variants import Own
 from howsure.sample.experiment import ModelEntry
-from howsure.sample.grid import missing
-from howsure.sample.lane import Lane
-from howsure.sample.patience import backoff
+from howsure.sample.resume import find_missing_cells
+from howsure.sample.retry import backoff
+from howsure.sample.worker import Lane
 
 
 class Ran:
@@ -42,7 +42,7 @@ class Ran:
                 rng=np.random.default_rng(seed),
             )
             ids = [question.id for question in benchmark.questions]
-            units = missing(ids, self.lane.ids, generations, {}).units(ids, self.lane.ids, generations)
+            units = find_missing_cells(ids, self.lane.ids, generations, {}).units(ids, self.lane.ids, generations)
             await self.lane.run(self._counted(units))
 
         self.time.run(go())

@@ -11,9 +11,9 @@ from helpers.scripted_model import ScriptedModel
 
 from howsure.errors import HowsureWarning, InputError
 from howsure.models.model import Choice, Reply
-from howsure.sample.asked import Asked
 from howsure.sample.experiment import parse_experiment
 from howsure.sample.run import run
+from howsure.sample.sampling_plan import Asked
 from howsure.store.responses import read, read_prompts
 
 CITIES = ["Paris", "Rome", "Oslo", "Lima", "Cairo", "Quito"]

@@ -16,7 +16,7 @@ import pytest
 from howsure.benchmarks import load
 from howsure.models.model import Choice, Reply, Request, Settings
 from howsure.models.simulated import SimulatedModel
-from howsure.sample.watch import Watch, is_same_model, repeating
+from howsure.sample.duplicates import Watch, is_same_model, repeating
 
 REFUSAL = "I'm sorry, but I can't help with that request. " * 6
 
@@ -245,7 +245,7 @@ def test_a_reply_without_choices_counts_for_its_name_only():
 
 
 def test_prompts_beyond_the_most_are_not_watched(monkeypatch):
-    monkeypatch.setattr("howsure.sample.watch.MOST", 30)
+    monkeypatch.setattr("howsure.sample.duplicates.MOST", 30)
     (said,) = watched(lambda at: words(at.q)).notes()
     assert said.startswith("30 of 30 prompts")
 

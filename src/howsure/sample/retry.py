@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from howsure.errors import EndpointError
-from howsure.sample.grid import Unit
+from howsure.sample.resume import Unit
 
 __all__ = ["LONGEST_WAIT", "Patience", "Work", "backoff"]
 

@@ -15,11 +15,11 @@ import pytest
 
 import howsure as hs
 from howsure.errors import HowsureWarning, InputError, StoreError
-from howsure.sample.grid import Unit
-from howsure.sample.rounds import Rounds
-from howsure.sample.stages import Stages, pilot
+from howsure.sample.adaptive import Stages, pilot
+from howsure.sample.resume import Unit
+from howsure.sample.round_schedule import Rounds
+from howsure.sample.stopping_rule import Until
 from howsure.sample.tally import Tally
-from howsure.sample.until import Until
 from howsure.store import adaptive_plans as stored
 from howsure.store.responses import RunFolder
 from howsure.store.schema import Response

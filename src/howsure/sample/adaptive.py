@@ -14,24 +14,23 @@ fewer gains nothing by stages: on math500 and CRUXEval a pilot of two makes it u
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from functools import reduce
 from itertools import accumulate, pairwise
 from operator import add
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 
 from howsure.errors import InputError
-from howsure.sample.grid import Unit
+from howsure.sample.resume import Unit
+from howsure.sample.tally import Tally
 from howsure.stats.core.cells import Cells, IntArray
 from howsure.store import adaptive_plans
 
-if TYPE_CHECKING:
-    from howsure.sample.plan import Lane, Units
+__all__ = ["Entry", "Lane", "Stages", "Units", "following", "pilot"]
 
-__all__ = ["Stages", "following", "pilot"]
 
 #: Fewer generations than so many are all the pilot; and those of the pilot where a run may stop early.
 FEWEST, LOOKED_AT = 5, 6
@@ -200,3 +199,39 @@ def _check(plan: adaptive_plans.Plan, lane: Lane, label: str) -> None:
     if plan.generations > lane.entry.generations:
         what = f"{label} was allocated {plan.generations} generations per question, now {lane.entry.generations}"
         raise InputError(what, where="allocate: adaptive", remedy=remedy)
+
+
+#: The units of rounds first to last that one model still owes.
+Units = Callable[[int, int], Iterator[Unit]]
+
+
+class Entry(Protocol):
+    """What a plan reads of a model's entry."""
+
+    @property
+    def label(self) -> str:
+        """Its name in tables."""
+        ...
+
+    @property
+    def generations(self) -> int:
+        """Of each question under each variant."""
+        ...
+
+
+class Lane(Protocol):
+    """What a plan needs of a lane."""
+
+    @property
+    def entry(self) -> Entry:
+        """The model."""
+        ...
+
+    @property
+    def tally(self) -> Tally:
+        """Its scores so far, those that were there before included."""
+        ...
+
+    async def drained(self) -> None:
+        """Return once all units drawn so far have their rows."""
+        ...

@@ -10,13 +10,13 @@ from typing import NoReturn, Unpack
 from howsure.benchmarks.question import Benchmark, Question, Variant
 from howsure.errors import BudgetSpentError, EndpointError, FatalEndpointError, SamplingStoppedError
 from howsure.models.model import Model, Reply, Request
-from howsure.sample.asking import Asking, AskingKeys
 from howsure.sample.budget import Reservation
-from howsure.sample.entries import ModelEntry
-from howsure.sample.estimate import likely
-from howsure.sample.grid import Unit
-from howsure.sample.pace import Pace, Ticket
-from howsure.sample.patience import LONGEST_WAIT, Patience, Work, backoff
+from howsure.sample.model_config import ModelEntry
+from howsure.sample.model_job import Asking, AskingKeys
+from howsure.sample.prices import likely
+from howsure.sample.rate_limit import Pace, Ticket
+from howsure.sample.resume import Unit
+from howsure.sample.retry import LONGEST_WAIT, Patience, Work, backoff
 from howsure.sample.scoring import failed
 from howsure.store.schema import Response
 

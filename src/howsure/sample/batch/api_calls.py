@@ -11,7 +11,7 @@ import numpy as np
 
 from howsure.errors import EndpointError, FatalEndpointError, SamplingStoppedError
 from howsure.models.batch_client import Batches, Told
-from howsure.sample.patience import LONGEST_WAIT, backoff
+from howsure.sample.retry import LONGEST_WAIT, backoff
 
 __all__ = ["LASTING", "Calls"]
 

@@ -24,10 +24,9 @@ from operator import add
 from typing import TYPE_CHECKING, Literal
 
 from howsure.errors import InputError
-from howsure.sample.grid import Unit
-from howsure.sample.plan import Lane, Units
-from howsure.sample.stages import Stages
-from howsure.sample.until import Until, Verdict
+from howsure.sample.adaptive import Lane, Stages, Units
+from howsure.sample.resume import Unit
+from howsure.sample.stopping_rule import Until, Verdict
 from howsure.stats.core.cells import Cells
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from howsure.errors import EndpointError, FatalEndpointError, InputError, Unknow
 from howsure.models.model import Choice, Reply
 from howsure.perturb import Instruction
 from howsure.perturb.instructions import packaged, parse, reviewed
-from howsure.sample.paraphrase import ATTEMPTS, ask, instructions_of, paraphrase
+from howsure.sample.collect_paraphrases import ATTEMPTS, ask, instructions_of, paraphrase
 
 TWO = """
 [[instruction]]

@@ -14,8 +14,8 @@ import pytest
 from helpers.scripted_model import sums
 
 from howsure.errors import EndpointError, InputError, UnknownNameError
+from howsure.models.any_llm import ALIASES, PROVIDERS, Provider, is_provider
 from howsure.models.model import Request, Settings
-from howsure.models.providers import ALIASES, PROVIDERS, Provider, is_provider
 
 KEY = "sk-planted-0123456789"
 
@@ -75,7 +75,7 @@ def test_every_name_that_a_file_may_use_is_known_to_the_library():
 
 
 def test_reading_an_experiment_does_not_import_the_library():
-    code = "import sys, howsure.models.providers; sys.exit('any_llm' in sys.modules)"
+    code = "import sys, howsure.models.any_llm; sys.exit('any_llm' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
@@ -143,7 +143,7 @@ def test_failures_without_a_status_go_by_their_kind(error, reason, wait):
 
 
 def test_an_sdk_that_does_not_keep_to_its_time_is_left(monkeypatch):
-    monkeypatch.setattr("howsure.models.providers.GRACE", 0.01)
+    monkeypatch.setattr("howsure.models.any_llm.GRACE", 0.01)
     assert canned(lambda _: asyncio.sleep(30), timeout=0.01).reason == "timeout"
 
 
