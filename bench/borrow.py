@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from howsure.stats.borrowing import estimates
 from howsure.stats.borrowing.factors import FEWEST_QUESTIONS
 from howsure.stats.core.cells import Cells
+from howsure.stats.core.claims import MeanClaim
 from howsure.tables.tidy import read_table
 from published_results import BENCHMARKS, load_published
 
@@ -96,7 +97,7 @@ def measure(
     k: int,
     draws: int,
     *,
-    claim: str = "these-questions",
+    claim: MeanClaim = "these-questions",
     models: int | None = None,
     change: Callable[[Array, np.random.Generator], Array] | None = None,
 ) -> Found:

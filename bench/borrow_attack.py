@@ -31,6 +31,7 @@ from scipy import special
 import howsure
 from checked_tables import Checks, markdown, print_sections
 from howsure.stats.core.cells import Cells
+from howsure.stats.core.claims import MeanClaim
 from published_results import load_published
 
 Array = NDArray[np.float64]
@@ -56,7 +57,7 @@ class Draw(NamedTuple):
     truth: float
 
 
-Estimator = Callable[[Draw, str], Estimate]
+Estimator = Callable[[Draw, MeanClaim], Estimate]
 
 
 def published() -> Array:
@@ -83,7 +84,7 @@ class Attack(NamedTuple):
     reference: str = "published"
     easiest: bool = False
 
-    def draw(self, P: Array, n: int, k: int, claim: str, rng: np.random.Generator) -> Draw:
+    def draw(self, P: Array, n: int, k: int, claim: MeanClaim, rng: np.random.Generator) -> Draw:
         """Return new data; the truth is over the reference's questions, or the published ones for new questions."""
         M, N = P.shape
         new = int(rng.integers(0, M))
@@ -121,20 +122,20 @@ class Attack(NamedTuple):
         return Draw(cells, reference, truth)
 
 
-def in_force(draw: Draw, claim: str) -> Estimate:
+def in_force(draw: Draw, claim: MeanClaim) -> Estimate:
     """Return the borrowed score."""
     rows = howsure.score(draw.cells, claim=claim, level=LEVEL, borrow=draw.reference).columns()
     return Estimate(*(float(rows[name][0]) for name in ("score", "low", "high")))
 
 
-def plain(draw: Draw, claim: str) -> Estimate:
+def plain(draw: Draw, claim: MeanClaim) -> Estimate:
     """Return the score of the asked questions with the interval that howsure gives for new questions."""
     del claim
     rows = howsure.score(draw.cells, level=LEVEL).columns()
     return Estimate(*(float(rows[name][0]) for name in ("score", "low", "high")))
 
 
-def regression(draw: Draw, claim: str) -> Estimate:
+def regression(draw: Draw, claim: MeanClaim) -> Estimate:
     """Return the regression estimate, its slope from the other half of the answered questions."""
     where = {question: i for i, question in enumerate(draw.reference.questions)}
     asked = np.array([where[question] for question in draw.cells.questions])
@@ -170,7 +171,7 @@ ATTACKS = (
 ESTIMATORS: dict[str, Estimator] = {"plain": plain, "borrowed": in_force, "regression": regression}
 
 
-def table(draws: int, claim: str, designs: tuple[tuple[int, int], ...], checks: Checks) -> str:
+def table(draws: int, claim: MeanClaim, designs: tuple[tuple[int, int], ...], checks: Checks) -> str:
     """Return ratios of squared errors and coverage."""
     P = published()
     rows = []

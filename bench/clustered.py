@@ -25,6 +25,7 @@ from scipy import special
 
 import howsure
 from checked_tables import LEVEL, below_claim, markdown_table, monte_carlo_error, print_sections
+from howsure.stats.core.claims import IntervalMethod
 from published_results import load_published
 
 Array = NDArray[np.float64]
@@ -113,7 +114,8 @@ def simulate_scores(design: Design, draws: int, rng: np.random.Generator) -> dic
     truth = mean_of_logit(-0.8, float(np.hypot(design.sd, QUESTION_SD)))
     cells = make_cells(answers, clusters)
     outcomes = {}
-    for rule, method in (("in force", None), ("in force, method t", "t")):
+    methods: dict[str, IntervalMethod | None] = {"in force": None, "in force, method t": "t"}
+    for rule, method in methods.items():
         columns = howsure.score(cells, method=method).columns()
         df = np.asarray(columns["df"], dtype=float)
         order = order_by_model(columns)
@@ -182,7 +184,8 @@ def resample_answers(
         questions, drawn = draw_repositories(clusters, same_sizes=same_sizes, rng=rng)
         values = answers[:, questions]
         cells = make_cells(values, drawn)
-        for rule, method in (("score", None), ("score, t", "t")):
+        methods: dict[str, IntervalMethod | None] = {"score": None, "score, t": "t"}
+        for rule, method in methods.items():
             columns = howsure.score(cells, method=method).columns()
             order = order_by_model(columns)
             limits[rule].append(np.array([np.asarray(columns[name], float)[order] for name in ("low", "high", "df")]))

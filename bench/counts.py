@@ -23,6 +23,7 @@ from scipy import special
 
 import howsure
 from checked_tables import LEVEL, as_floats, below_claim, markdown_table, monte_carlo_error, print_sections
+from howsure.stats.core.claims import IntervalMethod, MeanClaim
 from howsure.stats.core.results import Result
 from published_results import load_published
 
@@ -78,7 +79,7 @@ COUNTS: dict[str, Callable[[Array, np.random.Generator], Counts]] = {
 }
 
 
-def old_limits(mean: Array, n: Counts, within: Array, claim: str) -> tuple[Array, Array]:
+def old_limits(mean: Array, n: Counts, within: Array, claim: MeanClaim) -> tuple[Array, Array]:
     """Return t limits for new questions, and normal ones from the variances of the questions for these questions."""
     N = mean.shape[-1]
     if claim == "new-questions":
@@ -98,7 +99,8 @@ def tabulate_unequal(draws: int, failures: list[str]) -> str:
         rng = np.random.default_rng([N, len(name)])
         p = rng.beta(0.6, 0.4, (draws, N))
         cells = make_cells(n := count(p, rng), rng.binomial(n, p).astype(float))
-        for claim, truth in (("new-questions", MEAN), ("these-questions", p.mean(axis=1))):
+        truths: dict[MeanClaim, float | Array] = {"new-questions": MEAN, "these-questions": p.mean(axis=1)}
+        for claim, truth in truths.items():
             low, high = read_by_model(howsure.score(cells, claim=claim), "low", "high")
             old = covers(*old_limits(cells.mean, n, cells.within, claim), truth)
             covered = covers(low, high, truth)
@@ -151,7 +153,7 @@ def tabulate_missing(draws: int, failures: list[str]) -> str:
     """Return coverage and width of `missing="bounds"` beside Manski's; the default method on the smaller designs."""
     designs = [(loss, N, k, share) for loss in LOSSES for N in (100, 500) for k in (1, 3) for share in (0.01, 0.1, 0.3)]
     designs = [(LOSSES[0], 100, 1, 0.0), (LOSSES[0], 100, 3, 0.0), *designs]
-    some: list[tuple[str | None, tuple[Loss, int, int, float]]] = [("t", design) for design in designs]
+    some: list[tuple[IntervalMethod | None, tuple[Loss, int, int, float]]] = [("t", design) for design in designs]
     some += [(None, design) for design in designs[:2]]
     some += [(None, (loss, 100, k, 0.1)) for loss in LOSSES[:2] for k in (1, 3)]
     rows = []

@@ -9,6 +9,7 @@ from howsure.stats.comparisons.pairs import pairs
 from howsure.stats.comparisons.providers import providers
 from howsure.stats.comparisons.ranking import rank
 from howsure.stats.core.cells import Cells
+from howsure.stats.core.claims import ProviderMethod
 from howsure.stats.repeats.prediction_intervals import repeats
 from published_forms import Array, cells_of
 
@@ -22,7 +23,8 @@ def sizes(trials: int) -> str:
     for N in (20, 100, 500, 5000):
         some = trials if N <= 500 else trials // 8
         rows += [(f"drift of {n} runs", N, _drift(n, N, some)) for n in (2, 5, 10)]
-        for method in ("stratified", "run-means"):
+        methods: tuple[ProviderMethod, ...] = ("stratified", "run-means")
+        for method in methods:
             rows += [(f"two providers, {method}, {n} runs each", N, _providers(n, N, method, some)) for n in (2, 5)]
         rows += [(name, N, found) for name, found in _families(N, some // 4)]
     lines = ["| test | N | rejected | ± |", "|---|---:|---:|---:|"]
@@ -41,7 +43,7 @@ def _drift(n: int, N: int, trials: int) -> Flags:
     return np.asarray(repeats(_runs(rng.beta(0.6, 0.4, (trials, N)), n, rng)).drift_p < ALPHA)
 
 
-def _providers(n: int, N: int, method: str, trials: int) -> Flags:
+def _providers(n: int, N: int, method: ProviderMethod, trials: int) -> Flags:
     rng = np.random.default_rng([n, N])
     p = rng.beta(0.6, 0.4, (trials, N))
     found = providers(_runs(p, n, rng), _runs(p, n, rng), method=method, alpha=0)

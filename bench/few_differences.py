@@ -21,6 +21,7 @@ from scipy import special, stats
 
 import howsure
 from checked_tables import LEVEL, LOWEST, as_floats, below_claim, markdown_table, print_sections
+from howsure.stats.core.claims import DifferenceMethod, MeanClaim
 from published_results import load_published
 
 Array = NDArray[np.float64]
@@ -36,7 +37,7 @@ NEGLIGIBLE = 1e-7
 #: Expected numbers for several generations that agree.
 AGREEING = ((0, 0), (1, 0), (2, 0), (3, 0), (4, 0), (7, 0), (10, 0), (3, 1), (5, 5))
 #: The rule in force, and the two that are there by name for one generation of 0 or 1.
-METHODS = (None, "tango", "bonett-price")
+METHODS: tuple[DifferenceMethod | None, ...] = (None, "tango", "bonett-price")
 #: Fewest questions for which a claim is made. Bonett and Price's interval covers .89 at N = 10 and 5, 5.
 FEWEST = {None: 10, "tango": 10, "bonett-price": 30}
 
@@ -61,7 +62,7 @@ def old_limits(d: Array) -> tuple[Array, Array]:
 # ---- one generation per question
 
 
-def compare_counts(N: int, B: int, C: int, method: str | None, k: int = 1) -> Difference:
+def compare_counts(N: int, B: int, C: int, method: DifferenceMethod | None, k: int = 1) -> Difference:
     """Return what `compare` says of B questions that only the first model answers and C that only the second does.
 
     Each of the k generations of a question has the same score.
@@ -88,13 +89,15 @@ def count_probabilities(N: int, b: float, c: float) -> dict[tuple[int, int], flo
 class CountTable:
     """Intervals for one number of questions, each computed once."""
 
-    def __init__(self, N: int, methods: tuple[str | None, ...], k: int = 1) -> None:
+    def __init__(self, N: int, methods: tuple[DifferenceMethod | None, ...], k: int = 1) -> None:
         self.N, self.k = N, k
-        self.known: dict[str | None, dict[tuple[int, int], Difference]] = {method: {} for method in methods}
+        self.known: dict[DifferenceMethod | None, dict[tuple[int, int], Difference]] = {
+            method: {} for method in methods
+        }
         self.old: dict[tuple[int, int], tuple[float, float]] = {}
         self.faults: dict[str, list[tuple[int, int]]] = {}
 
-    def interval(self, cell: tuple[int, int], method: str | None) -> Difference:
+    def interval(self, cell: tuple[int, int], method: DifferenceMethod | None) -> Difference:
         """Return the interval of (B, C); what is wrong in itself goes to `faults`."""
         if cell not in self.known[method]:
             found = self.known[method][cell] = compare_counts(self.N, *cell, method, self.k)
@@ -115,7 +118,7 @@ class CountTable:
             for fault, cells in self.faults.items()
         ]
 
-    def coverage(self, b: float, c: float, method: str | None) -> tuple[float, float, float, float]:
+    def coverage(self, b: float, c: float, method: DifferenceMethod | None) -> tuple[float, float, float, float]:
         """Return exact coverage, mean width, chance of no interval, and chance that p < .05."""
         truth = (b - c) / self.N
         covered = width = absent = rejected = 0.0
@@ -247,7 +250,7 @@ class Drawn(NamedTuple):
     zero_detectable: int
 
 
-def draw_pairs(matrix: Matrix, N: int, k: int, claim: str, draws: int) -> Drawn:
+def draw_pairs(matrix: Matrix, N: int, k: int, claim: MeanClaim, draws: int) -> Drawn:
     """Return what all pairs of a matrix give; for new questions the truth is of all questions of the matrix."""
     rng = np.random.default_rng([N, k, len(claim), len(matrix.name)])
     M = len(matrix.p)
@@ -278,7 +281,9 @@ def draw_pairs(matrix: Matrix, N: int, k: int, claim: str, draws: int) -> Drawn:
     )
 
 
-def tabulate_matrices(matrices: list[Matrix], claim: str, k: tuple[int, ...], draws: int, failures: list[str]) -> str:
+def tabulate_matrices(
+    matrices: list[Matrix], claim: MeanClaim, k: tuple[int, ...], draws: int, failures: list[str]
+) -> str:
     """Return average coverage by class of pairs; what falls short is appended to `failures`."""
     rows = []
     for matrix in matrices:
@@ -343,7 +348,7 @@ def sections(*, quick: bool) -> Iterator[tuple[str, str]]:
     else:
         matrices = [load_matrix("aime2024_cot", (10, 20, 30), 12), load_matrix("math500_cot", (30, 100), 12)]
         draws = 300
-    several: dict[str, tuple[int, ...]] = {
+    several: dict[MeanClaim, tuple[int, ...]] = {
         "new-questions": (1, 10) if quick else (1, 2, 5, 10, 50),
         "these-questions": (2,) if quick else (2, 5, 10),
     }

@@ -31,6 +31,7 @@ import error_rates
 from checked_tables import LEVEL, LOWEST
 from howsure.stats.comparisons.pairs import compare
 from howsure.stats.core.cells import Cells
+from howsure.stats.core.claims import DifferenceMethod, IntervalMethod, MeanClaim
 from howsure.stats.scores.score import score
 from published_results import load_published
 
@@ -156,11 +157,11 @@ def cells_of(p: Array, design: Design, rng: np.random.Generator) -> Cells:
     return Cells("simulated", models, questions, n, total, total, clusters=clusters)
 
 
-def methods(design: Design, claim: str) -> list[str | None]:
+def methods(design: Design, claim: MeanClaim) -> list[IntervalMethod | None]:
     """Intervals that make this claim on such data; None is the default."""
     if claim == "these-questions" or design.irregular == "clusters":
         return [None, "t", "clt"]
-    some: list[str | None] = [None, "wilson-effective", "t", "clt"]
+    some: list[IntervalMethod | None] = [None, "wilson-effective", "t", "clt"]
     if design.N <= 100:
         some += ["beta-binomial", "bootstrap", "bca"]
         if design.K == 1 and design.irregular != "unequal":
@@ -173,7 +174,7 @@ def scores(processes: Processes, design: Design, process: str, trials: int) -> I
     rng = np.random.default_rng([design.N, design.K, len(process), len(design.irregular)])
     p, mean = processes.draw(process, design, trials, rng)
     cells = cells_of(p, design, rng)
-    claim = "these-questions" if process == "stratified" else "new-questions"
+    claim: MeanClaim = "these-questions" if process == "stratified" else "new-questions"
     if claim == "these-questions":  # those that were answered
         mean = np.mean(p, axis=1, where=cells.answered)
     for method in methods(design, claim):
@@ -189,12 +190,13 @@ def differences(processes: Processes, design: Design, process: str, trials: int)
     """The same for two models."""
     rng = np.random.default_rng([design.N, design.K, len(process), len(design.irregular), 2])
     p, q, true = processes.draw_pair(process, design, trials, rng)
-    claim = "these-questions" if process == "stratified" else "new-questions"
+    claim: MeanClaim = "these-questions" if process == "stratified" else "new-questions"
     first, second = cells_of(p, design, rng), cells_of(q, design, rng)
     both = first.answered & second.answered
     if claim == "these-questions":
         true = np.mean(p - q, axis=1, where=both)
-    for method in (None, "t", "clt"):
+    methods: tuple[DifferenceMethod | None, ...] = (None, "t", "clt")
+    for method in methods:
         covered, widths = 0, []
         for i in range(trials):
             n, total = (np.array([getattr(c, name)[i] for c in (first, second)]) for name in ("n", "total"))

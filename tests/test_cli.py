@@ -184,7 +184,7 @@ WRONG = {
     "a path that is not there": (["score", "absent"], "absent: no such file or folder; give a run folder"),
     "an unknown model": (["compare", "TABLE", "--a", "bigg", "--b", "small"], "unknown model 'bigg'; did you mean 'big'?"),
     "an unknown claim": (["score", "TABLE", "--claim", "all"], "'all' is not one of 'new-questions'"),
-    "a level out of range": (["score", "TABLE", "--level", "95"], "level is 95.0; allowed: between 0 and 1"),
+    "a level out of range": (["score", "TABLE", "--level", "95"], "level is 95; did you mean 0.95?"),
     "a method that is not there": (["score", "TABLE", "--method", "wald"], "unknown method 'wald'; known: bca"),
     "a weight that is no number": (["combine", "TABLE", "--a", "big", "--b", "small", "--weight", "b=much"], "write BENCHMARK=NUMBER"),
     "nothing to plan from": (["plan", "--detect", "0.1"], "give the results of a pilot, or --accuracy"),

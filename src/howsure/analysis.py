@@ -19,6 +19,15 @@ from howsure.stats.comparisons import pairs as all_pairs
 from howsure.stats.comparisons import ranking
 from howsure.stats.comparisons.pairs import Comparison
 from howsure.stats.core.cells import Cells
+from howsure.stats.core.claims import (
+    Claim,
+    DifferenceMethod,
+    IntervalMethod,
+    MeanClaim,
+    MissingRule,
+    RepeatsMethod,
+    WeightRule,
+)
 from howsure.stats.core.cube import Cube
 from howsure.stats.core.results import Result, Results
 from howsure.stats.planning import (
@@ -41,10 +50,10 @@ Reference = Cells | Iterable[Cells]
 def score(
     runs: Cells | Iterable[Cells],
     *,
-    claim: str = "new-questions",
+    claim: Claim = "new-questions",
     level: float = 0.95,
-    method: str | None = None,
-    missing: str = "as-missing",
+    method: IntervalMethod | None = None,
+    missing: MissingRule = "as-missing",
     borrow: Reference | None = None,
 ) -> Results:
     """Score of each model on each benchmark, with its error; see `stats.components.score`.
@@ -86,9 +95,9 @@ def compare(
     a: str,
     b: str,
     *,
-    claim: str = "new-questions",
+    claim: Claim = "new-questions",
     level: float = 0.95,
-    method: str | None = None,
+    method: DifferenceMethod | None = None,
     borrow: Reference | None = None,
 ) -> Results:
     """Compare two models on each benchmark that has both; see `stats.pairs.compare`.
@@ -126,9 +135,9 @@ def compare(
 def pairs(
     runs: Cells | Iterable[Cells],
     *,
-    claim: str = "new-questions",
+    claim: Claim = "new-questions",
     level: float = 0.95,
-    method: str | None = None,
+    method: DifferenceMethod | None = None,
 ) -> Results:
     """All pairs of models on each benchmark with two or more; see `stats.pairs.pairs`.
 
@@ -139,7 +148,11 @@ def pairs(
 
 
 def rank(
-    runs: Cells | Iterable[Cells], *, claim: str = "new-questions", level: float = 0.95, method: str | None = None
+    runs: Cells | Iterable[Cells],
+    *,
+    claim: Claim = "new-questions",
+    level: float = 0.95,
+    method: DifferenceMethod | None = None,
 ) -> Results:
     """Ranks of the models on each benchmark with two or more, with confidence sets; see `stats.ranking.rank`."""
     several = _with_several_models(runs)
@@ -151,7 +164,7 @@ def repeats(
     *,
     n_future: float | None = None,
     level: float = 0.95,
-    method: str = "pooled",
+    method: RepeatsMethod = "pooled",
 ) -> Results:
     """Prediction interval for future runs of each model; see `stats.repeats.repeats`.
 
@@ -170,9 +183,9 @@ def combine(
     a: str,
     b: str,
     *,
-    weights: str | Mapping[str, float] = "precision",
-    claim: str = "new-questions",
-    method: str | None = None,
+    weights: WeightRule | Mapping[str, float] = "precision",
+    claim: Claim = "new-questions",
+    method: DifferenceMethod | None = None,
 ) -> combining.Combination:
     """One statement about two models from all benchmarks that have both; see `stats.combine.combine`."""
     parts = compare(runs, a, b, claim=claim, method=method).parts
@@ -188,7 +201,7 @@ def plan(
     cost: Cost | None = None,
     available: int | None = None,
     max_variants: int | None = None,
-    claim: str = "new-questions",
+    claim: MeanClaim = "new-questions",
     temperature: float | None = None,
     assurance: float | None = planning.ASSURANCE,
     borrow: Reference | None = None,
@@ -261,7 +274,7 @@ def frontier(
     cost: Cost | None = None,
     available: int | None = None,
     max_variants: int | None = None,
-    claim: str = "new-questions",
+    claim: MeanClaim = "new-questions",
     temperature: float | None = None,
     borrow: Reference | None = None,
     **goal: Any,
@@ -301,7 +314,7 @@ def _planned(
     accuracy: float | None,
     available: int | None,
     max_variants: int | None,
-    claim: str,
+    claim: MeanClaim,
     temperature: float | None,
     borrow: Reference | None,
     *,
@@ -349,7 +362,7 @@ def _planned_without_pilot(
     accuracy: float | None,
     available: int | None,
     max_variants: int | None,
-    claim: str,
+    claim: MeanClaim,
     temperature: float | None,
     references: list[Cells] | None,
     is_pair: bool,

@@ -23,7 +23,7 @@ from howsure.sample.stopping_rule import CLAIMS, Until
 from howsure.sample.tally import Tally
 from howsure.stats.comparisons.pairs import compare
 from howsure.stats.core.cells import Cells
-from howsure.stats.scores.score import CLAIMS as ALL_CLAIMS
+from howsure.stats.core.claims import CLAIMS as ALL_CLAIMS
 from howsure.stats.sequential.confidence_sequences import confidence_boundary
 
 

@@ -138,7 +138,7 @@ def test_frames_of_three_libraries(cells):
         frame = result.to_frame(backend)
         assert list(getattr(frame, "column_names", frame.columns))[:2] == ["benchmark", "model"]
         assert frame.shape[0] == 2
-    with pytest.raises(InputError, match="backend is 'excel'; allowed: pandas"):
+    with pytest.raises(InputError, match="backend 'excel'; known: pandas"):
         result.to_frame("excel")
 
 

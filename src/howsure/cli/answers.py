@@ -176,8 +176,10 @@ def audit(inputs: Inputs, form: str, **asked: Any) -> None:
 def combine(inputs: Inputs, form: str, weights: tuple[str, ...], **asked: Any) -> None:
     """Several benchmarks as one statement about two models."""
     from howsure import analysis
+    from howsure.stats.core.claims import WEIGHT_RULES, check_choice
 
-    given = weights[0] if len(weights) == 1 and "=" not in weights[0] else _weights(weights)
+    is_rule = len(weights) == 1 and "=" not in weights[0]
+    given = check_choice("weights", weights[0], WEIGHT_RULES) if is_rule else _weights(weights)
     show(analysis.combine(inputs.cells, weights=given, **asked), form)
 
 

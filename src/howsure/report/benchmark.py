@@ -23,9 +23,10 @@ from howsure.report.sections import DRAWN
 from howsure.stats.comparisons.pairs import Pairs, pairs
 from howsure.stats.comparisons.ranking import rank
 from howsure.stats.core.cells import Cells, FloatArray
+from howsure.stats.core.claims import CLAIM_TEXTS
 from howsure.stats.core.results import Columns
 from howsure.stats.questions import find_label_errors
-from howsure.stats.scores.score import CLAIMS, Scores, score
+from howsure.stats.scores.score import Scores, score
 
 __all__ = ["Benchmark"]
 
@@ -83,7 +84,7 @@ class Benchmark:
             prompts=None if self.prompts is None else self.prompts.variants.components,
             limits=self._over_prompts(),
         )
-        self.claim = sentences.prompts.CLAIM if self.whole else CLAIMS[self.scores.claim]
+        self.claim = sentences.prompts.CLAIM if self.whole else CLAIM_TEXTS[self.scores.claim]
         self.sheet = Sheet(id_)
         self.sheet.table("scores", self.scores.columns())
         self.sheet.table("questions", answer.questions(cells))

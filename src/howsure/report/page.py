@@ -24,9 +24,9 @@ from howsure.report.question_section import BUDGET, Said
 from howsure.report.texts import Texts
 from howsure.stats.comparisons.pairs import POWER
 from howsure.stats.core.cells import Cells, IntArray
+from howsure.stats.core.claims import CLAIM_TEXTS
 from howsure.stats.core.cube import Cube
 from howsure.stats.questions import AnswerCounts
-from howsure.stats.scores.score import CLAIMS
 
 __all__ = ["Page", "build", "made", "write"]
 
@@ -178,7 +178,7 @@ def made(
         title=heading,
         parts=parts,
         level=f"{100 * level:g}",
-        claims=CLAIMS,
+        claims=CLAIM_TEXTS,
         power=f"{POWER:.0%}",
         manifests=[json.dumps(clean(m), indent=2, ensure_ascii=False, default=str) for m in manifests],
         sources_told=told,

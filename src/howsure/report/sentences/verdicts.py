@@ -14,7 +14,8 @@ import numpy as np
 from howsure.report.sentences.words import are, decimals, listed, number, percent, plural
 from howsure.stats.comparisons.pairs import Pairs
 from howsure.stats.core.cells import Cells
-from howsure.stats.scores.score import CLAIMS, Scores
+from howsure.stats.core.claims import CLAIM_TEXTS
+from howsure.stats.scores.score import Scores
 
 __all__ = ["FEW", "against", "best", "verdict", "verdicts", "warnings"]
 
@@ -70,7 +71,7 @@ def verdict(scores: Scores, pairs: Pairs | None) -> str:
         ends = f"{number(float(between.low[i]), places)} to {number(float(between.high[i]), places)}"
         told = f"{score} ({percent(between.level)} interval {ends})"
     if pairs is None:
-        return f"{first} scores {told}. The interval is for {CLAIMS[scores.claim]}."
+        return f"{first} scores {told}. The interval is for {CLAIM_TEXTS[scores.claim]}."
     opening = (
         f"{listed(top)} share the highest score, {score}."
         if len(top) > 1

@@ -29,16 +29,28 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from howsure.errors import InputError, UnknownNameError
+from howsure.errors import InputError
 from howsure.stats.borrowing.factors import FEWEST_MODELS, FEWEST_QUESTIONS, Factors, extract_factors, regress
 from howsure.stats.comparisons import pairs
 from howsure.stats.core.cells import ARRAYS, Cells, FloatArray, IntArray, mean_where
-from howsure.stats.core.intervals import METHODS, Interval, interval
+from howsure.stats.core.claims import (
+    BASIC_METHODS,
+    TEST_METHODS,
+    BasicMethod,
+    Claim,
+    DifferenceMethod,
+    IntervalMethod,
+    MeanClaim,
+    TestMethod,
+    check_choice,
+    check_level,
+    check_mean_claim,
+)
+from howsure.stats.core.intervals import Interval, interval
 from howsure.stats.core.results import Columns, Result
 from howsure.stats.scores import score as components
 
 __all__ = [
-    "CLAIMS",
     "BorrowedDifference",
     "BorrowedScores",
     "align_questions",
@@ -48,8 +60,6 @@ __all__ = [
     "split_data_error",
 ]
 
-#: Claims that a borrowed estimate can make.
-CLAIMS = ("new-questions", "these-questions")
 #: p-value below which the asked questions are said to be no random subset.
 _SELECTED = 0.01
 
@@ -72,7 +82,7 @@ def _estimate(
     asked: IntArray,
     y: FloatArray,
     error: float,
-    claim: str,
+    claim: MeanClaim,
     rest: FloatArray | None = None,
 ) -> _Estimate:
     """The mean of `y` over the questions of the reference without some of its models.
@@ -173,9 +183,9 @@ class BorrowedScores(Result):
     variance_plain: FloatArray
     df: FloatArray
     n_reference: IntArray
-    claim: str
+    claim: MeanClaim
     level: float
-    method: str | None
+    method: BasicMethod | None
     reasons: NDArray[np.object_]
 
     def interval(self, level: float | None = None) -> Interval:
@@ -243,9 +253,9 @@ class BorrowedDifference(Result):
     unit_variance: FloatArray
     df: FloatArray
     n_reference: IntArray
-    claim: str
+    claim: MeanClaim
     level: float
-    method: str | None
+    method: TestMethod | None
     reasons: NDArray[np.object_]
 
     def interval(self, level: float | None = None) -> Interval:
@@ -306,9 +316,9 @@ def score(
     cells: Cells,
     reference: Cells,
     *,
-    claim: str = "new-questions",
+    claim: Claim = "new-questions",
     level: float = 0.95,
-    method: str | None = None,
+    method: IntervalMethod | None = None,
 ) -> BorrowedScores:
     """Score models that answered n questions with what the reference models tell of all N of theirs.
 
@@ -325,7 +335,7 @@ def score(
     level
         Level of the printed interval.
     method
-        None, or one of `intervals.METHODS`. None: wilson-effective for scores in [0, 1], Student's t for others, and
+        None, or one of `BASIC_METHODS`. None: wilson-effective for scores in [0, 1], Student's t for others, and
         for rows that borrow nothing the default of `components.score`.
 
     Notes
@@ -366,15 +376,23 @@ def score(
     >>> row["score"].round(3).tolist(), row["score_plain"].round(3).tolist()
     ([0.448], [0.5])
     """
-    _check(claim, method, cells.benchmark)
+    checked = check_mean_claim(claim, where="borrow")
+    check_level(level)
+    if method is not None and method not in BASIC_METHODS:
+        raise InputError(
+            f"method {method!r} does not go with borrow",
+            where=cells.benchmark,
+            remedy=f"leave the method out, or use one of {', '.join(BASIC_METHODS)}",
+        )
+    basic = None if method is None else check_choice("method", method, BASIC_METHODS)
     known, asked = _Reference(reference), align_questions(cells, reference)
-    plain = components.score(asked, claim="new-questions", level=level, method=method)
+    plain = components.score(asked, claim="new-questions", level=level, method=basic)
     sampling = _sampling(asked)
     found = []
     for i, model in enumerate(asked.models):
         rows = np.flatnonzero(asked.answered[i])
         error = float(np.mean(sampling[i, rows])) if len(rows) else np.nan
-        found.append(_estimate(known, (model,), rows, asked.mean[i, rows], error, claim))
+        found.append(_estimate(known, (model,), rows, asked.mean[i, rows], error, checked))
     value, variance, variance_plain, df = (np.array([one[j] for one in found]) for j in range(4))
     if claim == "new-questions":
         variance_plain = plain.variance
@@ -391,9 +409,9 @@ def score(
         variance_plain=variance_plain,
         df=df,
         n_reference=np.array([one.n_models for one in found], dtype=np.int64),
-        claim=claim,
+        claim=checked,
         level=level,
-        method=method,
+        method=basic,
         reasons=np.array(
             [_join(one.note, _lost(n)) for one, n in zip(found, lost.tolist(), strict=True)], dtype=object
         ),
@@ -406,9 +424,9 @@ def compare(
     b: str,
     reference: Cells,
     *,
-    claim: str = "new-questions",
+    claim: Claim = "new-questions",
     level: float = 0.95,
-    method: str | None = None,
+    method: DifferenceMethod | None = None,
 ) -> BorrowedDifference:
     """Compare two models on what both answered, with what the reference models tell of all N of their questions.
 
@@ -442,13 +460,13 @@ def compare(
     >>> row["difference"].round(3).tolist(), row["difference_plain"].round(3).tolist()
     ([-0.137], [-0.133])
     """
-    if method not in {None, "t", "clt"}:
-        raise UnknownNameError("method", str(method), ("t", "clt"))
-    _check(claim, method, cells.benchmark)
+    test = None if method is None else check_choice("method", method, TEST_METHODS)
+    checked = check_mean_claim(claim, where="borrow")
+    check_level(level)
     if a == b:
         raise InputError(f"a and b are both {a!r}", where="compare", remedy="name two models")
     asked = align_questions(cells.select([a, b]), reference)
-    plain = pairs.compare(asked, a, b, level=level, method=method)
+    plain = pairs.compare(asked, a, b, level=level, method=test)
     common = np.flatnonzero(asked.answered.all(axis=0))
     difference = (asked.mean[0] - asked.mean[1])[common]
     sampling = _sampling(asked)
@@ -462,13 +480,13 @@ def compare(
             )
         error = float(np.mean(sampling[new, common]) + np.mean(sampling[known]))
         one = _estimate(
-            _Reference(reference), (asked.models[new],), common, asked.mean[new, common], error, claim, difference
+            _Reference(reference), (asked.models[new],), common, asked.mean[new, common], error, checked, difference
         )
         sign = 1 if new == 0 else -1
         value = sign * (one.value - asked.mean[known].mean())
     else:
         error = float(np.mean(np.sum(sampling, axis=0)[common])) if len(common) else np.nan
-        one = _estimate(_Reference(reference), (a, b), common, difference, error, claim)
+        one = _estimate(_Reference(reference), (a, b), common, difference, error, checked)
         value = one.value
     variance, variance_plain, df = one.variance, one.variance_plain, one.df
     if claim == "new-questions":
@@ -487,9 +505,9 @@ def compare(
         unit_variance=_unit_variance(plain, len(common)),
         df=np.array([df]),
         n_reference=np.array([one.n_models]),
-        claim=claim,
+        claim=checked,
         level=level,
-        method=method,
+        method=test,
         reasons=np.array([_join(one.note, _lost(lost), _PLAIN_SCORES if borrows else "")], dtype=object),
     )
 
@@ -511,7 +529,7 @@ class DataError(NamedTuple):
     """Reference models that each borrows from; 0 where the estimate is the plain one."""
 
 
-def split_data_error(cells: Cells, reference: Cells, pair: tuple[str, str] | None, claim: str) -> DataError:
+def split_data_error(cells: Cells, reference: Cells, pair: tuple[str, str] | None, claim: Claim) -> DataError:
     """Borrowed score of each model, or difference of a pair, and the error that more generations do not lessen.
 
     Parameters
@@ -526,7 +544,6 @@ def split_data_error(cells: Cells, reference: Cells, pair: tuple[str, str] | Non
     (1/n - 1/N) (var(e_q) - mean(s2_q / k_q)), and for new questions (var(y_q) - mean(s2_q / k_q)) / N more; 0 where
     negative, NaN where every question has one generation.
     """
-    _check(claim, None, cells.benchmark)
     asked, known = align_questions(cells, reference), _Reference(reference)
     N = len(reference.questions)
     rows = []
@@ -613,17 +630,6 @@ def align_questions(cells: Cells, reference: Cells) -> Cells:
 
 #: Note on a borrowed difference.
 _PLAIN_SCORES = "score_a and score_b are of the questions that both answered, the difference is of all of the reference"
-
-
-def _check(claim: str, method: str | None, benchmark: str) -> None:
-    if claim not in CLAIMS:
-        raise UnknownNameError("claim", claim, CLAIMS, where="borrow")
-    if method is not None and method not in METHODS:
-        raise InputError(
-            f"method {method!r} does not go with borrow",
-            where=benchmark,
-            remedy=f"leave the method out, or use one of {', '.join(METHODS)}",
-        )
 
 
 def _join(*texts: str) -> str:

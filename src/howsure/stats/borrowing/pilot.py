@@ -16,10 +16,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from howsure.errors import InputError, UnknownNameError
-from howsure.stats.borrowing.estimates import CLAIMS, align_questions
+from howsure.errors import InputError
+from howsure.stats.borrowing.estimates import align_questions
 from howsure.stats.borrowing.factors import FEWEST_QUESTIONS, extract_factors, regress
 from howsure.stats.core.cells import Cells, IntArray
+from howsure.stats.core.claims import MeanClaim, check_mean_claim
 from howsure.stats.planning import VarianceComponents
 
 __all__ = ["components_of", "components_of_reference"]
@@ -31,7 +32,7 @@ _QUANTILE, _MOST = 0.8, 50
 
 
 def components_of(
-    reference: Cells, cells: Cells, a: str, b: str | None = None, *, claim: str = "new-questions"
+    reference: Cells, cells: Cells, a: str, b: str | None = None, *, claim: MeanClaim = "new-questions"
 ) -> VarianceComponents:
     """Components of a pilot whose score, or paired difference, borrows from a reference.
 
@@ -57,8 +58,7 @@ def components_of(
     InputError
         When fewer questions of the reference were answered, or the reference has too few models.
     """
-    if claim not in CLAIMS:
-        raise UnknownNameError("claim", claim, CLAIMS, where="plan")
+    check_mean_claim(claim, where="plan")
     names = [a] if b is None else [a, b]
     asked = align_questions(cells.select(names), reference)
     common = np.flatnonzero(np.all(asked.answered, axis=0))
@@ -72,7 +72,7 @@ def components_of(
 
 
 def components_of_reference(
-    reference: Cells, *, models: int = 1, claim: str = "new-questions", seed: int = 0
+    reference: Cells, *, models: int = 1, claim: MeanClaim = "new-questions", seed: int = 0
 ) -> VarianceComponents:
     """Components for a model that was not asked yet: the reference's own models, each predicted from the others.
 
@@ -92,8 +92,7 @@ def components_of_reference(
     Of up to 50 models, or pairs, the plan is made with the one that 80 % of them do not exceed in noise. D_e of each is
     taken at its upper 80 % limit, D_e + .84 se(D_e) (Browne 1995).
     """
-    if claim not in CLAIMS:
-        raise UnknownNameError("claim", claim, CLAIMS, where="plan")
+    check_mean_claim(claim, where="plan")
     used = reference.select(extract_factors(reference).models)
     order = np.argsort(np.nanmean(used.mean, axis=1), kind="stable")
     groups = [tuple(used.models[i] for i in order[j : j + models]) for j in range(len(order) - models + 1)]
@@ -122,7 +121,7 @@ def components_of_reference(
 
 
 def _components(
-    reference: Cells, asked: Cells, common: IntArray, names: Sequence[str], claim: str
+    reference: Cells, asked: Cells, common: IntArray, names: Sequence[str], claim: MeanClaim
 ) -> VarianceComponents:
     """Components of the score of one model, or of the difference of two, on the questions `common`."""
     n, N = len(common), len(reference.questions)

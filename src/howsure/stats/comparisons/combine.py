@@ -19,17 +19,11 @@ from scipy import special
 from howsure.errors import InputError, UnknownNameError
 from howsure.stats.comparisons.pairs import Comparison
 from howsure.stats.core.cells import FloatArray, IntArray
+from howsure.stats.core.claims import WEIGHT_RULES, WeightRule, check_choice
 from howsure.stats.core.intervals import FEW_DF, FEWEST_DF
 from howsure.stats.core.results import Columns, Result, notes
 
-__all__ = ["COMBINED", "WEIGHTS", "Combination", "combine"]
-
-#: What the weight of a benchmark may be by name.
-WEIGHTS = {
-    "equal": "1: benchmarks are equal",
-    "questions": "the root of the number of questions: questions are equal",
-    "precision": "1 / SE: differences are expected to be equal",
-}
+__all__ = ["COMBINED", "Combination", "combine"]
 
 #: The row of the meta z.
 COMBINED = "(combined)"
@@ -102,7 +96,9 @@ class Combination(Result):
         return f"the benchmarks may well have one difference in common ({test})"
 
 
-def combine(comparisons: Sequence[Comparison], *, weights: str | Mapping[str, float] = "precision") -> Combination:
+def combine(
+    comparisons: Sequence[Comparison], *, weights: WeightRule | Mapping[str, float] = "precision"
+) -> Combination:
     """Combine one comparison of the same two models per benchmark.
 
     Parameters
@@ -110,7 +106,8 @@ def combine(comparisons: Sequence[Comparison], *, weights: str | Mapping[str, fl
     comparisons
         One per benchmark, from `pairs.compare`, all with the same models, claim and direction.
     weights
-        A name of `WEIGHTS`, or benchmark to weight, 0 or more; any scale.
+        ``"equal"`` (all benchmarks weigh the same), ``"questions"`` (the root of the number of questions),
+        ``"precision"`` (1/SE), or a mapping from benchmark to weight, 0 or more; any scale.
 
     The z of a benchmark is the normal score of its own test: difference / SE for comparisons made with `method="clt"`,
     NOISE's form, and otherwise the z of the p-value of Student's t test without pseudo-questions, which is smaller:
@@ -227,10 +224,11 @@ def _heterogeneity(d: FloatArray, variance: FloatArray, df: FloatArray, *, by_t:
     return Q, float(special.fdtrc(B - 1, 1 / (3 * loose), Q / (B - 1) / (1 + 2 * (B - 2) * loose)))
 
 
-def _weights(weights: str | Mapping[str, float], names: Sequence[str], N: IntArray, se: FloatArray) -> FloatArray:
+def _weights(
+    weights: WeightRule | Mapping[str, float], names: Sequence[str], N: IntArray, se: FloatArray
+) -> FloatArray:
     if isinstance(weights, str):
-        if weights not in WEIGHTS:
-            raise UnknownNameError("weights", weights, WEIGHTS)
+        check_choice("weights", weights, WEIGHT_RULES)
         with np.errstate(divide="ignore"):
             return {"equal": np.ones(len(se)), "questions": np.sqrt(N), "precision": 1 / se}[weights]
     for name in weights:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from howsure.errors import InputError
 from howsure.stats.comparisons.pairs import Comparison, compare
 from howsure.stats.core.cells import Cells, FloatArray
+from howsure.stats.core.claims import TestMethod
 from howsure.stats.core.multiplicity import holm
 from howsure.stats.core.results import Columns, Result, notes
 from howsure.stats.scores.score import Scores, score
@@ -105,7 +106,7 @@ def curve(
     *,
     reference: str | None = None,
     level: float = 0.95,
-    method: str | None = None,
+    method: TestMethod | None = None,
 ) -> Curve:
     """Follow a score over checkpoints, with bands, paired against one of them.
 

@@ -26,8 +26,8 @@ from typing import Protocol
 import numpy as np
 from scipy import special
 
-from howsure.errors import InputError
 from howsure.stats.core.cells import Cells, FloatArray, IntArray
+from howsure.stats.core.claims import DifferenceMethod, check_level
 from howsure.stats.core.intervals import Interval
 
 __all__ = ["adjusted_error", "adjusted_t", "bonett_price", "pseudo_sizes", "pseudo_variance", "tango"]
@@ -159,8 +159,7 @@ def adjusted_t(
     >>> found.low.round(3).tolist(), found.high.round(3).tolist()
     ([-0.014], [0.072])
     """
-    if not 0 < level < 1:
-        raise InputError(f"level is {level!r}", remedy="allowed: between 0 and 1, such as 0.95")
+    check_level(level)
     center, se, degrees = adjusted_error(difference, variance, n, size, df)
     with np.errstate(divide="ignore", invalid="ignore"):
         half = special.stdtrit(degrees, (1 + level) / 2) * se
@@ -245,7 +244,12 @@ def tango(found: _Discordant, level: float) -> Interval:
 
 
 def _without_df(
-    low: FloatArray, high: FloatArray, level: float, method: str, statistic: FloatArray, p_value: FloatArray
+    low: FloatArray,
+    high: FloatArray,
+    level: float,
+    method: DifferenceMethod,
+    statistic: FloatArray,
+    p_value: FloatArray,
 ) -> Interval:
     """Return intervals that use the normal quantile."""
     none = np.full(len(low), np.nan)

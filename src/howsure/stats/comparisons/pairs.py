@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from howsure.errors import InputError, UnknownNameError
+from howsure.errors import InputError
 from howsure.stats.comparisons.paired_intervals import (
     adjusted_error,
     adjusted_t,
@@ -28,6 +28,14 @@ from howsure.stats.comparisons.paired_intervals import (
     tango,
 )
 from howsure.stats.core.cells import Cells, FloatArray, IntArray
+from howsure.stats.core.claims import (
+    DIFFERENCE_METHODS,
+    Claim,
+    DifferenceMethod,
+    check_choice,
+    check_claim,
+    check_level,
+)
 from howsure.stats.core.intervals import FEW_DF, Interval, interval, is_few_df
 from howsure.stats.core.multiplicity import benjamini_hochberg, holm
 from howsure.stats.core.pair_sums import common_sums
@@ -35,12 +43,8 @@ from howsure.stats.core.results import Columns, Result, notes
 from howsure.stats.scores import bootstrap
 from howsure.stats.scores.beta import expected_error, independent_error
 from howsure.stats.scores.clusters import IN_CLUSTERS, ONE_CLUSTER, WITHOUT_CLUSTERS, clustered_pairs
-from howsure.stats.scores.score import CLAIMS
 
 __all__ = ["POWER", "Comparison", "Pairs", "compare", "pairs"]
-
-#: Intervals of a difference; None is adjusted-t. bonett-price and tango are for one generation scored 0 or 1.
-METHODS = ("adjusted-t", "t", "clt", "bonett-price", "tango", "bootstrap")
 
 #: Those that need one generation per question, scored 0 or 1.
 _OF_SINGLE_ANSWERS = {"bonett-price": bonett_price, "tango": tango}
@@ -102,13 +106,13 @@ class Comparison(Result):
     wins_b: FloatArray
     is_single: NDArray[np.bool_]
     square: FloatArray
-    claim: str
+    claim: Claim
     unit: bool
     n_clusters: IntArray | None
     df: FloatArray | None
     cells: Cells = field(repr=False)
     level: float = 0.95
-    method: str | None = None
+    method: DifferenceMethod | None = None
 
     def interval(self, level: float | None = None) -> Interval:
         """Interval for each difference at a level in (0, 1), its statistic and its p-value."""
@@ -293,7 +297,9 @@ class Pairs(Comparison):
         return columns | more | {"note": note}
 
 
-def pairs(cells: Cells, *, claim: str = "new-questions", level: float = 0.95, method: str | None = None) -> Pairs:
+def pairs(
+    cells: Cells, *, claim: Claim = "new-questions", level: float = 0.95, method: DifferenceMethod | None = None
+) -> Pairs:
     """All pairs of models, each on the questions that both answered.
 
     Parameters
@@ -301,7 +307,7 @@ def pairs(cells: Cells, *, claim: str = "new-questions", level: float = 0.95, me
     cells
         M >= 2 models on N questions.
     claim
-        One of `components.CLAIMS`.
+        One of `CLAIMS`.
     level
         Level of the printed interval.
     method
@@ -313,7 +319,7 @@ def pairs(cells: Cells, *, claim: str = "new-questions", level: float = 0.95, me
     M = len(cells.models)
     if M < 2:
         raise InputError(f"only one model: {cells.models[0]!r}" if M else "no model", where=cells.benchmark)
-    return Pairs(**_fields(cells, *np.triu_indices(M, 1), claim, method), level=level, method=method)
+    return Pairs(**_fields(cells, *np.triu_indices(M, 1), claim, level, method))
 
 
 def compare(
@@ -321,22 +327,24 @@ def compare(
     a: str,
     b: str,
     *,
-    claim: str = "new-questions",
+    claim: Claim = "new-questions",
     level: float = 0.95,
-    method: str | None = None,
+    method: DifferenceMethod | None = None,
 ) -> Comparison:
     """One pair of models, paired on the questions that both answered; a model may be compared with itself."""
     chosen = cells.select([a] if a == b else [a, b])
-    fields = _fields(chosen, np.array([0]), np.array([len(chosen.models) - 1]), claim, method)
-    return Comparison(**fields, level=level, method=method)
+    fields = _fields(chosen, np.array([0]), np.array([len(chosen.models) - 1]), claim, level, method)
+    return Comparison(**fields)
 
 
-def _fields(cells: Cells, a: IntArray, b: IntArray, claim: str, method: str | None) -> dict[str, Any]:
+def _fields(
+    cells: Cells, a: IntArray, b: IntArray, claim: Claim, level: float, method: DifferenceMethod | None
+) -> dict[str, Any]:
     """The fields of a `Comparison` of rows `a` with rows `b`."""
-    if claim not in CLAIMS:
-        raise UnknownNameError("claim", claim, CLAIMS)
-    if method is not None and method not in METHODS:
-        raise UnknownNameError("method", method, METHODS)
+    check_claim(claim)
+    check_level(level)
+    if method is not None:
+        check_choice("method", method, DIFFERENCE_METHODS)
     if method == "bootstrap" and (claim != "new-questions" or cells.clusters is not None):
         raise InputError(
             "method 'bootstrap' makes the claim 'new-questions' only, without clusters",
@@ -408,6 +416,8 @@ def _fields(cells: Cells, a: IntArray, b: IntArray, claim: str, method: str | No
         "is_single": is_single,
         "square": square,
         "claim": claim,
+        "level": level,
+        "method": method,
         "unit": cells.unit,
         "n_clusters": None if clustered is None else clustered.n_clusters,
         "df": None if clustered is None else np.where(itself, n - 1, clustered.df),

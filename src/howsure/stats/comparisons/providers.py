@@ -18,18 +18,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from howsure.errors import InputError, UnknownNameError
+from howsure.errors import InputError
 from howsure.stats.core.cells import Cells, FloatArray, IntArray
+from howsure.stats.core.claims import PROVIDER_METHODS, ProviderMethod, check_choice, check_level
 from howsure.stats.core.intervals import Interval, interval
 from howsure.stats.core.results import Columns, Result, notes
 from howsure.stats.repeats.independence import CHANCE, multiples, retries, unvaried
 from howsure.stats.repeats.runs import aligned, copies, drift, run_means
 from howsure.stats.scores.prediction_noise import freedom, variances
 
-__all__ = ["METHODS", "Providers", "providers"]
-
-#: How two providers are compared; the first is the default.
-METHODS = ("stratified", "run-means", "welch")
+__all__ = ["Providers", "providers"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +47,7 @@ class Providers(Result):
     drift_p_a, drift_p_b
         The test for drift between the runs of each side (`runs.drift`).
     method
-        One of `METHODS` for each row: what was asked for, or what it fell back to.
+        One of `PROVIDER_METHODS` for each row: what was asked for, or what it fell back to.
     """
 
     benchmark: str
@@ -115,7 +113,7 @@ def providers(
     b: str | None = None,
     *,
     level: float = 0.95,
-    method: str = "stratified",
+    method: ProviderMethod = "stratified",
     alpha: float = 0.05,
 ) -> Providers:
     """Compare runs at one provider with runs at another, on the same questions.
@@ -147,8 +145,8 @@ def providers(
     >>> result.difference.round(3).tolist(), result.variance.round(4).tolist()
     ([0.667], [0.0556])
     """
-    if method not in METHODS:
-        raise UnknownNameError("method", method, METHODS)
+    check_choice("method", method, PROVIDER_METHODS)
+    check_level(level)
     if not 0 <= alpha < 1:
         raise InputError(f"alpha is {alpha!r}", remedy="allowed: from 0 to below 1, such as 0.05")
     whole_a, each_a = aligned(runs_a)

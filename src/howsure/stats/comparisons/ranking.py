@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from howsure.errors import InputError, UnknownNameError
+from howsure.errors import InputError
 from howsure.stats.comparisons.pairs import Pairs, pairs
 from howsure.stats.core.cells import Cells, FloatArray, IntArray
+from howsure.stats.core.claims import Claim, DifferenceMethod, check_mean_claim
 from howsure.stats.core.intervals import FEW_DF, FEWEST_DF
 from howsure.stats.core.results import Columns, Result, notes
 from howsure.stats.scores.clusters import cluster_residuals, excess
@@ -59,7 +60,7 @@ class Ranking(Result):
     n_missing: IntArray
     untested: NDArray[np.bool_] = field(repr=False)
     flat: NDArray[np.bool_] = field(repr=False)
-    claim: str
+    claim: Claim
     level: float
     df: FloatArray | None = field(default=None, repr=False)
 
@@ -110,9 +111,9 @@ class Ranking(Result):
 def rank(
     cells: Cells,
     *,
-    claim: str = "new-questions",
+    claim: Claim = "new-questions",
     level: float = 0.95,
-    method: str | None = None,
+    method: DifferenceMethod | None = None,
     draws: int = 10_000,
     rng: np.random.Generator | int = 0,
 ) -> Ranking:
@@ -123,7 +124,7 @@ def rank(
     cells
         M >= 2 models; questions may be missing and differ in their number of generations. Any real scores.
     claim
-        One of `components.CLAIMS`: whether the ranks are those on new questions or on these very ones.
+        One of `CLAIMS`: whether the ranks are those on new questions or on these very ones.
     level
         Joint coverage of all rank sets.
     method
@@ -163,13 +164,13 @@ def rank(
     )
 
 
-def p_above(cells: Cells, *, claim: str = "new-questions", paired: bool = True) -> FloatArray:
+def p_above(cells: Cells, *, claim: Claim = "new-questions", paired: bool = True) -> FloatArray:
     """P(model a ranks above model b) = Phi(difference / SE), shape (M, M), 1/2 on the diagonal, NaN where SE is 0.
 
     Parameters
     ----------
     claim
-        One of `components.CLAIMS`.
+        One of `CLAIMS`.
     paired
         True: SE of the paired difference on the common questions. False: SE^2 = SE_a^2 + SE_b^2, GEN appendix F, too
         large where models find the same questions difficult.
@@ -198,7 +199,7 @@ class WrongOrder(Result):
     difference: FloatArray
     se: FloatArray
     p_wrong: FloatArray
-    claim: str
+    claim: Claim
 
     def columns(self) -> Columns:
         """One row per pair and k."""
@@ -226,7 +227,7 @@ def wrong_order(
     cells: Cells,
     k: Sequence[int] = (1, 2, 5, 10, 20, 50),
     *,
-    claim: str = "new-questions",
+    claim: Claim = "new-questions",
     paired: bool = True,
 ) -> WrongOrder:
     """Chance of a wrong order of each pair as a function of k: Phi(-|difference| / SE(k)), GEN appendix F.
@@ -237,9 +238,7 @@ def wrong_order(
     """
     if not len(k) or any(int(each) != each or each < 1 for each in k):
         raise InputError(f"k is {list(k)}", where="wrong_order", remedy="allowed: whole numbers from 1")
-    claims = ("new-questions", "these-questions")
-    if claim not in claims:
-        raise UnknownNameError("claim", claim, claims)
+    check_mean_claim(claim)
     single = replace(cells, clusters=None)  # D and E are those of single questions; `excess` is what clusters add
     compared = pairs(single)
     a, b, difference = compared.a, compared.b, compared.difference
@@ -270,7 +269,7 @@ def wrong_order(
     return WrongOrder(cells.benchmark, cells.models, a, b, runs, difference, np.sqrt(variance), p_wrong, claim)
 
 
-def covariance_of_means(cells: Cells, *, claim: str = "new-questions") -> FloatArray:
+def covariance_of_means(cells: Cells, *, claim: Claim = "new-questions") -> FloatArray:
     """Covariance of the models' scores, shape (M, M); the diagonal is the squared standard error of `claim`.
 
     Models share questions but not generations. With x_q the deviation of a question mean from the model's score, N_a

@@ -1,1 +1,14 @@
-"""core."""
+"""What all statistics rest on: cells, results, names of claims and methods, intervals from a standard error.
+
+Import from the modules. This package imports none of them itself, because the command line needs `claims` without the
+time that importing numpy takes.
+
+claims               `Literal` types of claims, methods and rules, and the checks of arguments
+cells                `Cells`: counts and sums of scores of each model and question
+cube                 `Cube`: the same for each prompt variant; `Layout`: means and their noise
+results              `Result`, `Results`: columns by name, tables, frames
+intervals            interval of an estimate from its standard error
+variance_intervals   intervals of variances
+multiplicity         Holm and Benjamini-Hochberg
+pair_sums            sums over common questions, for all pairs of models
+"""

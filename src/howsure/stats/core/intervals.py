@@ -14,12 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from howsure.errors import InputError, UnknownNameError
 from howsure.stats.core.cells import FloatArray
+from howsure.stats.core.claims import BASIC_METHODS, BasicMethod, check_choice, check_level
 
-__all__ = ["FEWEST_DF", "FEW_DF", "METHODS", "Interval", "interval", "is_few_df"]
-
-METHODS = ("t", "clt", "wilson-effective")
+__all__ = ["FEWEST_DF", "FEW_DF", "Interval", "interval", "is_few_df"]
 
 #: Note on an interval of t with fewer degrees of freedom than `FEWEST_DF`.
 FEW_DF = "fewer than 5 degrees of freedom: read the interval with care"
@@ -61,7 +59,7 @@ def interval(
     n: ArrayLike,
     *,
     level: float = 0.95,
-    method: str = "t",
+    method: BasicMethod = "t",
     df: ArrayLike | None = None,
     bounds: tuple[float, float] | None = None,
 ) -> Interval:
@@ -77,7 +75,7 @@ def interval(
     level
         Coverage in (0, 1).
     method
-        One of `METHODS`; wilson-effective needs bounds.
+        One of `BASIC_METHODS`; wilson-effective needs bounds.
     df
         Degrees of freedom of `se` where they are not n - 1; then `se` is unbiased as it is.
     bounds
@@ -87,10 +85,8 @@ def interval(
     >>> i.low.round(4).tolist(), i.high.round(4).tolist()
     ([0.6594, 0.9253], [0.7377, 1.0])
     """
-    if not 0 < level < 1:
-        raise InputError(f"level is {level!r}", remedy="allowed: between 0 and 1, such as 0.95")
-    if method not in METHODS:
-        raise UnknownNameError("interval method", method, METHODS)
+    check_level(level)
+    check_choice("interval method", method, BASIC_METHODS)
     estimate, se, n = np.broadcast_arrays(np.asarray(estimate, float), np.asarray(se, float), np.asarray(n, float))
     with np.errstate(divide="ignore", invalid="ignore"):
         if method == "clt":

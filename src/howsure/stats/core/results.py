@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from howsure.errors import InputError
+from howsure.stats.core.claims import FRAME_BACKENDS, FrameBackend, check_choice
 
 __all__ = ["Columns", "Result", "Results", "format_table", "html_table", "notes"]
 
@@ -27,7 +28,7 @@ class Result(ABC):
     def columns(self) -> Columns:
         """Columns by name, as the commands print them."""
 
-    def to_frame(self, backend: str = "pandas") -> Any:
+    def to_frame(self, backend: FrameBackend = "pandas") -> Any:
         """Columns as a frame of pandas, polars or pyarrow, whichever is asked and installed."""
         return _frame(self.columns(), backend)
 
@@ -62,9 +63,8 @@ class Results(Result):
         return format_table(self.columns())
 
 
-def _frame(columns: Columns, backend: str) -> Any:
-    if backend not in {"pandas", "polars", "pyarrow"}:
-        raise InputError(f"backend is {backend!r}", where="to_frame", remedy="allowed: pandas, polars, pyarrow")
+def _frame(columns: Columns, backend: FrameBackend) -> Any:
+    check_choice("backend", backend, FRAME_BACKENDS, where="to_frame")
     try:
         if backend == "pandas":
             import pandas as pd

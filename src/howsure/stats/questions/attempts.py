@@ -20,11 +20,11 @@ from scipy import special
 
 from howsure.errors import InputError, UnknownNameError
 from howsure.stats.core.cells import Cells, FloatArray, IntArray
+from howsure.stats.core.claims import CLAIMS
 from howsure.stats.core.intervals import Interval, interval
 from howsure.stats.core.results import Columns, Result, notes
 from howsure.stats.scores.beta import require_binary
 from howsure.stats.scores.prediction_noise import freedom
-from howsure.stats.scores.score import CLAIMS
 
 __all__ = [
     "Attempts",

@@ -23,18 +23,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from howsure.errors import InputError, UnknownNameError
+from howsure.errors import InputError
 from howsure.stats.core.cells import Cells, FloatArray, IntArray, mean_where
+from howsure.stats.core.claims import REPEATS_METHODS, RepeatsMethod, check_choice, check_level
 from howsure.stats.core.intervals import Interval, interval
 from howsure.stats.core.results import Columns, Result, notes
 from howsure.stats.repeats.independence import retries
 from howsure.stats.repeats.runs import Runs, aligned, copies, drift, run_means
 from howsure.stats.scores.prediction_noise import freedom, unvaried_half_width, variances
 
-__all__ = ["METHODS", "Repeats", "repeats"]
-
-#: How a prediction interval is made; the first is the default.
-METHODS = ("pooled", "run-means")
+__all__ = ["Repeats", "repeats"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +50,7 @@ class Repeats(Result):
     variance, df
         Squared standard error of a future mean of n' runs around `mean`, and its degrees of freedom.
     method
-        One of `METHODS` for each model, as it was called with or what it fell back to; or "poisson", the pooled
+        One of `REPEATS_METHODS` for each model, as it was called with or what it fell back to; or "poisson", the pooled
         interval where scores of 0 and 1 did not vary.
     n_questions
         Questions that the model answered in any run.
@@ -135,7 +133,7 @@ def repeats(
     *,
     n_future: float | None = None,
     level: float = 0.95,
-    method: str = "pooled",
+    method: RepeatsMethod = "pooled",
     alpha: float = 0.05,
     names: Sequence[str] | None = None,
 ) -> Repeats:
@@ -167,8 +165,8 @@ def repeats(
     >>> columns["mean"].round(3).tolist(), columns["method"].tolist()
     ([0.667], ['pooled'])
     """
-    if method not in METHODS:
-        raise UnknownNameError("method", method, METHODS)
+    check_choice("method", method, REPEATS_METHODS)
+    check_level(level)
     if n_future is not None and not n_future >= 1:
         raise InputError(f"n_future is {n_future!r}", remedy="allowed: 1 or more, or inf")
     if not 0 <= alpha < 1:

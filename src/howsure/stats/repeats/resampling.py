@@ -15,8 +15,20 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from howsure.errors import InputError, UnknownNameError
+from howsure.errors import InputError
 from howsure.stats.core.cells import Cells, FloatArray, IntArray
+from howsure.stats.core.claims import (
+    CONVERGENCE_METHODS,
+    RUN_GAP_METHODS,
+    BasicMethod,
+    Claim,
+    ConvergenceMethod,
+    MeanClaim,
+    RunGapMethod,
+    check_choice,
+    check_level,
+    check_mean_claim,
+)
 from howsure.stats.core.intervals import interval
 from howsure.stats.core.results import Columns, Result, notes
 from howsure.stats.scores.beta import require_binary
@@ -24,16 +36,7 @@ from howsure.stats.scores.beta_likelihood import distinct_counts
 from howsure.stats.scores.clusters import Clustered, cluster_means, excess
 from howsure.stats.scores.score import Scores, score
 
-__all__ = ["CONVERGENCES", "GAPS", "Convergence", "RunGap", "convergence", "run_gap"]
-
-#: Ways to the gap: from the unbiased prediction variance, or by drawing generations again.
-GAPS = ("normal", "resample")
-
-#: Ways to the errors of k generations: from the unbiased components of the variance, or by drawing generations again.
-CONVERGENCES = ("unbiased", "resampled")
-
-#: Claims whose interval depends on k.
-_CLAIMS = ("new-questions", "these-questions")
+__all__ = ["Convergence", "RunGap", "convergence", "run_gap"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +78,7 @@ def run_gap(
     *,
     runs: int = 10,
     level: float = 0.95,
-    method: str = "normal",
+    method: RunGapMethod = "normal",
     trials: int = 1000,
     rng: np.random.Generator | int = 0,
 ) -> RunGap:
@@ -97,6 +100,7 @@ def run_gap(
     if runs < 2:
         raise InputError(f"runs is {runs!r}", where="run_gap", remedy="allowed: 2 or more")
     _check(level, trials)
+    check_choice("method", method, RUN_GAP_METHODS)
     n_questions = np.sum(cells.answered, axis=1)
     known = np.any(cells.n > 1, axis=1)
     gap, low, high = np.full((3, len(cells.models)), np.nan)
@@ -105,7 +109,7 @@ def run_gap(
         sd = np.sqrt(score(cells).prediction / np.where(known, n_questions, np.nan))
         expected, (lower, upper) = _range_of_normals(runs, tails)
         gap, low, high = expected * sd, lower * sd, upper * sd
-    elif method == "resample":
+    else:
         require_binary(cells, "drawing generations again")
         draw = np.random.default_rng(rng)
         counts = distinct_counts(cells.total, cells.n)
@@ -115,8 +119,6 @@ def run_gap(
             sums = np.searchsorted(law, draw.random((trials, runs)) * law[-1], side="right")
             gaps = np.ptp(sums, axis=1) / n_questions[i]
             gap[i], (low[i], high[i]) = gaps.mean(), np.quantile(gaps, tails)
-    else:
-        raise UnknownNameError("method", method, GAPS)
     return RunGap(cells.benchmark, cells.models, n_questions, runs, gap, low, high, level, method)
 
 
@@ -190,9 +192,9 @@ def convergence(
     cells: Cells,
     k: Sequence[int] = tuple(range(1, 51)),
     *,
-    claim: str = "new-questions",
+    claim: MeanClaim = "new-questions",
     level: float = 0.95,
-    method: str = "unbiased",
+    method: ConvergenceMethod = "unbiased",
     trials: int = 1000,
     rng: np.random.Generator | int = 0,
 ) -> Convergence:
@@ -234,10 +236,8 @@ def convergence(
     steps = np.diff([0, *k])
     if not len(steps) or np.any(steps < 1):
         raise InputError(f"k is {list(k)}", where="convergence", remedy="allowed: numbers from 1 that increase")
-    if claim not in _CLAIMS:
-        raise UnknownNameError("claim", claim, _CLAIMS)
-    if method not in CONVERGENCES:
-        raise UnknownNameError("method", method, CONVERGENCES)
+    check_mean_claim(claim)
+    check_choice("method", method, CONVERGENCE_METHODS)
     _check(level, trials)
     found = score(cells, claim=claim)
     if method == "unbiased":
@@ -273,7 +273,8 @@ def _by_components(found: Scores, k: FloatArray, level: float) -> tuple[FloatArr
     mean = np.where(np.isnan(runs), np.nan, found.score[:, None])
     half = special.ndtri((1 + level) / 2) * runs
     low, high = mean - half, mean + half
-    method, bounds = ("wilson-effective", (0.0, 1.0)) if found.unit else ("t", None)
+    method: BasicMethod = "wilson-effective" if found.unit else "t"
+    bounds = (0.0, 1.0) if found.unit else None
     if bounds is not None:
         low, high = np.clip(low, *bounds), np.clip(high, *bounds)
     df = None if found.df is None else found.df[:, None]
@@ -281,7 +282,7 @@ def _by_components(found: Scores, k: FloatArray, level: float) -> tuple[FloatArr
     return mean, low, high, se, np.where(between.flat, 0, between.high - between.low)
 
 
-def _of_clusters(cells: Cells, claim: str) -> tuple[Clustered | None, FloatArray]:
+def _of_clusters(cells: Cells, claim: Claim) -> tuple[Clustered | None, FloatArray]:
     """Clustered variances, None without clusters, and what they add to the data variance of each model, shape (M,)."""
     if claim != "new-questions" or cells.clusters is None:
         return None, np.zeros(len(cells.models))
@@ -302,11 +303,13 @@ def _data_error(cells: Cells) -> FloatArray:
 
 
 def _by_drawing(
-    cells: Cells, steps: IntArray, claim: str, level: float, trials: int, draw: np.random.Generator
+    cells: Cells, steps: IntArray, claim: MeanClaim, level: float, trials: int, draw: np.random.Generator
 ) -> FloatArray:
     """Means over trials of score, range of runs, standard error and width of the interval, shape (5, M, len(k))."""
     N, k = np.sum(cells.answered, axis=1), np.cumsum(steps)
     clustered, added = _of_clusters(cells, claim)
+    method: BasicMethod = "wilson-effective" if cells.unit else "t"
+    bounds = (0.0, 1.0) if cells.unit else None
     out = np.full((5, len(cells.models), len(steps)), np.nan)
     for i in range(len(cells.models)):
         some = cells.answered[i]
@@ -325,7 +328,6 @@ def _by_drawing(
             se = np.sqrt(variance / N[i])
             df = None if claim == "new-questions" else N[i] * (k[j] - 1)
             df = df if clustered is None else clustered.df[i]
-            method, bounds = ("wilson-effective", (0.0, 1.0)) if cells.unit else ("t", None)
             between = interval(means, se, N[i], level=level, method=method, df=df, bounds=bounds)
             width = np.where(between.flat, 0, between.high - between.low)
             ends = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
@@ -382,7 +384,6 @@ def _law_of_sum(p: FloatArray, weight: FloatArray) -> FloatArray:
 
 
 def _check(level: float, trials: int) -> None:
-    if not 0 < level < 1:
-        raise InputError(f"level is {level!r}", remedy="allowed: between 0 and 1, such as 0.95")
+    check_level(level)
     if trials < 1:
         raise InputError(f"trials is {trials!r}", remedy="allowed: 1 or more, such as 1000")

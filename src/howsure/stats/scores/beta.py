@@ -19,6 +19,7 @@ from scipy import special
 
 from howsure.errors import InputError, UnknownNameError
 from howsure.stats.core.cells import Cells, FloatArray, IntArray
+from howsure.stats.core.claims import check_level
 from howsure.stats.core.results import Columns, Result, notes
 from howsure.stats.scores.beta_grid import beta_grid, mixture_quantile
 from howsure.stats.scores.beta_likelihood import LIMITS, Counts, distinct_counts, maximise
@@ -258,7 +259,7 @@ def posterior(cells: Cells, prior: BetaFit | str = "jeffreys", *, level: float =
     >>> found.low[0, 2].tolist(), found.high[0, 0].tolist()
     (0.0, 1.0)
     """
-    _check_level(level)
+    check_level(level)
     if prior == HIERARCHICAL:
         return _hierarchical(cells, level)
     counts, a, b, zero = updated(cells, prior)
@@ -329,8 +330,3 @@ def updated(cells: Cells, prior: BetaFit | str) -> Updated:
         log_miss = np.log1p(-zero) + special.betaln(a, b + d) - special.betaln(a, b)
         mass = np.where(c == 0, special.expit(np.log(zero) - log_miss), 0)
     return Updated(counts, a + c, b + d, mass)
-
-
-def _check_level(level: float) -> None:
-    if not 0 < level < 1:
-        raise InputError(f"level is {level!r}", remedy="allowed: between 0 and 1, such as 0.95")

@@ -18,19 +18,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from howsure.errors import InputError, UnknownNameError
 from howsure.stats.core.cells import FloatArray, IntArray
+from howsure.stats.core.claims import POSTERIOR_METHODS, PosteriorMethod, check_choice, check_level
 from howsure.stats.scores.beta_grid import grid_axes, log_posterior, mixture_quantile
 from howsure.stats.scores.beta_likelihood import distinct_counts
 
-__all__ = ["POSTERIORS", "posterior_of_mean"]
-
-#: What the posterior learns the correlation of generations from.
-POSTERIORS = ("variance", "beta-binomial")
+__all__ = ["posterior_of_mean"]
 
 
 def posterior_of_mean(
-    total: FloatArray, n: IntArray, level: float = 0.95, *, method: str = "variance"
+    total: FloatArray, n: IntArray, level: float = 0.95, *, method: PosteriorMethod = "variance"
 ) -> tuple[FloatArray, FloatArray]:
     """Equal-tailed posterior interval for the expected score on new questions, for scores of 0 and 1.
 
@@ -57,10 +54,8 @@ def posterior_of_mean(
     >>> low.round(3).tolist(), high.round(3).tolist()
     ([0.209], [0.906])
     """
-    if not 0 < level < 1:
-        raise InputError(f"level is {level!r}", remedy="allowed: between 0 and 1, such as 0.95")
-    if method not in POSTERIORS:
-        raise UnknownNameError("posterior", method, POSTERIORS)
+    check_level(level)
+    check_choice("posterior", method, POSTERIOR_METHODS)
     total, n = np.asarray(total, float), np.asarray(n)
     low, high = np.full(len(n), np.nan), np.full(len(n), np.nan)
     some = np.flatnonzero(np.any(n > 0, axis=1))

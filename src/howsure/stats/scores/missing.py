@@ -14,15 +14,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import special
 
-from howsure.errors import InputError, UnknownNameError
+from howsure.errors import InputError
 from howsure.stats.core.cells import Cells, FloatArray, IntArray
+from howsure.stats.core.claims import MISSING_RULES, MissingRule, check_choice
 from howsure.stats.core.results import Columns, Result
 from howsure.stats.scores.score import Scores
 
-__all__ = ["RULES", "Bounds", "critical_value", "filled", "missing", "scores"]
+__all__ = ["Bounds", "critical_value", "filled", "missing", "scores"]
 
-#: as-missing: left out; as-zero: wrong; bounds: wrong below, right above.
-RULES = ("as-missing", "as-zero", "bounds")
 #: Critical values at which limits are computed; those between are interpolated (error below .01 standard errors).
 _NODES = 3
 
@@ -173,10 +172,9 @@ def _interpolated(values: FloatArray, place: FloatArray) -> FloatArray:
     return found
 
 
-def scores(cells: Cells, rule: str, score: Callable[[Cells], Scores]) -> Result:
-    """What `score` says of the cells under one of `RULES`."""
-    if rule not in RULES:
-        raise UnknownNameError("rule for what is missing", rule, RULES)
+def scores(cells: Cells, rule: MissingRule, score: Callable[[Cells], Scores]) -> Result:
+    """What `score` says of the cells under one of `MISSING_RULES`."""
+    check_choice("rule for what is missing", rule, MISSING_RULES)
     if rule == "as-missing":
         return score(cells)
     if rule == "as-zero":

@@ -21,9 +21,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from howsure.errors import InputError, UnknownNameError
+from howsure.errors import InputError
 from howsure.stats.core import intervals
 from howsure.stats.core.cells import Cells, FloatArray, IntArray, mean_where
+from howsure.stats.core.claims import (
+    BASIC_METHODS,
+    INTERVAL_METHODS,
+    Claim,
+    IntervalMethod,
+    check_choice,
+    check_claim,
+    check_level,
+)
 from howsure.stats.core.intervals import Interval
 from howsure.stats.core.results import Columns, Result, notes
 from howsure.stats.scores.clusters import (
@@ -37,19 +46,7 @@ from howsure.stats.scores.clusters import (
 from howsure.stats.scores.prediction_noise import freedom
 from howsure.stats.scores.score_intervals import SCORE_INTERVALS
 
-__all__ = ["CLAIMS", "METHODS", "Scores", "score", "unbiased_data"]
-
-#: Three different claims can be made about a score; each has its own standard error (statistics.md section 2).
-CLAIMS = {
-    "new-questions": "the expected score on new questions like these",
-    "these-questions": "the expected score on these very questions, sampled again",
-    "single-run": "the score of one run with one generation per question, on new questions",
-}
-
-#: How a standard error and its interval are made. None is the default: for new questions scored 0 or 1 the posterior of
-#: beta_mean.py, for other claims, clusters and scores in [0, 1] wilson-effective, for any other scores Student's t.
-METHODS = (*intervals.METHODS, *SCORE_INTERVALS, "plain", "plugin")
-
+__all__ = ["Scores", "score", "unbiased_data"]
 
 _PUBLISHED = ("plain", "plugin")
 
@@ -89,13 +86,13 @@ class Scores(Result):
     prediction: FloatArray
     data: FloatArray
     total: FloatArray
-    claim: str
+    claim: Claim
     unit: bool
     cells: Cells = field(repr=False)
     df: FloatArray | None = None
     n_clusters: IntArray | None = None
     level: float = 0.95
-    method: str | None = None
+    method: IntervalMethod | None = None
     reasons: tuple[str, ...] = field(default=(), repr=False)
 
     def interval(self, level: float | None = None) -> Interval:
@@ -111,7 +108,7 @@ class Scores(Result):
             # With clusters, df + 1 is the number of clusters of equal size that would tell as much.
             self.n_questions if self.n_clusters is None or self.df is None else self.df + 1,
             level=level,
-            method=method if method in intervals.METHODS else "clt" if method in _PUBLISHED else "t",
+            method=method if method in BASIC_METHODS else "clt" if method in _PUBLISHED else "t",
             df=df,
             bounds=(0.0, 1.0) if self.unit else None,
         )
@@ -125,7 +122,7 @@ class Scores(Result):
             between, low=low, high=high, method=np.full(len(low), method), flat=flat, df=np.full(len(low), np.nan)
         )
 
-    def _default_method(self) -> str:
+    def _default_method(self) -> IntervalMethod:
         if self.cells.binary and self.claim == "new-questions" and self.n_clusters is None:
             return "posterior"
         return "wilson-effective" if self.unit else "t"
@@ -169,9 +166,9 @@ class Scores(Result):
 def score(
     cells: Cells,
     *,
-    claim: str = "new-questions",
+    claim: Claim = "new-questions",
     level: float = 0.95,
-    method: str | None = None,
+    method: IntervalMethod | None = None,
 ) -> Scores:
     """Score each model, with the standard error of a claim and the components of the noise.
 
@@ -184,15 +181,15 @@ def score(
     level
         Level of the printed interval.
     method
-        None, the default rule, or one of `METHODS`. Intervals of `intervals.METHODS` and `SCORE_INTERVALS` go with the
-        unbiased components above; `"plain"` leaves out the correction for few generations, as NOISE's published model
-        tables do; `"plugin"` is GEN eq. (2)-(3), which counts the prediction variance twice (1.13x too large at
-        k = 5). The last two with the CLT interval.
+        None, the default rule, or one of `INTERVAL_METHODS`. The standard errors come from the unbiased components
+        above, but for two: `"plain"` leaves out the correction for few generations, as NOISE's published model tables
+        do; `"plugin"` is GEN eq. (2)-(3), which counts the prediction variance twice (1.13x too large at k = 5). These
+        two use the CLT interval.
     """
-    if claim not in CLAIMS:
-        raise UnknownNameError("claim", claim, CLAIMS)
-    if method is not None and method not in METHODS:
-        raise UnknownNameError("method", method, METHODS)
+    check_claim(claim)
+    check_level(level)
+    if method is not None:
+        check_choice("method", method, INTERVAL_METHODS)
     if method in (*SCORE_INTERVALS, *_PUBLISHED) and cells.clusters is not None:
         raise InputError(f"method {method!r} does not know clusters", where=cells.benchmark, remedy="use 'clt' or 't'")
     if method in SCORE_INTERVALS and claim != "new-questions":
@@ -317,7 +314,7 @@ def _plugin(cells: Cells) -> _Noise:
     return _Noise(E, D, D + E, E / k, D + E / k)
 
 
-def _reasons(cells: Cells, noise: _Noise, claim: str, clustered: Clustered | None) -> Iterator[str]:
+def _reasons(cells: Cells, noise: _Noise, claim: Claim, clustered: Clustered | None) -> Iterator[str]:
     several = np.sum(cells.n > 1, axis=1)
     answered = np.sum(cells.answered, axis=1)
     common = []

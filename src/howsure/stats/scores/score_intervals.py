@@ -7,13 +7,14 @@ from collections.abc import Callable
 import numpy as np
 
 from howsure.stats.core.cells import Cells, FloatArray
+from howsure.stats.core.claims import PosteriorMethod
 from howsure.stats.scores import bootstrap, proportions
 from howsure.stats.scores.beta_mean import posterior_of_mean
 
 __all__ = ["SCORE_INTERVALS"]
 
 
-def _posterior(method: str) -> Callable[[Cells, float], tuple[FloatArray, FloatArray]]:
+def _posterior(method: PosteriorMethod) -> Callable[[Cells, float], tuple[FloatArray, FloatArray]]:
     def of(cells: Cells, level: float) -> tuple[FloatArray, FloatArray]:
         if not cells.binary:
             nothing = np.full(len(cells.models), np.nan)

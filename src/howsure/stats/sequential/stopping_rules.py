@@ -28,10 +28,10 @@ from scipy import special
 from howsure.errors import InputError, UnknownNameError
 from howsure.stats.borrowing.estimates import split_data_error
 from howsure.stats.core.cells import Cells, FloatArray, IntArray
+from howsure.stats.core.claims import Claim, check_claim
 from howsure.stats.core.results import Columns, Result, notes
 from howsure.stats.repeats.runs import aligned, run_means
 from howsure.stats.scores.prediction_noise import freedom, variances
-from howsure.stats.scores.score import CLAIMS
 from howsure.stats.sequential.confidence_sequences import BEST_AT, STOPPING_RULES, confidence_boundary, required_rounds
 
 __all__ = ["STOPPING_RULES", "VARIANCE_FLOOR", "StoppingDecision", "check_stopping", "required_rounds"]
@@ -79,7 +79,7 @@ class StoppingDecision(Result):
     width: float
     level: float
     rule: str
-    claim: str
+    claim: Claim
     bounds: tuple[float, float] | None = None
     reasons: NDArray[np.object_] = field(default_factory=lambda: np.array([], dtype=object), repr=False)
 
@@ -165,8 +165,7 @@ def check_stopping(
         raise InputError(f"width is {width!r}", remedy="allowed: above 0, such as 0.02")
     if rule not in STOPPING_RULES:
         raise UnknownNameError("rule", rule, STOPPING_RULES)
-    if claim not in CLAIMS:
-        raise UnknownNameError("claim", claim, CLAIMS)
+    claim = check_claim(claim)
     allowed = ("these-questions", "new-questions") if rule in {"sequence", "pooled"} else ("these-questions",)
     if claim not in allowed:
         raise InputError(f"rule {rule!r} cannot claim {claim!r}", where="stop", remedy=f"allowed: {', '.join(allowed)}")
@@ -243,7 +242,7 @@ def _look_at_cells(
     whole: Cells,
     pair: tuple[str, str] | None,
     level: float,
-    claim: str,
+    claim: Claim,
     best_at: float | None,
     floor: float | None,
     reference: Cells | None,
