@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 from howsure.readers.paths import read
-from howsure.report import export, page
-from howsure.report.answer import difficulty
+from howsure.report import figure_files, page
+from howsure.report.sections.score_table import difficulty
 from howsure.stats.comparisons.pairs import pairs
 from howsure.stats.core.cells import Cells
 
@@ -153,7 +153,7 @@ def main() -> int:
             print(told[-1], file=sys.stderr)
             if program == "howsure" and (size >= most or (soon and last >= soon)):
                 failed.append(name)
-        specs = sorted(((len(str(one.spec)), one.id) for one in export.figures(html)), reverse=True)[:4]
+        specs = sorted(((len(str(one.spec)), one.id) for one in figure_files.figures(html)), reverse=True)[:4]
         told.append(f"{'':17} largest figures: {', '.join(f'{id_} {size / 1e3:.0f} kB' for size, id_ in specs)}")
     print(f"{'benchmark':17} {'data':9} {'page':9} {'MB':>6} {'build s':>7} {'top s':>7} {'all s':>7}  promised")
     print("\n".join(told))

@@ -20,6 +20,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from howsure.errors import InputError, UnknownNameError
+from howsure.report.charts.base import MAX_SERIES
+from howsure.report.charts.comparisons import draw_forest, draw_matrix, draw_pair_errors
+from howsure.report.charts.heatmap import bin_questions, draw_heatmap
+from howsure.report.charts.noise import draw_noise_parts, draw_variance_components
+from howsure.report.charts.prompt_variants import draw_convergence, draw_spread
+from howsure.report.sentences.comparisons import describe_forest, describe_matrix, describe_pair_errors
+from howsure.report.sentences.heatmap import describe_heatmap
+from howsure.report.sentences.noise import describe_noise_parts, describe_variance_components
+from howsure.report.sentences.prompt_variants import describe_convergence, describe_spread
+from howsure.report.sentences.summary import judge_pairs
 from howsure.stats.comparisons import pairs as compared
 from howsure.stats.comparisons.pairs import Pairs
 from howsure.stats.core.cells import Cells
@@ -31,7 +41,7 @@ from howsure.stats.scores import score as noise
 from howsure.stats.scores.score import Scores
 
 if TYPE_CHECKING:
-    from howsure.report.charts import Chart
+    from howsure.report.charts.base import Chart
 
 __all__ = [
     "components",
@@ -77,81 +87,72 @@ def forest(
     InputError
         When `runs` is of several benchmarks and none is named, has one model, or the reference is unknown.
     """
-    from howsure.report import charts, sentences
-
     found = _pairs(runs, benchmark, level)
     order = _ordered(found)
     if reference is not None and reference not in found.models:
         raise UnknownNameError("model", reference, found.models, where="reference")
     reference = reference or order[0]
     others = [model for model in order if model != reference]
-    chart = charts.forest(found, reference, others, verdicts=sentences.verdicts(found))
-    return _titled(chart, f"How far is each model from {reference}?", sentences.forest(found, reference))
+    chart = draw_forest(found, reference, others, verdicts=judge_pairs(found))
+    return _titled(chart, f"How far is each model from {reference}?", describe_forest(found, reference))
 
 
 def matrix(runs: Given, *, benchmark: str | None = None, level: float | None = None) -> Chart:
     """Which pairs of models can be told apart: row minus column. Parameters as of `forest`."""
-    from howsure.report import charts, sentences
-
     found = _pairs(runs, benchmark, level)
-    chart = charts.matrix(found, _ordered(found), verdicts=sentences.verdicts(found))
-    caption = sentences.matrix(found, len(found.models))
+    chart = draw_matrix(found, _ordered(found), verdicts=judge_pairs(found))
+    caption = describe_matrix(found, len(found.models))
     return _titled(chart, "Which pairs of models can be told apart?", caption)
 
 
 def pair_errors(runs: Given, *, benchmark: str | None = None) -> Chart:
     """Standard error of each difference against the mean score, and what theory expects. Parameters as of `forest`."""
-    from howsure.report import charts, sentences
-
     found = _pairs(runs, benchmark, None)
     binary = found.cells.binary
     title = "How large is the error of a difference, and what does theory expect?"
-    return _titled(charts.pair_errors(found, binary=binary), title, sentences.pair_errors(found, binary=binary))
+    return _titled(draw_pair_errors(found, binary=binary), title, describe_pair_errors(found, binary=binary))
 
 
 def components(runs: Given, *, benchmark: str | None = None) -> Chart:
     """Data and prediction noise of each model: cells, or what `howsure.score` gave."""
-    from howsure.report import charts, sentences
-    from howsure.report.answer import ordered
+    from howsure.report.sections.score_table import ordered
 
     part = _one(runs, benchmark, (Scores, Cells))
     found = part if isinstance(part, Scores) else noise.score(part)
     order = ordered(found)
     title = "How much noise comes from the questions, how much from sampling?"
-    return _titled(charts.components(found, order), title, sentences.components(found, len(order)))
+    return _titled(draw_noise_parts(found, order), title, describe_noise_parts(found, len(order)))
 
 
 def difficulty(runs: Cells | Cube | Iterable[Cells | Cube], *, benchmark: str | None = None) -> Chart:
     """Score of every model on every question, models by skill and questions by difficulty."""
-    from howsure.report import answer, charts, sentences
+    from howsure.report.sections import score_table
 
     cells = _one(runs, benchmark, (Cells,))
-    bins = charts.question_bins(answer.difficulty(cells), len(cells.models))
-    order = answer.ordered(noise.score(cells))
+    bins = bin_questions(score_table.difficulty(cells), len(cells.models))
+    order = score_table.ordered(noise.score(cells))
     if bins.max(initial=-1) < 0:
         raise InputError("nothing was scored", where=cells.benchmark)
-    return _titled(
-        charts.difficulty(cells, order), "Which questions are hard, and for whom?", sentences.difficulty(cells, bins)
-    )
+    return _titled(draw_heatmap(cells, order), "Which questions are hard, and for whom?", describe_heatmap(cells, bins))
 
 
 def distributions(
     runs: Cells | Cube | Iterable[Cells | Cube], models: Sequence[str] | None = None, *, benchmark: str | None = None
 ) -> Chart:
     """Share of the questions at each P(correct), for all models or for some; scores in [0, 1]."""
-    from howsure.report import answer, distributions_section
+    from howsure.report.sections import distributions, score_table
 
     cells = _one(runs, benchmark, (Cells,))
     if not cells.unit:
         raise InputError("scores are not in [0, 1]", where=cells.benchmark)
-    order = list(models or answer.ordered(noise.score(cells)))
+    order = list(models or score_table.ordered(noise.score(cells)))
     order = [model for model in order if cells.n[cells.index(model)].max(initial=0) > int(cells.binary)]
     if not order:
         remedy = "sample each question several times"
         raise InputError(
             "one generation per question: nothing lies between 0 and 1", where=cells.benchmark, remedy=remedy
         )
-    chart, caption = distributions_section.densities(cells.select(order))
+    chart, caption = distributions.densities(cells.select(order))
     return _titled(chart, "Are questions solved always, never or sometimes?", caption)
 
 
@@ -165,24 +166,22 @@ def sources(cubes: GivenVariants, *, benchmark: str | None = None) -> Chart:
     benchmark
         Which of several.
     """
-    from howsure.report import charts, sentences
-
     found = _variants(cubes, benchmark)
     order = [m for m in _by_mean(found) if not np.isnan(found.components.residual[found.cube.index(m)])]
     if not order:
         raise InputError("the components of no model are known", where=found.cube.benchmark)
     title = "How much comes from the prompt, the question, and sampling again?"
-    return _titled(charts.sources(found.components, order), title, sentences.prompts.sources(found.components))
+    return _titled(
+        draw_variance_components(found.components, order), title, describe_variance_components(found.components)
+    )
 
 
 def spread(cubes: GivenVariants, *, benchmark: str | None = None) -> Chart:
     """Score of each model under each prompt. Parameters as of `sources`."""
-    from howsure.report import charts, sentences
-
     found = _variants(cubes, benchmark)
     order = _scored(found)
-    caption = sentences.prompts.spread(found, len(found.cube.models), None)
-    return _titled(charts.spread(found, order), "How far does the score depend on the prompt?", caption)
+    caption = describe_spread(found, len(found.cube.models), None)
+    return _titled(draw_spread(found, order), "How far does the score depend on the prompt?", caption)
 
 
 def convergence(
@@ -199,22 +198,20 @@ def convergence(
     moment
         One of `stats.enough.MOMENTS`.
     """
-    from howsure.report import charts, sentences
-
     if moment not in MOMENTS:
         raise UnknownNameError("moment", moment, MOMENTS)
     found = _variants(cubes, benchmark)
     scored = _scored(found)
-    places = np.unique(np.linspace(0, len(scored) - 1, min(charts.TOLD_APART, len(scored))).astype(int))
+    places = np.unique(np.linspace(0, len(scored) - 1, min(MAX_SERIES, len(scored))).astype(int))
     order = list(models) if models is not None else [scored[i] for i in places]
     for model in order:
         if model not in scored:
             raise UnknownNameError("model", model, scored, where="models")
-    if not 0 < len(order) <= charts.TOLD_APART:
-        raise InputError(f"{len(order)} models", where="models", remedy=f"name 1 to {charts.TOLD_APART}")
-    caption = sentences.prompts.convergence(found.enough, moment, len(order))
+    if not 0 < len(order) <= MAX_SERIES:
+        raise InputError(f"{len(order)} models", where="models", remedy=f"name 1 to {MAX_SERIES}")
+    caption = describe_convergence(found.enough, moment, len(order))
     title = f"How many prompts until the {moment} is near that over all?"
-    return _titled(charts.convergence(found.enough, moment, order), title, caption)
+    return _titled(draw_convergence(found.enough, moment, order), title, caption)
 
 
 def every(runs: Cells | Cube | Iterable[Cells | Cube], *, benchmark: str | None = None, **how: Any) -> dict[str, Chart]:
@@ -229,14 +226,14 @@ def every(runs: Cells | Cube | Iterable[Cells | Cube], *, benchmark: str | None 
     how
         What else the report knows, such as `cubes`, `level` and `reference`: see `report.page.build`.
     """
-    from howsure.report import export, page
+    from howsure.report import figure_files, page
 
     html = page.build([_one(runs, benchmark, (Cells,))], **how)
     import altair as alt
 
     return {
-        one.id.partition("-")[2]: alt.Chart.from_dict(export.fixed(one.spec, "white", WIDTH))
-        for one in export.figures(html)
+        one.id.partition("-")[2]: alt.Chart.from_dict(figure_files.fixed(one.spec, "white", WIDTH))
+        for one in figure_files.figures(html)
     }
 
 
@@ -273,7 +270,7 @@ def _pairs(runs: Given, benchmark: str | None, level: float | None) -> Pairs:
 
 
 def _ordered(found: Pairs) -> list[str]:
-    from howsure.report.answer import ordered
+    from howsure.report.sections.score_table import ordered
 
     return ordered(noise.score(found.cells))
 

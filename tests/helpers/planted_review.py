@@ -6,10 +6,10 @@ import re
 
 from starlette.testclient import TestClient
 
-from howsure.review.app import Review, create
 from howsure.store.manifest import Manifest
 from howsure.store.responses import RunFolder
 from howsure.store.schema import Response
+from howsure.web.review_app import Review, create
 
 PORT, TOKEN = 8765, "the-token"
 HOME = f"http://127.0.0.1:{PORT}"

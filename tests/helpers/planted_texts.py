@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from howsure.report.question_section import question_section
+from howsure.report.sections.question_browser import question_section
 from howsure.stats.core.cells import Cells
 from howsure.store.schema import Response
 

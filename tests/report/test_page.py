@@ -12,7 +12,8 @@ import pytest
 from helpers.parsed_page import HOSTILE, Page
 
 from howsure.errors import InputError, UnknownNameError
-from howsure.report import assets, charts, page, sections
+from howsure.report import assets, benchmark_report, page
+from howsure.report.charts.heatmap import LEVELS, bin_questions, draw_heatmap, encode_digits
 from howsure.stats.comparisons.pairs import pairs
 from howsure.stats.core.cells import Cells
 from howsure.stats.scores.score import score
@@ -60,7 +61,7 @@ def test_figures_hold_the_numbers_of_stats(cells, parsed):
     spec = parsed.json("b1-difficulty-spec")
     (data,) = [rows[0] for rows in spec["datasets"].values()]
     by_hand = sorted(np.mean(cells.mean, axis=0))
-    digits = np.array([[charts.LEVELS.index(d) for d in row] for row in data["digits"]]) / 20
+    digits = np.array([[LEVELS.index(d) for d in row] for row in data["digits"]]) / 20
     assert np.abs(digits.mean(axis=0) - by_hand).max() <= 0.025 + 1e-9
 
 
@@ -176,7 +177,7 @@ def test_edge_cases_make_a_page(scores):
 
 
 def test_many_models_are_cut_and_the_page_says_so(monkeypatch):
-    monkeypatch.setattr(sections, "PAIRS", 2000)
+    monkeypatch.setattr(benchmark_report, "PAIRS", 2000)
     made = simulated([f"m{i:02d}" for i in range(70)], n_questions=6)
     read = Page(page.build([made]))
     assert "2,415 pairs are too many for one page" in read.text
@@ -214,12 +215,12 @@ def test_unwritable_path_is_told(tmp_path):
 
 
 def test_too_many_cells_are_grouped():
-    assert charts.question_bins(np.linspace(0, 1, 1000), 100).max() == 499
+    assert bin_questions(np.linspace(0, 1, 1000), 100).max() == 499
     made = simulated(["a", "b"], n_questions=30)
     means = np.array([[0.0, np.nan, 1.0]])
-    assert charts.digits(means, 0, 1) == ["0-K"]
-    assert charts.digits(np.array([[7.0]]), 7, 7) == ["0"]
-    assert len(charts.difficulty(made, ["a", "b"]).to_dict()["datasets"]) == 1
+    assert encode_digits(means, 0, 1) == ["0-K"]
+    assert encode_digits(np.array([[7.0]]), 7, 7) == ["0"]
+    assert len(draw_heatmap(made, ["a", "b"]).to_dict()["datasets"]) == 1
 
 
 def test_48_models_and_500_questions_stay_below_5_mb(tmp_path):

@@ -15,7 +15,7 @@ from helpers.parsed_page import HOSTILE, Page
 
 from howsure.errors import InputError, UnknownNameError
 from howsure.readers.paths import read
-from howsure.report import export, page, site
+from howsure.report import figure_files, page, site
 from howsure.stats.core.cells import Cells
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -49,7 +49,7 @@ def written(tmp_path_factory):
     runs = [cells("one"), cells("two/three", ("a", "d"), 10, 1, seed=2), cells("lone", ("a",), 10, 1)]
     manifests = [{"benchmarks": {"one": {}}, "seed": 111}, {"benchmarks": {"lone": {}}, "seed": 222}, {"seed": 333}]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(export, "write", lambda place, html, form: drawn.append((place, len(html) > 1e5, form)))
+        patch.setattr(figure_files, "write", lambda place, html, form: drawn.append((place, len(html) > 1e5, form)))
         drawn = []
         path = site.write(
             folder / "report.html", runs, manifests=manifests, told=["<b>told</b>"], figures="figures", form="pdf"

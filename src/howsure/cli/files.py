@@ -121,6 +121,6 @@ def review(paths: tuple[Path, ...], *, no_browser: bool, **asked: Any) -> None:
 
     PATHS are run folders and logs. --exclude of other commands leaves out what a verdict rejects.
     """
-    from howsure.review.serve import review as serve
+    from howsure.web.server import review as serve
 
     serve(paths, open_browser=not no_browser, **asked)

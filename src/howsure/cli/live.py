@@ -36,7 +36,7 @@ def watched(folder: Path, *, live: bool) -> Iterator[None]:
     if not live:
         yield
         return
-    from howsure.report.live import serving
+    from howsure.web.live import serving
 
     with serving(folder, functools.partial(page_of, str(folder))) as url:
         print(f"howsure: the report as it grows: {url}", file=sys.stderr, flush=True)

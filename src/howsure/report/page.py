@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from howsure.errors import InputError, UnknownNameError
-from howsure.report import convergence_section, distributions_section, map_section, rejected_section, repeats_section
 from howsure.report.assets import bundle, environment, hashed, template_text
-from howsure.report.benchmark import Benchmark
-from howsure.report.beside import Beside, Room
-from howsure.report.figure import clean, to_json
-from howsure.report.legend import COLUMNS, TERMS
-from howsure.report.question_section import BUDGET, Said
+from howsure.report.benchmark_report import Benchmark, Beside, Room
+from howsure.report.elements import clean, to_json
+from howsure.report.glossary import COLUMNS, TERMS
+from howsure.report.sections import data_map, distributions, generations, rejected_questions
+from howsure.report.sections import repeats as repeats_section
+from howsure.report.sections.question_browser import BUDGET, Said
 from howsure.report.texts import Texts
 from howsure.stats.comparisons.pairs import POWER
 from howsure.stats.core.cells import Cells, IntArray
@@ -28,11 +28,9 @@ from howsure.stats.core.claims import CLAIM_TEXTS
 from howsure.stats.core.cube import Cube
 from howsure.stats.questions import AnswerCounts
 
-__all__ = ["Page", "build", "made", "write"]
-
 #: Every column of every table: heading and meaning.
 _COLUMNS = COLUMNS
-for _section in (convergence_section, distributions_section, map_section, rejected_section, repeats_section):
+for _section in (generations, distributions, data_map, rejected_questions, repeats_section):
     _COLUMNS = _COLUMNS | _section.COLUMNS
 
 

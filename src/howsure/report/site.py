@@ -14,16 +14,15 @@ from typing import Any
 import numpy as np
 
 from howsure.errors import InputError, UnknownNameError
-from howsure.report import export, page
+from howsure.report import figure_files, page
 from howsure.report.assets import environment, hashed, template_text
-from howsure.report.figure import clean
-from howsure.report.sentences import decimals, number, plural, share, verdict, verdicts
+from howsure.report.elements import clean
+from howsure.report.sentences.formatting import choose_decimals, format_count, format_number, format_share
+from howsure.report.sentences.summary import describe_verdict, judge_pairs
 from howsure.stats.comparisons.pairs import Pairs, pairs
 from howsure.stats.core.cells import Cells, FloatArray
 from howsure.stats.questions import compute_question_tau
 from howsure.stats.scores.score import score
-
-__all__ = ["HEADINGS", "INDEX", "NUMBERS", "Row", "file_names", "index", "row", "write"]
 
 #: The page that leads to all others.
 INDEX = "index.html"
@@ -114,7 +113,8 @@ def write(
     level, manifests, told
         As for `page.made`. Each page has the manifests that name its benchmark, or no benchmark.
     figures, form
-        Where to export every figure, and as what (`export.FORMATS`); of several benchmarks, each has a folder there.
+        Folder to which every figure is exported, and the file format (`figure_files.FORMATS`). With several benchmarks,
+        each has a folder of its own there.
     how
         Everything else that `page.made` takes.
 
@@ -136,7 +136,7 @@ def write(
         alone = page.made(runs, name=output.name, title=title, level=level, manifests=manifests, told=told, **how)
         alone.save(output)
         if figures is not None:
-            export.write(figures, alone.html, form=form)
+            figure_files.write(figures, alone.html, form=form)
         return output
     if not some:
         raise InputError("there is nothing to report: no benchmark with a model and a question")
@@ -162,9 +162,9 @@ def write(
         )
         replace(made, html=_with_way_back(made.html)).save(folder / file)
         if figures is not None:
-            export.write(Path(figures) / names[cells.benchmark], made.html, form=form)
+            figure_files.write(Path(figures) / names[cells.benchmark], made.html, form=form)
     rows = [row(cells, f"{names[cells.benchmark]}.html", level=level) for cells in some]
-    _save(folder / NUMBERS, export.csv(_columns(rows)), newline="")
+    _save(folder / NUMBERS, figure_files.csv(_columns(rows)), newline="")
     # Last: a site that could not be finished has no new index.
     _save(folder / INDEX, index(rows, models=len(known), level=level, title=title, told=told))
     return folder / INDEX
@@ -190,7 +190,7 @@ def row(cells: Cells, file: str, *, level: float = 0.95) -> Row:
     """The numbers of one benchmark."""
     scores = score(cells, level=level)
     compared = pairs(cells, level=level) if len(cells.models) > 1 else None
-    words = verdicts(compared) if compared is not None else []
+    words = judge_pairs(compared) if compared is not None else []
     answering = int(np.sum(cells.answered.any(axis=1)))
     tau = compute_question_tau(cells).tau if answering >= _FEWEST else np.zeros(0)
     tau = tau[~np.isnan(tau)]
@@ -207,7 +207,7 @@ def row(cells: Cells, file: str, *, level: float = 0.95) -> Row:
         negative=float(np.mean(tau < 0)) if len(tau) else math.nan,
         decided=words.count("distinguishable"),
         n_pairs=len(words),
-        verdict=verdict(scores, compared),
+        verdict=describe_verdict(scores, compared),
     )
 
 
@@ -255,7 +255,7 @@ def index(
             title=title or "Benchmarks",
             rows=[(one, _texts(one)) for one in rows],
             headings=HEADINGS,
-            counts=f"{plural(len(rows), 'benchmark')} and {plural(models, 'model')}",
+            counts=f"{format_count(len(rows), 'benchmark')} and {format_count(models, 'model')}",
             numbers=NUMBERS,
             level=f"{100 * level:g}",
             sources_told=told,
@@ -271,17 +271,17 @@ def index(
 def _texts(one: Row) -> dict[str, tuple[str, float | None]]:
     """Each column as it is read, and the number that it is sorted by."""
     errors = np.array([one.se_score, one.se_difference, one.se_data, one.se_prediction])
-    places = decimals(errors)
+    places = choose_decimals(errors)
     written = {
         "questions": f"{one.questions:,}",
         "models": f"{one.models:,}",
         **{
-            name: number(getattr(one, name), places)
+            name: format_number(getattr(one, name), places)
             for name in ("se_score", "se_difference", "se_data", "se_prediction")
         },
-        "correlation": number(one.correlation, 2),
+        "correlation": format_number(one.correlation, 2),
         "unsolved": "–" if math.isnan(one.unsolved) else f"{one.unsolved:,.0f}",
-        "negative": share(one.negative),
+        "negative": format_share(one.negative),
         "decided": f"{one.decided:,} of {one.n_pairs:,}" if one.n_pairs else "–",
     }
     by = {name: float(getattr(one, name)) for name in HEADINGS}

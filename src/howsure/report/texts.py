@@ -10,10 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, Protocol
 
-from howsure.report.figure import to_json
+from howsure.report.elements import to_json
 from howsure.store.schema import Response
-
-__all__ = ["COMPLETION", "SHOWN", "Asked", "Prompt", "QuestionText", "Texts", "kept", "pages"]
 
 #: Characters of a completion, of a message of a prompt, and of an answer or anything else that is meant to be short.
 COMPLETION, MESSAGE, SHORT = 4_000, 6_000, 400

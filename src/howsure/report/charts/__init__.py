@@ -1,30 +1,11 @@
-"""One function per figure: results in, an Altair chart out. Figures only draw; statistics come from `stats`."""
+"""Charts of the report: each function takes a result of `howsure.stats` and returns an Altair chart.
 
-from __future__ import annotations
+Charts only draw; statistics are computed in `howsure.stats`.
+"""
 
-from howsure.report.charts.base import TOLD_APART, Chart
-from howsure.report.charts.comparisons import forest, matrix, pair_errors
-from howsure.report.charts.enough import convergence
-from howsure.report.charts.noise import components, effects, sources
-from howsure.report.charts.prompts import spread, unparsed, unparsed_values
-from howsure.report.charts.questions import LEVELS, MARKS, difficulty, digits, question_bins
+from howsure.errors import InputError
 
-__all__ = [
-    "LEVELS",
-    "MARKS",
-    "TOLD_APART",
-    "Chart",
-    "components",
-    "convergence",
-    "difficulty",
-    "digits",
-    "effects",
-    "forest",
-    "matrix",
-    "pair_errors",
-    "question_bins",
-    "sources",
-    "spread",
-    "unparsed",
-    "unparsed_values",
-]
+try:
+    import altair as alt  # noqa: F401  here, so that a missing extra gives one clear message
+except ModuleNotFoundError as error:
+    raise InputError(f"the report needs {error.name}", remedy="pip install 'howsure[report]'") from error

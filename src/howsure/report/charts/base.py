@@ -14,21 +14,6 @@ import altair as alt
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "BLUE",
-    "GREY",
-    "ORANGE",
-    "SHORTENED",
-    "TOLD_APART",
-    "Chart",
-    "along",
-    "down",
-    "finish",
-    "flat",
-    "looks",
-    "tooltip",
-]
-
 #: Okabe and Ito's colours, which no common colour blindness confuses; blue and orange also differ in lightness.
 BLUE, ORANGE, GREY = "#0072B2", "#E69F00", "#8a8f98"
 
@@ -38,47 +23,47 @@ _SHAPES = ("circle", "diamond", "square", "triangle-up", "cross")
 _DASHES = ((1, 0), (7, 3), (2, 2), (9, 3, 2, 3), (4, 4))
 
 #: Models that a figure tells apart at most.
-TOLD_APART = len(_COLOURS) - 1
+MAX_SERIES = len(_COLOURS) - 1
 
 #: Fields whose values are words.
 _TEXT = {"component", "model", "model_a", "model_b", "part", "row", "column", "told", "value", "variant", "verdict"}
 
 #: A name too long for an axis loses its middle: what tells models apart is at both ends.
-SHORTENED = "length(datum.label) > 36 ? slice(datum.label, 0, 16) + '…' + slice(datum.label, -19) : datum.label"
+SHORT_LABEL = "length(datum.label) > 36 ? slice(datum.label, 0, 16) + '…' + slice(datum.label, -19) : datum.label"
 
 Chart = alt.Chart | alt.LayerChart | alt.FacetChart
 
 
-def flat(**columns: Sequence[Any] | NDArray[Any]) -> alt.Chart:
+def chart_of_columns(**columns: Sequence[Any] | NDArray[Any]) -> alt.Chart:
     """A chart on equally long columns; NaN becomes null."""
-    lists = {name: plain(values) for name, values in columns.items()}
+    lists = {name: round_values(values) for name, values in columns.items()}
     return alt.Chart(alt.InlineData(values=[lists])).transform_flatten(list(lists))
 
 
-def plain(values: Sequence[Any] | NDArray[Any], digits: int = 7) -> list[Any]:
+def round_values(values: Sequence[Any] | NDArray[Any], digits: int = 7) -> list[Any]:
     """Numbers at 7 significant digits, which no pixel and no reader of a figure's table can tell from the double."""
     listed = values.tolist() if isinstance(values, np.ndarray) else list(values)
     return [(float(f"{v:.{digits}g}") if math.isfinite(v) else None) if isinstance(v, float) else v for v in listed]
 
 
-def along(field: str, title: str, **more: Any) -> alt.X:
+def x_channel(field: str, title: str, **more: Any) -> alt.X:
     """A number from left to right."""
     return alt.X(field=field, type="quantitative", title=title, **{"axis": alt.Axis(tickCount=7), **more})
 
 
-def down(field: str, order: Sequence[str], **more: Any) -> alt.Y:
+def y_names(field: str, order: Sequence[str], **more: Any) -> alt.Y:
     """Models from top to bottom. A domain, not a sort: a sort would write the names into an expression."""
     return alt.Y(
         field=field,
         type="nominal",
         title=None,
         scale=alt.Scale(type="band", domain=list(order), paddingInner=0.25),
-        axis=alt.Axis(domain=False, ticks=False, grid=False, labelExpr=SHORTENED),
+        axis=alt.Axis(domain=False, ticks=False, grid=False, labelExpr=SHORT_LABEL),
         **more,
     )
 
 
-def looks(field: str, order: Sequence[str], *, dashes: bool = False) -> dict[str, Any]:
+def series_channels(field: str, order: Sequence[str], *, dashes: bool = False) -> dict[str, Any]:
     """Colour and shape (or dash) of up to five things, and their legend, which is left out for one alone."""
 
     def each(kind: Any, range_: Sequence[Any]) -> Any:
@@ -91,7 +76,7 @@ def looks(field: str, order: Sequence[str], *, dashes: bool = False) -> dict[str
     return {"color": each(alt.Color, _COLOURS), "strokeDash" if dashes else "shape": second}
 
 
-def curves(field: str, colours: Mapping[str, str], *, dashed: str) -> dict[str, Any]:
+def curve_channels(field: str, colours: Mapping[str, str], *, dashed: str) -> dict[str, Any]:
     """Colour of each curve, by its name, and dashes for one of them, with one legend for both."""
 
     def scale(range_: Sequence[Any]) -> alt.Scale:
@@ -106,7 +91,7 @@ def curves(field: str, colours: Mapping[str, str], *, dashed: str) -> dict[str, 
     }
 
 
-def tooltip(**titles: str) -> list[alt.Tooltip]:
+def tooltips(**titles: str) -> list[alt.Tooltip]:
     """Fields with their titles; those of `_TEXT` are words, the others numbers."""
     return [
         alt.Tooltip(field=field, type="nominal", title=title)
@@ -116,7 +101,7 @@ def tooltip(**titles: str) -> list[alt.Tooltip]:
     ]
 
 
-def finish(chart: Chart, *, height: float = 0, legend: Sequence[str] = ()) -> Chart:
+def finish_chart(chart: Chart, *, height: float = 0, legend: Sequence[str] = ()) -> Chart:
     """Width of the page, a height in pixels, and the quiet look of all figures; the sheet adds the description.
 
     `legend` are names in a legend, of which the page lays out as many beside each other as fit.

@@ -10,15 +10,25 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from howsure.report.charts.base import BLUE, GREY, ORANGE, Chart, along, curves, down, finish, flat, plain, tooltip
+from howsure.report.charts.base import (
+    BLUE,
+    GREY,
+    ORANGE,
+    Chart,
+    chart_of_columns,
+    curve_channels,
+    finish_chart,
+    round_values,
+    tooltips,
+    x_channel,
+    y_names,
+)
 from howsure.stats.comparisons.pairs import Pairs
 from howsure.stats.core.cells import FloatArray
 from howsure.stats.scores.beta import expected_error, independent_error
 
-__all__ = ["decisive", "disagreement", "forest", "matrix", "pair_errors"]
 
-
-def forest(pairs: Pairs, reference: str, order: Sequence[str], *, verdicts: Sequence[str]) -> Chart:
+def draw_forest(pairs: Pairs, reference: str, order: Sequence[str], *, verdicts: Sequence[str]) -> Chart:
     """Differences of the models in `order` to the reference, with their intervals.
 
     Parameters
@@ -34,7 +44,7 @@ def forest(pairs: Pairs, reference: str, order: Sequence[str], *, verdicts: Sequ
     # Rows are a - b with a < b; here every row is model - reference.
     sign = np.array([-1.0 if pairs.a[i] == at else 1.0 for i in rows])
     one, two = sign * between.low[rows], sign * between.high[rows]
-    base = flat(
+    base = chart_of_columns(
         model=[pairs.models[other[i]] for i in rows],
         difference=sign * pairs.difference[rows],
         low=np.minimum(one, two),
@@ -43,8 +53,8 @@ def forest(pairs: Pairs, reference: str, order: Sequence[str], *, verdicts: Sequ
         p_holm=pairs.p_holm[rows],
         verdict=[verdicts[i] for i in rows],
     )
-    y = down("model", [pairs.models[other[i]] for i in rows])
-    told = tooltip(
+    y = y_names("model", [pairs.models[other[i]] for i in rows])
+    told = tooltips(
         model="Model",
         difference="Difference",
         low="Low",
@@ -53,19 +63,19 @@ def forest(pairs: Pairs, reference: str, order: Sequence[str], *, verdicts: Sequ
         p_holm="p, Holm",
         verdict="Verdict",
     )
-    zero = alt.Chart(alt.InlineData(values=[{"zero": 0}])).mark_rule(color=GREY).encode(x=along("zero", ""))
+    zero = alt.Chart(alt.InlineData(values=[{"zero": 0}])).mark_rule(color=GREY).encode(x=x_channel("zero", ""))
     bars = base.mark_rule(color=BLUE, strokeWidth=2).encode(
-        x=along("low", f"Difference in score from {_short(reference)}"), x2=alt.X2(field="high"), y=y, tooltip=told
+        x=x_channel("low", f"Difference in score from {_short(reference)}"), x2=alt.X2(field="high"), y=y, tooltip=told
     )
     points = base.mark_point(size=60, color=BLUE, strokeWidth=2, opacity=1).encode(
-        x=along("difference", ""),
+        x=x_channel("difference", ""),
         y=y,
         fill=alt.Fill(field="verdict", type="nominal", scale=_verdict_scale(BLUE, "transparent", "transparent")),
         stroke=alt.Stroke(field="verdict", type="nominal", scale=_verdict_scale(BLUE, BLUE, BLUE)),
         shape=alt.Shape(field="verdict", type="nominal", scale=_verdict_scale("circle", "circle", "cross")),
         tooltip=told,
     )
-    return finish(alt.layer(zero, bars, points), height=20 * max(len(rows), 1))
+    return finish_chart(alt.layer(zero, bars, points), height=20 * max(len(rows), 1))
 
 
 _VERDICTS = ["distinguishable", "not distinguishable", "not testable"]
@@ -79,7 +89,7 @@ def _short(name: str, most: int = 32) -> str:
     return name if len(name) <= most else f"{name[: most - 1]}…"
 
 
-def matrix(pairs: Pairs, order: Sequence[str], *, verdicts: Sequence[str]) -> Chart:
+def draw_matrix(pairs: Pairs, order: Sequence[str], *, verdicts: Sequence[str]) -> Chart:
     """Row minus column for every two of the models in `order`: coloured where distinguishable, else a grey dot."""
     place = {pairs.models.index(m): i for i, m in enumerate(order)}
     kept = [
@@ -95,8 +105,8 @@ def matrix(pairs: Pairs, order: Sequence[str], *, verdicts: Sequence[str]) -> Ch
     datum = {
         "row": list(order),
         "column": list(order),
-        "difference": [plain(row, 4) for row in difference],
-        "p_holm": [plain(row, 3) for row in p_holm],
+        "difference": [round_values(row, 4) for row in difference],
+        "p_holm": [round_values(row, 3) for row in p_holm],
         "code": code.tolist(),
     }
     base = (
@@ -114,8 +124,8 @@ def matrix(pairs: Pairs, order: Sequence[str], *, verdicts: Sequence[str]) -> Ch
         scale=alt.Scale(domain=list(order), paddingInner=0.06),
         axis=alt.Axis(labels=False, ticks=False, domain=False, orient="top"),
     )
-    y = down("row", order)
-    told = tooltip(row="Row", column="Column", difference="Row − column", p_holm="p, Holm", verdict="Verdict")
+    y = y_names("row", order)
+    told = tooltips(row="Row", column="Column", difference="Row − column", p_holm="p, Holm", verdict="Verdict")
     sure, rest = alt.FieldEqualPredicate(field="code", equal=0), alt.FieldGTEPredicate(field="code", gte=1)
     most = float(np.nanmax(np.abs(pairs.difference), initial=0)) or 1.0
     cells = (
@@ -146,17 +156,17 @@ def matrix(pairs: Pairs, order: Sequence[str], *, verdicts: Sequence[str]) -> Ch
     )
     # Square cells for few models, too: the page keeps the drawing this narrow.
     chart = alt.layer(cells, dots).properties(usermeta={"widest": 280 + 26 * len(order)})
-    return finish(chart, height=20 * len(order))
+    return finish_chart(chart, height=20 * len(order))
 
 
-def pair_errors(pairs: Pairs, *, binary: bool, every: int = 1) -> Chart:
+def draw_pair_errors(pairs: Pairs, *, binary: bool, every: int = 1) -> Chart:
     """Standard error of each difference (one generation per question) against the pair's mean score.
 
     For scores of 0 and 1 with two curves: sqrt(p(1-p)/N), when difficulty is Beta(p, 1-p) and shared by both models,
     and sqrt(2p(1-p)/N), when predictions are independent; N is the median number of common questions.
     """
     some = slice(None, None, every)
-    base = flat(
+    base = chart_of_columns(
         model_a=[pairs.models[a] for a in pairs.a[some]],
         model_b=[pairs.models[b] for b in pairs.b[some]],
         score=((pairs.score_a + pairs.score_b) / 2)[some],
@@ -164,36 +174,36 @@ def pair_errors(pairs: Pairs, *, binary: bool, every: int = 1) -> Chart:
     )
     few = len(pairs.a) < 300
     points = base.mark_circle(size=40 if few else 18, color=BLUE, opacity=0.9 if few else 0.45).encode(
-        x=along("score", "Mean score of the two models", scale=alt.Scale(zero=False)),
+        x=x_channel("score", "Mean score of the two models", scale=alt.Scale(zero=False)),
         y=alt.Y(field="se_total", type="quantitative", title="Standard error of the difference"),
-        tooltip=tooltip(model_a="Model", model_b="Model, other", score="Mean score", se_total="Standard error"),
+        tooltip=tooltips(model_a="Model", model_b="Model, other", score="Mean score", se_total="Standard error"),
     )
     if not binary:
-        return finish(points, height=320)
+        return finish_chart(points, height=320)
     p = np.linspace(0, 1, 101)
     common = pairs.n_questions[pairs.n_questions > 0]
     N = np.median(common) if len(common) else np.nan
     errors = np.concatenate([expected_error(p, N), independent_error(p, N)])
     names = ["Beta difficulty, shared", "independent"]
     lines = (
-        flat(p=np.tile(p, 2), se=errors, curve=np.repeat(names, len(p)))
+        chart_of_columns(p=np.tile(p, 2), se=errors, curve=np.repeat(names, len(p)))
         .mark_line(strokeWidth=2)
         .encode(
-            x=along("p", ""),
+            x=x_channel("p", ""),
             y=alt.Y(field="se", type="quantitative"),
-            **curves("curve", dict(zip(names, [ORANGE, GREY], strict=True)), dashed=names[1]),
+            **curve_channels("curve", dict(zip(names, [ORANGE, GREY], strict=True)), dashed=names[1]),
         )
     )
-    return finish(alt.layer(points, lines), height=320)
+    return finish_chart(alt.layer(points, lines), height=320)
 
 
-def decisive(disagreement: ArrayLike, n_questions: ArrayLike, level: float) -> FloatArray:
+def significant_difference(disagreement: ArrayLike, n_questions: ArrayLike, level: float) -> FloatArray:
     """Smallest difference that one generation per question of each model finds significant, as a parabola.
 
     Scores of 0 and 1 that differ on a share s of N questions have d_q = +-1 there, so T = s - d^2 (pairs.py), and
     z = d / sqrt(T/N) reaches the quantile of the level at d = z sqrt(s / (N + z^2)).
 
-    >>> float(decisive(0.25, 100, 0.95).round(4))
+    >>> float(significant_difference(0.25, 100, 0.95).round(4))
     0.0962
     """
     z = special.ndtri((1 + level) / 2)
@@ -201,14 +211,14 @@ def decisive(disagreement: ArrayLike, n_questions: ArrayLike, level: float) -> F
     return d
 
 
-def disagreement(pairs: Pairs, *, every: int = 1) -> Chart:
+def draw_disagreement(pairs: Pairs, *, every: int = 1) -> Chart:
     """Size of each difference against the expected disagreement, with the parabola of p = 1 - level.
 
     Scores of 0 and 1. Below the parabola, for the median number of common questions, one generation per question does
     not tell two models apart; above the straight line no pair can be, where all disagreement is of one direction.
     """
     some = slice(None, None, every)
-    base = flat(
+    base = chart_of_columns(
         model_a=[pairs.models[a] for a in pairs.a[some]],
         model_b=[pairs.models[b] for b in pairs.b[some]],
         disagreement=pairs.disagreement[some],
@@ -216,32 +226,32 @@ def disagreement(pairs: Pairs, *, every: int = 1) -> Chart:
         difference=pairs.difference[some],
     )
     few = len(pairs.a) < 300
-    x = along("disagreement", "Share of questions on which one generation of each differs")
+    x = x_channel("disagreement", "Share of questions on which one generation of each differs")
     title = "Size of the difference in score"
     y = alt.Y(field="distance", type="quantitative", title=title)
     points = base.mark_circle(size=40 if few else 18, color=BLUE, opacity=0.9 if few else 0.45, clip=True).encode(
         x=x,
         y=y,
-        tooltip=tooltip(model_a="Model", model_b="Model, other", difference="Difference", disagreement="Disagreement"),
+        tooltip=tooltips(model_a="Model", model_b="Model, other", difference="Difference", disagreement="Disagreement"),
     )
     common = pairs.n_questions[pairs.n_questions > 0]
     widest = float(np.nanmax(pairs.disagreement, initial=0)) * 1.03 or 1.0
     highest = float(np.nanmax(np.abs(pairs.difference), initial=0))
     grid = np.linspace(0, np.sqrt(widest), 61) ** 2  # a parabola is steep at 0
-    curve = decisive(grid, np.median(common) if len(common) else np.nan, pairs.level)
+    curve = significant_difference(grid, np.median(common) if len(common) else np.nan, pairs.level)
     highest = max(highest * 1.05, float(np.nanmax(curve, initial=0)) * 1.3) or 1.0
     names = [f"p = {1 - pairs.level:.2g}, one generation each", "all disagreement in one direction"]
     lines = (
-        flat(
+        chart_of_columns(
             s=np.concatenate([grid, grid]),
             d=np.concatenate([curve, grid]),
             curve=np.repeat(np.array(names, dtype=object), len(grid)),
         )
         .mark_line(strokeWidth=2, clip=True)
         .encode(
-            x=along("s", "", scale=alt.Scale(domain=[0, widest], nice=False)),
+            x=x_channel("s", "", scale=alt.Scale(domain=[0, widest], nice=False)),
             y=alt.Y(field="d", type="quantitative", title=title, scale=alt.Scale(domain=[0, highest], nice=False)),
-            **curves("curve", dict(zip(names, [ORANGE, GREY], strict=True)), dashed=names[1]),
+            **curve_channels("curve", dict(zip(names, [ORANGE, GREY], strict=True)), dashed=names[1]),
         )
     )
-    return finish(alt.layer(points, lines), height=320, legend=names)
+    return finish_chart(alt.layer(points, lines), height=320, legend=names)

@@ -9,12 +9,20 @@ import altair as alt
 import numpy as np
 from numpy.typing import NDArray
 
-from howsure.report.charts.base import BLUE, GREY, ORANGE, Chart, along, finish, flat, looks, tooltip
+from howsure.report.charts.base import (
+    BLUE,
+    GREY,
+    ORANGE,
+    Chart,
+    chart_of_columns,
+    finish_chart,
+    series_channels,
+    tooltips,
+    x_channel,
+)
 from howsure.stats.core.cells import FloatArray
 from howsure.stats.planning import StudyDesign
 from howsure.stats.repeats.resampling import Convergence
-
-__all__ = ["errors", "frontier", "growing"]
 
 #: What `growing` draws, as the legend calls it.
 _NEW, _AGAIN, _ALL, _GREEDY = "interval for new questions", "runs on these questions", "all generations", "greedy"
@@ -23,7 +31,7 @@ _NEW, _AGAIN, _ALL, _GREEDY = "interval for new questions", "runs on these quest
 _BANDS = ("rgba(58, 151, 211, 0.3)", "rgba(58, 151, 211, 0.6)")
 
 
-def growing(found: Convergence, ends: Mapping[str, int], greedy: Mapping[str, float], *, unit: bool) -> Chart:
+def draw_run_ranges(found: Convergence, ends: Mapping[str, int], greedy: Mapping[str, float], *, unit: bool) -> Chart:
     """Scores of runs of k generations: where they fall, the interval they would print, and the greedy score.
 
     `ends`: the generations up to which each model is drawn, in the order of the models. `unit`: scores lie in [0, 1],
@@ -58,9 +66,9 @@ def growing(found: Convergence, ends: Mapping[str, int], greedy: Mapping[str, fl
     told = [
         alt.Tooltip(field="part", type="nominal", title="What"),
         alt.Tooltip(field="k", type="quantitative", title="Generations"),
-        *tooltip(low="From", high="To"),
+        *tooltips(low="From", high="To"),
     ]
-    x = along(
+    x = x_channel(
         "k",
         "Generations per question",
         axis=alt.Axis(values=_along(int(found.k[-1])), format="d"),
@@ -69,7 +77,7 @@ def growing(found: Convergence, ends: Mapping[str, int], greedy: Mapping[str, fl
     y = alt.Y(
         field="low", type="quantitative", title=None, scale=alt.Scale(zero=False, padding=5), axis=alt.Axis(tickCount=4)
     )
-    bare = alt.Chart(flat(**columns).data)
+    bare = alt.Chart(chart_of_columns(**columns).data)
     bands = (
         bare.transform_filter(alt.FieldOneOfPredicate(field="part", oneOf=[_NEW, _AGAIN]))
         .mark_area()
@@ -134,18 +142,18 @@ def growing(found: Convergence, ends: Mapping[str, int], greedy: Mapping[str, fl
         .resolve_scale(y="independent")
     )
     chart.transform = [alt.FlattenTransform(flatten=list(columns))]
-    return finish(chart, legend=[_NEW, _AGAIN])
+    return finish_chart(chart, legend=[_NEW, _AGAIN])
 
 
-def errors(k: FloatArray, se: Mapping[str, FloatArray], here: Mapping[str, tuple[float, float]]) -> Chart:
+def draw_standard_errors(k: FloatArray, se: Mapping[str, FloatArray], here: Mapping[str, tuple[float, float]]) -> Chart:
     """Standard error of each model against generations per question, a point where the data are."""
     order = list(se)
-    base = flat(
+    base = chart_of_columns(
         model=np.repeat(np.array(order, dtype=object), len(k)),
         k=np.tile(k, len(order)),
         se=np.concatenate(list(se.values())),
     )
-    x = along(
+    x = x_channel(
         "k",
         "Generations per question",
         scale=alt.Scale(type="log", nice=False, domain=[float(k[0]), float(k[-1])]),
@@ -153,21 +161,23 @@ def errors(k: FloatArray, se: Mapping[str, FloatArray], here: Mapping[str, tuple
     )
     y = alt.Y(field="se", type="quantitative", title="Standard error of the score", scale=alt.Scale(domainMin=0))
     told = [
-        *tooltip(model="Model", se="Standard error"),
+        *tooltips(model="Model", se="Standard error"),
         alt.Tooltip(field="k", type="quantitative", title="Generations", format=".3~f"),
     ]
-    look = looks("model", order, dashes=True)
+    look = series_channels("model", order, dashes=True)
     lines = base.mark_line(strokeWidth=2).encode(x=x, y=y, tooltip=told, **look)
     layers = [lines]
     if here:
-        points = flat(model=list(here), k=[at for at, _ in here.values()], se=[error for _, error in here.values()])
+        points = chart_of_columns(
+            model=list(here), k=[at for at, _ in here.values()], se=[error for _, error in here.values()]
+        )
         layers.append(
             points.mark_point(filled=True, size=80, opacity=1).encode(x=x, y=y, tooltip=told, color=look["color"])
         )
-    return finish(alt.layer(*layers), height=280, legend=order)
+    return finish_chart(alt.layer(*layers), height=280, legend=order)
 
 
-def frontier(designs: Mapping[str, Sequence[StudyDesign]], unit: str, pilot: tuple[float, float] | None) -> Chart:
+def draw_frontier(designs: Mapping[str, Sequence[StudyDesign]], unit: str, pilot: tuple[float, float] | None) -> Chart:
     """Standard error of the best design against what it costs, one line for each kind of design.
 
     Parameters
@@ -181,7 +191,7 @@ def frontier(designs: Mapping[str, Sequence[StudyDesign]], unit: str, pilot: tup
     """
     kinds = list(designs)
     rows = [(kind, design) for kind in kinds for design in designs[kind]]
-    base = flat(
+    base = chart_of_columns(
         part=[kind for kind, _ in rows],
         spent=[float(getattr(design, unit)) for _, design in rows],
         se=[design.se for _, design in rows],
@@ -190,7 +200,7 @@ def frontier(designs: Mapping[str, Sequence[StudyDesign]], unit: str, pilot: tup
         n_generations=[design.n_generations for _, design in rows],
     )
     titles = {"calls": "Calls", "tokens": "Tokens", "cost": "Cost"}
-    x = along(
+    x = x_channel(
         "spent",
         titles[unit],
         scale=alt.Scale(type="log", nice=False),
@@ -198,7 +208,7 @@ def frontier(designs: Mapping[str, Sequence[StudyDesign]], unit: str, pilot: tup
     )
     y = alt.Y(field="se", type="quantitative", title="Standard error of the score", scale=alt.Scale(domainMin=0))
     told = [
-        *tooltip(part="Designs", se="Standard error"),
+        *tooltips(part="Designs", se="Standard error"),
         *(
             alt.Tooltip(field=field, type="quantitative", title=title, format=",.4~f")
             for field, title in (
@@ -209,20 +219,20 @@ def frontier(designs: Mapping[str, Sequence[StudyDesign]], unit: str, pilot: tup
             )
         ),
     ]
-    look = looks("part", kinds)
+    look = series_channels("part", kinds)
     lines = base.mark_line(strokeWidth=2).encode(x=x, y=y, color=look["color"])
     points = base.mark_point(filled=True, size=45, opacity=1).encode(x=x, y=y, tooltip=told, **look)
     layers = [lines, points]
     if pilot is not None:
         at = alt.Chart(alt.InlineData(values=[{"spent": pilot[0], "se": pilot[1], "told": "this run"}]))
         cross = at.mark_point(shape="cross", filled=True, size=130, color=GREY, opacity=1).encode(
-            x=x, y=y, tooltip=[*tooltip(told="Design", se="Standard error"), *told[2:3]]
+            x=x, y=y, tooltip=[*tooltips(told="Design", se="Standard error"), *told[2:3]]
         )
         text = at.mark_text(align="left", baseline="bottom", dx=8, dy=-4, fontSize=12).encode(
             x=x, y=y, text=alt.Text(field="told", type="nominal")
         )
         layers += [cross, text]
-    return finish(alt.layer(*layers), height=280, legend=kinds)
+    return finish_chart(alt.layer(*layers), height=280, legend=kinds)
 
 
 def _along(most: float) -> list[int]:

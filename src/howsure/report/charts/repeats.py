@@ -8,11 +8,20 @@ import altair as alt
 import numpy as np
 from numpy.typing import NDArray
 
-from howsure.report.charts.base import BLUE, GREY, ORANGE, Chart, along, down, finish, flat, looks, tooltip
+from howsure.report.charts.base import (
+    BLUE,
+    GREY,
+    ORANGE,
+    Chart,
+    chart_of_columns,
+    finish_chart,
+    series_channels,
+    tooltips,
+    x_channel,
+    y_names,
+)
 from howsure.stats.core.cells import FloatArray
 from howsure.stats.repeats.prediction_intervals import Repeats
-
-__all__ = ["drift", "runs"]
 
 #: Places for the dots of runs that score nearly the same, one above the other.
 _STACK = 5
@@ -23,7 +32,7 @@ _NEAR = 1 / 70
 _KINDS = ("run", "best", "worst")
 
 
-def runs(found: Repeats, order: Sequence[str]) -> Chart:
+def draw_runs(found: Repeats, order: Sequence[str]) -> Chart:
     """A dot for each run, the best and the worst marked, over the interval in which a future mean will fall."""
     at = [found.models.index(model) for model in order]
     between = found.interval()
@@ -35,8 +44,8 @@ def runs(found: Repeats, order: Sequence[str]) -> Chart:
     kind = np.select([means == ends[1], means == ends[0]], ["best", "worst"], "run")
     kind = np.where(ends[0] == ends[1], "run", kind).astype(object)
     names = np.array(order, dtype=object)
-    y = down("model", order)
-    band = flat(
+    y = y_names("model", order)
+    band = chart_of_columns(
         model=order,
         low=between.low[at],
         high=between.high[at],
@@ -44,16 +53,16 @@ def runs(found: Repeats, order: Sequence[str]) -> Chart:
         sd=found.sd[at],
         n_runs=found.n_runs[at],
     )
-    told = tooltip(model="Model", mean="Mean", low="Low", high="High", sd="SD of runs", n_runs="Runs")
+    told = tooltips(model="Model", mean="Mean", low="Low", high="High", sd="SD of runs", n_runs="Runs")
     title = "Score of a run"
     scale = alt.Scale(zero=False)
     bars = band.mark_bar(size=26, color=BLUE, opacity=0.22).encode(
-        x=along("low", title, scale=scale), x2=alt.X2(field="high"), y=y, tooltip=told
+        x=x_channel("low", title, scale=scale), x2=alt.X2(field="high"), y=y, tooltip=told
     )
     middle = band.mark_tick(color=BLUE, thickness=2, size=26).encode(
-        x=along("mean", title, scale=scale), y=y, tooltip=told
+        x=x_channel("mean", title, scale=scale), y=y, tooltip=told
     )
-    dots = flat(
+    dots = chart_of_columns(
         model=names[model],
         run=np.array(found.runs.runs, dtype=object)[run],
         mean=means,
@@ -61,7 +70,7 @@ def runs(found: Repeats, order: Sequence[str]) -> Chart:
         place=_stacked(means / wide, model),
     )
     points = dots.mark_point(filled=True, size=46, opacity=0.95).encode(
-        x=along("mean", title, scale=scale),
+        x=x_channel("mean", title, scale=scale),
         y=y,
         yOffset=alt.YOffset(
             field="place",
@@ -83,13 +92,13 @@ def runs(found: Repeats, order: Sequence[str]) -> Chart:
             legend=alt.Legend(orient="top"),
         ),
         tooltip=[
-            *tooltip(model="Model"),
+            *tooltips(model="Model"),
             alt.Tooltip(field="run", type="nominal", title="Run"),
             alt.Tooltip(field="kind", type="nominal", title="Which"),
-            *tooltip(mean="Score"),
+            *tooltips(mean="Score"),
         ],
     )
-    return finish(alt.layer(bars, middle, points), height=34 * len(order), legend=_KINDS)
+    return finish_chart(alt.layer(bars, middle, points), height=34 * len(order), legend=_KINDS)
 
 
 def _stacked(x: FloatArray, model: NDArray[np.intp]) -> NDArray[np.int64]:
@@ -107,24 +116,24 @@ def _stacked(x: FloatArray, model: NDArray[np.intp]) -> NDArray[np.int64]:
     return outwards[place]
 
 
-def drift(found: Repeats, order: Sequence[str]) -> Chart:
+def draw_drift(found: Repeats, order: Sequence[str]) -> Chart:
     """Score of each run in the order of the runs, for a few models, with the mean of each as a rule."""
     at = [found.models.index(model) for model in order]
     model, run = np.nonzero(found.runs.n_questions[:, at].T)
-    base = flat(
+    base = chart_of_columns(
         model=np.array(order, dtype=object)[model],
         n=np.arange(len(model)) - np.searchsorted(model, model) + 1,  # of the model: logs have a model each
         run=np.array(found.runs.runs, dtype=object)[run],
         mean=found.runs.mean[:, at].T[model, run],
     )
-    x = along("n", "Run, in the order they were made", axis=alt.Axis(tickMinStep=1, tickCount=7, format="d"))
+    x = x_channel("n", "Run, in the order they were made", axis=alt.Axis(tickMinStep=1, tickCount=7, format="d"))
     y = alt.Y(field="mean", type="quantitative", title="Score of the run", scale=alt.Scale(zero=False))
-    told = [*tooltip(model="Model"), alt.Tooltip(field="run", type="nominal", title="Run"), *tooltip(mean="Score")]
-    look = looks("model", order)
+    told = [*tooltips(model="Model"), alt.Tooltip(field="run", type="nominal", title="Run"), *tooltips(mean="Score")]
+    look = series_channels("model", order)
     lines = base.mark_line(strokeWidth=1.5).encode(x=x, y=y, color=look["color"])
     points = base.mark_point(filled=True, size=50, opacity=1).encode(x=x, y=y, tooltip=told, **look)
-    centers = flat(model=order, center=found.runs.center[at])
+    centers = chart_of_columns(model=order, center=found.runs.center[at])
     rules = centers.mark_rule(strokeWidth=1, strokeDash=[2, 3]).encode(
         y=alt.Y(field="center", type="quantitative"), color=look["color"] if len(order) > 1 else alt.value(GREY)
     )
-    return finish(alt.layer(rules, lines, points), height=260, legend=order)
+    return finish_chart(alt.layer(rules, lines, points), height=260, legend=order)

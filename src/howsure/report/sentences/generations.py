@@ -7,46 +7,50 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from howsure.report.sentences.words import decimals, number, percent, plural
+from howsure.report.sentences.formatting import choose_decimals, format_count, format_level, format_number
 from howsure.stats.planning import StudyDesign
 from howsure.stats.repeats.resampling import Convergence
 
-__all__ = ["errors", "frontier", "growing"]
 
-
-def growing(found: Convergence, greedy: Mapping[str, float], ends: Mapping[str, int]) -> str:
+def describe_run_ranges(found: Convergence, greedy: Mapping[str, float], ends: Mapping[str, int]) -> str:
     """How far runs of one generation and of all of them are apart for one model, and what greedy decoding scores.
 
     `ends` has the generations of each model that there are; nothing is said of more.
     """
     model = found.models[0]
-    places = decimals(found.se[0])
+    places = choose_decimals(found.se[0])
     k = ends[model]
     at = [0, found.k.tolist().index(k)]
-    spans = [f"{number(float(found.low[0, i]), places)} to {number(float(found.high[0, i]), places)}" for i in at]
+    spans = [
+        f"{format_number(float(found.low[0, i]), places)} to {format_number(float(found.high[0, i]), places)}"
+        for i in at
+    ]
     widths = [float(found.width[0, i]) for i in at]
     text = (
-        f"On these questions, {percent(found.level)} of the runs of {model} with one generation per question score "
+        f"On these questions, {format_level(found.level)} of the runs of {model} with one generation per question "
+        "score "
         f"from {spans[0]}, with {k:,} from {spans[1]} (inner band)."
     )
     if not math.isnan(sum(widths)):
         mostly = ": what is left is mostly data noise" if found.mostly_data(model, k) else ""
         text += (
-            f" The interval for new questions (outer band) goes from a width of {number(widths[0], places)} to one of "
-            f"{number(widths[1], places)}{mostly}."
+            f" The interval for new questions (outer band) goes from a width of {format_number(widths[0], places)} to "
+            "one of "
+            f"{format_number(widths[1], places)}{mostly}."
         )
     text += " Both bands are computed from the variances within and between questions."
     for name, score in greedy.items():
         i = found.models.index(name)
         side = "above" if score > found.high[i, 0] else "below" if score < found.low[i, 0] else "within"
         text += (
-            f" Greedy decoding of {name} scores {number(score, places)}, {side} the range of runs with one sampled "
+            f" Greedy decoding of {name} scores {format_number(score, places)}, {side} the range of runs with one "
+            "sampled "
             "generation per question."
         )
     return text
 
 
-def errors(
+def describe_standard_errors(
     model: str, here: float, *, drawn: bool, se: tuple[float, float, float], enough: int | None, several: bool
 ) -> str:
     """What one generation, as many as there are, and any number of them give a model.
@@ -62,8 +66,8 @@ def errors(
     several
         Whether generations are per prompt, and the errors for new prompts.
     """
-    places = decimals(np.array(se)) + 1  # the last two differ little
-    one, now, least = (number(value, places) for value in se)
+    places = choose_decimals(np.array(se)) + 1  # the last two differ little
+    one, now, least = (format_number(value, places) for value in se)
     each = "per question and prompt" if several else "per question"
     text = f"{model} has a standard error of {one} with one generation {each}"
     if not math.isclose(here, 1):
@@ -76,7 +80,7 @@ def errors(
     else:
         text += ", and nothing else was seen that generations could not take out. "
     if enough is not None and se[2] > 0:
-        text += f"{plural(enough, 'generation')} {'comes' if enough == 1 else 'come'} within a tenth of that."
+        text += f"{format_count(enough, 'generation')} {'comes' if enough == 1 else 'come'} within a tenth of that."
     elif se[2] > 0:
         text += "It takes more than a thousand to come within a tenth of that."
     if several:
@@ -84,7 +88,7 @@ def errors(
     return text.rstrip()
 
 
-def frontier(designs: Mapping[str, Sequence[StudyDesign]], unit: str, here: tuple[float, float]) -> str:
+def describe_frontier(designs: Mapping[str, Sequence[StudyDesign]], unit: str, here: tuple[float, float]) -> str:
     """What the money that was spent could have bought, and which kind of design is the better one."""
     spent, se = here
     paid = {"calls": f"{spent:,.0f} calls", "tokens": f"{spent:,.0f} tokens", "cost": f"a cost of {spent:,.4g}"}[unit]
@@ -107,7 +111,7 @@ def frontier(designs: Mapping[str, Sequence[StudyDesign]], unit: str, here: tupl
 
 
 def _design(design: StudyDesign) -> str:
-    parts = [plural(design.n_questions, "question")]
+    parts = [format_count(design.n_questions, "question")]
     if design.n_variants > 1:
-        parts.append(plural(design.n_variants, "prompt"))
-    return " × ".join([*parts, plural(design.n_generations, "generation")])
+        parts.append(format_count(design.n_variants, "prompt"))
+    return " × ".join([*parts, format_count(design.n_generations, "generation")])

@@ -1,0 +1,84 @@
+"""Numbers, names and counts as they stand in a sentence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from howsure.stats.core.cells import FloatArray
+
+
+def choose_decimals(se: FloatArray) -> int:
+    """Decimals that show two significant digits of a typical standard error.
+
+    >>> [choose_decimals(np.array(se)) for se in ([0.012, 0.02], [float("nan")], [31.0])]
+    [3, 3, 0]
+    """
+    known = se[np.isfinite(se) & (se > 0)]
+    return 3 if len(known) == 0 else min(max(1 - math.floor(math.log10(np.median(known))), 0), 6)
+
+
+def format_number(value: float, places: int, *, sign: bool = False) -> str:
+    """Rounded, with a true minus; an en dash where it is unknown.
+
+    >>> format_number(-0.0312, 3), format_number(0.02, 2, sign=True)
+    ('−0.031', '+0.02')
+    >>> format_number(float("nan"), 2), format_number(-0.0001, 2)
+    ('–', '0.00')
+    """
+    if math.isnan(value):
+        return "–"
+    text = f"{value:{'+' if sign else ''},.{places}f}"
+    if not any(c in "123456789" for c in text):
+        text = text.lstrip("+-")
+    return text.replace("-", "−")
+
+
+def format_count(count: int, one: str, many: str | None = None) -> str:
+    """A count and its noun.
+
+    >>> format_count(1, "question"), format_count(1136, "question")
+    ('1 question', '1,136 questions')
+    """
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def join_names(names: Sequence[str], most: int = 4) -> str:
+    """Names in a sentence.
+
+    >>> join_names(["a"]), join_names(["a", "b"]), join_names(["a", "b", "c"], most=2)
+    ('a', 'a and b', 'a, b and 1 more')
+    """
+    if len(names) <= 1:
+        return "".join(names)
+    shown, rest = (names, 0) if len(names) <= most else (names[:most], len(names) - most)
+    if rest:
+        return f"{', '.join(shown)} and {rest:,} more"
+    return f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def format_level(level: float) -> str:
+    """A level as a percentage, as it was given."""
+    return f"{100 * level:g}%"
+
+
+def is_or_are(count: int) -> str:
+    """The verb of a count."""
+    return "is" if count == 1 else "are"
+
+
+def format_share(part: float) -> str:
+    """A share as a percentage: a decimal where it is small, and never 0% or 100% of what is neither.
+
+    >>> [format_share(part) for part in (0.0, 0.0004, 0.0041, 0.0123, 0.345, 0.999, 1.0, float("nan"))]
+    ['0%', '<0.1%', '0.4%', '1%', '34%', '>99%', '100%', '–']
+    """
+    if math.isnan(part):
+        return "–"
+    if 0 < part < 0.001:
+        return "<0.1%"
+    if 0.995 <= part < 1:
+        return ">99%"
+    return f"{100 * part:.1f}%" if 0 < part < 0.00995 else f"{100 * part:.0f}%"

@@ -1,0 +1,266 @@
+"""The pages of a review: the queue, one question, and the forms that keep a verdict."""
+
+from __future__ import annotations
+
+import hmac
+import math
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl
+
+import jinja2
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from howsure.errors import HowsureError
+from howsure.review import answers
+from howsure.review.queue import SHOWS, STATES, Choice, Entry, listed, neighbours, state
+from howsure.review.texts import QuestionView, Texts
+from howsure.review.verdicts import NOTE_LENGTH, REJECTED, VERDICTS, Verdict, append, current, history, moment
+from howsure.web.access import Guard, form_secret
+
+__all__ = ["BODY_LENGTH", "Review", "create"]
+
+#: Bytes of a form, at most; questions of a page of the queue; prompts shown beside the default one.
+BODY_LENGTH, PAGE, PROMPTS = 64_000, 100, 10
+
+_HERE = Path(__file__).parent
+
+
+class _Given(NamedTuple):
+    """A verdict of this session, and what it replaced."""
+
+    entry: Entry
+    now: str
+    before: Verdict | None
+
+
+class Review:
+    """One session: what there is to look at, the file of verdicts, and what may be undone."""
+
+    def __init__(
+        self, texts: Texts, verdicts: Path, *, blind: bool, reviewer: str, clock: Callable[[], float] = time.time
+    ) -> None:
+        self.texts, self.file, self.blind = texts, verdicts, blind
+        self.entries = listed(texts)
+        self.places = {_name(entry.view): i for i, entry in enumerate(self.entries)}
+        self.given: list[_Given] = []
+        self.told: list[str] = []
+        self._reviewer, self._clock, self._turn = reviewer, clock, threading.Lock()
+
+    def history(self) -> list[Verdict]:
+        """As the file stands: a merge or another session may have changed it."""
+        told: list[str] = []
+        found = history(self.file, missing=True, tell=told.append)
+        self.told = told
+        return found
+
+    def give(self, entry: Entry, word: str, note: str) -> None:
+        """Keep a verdict, or take it back with "undone"."""
+        with self._turn:
+            before = current(self.history()).get(entry.view.key)
+            self._append(entry, word, note)
+            self.given.append(_Given(entry, word, before))
+
+    def undo(self) -> Entry | None:
+        """Take the last one of this session back: what it replaced holds again."""
+        with self._turn:
+            if not self.given:
+                return None
+            entry, _, before = self.given.pop()
+            self._append(entry, *(("undone", "") if before is None else (before.verdict, before.note)))
+            return entry
+
+    def _append(self, entry: Entry, word: str, note: str) -> None:
+        append(
+            self.file,
+            Verdict(
+                benchmark=entry.view.benchmark,
+                question=entry.view.question,
+                key=entry.view.key,
+                verdict=word,  # type: ignore[arg-type]  # checked against VERDICTS by the form
+                note=note,
+                reviewer=self._reviewer,
+                when=moment(self._clock()),
+            ),
+        )
+
+
+def create(review: Review, *, port: int, token: str) -> Starlette:
+    """The app of a session, behind its guard.
+
+    Parameters
+    ----------
+    port
+        Where it is served: requests that name another host or origin are refused.
+    token
+        What the first address must carry.
+    """
+    pages = _Pages(review, form_secret(token))
+    return Starlette(
+        routes=[
+            Route("/", pages.queue),
+            Route("/question", pages.question),
+            Route("/verdict", pages.verdict, methods=["POST"]),
+            Route("/undo", pages.undo, methods=["POST"]),
+            Mount("/static", StaticFiles(directory=_HERE / "static")),
+        ],
+        middleware=[Middleware(Guard, port=port, token=token)],
+        exception_handlers={HTTPException: pages.problem, HowsureError: pages.problem},
+    )
+
+
+class _Pages:
+    def __init__(self, review: Review, secret: str) -> None:
+        self._review, self._secret = review, secret
+        self._environment = jinja2.Environment(
+            loader=jinja2.FileSystemLoader(_HERE / "templates"),
+            autoescape=True,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            undefined=jinja2.StrictUndefined,
+        )
+        self._environment.filters["number"] = _number
+
+    def queue(self, request: Request) -> Response:
+        """The questions that the reader wants to see, a page at a time, and how far the review is."""
+        review, choice = self._review, Choice.of(request.query_params)
+        verdicts = current(review.history())
+        held = [entry for entry in review.entries if choice.holds(entry)]
+        taken = [entry for entry in held if choice.takes(entry, verdicts)]
+        pages = max(1, -(-len(taken) // PAGE))
+        page = min(max(1, _integer(request.query_params.get("page"), 1)), pages)
+        return self._page(
+            "queue.html",
+            choice,
+            entries=[(entry, state(entry, verdicts)) for entry in taken[(page - 1) * PAGE : page * PAGE]],
+            taken=len(taken),
+            held=len(held),
+            done=sum(entry.view.key in verdicts for entry in held),
+            rejected=sum(state(entry, verdicts) in REJECTED for entry in held),
+            page=page,
+            pages=pages,
+            benchmarks=sorted({entry.view.benchmark for entry in review.entries}),
+            shows=SHOWS,
+            states=STATES,
+        )
+
+    def question(self, request: Request) -> Response:
+        """One question with its answers; `reveal` shows the target in blind mode, `all` a whole group of answers."""
+        review, fields = self._review, request.query_params
+        choice, place = Choice.of(fields), self._place(fields)
+        entry, told = review.entries[place], review.history()
+        verdicts, view = current(told), entry.view
+        before, after = neighbours(review.entries, place, choice, verdicts)
+        rows = review.texts.generations(view.benchmark, view.question)
+        prompts = review.texts.prompts(view.benchmark, view.question)
+        return self._page(
+            "question.html",
+            choice,
+            entry=entry,
+            view=view,
+            hidden=review.blind and "reveal" not in fields,
+            groups=answers.grouped(rows, view.target, whole=_integer(fields.get("all"), -1)),
+            n_variants=len({row.variant for row in rows}),
+            default=prompts[0] if prompts else None,
+            others=prompts[1 : PROMPTS + 1],
+            more_prompts=max(0, len(prompts) - 1 - PROMPTS),
+            verdict=verdicts.get(view.key),
+            said=[one for one in told if one.key == view.key],
+            older=[one for one in told if one.key != view.key and _name(one) == _name(view)],
+            before=before,
+            after=after,
+            words=VERDICTS,
+            note_length=NOTE_LENGTH,
+        )
+
+    async def verdict(self, request: Request) -> Response:
+        """Keep a verdict and go on to the next question."""
+        fields = await self._form(request)
+        review, choice, place = self._review, Choice.of(fields), self._place(fields)
+        word, note = fields.get("verdict", ""), fields.get("note", "").replace("\r\n", "\n").strip()
+        if word not in {*VERDICTS, "undone"}:
+            raise HTTPException(422, f"A verdict is one of {', '.join(VERDICTS)}.")
+        if len(note) > NOTE_LENGTH:
+            raise HTTPException(413, f"The note has {len(note):,} characters; {NOTE_LENGTH:,} is the most.")
+        entry = review.entries[place]
+        await run_in_threadpool(review.give, entry, word, note)
+        _, after = neighbours(review.entries, place, choice, current(review.history()))
+        stay = word == "undone"
+        return RedirectResponse(
+            _to(entry, choice) if stay else _to(after, choice) if after else choice.address("/"), 303
+        )
+
+    async def undo(self, request: Request) -> Response:
+        """Take the last verdict of this session back and show its question."""
+        choice = Choice.of(await self._form(request))
+        entry = await run_in_threadpool(self._review.undo)
+        if entry is None:
+            raise HTTPException(409, "No verdict of this session is left to undo.")
+        return RedirectResponse(_to(entry, choice), 303)
+
+    def problem(self, _: Request, error: Exception) -> Response:
+        """A page that says what is wrong."""
+        if isinstance(error, HTTPException):
+            return self._page("problem.html", Choice(), error.status_code, what=error.detail)
+        return self._page("problem.html", Choice(), 500, what=str(error))  # a file that cannot be read or written
+
+    def _page(self, name: str, choice: Choice, status: int = 200, **values: Any) -> Response:
+        values |= {"choice": choice, "to": _to, "secret": self._secret, "blind": self._review.blind}
+        values["told"] = self._review.told
+        values["last"] = self._review.given[-1] if self._review.given else None
+        return HTMLResponse(self._environment.get_template(name).render(values), status)
+
+    def _place(self, fields: Mapping[str, str]) -> int:
+        name = fields.get("benchmark", ""), fields.get("question", "")
+        if name not in self._review.places:
+            raise HTTPException(404, "There is no such question in this review.")
+        return self._review.places[name]
+
+    async def _form(self, request: Request) -> dict[str, str]:
+        """Fields of a form that this app made."""
+        if request.headers.get("content-type", "").split(";")[0].strip() != "application/x-www-form-urlencoded":
+            raise HTTPException(415, "Only the forms of these pages are taken.")
+        body = b""
+        async for part in request.stream():
+            body += part
+            if len(body) > BODY_LENGTH:
+                raise HTTPException(413, f"The form has more than {BODY_LENGTH:,} bytes.")
+        try:
+            text = body.decode("ascii")
+            fields = dict(parse_qsl(text, keep_blank_values=True, max_num_fields=20, errors="strict"))
+        except ValueError:
+            raise HTTPException(400, "The form cannot be read.") from None
+        if not hmac.compare_digest(fields.get("secret", "").encode(), self._secret.encode()):
+            raise HTTPException(403, "The form is not of this session: open the question again.")
+        return fields
+
+
+def _name(one: QuestionView | Verdict) -> tuple[str, str]:
+    return one.benchmark, one.question
+
+
+def _to(entry: Entry, choice: Choice, **more: str) -> str:
+    """Address of a question."""
+    return choice.address("/question", benchmark=entry.view.benchmark, question=entry.view.question, **more)
+
+
+def _integer(text: str | None, otherwise: int) -> int:
+    return int(text) if text and text.isascii() and text.isdecimal() and len(text) < 7 else otherwise
+
+
+def _number(value: float, digits: int = 2) -> str:
+    """With a true minus; a dash for what is not known."""
+    if math.isnan(value):
+        return "–"
+    text = f"{value:.{digits}f}"
+    return text.removeprefix("-") if not float(text) else text.replace("-", "−")

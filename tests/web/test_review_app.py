@@ -1,0 +1,469 @@
+"""Every page, every form, and every refusal."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from urllib.parse import parse_qsl
+
+import msgspec
+import pytest
+from helpers.planted_review import HOME, HOSTILE, PORT, TOKEN, post, row, session, stranger, visitor
+from starlette.websockets import WebSocketDisconnect
+
+import howsure
+from howsure.review.queue import Choice, Count
+from howsure.review.texts import Prompt, QuestionView, RunTexts
+from howsure.review.verdicts import NOTE_LENGTH, Verdict, append, content_key, load, moment
+from howsure.store.responses import RunFolder
+from howsure.web import review_app
+from howsure.web.access import POLICY
+from howsure.web.review_app import BODY_LENGTH, Review
+
+SUSPECTS = ["hostile", "wrong label"]
+HARD = {"benchmark": "planted", "question": "hard"}
+
+
+@pytest.fixture
+def review(tmp_path, texts):
+    return session(tmp_path, texts)
+
+
+@pytest.fixture
+def client(review):
+    return visitor(review)
+
+
+def listed(page):
+    return re.findall(r'<th scope="row"><a href="[^"]*"><bdi>([^<]*)</bdi>', page)
+
+
+def links(page):
+    return {
+        key: at.replace("&amp;", "&") for at, key in re.findall(r'<a [^>]*?href="([^"]*)"[^>]*data-key="(.)"', page)
+    }
+
+
+# a stranger's requests: what must be refused, one by one
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:8765", "127.0.0.1", "127.0.0.1:80", "localhost:9999", "[::1]:8765", ""]
+)
+def test_another_host_is_refused(client, host):
+    reply = client.get("/", headers={"Host": host})
+    assert reply.status_code == 421
+    assert "suspects" not in reply.text
+
+
+@pytest.mark.parametrize(
+    "origin",
+    ["http://evil.example", "null", "http://127.0.0.1:9999", f"https://127.0.0.1:{PORT}", f"{HOME}.evil.example"],
+)
+def test_another_origin_is_refused(client, review, origin):
+    assert post(client, "/verdict", HARD | {"verdict": "fine"}, origin=origin).status_code == 403
+    assert client.get("/", headers={"Origin": origin}).status_code == 403
+    assert not review.file.exists()
+
+
+def test_a_post_without_origin_is_refused(client, review):
+    assert post(client, "/verdict", HARD | {"verdict": "fine"}, origin=None).status_code == 403
+    assert not review.file.exists()
+
+
+def test_localhost_is_this_machine(review):
+    client = stranger(review)
+    client.base_url = f"http://localhost:{PORT}"
+    assert client.get("/", params={"token": TOKEN}).status_code == 303
+    assert client.get("/").status_code == 200
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/",
+        "/question?benchmark=planted&question=hard",
+        "/static/keys.js",
+        "/?token=wrong",
+        "/?token=",
+        f"/question?token={TOKEN}",
+    ],
+)
+def test_nothing_is_shown_without_the_token(review, path):
+    reply = stranger(review).get(path)
+    assert reply.status_code == 403
+    assert "set-cookie" not in reply.headers
+
+
+@pytest.mark.parametrize("cookie", ["x", "", TOKEN, '"', "é".encode()])
+def test_a_wrong_cookie_is_refused(review, cookie):
+    value = cookie if isinstance(cookie, bytes) else cookie.encode()
+    headers = {b"Cookie": f"howsure-review-{PORT}=".encode() + value}
+    assert stranger(review).get("/", headers=headers).status_code == 403
+
+
+def test_a_malformed_cookie_is_refused(review):
+    assert stranger(review).get("/", headers={"Cookie": "a,b{}[]=;;=\x01"}).status_code == 403
+
+
+def test_the_token_becomes_a_cookie_that_only_this_app_sees(review):
+    reply = stranger(review).get("/", params={"token": TOKEN})
+    cookie = reply.headers["set-cookie"].lower()
+    assert "httponly" in cookie
+    assert "samesite=strict" in cookie
+    assert TOKEN not in cookie
+    assert reply.headers["location"] == "/"
+
+
+def test_a_post_needs_the_secret_of_the_pages_and_not_only_the_cookie(client, review):
+    cookie = next(iter(client.cookies.values()))
+    for wrong in ("", "x", "é", cookie, TOKEN):
+        assert post(client, "/verdict", HARD | {"verdict": "fine", "secret": wrong}).status_code == 403
+        assert post(client, "/undo", {"secret": wrong}).status_code == 403
+    assert not review.file.exists()
+
+
+def test_every_answer_has_the_headers_and_none_opens_the_app_to_others(client, review):
+    replies = [client.get("/"), client.get("/nothing"), client.get("/static/keys.js"), stranger(review).get("/"),
+               client.get("/", headers={"Host": "evil.example"}), client.options("/", headers={"Origin": HOME})]  # fmt: skip
+    assert [reply.status_code for reply in replies] == [200, 404, 200, 403, 421, 405]
+    for reply in replies:
+        assert reply.headers["content-security-policy"] == POLICY
+        assert reply.headers["x-content-type-options"] == "nosniff"
+        assert reply.headers["cache-control"] == "no-store"
+        assert not [name for name in reply.headers if name.startswith("access-control")]
+    assert "unsafe" not in POLICY
+
+
+def test_pages_have_no_script_and_no_style_of_their_own(client):
+    for path in ("/", "/?show=all&state=any", "/question?benchmark=planted&question=hostile"):
+        page = client.get(path).text
+        assert re.findall(r"<script[^>]*>[^<]*</script>", page) == ['<script src="/static/keys.js" defer></script>']
+        assert not re.search(r"<style|\sstyle=|<[^>]*\son\w+=|javascript:", page)
+
+
+def test_files_outside_static_are_not_served(client):
+    for path in ("/static/../app.py", "/static/%2e%2e/app.py", "/static/..%2fapp.py", "/static/"):
+        assert client.get(path).status_code == 404
+
+
+def test_what_is_no_http_is_not_answered(client):
+    with pytest.raises(WebSocketDisconnect), client.websocket_connect("/"):
+        pass
+
+
+# bad forms
+
+
+@pytest.mark.parametrize(
+    ("fields", "status"),
+    [
+        ({"question": "none"}, 404),
+        ({"benchmark": "none"}, 404),
+        ({"verdict": "wrong"}, 422),
+        ({"verdict": ""}, 422),
+        ({"note": "x" * (NOTE_LENGTH + 1)}, 413),
+        ({"note": "x" * (BODY_LENGTH + 1)}, 413),
+        ({f"more{i}": "x" for i in range(30)}, 400),
+    ],
+)
+def test_a_bad_form_changes_nothing_and_says_why(client, review, fields, status):
+    reply = post(client, "/verdict", HARD | {"verdict": "fine"} | fields)
+    assert reply.status_code == status
+    assert 'role="alert"' in reply.text
+    assert not review.file.exists()
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "status"),
+    [
+        ("application/json", b"{}", 415),
+        ("multipart/form-data; boundary=x", b"--x--", 415),
+        ("application/x-www-form-urlencoded", b"note=%ff", 400),
+        ("application/x-www-form-urlencoded", b"note=\xff", 400),
+        ("application/x-www-form-urlencoded; charset=utf-8", b"", 403),
+    ],
+)
+def test_other_bodies_are_refused(client, kind, body, status):
+    assert client.post("/verdict", content=body, headers={"Origin": HOME, "Content-Type": kind}).status_code == status
+
+
+def test_a_body_without_a_length_is_bounded(client):
+    def parts():
+        for _ in range(100):
+            yield b"note=" + b"x" * 10_000
+
+    headers = {"Origin": HOME, "Content-Type": "application/x-www-form-urlencoded"}
+    assert client.post("/verdict", content=parts(), headers=headers).status_code == 413
+
+
+def test_an_unknown_question_or_page_is_not_found(client):
+    for path in ("/question", "/question?benchmark=planted&question=%3Cscript%3E", "/nothing"):
+        reply = client.get(path)
+        assert reply.status_code == 404
+        assert "<script>" not in reply.text
+
+
+@pytest.mark.parametrize("path", ["/verdict", "/undo"])
+def test_a_verdict_is_never_given_by_a_link(client, path):
+    assert client.get(path).status_code == 405
+
+
+# hostile texts
+
+
+def test_what_models_wrote_is_text(client):
+    page = client.get("/question", params={"benchmark": "planted", "question": "hostile"}).text
+    shown = HOSTILE.replace("<", "&lt;").replace(">", "&gt;").replace("'", "&#39;").replace('"', "&#34;")
+    assert page.count(shown) >= 12 + 2  # generations, the question and a choice
+    assert HOSTILE not in page
+    assert "49" not in re.sub(r'name="secret" value="\w+"', "", page)  # {{ 7 * 7 }}
+    assert "<img" not in page
+
+
+def test_what_a_reviewer_wrote_is_text(client):
+    post(client, "/verdict", HARD | {"verdict": "fine", "note": f"</textarea>{HOSTILE}"})
+    page = client.get("/question", params=HARD).text
+    assert page.count("&lt;/textarea&gt;") == 2
+    assert page.count("</textarea>") == 1
+    assert "<img" not in page
+
+
+def test_what_a_reader_looks_for_is_text(client):
+    page = client.get("/", params={"find": '"><script>', "within": "<b>", "state": "<i>", "page": "<u>"}).text
+    assert not re.search(r"<b>|<i>|<u>|<script>", page)
+
+
+# the queue
+
+
+def test_the_queue_shows_suspects_first_and_all_on_demand(client):
+    assert listed(client.get("/").text) == SUSPECTS
+    everything = listed(client.get("/?show=all").text)
+    assert everything[:3] == [*SUSPECTS, "hard"]
+    assert len(everything) == 7
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("show=all&find=EASY", {"easy 1", "easy 2", "easy 3"}),
+        ("show=all&find=berlin", {"a/b?c=d&amp;e"}),
+        ("within=planted", set(SUSPECTS)),
+        ("within=other", set()),
+        ("state=fine", set()),
+        ("state=any", set(SUSPECTS)),
+        ("page=99", set(SUSPECTS)),
+        ("page=0", set(SUSPECTS)),
+        ("page=9999999999", set(SUSPECTS)),
+        ("show=nonsense&state=nonsense", set(SUSPECTS)),
+    ],
+)
+def test_the_queue_is_filtered(client, query, expected):
+    reply = client.get(f"/?{query}")
+    assert reply.status_code == 200
+    assert set(listed(reply.text)) == expected
+
+
+def test_a_long_queue_has_pages(client, monkeypatch):
+    monkeypatch.setattr(review_app, "PAGE", 3)
+    pages = [client.get(f"/?show=all&page={i}").text for i in (1, 2, 3)]
+    assert [len(listed(page)) for page in pages] == [3, 3, 1]
+    assert [("Previous page" in page, "Next page" in page) for page in pages] == [
+        (False, True),
+        (True, True),
+        (True, False),
+    ]
+    assert "Page 2 of 3, 7 questions" in pages[1]
+
+
+def test_progress_and_the_end_of_the_queue(client):
+    assert "0 of 2 suspects have a verdict" in client.get("/").text
+    post(client, "/verdict", {"benchmark": "planted", "question": "hostile", "verdict": "ambiguous"})
+    assert "1 of 2 suspects has a verdict, 1 rejected" in client.get("/").text
+    last = post(client, "/verdict", {"benchmark": "planted", "question": "wrong label", "verdict": "fine"})
+    assert last.headers["location"] == "/"
+    page = client.get("/").text
+    assert "2 of 2 suspects have a verdict, 1 rejected" in page
+    assert "Every one of them has a verdict" in page
+    assert listed(client.get("/?state=ambiguous").text) == ["hostile"]
+
+
+def test_a_run_without_suspects_says_so(tmp_path):
+    with RunFolder(tmp_path / "run") as run:
+        run.append([row("q1", score=1.0, answer="A"), row("q2", benchmark="other", score=1.0)])
+    client = visitor(Review(RunTexts([tmp_path / "run"]), tmp_path / "v.jsonl", blind=False, reviewer=""))
+    assert "No question is suspicious" in client.get("/").text
+    page = client.get("/?show=all").text
+    assert set(listed(page)) == {"q1", "q2"}
+    assert listed(client.get("/?show=all&within=other").text) == ["q2"]
+    one = client.get("/question?benchmark=other&question=q2").text
+    assert "No prompt was kept of it" in one
+    assert "No completion was kept" in one
+    assert "not known" in one
+    assert "<dt>Consistency</dt><dd>–</dd>" in one
+
+
+# one question
+
+
+def test_a_question_shows_what_there_is_to_know(client):
+    page = client.get("/question", params=HARD).text
+    assert '<bdi id="target">C</bdi>' in page
+    assert "no answer was read" in page
+    assert "timeout: no answer &lt;b&gt;at all&lt;/b&gt;" in page
+    assert page.count('<details class="generation" open>') == 3
+    assert "generation 7 · unscored" in page
+    assert 'class="target">three' in page
+
+
+def test_next_and_previous_keep_the_choice_and_odd_names_come_through(client):
+    at, seen = links(client.get("/?show=all").text)["j"], []
+    while at:
+        page = client.get(at)
+        assert page.status_code == 200
+        seen.append(re.search(r"<h1><bdi>(.*?)</bdi></h1>", page.text)[1])
+        assert "show=all" in links(page.text)["q"]
+        at, last = links(page.text).get("j"), page
+    assert sorted(seen) == sorted(["hostile", "wrong label", "hard", "a/b?c=d&amp;e", "easy 1", "easy 2", "easy 3"])
+    back = client.get(links(last.text)["k"]).text
+    assert re.search(r"<h1><bdi>(.*?)</bdi></h1>", back)[1] == seen[-2]
+
+
+def test_blind_mode_shows_the_target_only_when_asked(tmp_path, texts):
+    client = visitor(session(tmp_path, texts, blind=True))
+    queue = client.get("/?show=all").text
+    assert "Models say" not in queue
+    assert "0.08" not in queue
+    page = client.get("/question", params=HARD).text
+    for telling in ('id="target"', 'class="target"', "Models say", "P(correct)", "Suspicion", ">right<", "part right"):
+        assert telling not in page
+    shown = client.get(links(page)["t"]).text
+    for telling in ('<bdi id="target">C</bdi>', 'class="target"', ">right<", "part right"):
+        assert telling in shown
+
+
+class Made:
+    """Texts from nowhere: many generations, many prompts, a long completion."""
+
+    def questions(self):
+        return [QuestionView("b", "q", content_key("text", "A"), "text", (), "A")]
+
+    def counts(self, _):
+        return [Count("large", "q", "A", 31, 31, 31.0)]
+
+    def prompts(self, _, __):
+        return [Prompt(f"v{i}", (("user", f"way {i}"),)) for i in range(15)]
+
+    def generations(self, _, question):
+        rows = [
+            row(question, g, variant="v0", score=1.0, answer="A", completion=f"said {g};" + "x" * 20_000 * (g == 1))
+            for g in range(1, 31)
+        ]
+        return [*rows, row(question, 1, variant="v1", score=1.0, answer="A", completion="")]
+
+
+def test_many_generations_and_prompts_are_bounded_and_told(tmp_path):
+    client = visitor(Review(Made(), tmp_path / "v.jsonl", blind=False, reviewer=""))
+    page = client.get("/question?benchmark=b&question=q&show=all").text
+    assert "Show all 31 generations with this answer" in page
+    assert "said 12;" in page
+    assert "said 13;" not in page
+    assert "7 more characters are not shown" in page
+    assert "Under 14 other prompts" in page
+    assert "and 4 more that are not shown" in page
+    assert "variant v0 · generation 2" in page
+    whole = client.get(re.search(r'href="([^"]*)#g0"', page)[1].replace("&amp;", "&")).text
+    assert "said 30;" in whole
+    assert "The completion is empty" in whole
+
+
+# verdicts
+
+
+def test_a_verdict_is_kept_with_its_note_and_the_next_question_comes(client, review):
+    reply = post(
+        client,
+        "/verdict",
+        {"benchmark": "planted", "question": "hostile", "verdict": "mislabeled", "note": " see\r\nit "},
+    )
+    assert reply.status_code == 303
+    assert reply.headers["location"] == "/question?benchmark=planted&question=wrong+label"
+    (line,) = review.file.read_text().splitlines()
+    view = next(entry.view for entry in review.entries if entry.view.question == "hostile")
+    assert msgspec.json.decode(line) == {
+        "benchmark": "planted", "question": "hostile", "key": view.key, "verdict": "mislabeled", "note": "see\nit",
+        "reviewer": "ada", "when": "2027-01-15T08:00:00.000000Z",
+    }  # fmt: skip
+    page = client.get("/question?benchmark=planted&question=hostile").text
+    assert 'class="now" aria-pressed="true"><kbd>1</kbd> mislabeled' in page
+    assert "ada" in page
+    assert "see\nit</textarea>" in page
+
+
+def test_undo_brings_back_what_was_there_before(client, review):
+    def words():
+        return [one.verdict for one in load(review.file).values()]
+
+    for word in ("fine", "mislabeled"):
+        post(client, "/verdict", HARD | {"verdict": word, "note": word})
+    assert words() == ["mislabeled"]
+    assert (
+        post(client, "/undo", {"show": "all"}).headers["location"]
+        == "/question?benchmark=planted&question=hard&show=all"
+    )
+    assert words() == ["fine"]
+    assert "fine</textarea>" in client.get("/question", params=HARD).text
+    post(client, "/undo", {})
+    assert words() == []
+    nothing = post(client, "/undo", {})
+    assert nothing.status_code == 409
+    assert "No verdict of this session is left to undo" in nothing.text
+    assert len(review.file.read_text().splitlines()) == 4
+
+
+def test_a_verdict_is_withdrawn_and_the_question_stays(client, review):
+    post(client, "/verdict", HARD | {"verdict": "fine"})
+    reply = post(client, "/verdict", HARD | {"verdict": "undone"})
+    assert reply.headers["location"] == "/question?benchmark=planted&question=hard"
+    assert load(review.file) == {}
+    assert "has no verdict now" in client.get("/").text
+    post(client, "/undo", {})
+    assert [one.verdict for one in load(review.file).values()] == ["fine"]
+
+
+def test_verdicts_of_others_and_of_other_contents_are_seen_at_once(client, review):
+    entry = next(entry for entry in review.entries if entry.view.question == "hard")
+    there = {"benchmark": "planted", "question": "hard", "reviewer": "grace", "when": moment(0)}
+    append(review.file, Verdict(key=entry.view.key, verdict="ambiguous", note="both", **there))
+    append(review.file, Verdict(key="other", verdict="mislabeled", **there))
+    page = client.get("/question", params=HARD).text
+    assert "grace" in page
+    assert "This question read otherwise, or had another target, when it was called mislabeled on 1970-01-01" in page
+
+
+def test_a_damaged_file_is_told_on_the_page(client, review):
+    post(client, "/verdict", HARD | {"verdict": "fine"})
+    with review.file.open("a") as file:
+        file.write('{"torn')
+    assert "line 2: no verdict, left out (the line is cut off)" in client.get("/").text
+    review.file.write_text("something else\n")
+    reply = client.get("/")
+    assert reply.status_code == 500
+    assert "no line is a verdict" in reply.text
+
+
+# theory: addresses
+
+
+def test_a_choice_comes_back_out_of_its_address():
+    choice = Choice("all", "fine", "a&b", "x=y é")
+    assert Choice.of(dict(parse_qsl(choice.address("/").removeprefix("/?")))) == choice
+    assert Choice().address("/") == "/"
+
+
+def test_the_colours_are_those_of_the_report():
+    here = Path(howsure.__file__).parent
+    ours, theirs = ((here / part).read_text() for part in ("web/static/review.css", "report/templates/page.css"))
+    first = theirs[theirs.index(":root") : theirs.index("* {")]
+    assert first in ours
