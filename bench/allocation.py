@@ -81,21 +81,21 @@ class Row(NamedTuple):
 
 def ends(generations: int) -> list[int]:
     """Generations per question after each stage."""
-    found = [pilot(generations)]
-    while found[-1] < generations:
-        found.append(following(found[-1], generations))
-    return found
+    row = [pilot(generations)]
+    while row[-1] < generations:
+        row.append(following(row[-1], generations))
+    return row
 
 
 def sampled(P: FloatArray, generations: int, rng: np.random.Generator) -> list[Cells]:
     """The stages of an adaptive run of each row of P, by themselves."""
     N, reached = P.shape[1], ends(generations)
-    stages = [drawn(np.full(P.shape, reached[0]), P, rng)]
+    samples = [drawn(np.full(P.shape, reached[0]), P, rng)]
     for before, end in pairwise(reached):
-        so_far = reduce(add, stages)
+        so_far = reduce(add, samples)
         each = (allocate_generations(so_far.select([model]), N * (end - before)) for model in so_far.models)
-        stages.append(drawn(np.vstack([one.more for one in each]), P, rng))
-    return stages
+        samples.append(drawn(np.vstack([one.more for one in each]), P, rng))
+    return samples
 
 
 def compare(p: FloatArray, generations: int, rng: np.random.Generator) -> Row:
@@ -103,12 +103,12 @@ def compare(p: FloatArray, generations: int, rng: np.random.Generator) -> Row:
     P = np.repeat(p, REPEATS, axis=0)
     N, truth, v = p.shape[1], P.mean(axis=1), P * (1 - P)
     even = score_variance(v, np.full(P.shape, generations))  # squared error of asking alike, exactly
-    stages = sampled(P, generations, rng)
-    counts = np.array([stage.n for stage in stages])
+    samples = sampled(P, generations, rng)
+    counts = np.array([stage.n for stage in samples])
     # Premise: the same budget, all of it spent, and nobody starved.
     assert np.all(counts.sum(axis=(0, 2)) == generations * N)
     assert counts.min() >= 1
-    weights = score_stages(stages).weights[:, :, None]
+    weights = score_stages(samples).weights[:, :, None]
     given = np.sum(weights**2 * v / counts, axis=(0, 2)) / N**2
     nothing, v_known = drawn(np.zeros(p.shape, int), p, rng), p * (1 - p)
     each = (
@@ -116,7 +116,7 @@ def compare(p: FloatArray, generations: int, rng: np.random.Generator) -> Row:
         for i, m in enumerate(nothing.models)
     )
     best = np.vstack([one.more for one in each])
-    known = score_variance(v_known, best) / even[::REPEATS]
+    ideal = score_variance(v_known, best) / even[::REPEATS]
 
     def judged(cells: Cells) -> Judged:
         result = score(cells, claim="these-questions")
@@ -133,19 +133,19 @@ def compare(p: FloatArray, generations: int, rng: np.random.Generator) -> Row:
             largest=float(np.abs(biases).max()),
         )
 
-    adaptive, pooled = judged(merge_stages(stages)), judged(reduce(add, stages))
+    adaptive, pooled = judged(merge_stages(samples)), judged(reduce(add, samples))
     alike = judged(drawn(np.full(P.shape, generations), P, rng))
-    found = Row(float(1 / np.mean(given / even)), float(1 / known.mean()), adaptive, alike, pooled)
+    row = Row(float(1 / np.mean(given / even)), float(1 / ideal.mean()), adaptive, alike, pooled)
     # Never worse than asking alike, never better than who knows; coverage is kept.
-    assert 1 <= found.expected <= found.oracle
+    assert 1 <= row.expected <= row.oracle
     assert adaptive.cover > 0.95 - 4 * adaptive.cover_error
-    return found
+    return row
 
 
 def main() -> int:
     rng, start = np.random.default_rng(0), time.perf_counter()
     print(f"{MODELS} models x {REPEATS} runs; 95 % intervals for the score on these questions\n")
-    print(f"{'':38}{'adaptive, weighed by stages':^52}{'asked alike':^14}{'adaptive, pooled':^31}")
+    print(f"{'':38}{'adaptive, weighed by samples':^52}{'asked alike':^14}{'adaptive, pooled':^31}")
     print(
         f"{'data':9}{'k':>3}  {'stages':16}{'saved':>7}{'oracle':>8}{'expected':>10}{'gain':>13}{'cover %':>12}"
         f"{'bias':>7}{'largest':>8}{'cover %':>12}{'gain':>8}{'cover %':>9}{'bias':>7}{'largest':>8}"

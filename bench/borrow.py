@@ -37,7 +37,7 @@ LIVEBENCH = SHARED / "livebench/livebench_13012025.parquet"
 Array = NDArray[np.float64]
 
 
-class Found(NamedTuple):
+class Measured(NamedTuple):
     """Per model: squared errors of the plain and of the borrowed estimate, and the share of intervals that cover."""
 
     plain: Array
@@ -58,18 +58,20 @@ class Found(NamedTuple):
 
 def published() -> dict[str, Cells]:
     """Every published benchmark with questions enough, by name."""
-    found = {name: load_published(name) for name in BENCHMARKS}
+    result = {name: load_published(name) for name in BENCHMARKS}
     if GSM8K.exists():
-        [found["gsm8k"]] = read_table(GSM8K)
+        [result["gsm8k"]] = read_table(GSM8K)
     if LIVEBENCH.exists():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # some cells have two rows
             [cells] = read_table(LIVEBENCH)
         most = [model for model, there in zip(cells.models, cells.answered, strict=True) if there.mean() > 0.98]
         cells = cells.select(most)
-        whole = np.all(cells.answered, axis=0)
-        found["LiveBench"] = cells.select(questions=[q for q, kept in zip(cells.questions, whole, strict=True) if kept])
-    return {name: cells for name, cells in found.items() if len(cells.questions) > 50}
+        complete = np.all(cells.answered, axis=0)
+        result["LiveBench"] = cells.select(
+            questions=[q for q, answered in zip(cells.questions, complete, strict=True) if answered]
+        )
+    return {name: cells for name, cells in result.items() if len(cells.questions) > 50}
 
 
 def ask(p: Array, n: int, k: int, draws: int, rng: np.random.Generator, *, graded: bool = False) -> Cells:
@@ -85,9 +87,9 @@ def ask(p: Array, n: int, k: int, draws: int, rng: np.random.Generator, *, grade
 
 def reference(cells: Cells, without: int) -> Cells:
     """The other models."""
-    kept = [model for i, model in enumerate(cells.models) if i != without]
+    others = [model for i, model in enumerate(cells.models) if i != without]
     questions = tuple(map(str, range(len(cells.questions))))
-    chosen = cells.select(kept)
+    chosen = cells.select(others)
     return Cells("new", chosen.models, questions, chosen.n, chosen.total, chosen.total_sq)
 
 
@@ -100,7 +102,7 @@ def measure(
     claim: MeanClaim = "these-questions",
     models: int | None = None,
     change: Callable[[Array, np.random.Generator], Array] | None = None,
-) -> Found:
+) -> Measured:
     """Score each model, or `models` of them, `draws` times; `change` makes another P(correct) of a model's own."""
     rng = np.random.default_rng([n, k, draws])
     chosen = np.arange(len(cells.models)) if models is None else rng.choice(len(cells.models), models, replace=False)
@@ -108,13 +110,13 @@ def measure(
     for i, m in enumerate(chosen):
         p = cells.mean[m] if change is None else change(cells.mean[m], rng)
         truth = float(p.mean())
-        asked = ask(p, n, k, draws, rng, graded=not cells.binary)
-        found = estimates.score(asked, reference(cells, int(m)), claim=claim)
-        between = found.interval()
-        plain[i] = np.mean((found.plain.score - truth) ** 2)
-        borrowed[i] = np.mean((found.score - truth) ** 2)
+        answered = ask(p, n, k, draws, rng, graded=not cells.binary)
+        result = estimates.score(answered, reference(cells, int(m)), claim=claim)
+        between = result.interval()
+        plain[i] = np.mean((result.plain.score - truth) ** 2)
+        borrowed[i] = np.mean((result.score - truth) ** 2)
         covered[i] = np.mean((between.low <= truth) & (truth <= between.high))
-    return Found(plain, borrowed, covered, draws)
+    return Measured(plain, borrowed, covered, draws)
 
 
 def designs(cells: Cells, sizes: tuple[int, ...]) -> Iterator[tuple[int, int]]:
@@ -136,16 +138,16 @@ def scores(*, quick: bool) -> str:
         if quick and name not in {"math500_cot", "swebench-lite"}:
             continue
         for n, k in designs(cells, (100,) if quick else (50, 100, 200)):
-            found = measure(cells, n, k, 12 if quick else 60)
+            result = measure(cells, n, k, 12 if quick else 60)
             # The least of some fifty noisy ratios is not that of a model: models whose scores do not vary are left out.
-            each = found.plain / np.maximum(found.borrowed, 1e-12)
-            ratios[k].append(found.ratio)
+            each = result.plain / np.maximum(result.borrowed, 1e-12)
+            ratios[k].append(result.ratio)
             lines.append(
-                f"| {name} | {len(cells.questions)} | {len(cells.models)} | {n} | {k} | {found.ratio:.2f} | "
-                f"{np.min(each[found.plain > 0]):.2f} | {found.covered.mean():.3f} | {found.covered.min():.2f} |"
+                f"| {name} | {len(cells.questions)} | {len(cells.models)} | {n} | {k} | {result.ratio:.2f} | "
+                f"{np.min(each[result.plain > 0]):.2f} | {result.covered.mean():.3f} | {result.covered.min():.2f} |"
             )
-            assert found.ratio > 1.15, (name, n, k, found.ratio)
-            assert found.covered.mean() > 0.93, (name, n, k, found.covered.mean())
+            assert result.ratio > 1.15, (name, n, k, result.ratio)
+            assert result.covered.mean() > 0.93, (name, n, k, result.covered.mean())
     assert np.exp(np.mean(np.log(ratios[1]))) > 1.4
     assert np.exp(np.mean(np.log(ratios[5]))) > 2.3
     return "\n".join(lines)
@@ -172,16 +174,16 @@ def adversaries(*, quick: bool) -> str:
                     measure(load_published(name), n, k, 25 if quick else 150, models=6 if quick else 12, change=change)
                     for name in names
                 ]
-                found = Found(
+                result = Measured(
                     np.concatenate([one.plain for one in each]),
                     np.concatenate([one.borrowed for one in each]),
                     np.concatenate([one.covered for one in each]),
                     each[0].draws,
                 )
-                ratio = found.ratio if found.borrowed.sum() > 0 else 1.0
-                lines.append(f"| {kind} | {n} | {k} | {ratio:.3f} | {found.covered.mean():.3f} |")
-                assert ratio > 0.95 - found.slack, (kind, n, k, ratio)
-                assert found.covered.mean() > 0.93 - found.slack, (kind, n, k, found.covered.mean())
+                ratio = result.ratio if result.borrowed.sum() > 0 else 1.0
+                lines.append(f"| {kind} | {n} | {k} | {ratio:.3f} | {result.covered.mean():.3f} |")
+                assert ratio > 0.95 - result.slack, (kind, n, k, ratio)
+                assert result.covered.mean() > 0.93 - result.slack, (kind, n, k, result.covered.mean())
     return "\n".join(lines)
 
 
@@ -200,9 +202,9 @@ def new_questions(draws: int) -> str:
                     others = reference(cells, m)
                     arrays = {part: getattr(others, part)[:, drawn] for part in ("n", "total", "total_sq")}
                     others = replace(others, **arrays)
-                    found = estimates.score(ask(cells.mean[m, drawn], n, k, 1, rng), others)
-                    between = found.interval()
-                    errors.append([(found.plain.score[0] - truth) ** 2, (found.score[0] - truth) ** 2])
+                    result = estimates.score(ask(cells.mean[m, drawn], n, k, 1, rng), others)
+                    between = result.interval()
+                    errors.append([(result.plain.score[0] - truth) ** 2, (result.score[0] - truth) ** 2])
                     covered.append(between.low[0] <= truth <= between.high[0])
             plain, borrowed = np.mean(errors, axis=0)
             lines.append(f"| {name} | {n} | {k} | {plain / borrowed:.2f} | {np.mean(covered):.3f} |")
@@ -236,9 +238,9 @@ def differences(*, quick: bool) -> str:
                         total = np.vstack([new.total, rng.binomial(counts[1], cells.mean[pair[1]])])
                         names = ("new", cells.models[pair[1]])
                         both = Cells("new", names, new.questions, counts, total, total)
-                        found = estimates.compare(both, *names, others, claim="these-questions")
-                        between = found.interval()
-                        errors.append([(found.plain.difference[0] - truth) ** 2, (found.difference[0] - truth) ** 2])
+                        result = estimates.compare(both, *names, others, claim="these-questions")
+                        between = result.interval()
+                        errors.append([(result.plain.difference[0] - truth) ** 2, (result.difference[0] - truth) ** 2])
                         covered.append(between.low[0] <= truth <= between.high[0])
                 plain, borrowed = np.mean(errors, axis=0)
                 texts.append(f"{plain / borrowed:.2f} | {np.mean(covered):.3f}")

@@ -38,7 +38,7 @@ Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 LEVEL, COVERED, NO_HARM = 0.95, 0.93, 0.95
-ASKED = (20, 50, 100, 200)
+SIZES = (20, 50, 100, 200)
 
 
 class Estimate(NamedTuple):
@@ -64,8 +64,8 @@ def published() -> Array:
     """Return true P(correct), shape (M, N), of the models with a score from .1 to .9."""
     p = load_published("math500_cot").mean
     score = p.mean(axis=1)
-    kept: Array = p[(score >= 0.1) & (score <= 0.9)]
-    return kept
+    spread_scores: Array = p[(score >= 0.1) & (score <= 0.9)]
+    return spread_scores
 
 
 def make_cells(
@@ -117,8 +117,8 @@ class Attack(NamedTuple):
             total = np.rint(generations * others)
             reference = Cells("benchmark", models, questions, generations, total, total)
         pool = np.argsort(-others.mean(axis=0))[: N // 2] if self.easiest else np.arange(N)
-        asked = np.sort(rng.choice(pool, n, replace=False))
-        cells = make_cells(("new",), tuple(questions[i] for i in asked), np.full((1, n), k), p[asked][None], rng)
+        drawn = np.sort(rng.choice(pool, n, replace=False))
+        cells = make_cells(("new",), tuple(questions[i] for i in drawn), np.full((1, n), k), p[drawn][None], rng)
         return Draw(cells, reference, truth)
 
 
@@ -138,15 +138,15 @@ def plain(draw: Draw, claim: MeanClaim) -> Estimate:
 def regression(draw: Draw, claim: MeanClaim) -> Estimate:
     """Return the regression estimate, its slope from the other half of the answered questions."""
     where = {question: i for i, question in enumerate(draw.reference.questions)}
-    asked = np.array([where[question] for question in draw.cells.questions])
-    y, n, N = draw.cells.mean[0], len(asked), len(where)
+    drawn = np.array([where[question] for question in draw.cells.questions])
+    y, n, N = draw.cells.mean[0], len(drawn), len(where)
     x = np.nanmean(np.where(draw.reference.answered, draw.reference.mean, np.nan), axis=0)
     half = np.random.default_rng(n).permutation(n) % 2
     rest, fitted = np.empty(n), []
     for side in (0, 1):
-        other = x[asked][half != side]
+        other = x[drawn][half != side]
         slope = np.cov(other, y[half != side])[0, 1] / max(float(np.var(other, ddof=1)), 1e-12)
-        rest[half == side] = (y - slope * x[asked])[half == side]
+        rest[half == side] = (y - slope * x[drawn])[half == side]
         fitted.append(slope * x)
     f = np.mean(fitted, axis=0)
     variance = rest.var(ddof=1) / n
@@ -185,10 +185,10 @@ def table(draws: int, claim: MeanClaim, designs: tuple[tuple[int, int], ...], ch
                 for name, estimator in ESTIMATORS.items():
                     with warnings.catch_warnings():
                         warnings.simplefilter("ignore")  # the easiest half is worth a warning
-                        found = estimator(drawn, claim)
-                    error[name][i] = found.score - drawn.truth
-                    covered[name][i] = found.low <= drawn.truth <= found.high
-                    width[name][i] = found.high - found.low
+                        estimate = estimator(drawn, claim)
+                    error[name][i] = estimate.score - drawn.truth
+                    covered[name][i] = estimate.low <= drawn.truth <= estimate.high
+                    width[name][i] = estimate.high - estimate.low
             row = f"borrowed score, {claim}, {attack.name}, n = {n}, k = {k}"
             squares = {name: values**2 for name, values in error.items()}
             values = [f"{np.sqrt(squares['plain'].mean()):.4f}", f"{covered['plain'].mean():.3f}"]
@@ -217,7 +217,7 @@ def table(draws: int, claim: MeanClaim, designs: tuple[tuple[int, int], ...], ch
 def sections(*, quick: bool) -> Iterator[tuple[str, str]]:
     """Yield titles and tables; raise AssertionError at the end where a claim does not hold."""
     checks = Checks()
-    designs = ((20, 1), (100, 1)) if quick else (*((n, 1) for n in ASKED), (50, 5), (200, 5))
+    designs = ((20, 1), (100, 1)) if quick else (*((n, 1) for n in SIZES), (50, 5), (200, 5))
     for claim in ("these-questions", "new-questions"):
         some = designs if claim == "these-questions" else designs[1::2]
         yield (

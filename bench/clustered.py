@@ -201,10 +201,10 @@ def resample_answers(
             limits[rule].append(np.array([low, high, np.full(len(low), G1)]))
     outcomes = {}
     for rule, stacked in limits.items():
-        whole = np.array(stacked)
-        df = whole[:, 2] if whole.shape[1] == 3 else np.full(whole[:, 0].shape, np.nan)
+        limits_of_all = np.array(stacked)
+        df = limits_of_all[:, 2] if limits_of_all.shape[1] == 3 else np.full(limits_of_all[:, 0].shape, np.nan)
         outcomes[rule] = evaluate_limits(
-            whole[:, 0], whole[:, 1], truth if "score" in rule else truth[a] - truth[b], df
+            limits_of_all[:, 0], limits_of_all[:, 1], truth if "score" in rule else truth[a] - truth[b], df
         )
     return (
         {

@@ -135,14 +135,14 @@ def run(arguments: list[str]) -> str:
 
 def noticed(table: Table, pattern: re.Pattern[str], commands: dict[str, tuple[str, ...]]) -> dict[str, int]:
     """Return for each command the number of lines on stderr that match."""
-    found = {}
+    notes_of_kind = {}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "table.csv"
         table.write(path)
         for command, more in commands.items():
             errors = run([command, str(path), *more])
-            found[command] = sum(bool(pattern.search(line)) for line in errors.splitlines())
-    return found
+            notes_of_kind[command] = sum(bool(pattern.search(line)) for line in errors.splitlines())
+    return notes_of_kind
 
 
 class Case(NamedTuple):
@@ -189,21 +189,21 @@ def table(trials: int, other_commands: int, checks: Checks) -> str:
     false_alarms: dict[str, list[int]] = {"copies": [], "retries": []}
     for i, case in enumerate(CASES):
         for kind in KINDS if trials > 1 else KINDS[i % 2 : i % 2 + 1]:
-            made = "honest" not in case.name
-            unclear = made and "deterministic" in kind
+            planted = "honest" not in case.name
+            unclear = planted and "deterministic" in kind
             if unclear and case.pattern is RETRIES:
                 continue  # what is right at once or never leaves no retries
             rng = np.random.default_rng([i, len(kind)])
             hits, times = dict.fromkeys(COMMANDS, 0), dict.fromkeys(COMMANDS, 0)
             lines = 0
-            for trial in range(trials if made else 2 * trials):
-                commands = COMMANDS if trial < other_commands and (made or trials > 1) else SCORE
+            for trial in range(trials if planted else 2 * trials):
+                commands = COMMANDS if trial < other_commands and (planted or trials > 1) else SCORE
                 for command, count in noticed(Table(case.make(kind, rng)), case.pattern, commands).items():
                     hits[command] += count > 0
                     times[command] += 1
                     lines = max(lines, count)
             what = "copies" if case.pattern is COPIES else "retries"
-            if not made:
+            if not planted:
                 false_alarms[what] += [hits["score"], times["score"]]
             at_least = 0.0 if unclear else case.at_least
             broken = [

@@ -161,9 +161,9 @@ def tabulate_missing(draws: int, failures: list[str]) -> str:
         n, total, failed = draw_missing(loss, N, k, share, draws if method else draws // 6)
         result = howsure.score(make_cells(n, total, failed), missing="bounds", method=method)
         low, high = read_by_model(result, "low", "high")
-        whole = np.full(n.shape, k)
-        [lowest] = read_by_model(howsure.score(make_cells(whole, total), method=method), "low")
-        [highest] = read_by_model(howsure.score(make_cells(whole, total + failed), method=method), "high")
+        full_counts = np.full(n.shape, k)
+        [lowest] = read_by_model(howsure.score(make_cells(full_counts, total), method=method), "low")
+        [highest] = read_by_model(howsure.score(make_cells(full_counts, total + failed), method=method), "high")
         covered, old = covers(low, high, MEAN), covers(lowest, highest, MEAN)
         width, old_width = float(np.nanmean(high - low)), float(np.nanmean(highest - lowest))
         design = f"bounds, {method or 'default'}, {loss.name}, N = {N}, k = {k}, {share:.0%} missing"
@@ -192,13 +192,13 @@ def tabulate_future(draws: int, failures: list[str]) -> str:
     for N, runs, future in ((30, 2, 1), (30, 2, 2), (30, 3, 1), (10, 2, 1), (20, 2, 1)):
         rng = np.random.default_rng([N, runs, future])
         p = np.concatenate([published[:, rng.permutation(30)[:N]] for _ in range(draws)])
-        made = [rng.binomial(1, p).astype(float) for _ in range(runs)]
+        runs_drawn = [rng.binomial(1, p).astype(float) for _ in range(runs)]
         ahead = rng.binomial(future, p).mean(axis=1) / future
         one = np.ones(p.shape, dtype=np.int64)
-        result = howsure.repeats({"counts": [make_cells(one, run) for run in made]}, n_future=future)
+        result = howsure.repeats({"counts": [make_cells(one, run) for run in runs_drawn]}, n_future=future)
         low, high = read_by_model(result, "low", "high")
-        mean = np.mean(made, axis=0)
-        s2 = np.var(made, axis=0, ddof=1).mean(axis=1)
+        mean = np.mean(runs_drawn, axis=0)
+        s2 = np.var(runs_drawn, axis=0, ddof=1).mean(axis=1)
         half = special.stdtrit(N * (runs - 1), 0.5 + LEVEL / 2) * np.sqrt(s2 / N * (1 / runs + 1 / future))
         half = np.where(s2 > 0, half, np.nan)
         covered = covers(low, high, ahead).reshape(draws, M)

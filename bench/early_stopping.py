@@ -62,7 +62,7 @@ Ints = NDArray[np.int64]
 class Stopped(NamedTuple):
     """Where each replay stopped, and what its interval was; shape (R,)."""
 
-    rounds: Ints
+    n_rounds: Ints
     score: Floats
     half: Floats
     one_look: Floats
@@ -81,10 +81,10 @@ def populations() -> Iterator[tuple[str, Floats]]:
             for row in csv.DictReader(file):
                 rates.setdefault(row["model"], {})[row["example_id"]] = float(row["pass1"])
         questions = sorted({question for model in rates.values() for question in model})
-        whole = {label: model for label, model in rates.items() if len(model) == len(questions)}
-        if len(whole) < len(rates):
-            print(f"{name}: {len(rates) - len(whole)} models without all questions left out", file=sys.stderr)
-        yield name, np.array([[model[question] for question in questions] for model in whole.values()])
+        complete = {label: model for label, model in rates.items() if len(model) == len(questions)}
+        if len(complete) < len(rates):
+            print(f"{name}: {len(rates) - len(complete)} models without all questions left out", file=sys.stderr)
+        yield name, np.array([[model[question] for question in questions] for model in complete.values()])
 
 
 def cells_of(right: NDArray[np.integer], t: int, labels: tuple[str, ...] | None = None) -> Cells:
@@ -98,8 +98,8 @@ def cells_of(right: NDArray[np.integer], t: int, labels: tuple[str, ...] | None 
 def look(rule: str, right: NDArray[np.integer], means: Floats, t: int, width: float) -> tuple[Floats, ...]:
     """Score, half-width and rounds needed after t rounds."""
     if rule != "prediction":
-        found = check_stopping(cells_of(right, t), width, level=LEVEL, rule=rule)
-        return found.score, found.half, found.needed
+        result = check_stopping(cells_of(right, t), width, level=LEVEL, rule=rule)
+        return result.score, result.half, result.needed
     # What `stop` does with the runs one by one, from their means; `premises` checks that it is the same.
     half = special.stdtrit(t - 1, (1 + LEVEL) / 2) * means[:, :t].std(axis=1, ddof=1) * np.sqrt(2 / t)
     sd = np.sqrt(np.mean(right * (t - right) / (t * (t - 1)), axis=1) / right.shape[1])
@@ -111,18 +111,18 @@ def stopped(rule: str, right: NDArray[np.integer], means: Floats, width: float) 
     R, T = means.shape
     if rule == PUBLISHED:
         return published(means, width)
-    rounds, score, half, one_look = np.full(R, FIRST), np.zeros(R), np.zeros(R), np.zeros(R)
+    n_rounds, score, half, one_look = np.full(R, FIRST), np.zeros(R), np.zeros(R), np.zeros(R)
     left = np.ones(R, bool)
     while np.any(left):
-        t = int(rounds[left].min())
-        at = np.flatnonzero(left & (rounds == t))
+        t = int(n_rounds[left].min())
+        at = np.flatnonzero(left & (n_rounds == t))
         score[at], half[at], needed = look(rule, right[t - 1, at], means[at], t, width)
         one_look[at] = check_stopping(cells_of(right[t - 1, at], t), width, level=LEVEL, rule="pooled").half
         left[at] = (2 * half[at] >= width) & (t < T)
         for row, expected in zip(at, needed, strict=True):
             if left[row]:
-                rounds[row] = next_look(t, float(expected), T)
-    return Stopped(rounds, score, half, one_look)
+                n_rounds[row] = next_look(t, float(expected), T)
+    return Stopped(n_rounds, score, half, one_look)
 
 
 def published(means: Floats, width: float) -> Stopped:
@@ -153,7 +153,7 @@ def single(name: str, rates: Floats, replays: int) -> list[str]:
     N = rates.shape[1]
     z = special.ndtri((1 + LEVEL) / 2)
     E = np.mean(rates * (1 - rates), axis=1)
-    found: dict[tuple[float, str], list[tuple[Ints, NDArray[np.bool_], Floats]]] = {}
+    result: dict[tuple[float, str], list[tuple[Ints, NDArray[np.bool_], Floats]]] = {}
     for p in rates:
         right, means = drawn(p, replays, rng)
         for width in WIDTHS:
@@ -161,10 +161,10 @@ def single(name: str, rates: Floats, replays: int) -> list[str]:
                 end = stopped(rule, right, means, width)
                 off = np.abs(end.score - p.mean())
                 once = np.where(np.isnan(end.one_look), np.nan, off > end.one_look)
-                found.setdefault((width, rule), []).append((end.rounds, off > end.half, once))
+                result.setdefault((width, rule), []).append((end.n_rounds, off > end.half, once))
     lines = []
-    for (width, rule), each in found.items():
-        rounds, missed, once = (np.concatenate(part) for part in zip(*each, strict=True))
+    for (width, rule), each in result.items():
+        n_rounds, missed, once = (np.concatenate(part) for part in zip(*each, strict=True))
         oracle = np.maximum(np.ceil((2 * z / width) ** 2 * E / N), 2)
         worst = np.ceil((2 * z / width) ** 2 * 0.25 / N)
         share, error = missed.mean(), np.sqrt(missed.mean() * (1 - missed.mean()) / len(missed))
@@ -173,9 +173,9 @@ def single(name: str, rates: Floats, replays: int) -> list[str]:
             assert share < 1 - LEVEL, (name, width, share)
         lines.append(
             f"{name:12} {width:5} {rule:22} {100 * share:5.1f} ±{100 * error:3.1f} {100 * once.mean():8.1f} "
-            f"{rounds.mean():7.1f} "
-            f"{np.quantile(rounds, 0.95):6.0f} {rounds.mean() * N:12,.0f} {oracle.mean():7.1f} {worst:6.0f} "
-            f"{1 - rounds.mean() / FIXED:+8.0%} {1 - rounds.mean() / worst:+8.0%}"
+            f"{n_rounds.mean():7.1f} "
+            f"{np.quantile(n_rounds, 0.95):6.0f} {n_rounds.mean() * N:12,.0f} {oracle.mean():7.1f} {worst:6.0f} "
+            f"{1 - n_rounds.mean() / FIXED:+8.0%} {1 - n_rounds.mean() / worst:+8.0%}"
         )
     return lines
 
@@ -184,33 +184,35 @@ def adaptively(P: Floats, rule: str, width: float, rng: np.random.Generator) -> 
     """Rounds at which each run of these rates (R, N) stops with adaptive allocation, and whether it missed, (R,)."""
     R, N = P.shape
     ended, missed = np.zeros(R, int), np.zeros(R, bool)
-    rows, rounds = np.arange(R), np.full(R, FIRST)
-    stages = [binomial(np.full(P.shape, FIRST), P, rng)]
+    rows, n_rounds = np.arange(R), np.full(R, FIRST)
+    samples = [binomial(np.full(P.shape, FIRST), P, rng)]
     while True:
-        look = check_stopping(merge_stages(stages), width, level=LEVEL, rule=rule)
-        is_over = look.stop | (rounds >= MOST)
-        ended[rows[is_over]] = rounds[is_over]
+        look = check_stopping(merge_stages(samples), width, level=LEVEL, rule=rule)
+        is_over = look.stop | (n_rounds >= MOST)
+        ended[rows[is_over]] = n_rounds[is_over]
         missed[rows] = np.abs(look.score - P[rows].mean(axis=1)) > look.half
         if np.all(is_over):
             return ended, missed
         left = np.flatnonzero(~is_over)
-        stages = [stage.select([stage.models[i] for i in left]) for stage in stages]
-        so_far, before, rows = reduce(add, stages), rounds[left], rows[left]
+        samples = [stage.select([stage.models[i] for i in left]) for stage in samples]
+        so_far, before, rows = reduce(add, samples), n_rounds[left], rows[left]
         needed = look.needed[left] * before / look.rounds[left]
-        if len(stages) == 1 and np.any(before < LOOKED_AT):
+        if len(samples) == 1 and np.any(before < LOOKED_AT):
             # Still the pilot, every question alike; runs that are through it wait.
             ahead = [min(next_look(int(t), float(n), MOST), LOOKED_AT) for t, n in zip(before, needed, strict=True)]
-            rounds = np.where(before < LOOKED_AT, ahead, before)
-            stages = [so_far + binomial(np.repeat((rounds - before)[:, None], N, axis=1), P[rows], rng, so_far.models)]
+            n_rounds = np.where(before < LOOKED_AT, ahead, before)
+            samples = [
+                so_far + binomial(np.repeat((n_rounds - before)[:, None], N, axis=1), P[rows], rng, so_far.models)
+            ]
             continue
         sd = estimate_question_sd(so_far)
         needed = before + (needed - before) * np.mean(sd, axis=1) ** 2 / np.mean(sd**2, axis=1)
-        rounds = np.array([next_look(int(t), float(n), MOST) for t, n in zip(before, needed, strict=True)])
+        n_rounds = np.array([next_look(int(t), float(n), MOST) for t, n in zip(before, needed, strict=True)])
         each = [
             allocate_generations(so_far.select([model]), int(N * more), sd=sd[[i]]).more
-            for i, (model, more) in enumerate(zip(so_far.models, rounds - before, strict=True))
+            for i, (model, more) in enumerate(zip(so_far.models, n_rounds - before, strict=True))
         ]
-        stages.append(binomial(np.vstack(each), P[rows], rng, so_far.models))
+        samples.append(binomial(np.vstack(each), P[rows], rng, so_far.models))
 
 
 def binomial(n: Ints, P: Floats, rng: np.random.Generator, models: tuple[str, ...] | None = None) -> Cells:
@@ -227,20 +229,20 @@ def allocated(name: str, rates: Floats, replays: int) -> list[str]:
     lines = []
     for width in WIDTHS:
         for rule in ("sequence", "pooled"):
-            rounds, missed = adaptively(P, rule, width, rng)
+            n_rounds, missed = adaptively(P, rule, width, rng)
             alike = []
             for p in P[::replays]:
                 right, means = drawn(p, replays, rng)
-                alike.append(stopped(rule, right, means, width).rounds.mean())
+                alike.append(stopped(rule, right, means, width).n_rounds.mean())
             share, error = missed.mean(), np.sqrt(missed.mean() * (1 - missed.mean()) / len(missed))
             if rule == "sequence":
                 assert share < 1 - LEVEL, (name, width, share)
-            saved = 1 - rounds.mean() / np.mean(alike)
+            saved = 1 - n_rounds.mean() / np.mean(alike)
             # Within the noise of so few runs it is nowhere worse than asking alike.
             assert saved > -0.1, (name, width, rule, saved)
             lines.append(
-                f"{name:12} {width:5} {rule:22} {100 * share:5.1f} ±{100 * error:3.1f} {rounds.mean():7.1f} "
-                f"{np.mean(alike):7.1f} {saved:+10.0%} {1 - rounds.mean() / FIXED:+8.0%}"
+                f"{name:12} {width:5} {rule:22} {100 * share:5.1f} ±{100 * error:3.1f} {n_rounds.mean():7.1f} "
+                f"{np.mean(alike):7.1f} {saved:+10.0%} {1 - n_rounds.mean() / FIXED:+8.0%}"
             )
     return lines
 
@@ -249,7 +251,7 @@ def paired(name: str, rates: Floats, replays: int) -> list[str]:
     """Lines of the table for differences of two models next to each other in score, sequence only."""
     rng = np.random.default_rng(2)
     rates = rates[np.argsort(rates.mean(axis=1))]
-    found: dict[float, list[tuple[int, bool, bool, bool]]] = {}
+    result: dict[float, list[tuple[int, bool, bool, bool]]] = {}
     for p, q in zip(rates[1:], rates[:-1], strict=True):
         first, _ = drawn(p, replays, rng)
         second, _ = drawn(q, replays, rng)
@@ -267,14 +269,15 @@ def paired(name: str, rates: Floats, replays: int) -> list[str]:
                     t = next_look(t, float(now.needed[0]), MOST)
                 once = check_stopping(both, width, level=LEVEL, pair=("a", "b"), rule="pooled").half[0]
                 off = abs(now.score[0] - true)
-                found.setdefault(detect, []).append((t, bool(differs), bool(off > now.half[0]), bool(off > once)))
+                result.setdefault(detect, []).append((t, bool(differs), bool(off > now.half[0]), bool(off > once)))
     lines = []
-    for detect, each in found.items():
-        rounds, differs, missed, once = (np.array(part) for part in zip(*each, strict=True))
+    for detect, each in result.items():
+        n_rounds, differs, missed, once = (np.array(part) for part in zip(*each, strict=True))
         assert missed.mean() < 1 - LEVEL, (name, detect, missed.mean())
         lines.append(
-            f"{name:12} {detect:6} {100 * missed.mean():6.1f} {rounds.mean():7.1f} {np.quantile(rounds, 0.95):6.0f} "
-            f"{np.mean(differs):10.0%} {100 * once[differs].mean():8.1f} {1 - rounds.mean() / FIXED:+8.0%}"
+            f"{name:12} {detect:6} {100 * missed.mean():6.1f} {n_rounds.mean():7.1f} "
+            f"{np.quantile(n_rounds, 0.95):6.0f} "
+            f"{np.mean(differs):10.0%} {100 * once[differs].mean():8.1f} {1 - n_rounds.mean() / FIXED:+8.0%}"
         )
     return lines
 

@@ -103,11 +103,11 @@ def measure(engine: str, path: Path, rows: int, master: str) -> None:
         ready = began
         cells = hs.read(path)
     took = time.perf_counter() - ready
-    told = {"start": ready - began, "seconds": took, "cpu": time.process_time() - cpu, "peak": peak()}
+    figures = {"start": ready - began, "seconds": took, "cpu": time.process_time() - cpu, "peak": peak()}
     check(cells, rows)
     if engine == "spark":
         session.stop()
-    print(json.dumps(told), flush=True)
+    print(json.dumps(figures), flush=True)
 
 
 def measured(engine: str, path: Path, rows: int, master: str = "", env: dict[str, str] | None = None) -> dict[str, Any]:
@@ -118,8 +118,8 @@ def measured(engine: str, path: Path, rows: int, master: str = "", env: dict[str
     )
     if done.returncode:
         raise SystemExit(f"{engine} failed:\n{done.stderr[-3000:]}")
-    told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return told
+    figures: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return figures
 
 
 @contextmanager
@@ -181,8 +181,8 @@ def await_line(log: Path, line: str, seconds: float = 60) -> None:
         time.sleep(0.2)
 
 
-def row(name: str, rows: int, told: dict[str, Any]) -> str:
-    return f"{name:<34}{rows:>13,}{told['seconds']:>9.1f}{told['cpu']:>8.1f}{told['peak']:>9.0f}"
+def row(name: str, rows: int, figures: dict[str, Any]) -> str:
+    return f"{name:<34}{rows:>13,}{figures['seconds']:>9.1f}{figures['cpu']:>8.1f}{figures['peak']:>9.0f}"
 
 
 def main() -> None:
@@ -205,13 +205,13 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="howsure-bench-") as held:
         path, part = Path(held) / "rows.parquet", Path(held) / "part.parquet"
         written(path, given.rows, scattered=given.scattered)
-        told = measured("duckdb", path, given.rows)
+        figures = measured("duckdb", path, given.rows)
         for _ in range(2):  # others may use this machine: the best of three at most
-            if told["seconds"] > SECONDS:
-                told = min(told, measured("duckdb", path, given.rows), key=itemgetter("seconds"))
-        print(row("howsure.read, DuckDB", given.rows, told), flush=True)
-        assert given.scattered or told["seconds"] < SECONDS, f"more than {SECONDS} s"
-        assert told["peak"] < MEGABYTES, f"more than {MEGABYTES} MB"
+            if figures["seconds"] > SECONDS:
+                figures = min(figures, measured("duckdb", path, given.rows), key=itemgetter("seconds"))
+        print(row("howsure.read, DuckDB", given.rows, figures), flush=True)
+        assert given.scattered or figures["seconds"] < SECONDS, f"more than {SECONDS} s"
+        assert figures["peak"] < MEGABYTES, f"more than {MEGABYTES} MB"
         if (missing := absent()) is not None:
             print(f"Spark is left out: {missing}")
             return
@@ -219,9 +219,9 @@ def main() -> None:
             written(part, fewer, scattered=given.scattered)
         on_spark = part if fewer != given.rows else path
         with cluster(Path(held)) as (master, env):
-            told = measured("spark", on_spark, fewer, master, env)
-        print(row("read_frame, Spark, two workers", fewer, told) + "  (CPU and peak of the driver's Python)")
-        print(f"every cell as the formula has it, on both; Spark took {told['start']:.0f} s to start")
+            figures = measured("spark", on_spark, fewer, master, env)
+        print(row("read_frame, Spark, two workers", fewer, figures) + "  (CPU and peak of the driver's Python)")
+        print(f"every cell as the formula has it, on both; Spark took {figures['start']:.0f} s to start")
 
 
 def absent() -> str | None:

@@ -26,7 +26,7 @@ def sizes(trials: int) -> str:
         methods: tuple[ProviderMethod, ...] = ("stratified", "run-means")
         for method in methods:
             rows += [(f"two providers, {method}, {n} runs each", N, _providers(n, N, method, some)) for n in (2, 5)]
-        rows += [(name, N, found) for name, found in _families(N, some // 4)]
+        rows += [(name, N, rate) for name, rate in _families(N, some // 4)]
     lines = ["| test | N | rejected | ± |", "|---|---:|---:|---:|"]
     for name, N, rejected in rows:
         error = np.sqrt(ALPHA * (1 - ALPHA) / len(rejected))
@@ -46,8 +46,8 @@ def _drift(n: int, N: int, trials: int) -> Flags:
 def _providers(n: int, N: int, method: ProviderMethod, trials: int) -> Flags:
     rng = np.random.default_rng([n, N])
     p = rng.beta(0.6, 0.4, (trials, N))
-    found = providers(_runs(p, n, rng), _runs(p, n, rng), method=method, alpha=0)
-    return np.asarray(found.interval().p_value < ALPHA)
+    rate = providers(_runs(p, n, rng), _runs(p, n, rng), method=method, alpha=0)
+    return np.asarray(rate.interval().p_value < ALPHA)
 
 
 def _families(N: int, trials: int) -> list[tuple[str, Flags]]:

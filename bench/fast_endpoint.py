@@ -38,8 +38,8 @@ def prepared(n: int, form: int, size: int) -> tuple[bytes, bytes]:
         for i in range(n)
     ]
     usage = {"prompt_tokens": 60, "completion_tokens": n * size // 4, "total_tokens": 60 + n * size // 4}
-    told = {"id": ID.decode(), "object": "chat.completion", "model": "fast", "choices": choices, "usage": usage}
-    body = json.dumps(told).encode()
+    reply = {"id": ID.decode(), "object": "chat.completion", "model": "fast", "choices": choices, "usage": usage}
+    body = json.dumps(reply).encode()
     head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
     before, _, after = (head + body).partition(ID)
     return before, after
@@ -50,14 +50,14 @@ class Replies:
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self._made: dict[int, Iterator[tuple[bytes, bytes]]] = {}
+        self._replies: dict[int, Iterator[tuple[bytes, bytes]]] = {}
         self._number = itertools.count()
 
     def next(self, n: int) -> bytes:
         """The next answer with n choices."""
-        forms = self._made.get(n)
+        forms = self._replies.get(n)
         if forms is None:
-            forms = self._made[n] = itertools.cycle([prepared(n, form, self.size) for form in range(FORMS)])
+            forms = self._replies[n] = itertools.cycle([prepared(n, form, self.size) for form in range(FORMS)])
         before, after = next(forms)
         return b"%sid-%016x%s" % (before, next(self._number), after)
 

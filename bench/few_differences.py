@@ -80,10 +80,10 @@ def compare_counts(N: int, B: int, C: int, method: DifferenceMethod | None, k: i
 def count_probabilities(N: int, b: float, c: float) -> dict[tuple[int, int], float]:
     """Return the multinomial probability of each (B, C) that is not negligible."""
     most_b, most_c = (int(stats.binom.isf(NEGLIGIBLE, N, some / N)) if some < N else N for some in (b, c))
-    grid = [(B, C) for B in range(most_b + 1) for C in range(most_c + 1) if B + C <= N]
-    counts = np.array([(B, C, N - B - C) for B, C in grid])
+    cells_bc = [(B, C) for B in range(most_b + 1) for C in range(most_c + 1) if B + C <= N]
+    counts = np.array([(B, C, N - B - C) for B, C in cells_bc])
     chances = stats.multinomial.pmf(counts, N, [b / N, c / N, max(0.0, 1 - (b + c) / N)])
-    return {cell: float(chance) for cell, chance in zip(grid, chances, strict=True) if chance > 0}
+    return {cell: float(chance) for cell, chance in zip(cells_bc, chances, strict=True) if chance > 0}
 
 
 class CountTable:
@@ -91,7 +91,7 @@ class CountTable:
 
     def __init__(self, N: int, methods: tuple[DifferenceMethod | None, ...], k: int = 1) -> None:
         self.N, self.k = N, k
-        self.known: dict[DifferenceMethod | None, dict[tuple[int, int], Difference]] = {
+        self.cache: dict[DifferenceMethod | None, dict[tuple[int, int], Difference]] = {
             method: {} for method in methods
         }
         self.old: dict[tuple[int, int], tuple[float, float]] = {}
@@ -99,17 +99,17 @@ class CountTable:
 
     def interval(self, cell: tuple[int, int], method: DifferenceMethod | None) -> Difference:
         """Return the interval of (B, C); what is wrong in itself goes to `faults`."""
-        if cell not in self.known[method]:
-            found = self.known[method][cell] = compare_counts(self.N, *cell, method, self.k)
-            outside = found.low > 0 or found.high < 0
-            if np.isnan(found.high - found.low):
+        if cell not in self.cache[method]:
+            difference = self.cache[method][cell] = compare_counts(self.N, *cell, method, self.k)
+            outside = difference.low > 0 or difference.high < 0
+            if np.isnan(difference.high - difference.low):
                 self.faults.setdefault(f"N = {self.N}, {method or 'in force'}: no interval", []).append(cell)
-            elif np.isnan(found.p_value) or (found.p_value < 1 - LEVEL) != outside:
+            elif np.isnan(difference.p_value) or (difference.p_value < 1 - LEVEL) != outside:
                 name = f"N = {self.N}, {method or 'in force'}: p-value and interval disagree"
                 self.faults.setdefault(name, []).append(cell)
-            if found.detectable == 0:
+            if difference.detectable == 0:
                 self.faults.setdefault(f"N = {self.N}, {method or 'in force'}: detectable is 0", []).append(cell)
-        return self.known[method][cell]
+        return self.cache[method][cell]
 
     def describe_faults(self) -> list[str]:
         """Return a line for each kind of fault, with some of the cells that have it."""
@@ -123,13 +123,13 @@ class CountTable:
         truth = (b - c) / self.N
         covered = width = absent = rejected = 0.0
         for cell, chance in count_probabilities(self.N, b, c).items():
-            found = self.interval(cell, method)
-            if np.isnan(found.high - found.low):
+            difference = self.interval(cell, method)
+            if np.isnan(difference.high - difference.low):
                 absent += chance
                 continue
-            covered += chance * (found.low - 1e-12 <= truth <= found.high + 1e-12)
-            width += chance * (found.high - found.low)
-            rejected += chance * (found.p_value < 1 - LEVEL)
+            covered += chance * (difference.low - 1e-12 <= truth <= difference.high + 1e-12)
+            width += chance * (difference.high - difference.low)
+            rejected += chance * (difference.p_value < 1 - LEVEL)
         return covered, width / (1 - absent) if absent < 1 else float("nan"), absent, rejected
 
     def coverage_of_old(self, b: float, c: float) -> tuple[float, float]:
@@ -213,12 +213,12 @@ def classify_pairs(p: Array) -> dict[str, NDArray[np.intp]]:
         "within .05, both above .03": (high - low <= 0.05) & (low >= 0.03),
         "all others": np.ones(len(a), dtype=bool),
     }
-    found: dict[str, NDArray[np.intp]] = {}
+    difference: dict[str, NDArray[np.intp]] = {}
     rest = np.ones(len(a), dtype=bool)
     for name, member in classes.items():
-        found[name] = np.flatnonzero(member & rest)
+        difference[name] = np.flatnonzero(member & rest)
         rest &= ~member
-    return {name: positions for name, positions in found.items() if positions.size}
+    return {name: positions for name, positions in difference.items() if positions.size}
 
 
 def draw_cells(p: Array, k: int, rng: np.random.Generator) -> howsure.Cells:

@@ -216,8 +216,8 @@ def designs(*, quick: bool) -> list[Design]:
     """The grid, and what is irregular at N = 100."""
     if quick:
         return [Design(20, 1), Design(100, 5), Design(100, 5, "clusters")]
-    grid = [Design(N, K) for N in QUESTIONS for K in GENERATIONS]
-    return grid + [Design(100, K, irregular) for irregular in ("unequal", "missing", "clusters") for K in (1, 5)]
+    futures = [Design(N, K) for N in QUESTIONS for K in GENERATIONS]
+    return futures + [Design(100, K, irregular) for irregular in ("unequal", "missing", "clusters") for K in (1, 5)]
 
 
 def _of_design(design: Design, quick: bool) -> list[Row]:
@@ -282,14 +282,14 @@ def page(rows: list[Row], more: list[tuple[str, str]]) -> str:
 
 def sections_of(module: str, quick: bool) -> tuple[list[tuple[str, str]], str]:
     """Titles and tables of a module, and which of its claims do not hold, '' if all do."""
-    found, start, failed = [], time.perf_counter(), ""
+    titled, start, failed = [], time.perf_counter(), ""
     try:
         for section in import_module(module).sections(quick=quick):
-            found.append(section)  # noqa: PERF402  # what was yielded before a claim failed is kept
+            titled.append(section)  # noqa: PERF402  # what was yielded before a claim failed is kept
     except AssertionError as error:
         failed = f"{module}: {error}"
     print(f"{module}: {time.perf_counter() - start:.0f} s", file=sys.stderr)
-    return found, failed
+    return titled, failed
 
 
 def main() -> int:
@@ -297,17 +297,17 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="a few designs; asserts and writes nothing")
     quick = parser.parse_args().quick
     start = time.perf_counter()
-    asked = designs(quick=quick)
+    design_list = designs(quick=quick)
     with ProcessPoolExecutor(2) as pool:
-        grid = [pool.submit(_of_design, design, quick) for design in reversed(asked)][::-1]
+        futures = [pool.submit(_of_design, design, quick) for design in reversed(design_list)][::-1]
         sizes = pool.submit(error_rates.sizes, 100 if quick else 4000)
         parts = [pool.submit(sections_of, module, quick) for module in MODULES]
-        rows = [row for part in grid for row in part.result()]
+        rows = [row for part in futures for row in part.result()]
         more = [("Tests when there is nothing to find, at 5 %", sizes.result())]
         failures = []
         for part in parts:
-            found, failed = part.result()
-            more += found
+            titled, failed = part.result()
+            more += titled
             failures += [failed] if failed else []
     failures += [
         f"{row} covers too little" for row in rows if row.method == "default" and row.covered < LOWEST - 3 * row.error

@@ -49,7 +49,7 @@ def records(samples: int) -> Iterator[tuple[str, object]]:
     yield "_journal/start.json", {"version": 2, "eval": spec, "plan": plan}
     summaries = []
     for i in range(samples):
-        sample = whole(f"sum-{i % questions}", i // questions + 1, i)
+        sample = make_sample(f"sum-{i % questions}", i // questions + 1, i)
         summary = {key: sample[key] for key in ("id", "epoch", "input", "target", "metadata", "model_usage", "uuid")}
         summary |= {"scores": sample["scores"], "total_time": 1.5, "working_time": 1.0, "completed": True, "retries": 0}
         summaries.append(summary | {"started_at": sample["started_at"], "completed_at": sample["completed_at"]})
@@ -66,12 +66,12 @@ def records(samples: int) -> Iterator[tuple[str, object]]:
     yield "header.json", head
 
 
-def whole(name: str, epoch: int, i: int) -> dict[str, object]:
+def make_sample(name: str, epoch: int, i: int) -> dict[str, object]:
     """A sample, with a question of 300 characters, a completion of 1,000, and events."""
     question = f"Box {name} holds {i * 7 % 93} red and {i * 3 % 71} blue pencils, and some are given away. " * 4
     text = f"Step {i}: count what is left, and then count it again to be sure. " * 15 + f"ANSWER: {i % 10}"
     message = {"id": f"a{i}", "content": text, "source": "generate", "role": "assistant", "model": "model"}
-    asked = {"id": f"q{i}", "content": question, "source": "input", "role": "user"}
+    user_message = {"id": f"q{i}", "content": question, "source": "input", "role": "user"}
     usage = {"input_tokens": 90, "output_tokens": 250, "total_tokens": 340}
     output = {
         "model": "model",
@@ -81,7 +81,7 @@ def whole(name: str, epoch: int, i: int) -> dict[str, object]:
     }
     event = {"uuid": f"e{i}", "timestamp": AT, "working_start": 1.0, "event": "info", "data": "x" * 200}
     return {
-        "id": name, "epoch": epoch, "input": question, "target": str(i % 10), "messages": [asked, message],
+        "id": name, "epoch": epoch, "input": question, "target": str(i % 10), "messages": [user_message, message],
         "output": output, "metadata": {"level": i % 5}, "store": {}, "events": [event] * 12, "uuid": f"u{i}",
         "scores": {"match": {"value": "C" if i % 3 else "I", "answer": str(i % 10), "explanation": text}},
         "model_usage": {"mockllm/model": usage}, "started_at": AT, "completed_at": AT, "total_time": 1.5,
@@ -123,10 +123,10 @@ def cells(path: Path) -> None:
 
     find_reader(Path(__file__))  # imports every reader
     used, started = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter()
-    [found] = read(path)
+    [source] = read(path)
     seconds, now = time.perf_counter() - started, resource.getrusage(resource.RUSAGE_SELF)
-    n = int(found.n.sum())
-    assert int(found.total.sum()) == n - -(-n // 3)
+    n = int(source.n.sum())
+    assert int(source.total.sum()) == n - -(-n // 3)
     print(n, seconds, now.ru_utime + now.ru_stime - used.ru_utime - used.ru_stime, now.ru_maxrss / 1024)
 
 
@@ -183,11 +183,11 @@ def main() -> None:
             "Inspect's frame of summaries": _frame(arguments.inspect_python, path, "SampleSummary"),
             "Inspect's frame of whole samples": _frame(arguments.inspect_python, path, "SampleSummary + SampleScores"),
         }.items():
-            told = measured(command)
-            if told is None:
+            figures = measured(command)
+            if figures is None:
                 print(f"{name:34}inspect_ai is not installed")
                 continue
-            n, seconds, cpu, peak = told
+            n, seconds, cpu, peak = figures
             assert n == samples
             print(f"{name:34}{n:8,.0f}{seconds:9.2f}{cpu:8.2f}{peak:7.0f}")
             if name.startswith("cells"):

@@ -138,15 +138,15 @@ def simulate(
 def audit(where: int, planted: tuple[AnswerCounts, Flags, Flags]) -> Audited:
     """Audit one benchmark; questions come in the order of the benchmark."""
     answers, wrong, broken = planted
-    found = find_label_errors(answers)
-    N = len(found.questions)
-    at = np.array([int(question[1:]) for question in found.questions])
-    by_p = np.argsort(found.p_correct, kind="stable")
+    audited = find_label_errors(answers)
+    N = len(audited.questions)
+    at = np.array([int(question[1:]) for question in audited.questions])
+    by_p = np.argsort(audited.p_correct, kind="stable")
     rank_by_p = np.empty(N, np.int64)
     rank_by_p[by_p] = np.arange(N)
-    old = expit(found.evidence + logit(OLD_PRIOR))
+    old = expit(audited.evidence + logit(OLD_PRIOR))
     return Audited(
-        np.full(N, where), wrong[at], broken[at], found.suspected, old, found.p_wrong_max, np.arange(N), rank_by_p
+        np.full(N, where), wrong[at], broken[at], audited.suspected, old, audited.p_wrong_max, np.arange(N), rank_by_p
     )
 
 
@@ -155,20 +155,20 @@ def pool(audited: Sequence[Audited]) -> Audited:
     return Audited(*(np.concatenate(parts) for parts in zip(*audited, strict=True)))
 
 
-def precision(found: Audited, rank: NDArray[np.int64]) -> float:
+def precision(audited: Audited, rank: NDArray[np.int64]) -> float:
     """Share of planted errors in the first places of each benchmark, as many places as there are errors."""
-    errors = np.bincount(found.where, found.broken)
-    first = rank < errors[found.where]
-    return float(found.broken[first].mean()) if first.any() else float("nan")
+    errors = np.bincount(audited.where, audited.broken)
+    first = rank < errors[audited.where]
+    return float(audited.broken[first].mean()) if first.any() else float("nan")
 
 
-def check_limits(found: Audited, cell: str) -> None:
+def check_limits(audited: Audited, cell: str) -> None:
     """Assert that in each bin the share of wrong labels is at most the mean limit."""
-    for some in (np.ones(len(found.where), bool), found.suspected):
+    for some in (np.ones(len(audited.where), bool), audited.suspected):
         for low, high in pairwise(BINS):
-            here = some & (found.limit >= low) & (found.limit < high)
+            here = some & (audited.limit >= low) & (audited.limit < high)
             if (n := int(here.sum())) >= 10:
-                stated, observed = float(found.limit[here].mean()), float(found.wrong[here].mean())
+                stated, observed = float(audited.limit[here].mean()), float(audited.wrong[here].mean())
                 error = np.sqrt(stated * (1 - stated) / n)
                 assert observed <= stated + 3 * error, f"{cell}: {stated:.2f} stated, {observed:.2f} observed of {n}"
 
@@ -177,7 +177,7 @@ def _cells(*, quick: bool) -> dict[tuple[str, int, int], Audited]:
     """Audited questions by kind, models and generations, over options, shares and two levels of difficulty."""
     sizes, options = ((200,), (4, 0)) if quick else ((400, 100, 400), OPTIONS)
     designs, shares = (((3, 1), (6, 5)), (0.1,)) if quick else (DESIGNS, SHARES)
-    found: dict[tuple[str, int, int], Audited] = {}
+    audited: dict[tuple[str, int, int], Audited] = {}
     for kind, (models, k) in product(KINDS, designs):
         parts: list[Audited] = []
         for A in options:
@@ -191,8 +191,8 @@ def _cells(*, quick: bool) -> dict[tuple[str, int, int], Audited]:
                 cell.append(audit(len(parts) + i, planted))
             check_limits(pool(cell), f"{kind}, {models} models x {k}, {A} options")
             parts += cell
-        found[kind, models, k] = pool(parts)
-    return found
+        audited[kind, models, k] = pool(parts)
+    return audited
 
 
 def _text(value: float) -> str:
@@ -210,20 +210,20 @@ _HEAD = (
 )
 
 
-def _line(kind: str, design: str, found: Audited) -> str:
-    sure = found.old > 0.5
-    said = f"{_text(_mean(found.old, sure))} ({int(sure.sum())})"
+def _line(kind: str, design: str, audited: Audited) -> str:
+    sure = audited.old > 0.5
+    limit_text = f"{_text(_mean(audited.old, sure))} ({int(sure.sum())})"
     cells = [
         kind,
         design,
-        f"{found.suspected.mean():.3f}",
-        _text(_mean(found.wrong, found.suspected)),
-        said if sure.any() else "– (0)",
-        _text(_mean(found.wrong, sure)),
-        _text(_mean(found.old, found.suspected)),
-        f"0 to {_text(_mean(found.limit, found.suspected))}",
-        _text(precision(found, found.rank)),
-        _text(precision(found, found.rank_by_p)),
+        f"{audited.suspected.mean():.3f}",
+        _text(_mean(audited.wrong, audited.suspected)),
+        limit_text if sure.any() else "– (0)",
+        _text(_mean(audited.wrong, sure)),
+        _text(_mean(audited.old, audited.suspected)),
+        f"0 to {_text(_mean(audited.limit, audited.suspected))}",
+        _text(precision(audited, audited.rank)),
+        _text(precision(audited, audited.rank_by_p)),
     ]
     return f"| {' | '.join(cells)} |"
 
@@ -259,10 +259,10 @@ def _published(*, quick: bool) -> str:
                 rng = np.random.default_rng([i, A, KINDS.index(kind)])
                 planted = simulate(rng, np.clip(mean[order], 0, 1), 5, kind=kind, options=A, share=0.05)
                 parts.append(audit(i, planted))
-            found = pool(parts)
-            check_limits(found, f"{name}, {kind}, {A} options")
+            audited = pool(parts)
+            check_limits(audited, f"{name}, {kind}, {A} options")
             answer = "free answer" if not A else f"{A} options"
-            lines.append(_line(f"{name} ({answer}), {kind}", "6 x 5", found))
+            lines.append(_line(f"{name} ({answer}), {kind}", "6 x 5", audited))
     return "\n".join(lines)
 
 
@@ -274,10 +274,10 @@ def sections(*, quick: bool) -> Iterator[tuple[str, str]]:
     """
     cells = _cells(quick=quick)
     for kind in ("random", "popular", "two right"):
-        found = pool([one._replace(where=one.where + 1000 * i) for i, one in enumerate(_of(cells, kind))])
-        ours, by_p = precision(found, found.rank), precision(found, found.rank_by_p)
+        audited = pool([one._replace(where=one.where + 1000 * i) for i, one in enumerate(_of(cells, kind))])
+        ours, by_p = precision(audited, audited.rank), precision(audited, audited.rank_by_p)
         assert ours > by_p, f"{kind}: precision by evidence {ours:.3f}, by P(correct) {by_p:.3f}"
-    lines = [_line(kind, f"{models} x {k}", found) for (kind, models, k), found in cells.items()]
+    lines = [_line(kind, f"{models} x {k}", audited) for (kind, models, k), audited in cells.items()]
     yield "Label errors that were planted: what the audit says of its suspects", "\n".join([_HEAD, *lines])
     yield "Label errors that were planted: share of wrong labels by what is stated (questions)", _reliability(cells)
     yield "Label errors planted on the difficulties of published results", _published(quick=quick)

@@ -91,14 +91,14 @@ class Endpoint:
 
     def ideal(self, requests: int, in_flight: int) -> float:
         """Seconds that so many requests take at best."""
-        whole = requests * LATENCY / min(in_flight, self.places or in_flight)
-        return max(whole, (requests - self.per_minute) / self.per_minute * 60) if self.per_minute else whole
+        seconds = requests * LATENCY / min(in_flight, self.places or in_flight)
+        return max(seconds, (requests - self.per_minute) / self.per_minute * 60) if self.per_minute else seconds
 
 
-def sampled(endpoint: Endpoint, requests: int, in_flight: int, known: float | None, seed: int) -> tuple[float, float]:
+def sampled(endpoint: Endpoint, requests: int, in_flight: int, limit: float | None, seed: int) -> tuple[float, float]:
     """(share of the ideal speed, share refused) of a run."""
     time, rng = Time(), np.random.default_rng(seed)
-    pace = Pace(in_flight, requests_per_minute=known, clock=time.clock, sleep=time.sleep)
+    pace = Pace(in_flight, requests_per_minute=limit, clock=time.clock, sleep=time.sleep)
     left, refused = iter(range(requests)), 0
 
     async def work() -> None:
@@ -146,14 +146,14 @@ def main() -> None:
     parser.add_argument("--in-flight", type=int, default=64)
     parser.add_argument("--requests", type=int, default=6_000)
     given = parser.parse_args()
-    told: dict[str, list[str]] = {"the endpoint refuses": [], "of the ideal": [], "refused": []}
-    for name, faults, known in CASES:
-        runs = [sampled(Endpoint(**faults), given.requests, given.in_flight, known, seed) for seed in range(SEEDS)]
+    columns: dict[str, list[str]] = {"the endpoint refuses": [], "of the ideal": [], "refused": []}
+    for name, faults, limit in CASES:
+        runs = [sampled(Endpoint(**faults), given.requests, given.in_flight, limit, seed) for seed in range(SEEDS)]
         speed, refused = np.mean(runs, axis=0)
-        for column, text in zip(told, (name, f"{speed:.0%}", f"{refused:.1%}"), strict=True):
-            told[column].append(text)
+        for column, text in zip(columns, (name, f"{speed:.0%}", f"{refused:.1%}"), strict=True):
+            columns[column].append(text)
     print(f"{given.requests:,} requests of {LATENCY:g} s, {given.in_flight} in flight")
-    print(format_table(told))
+    print(format_table(columns))
 
 
 if __name__ == "__main__":

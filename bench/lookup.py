@@ -102,9 +102,9 @@ def written(folder: Path, questions: int, layout: dict[str, int]) -> dict[str, f
 def milliseconds(call: Callable[[], pa.Table], wanted: int) -> float:
     """Of one call, which must find as many rows."""
     start = time.perf_counter()
-    found = call()
+    rows = call()
     spent = (time.perf_counter() - start) * 1e3
-    assert len(found) == wanted, f"{len(found)} rows, not {wanted}"
+    assert len(rows) == wanted, f"{len(rows)} rows, not {wanted}"
     return spent
 
 
@@ -114,12 +114,12 @@ def resident() -> float:
     return pages * resource.getpagesize() / 1e6
 
 
-def asked(folder: Path, questions: int) -> dict[str, float]:
+def measure_folder(folder: Path, questions: int) -> dict[str, float]:
     """First and later calls, and what reading all scores takes."""
     rng = np.random.default_rng(6)
     before = resident()
-    told = {"first_ms": milliseconds(lambda: lookup.generations(folder, "made", "q100007"), MODELS * GENERATIONS)}
-    told["footer_megabytes"] = resident() - before
+    figures = {"first_ms": milliseconds(lambda: lookup.generations(folder, "made", "q100007"), MODELS * GENERATIONS)}
+    figures["footer_megabytes"] = resident() - before
     some = [f"q{100_000 + i}" for i in rng.integers(0, questions, CALLS)]
     one, every = [], []
     for i, question in enumerate(some):
@@ -127,11 +127,11 @@ def asked(folder: Path, questions: int) -> dict[str, float]:
         one.append(milliseconds(partial(find, models=[f"model-{10 + i % MODELS}"]), GENERATIONS))
         every.append(milliseconds(find, MODELS * GENERATIONS))
     for name, spent in (("one_model", one), ("all_models", every)):
-        told |= {f"{name}_ms": float(np.median(spent)), f"{name}_worst_ms": max(spent)}
+        figures |= {f"{name}_ms": float(np.median(spent)), f"{name}_worst_ms": max(spent)}
     start = time.perf_counter()
     count = sum(len(batch) for batch in stream(folder, ["benchmark", "model", "question", "variant", "score"]))
     assert count == MODELS * questions * GENERATIONS
-    return told | {"scan_s": time.perf_counter() - start}
+    return figures | {"scan_s": time.perf_counter() - start}
 
 
 def main() -> None:
@@ -141,21 +141,21 @@ def main() -> None:
     options = parser.parse_args()
     questions = 1_000 if options.quick else 10_000
     if options.measure:
-        print(json.dumps(asked(Path(options.measure), questions)))
+        print(json.dumps(measure_folder(Path(options.measure), questions)))
         return
-    told = {}
+    figures = {}
     with tempfile.TemporaryDirectory(prefix="howsure-lookup-") as place:
         for name, layout in LAYOUTS.items():
             folder = Path(place, name.replace(" ", "-"))
             cost = written(folder, questions, layout)
             command = [sys.executable, __file__, "--measure", str(folder), *(["--quick"] if options.quick else [])]
-            told[name] = cost | json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+            figures[name] = cost | json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
             (folder / "responses.parquet").unlink()
     print(f"{MODELS * questions * GENERATIONS:,} rows")
-    print(f"{'':24}" + "".join(f"{name:>24}" for name in told))
-    for measure in next(iter(told.values())):
-        print(f"{measure:24}" + "".join(f"{cost[measure]:>24.1f}" for cost in told.values()))
-    today, large = told.values()
+    print(f"{'':24}" + "".join(f"{name:>24}" for name in figures))
+    for measure in next(iter(figures.values())):
+        print(f"{measure:24}" + "".join(f"{cost[measure]:>24.1f}" for cost in figures.values()))
+    today, large = figures.values()
     for calls in ("one_model_ms", "all_models_ms"):
         assert today[calls] * FASTER < large[calls], f"{calls}: small row groups are no better than large ones"
 

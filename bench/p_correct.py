@@ -36,8 +36,8 @@ def log_likelihood(counts: Array, a: Array, b: Array) -> Array:
     x = np.arange(k + 1)
     a, b = a[..., None], b[..., None]
     each: Array = special.betaln(a + x, b + k - x) - special.betaln(a, b)
-    found: Array = np.einsum("mx,m...x->m...", counts, each)
-    return found
+    result: Array = np.einsum("mx,m...x->m...", counts, each)
+    return result
 
 
 def fitted_beta(counts: Array) -> tuple[Array, Array]:
@@ -80,10 +80,10 @@ def table(draws: int, checks: Checks) -> str:
             covered, width = np.zeros((2, draws, M)), np.zeros((2, draws))
             for i in range(draws):
                 right = rng.binomial(k, truth).astype(float)
-                found = estimate_p_correct(
+                result = estimate_p_correct(
                     Cells(name, models, questions, np.full((M, N), k), right, right), level=LEVEL
                 )
-                for rule, (low, high) in enumerate(((found.low, found.high), old_rule(right, k))):
+                for rule, (low, high) in enumerate(((result.low, result.high), old_rule(right, k))):
                     covered[rule, i] = np.mean((low <= truth + RESOLUTION) & (truth - RESOLUTION <= high), axis=1)
                     width[rule, i] = np.mean(high - low)
             new, old = covered.mean(axis=(1, 2))

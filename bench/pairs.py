@@ -89,14 +89,14 @@ def small() -> None:
             with contextlib.redirect_stdout(io.StringIO()):
                 print(analysed(read_table(path)))
 
-        whole, _ = best(from_file_to_table)
+        seconds_of_all, _ = best(from_file_to_table)
         [cells] = read_table(path)
         ours, result = best(lambda: pairs(cells))
         rows = np.column_stack([result.a, result.b])
         looped, expected = best(lambda: loop(cells, rows))
     assert np.allclose(np.sqrt(result.total / result.n_questions), expected, rtol=1e-9), "the loop says something else"
     print(f"{path.name}: {len(cells.models)} models x {len(cells.questions)} questions, {len(rows)} pairs")
-    print(f"  from file to printed table  {whole:8.3f} s   (target 0.5 s besides imports)")
+    print(f"  from file to printed table  {seconds_of_all:8.3f} s   (target 0.5 s besides imports)")
     print(f"  all pairs                   {ours * 1e3:8.2f} ms")
     print(f"  a loop over pairs           {looped * 1e3:8.2f} ms   {looped / ours:.0f} x")
 

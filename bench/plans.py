@@ -125,14 +125,14 @@ def close_pairs(cells: Cells) -> list[Pair]:
     else:
         within = within * k / np.maximum(k - 1, 1)
         noise = within / k
-    found = []
+    detected = []
     for a in range(len(score)):
         for b in range(a):
             if abs(score[a] - score[b]) <= 0.05 and 0.1 <= min(score[a], score[b]) <= max(score[a], score[b]) <= 0.9:
                 D = np.var(p[a] - p[b]) - np.mean(noise[a] + noise[b])
                 E = np.mean(within[a] + within[b])
-                found.append(Pair(a, b, float(D), float(E), float((score[a] + score[b]) / 2)))
-    return found
+                detected.append(Pair(a, b, float(D), float(E), float((score[a] + score[b]) / 2)))
+    return detected
 
 
 def draw(cells: Cells, pair: Pair, N: int, k: int, rng: np.random.Generator) -> Cells:
@@ -158,17 +158,17 @@ def with_pilot(plans: int, checks: Checks) -> str:
             pilots = [draw(cells, pair, N, k, rng) for pair in drawn]
             components = [plain_components(pilot) for pilot in pilots]
             for unit in UNITS:
-                known = [cheapest(pair.D, pair.E, unit) for pair in drawn]
+                oracle = [cheapest(pair.D, pair.E, unit) for pair in drawn]
                 plain = [cheapest(*both, unit) for both in components]
                 planned = [plan_in_force(pilot, unit) for pilot in pilots]
                 has = [i for i, design in enumerate(planned) if design is not None]
                 force = [design for design in planned if design is not None]
-                plain, known = ([designs[i] for i in has] for designs in (plain, known))
+                plain, oracle = ([designs[i] for i in has] for designs in (plain, oracle))
                 power, plain_power = (
                     np.array([power_of(design, drawn[i]) for design, i in zip(designs, has, strict=True)])
                     for designs in (force, plain)
                 )
-                cost, plain_cost, known_cost = (np.array([d.cost for d in ds]) for ds in (force, plain, known))
+                cost, plain_cost, known_cost = (np.array([d.cost for d in ds]) for ds in (force, plain, oracle))
                 error = float(power.std() / np.sqrt(len(has)))
                 row = f"{name} {N} x {k} {unit}"
                 checks.check(
@@ -212,12 +212,12 @@ def without_pilot(checks: Checks) -> str:
             if name not in BENCHMARKS and any(design.k > 1 for design in designs):
                 continue
             power = np.array([power_of(design, pair) for design, pair in zip(designs, pairs, strict=True)])
-            known = np.array([cheapest(pair.D, pair.E, unit).cost for pair in pairs])
+            oracle = np.array([cheapest(pair.D, pair.E, unit).cost for pair in pairs])
             means.append((unit, power.mean()))
             rows.append(
                 (
                     *(name, unit, len(power), f"{power.mean():.3f}", f"{np.mean(power < 0.6):.2f}"),
-                    *(f"{np.quantile(power, 0.1):.2f}", f"{np.median([d.cost for d in designs] / known):.2f}"),
+                    *(f"{np.quantile(power, 0.1):.2f}", f"{np.median([d.cost for d in designs] / oracle):.2f}"),
                     *(f"{total:.2f}", f"{share:.2f}" if name in BENCHMARKS else "-"),
                 )
             )
@@ -239,7 +239,7 @@ def simulated(comparisons: int, checks: Checks) -> str:
         pairs = [pair for pair in close_pairs(cells) if 0.02 <= abs(score[pair.a] - score[pair.b]) <= 0.04]
         for unit in UNITS:
             rng = np.random.default_rng([len(name), len(unit)])
-            expected, found, sizes = 0.0, 0, []
+            expected, detected, sizes = 0.0, 0, []
             for _ in range(comparisons):
                 pair = pairs[rng.integers(0, len(pairs))]
                 design = cheapest(pair.D, pair.E, unit)
@@ -247,9 +247,9 @@ def simulated(comparisons: int, checks: Checks) -> str:
                     design = design._replace(k=min(design.k, 10))
                 sizes.append(design.N)
                 fresh = draw(cells, pair, design.N, design.k, rng)
-                found += bool(howsure.compare(fresh, "a", "b").columns()["p_value"][0] < ALPHA)
+                detected += bool(howsure.compare(fresh, "a", "b").columns()["p_value"][0] < ALPHA)
                 expected += power_of(design, pair, abs(score[pair.a] - score[pair.b]))
-            share, mean = found / comparisons, expected / comparisons
+            share, mean = detected / comparisons, expected / comparisons
             error = float(np.sqrt(mean * (1 - mean) / comparisons))
             checks.check(
                 abs(share - mean) <= 3 * error + 0.02, f"{name} {unit}: approximation {mean:.3f}, compare {share:.3f}"

@@ -142,10 +142,10 @@ def plan_in_force(pilot: Cube, unit: str, width: float) -> Design | None:
 def cheapest(v: Components, unit: str, width: float) -> Design:
     """Return the cheapest design that has this width if the components are these."""
     S, K = np.meshgrid(np.arange(1.0, VARIANTS + 1), np.arange(1.0, GENERATIONS + 1), indexing="ij")
-    room = (width / (2 * stats.norm.ppf(0.975))) ** 2 - v.variant / S
+    variance_left = (width / (2 * stats.norm.ppf(0.975))) ** 2 - v.variant / S
     with np.errstate(divide="ignore", invalid="ignore"):
-        N = np.ceil((v.question + v.interaction / S + v.generation / (S * K)) / room)
-    N = np.where(room > 0, np.maximum(N, FEWEST), np.inf)
+        N = np.ceil((v.question + v.interaction / S + v.generation / (S * K)) / variance_left)
+    N = np.where(variance_left > 0, np.maximum(N, FEWEST), np.inf)
     cost = N * S * K
     if unit == "tokens":
         requests = np.ceil(K / TOKENS.generations_per_request)
@@ -175,7 +175,7 @@ def table(plans: int, checks: Checks) -> str:
             rng = np.random.default_rng([case.N, case.S, int(1000 * case.sd), len(scale)])
             pilots = [process.draw(case, rng) for _ in range(plans)]
             for unit in UNITS:
-                known = cheapest(process.true, unit, case.width)
+                oracle = cheapest(process.true, unit, case.width)
                 plain = [cheapest(plain_components(pilot), unit, case.width) for pilot in pilots]
                 force = [d for pilot in pilots if (d := plan_in_force(pilot, unit, case.width)) is not None]
                 ratio, plain_ratio = (
@@ -193,10 +193,10 @@ def table(plans: int, checks: Checks) -> str:
                     (
                         *(scale, pilot, case.sd, unit, f"{np.median(ratio):.2f}", f"{misses:.2f}"),
                         *(f"{np.quantile(ratio, 0.9):.2f}", f"{np.mean([d.S == 1 for d in force]):.2f}"),
-                        f"{np.median([d.cost for d in force]) / known.cost:.2f}",
+                        f"{np.median([d.cost for d in force]) / oracle.cost:.2f}",
                         *(f"{np.median(plain_ratio):.2f}", f"{np.mean(plain_ratio > 1.25):.2f}"),
                         *(f"{np.quantile(plain_ratio, 0.9):.2f}", f"{np.mean([d.S == 1 for d in plain]):.2f}"),
-                        *(f"{np.median([d.cost for d in plain]) / known.cost:.2f}", plans - len(force)),
+                        *(f"{np.median([d.cost for d in plain]) / oracle.cost:.2f}", plans - len(force)),
                     )
                 )
     columns = (

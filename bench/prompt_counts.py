@@ -64,19 +64,19 @@ def table(trials: int, checks: Checks) -> str:
         for N, K in DESIGNS:
             cube = draw(trials, N, S, K, np.random.default_rng([N, S, K]))
             raw, oracle = uncorrected(cube), anova(cube)
-            shown, force = in_force(cube)
+            plain, printed = in_force(cube)
             row = f"variants that are enough, {N} x {K}, {S} variants"
-            known = np.nan_to_num(force)  # nothing was measured of the prompts: 0
-            off, off_raw = (np.median(np.abs(value - TRUTH)) for value in (known, raw))
+            corrected = np.nan_to_num(printed)  # nothing was measured of the prompts: 0
+            off, off_raw = (np.median(np.abs(value - TRUTH)) for value in (corrected, raw))
             checks.check(off <= off_raw, f"{row}: the corrected number is off by {off:.0f}, the other by {off_raw:.0f}")
             if S == 100 and N * K >= 500:
-                median = np.median(known)
+                median = np.median(corrected)
                 checks.check(TRUTH / 2 <= median <= 2 * TRUTH, f"{row}: corrected {median:.0f}, not {TRUTH:.0f}")
-            low, high = np.nanquantile(force, [0.1, 0.9]) if np.any(~np.isnan(force)) else (np.nan, np.nan)
-            values = [f"{np.median(known):.0f}", f"{low:.0f} to {high:.0f}", f"{np.mean(np.isnan(force)):.2f}"]
+            low, high = np.nanquantile(printed, [0.1, 0.9]) if np.any(~np.isnan(printed)) else (np.nan, np.nan)
+            values = [f"{np.median(corrected):.0f}", f"{low:.0f} to {high:.0f}", f"{np.mean(np.isnan(printed)):.2f}"]
             rows.append(
                 (
-                    *(f"{N} x {K}", S, f"{TRUTH:.0f}", f"{np.median(shown):.0f}", f"{np.median(raw):.0f}", *values),
+                    *(f"{N} x {K}", S, f"{TRUTH:.0f}", f"{np.median(plain):.0f}", f"{np.median(raw):.0f}", *values),
                     *(f"{np.median(np.nan_to_num(oracle)):.0f}", f"{np.mean(np.isnan(oracle)):.2f}"),
                 )
             )

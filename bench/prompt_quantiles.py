@@ -34,18 +34,18 @@ PROMPT_SDS, INTERACTIONS, SHARES = (0.1, 0.3, 0.6, 1.0), (0.0, 0.5), (0.1, 0.3)
 def balanced(share: float, rng: np.random.Generator) -> NDArray[np.bool_]:
     """Return which cells are asked, as many of each question and of each prompt."""
     width = round(share * S)
-    asked = (np.arange(S) - np.arange(N)[:, None]) % S < width
-    return asked[np.ix_(rng.permutation(N), rng.permutation(S))]
+    answered = (np.arange(S) - np.arange(N)[:, None]) % S < width
+    return answered[np.ix_(rng.permutation(N), rng.permutation(S))]
 
 
-def old_rule(total: Array, asked: NDArray[np.bool_], penalty: float = 1.0) -> Array:
+def old_rule(total: Array, answered: NDArray[np.bool_], penalty: float = 1.0) -> Array:
     """Return the quantiles by the old rule; `total` has shape (N, S), 0 where not asked."""
     x = np.zeros(N + S + 1)  # beta with its sign turned, theta, mu
     ridge = np.full(N + S + 1, penalty)
     ridge[-1] = 0
     for _ in range(50):
         p = special.expit(x[-1] + x[N:-1] + x[:N, None])
-        off, w = np.where(asked, total - p, 0), np.where(asked, p * (1 - p), 0)
+        off, w = np.where(answered, total - p, 0), np.where(answered, p * (1 - p), 0)
         gradient = np.concatenate([off.sum(axis=1), off.sum(axis=0), [off.sum()]]) - ridge * x
         H = np.diag(np.concatenate([w.sum(axis=1), w.sum(axis=0), [w.sum()]]) + ridge)
         H[:N, N:-1] = w
@@ -56,8 +56,8 @@ def old_rule(total: Array, asked: NDArray[np.bool_], penalty: float = 1.0) -> Ar
         if np.abs(step).max() < 1e-8:
             break
     fitted = special.expit(x[-1] + x[N:-1] + x[:N, None])
-    found: Array = np.quantile(np.where(asked, total, fitted).mean(axis=0), QUANTILES)
-    return found
+    estimated: Array = np.quantile(np.where(answered, total, fitted).mean(axis=0), QUANTILES)
+    return estimated
 
 
 def table(trials: int, checks: Checks) -> str:
@@ -72,16 +72,16 @@ def table(trials: int, checks: Checks) -> str:
                 - 1.5 * rng.standard_normal((N, 1))
                 + interaction * rng.standard_normal((N, S))
             )
-            p, asked = special.expit(logits), balanced(share, rng)
-            total = np.where(asked, rng.binomial(1, p), 0).astype(float)
-            true[i], old[i] = np.quantile(p.mean(axis=0), QUANTILES), old_rule(total, asked)
+            p, answered = special.expit(logits), balanced(share, rng)
+            total = np.where(answered, rng.binomial(1, p), 0).astype(float)
+            true[i], old[i] = np.quantile(p.mean(axis=0), QUANTILES), old_rule(total, answered)
             questions, prompts = (tuple(map(str, range(size))) for size in (N, S))
-            cube = Cube("simulated", ("a",), questions, prompts, asked[None].astype(int), total[None], total[None])
+            cube = Cube("simulated", ("a",), questions, prompts, answered[None].astype(int), total[None], total[None])
             new[i] = prompteval(cube, quantiles=QUANTILES).values[0]
-        squares = [((found - true) ** 2).mean(axis=1) for found in (new, old)]
+        squares = [((estimated - true) ** 2).mean(axis=1) for estimated in (new, old)]
         worse = squares[0] - squares[1]
         spread, old_spread = (
-            (found[:, -1] - found[:, 0]).mean() / (true[:, -1] - true[:, 0]).mean() for found in (new, old)
+            (estimated[:, -1] - estimated[:, 0]).mean() / (true[:, -1] - true[:, 0]).mean() for estimated in (new, old)
         )
         rms, old_rms = (float(np.sqrt(square.mean())) for square in squares)
         row = f"quantiles of prompts, sd {sd}, interaction {interaction}, {share:.0%} asked"
@@ -91,7 +91,7 @@ def table(trials: int, checks: Checks) -> str:
         )
         if sd >= 0.3:
             checks.check(0.7 <= spread <= 1.4, f"{row}: estimated spread of prompts {spread:.2f} of the true one")
-        bias, old_bias = ((found - true).mean(axis=0) for found in (new, old))
+        bias, old_bias = ((estimated - true).mean(axis=0) for estimated in (new, old))
         rows.append(
             (
                 *(

@@ -53,19 +53,19 @@ def prediction_intervals(trials: int) -> str:
         p = rng.beta(0.6, 0.4, (trials, 100))
         runs = [cells_of(p, 1, rng) for _ in range(n)]
         future = np.mean([cells_of(p, 1, rng).mean.mean(axis=1) for _ in range(n)], axis=0)
-        found = []
+        rows = []
         for method in ("run-means", "pooled"):
-            told = repeats(runs, method=method, alpha=0)
+            result = repeats(runs, method=method, alpha=0)
             # As published: not cut at 0 and 1, and of no width where all runs are equal.
-            half = special.stdtrit(told.df, 0.975) * np.sqrt(told.variance)
-            covered = float(np.mean(np.abs(future - told.mean) <= half))
-            found.append((float(np.mean(2 * half)), covered))
-        (wide, c1), (narrow, c2) = found
+            half = special.stdtrit(result.df, 0.975) * np.sqrt(result.variance)
+            covered = float(np.mean(np.abs(future - result.mean) <= half))
+            rows.append((float(np.mean(2 * half)), covered))
+        (wide, c1), (narrow, c2) = rows
         lines.append(f"| {n} | {wide:.4f} | {c1:.3f} | {narrow:.4f} | {c2:.3f} | {wide / narrow:.1f} |")
     return "\n".join(lines)
 
 
-def stopping(trials: int, rounds: int = 200) -> str:
+def stopping(trials: int, n_rounds: int = 200) -> str:
     """Runs of 100 questions until an interval is narrower than .02, and whether it has the truth in it."""
     rules = ("prediction", "run-means", "pooled", "sequence")
     rng = np.random.default_rng(0)
@@ -76,7 +76,7 @@ def stopping(trials: int, rounds: int = 200) -> str:
     ever = {rule: np.zeros(trials, dtype=bool) for rule in rules}
     runs: list[Cells] = []
     so_far: Cells | None = None
-    for t in range(1, rounds + 1):
+    for t in range(1, n_rounds + 1):
         run = cells_of(p, 1, rng)
         runs.append(run)
         so_far = run if so_far is None else _added(so_far, run)
@@ -99,12 +99,12 @@ def stopping(trials: int, rounds: int = 200) -> str:
         "sequence": "confidence sequence (default)",
     }
     lines = [
-        f"| rule | truth missed at the stop | at any look | median rounds | not stopped in {rounds} |",
+        f"| rule | truth missed at the stop | at any look | median rounds | not stopped in {n_rounds} |",
         "|---|---:|---:|---:|---:|",
     ]
     for rule in rules:
         done = stopped[rule] > 0
-        middle = float(np.median(np.where(done, stopped[rule], rounds)))
+        middle = float(np.median(np.where(done, stopped[rule], n_rounds)))
         at_stop = f"{missed[rule][done].mean():.3f}" if done.any() else "–"
         lines.append(f"| {names[rule]} | {at_stop} | {ever[rule].mean():.3f} | {middle:.0f} | {np.mean(~done):.2f} |")
     return "\n".join(lines)
@@ -140,8 +140,11 @@ def components_on_math500(trials: int) -> str:
         for _ in range(trials):
             drawn = cells_of(p[:, rng.integers(0, 500, N)], K, rng)
             row = compare(drawn, "0", "1")
-            seen = drawn.mean
-            plain = {"data": (seen[0] - seen[1]).var(), "prediction": np.sum(seen * (1 - seen), axis=0).mean()}
+            observed = drawn.mean
+            plain = {
+                "data": (observed[0] - observed[1]).var(),
+                "prediction": np.sum(observed * (1 - observed), axis=0).mean(),
+            }
             for name in ("total", "data", "prediction"):
                 off[name].append(float(getattr(row, name)[0]) / true[name] - 1)
             for name, value in plain.items():
@@ -160,15 +163,15 @@ def scores_on_math500() -> str:
     chosen = cells.select(["qwen3-32b", "qwen2.5-coder-14b-instruct", "llama-3.1-8B-instruct", "qwen2-0.5b-instruct"])
     scores, gap = score(chosen), run_gap(chosen, runs=50)
     grown = convergence(chosen, method="resampled", trials=1000)
-    shown = (1, 2, 5, 10, 20, 50)
+    sizes = (1, 2, 5, 10, 20, 50)
     lines = [
         "| model | score (SE) | gap of best and worst of 50 single runs | "
-        + " | ".join(f"SE at k = {k}" for k in shown)
+        + " | ".join(f"SE at k = {k}" for k in sizes)
         + " |",
-        "|---|---:|---:|" + "---:|" * len(shown),
+        "|---|---:|---:|" + "---:|" * len(sizes),
     ]
     for m, model in enumerate(chosen.models):
-        errors = " | ".join(f"{grown.se[m, k - 1]:.4f}" for k in shown)
+        errors = " | ".join(f"{grown.se[m, k - 1]:.4f}" for k in sizes)
         lines.append(
             f"| {model} | {scores.score[m]:.4f} ({np.sqrt(scores.variance[m]):.4f}) | {gap.gap[m]:.3f} | {errors} |"
         )

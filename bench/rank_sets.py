@@ -63,8 +63,8 @@ def holm_sets(means: Array) -> tuple[Ranks, Ranks]:
     order = np.argsort(p)
     adjusted = np.empty(len(p))
     adjusted[order] = np.minimum(1, np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)))
-    found = (adjusted <= 1 - LEVEL) & (difference != 0)
-    winner, loser = np.where(difference > 0, a, b)[found], np.where(difference > 0, b, a)[found]
+    different = (adjusted <= 1 - LEVEL) & (difference != 0)
+    winner, loser = np.where(difference > 0, a, b)[different], np.where(difference > 0, b, a)[different]
     return 1 + np.bincount(loser, minlength=M), M - np.bincount(winner, minlength=M)
 
 

@@ -61,13 +61,13 @@ def completion(rng: random.Random, size: int, end: str) -> str:
 
 def cost(ask: Callable[[str], object], texts: list[str]) -> float:
     """CPU seconds for one text: the best of some rounds."""
-    rounds = []
+    repetitions = []
     for _ in range(REPEATS):
         start = time.process_time()
         for text in texts:
             ask(text)
-        rounds.append((time.process_time() - start) / len(texts))
-    return min(rounds)
+        repetitions.append((time.process_time() - start) / len(texts))
+    return min(repetitions)
 
 
 def main() -> None:
@@ -80,9 +80,9 @@ def main() -> None:
             costs = [
                 cost(ask, [completion(rng, size, end.format(answer)) for _ in range(COUNT)]) * 1e6 for size in SIZES
             ]
-            whole = cost(ask, [answer] * COUNT) * 1e6
+            seconds_per_answer = cost(ask, [answer] * COUNT) * 1e6
             print(
-                f"{kind + ', ' + name:<32}{whole:8.1f}"
+                f"{kind + ', ' + name:<32}{seconds_per_answer:8.1f}"
                 + "".join(f"{one:8.1f}" for one in costs)
                 + f"{slowest * 1e3:9.0f} ms"
             )

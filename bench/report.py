@@ -64,19 +64,19 @@ def plotly(cells: Cells) -> str | None:
         import plotly.io as pio  # type: ignore[import-not-found,unused-ignore]
     except ModuleNotFoundError:
         return None
-    found = pairs(cells)
+    result = pairs(cells)
     names = list(cells.models)
     order = np.argsort(difficulty(cells), kind="stable")
     matrix = np.full((len(names), len(names)), np.nan)
-    matrix[found.a, found.b], matrix[found.b, found.a] = found.difference, -found.difference
-    N = np.where(found.n_questions > 0, found.n_questions, np.nan)
+    matrix[result.a, result.b], matrix[result.b, result.a] = result.difference, -result.difference
+    N = np.where(result.n_questions > 0, result.n_questions, np.nan)
     drawings = [
         go.Figure(go.Heatmap(z=cells.mean[:, order].tolist(), x=[cells.questions[i] for i in order], y=names)),
         go.Figure(
             go.Scatter(
-                x=((found.score_a + found.score_b) / 2).tolist(),
-                y=np.sqrt(found.total / N).tolist(),
-                text=[f"{names[a]} / {names[b]}" for a, b in zip(found.a, found.b, strict=True)],
+                x=((result.score_a + result.score_b) / 2).tolist(),
+                y=np.sqrt(result.total / N).tolist(),
+                text=[f"{names[a]} / {names[b]}" for a, b in zip(result.a, result.b, strict=True)],
                 mode="markers",
             )
         ),
@@ -132,7 +132,7 @@ def main() -> int:
     """Print one row a page; 1 when one is larger than promised."""
     if picture().chromium() is None:
         print("chromium is not installed: sizes only")
-    told, failed = [], []
+    lines, failed = [], []
     for name in sys.argv[1:] or BENCHMARKS:
         cells, source = taken(name)
         start = time.perf_counter()
@@ -147,16 +147,16 @@ def main() -> int:
                 measured(text, wait) if picture().chromium() else (len(text.encode()) / 1e6, float("nan"), float("nan"))
             )
             target = f"< {most:g} MB{f', < {soon:g} s' if soon else ''}" if program == "howsure" else ""
-            told.append(
+            lines.append(
                 f"{name:17} {source:9} {program:9} {size:6.2f} {seconds:7.1f} {first:7.2f} {last:7.2f}  {target}"
             )
-            print(told[-1], file=sys.stderr)
+            print(lines[-1], file=sys.stderr)
             if program == "howsure" and (size >= most or (soon and last >= soon)):
                 failed.append(name)
         specs = sorted(((len(str(one.spec)), one.id) for one in figure_files.figures(html)), reverse=True)[:4]
-        told.append(f"{'':17} largest figures: {', '.join(f'{id_} {size / 1e3:.0f} kB' for size, id_ in specs)}")
+        lines.append(f"{'':17} largest figures: {', '.join(f'{id_} {size / 1e3:.0f} kB' for size, id_ in specs)}")
     print(f"{'benchmark':17} {'data':9} {'page':9} {'MB':>6} {'build s':>7} {'top s':>7} {'all s':>7}  promised")
-    print("\n".join(told))
+    print("\n".join(lines))
     print("all s: until every figure is drawn at once; a reader waits for those in sight only")
     if failed:
         print(f"not as promised: {', '.join(failed)}")

@@ -43,7 +43,7 @@ def best(ask: Callable[[], object]) -> float:
 
 def main() -> int:
     cells, few = drawn(50, 500, 50), drawn(48, 500, 50)
-    asked: dict[str, tuple[Callable[[], object], str]] = {
+    measured: dict[str, tuple[Callable[[], object], str]] = {
         "scores with intervals": (lambda: score(cells).columns(), ""),
         "all pairs with p-values": (lambda: pairs(cells).columns(), ""),
         "ranks": (lambda: rank(cells).columns(), ""),
@@ -70,12 +70,12 @@ def main() -> int:
     }
     with threadpool_limits(1, user_api="blas"):
         print("50 models x 500 questions x 50 generations")
-        whole = 0.0
-        for name, (ask, _) in asked.items():
+        total = 0.0
+        for name, (ask, _) in measured.items():
             seconds = best(ask)
-            whole += seconds
+            total += seconds
             print(f"  {name:50} {seconds:8.3f} s")
-        print(f"  {'together':50} {whole:8.3f} s   target 1 s")
+        print(f"  {'together':50} {total:8.3f} s   target 1 s")
         for name, (ask, target) in alone.items():
             print(f"  {name:50} {best(ask):8.3f} s   {target}")
     return 0

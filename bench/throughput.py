@@ -82,8 +82,8 @@ def peak() -> float:
     """Most memory that this process has held, in MB."""
     status = Path("/proc/self/status")
     if status.exists():  # not what the parent held before the exec, which getrusage remembers
-        told = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
-        return int(told.split()[1]) / 1024
+        figures = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+        return int(figures.split()[1]) / 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
@@ -131,11 +131,11 @@ def sampled(case: Case, base_url: str, folder: Path) -> dict[str, float]:
     experiment = load_experiment(written(folder, case, base_url, limit=case.requests))
     used, started = cpu(), time.perf_counter()
     outcome = asyncio.run(run(experiment, folder / "run", on_progress=lambda _: None))
-    told = {"seconds": time.perf_counter() - started, "cpu": cpu() - used, "peak": peak()}
+    figures = {"seconds": time.perf_counter() - started, "cpu": cpu() - used, "peak": peak()}
     assert outcome.is_complete, outcome
     assert outcome.failed == 0
     assert read(folder / "run", ["score"]).num_rows == case.n * case.requests
-    return told
+    return figures
 
 
 class Instant:
@@ -164,7 +164,7 @@ class Instant:
         """Nothing is open."""
 
 
-def filled(case: Case, base_url: str, folder: Path) -> dict[str, float]:
+def fill_folder(case: Case, base_url: str, folder: Path) -> dict[str, float]:
     """A run that was cancelled when one cell was missing."""
     from howsure.benchmarks import load
     from howsure.sample.experiment import load_experiment
@@ -214,14 +214,14 @@ def resumed(case: Case, base_url: str, folder: Path) -> dict[str, float]:
     return {"seconds": asyncio.run(go()), "cpu": cpu() - used, "peak": peak()}
 
 
-KINDS = {kind.__name__: kind for kind in (bare, sampled, filled, resumed)}
+KINDS = {kind.__name__: kind for kind in (bare, sampled, fill_folder, resumed)}
 
 
 def alone(kind: str, case: Case, base_url: str, folder: Path) -> dict[str, float]:
     """Run it in a process of its own."""
     order = json.dumps({"kind": kind, "case": asdict(case), "base_url": base_url, "folder": str(folder)})
-    told = subprocess.run([sys.executable, __file__, "--alone", order], stdout=subprocess.PIPE, check=True).stdout
-    result: dict[str, float] = json.loads(told)
+    figures = subprocess.run([sys.executable, __file__, "--alone", order], stdout=subprocess.PIPE, check=True).stdout
+    result: dict[str, float] = json.loads(figures)
     return result
 
 
@@ -231,8 +231,8 @@ def row(case: Case, size: int) -> None:
         loop = alone("bare", case, base_url, Path(folder))
         ours = alone("sampled", case, base_url, Path(folder))
     generations = case.n * case.requests
-    rates = [generations / told["cpu"] for told in (loop, ours)]
-    walls = [generations / told["seconds"] for told in (loop, ours)]
+    rates = [generations / figures["cpu"] for figures in (loop, ours)]
+    walls = [generations / figures["seconds"] for figures in (loop, ours)]
     print(f"{case.name}, {case.in_flight} in flight: {generations:,} generations")
     print(f"  {'':28}{'bare loop':>12}{'howsure':>12}{'ratio':>8}   target")
     against("generations per CPU-second", rates, case.per_cpu)
@@ -267,9 +267,9 @@ def resume(case: Case) -> None:
         live = alone("resumed", case, "http://127.0.0.1:1/v1", place)
         more = Case(case.name, case.n, case.requests + 1, case.in_flight)
         compacted = alone("resumed", more, "http://127.0.0.1:1/v1", place)
-    for name, told in (("one cell missing, cancelled", live), ("one question more, compacted", compacted)):
-        said = verdict(told["seconds"], 4.0, form=".0f", at_most=True)
-        print(f"  {name:28}{told['seconds']:24.2f}{'':8}{said}   (peak {told['peak']:.0f} MB)", flush=True)
+    for name, figures in (("one cell missing, cancelled", live), ("one question more, compacted", compacted)):
+        text = verdict(figures["seconds"], 4.0, form=".0f", at_most=True)
+        print(f"  {name:28}{figures['seconds']:24.2f}{'':8}{text}   (peak {figures['peak']:.0f} MB)", flush=True)
 
 
 def main() -> int:
@@ -281,8 +281,8 @@ def main() -> int:
     given = parser.parse_args()
     if given.alone:
         order = json.loads(given.alone)
-        told = KINDS[order["kind"]](Case(**order["case"]), order["base_url"], Path(order["folder"]))
-        print(json.dumps(told))
+        figures = KINDS[order["kind"]](Case(**order["case"]), order["base_url"], Path(order["folder"]))
+        print(json.dumps(figures))
         return 0
     print(f"completions of {given.size} characters; client and server on one machine")
     share = 10 if given.quick else 1

@@ -109,21 +109,21 @@ def components(kind: str, designs: list[tuple[int, int, int, float]], trials: in
         for N, S, K, missing in designs:
             rng = np.random.default_rng([N, S, K, int(100 * missing), len(process.name)])
             drawn, true = draw(process, kind, (trials, N, S, K), missing, rng)
-            found = estimate_components(drawn)
+            fitted = estimate_components(drawn)
             design = f"{N} x {S} x {K}" + (f", {missing:.0%} missing" if missing else "")
             for name in true:
-                estimate = getattr(found, name)
+                estimate = getattr(fitted, name)
                 if np.all(np.isnan(estimate)):
                     continue
-                low, high = found.limits(name, LEVEL)
+                low, high = fitted.limits(name, LEVEL)
                 covered = float(np.mean((low <= true[name]) & (true[name] <= high)))
                 off = estimate - true[name]
                 error = float(off.std(ddof=1) / np.sqrt(trials))
                 yield Row(process.name, design, name, true[name], float(off.mean()), error, covered, trials)
             claim = list(PROMPT_CLAIMS)[-1]
-            between = found.interval(claim, LEVEL)
+            between = fitted.interval(claim, LEVEL)
             covered = float(np.mean((between.low <= center) & (between.high >= center)))
-            off = found.mean - center
+            off = fitted.mean - center
             error = float(off.std(ddof=1) / np.sqrt(trials))
             yield Row(process.name, design, f"mean, {claim}", center, float(off.mean()), error, covered, trials)
 
@@ -148,19 +148,19 @@ def enough_table(trials: int) -> tuple[str, list[float]]:
         "|---:|---|---:|---:|---:|---:|---:|",
     ]
     coverage = []
-    shown = min(40, trials // 10)  # n* takes longer than its interval for the space
+    n_designs = min(40, trials // 10)  # n* takes longer than its interval for the space
     kinds = {"normal": "normal", "uniform": "right or wrong", "heavy": "heavy"}
-    for N, law, sd in product((20, 100), kinds, (0.02, 0.03, 0.05)):
+    for N, kind, sd in product((20, 100), kinds, (0.02, 0.03, 0.05)):
         rng = np.random.default_rng([int(100 * sd), N])
-        x = 0.5 + sd * _effect(kinds[law], "variant", (trials, N), rng)
-        few = required_variants(tuple(map(str, range(shown))), x[:shown])
+        x = 0.5 + sd * _effect(kinds[kind], "variant", (trials, N), rng)
+        few = required_variants(tuple(map(str, range(n_designs))), x[:n_designs])
         needed = float(required_for_space(sd**2, few.epsilon, few.delta))
         s2 = x.var(axis=1, ddof=1)
         low, high = (required_for_space(v, 0.01, 0.1) for v in variance_limits(s2, x, LEVEL))
         covered = float(np.mean((low <= needed) & (needed <= high)))
         coverage.append(covered)
         published, space = few.n_star[:, 0].mean(), np.median(required_for_space(s2, 0.01, 0.1))
-        lines.append(f"| {N} | {law} | {sd} | {needed:.0f} | {published:.1f} | {space:.0f} | {covered:.3f} |")
+        lines.append(f"| {N} | {kind} | {sd} | {needed:.0f} | {published:.1f} | {space:.0f} | {covered:.3f} |")
     return "\n".join(lines), coverage
 
 
@@ -169,12 +169,12 @@ def sections(*, quick: bool) -> Iterator[tuple[str, str]]:
     designs = [(100, 10, 2, 0.0), (100, 10, 2, 0.15)]
     more = [] if quick else [(50, 5, 5, 0.0), (100, 30, 2, 0.15), (200, 20, 1, 0.15)]
     few = [(100, 4, 2, 0.0), (100, 4, 2, 0.15)]
-    for title, kind, asked in (
+    for title, kind, chosen in (
         ("components of a crossed design", "crossed", designs + more),
         ("components of a nested design, where each question draws its own", "nested", few),
         ("components of the difference of two models", "difference", designs),
     ):
-        rows = list(components(kind, asked, 200 if quick else 1000))
+        rows = list(components(kind, chosen, 200 if quick else 1000))
         for row in rows:
             assert abs(row.bias) < 4.5 * row.error, row
             assert row.covered > (0.85 if quick else 0.885), row  # the lowest: 30 heavy-tailed variants

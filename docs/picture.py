@@ -67,9 +67,9 @@ class Tab:
             message = json.loads((await self._socket.receive(timeout=60)).data)
             if message.get("id") == self._id:
                 if "error" in message:
-                    told = message["error"]["message"]
-                    gone = "navigated" in told or "context" in told
-                    raise (NavigatedError if gone else RuntimeError)(f"{method}: {told}")
+                    text = message["error"]["message"]
+                    navigated_away = "navigated" in text or "context" in text
+                    raise (NavigatedError if navigated_away else RuntimeError)(f"{method}: {text}")
                 result: dict[str, Any] = message["result"]
                 return result
             self.events.append(message)
@@ -85,10 +85,10 @@ class Tab:
             await self.call(f"{domain}.enable")
         await self.look(width=width, height=height, dark=dark, scale=scale)
         await self.call("Page.navigate", url="about:blank")  # so that the next page is known by its address
-        await self.until("location.protocol === 'about:'")
+        await self.wait_for("location.protocol === 'about:'")
         self.events.clear()
         await self.call("Page.navigate", url=url)
-        await self.until("document.readyState === 'complete' && location.protocol !== 'about:'")
+        await self.wait_for("document.readyState === 'complete' && location.protocol !== 'about:'")
 
     async def look(self, *, width: int = 1280, height: int = 900, dark: bool = False, scale: int = 1) -> None:
         """Size and colour scheme of the window."""
@@ -105,10 +105,10 @@ class Tab:
 
     async def paper(self) -> bytes:
         """The page as a PDF, as `Print` makes it."""
-        made = await self.call("Page.printToPDF", printBackground=True, preferCSSPageSize=True)
-        return base64.b64decode(made["data"])
+        pdf = await self.call("Page.printToPDF", printBackground=True, preferCSSPageSize=True)
+        return base64.b64decode(pdf["data"])
 
-    async def until(self, condition: str, *, tries: int = 600) -> None:
+    async def wait_for(self, condition: str, *, tries: int = 600) -> None:
         """Wait until an expression is true; a page that is left in the middle of the question gives no answer."""
         for _ in range(tries):
             with suppress(NavigatedError):
@@ -120,7 +120,7 @@ class Tab:
     async def draw_all(self) -> None:
         """Have every figure drawn, as printing would."""
         await self.value("window.dispatchEvent(new Event('beforeprint'))")
-        await self.until("[...document.querySelectorAll('.drawing')].every(d => d.querySelector('svg, canvas'))")
+        await self.wait_for("[...document.querySelectorAll('.drawing')].every(d => d.querySelector('svg, canvas'))")
 
     async def picture(self, *, height: int | None = None) -> bytes:
         """The top of the page, or all of it, as PNG."""
@@ -131,20 +131,20 @@ class Tab:
 
     def complaints(self) -> list[str]:
         """Errors and warnings of the console and of the content security policy, exceptions, and requests but files."""
-        told = []
+        text = []
         for event in self.events:
             params = event.get("params", {})
             if event["method"] == "Log.entryAdded" and params["entry"]["level"] in {"error", "warning"}:
-                told.append(params["entry"]["text"])
+                text.append(params["entry"]["text"])
             elif event["method"] == "Runtime.exceptionThrown":
-                told.append(str(params["exceptionDetails"]))
+                text.append(str(params["exceptionDetails"]))
             elif event["method"] == "Runtime.consoleAPICalled" and params["type"] in {"error", "warning"}:
-                told.append(str([argument.get("value", argument.get("description")) for argument in params["args"]]))
+                text.append(str([argument.get("value", argument.get("description")) for argument in params["args"]]))
             elif event["method"] == "Network.requestWillBeSent":
                 url = params["request"]["url"]
                 if not url.startswith(("file:", "data:", "blob:")):
-                    told.append(f"request to {url}")
-        return told
+                    text.append(f"request to {url}")
+        return text
 
 
 @asynccontextmanager

@@ -21,8 +21,8 @@ CLAIMS = {"new-questions": "on new questions like these", "these-questions": "on
 
 def command(*arguments: str | Path) -> None:
     """Run a command as a user would, and show it."""
-    shown = [Path(a).relative_to(HERE.parent) if isinstance(a, Path) else a for a in arguments]
-    print("\n$ howsure", *shown, flush=True)
+    words = [Path(a).relative_to(HERE.parent) if isinstance(a, Path) else a for a in arguments]
+    print("\n$ howsure", *words, flush=True)
     subprocess.run([sys.executable, "-m", "howsure", *map(str, arguments)], check=True)
 
 

@@ -49,7 +49,7 @@ def test_the_first_control_skips_to_the_content(page):
 def test_enter_opens_the_numbers_behind_a_figure(page):
     page.value("document.querySelector('details.numbers summary').focus()")
     press(page, ENTER)
-    page.until("document.querySelector('details.numbers[open] table')")
+    page.wait_for("document.querySelector('details.numbers[open] table')")
     rows = page.value("document.querySelectorAll('details.numbers[open] tbody tr').length")
     assert rows > 0
     press(page, TAB)

@@ -76,7 +76,7 @@ def test_axe_finds_nothing_serious_in_the_dark(seen):
 def test_a_phone_shows_all_of_it(window, made):
     assert window.read(made, **PHONE) == []
     window.value("document.querySelectorAll('details').forEach(d => d.open = true)")
-    window.until("[...document.querySelectorAll('details.numbers')].every(d => d.querySelector('table'))")
+    window.wait_for("[...document.querySelectorAll('details.numbers')].every(d => d.querySelector('table'))")
     assert window.probe("wide") == []
     assert window.probe("collisions") == []
     assert window.complaints() == []

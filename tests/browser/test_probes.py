@@ -74,7 +74,7 @@ def test_a_figure_that_is_not_drawn_is_told(probe):
 def test_what_pushes_text_in_sight_is_told(probe, window):
     probe("shift", '<div id="late"></div><p id="pushed" style="height: 300px">text</p>')
     window.value("document.getElementById('late').style.height = '200px'")
-    window.until("probes.shift().length")
+    window.wait_for("probes.shift().length")
     assert max(value for value, _ in window.probe("shift")) > 0.1
 
 

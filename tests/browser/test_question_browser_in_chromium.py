@@ -33,7 +33,7 @@ HEADING = "document.querySelector('.asked')?.textContent"
 
 async def moved(tab, expression, heading):
     await tab.value(expression)
-    await tab.until(f"({HEADING}) === {json.dumps(heading)}")
+    await tab.wait_for(f"({HEADING}) === {json.dumps(heading)}")
 
 
 def test_a_browser_walks_the_questions_and_runs_nothing_of_theirs(picture, tmp_path):
@@ -45,7 +45,7 @@ def test_a_browser_walks_the_questions_and_runs_nothing_of_theirs(picture, tmp_p
     async def walk():
         async with picture.browser() as tab:
             await tab.open(f"{address}#q={quote(NAMES[3], safe='')}&b=b1", width=390)
-            await tab.until(f"({HEADING}) === {json.dumps(NAMES[3])}")
+            await tab.wait_for(f"({HEADING}) === {json.dumps(NAMES[3])}")
             focused = await tab.value("document.activeElement.className")
             place = names.index(NAMES[3])
             for step in range(place, 0, -1):
@@ -69,15 +69,15 @@ def test_a_browser_walks_the_questions_and_runs_nothing_of_theirs(picture, tmp_p
             await tab.value(
                 "document.querySelector('.find input').value = 'easy one'; document.querySelector('.find button').click()"
             )
-            await tab.until(f"({HEADING}) === 'easy one'")
+            await tab.wait_for(f"({HEADING}) === 'easy one'")
             await tab.value("location.hash = '#q=none+of+these&b=b1'")
-            await tab.until("document.querySelector('.told').textContent")
+            await tab.wait_for("document.querySelector('.told').textContent")
             await tab.value(
                 "document.dispatchEvent(new CustomEvent('question', {detail: {part: 'b1', question: 'wrong label'}}))"
             )
-            await tab.until(f"({HEADING}) === 'wrong label'")
+            await tab.wait_for(f"({HEADING}) === 'wrong label'")
             await tab.value("[...document.querySelectorAll('.opened nav a')].pop().click()")
-            await tab.until("document.querySelector('.first')")
+            await tab.wait_for("document.querySelector('.first')")
             return focused, said, opened, marks, scores, without, owned, wide, tab.complaints()
 
     focused, said, opened, marks, scores, without, owned, wide, complaints = asyncio.run(walk())
@@ -110,7 +110,7 @@ def test_a_browser_shows_what_a_prompt_says_otherwise(picture, tmp_path):
         async with picture.browser() as tab:
             await tab.open(f"{(tmp_path / 'page.html').as_uri()}#q=only")
             await tab.value("document.querySelectorAll('details').forEach(d => d.open = true)")
-            await tab.until("document.querySelectorAll('.difference').length === 3")
+            await tab.wait_for("document.querySelectorAll('.difference').length === 3")
             kinds = "[...d.childNodes].filter(n => n.nodeName !== {}).map(n => n.textContent).join('')"
             old, now = kinds.format("'INS'"), kinds.format("'DEL'")
             found = await tab.value(f"[...document.querySelectorAll('.difference')].map(d => [{old}, {now}])")
@@ -148,7 +148,7 @@ def test_a_browser_goes_to_a_page_beside_and_back(picture, tmp_path, monkeypatch
             for name in names[1:]:
                 shown = json.dumps(name)
                 await tab.value("document.querySelector('[data-key=j]').click()")
-                await tab.until(f"document.readyState === 'complete' && ({HEADING}) === {shown}")
+                await tab.wait_for(f"document.readyState === 'complete' && ({HEADING}) === {shown}")
                 seen.append(
                     await tab.value(
                         "[location.pathname.split('/').pop(), document.querySelectorAll('.group').length > 0]"

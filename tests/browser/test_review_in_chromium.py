@@ -70,14 +70,14 @@ class Keyboard:
             "Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False
         )
         await self.tab.call("Page.navigate", url=self.home + path)
-        await self.tab.until("document.readyState === 'complete' && document.querySelector('main')")
+        await self.tab.wait_for("document.readyState === 'complete' && document.querySelector('main')")
 
     async def press(self, key, until):
         named = {"Tab": ("\t", 9), "Escape": ("\x1b", 27), "Enter": ("\r", 13)}
         text, code = named.get(key, (key, ord(key[0].upper())))
         await self.tab.call("Input.dispatchKeyEvent", type="keyDown", key=key, text=text, windowsVirtualKeyCode=code)
         await self.tab.call("Input.dispatchKeyEvent", type="keyUp", key=key, windowsVirtualKeyCode=code)
-        await self.tab.until(f"document.readyState === 'complete' && ({until})")
+        await self.tab.wait_for(f"document.readyState === 'complete' && ({until})")
 
     async def write(self, text):
         await self.tab.call("Input.insertText", text=text)

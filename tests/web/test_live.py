@@ -245,19 +245,19 @@ def test_a_browser_keeps_its_place_when_the_page_changes(tmp_path):
             await tab.call("Runtime.enable")
             await tab.call("Log.enable")
             await tab.call("Page.navigate", url=url)
-            await tab.until("document.getElementById('status').textContent.includes('Waiting')")
+            await tab.wait_for("document.getElementById('status').textContent.includes('Waiting')")
             (tmp_path / "rows").write_text("1")
-            await tab.until(f"{frame}?.{figure}")
+            await tab.wait_for(f"{frame}?.{figure}")
             await tab.value(f"{frame}.{figure}.querySelector('details').open = true")
             await tab.value(f"{frame}.{figure}.scrollIntoView()")
-            await tab.until(f"{frame}.{figure}.querySelector('.drawing > *')")
+            await tab.wait_for(f"{frame}.{figure}.querySelector('.drawing > *')")
             place, before = f"{frame}.{figure}.getBoundingClientRect().top", None
             while (now := await tab.value(place)) != before:  # figures above it are still drawn
                 before = now
                 await asyncio.sleep(0.3)
             first = await tab.value(f"{frame}.src")
             (tmp_path / "rows").write_text("22")
-            await tab.until(f"{frame}.src !== {first!r}")
+            await tab.wait_for(f"{frame}.src !== {first!r}")
             after, open_ = await tab.value(place), await tab.value(f"{frame}.{figure}.querySelector('details').open")
             return before, after, open_, await tab.value("document.title"), tab.complaints()
 

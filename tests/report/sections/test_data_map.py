@@ -224,7 +224,7 @@ def test_a_click_opens_the_question_and_headings_sort(tmp_path, monkeypatch, pic
             )
             for kind in ("mouseMoved", "mousePressed", "mouseReleased"):
                 await tab.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
-            await tab.until("location.hash")
+            await tab.wait_for("location.hash")
             first = await tab.value("location.hash")
             button = "document.querySelector('#b1-suspects button.sort')"
             await tab.value(f"{button}.focus()")
