@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from howsure.analysis import pairs as analysed
+import howsure as hs
 from howsure.stats.comparisons.pairs import pairs
 from howsure.stats.core.cells import Cells
 from howsure.tables.tidy import read_table
@@ -87,7 +87,7 @@ def small() -> None:
 
         def from_file_to_table() -> None:
             with contextlib.redirect_stdout(io.StringIO()):
-                print(analysed(read_table(path)))
+                print(hs.pairs(read_table(path)))
 
         seconds_of_all, _ = best(from_file_to_table)
         [cells] = read_table(path)

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from howsure import analysis
+import howsure as hs
 from howsure.readers.paths import read
 
 N = 200
@@ -39,9 +39,9 @@ def test_score_and_compare_borrow_from_several_paths(howsure, tables):
     assert code == 0
     assert row["n_reference"] == 8
     assert row["n_all"] == N
-    expected = analysis.score(read(new), borrow=read(halves)).columns()
+    expected = hs.score(read(new), borrow=read(halves)).columns()
     assert row["score"] == pytest.approx(expected["score"][0])
-    assert row["score_plain"] == pytest.approx(analysis.score(read(new)).columns()["score"][0])
+    assert row["score_plain"] == pytest.approx(hs.score(read(new)).columns()["score"][0])
     assert row["se"] < row["se_plain"]
     # The other model answered all of the questions before: it is read with the new one.
     code, out, _ = howsure("compare", new, halves[0], "--a", "m0", "--b", "m3", *borrowed, "--format", "json")

@@ -12,7 +12,8 @@ import pytest
 from oracles import variants as oracle
 
 import howsure as hs
-from howsure import analysis, prompt_tables, prompts
+from howsure.api import prompt_results
+from howsure.cli.answers import VIEWS
 from howsure.errors import HowsureWarning, InputError
 from howsure.stats.planning.cost import Cost
 
@@ -135,16 +136,16 @@ def test_swaps_and_differences_of_two_models(rows, table):
     of_pair = rows("variants", table, "--a", "tiny", "--b", "big", "--show", "components")
     assert {row["component"]: row["variance"] for row in of_pair} == pytest.approx(expected)
     assert {row["model"] for row in of_pair} == {"tiny - big"}
-    assert rows("variants", table, "--show", "swaps")[0]["difference"] == pytest.approx(-pair["difference"])
+    assert rows("variants", table, "--show", "rank-flips")[0]["difference"] == pytest.approx(-pair["difference"])
 
 
-@pytest.mark.parametrize("what", ["moments", "components", "swaps", "enough", "prompteval"])
+@pytest.mark.parametrize("what", ["moments", "components", "rank-flips", "sample-size", "prompteval"])
 def test_every_view_names_its_benchmark_and_fits(howsure, rows, table, what):
     found = rows("variants", table, "--show", what)
     assert {row["benchmark"] for row in found} == {"demo"}
     _, out, _ = howsure("variants", table, "--show", what)
     numbers = [line for line in out.splitlines() if line.startswith(("model", "big", "tiny"))]
-    assert max(map(len, numbers)) <= prompt_tables.WIDTH
+    assert max(map(len, numbers)) <= prompt_results.WIDTH
     assert "-0.0000" not in out
 
 
@@ -157,7 +158,7 @@ def test_a_long_table_goes_on_below(howsure, table):
     assert [line.split()[0] for line in lower[1:]] == ["simulated/big", "tiny"]
     assert len(lower[1].split()[1].partition(".")[2]) == 6  # digits of a variance
     assert told[0].startswith("benchmark demo, n_variants 8")
-    assert max(map(len, (*upper, *lower))) <= prompt_tables.WIDTH
+    assert max(map(len, (*upper, *lower))) <= prompt_results.WIDTH
 
 
 def test_a_proxy_is_checked(howsure, rows, wide):
@@ -174,7 +175,7 @@ def test_a_proxy_is_checked(howsure, rows, wide):
 
 WRONG = {
     "one variant": (["ONE"], "one: only one prompt variant; sample several, or say which column"),
-    "one model to swap": (["SINGLE", "--show", "swaps"], "single: only one model; give the results of at least two"),
+    "one model to swap": (["SINGLE", "--show", "rank-flips"], "single: only one model; give the results of at least two"),
     "one model and a proxy": (["SINGLE", "--proxy", "m"], "single: only one model; a proxy needs another"),
     "one of two": (["TABLE", "--a", "big"], "--a and --b: only one of two models; name both, or neither"),
     "no such model": (["TABLE", "--a", "big", "--b", "tinny"], "unknown model 'tinny'; did you mean 'tiny'?"),
@@ -183,7 +184,7 @@ WRONG = {
     "a proxy and a pair": (["TABLE", "--proxy", "big", "--a", "big"], "keep one of them"),
     "moments of a pair": (["TABLE", "--a", "big", "--b", "tiny", "--show", "moments"], "--show moments is not of two"),
     "nothing known of variants": (["TABLE", "--show", "effects"], "demo: nothing is known of what the variants are made of"),
-    "a value for each variant": (["TABLE", "--show", "effects", "--dimension", "VARIANT2"], "no dimension to tell the effect of"),
+    "a value for each variant": (["TABLE", "--show", "effects", "--dimension", "VARIANT2"], "no dimension has an effect that can be estimated"),
     "an epsilon of 0": (["TABLE", "--epsilon", "0"], "epsilon is 0.0; allowed: above 0"),
     "a delta of 1": (["TABLE", "--delta", "1"], "delta is 1.0; allowed: between 0 and 1"),
     "a plan of no variants": (["plan", "TABLE", "--a", "big", "--width", ".1", "--max-variants", "0"], "max_variants is 0; allowed: 1, 2, 3"),
@@ -242,8 +243,8 @@ def test_nested_variants_have_components_but_no_effect():
     with pytest.raises(InputError, match="b: each question has variants of its own: they have no effect"):
         hs.effects(cube)
     with pytest.raises(InputError, match="no variant orders models"):
-        hs.swaps(cube)
-    assert prompts.differences(cube, "m", "n").columns()["model"][0] == "m - n"
+        hs.rank_flips(cube)
+    assert hs.difference_components(cube, "m", "n").columns()["model"][0] == "m - n"
 
 
 def test_a_plan_with_variants(rows, howsure, table):
@@ -281,7 +282,7 @@ def test_the_frontier_is_the_best_design_of_each_budget(rows, table):
         assert {**best, "note": row["note"]} == row
     assert [row["se"] for row in found] == sorted(row["se"] for row in found)
     assert found[-1]["calls"] < 120  # half of it does not buy 30 questions for two models
-    [few] = analysis.frontier(None, budget=10, accuracy=0.5, cost=Cost()).parts
+    [few] = hs.frontier(None, budget=10, accuracy=0.5, cost=Cost()).parts
     assert few.best is None
     assert "does not buy 30 questions" in few.reason
 
@@ -358,7 +359,7 @@ def test_paraphrases_against_plain_statistics(rows, task, tmp_path):
         [star] = {max(oracle.n_star(models[row["model"]][:7], 0.01, 0.1))}
         assert row["n_star"] == (None if star == 7 else star), row["model"]
     few.write_text("\n".join(path.read_text().splitlines()[:41]) + "\n")
-    for row in rows("variants", few, "--wide", "--show", "enough")[::2]:
+    for row in rows("variants", few, "--wide", "--show", "sample-size")[::2]:
         star = oracle.n_star_of_counts([round(100 * score) for score in models[row["model"]][:40]], 1, 0.1)
         assert row["n_star"] == (None if star == 40 else star), row["model"]
     [pair] = rows("variants", path, "--wide", "--a", "flan-t5-xl", "--b", "vicuna-13b")
@@ -442,9 +443,10 @@ def test_published_formats_through_the_components(tmp_path):
 
 def test_the_command_shows_what_python_shows(howsure):
     _, out, _ = howsure("variants", "--help")
-    assert f"[{'|'.join(prompts.SHOWN)}]" in out
-    with pytest.raises(InputError, match="variants: unknown view 'moment'; did you mean 'moments'?"):
-        prompts.show([], "moment")
+    assert f"[{'|'.join(VIEWS)}]" in out
+    cube = hs.Cube.from_means("b", ["m"], ["v", "w"], np.array([[0.5, 0.25]]))
+    with pytest.raises(InputError, match="unknown part 'moment'; did you mean 'moments'?"):
+        hs.variants(cube).of("moment")
 
 
 def test_warnings_of_python_users_name_what_is_left_out():
@@ -504,8 +506,8 @@ def test_a_run_with_its_default_prompt(howsure, rows, tmp_path):
     means = cube.mean.mean(axis=1)
     assert [large["default"], small["default"]] == pytest.approx(means[:, cube.default])
     assert large["max"] == pytest.approx(np.delete(means[0], cube.default).max())
-    assert {row["n_variants"] for row in rows("variants", run, "--show", "enough")} == {12}
-    assert [row["n_variants"] for row in rows("variants", run, "--show", "swaps")] == [12]
+    assert {row["n_variants"] for row in rows("variants", run, "--show", "sample-size")} == {12}
+    assert [row["n_variants"] for row in rows("variants", run, "--show", "rank-flips")] == [12]
     effects = rows("variants", run, "--show", "effects")
     times = {
         name: sum(row["n_variants"] for row in effects if row["dimension"] == name) for name in ("markers", "casing")

@@ -12,63 +12,85 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from howsure import figures as figures
     from howsure import perturb as perturb
-    from howsure.analysis import combine as combine
-    from howsure.analysis import compare as compare
-    from howsure.analysis import pairs as pairs
-    from howsure.analysis import plan as plan
-    from howsure.analysis import rank as rank
-    from howsure.analysis import repeats as repeats
-    from howsure.analysis import score as score
+    from howsure.api.model_scores import combine as combine
+    from howsure.api.model_scores import compare as compare
+    from howsure.api.model_scores import pairs as pairs
+    from howsure.api.model_scores import rank as rank
+    from howsure.api.model_scores import repeats as repeats
+    from howsure.api.model_scores import score as score
+    from howsure.api.prompt_variants import difference_components as difference_components
+    from howsure.api.prompt_variants import effects as effects
+    from howsure.api.prompt_variants import prompteval as prompteval
+    from howsure.api.prompt_variants import proxy as proxy
+    from howsure.api.prompt_variants import rank_flips as rank_flips
+    from howsure.api.prompt_variants import variants as variants
+    from howsure.api.study_plans import draw_questions as draw_questions
+    from howsure.api.study_plans import frontier as frontier
+    from howsure.api.study_plans import plan as plan
+    from howsure.errors import EndpointError as EndpointError
     from howsure.errors import HowsureError as HowsureError
     from howsure.errors import HowsureWarning as HowsureWarning
     from howsure.errors import InputError as InputError
-    from howsure.prompts import effects as effects
-    from howsure.prompts import swaps as swaps
-    from howsure.prompts import variants as variants
+    from howsure.errors import StoreError as StoreError
+    from howsure.errors import UnknownNameError as UnknownNameError
     from howsure.readers.paths import read as read
     from howsure.readers.paths import read_cubes as read_cubes
     from howsure.readers.paths import read_runs as read_runs
     from howsure.stats.core.cells import Cells as Cells
     from howsure.stats.core.cube import Cube as Cube
+    from howsure.stats.planning import Cost as Cost
     from howsure.stats.questions import audit as audit
 
 __version__ = "0.1.0"
 
-# Where the public names live; each is imported when it is first asked for, so that --help is quick.
-_HOMES = {
-    "read": "howsure.readers.paths",
+# The module of each public name. A module is imported when a name of it is first used, so that `import howsure` and
+# `howsure --help` are fast. tests/test_exported_names.py compares this table with the imports for type checkers above.
+_MODULE_OF = {
     "Cells": "howsure.stats.core.cells",
-    "score": "howsure.analysis",
-    "compare": "howsure.analysis",
-    "pairs": "howsure.analysis",
-    "rank": "howsure.analysis",
-    "repeats": "howsure.analysis",
-    "combine": "howsure.analysis",
-    "plan": "howsure.analysis",
-    "read_runs": "howsure.readers.paths",
-    "read_cubes": "howsure.readers.paths",
+    "Cost": "howsure.stats.planning",
     "Cube": "howsure.stats.core.cube",
-    "variants": "howsure.prompts",
-    "effects": "howsure.prompts",
-    "swaps": "howsure.prompts",
+    "EndpointError": "howsure.errors",
     "HowsureError": "howsure.errors",
     "HowsureWarning": "howsure.errors",
     "InputError": "howsure.errors",
+    "StoreError": "howsure.errors",
+    "UnknownNameError": "howsure.errors",
     "audit": "howsure.stats.questions",
+    "combine": "howsure.api.model_scores",
+    "compare": "howsure.api.model_scores",
+    "difference_components": "howsure.api.prompt_variants",
+    "draw_questions": "howsure.api.study_plans",
+    "effects": "howsure.api.prompt_variants",
+    "figures": "howsure.figures",
+    "frontier": "howsure.api.study_plans",
+    "pairs": "howsure.api.model_scores",
+    "perturb": "howsure.perturb",
+    "plan": "howsure.api.study_plans",
+    "prompteval": "howsure.api.prompt_variants",
+    "proxy": "howsure.api.prompt_variants",
+    "rank": "howsure.api.model_scores",
+    "rank_flips": "howsure.api.prompt_variants",
+    "read": "howsure.readers.paths",
+    "read_cubes": "howsure.readers.paths",
+    "read_runs": "howsure.readers.paths",
+    "repeats": "howsure.api.model_scores",
+    "score": "howsure.api.model_scores",
+    "variants": "howsure.api.prompt_variants",
 }
-# Modules that are public as they are.
-_MODULES = ("figures", "perturb")
 
-__all__ = [  # noqa: PLE0604  # the names of _HOMES, which `from howsure import *` and dir() resolve lazily
-    *_HOMES,
-    *_MODULES,
-    "__version__",
-]
+__all__ = list(_MODULE_OF)
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
-    if name in _MODULES:
-        return import_module(f"howsure.{name}")
-    raise AttributeError(f"module 'howsure' has no attribute {name!r}")
+    """Import a public name from its module."""
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module 'howsure' has no attribute {name!r}")
+    module = import_module(_MODULE_OF[name])
+    value = module if module.__name__ == f"howsure.{name}" else getattr(module, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """List the public names, also those that are not imported yet."""
+    return sorted([*__all__, *(name for name in globals() if name.startswith("__"))])

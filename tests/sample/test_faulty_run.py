@@ -13,7 +13,7 @@ from collections import Counter
 import pytest
 from helpers.endpoint import Faults, Telling, serve
 
-from howsure import analysis
+import howsure as hs
 from howsure.benchmarks import load
 from howsure.errors import HowsureWarning
 from howsure.models.client import Endpoint
@@ -104,7 +104,7 @@ def test_a_fifth_of_faults_changes_none_of_20_000_cells(tmp_path):
             assert cell[0] == server.is_right(question, generation)
     with pytest.warns(HowsureWarning, match="more generations than asked for"):
         faulty_cells = read_cells([tmp_path / "faulty"])
-    assert analysis.score(faulty_cells).columns() == analysis.score(read_cells([tmp_path / "calm"])).columns()
+    assert hs.score(faulty_cells).columns() == hs.score(read_cells([tmp_path / "calm"])).columns()
 
 
 def test_an_endpoint_that_starts_slowly_is_waited_for(tmp_path):

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from oracles import planning as oracle
 
 import howsure as hs
-from howsure import analysis
 from howsure.errors import InputError
 from howsure.stats.comparisons.pairs import compare
 from howsure.stats.core.cells import Cells
@@ -308,6 +307,6 @@ def test_assurance_from_python_to_the_design():
     [result] = hs.plan(cells, detect=0.05, available=100_000, cost=TOKENS, assurance=0.9).parts
     direct = plan(components_from_cells(cells, "m0", "m1"), TOKENS, detect=0.05, available=100_000, assurance=0.9)
     assert result.best[:-1] == direct.best[:-1]
-    [frontier] = analysis.frontier(cells, budget=10_000_000, cost=TOKENS, available=100_000, assurance=None).parts
+    [frontier] = hs.frontier(cells, budget=10_000_000, cost=TOKENS, available=100_000, assurance=None).parts
     slow = plan(components_from_cells(cells, "m0", "m1"), TOKENS, budget=10_000_000, available=100_000, assurance=None)
     assert frontier.best[:-1] == slow.best[:-1]

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from howsure import analysis
+import howsure as hs
 from howsure.errors import InputError, UnknownNameError
 from howsure.sample.resume import sample_questions
 from howsure.stats.borrowing import estimates as borrowing
@@ -251,9 +251,9 @@ def test_wrong_use_is_one_line():
     with pytest.raises(InputError, match="'bootstrap' does not go with borrow"):
         borrowing.score(new, reference, method="bootstrap")
     with pytest.raises(InputError, match="missing is 'bounds' with borrow"):
-        analysis.score(new, missing="bounds", borrow=reference)
+        hs.score(new, missing="bounds", borrow=reference)
     with pytest.raises(InputError, match="0 of the 2 benchmarks of the reference are named 'b'"):
-        analysis.score(new, borrow=[replace(reference, benchmark=name) for name in "xy"])
+        hs.score(new, borrow=[replace(reference, benchmark=name) for name in "xy"])
 
 
 def test_asked_questions_that_are_easier_are_told_and_corrected_for():
@@ -387,19 +387,19 @@ def test_the_plan_of_the_pilots_own_design_has_the_pilots_error():
 
 def test_plans_ask_fewer_questions_than_without():
     new, reference, _ = new_and_reference(k=3, N=400)
-    borrowed = analysis.plan(new, se=0.03, claim="these-questions", borrow=reference).parts[0].best
-    alone = analysis.plan(new, se=0.03, claim="these-questions", available=400).parts[0].best
+    borrowed = hs.plan(new, se=0.03, claim="these-questions", borrow=reference).parts[0].best
+    alone = hs.plan(new, se=0.03, claim="these-questions", available=400).parts[0].best
     assert borrowed.calls < alone.calls
     assert borrowed.n_questions < 400
-    no_pilot = analysis.plan(None, se=0.03, claim="these-questions", borrow=reference)
+    no_pilot = hs.plan(None, se=0.03, claim="these-questions", borrow=reference)
     assert no_pilot.parts[0].best.n_questions < 400
     assert "80% of 11 have no more" in no_pilot.columns()["note"][0]
-    assert analysis.plan(None, detect=0.2, borrow=reference).parts[0].components.models == 2
+    assert hs.plan(None, detect=0.2, borrow=reference).parts[0].components.models == 2
     few, reference, _ = new_and_reference(n=20)
     with pytest.raises(InputError, match="the pilot answered 20 questions of the reference"):
-        analysis.plan(few, se=0.03, borrow=reference)
+        hs.plan(few, se=0.03, borrow=reference)
     with pytest.raises(InputError, match="accuracy with borrow"):
-        analysis.plan(None, accuracy=0.5, se=0.03, borrow=reference)
+        hs.plan(None, accuracy=0.5, se=0.03, borrow=reference)
 
 
 def test_planned_errors_are_kept():
@@ -407,7 +407,7 @@ def test_planned_errors_are_kept():
     promised, true = [], []
     for seed in range(8):
         new, reference, p = new_and_reference(n=40, k=2, N=400, seed=seed)
-        best = analysis.plan(new, se=0.03, claim="these-questions", borrow=reference, max_generations=4).parts[0].best
+        best = hs.plan(new, se=0.03, claim="these-questions", borrow=reference, max_generations=4).parts[0].best
         rng = np.random.default_rng(seed)
         again = cells_of(
             np.repeat(p[:1], 80, axis=0), best.n_generations, rng, [f"new{i}" for i in range(80)],
@@ -427,9 +427,9 @@ def test_the_questions_drawn_are_those_that_a_run_asks():
     ids = tuple(question.id for question in questions)
     cells = Cells("b", ("a",), ids, np.ones((1, len(ids)), int), np.ones((1, len(ids))), np.ones((1, len(ids))))
     expected = [question.id for question in sample_questions(questions, seed=7, limit=40)]
-    assert list(analysis.draw_questions(cells, 40, seed=7)) == expected
+    assert list(hs.draw_questions(cells, 40, seed=7)) == expected
     with pytest.raises(InputError, match="n is 101"):
-        analysis.draw_questions(cells, 101)
+        hs.draw_questions(cells, 101)
 
 
 def test_stopping_looks_at_the_borrowed_score_and_its_error():

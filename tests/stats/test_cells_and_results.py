@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import howsure
-from howsure import analysis
+import howsure as hs
 from howsure.errors import InputError, UnknownNameError
 from howsure.readers.cubes import merge as merge_cubes
 from howsure.stats.core.cells import Cells
@@ -89,7 +89,7 @@ def test_extremes_outlive_every_reduction(scores, tmp_path):
     ]  # fmt: skip
     assert [one.unit for one in every] == [False] * len(every)
     assert not cube.unit
-    assert not analysis.score(whole + plain).parts[0].unit
+    assert not hs.score(whole + plain).parts[0].unit
     known = of(*scores) + of_sums(0, 1)
     assert not known.unit
     assert (known.minimum.tolist(), known.maximum.tolist()) == ([[min(scores)]], [[max(scores)]])
@@ -116,13 +116,13 @@ def test_cells_check_their_shapes_and_names():
 
 
 def test_table_for_a_person(cells):
-    text = str(analysis.score(cells))
+    text = str(hs.score(cells))
     assert text.splitlines()[0].split()[:3] == ["model", "n_questions", "n_generations"]
     assert "benchmark b" in text
     assert "claim new-questions" in text
     assert "[1] " in text
     assert " –" in text
-    upright = str(analysis.compare(cells, "x", "y"))
+    upright = str(hs.compare(cells, "x", "y"))
     assert upright.splitlines()[1].split() == ["model_a", "x"]
     assert format_table({"model": []}) == "no rows"
     assert format_table({"p_value": [0.2, 1e-9], "z": [1.234, 2.0], "score": [12345.678, 0.1]}).splitlines() == [
@@ -133,7 +133,7 @@ def test_table_for_a_person(cells):
 
 
 def test_frames_of_three_libraries(cells):
-    result = analysis.score(cells)
+    result = hs.score(cells)
     for backend in ("pandas", "polars", "pyarrow"):
         frame = result.to_frame(backend)
         assert list(getattr(frame, "column_names", frame.columns))[:2] == ["benchmark", "model"]
@@ -145,22 +145,22 @@ def test_frames_of_three_libraries(cells):
 def test_a_frame_library_that_is_missing(cells, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pandas", None)
     with pytest.raises(InputError, match="pandas is not installed; pip install pandas"):
-        analysis.score(cells).to_frame()
+        hs.score(cells).to_frame()
 
 
 def test_several_benchmarks_are_one_result(cells):
     other = Cells.from_scores("c", ["x"], ["1", "2"], [[[1], [0]]])
-    both = analysis.score([cells, other]).columns()
+    both = hs.score([cells, other]).columns()
     assert both["benchmark"].tolist() == ["b", "b", "c"]
-    assert analysis.pairs([cells, other]).columns()["benchmark"].tolist() == ["b"]
-    assert analysis.compare([cells, other], "x", "y").columns()["benchmark"].tolist() == ["b"]
+    assert hs.pairs([cells, other]).columns()["benchmark"].tolist() == ["b"]
+    assert hs.compare([cells, other], "x", "y").columns()["benchmark"].tolist() == ["b"]
     with pytest.raises(InputError, match="only one model: x"):
-        analysis.pairs([other])
+        hs.pairs([other])
     with pytest.raises(UnknownNameError, match="unknown model 'q'"):
-        analysis.compare([cells, other], "x", "q")
+        hs.compare([cells, other], "x", "q")
     apart = Cells.from_scores("d", ["w"], ["1"], [[[1]]])
     with pytest.raises(InputError, match="no benchmark has both 'w' and 'x'"):
-        analysis.compare([cells, apart], "w", "x")
+        hs.compare([cells, apart], "w", "x")
     with pytest.raises(InputError, match="no benchmark"):
         Results(()).columns()
 

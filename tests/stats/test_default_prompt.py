@@ -11,7 +11,6 @@ import pytest
 from oracles import variants as oracle
 
 import howsure as hs
-from howsure import analysis, prompts
 from howsure.errors import HowsureWarning, InputError
 from howsure.stats.core.cube import Cube
 from howsure.stats.planning.pilot import components_from_cube
@@ -45,12 +44,12 @@ ASKED = {
     "the table": hs.variants,
     "components": lambda cube: hs.variants(cube).of("components"),
     "enough": lambda cube: hs.variants(cube, epsilon=0.03).of("enough"),
-    "a difference": lambda cube: prompts.differences(cube, "a", "b"),
+    "a difference": lambda cube: hs.difference_components(cube, "a", "b"),
     "a plan": lambda cube: hs.plan(cube, a="a", b="b", width=0.1, max_variants=40),
     "effects": hs.effects,
-    "swaps": hs.swaps,
-    "PromptEval": prompts.prompteval,
-    "a proxy": lambda cube: prompts.proxy(cube, "a"),
+    "swaps": hs.rank_flips,
+    "PromptEval": hs.prompteval,
+    "a proxy": lambda cube: hs.proxy(cube, "a"),
 }
 
 
@@ -125,9 +124,9 @@ def test_the_default_and_one_draw_are_one_clear_line():
     with pytest.warns(HowsureWarning, match="b left out: only one prompt variant beside the default one"):
         hs.variants([replace(cube, benchmark="c"), two])
     # planned for the prompts that there are
-    assert "n_variants 1" in str(analysis.plan(two, a="a", width=0.2))
+    assert "n_variants 1" in str(hs.plan(two, a="a", width=0.2))
     with pytest.raises(InputError, match="one prompt variant says nothing"):
-        analysis.plan(two, a="a", width=0.2, max_variants=5)
+        hs.plan(two, a="a", width=0.2, max_variants=5)
     assert np.isnan(components_from_cube(two, "a").variant)
 
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from howsure import analysis
+import howsure as hs
 from howsure.errors import InputError, UnknownNameError
 from howsure.stats.core.cells import Cells
 from howsure.stats.scores.missing import critical_value, filled, missing, scores
@@ -37,9 +37,9 @@ def test_counted_as_wrong_and_as_right():
 
 
 def test_the_three_rules():
-    answered = analysis.score(cells()).columns()
-    as_zero = analysis.score(cells(), missing="as-zero").columns()
-    bounds = analysis.score(cells(), missing="bounds").columns()
+    answered = hs.score(cells()).columns()
+    as_zero = hs.score(cells(), missing="as-zero").columns()
+    bounds = hs.score(cells(), missing="bounds").columns()
     assert dict(zip(answered["model"], answered["score"], strict=True)) == {"a": 1.0, "b": 0.5}
     assert dict(zip(as_zero["model"], as_zero["score"], strict=True)) == {"a": 0.375, "b": 0.5}
     assert as_zero["model"].tolist() == ["b", "a"]  # another order than that of what was answered
@@ -51,9 +51,7 @@ def test_the_three_rules():
     answered_b = answered["model"].tolist().index("b")
     assert [bounds[end][b] for end in ("low", "high")] == [answered[end][answered_b] for end in ("low", "high")]
     # the lower limit of a is that of its lower bound at a level between the one-sided and the two-sided
-    lowest, highest = (
-        analysis.score(filled(cells(), 0.0), level=level).parts[0].interval().low[0] for level in (0.95, 0.9)
-    )
+    lowest, highest = (hs.score(filled(cells(), 0.0), level=level).parts[0].interval().low[0] for level in (0.95, 0.9))
     assert lowest < bounds["low"][a] <= highest
     assert list(bounds)[:6] == ["benchmark", "model", "n_questions", "n_generations", "score", "score_low"]
 
@@ -63,7 +61,7 @@ def test_bounds_hold_whatever_is_missing():
     n, failed = rng.integers(1, 5, (1, 40)), rng.integers(0, 3, (1, 40))
     total = rng.binomial(n, 0.6).astype(float)
     given = Cells("b", ("m",), tuple(f"q{j}" for j in range(40)), n, total, total.copy(), failed)
-    bounds = analysis.score(given, missing="bounds").columns()
+    bounds = hs.score(given, missing="bounds").columns()
     for _ in range(20):
         lost = rng.binomial(failed, rng.uniform())
         whole = ((total + lost) / (n + failed)).mean()
@@ -106,7 +104,7 @@ def test_bounds_cover_the_score_whatever_is_missing(kind, share, lost):
         y, gone = y[first], gone[first]
     n, total = (~gone).astype(int), np.where(gone, 0, y)
     names = tuple(map(str, range(len(y)))), tuple(map(str, range(questions)))
-    result = analysis.score(Cells("b", *names, n, total, total**2, gone.astype(int)), missing="bounds").parts[0]
+    result = hs.score(Cells("b", *names, n, total, total**2, gone.astype(int)), missing="bounds").parts[0]
     low, high = result.limits()
     covered = np.average((low <= mean) & (mean <= high), weights=weight)
     assert covered > 0.93 - 2.5 * np.sqrt(0.93 * 0.07 / draws)

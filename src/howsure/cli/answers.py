@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from howsure.stats.core.cells import Cells
     from howsure.stats.core.results import Results
 
+#: What `variants --show` can print beside its own table.
+VIEWS = ("moments", "components", "effects", "rank-flips", "sample-size", "prompteval")
+
 __all__ = ["audit", "combine", "compare", "pairs", "plan", "rank", "repeats", "score", "variants"]
 
 
@@ -46,9 +49,9 @@ __all__ = ["audit", "combine", "compare", "pairs", "plan", "rank", "repeats", "s
 )
 def score(inputs: Inputs, form: str, **asked: Any) -> None:
     """Score each model, with its error and where that comes from."""
-    from howsure import analysis
+    import howsure as hs
 
-    show(analysis.score(inputs.cells, **asked), form)
+    show(hs.score(inputs.cells, **asked), form)
 
 
 @click.command()
@@ -59,9 +62,9 @@ def score(inputs: Inputs, form: str, **asked: Any) -> None:
 @difference_method
 def compare(inputs: Inputs, form: str, **asked: Any) -> None:
     """Compare two models, paired on the questions that both answered."""
-    from howsure import analysis
+    import howsure as hs
 
-    show(analysis.compare(inputs.cells, **asked), form)
+    show(hs.compare(inputs.cells, **asked), form)
 
 
 @click.command()
@@ -70,9 +73,9 @@ def compare(inputs: Inputs, form: str, **asked: Any) -> None:
 @difference_method
 def pairs(inputs: Inputs, form: str, **asked: Any) -> None:
     """Compare all pairs of models, paired, with family-wise control."""
-    from howsure import analysis
+    import howsure as hs
 
-    show(analysis.pairs(inputs.cells, **asked), form)
+    show(hs.pairs(inputs.cells, **asked), form)
 
 
 @click.command()
@@ -81,9 +84,9 @@ def pairs(inputs: Inputs, form: str, **asked: Any) -> None:
 @difference_method
 def rank(inputs: Inputs, form: str, **asked: Any) -> None:
     """Ranks that cannot be ruled out, and chances to be best."""
-    from howsure import analysis
+    import howsure as hs
 
-    show(analysis.rank(inputs.cells, **asked), form)
+    show(hs.rank(inputs.cells, **asked), form)
 
 
 @click.command()
@@ -104,9 +107,9 @@ def repeats(inputs: Inputs, form: str, *, each: bool, **asked: Any) -> None:
     Each generation is a run, and so is each folder or table. The claim is about these very questions: clusters of them
     (--cluster) do not enter its error.
     """
-    from howsure import analysis
+    import howsure as hs
 
-    result = analysis.repeats(inputs.runs(), **asked)
+    result = hs.repeats(inputs.runs(), **asked)
     show(result.of("runs") if each else result, form)
 
 
@@ -116,23 +119,59 @@ def repeats(inputs: Inputs, form: str, *, each: bool, **asked: Any) -> None:
 @reliable
 @click.option(
     "--show",
-    type=click.Choice(["moments", "components", "effects", "swaps", "enough", "prompteval"]),
-    help="More of one thing, with intervals. effects: of each value of a dimension; swaps: of pairs of models; enough: "
-    "n_star of mean and variance; prompteval: quantiles over prompts from few answers.",
+    "view",
+    type=click.Choice(VIEWS),
+    help="Print more of one thing, with intervals. effects: of each value of a dimension; rank-flips: how often the "
+    "prompt decides which of two models is better; sample-size: n_star of mean and variance; prompteval: "
+    "quantiles over prompts from few answers.",
 )
-@click.option("--a", help="One model: with --b, components of their difference, and how often the prompt swaps them.")
-@click.option("--b", help="The other.")
-@click.option("--proxy", "cheap", metavar="CHEAP", help="Whether n_star of this model was enough for the others.")
-def variants(inputs: Inputs, form: str, **asked: Any) -> None:
-    """What the prompt does to each score, and how many variants are enough.
+@click.option("--a", help="One model: with --b, components of their difference, and how often the prompt decides.")
+@click.option("--b", help="The other model.")
+@click.option("--proxy", "cheap", metavar="CHEAP", help="Test whether n_star of this model was enough for the others.")
+def variants(
+    inputs: Inputs,
+    form: str,
+    *,
+    view: str | None,
+    a: str | None,
+    b: str | None,
+    cheap: str | None,
+    level: float,
+    epsilon: float,
+    delta: float,
+) -> None:
+    """Show what the prompt does to each score, and how many variants are enough.
 
-    Moments over prompt variants, variance by source, and n_star: the fewest of these variants that are enough, as
-    published, and as the whole space of variants needs them. A table may also hold scores of whole benchmarks: a row
-    per model and variant, without a column for the question, or --wide.
+    The table has the moments over prompt variants, the variance by source, and n_star: the smallest number of these
+    variants that is enough, as published, and as the whole space of variants needs them. A table of results may also
+    hold scores of whole benchmarks: a row per model and variant, without a column for the question, or --wide.
     """
-    from howsure import prompts
+    import howsure as hs
 
-    show(prompts.show(inputs.cubes(), asked.pop("show"), **asked), form)
+    cubes = inputs.cubes()
+    if cheap is not None:
+        if view is not None or a is not None or b is not None:
+            raise InputError("--proxy together with --show or --a and --b", remedy="keep one of them")
+        result = hs.proxy(cubes, cheap, epsilon=epsilon, delta=delta)
+    elif a is not None or b is not None:
+        if a is None or b is None:
+            raise InputError("only one of two models", where="--a and --b", remedy="name both, or neither")
+        if view not in {None, "components", "rank-flips"}:
+            what = f"--show {view} is not of two models"
+            raise InputError(what, remedy="leave --a and --b out, or choose --show rank-flips or components")
+        compare_models = hs.difference_components if view == "components" else hs.rank_flips
+        result = compare_models(cubes, a=a, b=b, level=level)
+    elif view == "effects":
+        result = hs.effects(cubes, level=level)
+    elif view == "rank-flips":
+        result = hs.rank_flips(cubes, level=level)
+    elif view == "prompteval":
+        result = hs.prompteval(cubes)
+    else:
+        result = hs.variants(cubes, level=level, epsilon=epsilon, delta=delta)
+        if view is not None:
+            result = result.of("enough" if view == "sample-size" else view)
+    show(result, form)
 
 
 @click.command()
@@ -175,12 +214,12 @@ def audit(inputs: Inputs, form: str, **asked: Any) -> None:
 )
 def combine(inputs: Inputs, form: str, weights: tuple[str, ...], **asked: Any) -> None:
     """Several benchmarks as one statement about two models."""
-    from howsure import analysis
+    import howsure as hs
     from howsure.stats.core.claims import WEIGHT_RULES, check_choice
 
     is_rule = len(weights) == 1 and "=" not in weights[0]
     given = check_choice("weights", weights[0], WEIGHT_RULES) if is_rule else _weights(weights)
-    show(analysis.combine(inputs.cells, weights=given, **asked), form)
+    show(hs.combine(inputs.cells, weights=given, **asked), form)
 
 
 @click.command()
@@ -238,7 +277,7 @@ def plan(inputs: Inputs, form: str, *, frontier: bool, questions_file: Path | No
     PATHS are the results of a pilot; without them, --accuracy assumes the noise, or --borrow tells it. With several
     prompt variants in the pilot, the plan is for new variants too.
     """
-    from howsure import analysis
+    import howsure as hs
     from howsure.stats.planning import Cost
 
     given = {field: asked.pop(field) for field in Cost.__dataclass_fields__}
@@ -250,7 +289,7 @@ def plan(inputs: Inputs, form: str, *, frontier: bool, questions_file: Path | No
     if questions_file is not None and (not asked["borrow"] or len(asked["borrow"]) > 1 or frontier):
         what = "--questions-file draws from one benchmark of --borrow, for one plan"
         raise InputError(what, remedy="give --borrow with one benchmark, without --frontier")
-    ask = analysis.frontier if frontier else analysis.plan
+    ask = hs.frontier if frontier else hs.plan
     result = ask(inputs.pilot() if inputs else None, cost=cost, **asked)
     show(result, form)
     if questions_file is not None:
@@ -259,13 +298,13 @@ def plan(inputs: Inputs, form: str, *, frontier: bool, questions_file: Path | No
 
 def _write_questions(result: Results, reference: Cells, file: Path, seed: int) -> None:
     """Write the ids of the questions of the best design, one a line."""
-    from howsure import analysis
+    import howsure as hs
     from howsure.stats.planning import StudyPlan
 
     best = next((part.best for part in result.parts if isinstance(part, StudyPlan)), None)
     if best is None:
         raise InputError("there is no design, so no questions to write", where=str(file), remedy="change the goal")
-    questions = analysis.draw_questions(reference, best.n_questions, seed=seed)
+    questions = hs.draw_questions(reference, best.n_questions, seed=seed)
     if any("\n" in question for question in questions):
         raise InputError("a question id has a line break", where=str(file), remedy="give questions other ids")
     try:

@@ -43,7 +43,7 @@ def run(
     Running it again continues where it stopped; more generations, models or variants are added to the same folder.
     The first interrupt (Ctrl-C) waits for the requests in flight, a second one drops them.
     """
-    from howsure import analysis
+    import howsure as hs
     from howsure.readers.paths import read
     from howsure.sample.run import asked_for, run_experiment
     from howsure.store.responses import read as rows
@@ -64,7 +64,7 @@ def run(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", HowsureWarning)  # the run has just said them
             cells = read(folder)
-        show(analysis.score(cells, borrow=reference), form)
+        show(hs.score(cells, borrow=reference), form)
     sys.exit(code)
 
 
