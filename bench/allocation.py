@@ -26,8 +26,7 @@ import numpy as np
 
 from howsure.sample.adaptive import following, pilot
 from howsure.stats.core.cells import Cells, FloatArray, IntArray
-from howsure.stats.scores.beta import fit_beta
-from howsure.stats.scores.score import score
+from howsure.stats.scores import fit_beta, score
 from howsure.stats.sequential import allocate_generations, merge_stages, score_stages, score_variance
 from published_results import load_published
 

@@ -4,7 +4,7 @@ Each model in turn is the new one and the others are the reference. It is asked 
 k times each; the truth is its mean over all N. Where the results have one generation per question (humaneval+,
 swebench-lite, gsm8k, LiveBench) that one stands for the truth, so that nothing is left of sampling, and the error for
 the N questions, an upper bound where k = 1, is too large. gsm8k and LiveBench (graded scores, of the models that
-answered nearly all questions) are read from the shared folder, and left out where it is absent.
+answered nearly all questions) are read from the shared folder, and left out where it is scoring.
 
 `python bench/borrow.py [--quick]` prints the tables; every claim below is asserted, with Monte-Carlo slack.
 """
@@ -22,8 +22,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from howsure.stats.borrowing import estimates
-from howsure.stats.borrowing.factors import FEWEST_QUESTIONS
+from howsure.stats import borrowing
+from howsure.stats.borrowing import FEWEST_QUESTIONS
 from howsure.stats.core.cells import Cells
 from howsure.stats.core.claims import MeanClaim
 from howsure.tables.tidy import read_table
@@ -111,7 +111,7 @@ def measure(
         p = cells.mean[m] if change is None else change(cells.mean[m], rng)
         truth = float(p.mean())
         answered = ask(p, n, k, draws, rng, graded=not cells.binary)
-        result = estimates.score(answered, reference(cells, int(m)), claim=claim)
+        result = borrowing.score(answered, reference(cells, int(m)), claim=claim)
         between = result.interval()
         plain[i] = np.mean((result.plain.score - truth) ** 2)
         borrowed[i] = np.mean((result.score - truth) ** 2)
@@ -202,7 +202,7 @@ def new_questions(draws: int) -> str:
                     others = reference(cells, m)
                     arrays = {part: getattr(others, part)[:, drawn] for part in ("n", "total", "total_sq")}
                     others = replace(others, **arrays)
-                    result = estimates.score(ask(cells.mean[m, drawn], n, k, 1, rng), others)
+                    result = borrowing.score(ask(cells.mean[m, drawn], n, k, 1, rng), others)
                     between = result.interval()
                     errors.append([(result.plain.score[0] - truth) ** 2, (result.score[0] - truth) ** 2])
                     covered.append(between.low[0] <= truth <= between.high[0])
@@ -238,7 +238,7 @@ def differences(*, quick: bool) -> str:
                         total = np.vstack([new.total, rng.binomial(counts[1], cells.mean[pair[1]])])
                         names = ("new", cells.models[pair[1]])
                         both = Cells("new", names, new.questions, counts, total, total)
-                        result = estimates.compare(both, *names, others, claim="these-questions")
+                        result = borrowing.compare(both, *names, others, claim="these-questions")
                         between = result.interval()
                         errors.append([(result.plain.difference[0] - truth) ** 2, (result.difference[0] - truth) ** 2])
                         covered.append(between.low[0] <= truth <= between.high[0])

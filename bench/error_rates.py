@@ -5,12 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from howsure.stats.comparisons.pairs import pairs
-from howsure.stats.comparisons.providers import providers
-from howsure.stats.comparisons.ranking import rank
+from howsure.stats.comparisons import pairs, providers, rank
 from howsure.stats.core.cells import Cells
 from howsure.stats.core.claims import ProviderMethod
-from howsure.stats.repeats.prediction_intervals import repeats
+from howsure.stats.repeats import repeats
 from published_forms import Array, cells_of
 
 ALPHA = 0.05

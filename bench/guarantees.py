@@ -29,10 +29,10 @@ from numpy.typing import NDArray
 
 import error_rates
 from checked_tables import LEVEL, LOWEST
-from howsure.stats.comparisons.pairs import compare
+from howsure.stats.comparisons import compare
 from howsure.stats.core.cells import Cells
 from howsure.stats.core.claims import DifferenceMethod, IntervalMethod, MeanClaim
-from howsure.stats.scores.score import score
+from howsure.stats.scores import score
 from published_results import load_published
 
 OUT = Path(__file__).resolve().parents[1] / "docs" / "guarantees.md"

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 import howsure as hs
-from howsure.stats.comparisons.pairs import pairs
+from howsure.stats.comparisons import pairs
 from howsure.stats.core.cells import Cells
 from howsure.tables.tidy import read_table
 

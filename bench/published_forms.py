@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from howsure.stats.comparisons.pairs import compare
+from howsure.stats.comparisons import compare
 from howsure.stats.core.cells import Cells
-from howsure.stats.repeats.prediction_intervals import repeats
-from howsure.stats.repeats.resampling import convergence, run_gap
-from howsure.stats.scores.score import score
+from howsure.stats.repeats import convergence, repeats, run_gap
+from howsure.stats.scores import score
 from howsure.stats.sequential import check_stopping
 from published_results import load_published
 

@@ -23,7 +23,7 @@ import numpy as np
 from howsure.readers.paths import read
 from howsure.report import figure_files, page
 from howsure.report.sections.score_table import difficulty
-from howsure.stats.comparisons.pairs import pairs
+from howsure.stats.comparisons import pairs
 from howsure.stats.core.cells import Cells
 
 ROOT = Path(__file__).resolve().parents[1]

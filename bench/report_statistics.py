@@ -9,16 +9,12 @@ from collections.abc import Callable
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from howsure.stats.comparisons.pairs import pairs
-from howsure.stats.comparisons.ranking import rank
+from howsure.stats.comparisons import pairs, rank
 from howsure.stats.core.cells import Cells
 from howsure.stats.prompts import required_variants
 from howsure.stats.questions import compute_question_tau, estimate_p_correct
-from howsure.stats.repeats.resampling import convergence, run_gap
-from howsure.stats.scores import bootstrap
-from howsure.stats.scores.beta import fit_beta
-from howsure.stats.scores.beta_mean import posterior_of_mean
-from howsure.stats.scores.score import score
+from howsure.stats.repeats import convergence, run_gap
+from howsure.stats.scores import bootstrap, fit_beta, posterior_of_mean, score
 
 REPEATS = 3
 

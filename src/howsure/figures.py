@@ -30,15 +30,15 @@ from howsure.report.sentences.heatmap import describe_heatmap
 from howsure.report.sentences.noise import describe_noise_parts, describe_variance_components
 from howsure.report.sentences.prompt_variants import describe_convergence, describe_spread
 from howsure.report.sentences.summary import judge_pairs
-from howsure.stats.comparisons import pairs as compared
-from howsure.stats.comparisons.pairs import Pairs
+from howsure.stats import comparisons
+from howsure.stats import scores as scoring
+from howsure.stats.comparisons import Pairs
 from howsure.stats.core.cells import Cells
 from howsure.stats.core.cube import Cube
 from howsure.stats.core.results import Result, Results
 from howsure.stats.prompts import MOMENTS, VariantSummary
 from howsure.stats.prompts import summarize_variants as of_variants
-from howsure.stats.scores import score as noise
-from howsure.stats.scores.score import Scores
+from howsure.stats.scores import Scores
 
 if TYPE_CHECKING:
     from howsure.report.charts.base import Chart
@@ -118,7 +118,7 @@ def components(runs: Given, *, benchmark: str | None = None) -> Chart:
     from howsure.report.sections.score_table import ordered
 
     part = _one(runs, benchmark, (Scores, Cells))
-    found = part if isinstance(part, Scores) else noise.score(part)
+    found = part if isinstance(part, Scores) else scoring.score(part)
     order = ordered(found)
     title = "How much noise comes from the questions, how much from sampling?"
     return _titled(draw_noise_parts(found, order), title, describe_noise_parts(found, len(order)))
@@ -130,7 +130,7 @@ def difficulty(runs: Cells | Cube | Iterable[Cells | Cube], *, benchmark: str | 
 
     cells = _one(runs, benchmark, (Cells,))
     bins = bin_questions(score_table.difficulty(cells), len(cells.models))
-    order = score_table.ordered(noise.score(cells))
+    order = score_table.ordered(scoring.score(cells))
     if bins.max(initial=-1) < 0:
         raise InputError("nothing was scored", where=cells.benchmark)
     return _titled(draw_heatmap(cells, order), "Which questions are hard, and for whom?", describe_heatmap(cells, bins))
@@ -145,7 +145,7 @@ def distributions(
     cells = _one(runs, benchmark, (Cells,))
     if not cells.unit:
         raise InputError("scores are not in [0, 1]", where=cells.benchmark)
-    order = list(models or score_table.ordered(noise.score(cells)))
+    order = list(models or score_table.ordered(scoring.score(cells)))
     order = [model for model in order if cells.n[cells.index(model)].max(initial=0) > int(cells.binary)]
     if not order:
         remedy = "sample each question several times"
@@ -265,14 +265,16 @@ def _pairs(runs: Given, benchmark: str | None, level: float | None) -> Pairs:
         raise InputError("only one model", where=cells.benchmark, remedy="give the results of at least two")
     if isinstance(part, Pairs):
         asked = part.level if level is None else level
-        return part if asked == part.level else compared.pairs(cells, claim=part.claim, level=asked, method=part.method)
-    return compared.pairs(cells, level=0.95 if level is None else level)
+        return (
+            part if asked == part.level else comparisons.pairs(cells, claim=part.claim, level=asked, method=part.method)
+        )
+    return comparisons.pairs(cells, level=0.95 if level is None else level)
 
 
 def _ordered(found: Pairs) -> list[str]:
     from howsure.report.sections.score_table import ordered
 
-    return ordered(noise.score(found.cells))
+    return ordered(scoring.score(found.cells))
 
 
 def _variants(cubes: GivenVariants, benchmark: str | None) -> VariantSummary:

@@ -9,13 +9,11 @@ import pytest
 import howsure as hs
 from howsure.errors import InputError, UnknownNameError
 from howsure.sample.resume import sample_questions
-from howsure.stats.borrowing import estimates as borrowing
+from howsure.stats import borrowing, comparisons
+from howsure.stats import scores as scoring
 from howsure.stats.borrowing import factors
-from howsure.stats.borrowing import pilot as borrowed_pilot
-from howsure.stats.comparisons import pairs
 from howsure.stats.core.cells import Cells
 from howsure.stats.core.claims import MEAN_CLAIMS
-from howsure.stats.scores import score as components
 from howsure.stats.sequential.stopping_rules import check_stopping
 
 
@@ -148,7 +146,7 @@ def test_the_variance_is_the_one_of_the_formulas():
 
 def test_the_plain_score_stands_beside_it():
     new, reference, _ = new_and_reference()
-    row, plain = borrowing.score(new, reference).columns(), components.score(new).columns()
+    row, plain = borrowing.score(new, reference).columns(), scoring.score(new).columns()
     for name in ("score", "se"):
         assert row[f"{name}_plain"] == pytest.approx(plain[name])
     assert row["n_reference"].tolist() == [11]
@@ -215,7 +213,7 @@ def test_rows_without_enough_to_borrow_keep_the_plain_score():
         (whole, reference, "all questions of the reference are answered"),
         (whole.select(questions=whole.questions[:50]), five, "fewer than 5 other models"),
     ):
-        row, plain = borrowing.score(cells, given).columns(), components.score(cells).columns()
+        row, plain = borrowing.score(cells, given).columns(), scoring.score(cells).columns()
         for name in ("score", "se", "low", "high", "method"):
             assert row[name].tolist() == plain[name].tolist()
         assert row["n_reference"].tolist() == [0]
@@ -299,9 +297,9 @@ def test_clusters_widen_the_claim_about_new_questions_only():
     new, reference, _ = new_and_reference()
     clustered = replace(new, clusters=tuple(str(i // 20) for i in range(120)))
     found, plain = borrowing.score(clustered, reference), borrowing.score(new, reference)
-    excess = components.score(clustered).variance - components.score(new).variance
+    excess = scoring.score(clustered).variance - scoring.score(new).variance
     assert found.variance - plain.variance == pytest.approx(excess)
-    assert found.df == pytest.approx(components.score(borrowing.align_questions(clustered, reference)).df)
+    assert found.df == pytest.approx(scoring.score(borrowing.align_questions(clustered, reference)).df)
     these = (borrowing.score(one, reference, claim="these-questions").variance for one in (clustered, new))
     assert next(these) == pytest.approx(next(these))
 
@@ -325,7 +323,7 @@ def test_a_difference_is_the_regression_of_differences():
     row = borrowing.compare(cells, "a", "b", reference).columns()
     assert row["difference"] == pytest.approx(expected.estimate)
     assert row["difference_plain"] == pytest.approx(d.mean())
-    assert row["se_plain"] == pytest.approx(pairs.compare(cells, "a", "b").columns()["se"])
+    assert row["se_plain"] == pytest.approx(comparisons.compare(cells, "a", "b").columns()["se"])
     turned = borrowing.compare(cells, "b", "a", reference).columns()
     assert turned["difference"] == pytest.approx(-row["difference"])
     assert turned["low"] == pytest.approx(-row["high"])
@@ -375,11 +373,11 @@ def test_models_that_answer_alike_get_an_interval():
 def test_the_plan_of_the_pilots_own_design_has_the_pilots_error():
     new, reference, _ = new_and_reference(k=3)
     for claim in MEAN_CLAIMS:
-        noise = borrowed_pilot.components_of(reference, new, "new0", claim=claim)
+        noise = borrowing.components_of(reference, new, "new0", claim=claim)
         assert float(noise.variance(60, 3)) == pytest.approx(borrowing.score(new, reference, claim=claim).variance[0])
     single, reference, _ = new_and_reference(k=1)
     for claim in MEAN_CLAIMS:
-        noise = borrowed_pilot.components_of(reference, single, "new0", claim=claim)
+        noise = borrowing.components_of(reference, single, "new0", claim=claim)
         assert float(noise.variance(60, 1)) == pytest.approx(
             borrowing.score(single, reference, claim=claim).variance[0]
         )

@@ -70,7 +70,7 @@ def test_sums_are_fooled_and_extremes_are_not(scores):
 @pytest.mark.parametrize("scores", FOOLING.values(), ids=FOOLING)
 def test_extremes_outlive_every_reduction(scores, tmp_path):
     """By construction: however the rows are read, selected, merged or pooled, the scores leave [0, 1]."""
-    from howsure.stats.repeats.runs import aligned
+    from howsure.stats.repeats.runs import align_runs
     from howsure.tables import rows_to_cells
 
     whole = of(*scores)
@@ -83,8 +83,8 @@ def test_extremes_outlive_every_reduction(scores, tmp_path):
     [read], [cube] = rows_to_cells.cells(rows), rows_to_cells.cubes(rows.assign(variant=list("vwvwv")[: len(scores)]))
     [pooled] = rows_to_cells.cells(rows.assign(variant=list("vwvwv")[: len(scores)]))
     every = [
-        whole + plain, plain + whole, (whole + plain).select(["x"]), runs[0] + runs[1] + runs[-1], aligned(runs)[0],
-        *aligned([whole, plain])[1][:1], read, pooled, cube.cells(), cube.select(["x"]).cells(), *howsure.read(path),
+        whole + plain, plain + whole, (whole + plain).select(["x"]), runs[0] + runs[1] + runs[-1], align_runs(runs)[0],
+        *align_runs([whole, plain])[1][:1], read, pooled, cube.cells(), cube.select(["x"]).cells(), *howsure.read(path),
         *rows_to_cells.merge([read, plain]), *(one.cells() for one in merge_cubes([cube, cube])),
     ]  # fmt: skip
     assert [one.unit for one in every] == [False] * len(every)

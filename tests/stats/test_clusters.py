@@ -16,7 +16,7 @@ from howsure.stats.core.intervals import interval
 from howsure.stats.planning.pilot import components_from_cells, components_from_cube
 from howsure.stats.prompts.components import estimate_components
 from howsure.stats.repeats.resampling import convergence
-from howsure.stats.scores.clusters import ONE_CLUSTER, cluster_means, df_of_skewed, excess
+from howsure.stats.scores.clusters import ONE_CLUSTER, cluster_excess, cluster_means, df_of_skewed
 from howsure.stats.scores.score import score
 
 #: Questions of SWE-bench Lite by repository.
@@ -140,9 +140,9 @@ def test_what_clusters_add_is_the_sum_of_products_within_them():
     y = np.array([[1.0, 0.5, 0.0, 0.25]])
     off = y[0] - y.mean()
     clustered = ((off[0] + off[1]) ** 2 + (off[2] + off[3]) ** 2) / 4 * 2  # G/(G - 1) = 2
-    assert excess(y, list("aabb"))[0] == pytest.approx(clustered - off @ off / 3)
-    assert excess(y, list("abcd"))[0] == pytest.approx(0, abs=1e-15)
-    assert np.isnan(excess(y, ["a"] * 4)).all()
+    assert cluster_excess(y, list("aabb"))[0] == pytest.approx(clustered - off @ off / 3)
+    assert cluster_excess(y, list("abcd"))[0] == pytest.approx(0, abs=1e-15)
+    assert np.isnan(cluster_excess(y, ["a"] * 4)).all()
 
 
 def test_a_plan_from_a_clustered_pilot_has_the_clustered_error():
@@ -205,7 +205,7 @@ def test_the_mean_over_variants_is_for_new_clusters(nested):
     )
     assert "the interval of the mean is for new clusters" in mine.note[0]
     planned = components_from_cube(cube, "m")
-    assert planned.question == pytest.approx(usual.question[0] + excess(y.mean(axis=2) / 2, clusters)[0])
+    assert planned.question == pytest.approx(usual.question[0] + cluster_excess(y.mean(axis=2) / 2, clusters)[0])
     assert "planned for new clusters of the same sizes" in planned.note
     one = estimate_components(replace(plain, clusters=("c",) * 20))
     assert np.isnan(one.interval().low[0])

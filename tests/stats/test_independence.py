@@ -16,11 +16,11 @@ from howsure.stats.core.cells import MOST_OUTCOMES, Cells
 from howsure.stats.repeats.independence import (
     CHANCE,
     _multiple_bound,
-    copied_generations,
-    doubts,
-    multiples,
-    retries,
-    unvaried,
+    describe_dependence,
+    find_copied_generations,
+    find_multiples,
+    find_retries,
+    find_unvaried,
 )
 from howsure.stats.repeats.prediction_intervals import repeats
 
@@ -44,7 +44,7 @@ def until_right(rng, p, most):
 
 
 def said(cells):
-    return list(doubts([cells], cells))
+    return list(describe_dependence([cells], cells))
 
 
 def test_outcomes_are_digits_in_the_order_of_generations():
@@ -71,15 +71,15 @@ def test_two_shuffled_generations_agree_as_often_as_said():
 def test_copies_among_generations_are_found_and_named():
     rng = np.random.default_rng(0)
     scores = drawn(rng, rng.beta(0.6, 0.4, 100), 4)
-    assert copied_generations(of(scores).outcomes[0]) == []
+    assert find_copied_generations(of(scores).outcomes[0]) == []
     scores[0, :, 3] = scores[0, :, 1]
-    assert copied_generations(of(scores).outcomes[0]) == [(1, 3)]
+    assert find_copied_generations(of(scores).outcomes[0]) == [(1, 3)]
     [line] = said(of(scores))
     assert line.startswith("b: m0: the 2nd and the 4th generation have the same score on all questions")
     missing = of([[row[: 4 if j % 3 else 3] for j, row in enumerate(scores[0].tolist())]])
-    assert copied_generations(missing.outcomes[0]) == [(1, 3)]
+    assert find_copied_generations(missing.outcomes[0]) == [(1, 3)]
     scores[0, 7, 3] = 1 - scores[0, 7, 3]
-    assert copied_generations(of(scores).outcomes[0]) == []
+    assert find_copied_generations(of(scores).outcomes[0]) == []
 
 
 @pytest.mark.parametrize("p", [0.002, 0.02, 0.2, 0.5], ids=str)
@@ -89,10 +89,10 @@ def test_independent_generations_are_seldom_taken_for_copies(p, k):
     rng = np.random.default_rng(k)
     side = np.where(np.arange(40) < 20, p, 1 - p)
     cells = of(drawn(rng, side, k, models=800).tolist())
-    found = np.array([bool(copied_generations(row)) for row in cells.outcomes])
+    found = np.array([bool(find_copied_generations(row)) for row in cells.outcomes])
     assert found.sum() <= 800 * CHANCE + 3 * math.sqrt(800 * CHANCE)
-    assert np.sum(multiples(cells) > 1) <= 800 * CHANCE + 3 * math.sqrt(800 * CHANCE)
-    assert not retries(cells).any()
+    assert np.sum(find_multiples(cells) > 1) <= 800 * CHANCE + 3 * math.sqrt(800 * CHANCE)
+    assert not find_retries(cells).any()
 
 
 @pytest.mark.parametrize(("n", "c"), [(4, 2), (6, 2), (6, 3), (10, 2), (10, 5), (50, 2)])
@@ -112,9 +112,9 @@ def test_the_order_of_copies_is_known_by_few_questions():
     fresh = [[0, 1, 0, 0, 1], [1, 0, 0, 1, 0], [0, 0, 0, 1, 1], [0] * 5, [1] * 5]
     for repeat in (lambda row: row * 2, lambda row: [x for x in row for _ in range(2)]):
         cells = of([[repeat(row) for row in fresh]])
-        assert multiples(cells).tolist() == [2]
-        assert multiples(cells.select(questions=["0", "1", "3", "4"])).tolist() == [1]
-        assert multiples(Cells("b", cells.models, cells.questions, cells.n, cells.total, cells.total_sq)) == [1]
+        assert find_multiples(cells).tolist() == [2]
+        assert find_multiples(cells.select(questions=["0", "1", "3", "4"])).tolist() == [1]
+        assert find_multiples(Cells("b", cells.models, cells.questions, cells.n, cells.total, cells.total_sq)) == [1]
     orders = list(itertools.permutations([1, 1, 0, 0]))  # of 2 right in 4, blocks repeat in C(2, 1) of C(4, 2)
     assert np.mean([order[:2] == order[2:] for order in orders]) == pytest.approx(2 / 6)
 
@@ -123,13 +123,13 @@ def test_generations_that_are_stored_several_times():
     rng = np.random.default_rng(1)
     scores = drawn(rng, rng.beta(0.6, 0.4, 60), 5)
     twice = of(np.concatenate([scores, scores], axis=2))
-    assert multiples(of(scores)).tolist() == [1]
-    assert multiples(twice).tolist() == [2]
-    assert multiples(of(np.concatenate([scores] * 6, axis=2))).tolist() == [6]
+    assert find_multiples(of(scores)).tolist() == [1]
+    assert find_multiples(twice).tolist() == [2]
+    assert find_multiples(of(np.concatenate([scores] * 6, axis=2))).tolist() == [6]
     [line] = said(twice)
     assert "is a multiple of 2, as if each generation were stored 2 times" in line
     # the same file read twice as if it were two
-    [line] = doubts([of(scores), of(scores)], of(scores) + of(scores))
+    [line] = describe_dependence([of(scores), of(scores)], of(scores) + of(scores))
     assert "multiple of 2" in line
     few = drawn(rng, [0.5] * 4, 2)
     assert said(of(np.concatenate([few, few], axis=2))) == []  # too few questions vary
@@ -139,7 +139,7 @@ def test_scores_that_never_vary():
     rng = np.random.default_rng(2)
     first = (rng.random((1, 200, 1)) < 0.5).astype(float)
     same = of(np.repeat(first, 2, axis=2))
-    assert unvaried(same).all()
+    assert find_unvaried(same).all()
     [line] = said(same)
     assert line.startswith("b: m0: all generations of each question have the same score: copies of one (a cache,")
     assert line.endswith("read only the first: --generations 1")
@@ -155,24 +155,24 @@ def test_models_that_vary_as_little_as_published_ones_seldom_never_vary():
     p = np.array([0.5 - math.sqrt(0.225)] * 70 + [0.5 + math.sqrt(0.225)] * 70)  # p (1 - p) = .025 each
     assert np.mean(p * (1 - p)) == pytest.approx(0.1 * 0.25)
     cells = of(drawn(np.random.default_rng(3), p, 2, models=1500).tolist())
-    assert unvaried(cells).sum() <= 1500 * CHANCE + 3 * math.sqrt(1500 * CHANCE)
-    assert unvaried(of(np.repeat(drawn(np.random.default_rng(3), p, 1), 2, axis=2))).all()
+    assert find_unvaried(cells).sum() <= 1500 * CHANCE + 3 * math.sqrt(1500 * CHANCE)
+    assert find_unvaried(of(np.repeat(drawn(np.random.default_rng(3), p, 1), 2, axis=2))).all()
 
 
 def test_retries_until_right():
     rng = np.random.default_rng(4)
     cells = of([until_right(rng, rng.beta(0.6, 0.6, 60), 5)])
-    assert retries(cells).all()
+    assert find_retries(cells).all()
     [line] = said(cells)
     assert "m0: generations look like retries until right" in line
     assert "the score is too high" in line
     assert "--generations 1" in line
     unordered = Cells("b", cells.models, cells.questions, cells.n, cells.total, cells.total_sq)
-    assert retries(unordered).all()  # the counts alone show it
+    assert find_retries(unordered).all()  # the counts alone show it
     mixed = of([[row[::-1] for row in until_right(rng, [0.5] * 60, 5)]])
-    assert not retries(mixed).any()  # the right answer comes first
+    assert not find_retries(mixed).any()  # the right answer comes first
     both = of([until_right(rng, rng.beta(0.6, 0.6, 60), 5), drawn(rng, [0.5] * 60, 3)[0].tolist()])
-    assert retries(both).tolist() == [True, False]
+    assert find_retries(both).tolist() == [True, False]
 
 
 @pytest.mark.parametrize("p", [0.02, 0.1, 0.3], ids=str)
@@ -184,17 +184,17 @@ def test_counts_that_do_not_depend_on_answers_are_seldom_taken_for_retries(p):
     ]
     cells = of(models)
     allowed = 1000 * CHANCE + 3 * math.sqrt(1000 * CHANCE)
-    assert retries(cells).sum() <= allowed
+    assert find_retries(cells).sum() <= allowed
     unordered = Cells("b", cells.models, cells.questions, cells.n, cells.total, cells.total_sq)
-    assert retries(unordered).sum() <= allowed
+    assert find_retries(unordered).sum() <= allowed
 
 
 def test_sources_that_are_copies_of_each_other():
     rng = np.random.default_rng(6)
     p = rng.beta(0.6, 0.4, 80)
     runs = [of(drawn(rng, p, 1)) for _ in range(3)]
-    assert list(doubts(runs, runs[0] + runs[1] + runs[2])) == []
-    [line] = doubts([*runs[:2], runs[1]], runs[0] + runs[1] + runs[1])
+    assert list(describe_dependence(runs, runs[0] + runs[1] + runs[2])) == []
+    [line] = describe_dependence([*runs[:2], runs[1]], runs[0] + runs[1] + runs[1])
     assert "two of the sources have the same scores on all questions" in line
 
 

@@ -8,7 +8,7 @@ from scipy import optimize, stats
 import howsure as hs
 from howsure.errors import InputError, UnknownNameError
 from howsure.stats.core.cells import Cells
-from howsure.stats.scores.missing import critical_value, filled, missing, scores
+from howsure.stats.scores.missing import count_missing, critical_value, fill_missing, score_with_missing
 
 
 def cells(failed=((0, 1, 2, 0), (0, 0, 0, 0))):
@@ -21,19 +21,19 @@ def cells(failed=((0, 1, 2, 0), (0, 0, 0, 0))):
 
 def test_what_failed_and_what_was_never_asked_is_missing():
     # q4 of model a was never asked: it counts as many generations as the middle one of its other questions, two
-    assert missing(cells()).tolist() == [[0, 1, 2, 2], [0, 0, 0, 0]]
-    assert missing(cells(None)).tolist() == [[0, 0, 1, 1], [0, 0, 0, 0]]  # nobody says that anything failed
+    assert count_missing(cells()).tolist() == [[0, 1, 2, 2], [0, 0, 0, 0]]
+    assert count_missing(cells(None)).tolist() == [[0, 0, 1, 1], [0, 0, 0, 0]]  # nobody says that anything failed
 
 
 def test_counted_as_wrong_and_as_right():
-    wrong, right = filled(cells(), 0.0), filled(cells(), 1.0)
+    wrong, right = fill_missing(cells(), 0.0), fill_missing(cells(), 1.0)
     assert wrong.mean[0].tolist() == [1.0, 0.5, 0.0, 0.0]
     assert right.mean[0].tolist() == [1.0, 1.0, 1.0, 1.0]
     assert wrong.mean[1].tolist() == right.mean[1].tolist() == cells().mean[1].tolist()
     assert wrong.n[0].tolist() == [2, 2, 2, 2]
     assert not wrong.failed.any()
     whole = cells().select(["b"])
-    assert filled(whole, 0.0) is whole
+    assert fill_missing(whole, 0.0) is whole
 
 
 def test_the_three_rules():
@@ -51,7 +51,9 @@ def test_the_three_rules():
     answered_b = answered["model"].tolist().index("b")
     assert [bounds[end][b] for end in ("low", "high")] == [answered[end][answered_b] for end in ("low", "high")]
     # the lower limit of a is that of its lower bound at a level between the one-sided and the two-sided
-    lowest, highest = (hs.score(filled(cells(), 0.0), level=level).parts[0].interval().low[0] for level in (0.95, 0.9))
+    lowest, highest = (
+        hs.score(fill_missing(cells(), 0.0), level=level).parts[0].interval().low[0] for level in (0.95, 0.9)
+    )
     assert lowest < bounds["low"][a] <= highest
     assert list(bounds)[:6] == ["benchmark", "model", "n_questions", "n_generations", "score", "score_low"]
 
@@ -72,9 +74,9 @@ def test_what_cannot_be_bounded():
     n, total = np.array([[1, 1]]), np.array([[3.0, -1.0]])
     given = Cells("b", ("m",), ("q1", "q2"), n, total, total**2, np.array([[1, 0]]))
     with pytest.raises(InputError, match="missing scores cannot be bounded: scores are not in"):
-        filled(given, 0.0)
+        fill_missing(given, 0.0)
     with pytest.raises(UnknownNameError, match="unknown rule for what is missing 'as-one'"):
-        scores(given, "as-one", lambda one: one)
+        score_with_missing(given, "as-one", lambda one: one)
 
 
 def test_the_critical_value_solves_its_equation():

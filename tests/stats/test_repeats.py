@@ -12,8 +12,8 @@ from scipy import stats
 from howsure.errors import InputError, UnknownNameError
 from howsure.stats.core.cells import Cells
 from howsure.stats.repeats.prediction_intervals import repeats
-from howsure.stats.repeats.runs import aligned, drift, run_means
-from howsure.stats.scores.prediction_noise import freedom, unvaried_half_width, variances
+from howsure.stats.repeats.runs import align_runs, check_drift, summarize_runs
+from howsure.stats.scores.prediction_noise import fill_within_variances, sampling_df, unvaried_half_width
 
 
 def run_of(scores):
@@ -115,7 +115,7 @@ def test_drift_of_complete_binary_runs_is_cochrans_q():
     scores = (rng.random((5, 60)) < rng.beta(1, 1, 60)).astype(int)
     T, L, k = scores.sum(axis=1), scores.sum(axis=0), 5
     Q = k * (k - 1) * np.sum((T - T.mean()) ** 2) / np.sum(L * (k - L))
-    upper, lower = drift([run_of([row]) for row in scores], 0)
+    upper, lower = check_drift([run_of([row]) for row in scores], 0)
     assert upper == pytest.approx(stats.chi2.sf(Q, k - 1), rel=1e-9)
     assert stats.chi2.cdf(Q, k - 1) < lower < 1
 
@@ -132,7 +132,9 @@ def test_drift_of_unequal_runs_has_the_moments_of_a_shuffle():
         total = np.array([[split[q][r].sum() for q in range(25)] for r in range(3)])
         return [Cells("b", ("m",), tuple(map(str, range(25))), counts[[r]], total[[r]], total[[r]]) for r in range(3)]
 
-    statistics = [stats.chi2.isf(drift(runs_of([rng.permutation(s) for s in scores]), 0)[0], 2) for _ in range(1500)]
+    statistics = [
+        stats.chi2.isf(check_drift(runs_of([rng.permutation(s) for s in scores]), 0)[0], 2) for _ in range(1500)
+    ]
     assert np.mean(statistics) == pytest.approx(2, abs=4 * 2 / math.sqrt(1500))
     assert np.mean(np.array(statistics) > stats.chi2.isf(0.1, 2)) == pytest.approx(0.1, abs=0.03)
 
@@ -223,7 +225,7 @@ def test_runs_with_other_names_models_and_questions():
     assert result.mean[0] == pytest.approx((0.5 + 0 + 1 + 0) / 4)  # over all four questions
     # s2 = 1/2 (question 1) and 0 (question 3), E = 1/4 for the two that were asked once
     assert result.variance[0] == pytest.approx((0.5 / 2 + 0.25 + 0 + 0.25) / 16 + (0.5 + 0.25 + 0 + 0.25) / 2 / 16)
-    whole, each = aligned([first, second])
+    whole, each = align_runs([first, second])
     assert sum(run.n for run in each).tolist() == whole.n.tolist()
 
 
@@ -347,18 +349,18 @@ def test_freedom_is_the_count_for_equal_parts_and_less_for_few():
     """Theory: 2 S^2/V; k = 2 for 10 questions of which 2 varied by s2 = 1/2: V = 10/9 (2 * .4^2 + 8 * .1^2)."""
     parts = np.array([[0.5] * 10, [0.5] * 2 + [0.0] * 8, [0.0] * 10])
     k = np.full(parts.shape, 2)
-    assert freedom(parts, k) == pytest.approx([10, 2 / (10 / 9 * 0.4), 10])
-    assert freedom(parts[:, :1], k[:, :1]).tolist() == [1, 1, 1]
+    assert sampling_df(parts, k) == pytest.approx([10, 2 / (10 / 9 * 0.4), 10])
+    assert sampling_df(parts[:, :1], k[:, :1]).tolist() == [1, 1, 1]
 
 
 def test_variances_fill_single_generations_with_the_mean_of_the_others():
     cells = Cells.from_scores("b", ["a"], ["1", "2", "3"], [[[1, 0], [1, 1], [1]]])
-    assert variances(cells, cells.answered).tolist() == [[0.5, 0.0, 0.25]]
+    assert fill_within_variances(cells, cells.answered).tolist() == [[0.5, 0.0, 0.25]]
 
 
 def test_run_means_of_a_thousand_models_at_once():
     rng = np.random.default_rng(8)
-    told = run_means(drawn(rng, rng.random((1000, 20)), 3))
+    told = summarize_runs(drawn(rng, rng.random((1000, 20)), 3))
     assert told.n_runs.tolist() == [3] * 1000
     assert told.center == pytest.approx(told.mean.mean(axis=0))
     assert told.sd_of_means == pytest.approx(told.mean.std(axis=0, ddof=1))

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from howsure.errors import InputError, UnknownNameError
-from howsure.stats.borrowing import estimates as borrowing
-from howsure.stats.comparisons import combine as combining
-from howsure.stats.comparisons import pairs as all_pairs
-from howsure.stats.comparisons import ranking
-from howsure.stats.comparisons.pairs import Comparison
+from howsure.stats import borrowing, comparisons
+from howsure.stats import repeats as repeated
+from howsure.stats import scores as scoring
+from howsure.stats.comparisons import Comparison
 from howsure.stats.core.cells import Cells
 from howsure.stats.core.claims import (
     Claim,
@@ -20,9 +19,6 @@ from howsure.stats.core.claims import (
     WeightRule,
 )
 from howsure.stats.core.results import Result, Results
-from howsure.stats.repeats import prediction_intervals as repeated
-from howsure.stats.scores import missing as absent
-from howsure.stats.scores import score as components
 
 #: Results of other models on one or several benchmarks.
 Reference = Cells | Iterable[Cells]
@@ -65,8 +61,8 @@ def score(
         )
     return _each(
         runs,
-        lambda cells: absent.scores(
-            cells, missing, lambda one: components.score(one, claim=claim, level=level, method=method)
+        lambda cells: scoring.score_with_missing(
+            cells, missing, lambda one: scoring.score(one, claim=claim, level=level, method=method)
         ),
     )
 
@@ -109,7 +105,7 @@ def compare(
         )
     return _each(
         both,
-        lambda cells: all_pairs.compare(cells, a, b, claim=claim, level=level, method=method),
+        lambda cells: comparisons.compare(cells, a, b, claim=claim, level=level, method=method),
     )
 
 
@@ -125,7 +121,7 @@ def pairs(
     The families of Holm and Benjamini-Hochberg are the pairs of one benchmark.
     """
     several = _with_several_models(runs)
-    return _each(several, lambda cells: all_pairs.pairs(cells, claim=claim, level=level, method=method))
+    return _each(several, lambda cells: comparisons.pairs(cells, claim=claim, level=level, method=method))
 
 
 def rank(
@@ -137,7 +133,7 @@ def rank(
 ) -> Results:
     """Ranks of the models on each benchmark with two or more, with confidence sets; see `stats.ranking.rank`."""
     several = _with_several_models(runs)
-    return _each(several, lambda cells: ranking.rank(cells, claim=claim, level=level, method=method))
+    return _each(several, lambda cells: comparisons.rank(cells, claim=claim, level=level, method=method))
 
 
 def repeats(
@@ -167,10 +163,10 @@ def combine(
     weights: WeightRule | Mapping[str, float] = "precision",
     claim: Claim = "new-questions",
     method: DifferenceMethod | None = None,
-) -> combining.Combination:
+) -> comparisons.Combination:
     """One statement about two models from all benchmarks that have both; see `stats.combine.combine`."""
     parts = compare(runs, a, b, claim=claim, method=method).parts
-    return combining.combine([part for part in parts if isinstance(part, Comparison)], weights=weights)
+    return comparisons.combine([part for part in parts if isinstance(part, Comparison)], weights=weights)
 
 
 def _with_several_models(runs: Cells | Iterable[Cells]) -> list[Cells]:

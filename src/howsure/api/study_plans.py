@@ -12,9 +12,7 @@ import numpy as np
 from howsure.api.model_scores import Reference, _list
 from howsure.errors import InputError
 from howsure.sample.resume import order_key
-from howsure.stats import planning
-from howsure.stats.borrowing import estimates as borrowing
-from howsure.stats.borrowing import pilot as borrowed_pilot
+from howsure.stats import borrowing, planning
 from howsure.stats.core.cells import Cells
 from howsure.stats.core.claims import MeanClaim
 from howsure.stats.core.cube import Cube
@@ -176,7 +174,7 @@ def _planned(
         if references is not None:
             cells = data.cells() if isinstance(data, Cube) else data
             reference = borrowing.match_reference(cells.benchmark, references)
-            noise = borrowed_pilot.components_of(reference, cells, *names, claim=claim)
+            noise = borrowing.components_of(reference, cells, *names, claim=claim)
             found.append((noise, len(reference.questions) if available is None else available, 1))
             continue
         if isinstance(data, Cube) and len(data.drawn.variants) > 1:
@@ -206,7 +204,7 @@ def _planned_without_pilot(
     """The same where nothing was asked yet: noise of the references' own models, or assumed from an accuracy."""
     if references is not None:
         models = 2 if is_pair else 1
-        known = [borrowed_pilot.components_of_reference(one, models=models, claim=claim) for one in references]
+        known = [borrowing.components_of_reference(one, models=models, claim=claim) for one in references]
         numbers = (len(one.questions) if available is None else available for one in references)
         return [(noise, number, 1) for noise, number in zip(known, numbers, strict=True)]
     if accuracy is None:

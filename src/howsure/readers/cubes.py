@@ -15,7 +15,7 @@ import numpy as np
 
 from howsure.benchmarks.question import value_of
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
-from howsure.stats.core.cells import united_clusters
+from howsure.stats.core.cells import merge_clusters
 from howsure.stats.core.cube import Cube
 from howsure.store.manifest import NAME
 from howsure.tables.rows_to_cells import EXTREMES, SUMS
@@ -132,7 +132,7 @@ def _one(cubes: Sequence[Cube]) -> Cube:
         values=_values(cubes, variants),
         default=default,
         nested=first.nested,
-        clusters=united_clusters(cubes, questions),
+        clusters=merge_clusters(cubes, questions),
     )
 
 

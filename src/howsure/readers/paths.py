@@ -11,7 +11,7 @@ from howsure.errors import HowsureWarning
 from howsure.readers import cubes as described
 from howsure.readers.found import Given, Source, find, sources
 from howsure.readers.together import strangers, with_same_clusters
-from howsure.stats.repeats import independence
+from howsure.stats.repeats import describe_dependence
 from howsure.tables import rows_to_cells
 from howsure.tables.rows_to_cells import flat
 
@@ -173,7 +173,7 @@ def _note_doubts(found: Sequence[Source], parts: Sequence[Sequence[Cells]], whol
         its = [(source, part) for source, each in zip(found, parts, strict=True) for part in each]
         its = [(source, part) for source, part in its if part.benchmark == one.benchmark]
         first = its[0][0]
-        lines = independence.doubts([part for _, part in its], one)
+        lines = describe_dependence([part for _, part in its], one)
         first.told.extend(line for line in lines if line not in first.told)
 
 

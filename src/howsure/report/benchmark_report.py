@@ -25,14 +25,13 @@ from howsure.report.sentences.repeats import collect_repeat_warnings
 from howsure.report.sentences.summary import collect_warnings, describe_verdict, find_best_models, judge_pairs
 from howsure.report.sentences.unparsed_answers import describe_parser_warning
 from howsure.report.texts import Texts
-from howsure.stats.comparisons.pairs import Pairs, pairs
-from howsure.stats.comparisons.ranking import rank
+from howsure.stats.comparisons import Pairs, pairs, rank
 from howsure.stats.core.cells import Cells, FloatArray, IntArray
 from howsure.stats.core.claims import CLAIM_TEXTS
 from howsure.stats.core.cube import Cube
 from howsure.stats.core.results import Columns
 from howsure.stats.questions import AnswerCounts, find_label_errors
-from howsure.stats.scores.score import Scores, score
+from howsure.stats.scores import Scores, score
 
 
 @dataclass(frozen=True, kw_only=True)

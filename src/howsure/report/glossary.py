@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from howsure.stats.comparisons.pairs import POWER
+from howsure.stats.comparisons import POWER
 
 __all__ = ["COLUMNS", "TERMS"]
 

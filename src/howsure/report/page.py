@@ -22,7 +22,7 @@ from howsure.report.sections import data_map, distributions, generations, reject
 from howsure.report.sections import repeats as repeats_section
 from howsure.report.sections.question_browser import BUDGET, Said
 from howsure.report.texts import Texts
-from howsure.stats.comparisons.pairs import POWER
+from howsure.stats.comparisons import POWER
 from howsure.stats.core.cells import Cells, IntArray
 from howsure.stats.core.claims import CLAIM_TEXTS
 from howsure.stats.core.cube import Cube

@@ -19,10 +19,10 @@ from howsure.report.assets import environment, hashed, template_text
 from howsure.report.elements import clean
 from howsure.report.sentences.formatting import choose_decimals, format_count, format_number, format_share
 from howsure.report.sentences.summary import describe_verdict, judge_pairs
-from howsure.stats.comparisons.pairs import Pairs, pairs
+from howsure.stats.comparisons import Pairs, pairs
 from howsure.stats.core.cells import Cells, FloatArray
 from howsure.stats.questions import compute_question_tau
-from howsure.stats.scores.score import score
+from howsure.stats.scores import score
 
 #: The page that leads to all others.
 INDEX = "index.html"

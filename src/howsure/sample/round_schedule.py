@@ -90,8 +90,7 @@ class Rounds:
 
     def _reference(self, known: Sequence[Cells] | None) -> Cells:
         """The reference of this benchmark; InputError where there is none, or it lacks questions that are asked."""
-        from howsure.stats.borrowing.estimates import match_reference
-        from howsure.stats.borrowing.factors import FEWEST_QUESTIONS, extract_factors
+        from howsure.stats.borrowing import FEWEST_QUESTIONS, extract_factors, match_reference
 
         where = f"until: borrow: {self.until.borrow}"
         if known is None:

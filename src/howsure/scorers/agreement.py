@@ -17,7 +17,7 @@ import numpy as np
 from howsure.stats.core.cells import FloatArray, IntArray
 from howsure.stats.core.intervals import interval
 from howsure.stats.core.results import Columns, Result, notes
-from howsure.stats.scores.proportions import wilson
+from howsure.stats.scores import wilson
 from howsure.store.scores import Rescored
 
 __all__ = ["Agreement", "Disagreement", "Disagreements", "Tally"]

@@ -3,7 +3,7 @@
 import pytest
 
 from howsure.errors import InputError, UnknownNameError
-from howsure.stats.borrowing import estimates
+from howsure.stats import borrowing
 from howsure.stats.comparisons.curve import curve
 from howsure.stats.comparisons.pairs import compare, pairs
 from howsure.stats.comparisons.providers import providers
@@ -30,8 +30,8 @@ CALLS = {
     "convergence": lambda level: convergence(CELLS, level=level),
     "run_gap": lambda level: run_gap(CELLS, runs=2, level=level),
     "posterior": lambda level: posterior(CELLS, level=level),
-    "borrowed score": lambda level: estimates.score(CELLS, CELLS, level=level),
-    "borrowed difference": lambda level: estimates.compare(CELLS, "a", "b", CELLS, level=level),
+    "borrowed score": lambda level: borrowing.score(CELLS, CELLS, level=level),
+    "borrowed difference": lambda level: borrowing.compare(CELLS, "a", "b", CELLS, level=level),
 }
 
 

@@ -23,9 +23,9 @@ from howsure.report.charts.base import (
     x_channel,
     y_names,
 )
-from howsure.stats.comparisons.pairs import Pairs
+from howsure.stats.comparisons import Pairs
 from howsure.stats.core.cells import FloatArray
-from howsure.stats.scores.beta import expected_error, independent_error
+from howsure.stats.scores import expected_error, independent_error
 
 
 def draw_forest(pairs: Pairs, reference: str, order: Sequence[str], *, verdicts: Sequence[str]) -> Chart:

@@ -22,7 +22,7 @@ from howsure.report.charts.base import (
 )
 from howsure.stats.core.cells import FloatArray
 from howsure.stats.planning import StudyDesign
-from howsure.stats.repeats.resampling import Convergence
+from howsure.stats.repeats import Convergence
 
 #: What `growing` draws, as the legend calls it.
 _NEW, _AGAIN, _ALL, _GREEDY = "interval for new questions", "runs on these questions", "all generations", "greedy"

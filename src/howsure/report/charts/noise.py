@@ -21,7 +21,7 @@ from howsure.report.charts.base import (
     y_names,
 )
 from howsure.stats.prompts import COMPONENTS, MIN_VARIANTS, Effects, PromptComponents
-from howsure.stats.scores.score import Scores
+from howsure.stats.scores import Scores
 
 
 def draw_noise_parts(scores: Scores, order: Sequence[str]) -> Chart:

@@ -21,7 +21,7 @@ from howsure.report.charts.base import (
     y_names,
 )
 from howsure.stats.core.cells import FloatArray
-from howsure.stats.repeats.prediction_intervals import Repeats
+from howsure.stats.repeats import Repeats
 
 #: Places for the dots of runs that score nearly the same, one above the other.
 _STACK = 5

@@ -21,7 +21,7 @@ from howsure.report.sentences.comparisons import (
     describe_pair_errors,
 )
 from howsure.report.sentences.summary import judge_pairs
-from howsure.stats.comparisons.pairs import Pairs
+from howsure.stats.comparisons import Pairs
 from howsure.stats.core.cells import Cells
 
 #: Models that a figure with a row per model shows at most; the tables hold all.

@@ -13,7 +13,7 @@ from howsure.report.elements import Figure, Section, Sheet
 from howsure.report.sentences.distributions import describe_cumulative, describe_histograms, describe_models_left_out
 from howsure.stats.core.cells import Cells, FloatArray
 from howsure.stats.questions import estimate_density, estimate_stability, evaluate_beta_curves
-from howsure.stats.scores.beta import fit_beta
+from howsure.stats.scores import fit_beta
 
 if TYPE_CHECKING:
     from howsure.report.charts.base import Chart

@@ -24,8 +24,8 @@ from howsure.stats.planning import (
     cost_per_cell,
     plan,
 )
-from howsure.stats.repeats.resampling import convergence
-from howsure.stats.scores.score import Scores
+from howsure.stats.repeats import convergence
+from howsure.stats.scores import Scores
 
 #: Numbers of generations that grow by about the same factor.
 _STEPS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 70, 100, 150, 200)

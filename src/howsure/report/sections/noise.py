@@ -19,7 +19,7 @@ from howsure.report.sentences.noise import (
 )
 from howsure.stats.core.results import Columns
 from howsure.stats.prompts import Effects
-from howsure.stats.scores.score import Scores
+from howsure.stats.scores import Scores
 
 #: Models with a row of components, at most.
 _SOURCES = 20

@@ -9,7 +9,7 @@ import numpy as np
 from howsure.report.elements import Section, Sheet
 from howsure.report.sentences.formatting import choose_decimals, format_count, format_number
 from howsure.stats.core.cells import Cells
-from howsure.stats.scores.score import Scores, score
+from howsure.stats.scores import Scores, score
 
 COLUMNS = {
     "score_of_all": ("All questions", "Score on all questions, also those that a review rejected."),

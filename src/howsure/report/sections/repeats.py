@@ -11,7 +11,7 @@ from howsure.report.elements import Figure, Listing, Section, Sheet
 from howsure.report.sentences.formatting import choose_decimals, format_level, format_number
 from howsure.report.sentences.repeats import describe_drift, describe_runs, format_p_value
 from howsure.stats.core.cells import Cells
-from howsure.stats.repeats.prediction_intervals import Repeats, repeats
+from howsure.stats.repeats import Repeats, repeats
 
 #: Models with a row of dots, and in the table.
 _ROWS = 20

@@ -8,11 +8,11 @@ from itertools import count
 import numpy as np
 
 from howsure.report.sentences.formatting import choose_decimals, format_number
-from howsure.stats.comparisons.ranking import Ranking
+from howsure.stats.comparisons import Ranking
 from howsure.stats.core.cells import Cells, FloatArray
 from howsure.stats.core.results import Columns
 from howsure.stats.prompts import PromptComponents
-from howsure.stats.scores.score import Scores, score
+from howsure.stats.scores import Scores, score
 
 #: A model decoded greedily is another model, by this end of its label.
 GREEDY = ":greedy"

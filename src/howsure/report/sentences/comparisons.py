@@ -6,7 +6,7 @@ import numpy as np
 
 from howsure.report.sentences.formatting import format_count, format_level, format_share, is_or_are
 from howsure.report.sentences.summary import group_by_verdict, judge_pairs
-from howsure.stats.comparisons.pairs import POWER, Pairs
+from howsure.stats.comparisons import POWER, Pairs
 from howsure.stats.core.cells import FloatArray
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from howsure.report.sentences.formatting import format_count, format_share, join_names
 from howsure.stats.core.cells import Cells
 from howsure.stats.questions import BetaCurves, DifficultyStability
-from howsure.stats.scores.beta import BetaFit
+from howsure.stats.scores import BetaFit
 
 #: Concentration from which a Beta is a point, to the eye.
 _ALIKE = 500

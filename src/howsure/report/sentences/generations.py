@@ -9,7 +9,7 @@ import numpy as np
 
 from howsure.report.sentences.formatting import choose_decimals, format_count, format_level, format_number
 from howsure.stats.planning import StudyDesign
-from howsure.stats.repeats.resampling import Convergence
+from howsure.stats.repeats import Convergence
 
 
 def describe_run_ranges(found: Convergence, greedy: Mapping[str, float], ends: Mapping[str, int]) -> str:

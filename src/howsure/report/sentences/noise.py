@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from howsure.report.sentences.formatting import choose_decimals, format_count, format_number, format_share, join_names
 from howsure.stats.core.cells import FloatArray
 from howsure.stats.prompts import COMPONENTS, MIN_VARIANTS, Effects, PromptComponents, UnparsedEffect
-from howsure.stats.scores.score import Scores
+from howsure.stats.scores import Scores
 
 Mask = NDArray[np.bool_]
 

@@ -9,7 +9,7 @@ import numpy as np
 from howsure.report.sentences.formatting import choose_decimals, format_count, format_level, format_number, join_names
 from howsure.stats.core.cells import FloatArray
 from howsure.stats.core.multiplicity import holm
-from howsure.stats.repeats.prediction_intervals import Repeats
+from howsure.stats.repeats import Repeats
 
 #: What the notes of `Repeats` say of copies, and of the run means.
 _COPIES, _ALIKE = "copies are not runs", "agree more than independent generations would"

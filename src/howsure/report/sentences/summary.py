@@ -19,10 +19,10 @@ from howsure.report.sentences.formatting import (
     is_or_are,
     join_names,
 )
-from howsure.stats.comparisons.pairs import Pairs
+from howsure.stats.comparisons import Pairs
 from howsure.stats.core.cells import Cells
 from howsure.stats.core.claims import CLAIM_TEXTS
-from howsure.stats.scores.score import Scores
+from howsure.stats.scores import Scores
 
 #: Questions below which the page warns.
 FEW_QUESTIONS = 30

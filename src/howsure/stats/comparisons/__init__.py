@@ -1,1 +1,35 @@
-"""comparisons."""
+"""Comparisons of models on the questions that they both answered.
+
+pairs              `compare` and `pairs`: paired differences of two models, or of all pairs
+paired_intervals   intervals of a difference that hold where few questions differ
+ranking            `rank`: confidence sets for ranks; chances of a wrong order
+combine            `combine`: one statement about two models from several benchmarks
+curve              `curve`: a score along the checkpoints of a training run
+providers          `providers`: whether two providers of one model score the same
+"""
+
+from howsure.stats.comparisons.combine import Combination, combine
+from howsure.stats.comparisons.curve import Curve, curve
+from howsure.stats.comparisons.pairs import POWER, Comparison, Pairs, compare, pairs
+from howsure.stats.comparisons.providers import Providers, providers
+from howsure.stats.comparisons.ranking import Ranking, WrongOrder, covariance_of_means, p_above, rank, wrong_order
+
+__all__ = [
+    "POWER",
+    "Combination",
+    "Comparison",
+    "Curve",
+    "Pairs",
+    "Providers",
+    "Ranking",
+    "WrongOrder",
+    "combine",
+    "compare",
+    "covariance_of_means",
+    "curve",
+    "p_above",
+    "pairs",
+    "providers",
+    "rank",
+    "wrong_order",
+]

@@ -20,7 +20,7 @@ from howsure.stats.core.cells import Cells, FloatArray
 from howsure.stats.core.claims import TestMethod
 from howsure.stats.core.multiplicity import holm
 from howsure.stats.core.results import Columns, Result, notes
-from howsure.stats.scores.score import Scores, score
+from howsure.stats.scores import Scores, score
 
 __all__ = ["Curve", "curve"]
 

@@ -23,9 +23,17 @@ from howsure.stats.core.cells import Cells, FloatArray, IntArray
 from howsure.stats.core.claims import PROVIDER_METHODS, ProviderMethod, check_choice, check_level
 from howsure.stats.core.intervals import Interval, interval
 from howsure.stats.core.results import Columns, Result, notes
-from howsure.stats.repeats.independence import CHANCE, multiples, retries, unvaried
-from howsure.stats.repeats.runs import aligned, copies, drift, run_means
-from howsure.stats.scores.prediction_noise import freedom, variances
+from howsure.stats.repeats import (
+    CHANCE,
+    align_runs,
+    check_drift,
+    find_copied_runs,
+    find_multiples,
+    find_retries,
+    find_unvaried,
+    summarize_runs,
+)
+from howsure.stats.scores import fill_within_variances, sampling_df
 
 __all__ = ["Providers", "providers"]
 
@@ -149,8 +157,8 @@ def providers(
     check_level(level)
     if not 0 <= alpha < 1:
         raise InputError(f"alpha is {alpha!r}", remedy="allowed: from 0 to below 1, such as 0.05")
-    whole_a, each_a = aligned(runs_a)
-    whole_b, each_b = aligned(runs_b)
+    whole_a, each_a = align_runs(runs_a)
+    whole_b, each_b = align_runs(runs_b)
     if whole_a.benchmark != whole_b.benchmark:
         raise InputError(f"runs of {whole_a.benchmark!r} and {whole_b.benchmark!r} do not compare", where="providers")
     names_a, names_b = _sides(whole_a, whole_b, a, b)
@@ -183,7 +191,9 @@ def providers(
             f"runs of {side} are copies of each other: they are worth fewer, and the p-value is too small": _copied(
                 *chosen_runs
             ),
-            f"the generations of {side} look like retries until right: its score is too high": retries(chosen_runs[0]),
+            f"the generations of {side} look like retries until right: its score is too high": find_retries(
+                chosen_runs[0]
+            ),
         }
     return Providers(
         benchmark=whole_a.benchmark,
@@ -208,7 +218,7 @@ def providers(
 
 def _copied(whole: Cells, each: Sequence[Cells]) -> NDArray[np.bool_]:
     """Where runs, or generations, of a side are copies of each other, shape (P,)."""
-    return copies(whole, each, CHANCE) | unvaried(whole) | (multiples(whole) > 1)
+    return find_copied_runs(whole, each, CHANCE) | find_unvaried(whole) | (find_multiples(whole) > 1)
 
 
 class _Difference(NamedTuple):
@@ -249,8 +259,8 @@ def _sides(a_cells: Cells, b_cells: Cells, a: str | None, b: str | None) -> tupl
 
 def _side(each: Sequence[Cells], names: Sequence[str]) -> _Side:
     chosen = [run.select(names) for run in each]
-    told = run_means(chosen)
-    drift_p = np.array([drift(chosen, m)[0] for m in range(len(names))])
+    told = summarize_runs(chosen)
+    drift_p = np.array([check_drift(chosen, m)[0] for m in range(len(names))])
     return _Side(told.n_runs, told.center, told.sd_of_means, drift_p)
 
 
@@ -283,8 +293,8 @@ class _Error(NamedTuple):
 
 def _error(cells: Cells, both: NDArray[np.bool_]) -> _Error:
     k = np.where(both, cells.n, 0)
-    parts = variances(cells, both) / np.maximum(k, 1)
-    return _Error(np.sum(parts, axis=1, where=both) / np.sum(both, axis=1) ** 2, freedom(parts, k))
+    parts = fill_within_variances(cells, both) / np.maximum(k, 1)
+    return _Error(np.sum(parts, axis=1, where=both) / np.sum(both, axis=1) ** 2, sampling_df(parts, k))
 
 
 def _two_sample(a: _Side, b: _Side, *, welch: bool) -> _Difference:

@@ -24,8 +24,7 @@ from howsure.stats.core.cells import Cells, FloatArray, IntArray
 from howsure.stats.core.claims import Claim, DifferenceMethod, check_mean_claim
 from howsure.stats.core.intervals import FEW_DF, FEWEST_DF
 from howsure.stats.core.results import Columns, Result, notes
-from howsure.stats.scores.clusters import cluster_residuals, excess
-from howsure.stats.scores.score import Scores, score, unbiased_data
+from howsure.stats.scores import Scores, cluster_excess, cluster_residuals, score, unbiased_data
 
 __all__ = ["Ranking", "WrongOrder", "covariance_of_means", "p_above", "rank", "wrong_order"]
 
@@ -256,7 +255,7 @@ def wrong_order(
         added: FloatArray | float = 0.0
         if claim == "new-questions" and cells.clusters is not None:
             means = cells.mean[rows] if isinstance(of, Scores) else cells.mean[a] - cells.mean[b]
-            added = excess(means, cells.clusters)[:, None]
+            added = cluster_excess(means, cells.clusters)[:, None]
         with np.errstate(divide="ignore", invalid="ignore"):
             if claim == "new-questions":  # for one generation, T will do where D and E are unknown
                 variance += (

@@ -26,7 +26,7 @@ __all__ = [
     "is_binary",
     "is_unit",
     "mean_where",
-    "united_clusters",
+    "merge_clusters",
 ]
 
 FloatArray = NDArray[np.float64]
@@ -271,7 +271,7 @@ class Cells:
 
         arrays: dict[str, Any] = {name: united(name) for name in ARRAYS}
         variants = tuple(sorted({*self.variants, *other.variants}))
-        clusters = united_clusters([self, other], questions)
+        clusters = merge_clusters([self, other], questions)
         return Cells(self.benchmark, models, questions, variants=variants, clusters=clusters, **arrays)
 
     def _overlaps(self, other: Cells) -> bool:
@@ -284,7 +284,7 @@ class Cells:
         return bool(np.any(mine & theirs))
 
 
-def united_clusters(parts: Sequence[Any], questions: Sequence[str]) -> tuple[str, ...] | None:
+def merge_clusters(parts: Sequence[Any], questions: Sequence[str]) -> tuple[str, ...] | None:
     """Cluster of each of `questions` in parts of one benchmark, cells or cubes; None where no part has clusters."""
     where = parts[0].benchmark
     if any(part.clusters is None for part in parts):

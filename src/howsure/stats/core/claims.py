@@ -151,10 +151,10 @@ def check_choice(kind: str, value: str, allowed: Iterable[Name], *, where: str =
     --------
     >>> check_choice("method", "clt", BASIC_METHODS)
     'clt'
-    >>> check_choice("method", "ctl", BASIC_METHODS)
+    >>> check_choice("method", "wilson", BASIC_METHODS)
     Traceback (most recent call last):
     ...
-    howsure.errors.UnknownNameError: unknown method 'ctl'; did you mean 'clt'?
+    howsure.errors.UnknownNameError: unknown method 'wilson'; did you mean 'wilson-effective'?
     """
     names = tuple(allowed)
     for name in names:

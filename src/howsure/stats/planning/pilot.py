@@ -9,16 +9,15 @@ from typing import NamedTuple
 import numpy as np
 
 from howsure.errors import InputError, UnknownNameError
-from howsure.stats.comparisons import pairs
+from howsure.stats import comparisons
+from howsure.stats import scores as scoring
 from howsure.stats.core.cells import Cells, FloatArray, mean_where
 from howsure.stats.core.cube import Cube
 from howsure.stats.core.intervals import FEW_DF
 from howsure.stats.core.variance_intervals import chi_square_factors
 from howsure.stats.planning.variance_components import VarianceComponents, assurance_quantile, check_range
 from howsure.stats.prompts import estimate_components
-from howsure.stats.scores import score as single
-from howsure.stats.scores.clusters import IN_CLUSTERS, NEW_CLUSTERS, with_clusters
-from howsure.stats.scores.score import unbiased_data
+from howsure.stats.scores import IN_CLUSTERS, NEW_CLUSTERS, add_cluster_variance, unbiased_data
 
 __all__ = ["CLAIMS", "components_from_accuracy", "components_from_cells", "components_from_cube"]
 
@@ -57,7 +56,7 @@ def components_from_cells(
 
     Returns
     -------
-    The components with their standard errors. D is unbiased (`components.unbiased_data`), so that the plan of the
+    The components with their standard errors. D is unbiased (`scoring.unbiased_data`), so that the plan of the
     pilot's own design has the pilot's standard error times sqrt(N/(N - 1)); below 0 it is planned as 0, and the note
     says so. The errors come from the spread over questions of what each question brings to an estimate,
     (d_q - d)^2 N/(N - 1) - s2_q/k_q to D, s2_q to E and the sum of both to T (Browne 1995 and Kieser and Wassmer 1996
@@ -70,11 +69,11 @@ def components_from_cells(
     if claim not in CLAIMS:
         raise UnknownNameError("claim", claim, CLAIMS, where="plan")
     if b is None:
-        found: list[single.Scores | pairs.Comparison] = [single.score(cells.select([a]))]
+        found: list[scoring.Scores | comparisons.Comparison] = [scoring.score(cells.select([a]))]
     elif paired:
-        found = [pairs.compare(cells, a, b)]
+        found = [comparisons.compare(cells, a, b)]
     else:
-        found = [single.score(cells.select([model])) for model in (a, b)]
+        found = [scoring.score(cells.select([model])) for model in (a, b)]
     groups = [[a]] if b is None else [[a, b]] if paired else [[a], [b]]
     parts = [_learn(cells, group) for group in groups]
     D, E, T = (sum(part[i] for part in parts) for i in range(3))
@@ -82,7 +81,9 @@ def components_from_cells(
     told = dict.fromkeys(part for one in found for part in str(one.columns()["note"][0]).split("; ") if part)
     told.pop(FEW_DF, None)  # of an interval, which a plan has none of
     if cells.clusters is not None and claim == "new-questions":
-        D, T, of_D, note = with_clusters(cells, [name for name in (a, b) if name is not None], D, T, paired=paired)
+        D, T, of_D, note = add_cluster_variance(
+            cells, [name for name in (a, b) if name is not None], D, T, paired=paired
+        )
         of_T = of_D
         told = {note: None, **told}
         told.pop(IN_CLUSTERS, None)

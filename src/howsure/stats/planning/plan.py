@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from howsure.errors import InputError, UnknownNameError
-from howsure.stats.comparisons.pairs import POWER
+from howsure.stats.comparisons import POWER
 from howsure.stats.core.cells import FloatArray, IntArray
 from howsure.stats.core.results import Columns, Result
 from howsure.stats.planning.cost import COST_UNITS, Cost, cost_per_cell

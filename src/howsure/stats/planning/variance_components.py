@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from howsure.errors import InputError
-from howsure.stats.comparisons.pairs import POWER
+from howsure.stats.comparisons import POWER
 from howsure.stats.core.cells import FloatArray
 
 __all__ = [

@@ -35,7 +35,7 @@ from howsure.stats.core.intervals import Interval
 from howsure.stats.core.results import Columns, Result, notes
 from howsure.stats.core.variance_intervals import Factors, chi_square_factors, difference_limits, variance_factors
 from howsure.stats.prompts.additive_fit import AdditiveFit, fit_additive
-from howsure.stats.scores.clusters import ONE_CLUSTER, Clustered, cluster_means, excess
+from howsure.stats.scores import ONE_CLUSTER, Clustered, cluster_excess, cluster_means
 
 __all__ = ["COMPONENTS", "PROMPT_CLAIMS", "PromptComponents", "_NestedTerms", "_nested_terms", "estimate_components"]
 
@@ -159,9 +159,9 @@ class PromptComponents(Result):
     def _residual_error(self) -> tuple[FloatArray, FloatArray]:
         """Variance of the estimate of vQS, or of vQS + ve where they are one; and its degrees of freedom."""
         left = self.fit.cells - self.fit.rank
-        excess = self.fit.excess
-        share = np.where(self.layout.answered, (excess.sum(axis=(1, 2)) / self.fit.cells)[:, None, None], 0)
-        return _two_way_error(excess - share, left, self.layout.nested)
+        cluster_excess = self.fit.excess
+        share = np.where(self.layout.answered, (cluster_excess.sum(axis=(1, 2)) / self.fit.cells)[:, None, None], 0)
+        return _two_way_error(cluster_excess - share, left, self.layout.nested)
 
     def _of_effect(self, component: str, level: float) -> tuple[FloatArray, FloatArray]:
         if self.layout.nested:
@@ -245,7 +245,7 @@ def estimate_components(data: Cube | Layout, *, level: float = 0.95) -> PromptCo
         return found
     scores = _nested_terms(layout).question_score if layout.nested else found.fit.question_score
     parts = found.parts.copy()
-    parts[0] += excess(scores, layout.clusters) / np.maximum(found.fit.questions, 1)
+    parts[0] += cluster_excess(scores, layout.clusters) / np.maximum(found.fit.questions, 1)
     return replace(found, parts=parts, clustered=cluster_means(scores, layout.clusters))
 
 

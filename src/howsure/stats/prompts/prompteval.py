@@ -27,7 +27,7 @@ from howsure.stats.core.cells import FloatArray
 from howsure.stats.core.cube import Cube
 from howsure.stats.core.results import Columns, Result, notes
 from howsure.stats.prompts.components import estimate_components
-from howsure.stats.scores.beta_grid import beta_grid
+from howsure.stats.scores import make_beta_grid
 
 __all__ = ["PromptEval", "draw_balanced_cells", "prompteval"]
 
@@ -273,7 +273,7 @@ def _summarise(cube: Cube) -> _Summary:
 
 def _draw_scores(right: FloatArray, worth: FloatArray, draws: int, rng: np.random.Generator) -> FloatArray:
     """Draws of the scores of S prompts from their posterior, shape (draws, S)."""
-    grid = beta_grid(right[None], (worth - right)[None], np.ones((1, len(right))), correlation=_CORRELATION)
+    grid = make_beta_grid(right[None], (worth - right)[None], np.ones((1, len(right))), correlation=_CORRELATION)
     # as many draws of each node as its probability says, in steps of one
     node = np.searchsorted(np.cumsum(grid.probability[0]), (np.arange(draws) + 0.5) / draws)
     node = np.minimum(node, grid.a.shape[1] - 1)

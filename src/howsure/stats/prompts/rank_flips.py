@@ -29,7 +29,7 @@ from howsure.stats.core.cube import Cube
 from howsure.stats.core.multiplicity import holm
 from howsure.stats.core.results import Columns, Result, notes
 from howsure.stats.prompts.components import PromptComponents, estimate_components
-from howsure.stats.scores.proportions import wilson
+from howsure.stats.scores import wilson
 
 __all__ = ["RankFlips", "estimate_rank_flips"]
 

@@ -23,8 +23,7 @@ from howsure.stats.core.cells import Cells, FloatArray, IntArray
 from howsure.stats.core.claims import CLAIMS
 from howsure.stats.core.intervals import Interval, interval
 from howsure.stats.core.results import Columns, Result, notes
-from howsure.stats.scores.beta import require_binary
-from howsure.stats.scores.prediction_noise import freedom
+from howsure.stats.scores import require_binary, sampling_df
 
 __all__ = [
     "Attempts",
@@ -245,7 +244,7 @@ def _summary(
                     spread = np.maximum(np.sum(variance, axis=1, where=used) / N, 0)
                 else:
                     spread = score * (1 - score)
-                df = freedom(variance, np.where(used, cells.n - k + 1, 0))
+                df = sampling_df(variance, np.where(used, cells.n - k + 1, 0))
                 parts.append([N, np.sum(cells.answered & ~used, axis=1), score, spread / N, df])
     # By model, then measure, then k.
     N, short, score, variance, df = (np.stack(part, axis=1).ravel() for part in zip(*parts, strict=True))

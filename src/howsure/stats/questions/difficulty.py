@@ -17,7 +17,7 @@ from scipy import special
 from howsure.errors import InputError, UnknownNameError
 from howsure.stats.core.cells import Cells, FloatArray, IntArray
 from howsure.stats.core.results import Columns, Result, notes
-from howsure.stats.scores.beta import HIERARCHICAL, PRIORS, BetaFit, fit_beta, posterior, require_binary, updated
+from howsure.stats.scores import HIERARCHICAL, PRIORS, BetaFit, fit_beta, posterior, require_binary, update_prior
 
 __all__ = [
     "DENSITIES",
@@ -307,7 +307,7 @@ def _prior(cells: Cells, prior: str) -> tuple[BetaFit | str, NDArray[np.bool_]]:
 
 def _posterior_cdf(cells: Cells, x: FloatArray, prior: str) -> FloatArray:
     """Mean over questions of P(p_q <= x) for x (X,) inside (0, 1): shape (M, X)."""
-    counts, a, b, zero = updated(cells, _prior(cells, prior)[0])
+    counts, a, b, zero = update_prior(cells, _prior(cells, prior)[0])
     beta = special.betainc(a[:, :, None], b[:, :, None], x)
     cdf = zero[:, :, None] + (1 - zero[:, :, None]) * beta
     with np.errstate(invalid="ignore"):

@@ -18,7 +18,7 @@ from scipy import special
 from howsure.errors import InputError, UnknownNameError
 from howsure.stats.core.cells import Cells, FloatArray, IntArray
 from howsure.stats.core.results import Columns, Result, notes
-from howsure.stats.scores.beta import require_binary
+from howsure.stats.scores import require_binary
 
 __all__ = ["ABILITIES", "OneParameter", "QuestionTau", "compute_question_tau", "fit_one_parameter"]
 

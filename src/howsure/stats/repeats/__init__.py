@@ -1,1 +1,39 @@
-"""repeats."""
+"""Repeated runs of the same evaluation: summaries, drift, copies, prediction intervals, resampling.
+
+runs                   mean and standard deviation of each run; tests for drift and for copied runs
+independence           signs that generations are copies of each other or retries until one is right
+prediction_intervals   `repeats`: how far the mean of future runs may fall
+resampling             `run_gap` and `convergence`: gap between runs, and widths at more generations
+"""
+
+from howsure.stats.repeats.independence import (
+    CHANCE,
+    describe_dependence,
+    find_copied_generations,
+    find_multiples,
+    find_retries,
+    find_unvaried,
+)
+from howsure.stats.repeats.prediction_intervals import Repeats, repeats
+from howsure.stats.repeats.resampling import Convergence, RunGap, convergence, run_gap
+from howsure.stats.repeats.runs import Runs, align_runs, check_drift, find_copied_runs, summarize_runs
+
+__all__ = [
+    "CHANCE",
+    "Convergence",
+    "Repeats",
+    "RunGap",
+    "Runs",
+    "align_runs",
+    "check_drift",
+    "convergence",
+    "describe_dependence",
+    "find_copied_generations",
+    "find_copied_runs",
+    "find_multiples",
+    "find_retries",
+    "find_unvaried",
+    "repeats",
+    "run_gap",
+    "summarize_runs",
+]

@@ -23,9 +23,17 @@ from numpy.typing import NDArray
 from scipy import special
 
 from howsure.stats.core.cells import Cells, FloatArray, IntArray, is_binary
-from howsure.stats.repeats.runs import aligned, copies
+from howsure.stats.repeats.runs import align_runs, find_copied_runs
 
-__all__ = ["CHANCE", "SHARE", "copied_generations", "doubts", "multiples", "retries", "unvaried"]
+__all__ = [
+    "CHANCE",
+    "SHARE",
+    "describe_dependence",
+    "find_copied_generations",
+    "find_multiples",
+    "find_retries",
+    "find_unvaried",
+]
 
 #: Largest probability that independent generations show a sign, for each model of a benchmark and each sign.
 CHANCE = 1e-3
@@ -39,7 +47,7 @@ _MOST = 50_000_000
 _ODD, _EVEN = np.uint64(0xAAAAAAAAAAAAAAAA), np.uint64(0x5555555555555555)
 
 
-def unvaried(cells: Cells) -> NDArray[np.bool_]:
+def find_unvaried(cells: Cells) -> NDArray[np.bool_]:
     """Where all generations of each question score the same although chance would hardly let them, shape (M,).
 
     Scores have to be 0 and 1. Questions of one generation do not count.
@@ -59,7 +67,7 @@ def unvaried(cells: Cells) -> NDArray[np.bool_]:
     return np.asarray(_binary(cells) & alike & (np.nan_to_num(exponent) > -np.log(CHANCE)))
 
 
-def multiples(cells: Cells) -> IntArray:
+def find_multiples(cells: Cells) -> IntArray:
     """How often each generation seems to be stored, shape (M,): 1 where nothing speaks for more.
 
     A c of which every count of generations and every count of right answers is a multiple, where chance would hardly
@@ -114,7 +122,7 @@ def _multiple_bound(n: int, c: int) -> float:
     return float(np.max(np.sum(weight[:, t % c == 0], axis=1) / np.sum(weight, axis=1)))
 
 
-def copied_generations(outcomes: NDArray[np.uint64]) -> list[tuple[int, int]]:
+def find_copied_generations(outcomes: NDArray[np.uint64]) -> list[tuple[int, int]]:
     """Pairs of generations of one model that agree on every question though chance would hardly let them.
 
     Parameters
@@ -171,7 +179,7 @@ def _agreeing(outcomes: NDArray[np.uint64], n: IntArray, right: IntArray) -> tup
     return signs @ signs.T == there @ there.T, (there * log) @ there.T
 
 
-def retries(cells: Cells) -> NDArray[np.bool_]:
+def find_retries(cells: Cells) -> NDArray[np.bool_]:
     """Where questions seem to be asked again until an answer is right, shape (M,). Scores have to be 0 and 1.
 
     That is where no question has more than one right answer, questions without one have the most generations, others
@@ -216,7 +224,7 @@ def _binary(cells: Cells) -> NDArray[np.bool_]:
     return np.array([bool(np.any(row[0] > 1) and np.all(is_binary(*row))) for row in rows], bool)
 
 
-def doubts(parts: Sequence[Cells], whole: Cells) -> Iterator[str]:
+def describe_dependence(parts: Sequence[Cells], whole: Cells) -> Iterator[str]:
     """What speaks against independent generations of one benchmark, a line for each sign.
 
     Parameters
@@ -226,21 +234,21 @@ def doubts(parts: Sequence[Cells], whole: Cells) -> Iterator[str]:
     whole
         Their sum.
     """
-    again = retries(whole)
+    again = find_retries(whole)
     if names := _named(whole, again):
         yield (
             f"{whole.benchmark}: {names}: generations look like retries until right (no question has more than one "
             "right answer, and those without one have the most generations): the score is too high; read only the "
             "first generation of each question: --generations 1"
         )
-    same = unvaried(whole) & ~again
+    same = find_unvaried(whole) & ~again
     if names := _named(whole, same):
         yield (
             f"{whole.benchmark}: {names}: all generations of each question have the same score: copies of one (a "
             "cache, a fixed seed, the same results twice) or temperature 0; they are worth one generation, and errors "
             "for these questions mean nothing: read only the first: --generations 1"
         )
-    times = np.where(again | same, 1, multiples(whole))
+    times = np.where(again | same, 1, find_multiples(whole))
     for c in np.unique(times[times > 1]).tolist():
         yield (
             f"{whole.benchmark}: {_named(whole, times == c)}: every number of generations and of right answers is a "
@@ -251,8 +259,10 @@ def doubts(parts: Sequence[Cells], whole: Cells) -> Iterator[str]:
     for part in parts:
         yield from _within(part, explained)
     if len(parts) > 2 and whole.n.size * len(parts) <= _MOST:
-        sums, each = aligned(parts)
-        if names := _named(sums, copies(sums, each, CHANCE) & [model not in explained for model in sums.models]):
+        sums, each = align_runs(parts)
+        if names := _named(
+            sums, find_copied_runs(sums, each, CHANCE) & [model not in explained for model in sums.models]
+        ):
             yield (
                 f"{whole.benchmark}: {names}: two of the sources have the same scores on all questions: copies are not "
                 "further generations, and errors for these questions are too small; leave one out"
@@ -263,7 +273,7 @@ def _within(part: Cells, explained: set[str]) -> Iterator[str]:
     if part.outcomes is None:
         return
     for model, outcomes in zip(part.models, part.outcomes, strict=True):
-        if model in explained or not (pairs := copied_generations(outcomes)):
+        if model in explained or not (pairs := find_copied_generations(outcomes)):
             continue
         more = f" and {len(pairs) - 1} more pairs" if len(pairs) > 1 else ""
         i, j = pairs[0]

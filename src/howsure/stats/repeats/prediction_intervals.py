@@ -28,9 +28,9 @@ from howsure.stats.core.cells import Cells, FloatArray, IntArray, mean_where
 from howsure.stats.core.claims import REPEATS_METHODS, RepeatsMethod, check_choice, check_level
 from howsure.stats.core.intervals import Interval, interval
 from howsure.stats.core.results import Columns, Result, notes
-from howsure.stats.repeats.independence import retries
-from howsure.stats.repeats.runs import Runs, aligned, copies, drift, run_means
-from howsure.stats.scores.prediction_noise import freedom, unvaried_half_width, variances
+from howsure.stats.repeats.independence import find_retries
+from howsure.stats.repeats.runs import Runs, align_runs, check_drift, find_copied_runs, summarize_runs
+from howsure.stats.scores import fill_within_variances, sampling_df, unvaried_half_width
 
 __all__ = ["Repeats", "repeats"]
 
@@ -171,11 +171,11 @@ def repeats(
         raise InputError(f"n_future is {n_future!r}", remedy="allowed: 1 or more, or inf")
     if not 0 <= alpha < 1:
         raise InputError(f"alpha is {alpha!r}", remedy="allowed: from 0 to below 1, such as 0.05")
-    whole, each = aligned(runs)
-    told = run_means(each, names)
+    whole, each = align_runs(runs)
+    told = summarize_runs(each, names)
     n = told.n_runs
     future = n if n_future is None else np.full(n.shape, n_future)
-    drift_p, alike_p = np.array([drift(each, m) for m in range(len(whole.models))]).reshape(-1, 2).T
+    drift_p, alike_p = np.array([check_drift(each, m) for m in range(len(whole.models))]).reshape(-1, 2).T
 
     pooled, by_runs = _pooled(whole, each, future), _by_run_means(told, future)
     drifted, never_twice = drift_p < alpha, np.isnan(pooled.variance)
@@ -191,8 +191,8 @@ def repeats(
         "the run means drift more than independent generations would: the interval "
         + ("is from run means" if method == "pooled" else "holds if runs vary at random"): drifted & use_runs,
         "the run means agree more than independent generations would (a shared seed, copies?)": alike_p < alpha,
-        "some runs are the same score for score: copies are not runs": copies(whole, each, alpha),
-        "looks like retries until right: later runs lack the questions that were right": retries(whole),
+        "some runs are the same score for score: copies are not runs": find_copied_runs(whole, each, alpha),
+        "looks like retries until right: later runs lack the questions that were right": find_retries(whole),
         "no variation was seen: no interval": (chosen.variance == 0) & ~unvaried,
         "no variation was seen: the interval is from how many generations may differ all the same": unvaried,
         "some runs lack questions" + ("" if method == "pooled" else ", and their means differ for that too"): np.any(
@@ -239,12 +239,12 @@ def _by_run_means(told: Runs, future: FloatArray | IntArray) -> _Prediction:
 
 def _pooled(whole: Cells, each: Sequence[Cells], future: FloatArray | IntArray) -> _Prediction:
     share = _future_share(each)
-    s2 = variances(whole, whole.answered)
+    s2 = fill_within_variances(whole, whole.answered)
     with np.errstate(divide="ignore", invalid="ignore"):
         N = np.sum(whole.answered, axis=1)
         parts = s2 * (1 / np.maximum(whole.n, 1) + share / np.maximum(future, 1)[:, None])
         variance = np.sum(parts, axis=1, where=whole.answered) / N**2
-    return _Prediction(mean_where(whole.mean, whole.answered), variance, freedom(parts, whole.n))
+    return _Prediction(mean_where(whole.mean, whole.answered), variance, sampling_df(parts, whole.n))
 
 
 def _future_share(each: Sequence[Cells]) -> FloatArray:

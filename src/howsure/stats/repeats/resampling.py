@@ -31,10 +31,15 @@ from howsure.stats.core.claims import (
 )
 from howsure.stats.core.intervals import interval
 from howsure.stats.core.results import Columns, Result, notes
-from howsure.stats.scores.beta import require_binary
-from howsure.stats.scores.beta_likelihood import distinct_counts
-from howsure.stats.scores.clusters import Clustered, cluster_means, excess
-from howsure.stats.scores.score import Scores, score
+from howsure.stats.scores import (
+    Clustered,
+    Scores,
+    cluster_excess,
+    cluster_means,
+    distinct_counts,
+    require_binary,
+    score,
+)
 
 __all__ = ["Convergence", "RunGap", "convergence", "run_gap"]
 
@@ -286,7 +291,7 @@ def _of_clusters(cells: Cells, claim: Claim) -> tuple[Clustered | None, FloatArr
     """Clustered variances, None without clusters, and what they add to the data variance of each model, shape (M,)."""
     if claim != "new-questions" or cells.clusters is None:
         return None, np.zeros(len(cells.models))
-    return cluster_means(cells.mean, cells.clusters), excess(cells.mean, cells.clusters)
+    return cluster_means(cells.mean, cells.clusters), cluster_excess(cells.mean, cells.clusters)
 
 
 def _data_error(cells: Cells) -> FloatArray:

@@ -20,7 +20,7 @@ from howsure.errors import InputError
 from howsure.stats.core.cells import Cells, FloatArray, IntArray, mean_where
 from howsure.stats.core.results import Columns, Result
 
-__all__ = ["Runs", "aligned", "copies", "drift", "run_means"]
+__all__ = ["Runs", "align_runs", "check_drift", "find_copied_runs", "summarize_runs"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +74,7 @@ class Runs(Result):
         }
 
 
-def aligned(runs: Sequence[Cells]) -> tuple[Cells, list[Cells]]:
+def align_runs(runs: Sequence[Cells]) -> tuple[Cells, list[Cells]]:
     """All runs together, and each run on the models and questions of that whole (0 where it has none)."""
     if not runs:
         raise InputError("no runs", remedy="give one Cells for each run")
@@ -86,7 +86,7 @@ def aligned(runs: Sequence[Cells]) -> tuple[Cells, list[Cells]]:
     return whole, [run if (run.models, run.questions) == names else empty + run for run in runs]
 
 
-def run_means(each: Sequence[Cells], names: Sequence[str] | None = None) -> Runs:
+def summarize_runs(each: Sequence[Cells], names: Sequence[str] | None = None) -> Runs:
     """Mean and spread of each of R aligned runs (`aligned`)."""
     names = [str(r + 1) for r in range(len(each))] if names is None else names
     if len(names) != len(each):
@@ -103,7 +103,7 @@ def run_means(each: Sequence[Cells], names: Sequence[str] | None = None) -> Runs
     )
 
 
-def drift(each: Sequence[Cells], model: int) -> tuple[float, float]:
+def check_drift(each: Sequence[Cells], model: int) -> tuple[float, float]:
     """Test whether R aligned runs of a model differ by more, or by less, than independent generations would.
 
     U_r = sum_q (total of run r - k_rq p_q) is what run r scored beyond its share. If the generations of a question are
@@ -141,7 +141,7 @@ def drift(each: Sequence[Cells], model: int) -> tuple[float, float]:
     return float(special.chdtrc(df, statistic)), float(special.chdtr(df, (np.sqrt(statistic) + step) ** 2))
 
 
-def copies(whole: Cells, each: Sequence[Cells], alpha: float) -> NDArray[np.bool_]:
+def find_copied_runs(whole: Cells, each: Sequence[Cells], alpha: float) -> NDArray[np.bool_]:
     """Where two runs score the same on every question though chance would hardly let them, shape (M,)."""
     out = np.zeros(len(whole.models), bool)
     if not whole.binary or len(each) < 3:

@@ -21,8 +21,14 @@ from howsure.errors import InputError, UnknownNameError
 from howsure.stats.core.cells import Cells, FloatArray, IntArray
 from howsure.stats.core.claims import check_level
 from howsure.stats.core.results import Columns, Result, notes
-from howsure.stats.scores.beta_grid import beta_grid, mixture_quantile
-from howsure.stats.scores.beta_likelihood import LIMITS, Counts, distinct_counts, maximise
+from howsure.stats.scores.beta_likelihood import (
+    LIMITS,
+    Counts,
+    distinct_counts,
+    make_beta_grid,
+    maximize_likelihood,
+    mixture_quantile,
+)
 
 __all__ = [
     "HIERARCHICAL",
@@ -36,7 +42,7 @@ __all__ = [
     "pool_by_score",
     "posterior",
     "require_binary",
-    "updated",
+    "update_prior",
 ]
 
 #: Priors of a question by name: a = b.
@@ -157,7 +163,7 @@ def fit_beta(cells: Cells, *, zero: bool = False) -> BetaFit:
     concentration = np.full(M, np.nan)
     if len(ready):
         c, d, weight = (part[ready] for part in (counts.correct, counts.wrong, counts.weight))
-        theta, value = maximise(c, d, weight, zero=zero)
+        theta, value = maximize_likelihood(c, d, weight, zero=zero)
         mean[ready], concentration[ready] = special.expit(theta[:, 0]), np.exp(theta[:, 1])
         mass[ready], log_likelihood[ready] = theta[:, 2], value
     reasons = notes(
@@ -262,7 +268,7 @@ def posterior(cells: Cells, prior: BetaFit | str = "jeffreys", *, level: float =
     check_level(level)
     if prior == HIERARCHICAL:
         return _hierarchical(cells, level)
-    counts, a, b, zero = updated(cells, prior)
+    counts, a, b, zero = update_prior(cells, prior)
     tails = [np.clip((tail - zero) / np.maximum(1 - zero, 1e-300), 0, 1) for tail in ((1 - level) / 2, (1 + level) / 2)]
     low, high = (np.asarray(special.betaincinv(a, b, tail)) for tail in tails)
     each = (np.take_along_axis(part, counts.place, axis=1) for part in ((1 - zero) * a / (a + b), low, high))
@@ -278,7 +284,7 @@ def _hierarchical(cells: Cells, level: float) -> Posterior:
         return Posterior(*found)
     total, n = cells.total[some], cells.n[some]
     counts = distinct_counts(total, n)
-    grid = beta_grid(counts.correct, counts.wrong, counts.weight, correlation=_CORRELATION)
+    grid = make_beta_grid(counts.correct, counts.wrong, counts.weight, correlation=_CORRELATION)
     U = counts.correct.shape[1]
     out = np.full((3, len(some) * U), np.nan)
     used = np.unique(counts.place + U * np.arange(len(some))[:, None])
@@ -308,7 +314,7 @@ class Updated(NamedTuple):
     zero: FloatArray
 
 
-def updated(cells: Cells, prior: BetaFit | str) -> Updated:
+def update_prior(cells: Cells, prior: BetaFit | str) -> Updated:
     """Update a prior, as `posterior` takes it, by the counts of each model."""
     require_binary(cells, "P(correct)")
     M = len(cells.models)

@@ -14,7 +14,7 @@ from scipy import special
 from howsure.errors import InputError
 from howsure.stats.core.cells import Cells, FloatArray, IntArray
 
-__all__ = ["DRAWS", "bca", "draws", "paired_errors", "paired_percentile", "percentile"]
+__all__ = ["DRAWS", "bca_limits", "draw_scores", "paired_errors", "paired_percentile_limits", "percentile_limits"]
 
 #: Draws where a caller does not say.
 DRAWS = 10_000
@@ -23,7 +23,7 @@ DRAWS = 10_000
 _BLOCK = 8_000_000
 
 
-def draws(cells: Cells, *, n_draws: int = DRAWS, seed: int = 0) -> FloatArray:
+def draw_scores(cells: Cells, *, n_draws: int = DRAWS, seed: int = 0) -> FloatArray:
     """Scores of M models in each draw of questions, shape (n_draws, M); all models see the same draws.
 
     A model's score is over those of its own questions that were drawn; NaN where none was.
@@ -38,15 +38,17 @@ def draws(cells: Cells, *, n_draws: int = DRAWS, seed: int = 0) -> FloatArray:
     return out
 
 
-def percentile(cells: Cells, level: float, *, n_draws: int = DRAWS, seed: int = 0) -> tuple[FloatArray, FloatArray]:
+def percentile_limits(
+    cells: Cells, level: float, *, n_draws: int = DRAWS, seed: int = 0
+) -> tuple[FloatArray, FloatArray]:
     """Percentile interval of each score, low and high of shape (M,)."""
-    low, high = np.quantile(draws(cells, n_draws=n_draws, seed=seed), [(1 - level) / 2, (1 + level) / 2], axis=0)
+    low, high = np.quantile(draw_scores(cells, n_draws=n_draws, seed=seed), [(1 - level) / 2, (1 + level) / 2], axis=0)
     return low, high
 
 
-def bca(cells: Cells, level: float, *, n_draws: int = DRAWS, seed: int = 0) -> tuple[FloatArray, FloatArray]:
+def bca_limits(cells: Cells, level: float, *, n_draws: int = DRAWS, seed: int = 0) -> tuple[FloatArray, FloatArray]:
     """Bias-corrected and accelerated interval of each score (Efron 1987), low and high of shape (M,)."""
-    values = draws(cells, n_draws=n_draws, seed=seed)
+    values = draw_scores(cells, n_draws=n_draws, seed=seed)
     answered = cells.answered
     N = np.maximum(np.sum(answered, axis=1), 1)
     score = np.sum(cells.mean, axis=1, where=answered) / N
@@ -76,12 +78,12 @@ def paired_errors(cells: Cells, *, n_draws: int = DRAWS, seed: int = 0) -> Float
             where=cells.benchmark,
             remedy="compare them by pairs(..., method='bootstrap'), which draws from the common questions of each",
         )
-    covariance = np.atleast_2d(np.cov(draws(cells, n_draws=n_draws, seed=seed), rowvar=False))
+    covariance = np.atleast_2d(np.cov(draw_scores(cells, n_draws=n_draws, seed=seed), rowvar=False))
     variance = np.diag(covariance)
     return np.sqrt(np.maximum(variance[:, None] + variance - 2 * covariance, 0))
 
 
-def paired_percentile(
+def paired_percentile_limits(
     cells: Cells, a: IntArray, b: IntArray, level: float, *, n_draws: int = DRAWS, seed: int = 0
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Standard error and percentile interval of the differences a - b on common questions, each of shape (P,)."""

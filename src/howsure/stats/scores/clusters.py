@@ -49,12 +49,12 @@ __all__ = [
     "ONE_CLUSTER",
     "WITHOUT_CLUSTERS",
     "Clustered",
+    "add_cluster_variance",
+    "cluster_excess",
     "cluster_means",
     "cluster_residuals",
     "clustered_pairs",
     "df_of_skewed",
-    "excess",
-    "with_clusters",
 ]
 
 #: Notes on a mean over clustered questions: what its error is, why it has none, and where clusters do not matter.
@@ -198,7 +198,7 @@ def clustered_pairs(cells: Cells, a: IntArray, b: IntArray) -> Clustered:
     return Clustered(np.where(several, spread, np.nan), np.where(several, df, np.nan), n_clusters)
 
 
-def excess(values: ArrayLike, clusters: Sequence[str] | None) -> FloatArray:
+def cluster_excess(values: ArrayLike, clusters: Sequence[str] | None) -> FloatArray:
     """What clusters add to the data variance: N times the squared error with clusters, less that without; shape (R,).
 
     Added to an estimate of the data variance D (divided by N - 1), it gives the D of a plan for new clusters of the
@@ -214,7 +214,7 @@ def excess(values: ArrayLike, clusters: Sequence[str] | None) -> FloatArray:
     return clustered.spread - alone.spread
 
 
-def with_clusters(
+def add_cluster_variance(
     cells: Cells, models: Sequence[str], data: float, total: float, *, paired: bool
 ) -> tuple[float, float, float, str]:
     """Data and total variance of a pilot with what clusters add to both, and what a plan is to say of them.
@@ -239,7 +239,7 @@ def with_clusters(
     """
     means = cells.mean[[cells.index(model) for model in models]]
     rows = means[:1] - means[1:] if paired and len(models) > 1 else means
-    added = float(np.sum(excess(rows, cells.clusters)))
+    added = float(np.sum(cluster_excess(rows, cells.clusters)))
     clustered = cluster_means(rows, cells.clusters)
     with np.errstate(invalid="ignore"):
         factor = clustered.df / special.chdtri(clustered.df, 0.8)  # chdtri takes the upper tail

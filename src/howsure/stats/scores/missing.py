@@ -20,13 +20,13 @@ from howsure.stats.core.claims import MISSING_RULES, MissingRule, check_choice
 from howsure.stats.core.results import Columns, Result
 from howsure.stats.scores.score import Scores
 
-__all__ = ["Bounds", "critical_value", "filled", "missing", "scores"]
+__all__ = ["Bounds", "count_missing", "critical_value", "fill_missing", "score_with_missing"]
 
 #: Critical values at which limits are computed; those between are interpolated (error below .01 standard errors).
 _NODES = 3
 
 
-def missing(cells: Cells) -> IntArray:
+def count_missing(cells: Cells) -> IntArray:
     """Generations that are missing, shape (M, N).
 
     Those that failed; and of a question of which the model has no row at all, as many as its other questions have in
@@ -40,7 +40,7 @@ def missing(cells: Cells) -> IntArray:
     return found
 
 
-def filled(cells: Cells, value: float) -> Cells:
+def fill_missing(cells: Cells, value: float) -> Cells:
     """The cells with every missing generation scored `value`.
 
     Raises
@@ -48,7 +48,7 @@ def filled(cells: Cells, value: float) -> Cells:
     InputError
         When scores are not in [0, 1]: then neither 0 nor 1 is an extreme.
     """
-    more = missing(cells)
+    more = count_missing(cells)
     if not more.any():
         return cells
     if not cells.unit:
@@ -172,11 +172,11 @@ def _interpolated(values: FloatArray, place: FloatArray) -> FloatArray:
     return found
 
 
-def scores(cells: Cells, rule: MissingRule, score: Callable[[Cells], Scores]) -> Result:
+def score_with_missing(cells: Cells, rule: MissingRule, score: Callable[[Cells], Scores]) -> Result:
     """What `score` says of the cells under one of `MISSING_RULES`."""
     check_choice("rule for what is missing", rule, MISSING_RULES)
     if rule == "as-missing":
         return score(cells)
     if rule == "as-zero":
-        return score(filled(cells, 0.0))
-    return Bounds(score(cells), score(filled(cells, 0.0)), score(filled(cells, 1.0)))
+        return score(fill_missing(cells, 0.0))
+    return Bounds(score(cells), score(fill_missing(cells, 0.0)), score(fill_missing(cells, 1.0)))

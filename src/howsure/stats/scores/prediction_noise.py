@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from howsure.stats.core.cells import Cells, FloatArray, IntArray
 
-__all__ = ["freedom", "unvaried_half_width", "variances"]
+__all__ = ["fill_within_variances", "sampling_df", "unvaried_half_width"]
 
 
-def variances(cells: Cells, where: NDArray[np.bool_]) -> FloatArray:
+def fill_within_variances(cells: Cells, where: NDArray[np.bool_]) -> FloatArray:
     """Within-variance s2_q of each question in `where`, shape (M, N).
 
     A question with one generation has none of its own. The mean E of the others stands for it, assuming that counts do
@@ -26,7 +26,7 @@ def variances(cells: Cells, where: NDArray[np.bool_]) -> FloatArray:
     return s2
 
 
-def freedom(parts: FloatArray, k: IntArray) -> FloatArray:
+def sampling_df(parts: FloatArray, k: IntArray) -> FloatArray:
     """Degrees of freedom of a sum over questions of within-variances times known weights.
 
     Parameters

@@ -43,7 +43,7 @@ from howsure.stats.scores.clusters import (
     cluster_means,
     df_of_skewed,
 )
-from howsure.stats.scores.prediction_noise import freedom
+from howsure.stats.scores.prediction_noise import sampling_df
 from howsure.stats.scores.score_intervals import SCORE_INTERVALS
 
 __all__ = ["Scores", "score", "unbiased_data"]
@@ -201,7 +201,7 @@ def score(
     per_question = {"new-questions": noise.spread, "these-questions": noise.mean_error, "single-run": noise.total}[
         claim
     ]
-    df = freedom(cells.within / np.maximum(cells.n, 1), cells.n) if claim == "these-questions" else None
+    df = sampling_df(cells.within / np.maximum(cells.n, 1), cells.n) if claim == "these-questions" else None
     clustered: Clustered | None = None
     if cells.clusters is not None and claim != "these-questions":
         clustered = cluster_means(cells.mean, cells.clusters)

@@ -25,9 +25,8 @@ from howsure.errors import InputError, UnknownNameError
 from howsure.stats.core.cells import Cells, FloatArray, IntArray
 from howsure.stats.core.intervals import Interval, interval
 from howsure.stats.core.results import Columns, Result, notes
-from howsure.stats.repeats.runs import aligned
-from howsure.stats.scores.beta import fit_beta
-from howsure.stats.scores.prediction_noise import variances
+from howsure.stats.repeats import align_runs
+from howsure.stats.scores import fill_within_variances, fit_beta
 
 __all__ = [
     "ALLOCATION_DESIGNS",
@@ -328,7 +327,7 @@ def score_stages(stages: Sequence[Cells], *, level: float = 0.95) -> StagedScore
     >>> score_stages([first, more]).score.round(2).tolist()
     [0.71]
     """
-    whole, each = aligned(stages)
+    whole, each = align_runs(stages)
     if not whole.questions:
         raise InputError("no question", where=whole.benchmark)
     v = estimate_question_sd(whole) ** 2
@@ -393,7 +392,7 @@ def merge_stages(stages: Sequence[Cells]) -> Cells:
     >>> merge_stages([first, more]).mean.round(2).tolist()
     [[1.0, 0.42]]
     """
-    whole, each = aligned(stages)
+    whole, each = align_runs(stages)
     has = np.array([stage.answered for stage in each])
     if not whole.questions or np.all(has.sum(axis=0) <= 1):
         return whole
@@ -430,7 +429,9 @@ def _within(each: Sequence[Cells]) -> FloatArray:
     found, before = [], replace(each[0], n=0 * each[0].n, total=0 * each[0].total, total_sq=0 * each[0].total_sq)
     for stage in each:
         single = np.where(
-            before.answered, (stage.total - np.nan_to_num(before.mean)) ** 2, variances(stage, stage.answered)
+            before.answered,
+            (stage.total - np.nan_to_num(before.mean)) ** 2,
+            fill_within_variances(stage, stage.answered),
         )
         found.append(np.where(stage.n > 1, stage.within, np.where(stage.n == 1, np.nan_to_num(single), 0)))
         before = replace(before, n=before.n + stage.n, total=before.total + stage.total)

@@ -26,12 +26,12 @@ from numpy.typing import NDArray
 from scipy import special
 
 from howsure.errors import InputError, UnknownNameError
-from howsure.stats.borrowing.estimates import split_data_error
+from howsure.stats.borrowing import split_data_error
 from howsure.stats.core.cells import Cells, FloatArray, IntArray
 from howsure.stats.core.claims import Claim, check_claim
 from howsure.stats.core.results import Columns, Result, notes
-from howsure.stats.repeats.runs import aligned, run_means
-from howsure.stats.scores.prediction_noise import freedom, variances
+from howsure.stats.repeats import align_runs, summarize_runs
+from howsure.stats.scores import fill_within_variances, sampling_df
 from howsure.stats.sequential.confidence_sequences import BEST_AT, STOPPING_RULES, confidence_boundary, required_rounds
 
 __all__ = ["STOPPING_RULES", "VARIANCE_FLOOR", "StoppingDecision", "check_stopping", "required_rounds"]
@@ -171,7 +171,7 @@ def check_stopping(
         raise InputError(f"rule {rule!r} cannot claim {claim!r}", where="stop", remedy=f"allowed: {', '.join(allowed)}")
     if not 0 < level < 1:
         raise InputError(f"level is {level!r}", remedy="allowed: between 0 and 1, such as 0.95")
-    whole = results if isinstance(results, Cells) else aligned(results)[0]
+    whole = results if isinstance(results, Cells) else align_runs(results)[0]
     if rule in {"run-means", "prediction"}:
         if reference is not None:
             raise InputError(f"rule {rule!r} cannot borrow", where="stop", remedy="use the rule sequence or pooled")
@@ -253,7 +253,7 @@ def _look_at_cells(
     k = 1 + np.sum([side.n - 1 for side in sides], axis=0)  # k - 1: how many generations tell of the variance
     share = np.sum([1 / np.maximum(side.n, 1) for side in sides], axis=0)
     values = sides[0].mean if pair is None else sides[0].mean - sides[1].mean
-    raw = [variances(side, both) for side in sides]
+    raw = [fill_within_variances(side, both) for side in sides]
     s2 = [_floored(side, both, known, floor) for side, known in zip(sides, raw, strict=True)]
     with np.errstate(divide="ignore", invalid="ignore"):
         N = np.sum(both, axis=1)
@@ -276,7 +276,7 @@ def _look_at_cells(
             sampling = confidence_boundary(t, level=each, best_at=best_at) * np.sqrt(V * t)
             data = special.stdtrit(df, (1 + each) / 2) * np.sqrt(data_error)
         elif not has_data:
-            sampling = special.stdtrit(freedom(parts, np.where(both, k, 0)), (1 + level) / 2) * np.sqrt(V)
+            sampling = special.stdtrit(sampling_df(parts, np.where(both, k, 0)), (1 + level) / 2) * np.sqrt(V)
         else:
             quantile = special.stdtrit(df, (1 + level) / 2)
             data = quantile * np.sqrt(np.where(np.isnan(data_error), 0, data_error))
@@ -298,8 +298,8 @@ def _look_at_runs(
     runs: Sequence[Cells], pair: tuple[str, str] | None, level: float, floor: float | None, *, future: bool
 ) -> _Look:
     """Student's t interval from run means: for their expectation, or for the mean of as many future runs."""
-    whole, each = aligned(runs)
-    told = run_means(each)
+    whole, each = align_runs(runs)
+    told = summarize_runs(each)
     if pair is not None:
         a, b = (whole.index(model) for model in _two(pair))
         told = replace(

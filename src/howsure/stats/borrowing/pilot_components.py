@@ -17,7 +17,7 @@ from dataclasses import replace
 import numpy as np
 
 from howsure.errors import InputError
-from howsure.stats.borrowing.estimates import align_questions
+from howsure.stats.borrowing.borrowed_scores import align_questions
 from howsure.stats.borrowing.factors import FEWEST_QUESTIONS, extract_factors, regress
 from howsure.stats.core.cells import Cells, IntArray
 from howsure.stats.core.claims import MeanClaim, check_mean_claim

@@ -20,8 +20,7 @@ import numpy as np
 
 from howsure.stats.core.cells import FloatArray, IntArray
 from howsure.stats.core.claims import POSTERIOR_METHODS, PosteriorMethod, check_choice, check_level
-from howsure.stats.scores.beta_grid import grid_axes, log_posterior, mixture_quantile
-from howsure.stats.scores.beta_likelihood import distinct_counts
+from howsure.stats.scores.beta_likelihood import distinct_counts, log_posterior, make_grid_axes, mixture_quantile
 
 __all__ = ["posterior_of_mean"]
 
@@ -112,7 +111,7 @@ def _spread(x: FloatArray, N: FloatArray, score: FloatArray) -> tuple[FloatArray
 
 def _by_likelihood(c: FloatArray, d: FloatArray, weight: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
     """Quantiles of m for counts (M, U), on the coordinates m = sin^2 x and t of beta_grid.py."""
-    x, t = grid_axes(c, d, weight, 25, 17)
+    x, t = make_grid_axes(c, d, weight, 25, 17)
     x = x[:, :1] + (x[:, -1:] - x[:, :1]) * (np.arange(80) + 0.5) / 80  # middles of 80 cells
     log_density = log_posterior(x, t, c, d, weight)
     mass = np.sum(np.exp(log_density - log_density.max(axis=(1, 2), keepdims=True)), axis=2)

@@ -30,8 +30,9 @@ from numpy.typing import NDArray
 from scipy import special
 
 from howsure.errors import InputError
+from howsure.stats import comparisons
+from howsure.stats import scores as scoring
 from howsure.stats.borrowing.factors import FEWEST_MODELS, FEWEST_QUESTIONS, Factors, extract_factors, regress
-from howsure.stats.comparisons import pairs
 from howsure.stats.core.cells import ARRAYS, Cells, FloatArray, IntArray, mean_where
 from howsure.stats.core.claims import (
     BASIC_METHODS,
@@ -48,7 +49,6 @@ from howsure.stats.core.claims import (
 )
 from howsure.stats.core.intervals import Interval, interval
 from howsure.stats.core.results import Columns, Result
-from howsure.stats.scores import score as components
 
 __all__ = [
     "BorrowedDifference",
@@ -177,7 +177,7 @@ class BorrowedScores(Result):
         What each row is to be read with.
     """
 
-    plain: components.Scores
+    plain: scoring.Scores
     score: FloatArray
     variance: FloatArray
     variance_plain: FloatArray
@@ -210,7 +210,7 @@ class BorrowedScores(Result):
         return replace(found, **{name: np.where(borrows, getattr(found, name), getattr(own, name)) for name in names})
 
     def columns(self) -> Columns:
-        """One row per model, the best first: the columns of `components.score`, then those of the borrowing."""
+        """One row per model, the best first: the columns of `scoring.score`, then those of the borrowing."""
         between = self.interval()
         own = {
             "score": self.score,
@@ -246,7 +246,7 @@ class BorrowedDifference(Result):
         As in `BorrowedScores`.
     """
 
-    plain: pairs.Comparison
+    plain: comparisons.Comparison
     difference: FloatArray
     variance: FloatArray
     variance_plain: FloatArray
@@ -276,7 +276,7 @@ class BorrowedDifference(Result):
         )
 
     def columns(self) -> Columns:
-        """One row: the columns of `pairs.compare`, then those of the borrowing; `score_a`, `score_b` stay plain."""
+        """One row: the columns of `comparisons.compare`, then those of the borrowing."""
         between, se = self.interval(), np.sqrt(self.variance)
         own = {
             "difference": self.difference,
@@ -286,7 +286,7 @@ class BorrowedDifference(Result):
             "z": np.divide(self.difference, se, out=np.full(1, np.nan), where=se > 0),
             "p_value": between.p_value,
             "detectable": np.where(
-                se > 0, (special.ndtri((1 + self.level) / 2) + special.ndtri(pairs.POWER)) * se, np.nan
+                se > 0, (special.ndtri((1 + self.level) / 2) + special.ndtri(comparisons.POWER)) * se, np.nan
             ),
             "method": between.method.astype(object),
             "df": between.df,
@@ -336,7 +336,7 @@ def score(
         Level of the printed interval.
     method
         None, or one of `BASIC_METHODS`. None: wilson-effective for scores in [0, 1], Student's t for others, and
-        for rows that borrow nothing the default of `components.score`.
+        for rows that borrow nothing the default of `scoring.score`.
 
     Notes
     -----
@@ -386,7 +386,7 @@ def score(
         )
     basic = None if method is None else check_choice("method", method, BASIC_METHODS)
     known, asked = _Reference(reference), align_questions(cells, reference)
-    plain = components.score(asked, claim="new-questions", level=level, method=basic)
+    plain = scoring.score(asked, claim="new-questions", level=level, method=basic)
     sampling = _sampling(asked)
     found = []
     for i, model in enumerate(asked.models):
@@ -398,7 +398,7 @@ def score(
         variance_plain = plain.variance
         if plain.df is not None:
             # What questions of a cluster have in common is left open by all N as it is by the n.
-            variance = variance + plain.variance - components.score(replace(asked, clusters=None)).variance
+            variance = variance + plain.variance - scoring.score(replace(asked, clusters=None)).variance
             df = np.fmin(df, plain.df)
     borrows = np.array([one.n_models > 0 for one in found], dtype=bool)
     lost = np.sum(cells.answered, axis=1) - plain.n_questions
@@ -466,7 +466,7 @@ def compare(
     if a == b:
         raise InputError(f"a and b are both {a!r}", where="compare", remedy="name two models")
     asked = align_questions(cells.select([a, b]), reference)
-    plain = pairs.compare(asked, a, b, level=level, method=test)
+    plain = comparisons.compare(asked, a, b, level=level, method=test)
     common = np.flatnonzero(asked.answered.all(axis=0))
     difference = (asked.mean[0] - asked.mean[1])[common]
     sampling = _sampling(asked)
@@ -492,7 +492,7 @@ def compare(
     if claim == "new-questions":
         variance_plain = float(plain.variance[0])
         if plain.df is not None:
-            unclustered = pairs.compare(replace(asked, clusters=None), a, b)
+            unclustered = comparisons.compare(replace(asked, clusters=None), a, b)
             variance += variance_plain - float(unclustered.variance[0])
             df = min(df, float(plain.df[0]))
     borrows = one.n_models > 0
@@ -512,7 +512,7 @@ def compare(
     )
 
 
-def _unit_variance(plain: pairs.Comparison, n: int) -> FloatArray:
+def _unit_variance(plain: comparisons.Comparison, n: int) -> FloatArray:
     """What the two pseudo-questions of `paired_intervals` add to the variance of a difference on n questions."""
     if n < 2 or not plain.cells.binary:
         return np.zeros(1)
