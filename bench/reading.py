@@ -11,7 +11,7 @@ import random
 import time
 from collections.abc import Callable
 
-from howsure.extraction.choices import extract_choice, read
+from howsure.extraction.choices import extract_choice, read_choice
 from howsure.extraction.directions import extract_direction
 from howsure.extraction.numbers import extract_number
 
@@ -45,8 +45,8 @@ KINDS: dict[str, tuple[Callable[[str], object], str]] = {
     "direction": (extract_direction, "west"),
     "number": (extract_number, "18"),
     "letter": (extract_choice, "B"),
-    "choice": (lambda text: read(text, "ABCD", CITIES), "B"),
-    "choice, roman": (lambda text: read(text, ("I", "II", "III", "IV"), CITIES), "III"),
+    "choice": (lambda text: read_choice(text, "ABCD", CITIES), "B"),
+    "choice, roman": (lambda text: read_choice(text, ("I", "II", "III", "IV"), CITIES), "III"),
 }
 ENDS = {"stated": "The answer is {}.", "bare last line": "\n{}", "not stated": "So it goes."}
 

@@ -65,13 +65,13 @@ def test_the_commonest_ends_are_read_as_all_others(monkeypatch):
         for _ in range(4000)
     ] + [" ".join([*rng.choices(ENDS + WORDS, k=2), rng.choice(ENDS), rng.choice(WORDS)]) for _ in range(2000)]
     short = sum(statements._PLAIN.fullmatch(text, max(text.rfind("answer"), 0)) is not None for text in texts)
-    got = [statements.stated(text) for text in texts]
+    got = [statements.find_statement(text) for text in texts]
     monkeypatch.setattr(statements, "_PLAIN", re.compile("(?!)"))
-    assert got == [statements.stated(text) for text in texts]
+    assert got == [statements.find_statement(text) for text in texts]
     assert short > 500
 
 
 def test_what_is_said_after_the_last_thought_counts():
-    assert statements.concluded("a</think>b</THOUGHT>c<think>d") == "c"
-    assert statements.concluded("a < b > c") == "a < b > c"
-    assert statements.concluded("</think>" * 20_000 + "x") == "x"
+    assert statements.remove_reasoning("a</think>b</THOUGHT>c<think>d") == "c"
+    assert statements.remove_reasoning("a < b > c") == "a < b > c"
+    assert statements.remove_reasoning("</think>" * 20_000 + "x") == "x"

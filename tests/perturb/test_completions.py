@@ -7,7 +7,7 @@ import random
 import pytest
 from helpers.composed_completions import completion
 
-from howsure.perturb import read
+from howsure.extraction.choices import read_choice
 from howsure.perturb.dimensions import ENUMERATORS, WRAPPERS
 
 CHOICES = (
@@ -30,6 +30,6 @@ def test_what_is_meant_is_read_and_nothing_else(enumerator):
         labels = ENUMERATORS[enumerator][: len(texts)]
         wrapper = rng.choice(list(WRAPPERS.values()))
         said = completion(rng, labels, [wrapper.replace("{label}", label) for label in labels], texts)
-        assert read(said.text, labels, texts)[0] == said.place, (said.text, labels, texts)
+        assert read_choice(said.text, labels, texts)[0] == said.place, (said.text, labels, texts)
         given += said.place is not None
     assert 200 < given < 600

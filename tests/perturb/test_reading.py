@@ -9,7 +9,8 @@ from helpers.perturb_questions import benchmark
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from howsure.perturb import read, sampled
+from howsure.extraction.choices import read_choice
+from howsure.perturb import sampled
 from howsure.perturb.dimensions import ENUMERATORS
 
 CITIES = ["Rome", "Paris", "Oslo", "Bern"]
@@ -52,12 +53,12 @@ def test_digits_or_letters_that_are_choices_too(labels):
     """Choices that are the labels of one another: what `say` gives is read, a bare one only where labels are asked for."""
     choices = [labels[1], labels[0], labels[3], labels[2]]
     for i, label in enumerate(labels):
-        assert read(label, labels, choices)[0] is None
-        assert read(label, labels, choices)[1] == "ambiguous"
-        assert read(label, labels, choices, labels_asked=True)[0] == i
-        assert read(f"({label})", labels, choices)[0] == i
-        assert read(f"The answer is option {label}.", labels, choices)[0] == i
-        assert read(f"{label}) {choices[i]}", labels, choices)[0] == i
+        assert read_choice(label, labels, choices)[0] is None
+        assert read_choice(label, labels, choices)[1] == "ambiguous"
+        assert read_choice(label, labels, choices, labels_asked=True)[0] == i
+        assert read_choice(f"({label})", labels, choices)[0] == i
+        assert read_choice(f"The answer is option {label}.", labels, choices)[0] == i
+        assert read_choice(f"{label}) {choices[i]}", labels, choices)[0] == i
 
 
 READ = [
@@ -146,12 +147,12 @@ NOT_READ = [
 
 @pytest.mark.parametrize(("labels", "choices", "text", "place", "rule"), READ)
 def test_reads_as_a_person_does(labels, choices, text, place, rule):
-    assert read(text, labels, choices) == (place, rule)
+    assert read_choice(text, labels, choices) == (place, rule)
 
 
 @pytest.mark.parametrize(("labels", "choices", "text", "rule"), NOT_READ)
 def test_unparsed_rather_than_a_guess(labels, choices, text, rule):
-    assert read(text, labels, choices) == (None, rule)
+    assert read_choice(text, labels, choices) == (None, rule)
 
 
 @pytest.mark.parametrize(
@@ -175,5 +176,5 @@ def test_unparsed_rather_than_a_guess(labels, choices, text, rule):
 )
 def test_hostile_text_is_read_as_nothing(unit):
     """Patterns that backtrack would not return within the day."""
-    assert read(unit * (50_000 // len(unit)) + "?", A, CITIES)[0] in (None, 0)
-    assert read("(" * 999 + "x" + ")" * 999, A, CITIES) == (None, "none")
+    assert read_choice(unit * (50_000 // len(unit)) + "?", A, CITIES)[0] in (None, 0)
+    assert read_choice("(" * 999 + "x" + ")" * 999, A, CITIES) == (None, "none")

@@ -23,7 +23,7 @@ from howsure.errors import InputError, UnknownNameError
 from howsure.extraction.choices import extract_choice
 from howsure.extraction.directions import CARDINAL, DIRECTIONS, extract_direction
 from howsure.extraction.numbers import canonical_number, extract_number
-from howsure.extraction.statements import concluded
+from howsure.extraction.statements import extract_text
 
 __all__ = ["ANSWERS", "from_file"]
 
@@ -31,17 +31,12 @@ Row = tuple[str, dict[str, object]]
 """Place ("line 3") and fields."""
 
 
-def extract_exact(text: str) -> str | None:
-    """The whole completion as the answer, whatever its case and spaces; None when it is empty."""
-    return " ".join(concluded(text).split()).casefold() or None
-
-
 #: Kind of answer -> (completion to answer, target to canonical answer, what a target must be).
 ANSWERS: dict[str, tuple[Callable[[str], str | None], Callable[[str], str | None], str]] = {
     "numeric": (extract_number, canonical_number, "a number"),
     "direction": (extract_direction, extract_direction, "one of the eight directions"),
     "choice": (extract_choice, extract_choice, "the letter of a choice"),
-    "exact": (extract_exact, extract_exact, "a text"),
+    "exact": (extract_text, extract_text, "a text"),
 }
 _ASKED = "{question}\n{choices}"
 _NEEDED = ("file", "question", "target")

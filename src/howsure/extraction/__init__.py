@@ -1,1 +1,1 @@
-"""Answer extraction: the number, the choice or the direction that a completion gives, or None; never a guess."""
+"""Read the answer of a completion: a number, a choice, a direction or a text; None where none can be read."""

@@ -1,4 +1,7 @@
-"""What the labels of a prompt look like in a completion: patterns that are made once and serve all its questions."""
+"""Patterns that find the labels and the choices of a prompt in a completion.
+
+The patterns of labels are compiled once and serve all questions of a prompt variant.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,9 @@ import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
 
-__all__ = ["CLOSED", "DENIED", "LOOSE", "Labels", "Vocabulary", "any_of", "exact", "labelled", "loose", "vocabulary"]
+__all__ = ["CLOSED", "DENIED", "LOOSE", "LabelPatterns", "Vocabulary", "any_of", "build_vocabulary", "normalize"]
 
-#: Symbols are replaced by these, so that "!" as a label ends no sentence and "$" opens no formula.
+#: First of the characters that replace symbols, so that the label "!" ends no sentence and "$" opens no formula.
 PRIVATE = 0xE000
 _GREEK = {
     name: chr(code)
@@ -22,23 +25,23 @@ _ESCAPED = re.compile(r"\\([#$%&^~])")
 _NAMED = r"option|choice|label|letter|numeral|symbol|alternative|item"
 _WORD = rf"(?:{_NAMED}|answer|number)"
 _SOFT = r"[\s*_\"'`$“”‘’]*"
-# What a line may begin with: a quote, a heading, a point of a list; "- 3" may be a number.
+# A line may begin with the mark of a quote, a heading or a list; "- 3" may be a number.
 _MARK = r"(?:(?:[•>#→⇒✅✔☑]+|[-*](?!\s*\d))\s+)?"
-# A label is no part of a word, a number, an abbreviation: not the A of "A's", the 1 of "1.5", "-1", "1/2" or "1%".
+# A label is not part of a word, a number or an abbreviation: the A of "A's", the 1 of "1.5", "-1", "1/2" or "1%".
 _LEFT = r"(?<![\w'’\\])(?<!\w[-/])(?<!\d[.,:])(?<![-−]\b)"
 _RIGHT = r"(?![\w'’%°])(?![.,/:]\d)(?![-−]\w)"
 _OPEN, _CLOSE = r"[(\[{]", r"[)\]}]"
 _REASON = r"(?i:because|since|as)\b"
-#: Longest run of markup around a label that is chosen: longer ones would be tried from each of their places.
+#: Markup around a label that is chosen. Without a bound on its length the search would take quadratic time.
 _MARKUP = r"[*\"']{0,8}"
 
-#: Brackets around a label, or one after it.
+#: A closing bracket, around a label or after it.
 CLOSED = re.compile(_CLOSE)
 _CLOSES = re.compile(rf"{_CLOSE}[\s.*_]*\Z")
 DENIED = re.compile(
     r"(?:\bnot|\bnor|\bneither|n['’]t(?: be)?|\brather than|\binstead of)\s+(?:\w+\s+){0,2}[*(\"'\[]*$", re.IGNORECASE
 )
-# Words before a label that choose it, and those that conclude with it.
+# Words before a label that choose it, and words that conclude with it.
 _CHOOSES = (
     *("choose", "chose", "pick", "picked", "select", "selected", "mark", "marked"),
     *(r"go\s+with", r"going\s+with", r"opt\s+for"),
@@ -52,9 +55,10 @@ _SO = ("so", "therefore", "thus", "hence")
 
 
 def any_of(*words: str) -> str:
-    """A pattern of words in any case, each from its beginning; what follows a letter may be a pattern.
+    r"""Return a pattern that finds words at their beginning in any case; they may be patterns after their first letter.
 
-    It begins with letters and no flag: a search passes over all others at once.
+    It equals `\b(?i:WORD|WORD|...)`. Because it begins with letters and without a flag, a search skips all others at
+    once, which saves a tenth of the time for choices.
     """
     by_first: dict[str, list[str]] = {}
     for word in words:
@@ -64,8 +68,8 @@ def any_of(*words: str) -> str:
     return rf"[{''.join(firsts.values())}](?<!\w.)(?:{rest})"
 
 
-class Labels:
-    """The labels of a prompt; `shown` are they as they stand in a text that is `masked`."""
+class LabelPatterns:
+    """Patterns of the labels of a prompt, for texts in which `mask` has replaced the symbols."""
 
     def __init__(self, labels: tuple[str, ...]) -> None:
         self._symbols = {
@@ -77,35 +81,36 @@ class Labels:
                 for s in sorted(self._symbols, key=len, reverse=True)
             )
         )
-        shown = [self._symbols.get(label, unicodedata.normalize("NFKC", label)) for label in labels]
-        self._places = {label: place for place, label in enumerate(shown)}
-        folded = [label.casefold() for label in shown]
+        masked = [self._symbols.get(label, unicodedata.normalize("NFKC", label)) for label in labels]
+        self._indices = {label: i for i, label in enumerate(masked)}
+        folded = [label.casefold() for label in masked]
         self._folded = {label: i for i, label in enumerate(folded) if folded.count(label) == 1}
         #: Whether a sentence can end within a label.
-        self.have_ends = any(c in ".!?" or c.isspace() for label in shown for c in label)
-        shown.sort(key=len, reverse=True)  # VIII before V
-        self._patterns("|".join(map(re.escape, shown)))
-        self._filters(shown)
+        self.have_sentence_ends = any(c in ".!?" or c.isspace() for label in masked for c in label)
+        masked.sort(key=len, reverse=True)  # VIII before V
+        self._compile_patterns("|".join(map(re.escape, masked)))
+        self._compile_filters(masked)
 
-    def _patterns(self, one: str) -> None:
+    def _compile_patterns(self, one: str) -> None:
+        """Compile the patterns that read labels; `one` matches any label."""
         label = rf"{_LEFT}(?P<label>{one}){_RIGHT}"
         self.label = re.compile(rf"{_LEFT}(?:{one}){_RIGHT}")
         bare = rf"{_SOFT}{_OPEN}?{_SOFT}(?P<label>{one}){_SOFT}{_CLOSE}?"
-        said = rf"(?:(?P<word>(?:{_NAMED})(?:\s*[:=]|\s))\s*|(?:answer|number)\s+)?"
-        self.form = re.compile(rf"{_MARK}{_SOFT}(?:the\s+)?{said}{bare}[\s.:,;!*_\"'`$”’)\]]*", re.IGNORECASE)
+        prefix = rf"(?:(?P<word>(?:{_NAMED})(?:\s*[:=]|\s))\s*|(?:answer|number)\s+)?"
+        self.form = re.compile(rf"{_MARK}{_SOFT}(?:the\s+)?{prefix}{bare}[\s.:,;!*_\"'`$”’)\]]*", re.IGNORECASE)
         self.labelled = re.compile(
             rf"{_MARK}{_SOFT}(?:{_WORD}\s+)?{_OPEN}?{_SOFT}(?P<label>{one})(?P<mark>[)\]}}.:,]*{_SOFT}[-–—:]?(?:\s*(?=[(\[]))?)"
             rf"(?<!\w)\s*(?P<rest>\S.*)",
             re.IGNORECASE | re.DOTALL,
         )
         bracketed = rf"(?P<mark>{_OPEN}){_SOFT}(?P<label>{one}){_SOFT}{_CLOSE}"
-        self._followed = re.compile(rf"(?P<rest>\S.*?)\s*{bracketed}[\s.*_]*", re.DOTALL)
+        self._trailing = re.compile(rf"(?P<rest>\S.*?)\s*{bracketed}[\s.*_]*", re.DOTALL)
         self._leading = re.compile(
             rf"{_SOFT}(?:{_OPEN}(?P<a>{one}){_CLOSE}|(?P<b>{one})[)\].:])[)*_:.]*(?:\s|$)"
             rf"|{_SOFT}(?P<c>{one})[*_]*(?:,?\s+(?i:because)|,\s+(?i:since|as))\b"
         )
-        # A second one: "A. Rome or B. Paris".
-        self.another = re.compile(rf"(?i:\b(?:or|and)\b|/)\s*(?:{_OPEN}(?:{one}){_CLOSE}|(?:{one})[)\].:])\s*\S")
+        # A second label: "A. Rome or B. Paris".
+        self.alternative = re.compile(rf"(?i:\b(?:or|and)\b|/)\s*(?:{_OPEN}(?:{one}){_CLOSE}|(?:{one})[)\].:])\s*\S")
         ends = r"(?=[*_\"'`$”’]*(?:\s*$|[.,;:!?)\]]|\s+(?:and|or|nor|is|was|with|[-–—&|+])(?!\w)|/))"
         self._strong = re.compile(
             rf"{_OPEN}{_SOFT}{label}{_SOFT}{_CLOSE}"
@@ -119,7 +124,7 @@ class Labels:
             rf"(?:\s*,?\s+(?i:or|nor)\s+{chain}|\s*,\s*{chain}(?=\s*,?\s+(?i:or|nor)\s))*"
         )
         chosen = rf"(?P<label>{_OPEN}?{_MARKUP}(?:{one}){_MARKUP}{_CLOSE}?)(?![\w'’])"
-        # The label keeps its brackets and its word: without them "I choose 3" may mean a choice that says 3.
+        # The match keeps the brackets and the word of a label: without them "I choose 3" may mean a choice that is "3".
         self.chosen = re.compile(
             rf"\b(?i:{'|'.join(_CHOOSES)}):?\s+"
             rf"(?i:the\s+)?(?P<word>(?i:{_WORD}\s+)?){chosen}(?=\s*(?:$|[.,;:!?\n]|{_REASON}))"
@@ -136,13 +141,13 @@ class Labels:
         )
         self.dotted = re.compile(rf"{_LEFT}(?P<label>{one})\.(?=[ \t]+\S)", re.IGNORECASE)
 
-    def _filters(self, shown: list[str]) -> None:
-        """What `dotted` and `chosen` cannot do without, for texts that have none of it."""
+    def _compile_filters(self, masked: list[str]) -> None:
+        """Compile fast patterns of what every match of `dotted` and `chosen` contains."""
         self.dot = re.compile(
-            r"\.(?=[ \t])(?:" + "|".join(rf"(?<={re.escape(label)}\.)" for label in shown) + ")", re.IGNORECASE
+            r"\.(?=[ \t])(?:" + "|".join(rf"(?<={re.escape(label)}\.)" for label in masked) + ")", re.IGNORECASE
         )
-        one = "|".join(map(re.escape, shown))
-        alone = "|".join(rf"{re.escape(label)}(?<!\w{'.' * len(label)})" for label in shown)
+        one = "|".join(map(re.escape, masked))
+        alone = "|".join(rf"{re.escape(label)}(?<!\w{'.' * len(label)})" for label in masked)
         self.alone = re.compile(
             rf"(?:{alone}){_MARKUP}{_CLOSE}?(?=\s*(?:$|[.,;:!?\n]|{_REASON})|\s+(?i:is|must)\b)",
             re.DOTALL | re.MULTILINE,
@@ -155,43 +160,43 @@ class Labels:
             rf"(?:{alone}){_MARKUP}{_CLOSE}?\s+(?i:is|must\s+be)\s+(?i:the\s+)?(?i:correct|right|best)", re.DOTALL
         )
 
-    def masked(self, text: str) -> str:
-        """A text with its symbols that stand alone replaced, and Greek letters of LaTeX as letters."""
+    def mask(self, text: str) -> str:
+        """Return a text in which labels that are symbols are replaced, and Greek letters of LaTeX are letters."""
         if "\\" in text:
             if self._symbols:
-                text = _ESCAPED.sub(lambda found: found[1] if found[1] in self._symbols else found[0], text)
-            text = _LATEX_GREEK.sub(lambda found: _GREEK[found[1]], text)
-        return self._symbol.sub(lambda found: self._symbols[found[0]], text) if self._symbols else text
+                text = _ESCAPED.sub(lambda match: match[1] if match[1] in self._symbols else match[0], text)
+            text = _LATEX_GREEK.sub(lambda match: _GREEK[match[1]], text)
+        return self._symbol.sub(lambda match: self._symbols[match[0]], text) if self._symbols else text
 
-    def place(self, label: str) -> int | None:
-        """Place of a label; another case will do where no two labels differ in case only."""
-        return self._places.get(label, self._folded.get(label.casefold()))
+    def index(self, label: str) -> int | None:
+        """Return the index of a label, in any case unless two labels differ in case only."""
+        return self._indices.get(label, self._folded.get(label.casefold()))
 
-    def leading(self, line: str) -> int | None:
-        """Place of the marked label that a line starts with: "B) ...", "(B) ...", "B. ..."."""
-        found = self._leading.match(line)
-        return self._places[found["a"] or found["b"] or found["c"]] if found else None
+    def leading_label(self, line: str) -> int | None:
+        """Return the index of the marked label that a line starts with: "B) ...", "(B) ...", "B. ..."."""
+        match = self._leading.match(line)
+        return self._indices[match["a"] or match["b"] or match["c"]] if match else None
 
-    def after(self, line: str) -> re.Match[str] | None:
-        """A text with its label in brackets behind it: "Paris (B)"."""
-        return self._followed.fullmatch(line) if _CLOSES.search(line) else None
+    def match_trailing(self, line: str) -> re.Match[str] | None:
+        """Return the match of a text that is followed by its label in brackets: "Paris (B)"."""
+        return self._trailing.fullmatch(line) if _CLOSES.search(line) else None
 
-    def undenied(self, text: str) -> str:
-        """A text without the labels that it denies."""
+    def remove_denied(self, text: str) -> str:
+        """Return a text without the labels that it denies."""
         return self._denied.sub(" ", text)
 
-    def named(self, text: str) -> set[int]:
-        """Places of the labels that a text names as labels: marked, after "option", or with no word behind them."""
+    def find_named(self, text: str) -> set[int]:
+        """Return the indices of labels that are marked, that follow "option", or that no word follows."""
         return {
-            self._places[found["label"] or found["bold"] or found["after"] or found["free"]]
-            for found in self._strong.finditer(text)
+            self._indices[match["label"] or match["bold"] or match["after"] or match["free"]]
+            for match in self._strong.finditer(text)
         }
 
 
 @lru_cache(maxsize=256)
-def labelled(labels: tuple[str, ...]) -> Labels:
-    """The patterns of these labels, kept: compiling them takes some milliseconds."""
-    return Labels(labels)
+def _label_patterns(labels: tuple[str, ...]) -> LabelPatterns:
+    """Return the patterns of these labels; compiling them takes some milliseconds."""
+    return LabelPatterns(labels)
 
 
 _LATEX_TEXT = re.compile(r"\\(?:text|textbf|textit|mathrm|mathbf|mathsf)\s?\{([^{}]*)\}")
@@ -202,21 +207,18 @@ _ENCLOSED = re.compile(r"\s*[(\[](.*)[)\]][\s.]*", re.DOTALL)
 LOOSE = " \t*_`\"'“”‘’$.,;:!?"
 
 
-def exact(text: str) -> str:
-    """A text without case, spare spaces, a full stop and markup that encloses it."""
-    return _exact(_folded(text))
+def normalize(text: str) -> str:
+    """Return a text in lower case, without spare spaces, a full stop at its end and markup that encloses it."""
+    return _strip_enclosing(_fold(text))
 
 
-def loose(text: str) -> str:
-    """A text without case, and without markup and punctuation at its ends."""
-    return _folded(text).strip(LOOSE)
-
-
-def _folded(text: str) -> str:
+def _fold(text: str) -> str:
+    """Return a text in lower case and with single spaces."""
     return " ".join(text.split()).casefold()
 
 
-def _exact(text: str) -> str:
+def _strip_enclosing(text: str) -> str:
+    """Return a text without the stops at its end and the pairs of markup around it."""
     while True:
         shorter = text[:-1].rstrip() if text.endswith((".", ",", ";")) and len(text) > 1 else text
         if len(shorter) > 2 and _PAIRS.get(shorter[0]) == shorter[-1]:
@@ -227,71 +229,78 @@ def _exact(text: str) -> str:
 
 
 class Vocabulary:
-    """Labels and texts of one question as a prompt showed them."""
+    """Labels and texts of the choices of one question, as a prompt showed them."""
 
     def __init__(self, labels: tuple[str, ...], choices: Sequence[str]) -> None:
-        self.labels = labelled(labels)
-        given = [self.labels.masked(unicodedata.normalize("NFKC", choice)) for choice in choices]
-        mixed = [text for text in given if self.labels.place(text.strip()) is None and self.labels.label.search(text)]
+        self.labels = _label_patterns(labels)
+        masked = [self.labels.mask(unicodedata.normalize("NFKC", choice)) for choice in choices]
+        mixed = [text for text in masked if self.labels.index(text.strip()) is None and self.labels.label.search(text)]
         mixed.sort(key=len, reverse=True)
         self._with_labels = re.compile("|".join(map(re.escape, mixed)), re.IGNORECASE) if mixed else None
-        self.texts = _unique([exact(self.unwrapped(text)) for text in given])
-        self.loose_texts = _unique([loose(self.unwrapped(text)) for text in given])
+        texts = [self.without_latex(text) for text in masked]
+        #: Index by text, of the texts that occur once: normalized, and without markup and punctuation at their ends.
+        self.texts = _index_unique([normalize(text) for text in texts])
+        self.loose_texts = _index_unique([_fold(text).strip(LOOSE) for text in texts])
         #: Longest line that can be the text of a choice, whatever markup is around it.
-        self.longest = 2 * max(map(len, given), default=0) + 100
-        #: The texts that are no labels, the longest first.
-        self._told = sorted(
-            (text for text in self.loose_texts if text and self.labels.place(text) is None), key=len, reverse=True
+        self.longest = 2 * max(map(len, masked), default=0) + 100
+        #: The texts that are not labels, the longest first.
+        self._plain_texts = sorted(
+            (text for text in self.loose_texts if text and self.labels.index(text) is None), key=len, reverse=True
         )
 
-    def unwrapped(self, text: str) -> str:
-        """A text without the commands of LaTeX around words."""
+    def without_latex(self, text: str) -> str:
+        """Return a text without the commands of LaTeX around words."""
         return _LATEX_MATH.sub(" ", _LATEX_TEXT.sub(r"\1", text)) if "\\" in text else text
 
-    def text(self, said: str) -> int | None:
-        """Place of the choice whose text this is, also in brackets."""
-        place = self._text(said)
-        if place is None and (inner := _ENCLOSED.fullmatch(said)):
-            place = self._text(inner[1])
-        return place
+    def match_text(self, text: str) -> int | None:
+        """Return the index of the choice with this text, also where the text is in brackets."""
+        index = self._match_text(text)
+        if index is None and (inner := _ENCLOSED.fullmatch(text)):
+            index = self._match_text(inner[1])
+        return index
 
-    def _text(self, said: str) -> int | None:
-        folded = _folded(said)
-        return self.texts.get(_exact(folded), self.loose_texts.get(folded.strip(LOOSE)))
+    def _match_text(self, text: str) -> int | None:
+        """Return the index of the choice with this text."""
+        folded = _fold(text)
+        return self.texts.get(_strip_enclosing(folded), self.loose_texts.get(folded.strip(LOOSE)))
 
-    def labels_in(self, text: str) -> set[int]:
-        """Places of the labels that a text names as labels. The A of a choice "A and B" is none."""
-        return self.labels.named(self._with_labels.sub(" ", text) if self._with_labels else text)
+    def find_labels(self, text: str) -> set[int]:
+        """Return the indices of the labels that a text names, without the A of a choice "A and B"."""
+        return self.labels.find_named(self._with_labels.sub(" ", text) if self._with_labels else text)
 
-    def mentioned(self, text: str, rule: str) -> tuple[int | None, str]:
-        """The only choice whose text occurs in a text, not denied and no label too; the longest first."""
-        left = _folded(text)
-        places = set()
-        for choice in self._told:
-            if choice not in left:
+    def find_text(self, text: str, rule: str) -> tuple[int | None, str]:
+        """Return the only choice whose text occurs in a text and is not denied, and the rule; or None and the reason.
+
+        The longest texts are tried first. Texts that are labels too are not searched.
+        """
+        rest = _fold(text)
+        indices = set()
+        for choice in self._plain_texts:
+            if choice not in rest:
                 continue
-            pattern = _mention(choice)
-            spans = (found.start() for found in pattern.finditer(left))
-            if any(not DENIED.search(left, max(0, start - 40), start) for start in spans):
-                places.add(self.loose_texts[choice])
-            left = pattern.sub(lambda found: " " * len(found[0]), left)
-        if len(places) > 1:
+            pattern = _word_pattern(choice)
+            starts = (match.start() for match in pattern.finditer(rest))
+            if any(not DENIED.search(rest, max(0, start - 40), start) for start in starts):
+                indices.add(self.loose_texts[choice])
+            rest = pattern.sub(lambda match: " " * len(match[0]), rest)
+        if len(indices) > 1:
             return None, "several"
-        return (places.pop(), rule) if places else (None, "none")
+        return (indices.pop(), rule) if indices else (None, "none")
 
 
 @lru_cache(maxsize=2048)
-def vocabulary(labels: tuple[str, ...], choices: tuple[str, ...]) -> Vocabulary:
-    """The vocabulary of one question, kept: its completions come together."""
+def build_vocabulary(labels: tuple[str, ...], choices: tuple[str, ...]) -> Vocabulary:
+    """Return the vocabulary of one question; it is cached because the completions of a question come together."""
     return Vocabulary(labels, choices)
 
 
 @lru_cache(maxsize=2048)
-def _mention(choice: str) -> re.Pattern[str]:
-    """A choice that is no part of a longer word or number."""
+def _word_pattern(choice: str) -> re.Pattern[str]:
+    """Return a pattern of the text of a choice that is not part of a longer word or number."""
     number = r"(?<!\$)" if choice[0].isdigit() else ""
     return re.compile(rf"(?<![\w])(?<!\d[.,/:])(?<![-−]){number}{re.escape(choice)}(?![\w%°])(?![.,/:]\d)")
 
 
-def _unique(texts: Sequence[str]) -> dict[str, int]:
-    return {text: place for place, text in enumerate(texts) if texts.count(text) == 1}
+def _index_unique(texts: Sequence[str]) -> dict[str, int]:
+    """Return the indices of the texts that occur once."""
+    return {text: i for i, text in enumerate(texts) if texts.count(text) == 1}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from howsure.extraction.choices import read
 from howsure.perturb.checks import bind, check
 from howsure.perturb.dimensions import Dimension, Value, dimension
 from howsure.perturb.instructions import Instruction, Paraphrases, paraphrases, request
@@ -28,7 +27,6 @@ __all__ = [
     "from_templates",
     "hold_out",
     "paraphrases",
-    "read",
     "request",
     "sampled",
     "space",

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from howsure.benchmarks.question import Benchmark, Question
 from howsure.errors import InputError
-from howsure.extraction.vocabulary import exact
+from howsure.extraction.vocabulary import normalize
 from howsure.perturb.dimensions import KNOWN, Value
 from howsure.perturb.rendering import FIELD
 from howsure.perturb.space import Space
@@ -101,7 +101,7 @@ def _choices(asked: Sequence[Question]) -> None:
             raise InputError("it has no choices, as others have", where=where, remedy="ask the two kinds apart")
         seen: dict[str, str] = {}
         for choice in question.choices:
-            said = exact(unicodedata.normalize("NFKC", choice))
+            said = normalize(unicodedata.normalize("NFKC", choice))
             if said in seen:
                 what = f"two choices say the same: {seen[said]!r} and {choice!r}"
                 raise InputError(what, where=where, remedy="correct the question or leave it out")

@@ -14,7 +14,7 @@ from typing import Any
 
 from howsure.benchmarks.question import Message
 from howsure.errors import InputError, UnknownNameError
-from howsure.extraction.statements import concluded
+from howsure.extraction.statements import remove_reasoning
 from howsure.perturb.rendering import FIELD
 
 __all__ = ["FILES", "Instruction", "Paraphrases", "packaged", "paraphrases", "parse", "request", "reviewed", "written"]
@@ -180,7 +180,7 @@ def paraphrases(reply: str, of: Instruction, known: Sequence[Instruction] = ()) 
     ids = {entry.id for entry in (of, *known)}
     fields = sorted(set(FIELD.findall(of.text)))
     entries, refused = [], []
-    for line in concluded(reply).splitlines():
+    for line in remove_reasoning(reply).splitlines():
         found = _NUMBERED.fullmatch(line)
         if not found:
             if line.strip():

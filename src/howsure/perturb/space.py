@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from howsure.benchmarks.question import Message, Question, Read
 from howsure.errors import InputError, UnknownNameError
-from howsure.extraction.choices import read
+from howsure.extraction.choices import read_choice
 from howsure.perturb.dimensions import KNOWN, Dimension, Value
 from howsure.perturb.hash_draws import below, key, permutation
 from howsure.perturb.rendering import Form, messages
@@ -190,7 +190,7 @@ class Point:
             return Read(self.space.extract(completion), "benchmark")
         form = self._form(question)
         order = form.order(question)
-        place, rule = read(
+        place, rule = read_choice(
             completion,
             form.labels(question),
             [question.choices[i] for i in order],

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from howsure.benchmarks.question import Benchmark, Message, Prompt, Question, Read, Variant
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
-from howsure.extraction.choices import read
+from howsure.extraction.choices import read_choice
 from howsure.perturb.checks import bind
 from howsure.perturb.dimensions import ENUMERATORS
 from howsure.perturb.hash_draws import key
@@ -77,7 +77,7 @@ class Own:
             return Read(self.benchmark.extract(completion), "benchmark")
         labels = ENUMERATORS["capitals"][: len(question.choices)]
         # Nothing is known of what a prompt written by hand asks for; choices are lettered, so a letter is one.
-        place, rule = read(completion, labels, question.choices, labels_asked=True)
+        place, rule = read_choice(completion, labels, question.choices, labels_asked=True)
         return Read(None if place is None else labels[place], rule)
 
     def say(self, question: Question, answer: str) -> str:  # noqa: ARG002  as every variant

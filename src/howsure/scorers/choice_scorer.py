@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from howsure.benchmarks.choice_fields import TARGETS
 from howsure.errors import InputError, UnknownNameError
-from howsure.extraction.choices import extract_choice, read
+from howsure.extraction.choices import extract_choice, read_choice
 from howsure.scorers.base import Asked, Place, Scored, Scorer, rules
 from howsure.store.responses import read_prompts
 
@@ -92,7 +92,7 @@ def choice(spec: str, place: Place) -> Scorer:
         if wanted is None:
             raise ValueError(f"the target {asked.target[:60]!r} is none of the choices")
         texts = shown.texts or ("",) * len(shown.labels)
-        at, rule = read(completion, shown.labels, texts, labels_asked=True)
+        at, rule = read_choice(completion, shown.labels, texts, labels_asked=True)
         given = None if at is None else shown.order[at]
         return Scored(float(given == wanted), None if given is None else _LETTERS[given], rule)
 

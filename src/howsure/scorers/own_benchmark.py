@@ -12,7 +12,7 @@ from howsure.benchmarks.question import Benchmark, Question, value_of
 from howsure.benchmarks.question_file import ANSWERS
 from howsure.benchmarks.recorded import extract_score
 from howsure.errors import InputError
-from howsure.extraction.choices import read
+from howsure.extraction.choices import read_choice
 from howsure.perturb.instructions import packaged
 from howsure.scorers.base import Asked, Place, Scored, Scorer, rules
 from howsure.scorers.choice_scorer import Prompts, Shown
@@ -78,7 +78,7 @@ def own(spec: str, place: Place) -> Scorer:
 
 def _chosen(completion: str, question: Question, shown: Shown, labels_asked: bool) -> tuple[str | None, str]:
     texts = [question.choices[i] for i in shown.order]
-    at, rule = read(completion, shown.labels, texts, labels_asked=labels_asked)
+    at, rule = read_choice(completion, shown.labels, texts, labels_asked=labels_asked)
     return (None if at is None else chr(ord("A") + shown.order[at])), rule
 
 
