@@ -23,7 +23,14 @@ from numpy.typing import NDArray
 from howsure.perturb import Dimension, Space, Value
 from howsure.stats.core.cube import Cube, Layout
 from howsure.stats.core.variance_intervals import variance_limits
-from howsure.stats.prompts import COMPONENTS, PROMPT_CLAIMS, estimate_components, required_for_space, required_variants
+from howsure.stats.prompts import (
+    COMPONENTS,
+    PROMPT_CLAIMS,
+    Component,
+    estimate_components,
+    required_for_space,
+    required_variants,
+)
 
 Array = NDArray[np.float64]
 LEVEL = 0.95
@@ -61,7 +68,7 @@ class Row(NamedTuple):
 
 def draw(
     process: Process, kind: str, shape: tuple[int, int, int, int], missing: float, rng: np.random.Generator
-) -> tuple[Cube | Layout, dict[str, float]]:
+) -> tuple[Cube | Layout, dict[Component, float]]:
     """A cube with `shape` = (trials, N, S, K), or differences of two of them, and the true components."""
     trials, N, S, K = shape
     if kind == "difference":
@@ -70,7 +77,11 @@ def draw(
         halves = both.models[:trials], both.models[trials:]
         return both.difference(*halves), {name: 2 * value for name, value in true.items()}
     nested = kind == "nested"
-    sizes = {"question": (trials, N, 1), "variant": (trials, N if nested else 1, S), "interaction": (trials, N, S)}
+    sizes: dict[Component, tuple[int, ...]] = {
+        "question": (trials, N, 1),
+        "variant": (trials, N if nested else 1, S),
+        "interaction": (trials, N, S),
+    }
     sd = {name: float(getattr(process, name)) for name in COMPONENTS}
     effects = {name: _effect(process.name, name, size, rng) * sd[name] for name, size in sizes.items()}
     p = 0.5 + effects["question"] + effects["variant"] + effects["interaction"]
@@ -120,7 +131,7 @@ def components(kind: str, designs: list[tuple[int, int, int, float]], trials: in
                 off = estimate - true[name]
                 error = float(off.std(ddof=1) / np.sqrt(trials))
                 yield Row(process.name, design, name, true[name], float(off.mean()), error, covered, trials)
-            claim = list(PROMPT_CLAIMS)[-1]
+            claim = PROMPT_CLAIMS[-1]
             between = fitted.interval(claim, LEVEL)
             covered = float(np.mean((between.low <= center) & (between.high >= center)))
             off = fitted.mean - center

@@ -209,9 +209,9 @@ def convergence(
             raise UnknownNameError("model", model, scored, where="models")
     if not 0 < len(order) <= MAX_SERIES:
         raise InputError(f"{len(order)} models", where="models", remedy=f"name 1 to {MAX_SERIES}")
-    caption = describe_convergence(found.enough, moment, len(order))
+    caption = describe_convergence(found.sample_size, moment, len(order))
     title = f"How many prompts until the {moment} is near that over all?"
-    return _titled(draw_convergence(found.enough, moment, order), title, caption)
+    return _titled(draw_convergence(found.sample_size, moment, order), title, caption)
 
 
 def every(runs: Cells | Cube | Iterable[Cells | Cube], *, benchmark: str | None = None, **how: Any) -> dict[str, Chart]:

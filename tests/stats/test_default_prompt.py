@@ -81,7 +81,7 @@ def test_moments_are_of_the_drawn_and_beside_them_is_the_default_s_score():
     for name, column in found.items():
         np.testing.assert_array_equal(column, expected[name], err_msg=name)
     assert np.all(found["max"] < score)
-    assert summarize_variants(cube).every == pytest.approx(cube.mean.mean(axis=1))
+    assert summarize_variants(cube).all_scores == pytest.approx(cube.mean.mean(axis=1))
 
 
 def test_the_default_s_missing_cells_are_filled_as_those_of_the_others():
@@ -109,7 +109,7 @@ def test_unread_answers_keep_the_default_s_share_and_not_its_variance():
     )
     assert found.share.shape == (2, 9)
     assert found.share[:, DEFAULT] == pytest.approx(lost[:, :, DEFAULT].sum(axis=1) / 90)
-    for name in ("variance", "variance_read", "p_share", "p_read"):
+    for name in ("variance", "variance_parsed", "p_share", "p_parsed"):
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name), err_msg=name)
     assert found.values.pooled.tolist() == expected.values.pooled.tolist()
 

@@ -27,7 +27,7 @@ def test_swaps_against_slow_versions():
     for i, (a, b) in enumerate([(0, 1), (0, 2), (1, 2)]):
         assert found.swapped[i] == pytest.approx(oracle.swapped(scores[a], scores[b]))
         of = estimate_components(cube.difference(str(a), str(b)))
-        tau2 = (of.interaction[0] + of.fit.weight_error[0] * 320) / 40
+        tau2 = (of.interaction[0] + of.fit.mean_error[0] * 320) / 40
         assert found.p_swap[i] == pytest.approx(oracle.gail_simon(scores[a] - scores[b], [tau2] * 8), abs=0.01)
         assert found.var_variant[i] == pytest.approx(of.variant[0])
     assert found.columns()["model_b"].tolist() == ["1", "2", "2"]
@@ -128,19 +128,19 @@ def test_few_draws_are_fitted_by_each_dimension_itself():
     values, x = points(20, rng), rng.normal(0.6, 0.05, (2, 20))
     x[1, 3] = np.nan
     found = estimate_effects("b", ["m", "n"], x, values)
-    assert found.alone.tolist() == [True, True]
+    assert found.separate.tolist() == [True, True]
     for m in range(2):
         there = ~np.isnan(x[m])
         for name, each in values.items():
             slow = oracle.effects_alone(x[m, there].tolist(), [v for v, seen in zip(each, there, strict=True) if seen])
-            at = [i for i, of in enumerate(found.dimensions) if of == name and found.times[m, i] > 0]
+            at = [i for i, of in enumerate(found.dimensions) if of == name and found.n_variants[m, i] > 0]
             if len(at) < sum(of == name for of in found.dimensions):
                 assert np.isnan(found.effect[m, at]).all()  # a value that it lacks is in the mean over values
                 continue
             expected = np.array([slow[found.values[i]] for i in at])
             assert found.effect[m, at] == pytest.approx(expected[:, 0])
             assert found.variance[m, at] == pytest.approx(expected[:, 1])
-            assert found.freedom[m, at].tolist() == expected[:, 2].tolist()
+            assert found.df[m, at].tolist() == expected[:, 2].tolist()
     told = found.columns()["note"]
     assert all(
         "dimension fitted by itself: the others are noise" in note for note in told[~np.isnan(found.effect.ravel())]
@@ -148,7 +148,7 @@ def test_few_draws_are_fitted_by_each_dimension_itself():
     # theory: a mean and 18 coefficients; from 37 draws on as many degrees of freedom as these are left
     for S, alone in ((36, True), (37, False)):
         many = {name: rng.permutation(np.arange(S) % size).astype(str).tolist() for name, size in SPACE.items()}
-        assert estimate_effects("b", ["m"], rng.normal(0, 1, (1, S)), many).alone.tolist() == [alone]
+        assert estimate_effects("b", ["m"], rng.normal(0, 1, (1, S)), many).separate.tolist() == [alone]
 
 
 def test_effects_from_twenty_draws_are_unbiased_and_covered():
@@ -161,7 +161,7 @@ def test_effects_from_twenty_draws_are_unbiased_and_covered():
         values = points(20, rng)
         x = 0.6 + sum(np.array([truth_of[v] for v in each]) for each in values.values()) + rng.normal(0, 0.02, 20)
         found = estimate_effects("b", ["m"], x, values, total=[0.01])
-        assert found.alone.all()
+        assert found.separate.all()
         raw, of = np.array([truth_of[v] for v in found.values]), np.array(found.dimensions)
         truth = raw - np.array([raw[of == name].mean() for name in of])
         for name, error in zip(found.values, found.effect[0] - truth, strict=True):

@@ -28,9 +28,9 @@ def test_the_exact_law_of_the_mean_agrees_with_enumeration_and_orders():
     """A slow version for 20 counts, and seeded orders within their error for 100."""
     x = np.random.default_rng(1).integers(40, 70, 20) / 100
     order = draw_orders(20, 400, 0)
-    counts = subset_moments._counts(x)
+    counts = subset_moments._as_counts(x)
     law, exact = np.zeros(20), np.zeros(20, dtype=bool)
-    subset_moments._exact_means(law, exact, np.arange(1, 20), *counts, 0.02)
+    subset_moments._set_exact_means(law, exact, np.arange(1, 20), *counts, 0.02)
     slow = [np.mean([abs(np.mean(s) - x.mean()) > 0.02 + 1e-12 for s in combinations(x, n)]) for n in (1, 3, 5, 16, 19)]
     assert law[[0, 2, 4, 15, 18]] == pytest.approx(slow, abs=1e-12)
     big = np.random.default_rng(2).integers(50, 65, 100) / 100
@@ -63,7 +63,7 @@ def test_the_number_for_the_space_with_and_without_noise():
     of_question, of_variant = rng.beta(2, 2, (M, N, 1)), rng.normal(0, 0.02, (M, 1, S))
     y = (rng.random((M, N, S)) < np.clip(of_question + of_variant, 0, 1)).astype(float)
     cube = Cube("b", *(tuple(map(str, range(size))) for size in y.shape), np.ones(y.shape, int), y, y)
-    found = summarize_variants(cube).enough
+    found = summarize_variants(cube).sample_size
     plain, corrected = found.n_star_space[:, 0], found.n_star_space_corrected[:, 0]
     # theory: each score adds mean p(1-p)/50 to .02^2
     of_score = 0.02**2 + np.mean(of_question * (1 - of_question)) / N
@@ -87,7 +87,7 @@ def test_the_corrected_number_is_that_of_the_space_from_more_questions():
     p = np.clip(rng.beta(2, 2, (M, N, 1)) + rng.normal(0, 0.03, (M, 1, S)), 0, 1)
     total = rng.binomial(k, p).astype(float)
     cube = Cube("b", *(tuple(map(str, range(size))) for size in p.shape), np.full(p.shape, k), total, total)
-    found = summarize_variants(cube).enough
+    found = summarize_variants(cube).sample_size
     assert np.mean(found.n_star_space_corrected[:, 0]) == pytest.approx(35, rel=0.1)
     assert np.mean(found.n_star_space[:, 0]) > 40
     covered = (found.corrected_low[:, 0] <= 35) & (found.corrected_high[:, 0] >= 35)

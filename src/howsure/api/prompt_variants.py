@@ -107,7 +107,7 @@ def _check_proxy(cube: Cube, cheap: str, epsilon: float, delta: float) -> ProxyC
     others = [model for model in cube.models if model != cheap]
     if not others:
         raise InputError("only one model", where=cube.benchmark, remedy="a proxy needs another to stand for")
-    sizes = statistics.summarize_variants(cube, epsilon=epsilon, delta=delta).enough
+    sizes = statistics.summarize_variants(cube, epsilon=epsilon, delta=delta).sample_size
     checks = tuple(statistics.check_proxy(sizes, cheap, other) for other in others)
     return ProxyChecks(cube.benchmark, checks, epsilon, delta)
 

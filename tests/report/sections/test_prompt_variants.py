@@ -65,9 +65,9 @@ def test_tables_hold_the_numbers_of_stats(asked, parsed):
     )
     order = parsed.json("table-b1-swaps")["model_a"][0], *parsed.json("table-b1-swaps")["model_b"][:2]
     np.testing.assert_allclose(
-        _column(parsed, "swaps", "swapped_true"), estimate_rank_flips(cube.select(order)).true, rtol=1e-8
+        _column(parsed, "swaps", "swapped_true"), estimate_rank_flips(cube.select(order)).swapped_true, rtol=1e-8
     )
-    np.testing.assert_allclose(_column(parsed, "enough", "n_star"), found.enough.n_star.ravel())
+    np.testing.assert_allclose(_column(parsed, "enough", "n_star"), found.sample_size.n_star.ravel())
     # by hand
     np.testing.assert_allclose(
         _column(parsed, "variants", "unparsed"), (lost.sum(axis=1) / cube.n.sum(axis=1)).ravel(), rtol=1e-8
@@ -112,7 +112,7 @@ def test_default_is_marked_and_points_are_scores(asked, parsed):
 
 
 def test_convergence_ends_at_zero_and_crosses_epsilon_at_n_star(asked):
-    found = summarize_variants(asked[0], epsilon=0.05).enough
+    found = summarize_variants(asked[0], epsilon=0.05).sample_size
     spec = draw_convergence(found, "mean", ["m0"]).to_dict()
     curve = next(rows[0] for rows in spec["datasets"].values() if len(rows[0].get("n", ())) > 1)
     assert curve["n"] == list(range(1, 20))
@@ -126,7 +126,7 @@ def test_convergence_ends_at_zero_and_crosses_epsilon_at_n_star(asked):
         return [layer["mark"]["filled"] for layer in layers if layer["mark"]["type"] == "point"]
 
     assert stars(found) == [True]
-    assert stars(summarize_variants(asked[0], epsilon=1e-6).enough) == [False]  # hollow, where all are needed
+    assert stars(summarize_variants(asked[0], epsilon=1e-6).sample_size) == [False]  # hollow, where all are needed
 
 
 def _left(cells, **beside):

@@ -24,7 +24,7 @@ def test_a_prompt_effect_alone_is_the_prompts():
     assert not found.varies.any()
     assert text.startswith("5% of all answers could not be read and score 0. ")
     assert "nothing says that the spread over prompts is the parser's" in text
-    np.testing.assert_allclose(found.variance_read, found.variance, rtol=0.25)
+    np.testing.assert_allclose(found.variance_parsed, found.variance, rtol=0.25)
     # theory: shifts of +-.1 for 7 and 13 variants, less 5 % unread
     np.testing.assert_allclose(found.variance, 4 * 0.01 * 7 * 13 / 20 / 19 * 0.95**2, rtol=0.25)
 
@@ -36,8 +36,8 @@ def test_a_parser_failure_alone_is_the_parsers():
     assert found.varies.all()
     # theory: 5 of 20 variants lose .9 of a mean of .5
     np.testing.assert_allclose(found.variance, 0.45**2 * 5 * 15 / 20 / 19, rtol=0.2)
-    assert np.all(found.variance_read < 0.02 * found.variance)
-    assert np.all(found.parser > 0.95)
+    assert np.all(found.variance_parsed < 0.02 * found.variance)
+    assert np.all(found.parser_share > 0.95)
     assert "Their share differs between prompts for 2 of 2 models: part of the spread goes with them" in text
     assert "What is left cannot be told from noise." in text
     assert "could not be read differs between prompts, and so do scores" in describe_parser_warning(found)
@@ -48,10 +48,10 @@ def test_both_are_told_apart():
     found = estimate_unparsed_effect(cube, lost)
     text = describe_parser_effect(found)
     assert found.varies.all()
-    np.testing.assert_allclose(found.variance_read, 4 * 0.0225 * 7 * 13 / 20 / 19, rtol=0.3)
-    assert np.all((found.parser > 0.3) & (found.parser < 0.9))
+    np.testing.assert_allclose(found.variance_parsed, 4 * 0.0225 * 7 * 13 / 20 / 19, rtol=0.3)
+    assert np.all((found.parser_share > 0.3) & (found.parser_share < 0.9))
     assert "What is left is more than noise: an effect of the prompt itself." in text
-    assert f"{found.variance_read[int(np.argmax(found.variance - found.variance_read))]:.2g} (standard dev" in text
+    assert f"{found.variance_parsed[int(np.argmax(found.variance - found.variance_parsed))]:.2g} (standard dev" in text
 
 
 @pytest.mark.parametrize("share", [0.005, 0.1])
@@ -74,7 +74,7 @@ def test_one_variant_of_twenty_that_fails_or_is_harder_is_found(effect):
     names = ("m",), tuple(map(str, range(60))), tuple(f"v{s}" for s in range(S))
     found = estimate_unparsed_effect(Cube("b", *names, n, right, right), lost)
     assert found.varies.all()
-    assert found.prompted.all() == (effect > 0)
+    assert found.prompt_effect.all() == (effect > 0)
 
 
 def test_a_variant_of_which_nothing_is_read_leaves_no_doubt():
@@ -86,8 +86,8 @@ def test_a_variant_of_which_nothing_is_read_leaves_no_doubt():
     cube = Cube("b", ("m",), tuple(map(str, range(30))), tuple("wxyz"), n, right, right)
     found = estimate_unparsed_effect(cube, lost)
     assert found.p_share.tolist() == [0]
-    assert found.p_read.tolist() == [1]
-    assert found.parser.tolist() == [1]
+    assert found.p_parsed.tolist() == [1]
+    assert found.parser_share.tolist() == [1]
     assert (
         "goes from 0% under one prompt to 100% under another, and the variance over prompts is"
         in describe_parser_effect(found)
@@ -105,7 +105,7 @@ def test_a_default_prompt_that_cannot_be_read_is_no_spread_over_those_that_were_
     found = estimate_unparsed_effect(cube, lost)
     assert found.share[0].tolist() == [0, 0, 1, 0]
     assert found.score[0] == pytest.approx([0.5, 0.5, 0, 0.5])
-    assert (found.varies.any(), found.variance[0], found.variance_read[0]) == (False, 0, 0)
+    assert (found.varies.any(), found.variance[0], found.variance_parsed[0]) == (False, 0, 0)
     text = describe_parser_effect(found)
     assert "to 100% under another (the default), and the variance over the prompts that were drawn is 0 with" in text
     low = describe_parser_effect(estimate_unparsed_effect(cube, 1 - np.maximum(lost, right.astype(int))))
@@ -134,7 +134,7 @@ def test_a_value_is_blamed_by_what_it_explains():
     # by hand: roman is variants 0, which is the default prompt, and 4, 8, ...
     cube, lost = planted(failing=0.9)
     assert by.shares[0, first] == pytest.approx(lost[0, :, 4::4].sum() / cube.n[0, :, 4::4].sum())
-    assert by.times[first] == 4
+    assert by.n_variants[first] == 4
     text = describe_unparsed_values(found, 3)
     assert text.startswith("With roman as enumerator, 90% of the answers could not be read, against 0% with its other")
     assert "The first 3 of 6 values are drawn." in text
@@ -195,7 +195,7 @@ def test_variants_without_values_are_left_out_of_the_values():
         cube.benchmark, cube.models, cube.questions, cube.variants, cube.n, cube.total, cube.total_sq, values, 0
     )
     assert list_drawn_values(made)[0] == list(range(1, S))
-    assert estimate_unparsed_effect(made, lost).values.times.sum() == 2 * (S - 1)
+    assert estimate_unparsed_effect(made, lost).values.n_variants.sum() == 2 * (S - 1)
     assert "" not in estimate_unparsed_effect(made, lost).values.values
 
 

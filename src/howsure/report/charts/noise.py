@@ -116,7 +116,7 @@ def draw_effects(found: Effects, dimension: str, order: Sequence[str], values: S
     at = np.flatnonzero([of == dimension for of in found.dimensions])
     rows = np.repeat([found.models.index(model) for model in order], len(at))
     columns = np.tile(at, len(order))
-    times = found.times[rows, columns]
+    times = found.n_variants[rows, columns]
     base = chart_of_columns(
         model=[found.models[m] for m in rows],
         place=np.repeat(np.arange(len(order)), len(at)),

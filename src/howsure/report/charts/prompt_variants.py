@@ -107,7 +107,7 @@ def draw_unparsed_values(found: UnparsedByValue, keys: Sequence[int]) -> Chart:
     """Share of unread answers with each value of each dimension: all models together, and a tick for each."""
     names = [found.name(i) for i in keys]
     M = found.shares.shape[0]
-    whole = chart_of_columns(value=names, unparsed=found.pooled[list(keys)], n_variants=found.times[list(keys)])
+    whole = chart_of_columns(value=names, unparsed=found.pooled[list(keys)], n_variants=found.n_variants[list(keys)])
     x = x_channel("unparsed", "Unread answers with this value", **_from_zero(found.shares[:, list(keys)]))
     shared: dict[str, Any] = {"x": x, "y": y_names("value", names)}
     told = tooltips(value="Value", unparsed="Unread share", n_variants="Variants")

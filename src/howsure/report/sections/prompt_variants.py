@@ -99,7 +99,7 @@ class Prompts:
         """What answers that could not be read do to the spread; None where the source does not say."""
         if self.counts is None:
             return None
-        return estimate_unparsed_effect(self.cube, self.counts, found=self.variants, level=self.level)
+        return estimate_unparsed_effect(self.cube, self.counts, summary=self.variants, level=self.level)
 
     @property
     def scored(self) -> list[str]:
@@ -143,7 +143,7 @@ def spread_section(numbers: Prompts, sheet: Sheet) -> Iterator[Figure | Listing]
 
 def _variant_rows(numbers: Prompts) -> Columns:
     """One row per model and variant, the default prompt too: score, unread share and the values of the variant."""
-    cube, x = numbers.cube, numbers.variants.every
+    cube, x = numbers.cube, numbers.variants.all_scores
     M, S = x.shape
     columns: Columns = {
         "model": np.repeat(np.array(cube.models, dtype=object), S),
@@ -201,8 +201,8 @@ def _swaps(found: RankFlips, sheet: Sheet) -> Listing:
         "Other model": [other for _, other in pairs],
         "Difference": [format_number(float(abs(found.difference[i])), places, sign=True) for i in order],
         "Flipped, seen": [format_share(float(found.swapped[i])) for i in order],
-        "By noise alone": [format_share(float(found.by_noise[i])) for i in order],
-        "Flipped, true": [format_share(float(found.true[i])) for i in order],
+        "By noise alone": [format_share(float(found.swapped_by_noise[i])) for i in order],
+        "Flipped, true": [format_share(float(found.swapped_true[i])) for i in order],
         f"{format_level(found.level)} interval": [
             "–"
             if np.isnan(found.true_low[i])
@@ -224,7 +224,7 @@ def enough_section(numbers: Prompts, sheet: Sheet) -> Iterator[Figure | Listing]
     """Convergence of both moments, and n*."""
     if not numbers.scored:
         return
-    found = numbers.variants.enough
+    found = numbers.variants.sample_size
     shown = numbers.spaced(MAX_SERIES)
     for moment in MOMENTS:
         yield sheet.figure(

@@ -109,10 +109,10 @@ def describe_effects(found: Effects, dimension: str, model_count: int, unread: U
         if len(explained):
             text += f"The dimension explains {format_share(float(np.median(explained)))} of the variance over prompts"
             text += " (median over models). " if several else ". "
-    few = [found.values[i] for i in at if 0 < found.times[:, i].max(initial=0) < MIN_VARIANTS]
+    few = [found.values[i] for i in at if 0 < found.n_variants[:, i].max(initial=0) < MIN_VARIANTS]
     if few:
         text += f"Drawn fewer than {MIN_VARIANTS} times (hollow), so read with care: {join_names(few, most=6)}. "
-    alone = found.alone & known.any(axis=1)
+    alone = found.separate & known.any(axis=1)
     if alone.any():
         whose = "" if alone.sum() == known.any(axis=1).sum() else f" for {format_count(int(alone.sum()), 'model')}"
         text += f"With so few draws the dimension is fitted by itself{whose}: what the others do is noise. "
@@ -134,7 +134,7 @@ def _extremes(found: Effects, at: list[int], sure: Mask, known: Mask) -> str:
     """Best and worst value; one drawn a few times counts where its interval leaves out 0 for half of the models."""
     mean = _mean(found.effect[:, at])
     some = ~np.isnan(mean)
-    certain = (found.times[:, at].max(axis=0) >= MIN_VARIANTS) | (2 * sure.sum(axis=0) >= known.sum(axis=0))
+    certain = (found.n_variants[:, at].max(axis=0) >= MIN_VARIANTS) | (2 * sure.sum(axis=0) >= known.sum(axis=0))
     kept = np.where(some & certain, mean, np.nan) if np.sum(some & certain) > 1 else mean
     if some.sum() < 2:
         return ""

@@ -91,8 +91,8 @@ def describe_rank_flips(found: RankFlips, shown: int) -> str:
             f"{found.models_a[0]} and {found.models_b[0]} are in the other order under "
             f"{format_share(float(found.swapped[0]))} of the {format_count(int(found.n_variants[0]), 'prompt')}"
         )
-        if not np.isnan(found.by_noise[0]):
-            text += f"; the noise alone would do so under {format_share(float(found.by_noise[0]))}"
+        if not np.isnan(found.swapped_by_noise[0]):
+            text += f"; the noise alone would do so under {format_share(float(found.swapped_by_noise[0]))}"
         text += ". "
     else:
         text = (
@@ -100,7 +100,7 @@ def describe_rank_flips(found: RankFlips, shown: int) -> str:
             if flipped
             else f"No prompt flips the order of any of the {format_count(count, 'pair')}. "
         )
-    if np.any(~np.isnan(found.by_noise)):
+    if np.any(~np.isnan(found.swapped_by_noise)):
         text += (
             f"Noise flips orders, too: a true flip is sure for {format_count(sure, 'pair') if sure else 'none'} "
             f"(test of Gail and Simon, adjusted for all pairs by Holm, at {format_level(found.level)}). "

@@ -23,7 +23,7 @@ def describe_parser_effect(found: UnparsedEffect) -> str:
         return f"{text}{told} {_both(found, int(np.argmax(np.nan_to_num(found.share).mean(axis=1))))}."
     who = "by more than chance" if len(models) == 1 else f"for {count:,} of {format_count(len(models), 'model')}"
     text += f"Their share differs between prompts {who}"
-    gone = found.variance - np.maximum(found.variance_read, 0)
+    gone = found.variance - np.maximum(found.variance_parsed, 0)
     known = found.varies & ~np.isnan(gone)
     if not known.any():
         return f"{text}: part of the spread may be the parser's; these data do not tell how much."
@@ -31,12 +31,11 @@ def describe_parser_effect(found: UnparsedEffect) -> str:
     if gone[worst] <= 0:
         return f"{text}, but the spread does not shrink when they are left out. {_both(found, worst)}."
     text += (
-        f": part of the spread goes with them. {_both(found, worst)}: {format_share(float(found.parser[worst]))} of it "
-        "goes "
-        f"with the unread answers. {_left(found, worst)}"
+        f": part of the spread goes with them. {_both(found, worst)}: "
+        f"{format_share(float(found.parser_share[worst]))} of it goes with the unread answers. {_left(found, worst)}"
     )
     if known.sum() > 1:
-        parts = found.parser[known]
+        parts = found.parser_share[known]
         low, high = format_share(float(parts.min())), format_share(float(parts.max()))
         between = low if low == high else f"{low} to {high}"
         text += f" For the {format_count(int(known.sum()), 'model')} that part is {between}."
@@ -72,15 +71,15 @@ def _both(found: UnparsedEffect, m: int) -> str:
     over = "prompts" if cube.drawn is cube else "the prompts that were drawn"
     return (
         f"For {model} the unread share {between}, and the variance over {over} is {_small(found.variance[m])} with "
-        f"all answers and {_small(found.variance_read[m])} with the unread left out"
+        f"all answers and {_small(found.variance_parsed[m])} with the unread left out"
     )
 
 
 def _left(found: UnparsedEffect, m: int) -> str:
     """What the spread is without the unread answers."""
-    if np.isnan(found.p_read[m]):
+    if np.isnan(found.p_parsed[m]):
         return "Whether what is left is more than noise, these data do not tell."
-    if not found.prompted[m]:
+    if not found.prompt_effect[m]:
         return "What is left cannot be told from noise."
     return "What is left is more than noise: an effect of the prompt itself."
 

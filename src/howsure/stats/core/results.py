@@ -50,7 +50,7 @@ class Results(Result):
 
     def of(self, attribute: str) -> Results:
         """A result that each part holds, such as `runs` of `Repeats`."""
-        return Results(tuple(getattr(part, attribute) for part in self.parts))
+        return Results(tuple(getattr(part, {"enough": "sample_size"}.get(attribute, attribute)) for part in self.parts))
 
     def columns(self) -> Columns:
         """Rows of all parts, one below the other."""

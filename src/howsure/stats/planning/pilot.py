@@ -16,7 +16,7 @@ from howsure.stats.core.cube import Cube
 from howsure.stats.core.intervals import FEW_DF
 from howsure.stats.core.variance_intervals import chi_square_factors
 from howsure.stats.planning.variance_components import VarianceComponents, assurance_quantile, check_range
-from howsure.stats.prompts import estimate_components
+from howsure.stats.prompts import COMPONENTS, estimate_components
 from howsure.stats.scores import IN_CLUSTERS, NEW_CLUSTERS, add_cluster_variance, unbiased_data
 
 __all__ = ["CLAIMS", "components_from_accuracy", "components_from_cells", "components_from_cube"]
@@ -194,7 +194,7 @@ def components_from_cube(
     if b is not None and not found.fit.cells[0] > 0:
         what = f"{a} and {b} answered no question in the same variant"
         raise InputError(what, where=cube.benchmark, remedy="ask both models in the same variants")
-    names = ("question", "variant", "interaction", "generation", "residual")
+    names: tuple[str, ...] = (*COMPONENTS, "residual")
     values = {name: float(getattr(found, name)[0]) for name in names}
     told = dict.fromkeys(part for part in str(found.note[0]).split("; ") if part)
     if found.clustered is not None and claim == "new-questions":
@@ -203,7 +203,9 @@ def components_from_cube(
     if below := [name for name in names[:4] if values[name] < 0]:
         told[f"{' and '.join(below)} below 0: planned as 0"] = None
     each = {name: max(value, 0.0) for name, value in values.items()}  # NaN stays: max returns its first argument
-    errors = {name: _error_of_limit(each[name], float(found.limits(name, _TWO_SIDED)[1][0])) for name in names[:4]}
+    errors: dict[str, float] = {
+        name: _error_of_limit(each[name], float(found.limits(name, _TWO_SIDED)[1][0])) for name in COMPONENTS
+    }
     if math.isnan(values["generation"]):
         df = found.fit.cells - (found.fit.questions if cube.nested else found.fit.rank)
         high = each["residual"] * float(chi_square_factors(df, _TWO_SIDED).high[0])

@@ -13,7 +13,14 @@ subset_moments      distribution of the mean and the variance of a random subset
 ==================  ====================================================================================
 """
 
-from howsure.stats.prompts.components import COMPONENTS, PROMPT_CLAIMS, PromptComponents, estimate_components
+from howsure.stats.prompts.components import (
+    COMPONENTS,
+    PROMPT_CLAIMS,
+    Component,
+    PromptClaim,
+    PromptComponents,
+    estimate_components,
+)
 from howsure.stats.prompts.effects import MIN_VARIANTS, Effects, estimate_effects, estimate_variant_effects
 from howsure.stats.prompts.moments import Moments, VariantSummary, summarize_variants
 from howsure.stats.prompts.prompteval import PromptEval, draw_balanced_cells, prompteval
@@ -39,8 +46,10 @@ __all__ = [
     "MIN_VARIANTS",
     "MOMENTS",
     "PROMPT_CLAIMS",
+    "Component",
     "Effects",
     "Moments",
+    "PromptClaim",
     "PromptComponents",
     "PromptEval",
     "ProxyCheck",

@@ -1,11 +1,12 @@
-"""Least-squares fit of question + variant to the cells of a layout, some of which may be missing.
+"""Least-squares fit of question + variant to the cells of a layout, of which some may be missing.
 
-With w_qs = 1 where a cell is there, n_q and n_s the counts of rows and columns, r_s = sum_q w_qs (y_qs - mean_q):
+With w_qs = 1 where a cell has scores, n_q and n_s the numbers of cells of a question and of a variant, and
+r_s = sum_q w_qs (y_qs - mean_q):
 
     A = diag(n_s) - sum_q w_q w_q'/n_q,   s = A^+ r,   question_q = mean_q - w_q's/n_q
     leverage of a cell = 1/n_q + G_ss - 2 (G w_q)_s/n_q + w_q'G w_q/n_q^2,   G = A^+
 
-Models with the same missing cells share G, so all of them are fitted at once.
+Models with the same missing cells share G and are fitted together.
 """
 
 from __future__ import annotations
@@ -22,10 +23,11 @@ __all__ = ["AdditiveFit", "fit_additive"]
 
 
 class AdditiveFit(NamedTuple):
-    """Sums of squares of M rows and what their expectations are made of; arrays (M,) unless told.
+    """Sums of squares of M rows, and the terms of their expectations; arrays of shape (M,) unless stated otherwise.
 
-    `questions`, `variants`, `cells` count what is there, `rank` is that of both effects together. `question_ss` is
-    R(question | variant), `variant_ss` R(variant | question). Each `*_noise` is what sampling adds to that sum.
+    `questions`, `variants` and `cells` are the numbers that have scores, `rank` is the rank of both effects together.
+    `question_ss` is R(question | variant), `variant_ss` is R(variant | question). Each `*_noise` is the contribution of
+    sampling noise to the expectation of that sum.
     """
 
     questions: FloatArray
@@ -38,36 +40,37 @@ class AdditiveFit(NamedTuple):
     question_noise: FloatArray
     variant_noise: FloatArray
     residual_noise: FloatArray
-    question_score: FloatArray  # (M, N) mean over variants, missing cells filled from the fit
-    variant_score: FloatArray  # (M, S) mean over questions
-    excess: FloatArray  # (M, N, S) squared residual less its noise, 0 where missing
-    weight_sq: FloatArray  # sum of squared weights of the cells in the mean of all
-    weight_error: FloatArray  # and with the noise of each cell: sampling variance of that mean
-    weight_freedom: FloatArray  # degrees of freedom of that (Satterthwaite)
-    connected: NDArray[np.bool_]  # whether shared variants tie all questions together
+    question_score: FloatArray  # (M, N): mean over variants, missing cells filled from the fit
+    variant_score: FloatArray  # (M, S): mean over questions, missing cells filled from the fit
+    excess: FloatArray  # (M, N, S): squared residual less its expected noise, 0 where missing
+    weight_sq: FloatArray  # sum of the squared weights of the cells in the grand mean
+    mean_error: FloatArray  # sampling variance of the grand mean
+    mean_df: FloatArray  # degrees of freedom of `mean_error` (Satterthwaite)
+    connected: NDArray[np.bool_]  # whether shared variants connect all questions
 
 
 def fit_additive(layout: Layout) -> AdditiveFit:
-    """Fit each row of a layout; rows without any cell are NaN."""
+    """Fit question + variant to each row of a layout; a row without any cell is NaN."""
     M, N, S = layout.mean.shape
     packed = np.packbits(layout.answered.reshape(M, -1), axis=1)
     _, pattern = np.unique(packed, axis=0, return_inverse=True)
-    parts: list[tuple[NDArray[np.integer], tuple[FloatArray, ...]]] = []
+    fits: list[tuple[NDArray[np.integer], tuple[FloatArray, ...]]] = []
     for p in range(pattern.max(initial=-1) + 1):
         rows: NDArray[np.integer] = np.flatnonzero(pattern.ravel() == p)
-        parts.append((rows, _fit_pattern(layout, rows)))
+        fits.append((rows, _fit_pattern(layout, rows)))
     shapes: dict[str, tuple[int, ...]] = {"question_score": (M, N), "variant_score": (M, S), "excess": (M, N, S)}
     out = []
     for i, name in enumerate(AdditiveFit._fields):
         array = np.full(shapes.get(name, (M,)), np.nan)
-        for places, values in parts:
-            array[places] = values[i]
+        for rows, values in fits:
+            array[rows] = values[i]
         out.append(array)
     out[-1] = out[-1] > 0
     return AdditiveFit(*out)
 
 
 def _fit_pattern(layout: Layout, rows: NDArray[np.integer]) -> tuple[FloatArray, ...]:
+    """Return the fields of `AdditiveFit` of rows that have the same missing cells."""
     W = layout.answered[rows[0]].astype(float)
     n_q, n_s, n = W.sum(axis=1), W.sum(axis=0), W.sum()
     in_q, in_s = n_q > 0, n_s > 0
@@ -77,7 +80,7 @@ def _fit_pattern(layout: Layout, rows: NDArray[np.integer]) -> tuple[FloatArray,
 
     y = np.nan_to_num(layout.mean[rows])
     center = y.sum(axis=(1, 2)) / max(n, 1)
-    y = (y - center[:, None, None]) * W  # sums of squares lose fewer digits around 0
+    y = (y - center[:, None, None]) * W  # centred, because sums of squares of large numbers lose digits
     q_mean = y.sum(axis=2) * per_q
     s_mean = y.sum(axis=1) * per_s
     r = y.sum(axis=1) - q_mean @ W
@@ -94,7 +97,7 @@ def _fit_pattern(layout: Layout, rows: NDArray[np.integer]) -> tuple[FloatArray,
         total: FloatArray = np.einsum("mqs,qs->m", e, weights * W)
         return total
 
-    # The mean over variants of their scores, as a weighted sum of cells: 1/N of each question and 1/S of each variant.
+    # Weights c of the cells in the grand mean, the mean over variants of their scores.
     u = in_s / max(S, 1) - (W * (in_q * per_q)[:, None]).sum(axis=0) / max(N, 1)
     Gu = G @ u
     c = W * ((per_q / max(N, 1))[:, None] + Gu - (W @ Gu * per_q)[:, None])
@@ -103,14 +106,14 @@ def _fit_pattern(layout: Layout, rows: NDArray[np.integer]) -> tuple[FloatArray,
         question_ss = np.sum(q_mean**2 * n_q, axis=1) + variant_ss - np.sum(s_mean**2 * n_s, axis=1)
         weighted = c**2 * e
         error = weighted.sum(axis=(1, 2))
-        known = layout.freedom[rows] > 0
-        freedom = error**2 / np.sum(weighted**2 / np.maximum(layout.freedom[rows], 1), axis=(1, 2), where=known)
+        estimated = layout.freedom[rows] > 0
+        df = error**2 / np.sum(weighted**2 / np.maximum(layout.freedom[rows], 1), axis=(1, 2), where=estimated)
         split = layout.split[rows]
         base = center[:, None]
         question = base + q_effect + (s_effect @ in_s)[:, None] / S
         variant = base + s_effect + (q_effect @ in_q)[:, None] / N
     connected = rank_s >= S - 1
-    if not connected:  # scores cannot be compared across parts that share nothing: plain means
+    if not connected:  # unconnected parts cannot be put on one scale: use plain means
         question, variant = base + q_mean, base + s_mean
     ones = np.ones(len(rows))
     return (
@@ -129,13 +132,14 @@ def _fit_pattern(layout: Layout, rows: NDArray[np.integer]) -> tuple[FloatArray,
         (residual**2 - (1 - leverage) * e) * W,
         np.sum(c**2) * ones,
         np.where(split, error, np.nan),
-        np.where(split, freedom, np.nan),
+        np.where(split, df, np.nan),
         connected * ones,
     )
 
 
 def _pseudo_inverse(A: FloatArray) -> tuple[FloatArray, float]:
+    """Return the pseudo-inverse of a symmetric matrix, and its rank."""
     values, vectors = np.linalg.eigh(A)
-    kept = values > 1e-9 * max(values.max(initial=0), 1e-300)
-    V = vectors[:, kept]
-    return (V / values[kept]) @ V.T, float(kept.sum())
+    positive = values > 1e-9 * max(values.max(initial=0), 1e-300)
+    V = vectors[:, positive]
+    return (V / values[positive]) @ V.T, float(positive.sum())

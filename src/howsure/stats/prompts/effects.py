@@ -1,14 +1,14 @@
-"""Main effect of each dimension's values on the score: least squares of variant scores on dummies of the values.
+"""Main effects of the values of each dimension on the score: least squares of variant scores on dummy variables.
 
-An effect is the distance of a value from the mean over the dimension's values. What is left over (interactions of
-dimensions, questions and generations) gives the error. The variance that a dimension explains is the mean square of its
-effects less that of their errors, not cut at 0.
+The effect of a value is its difference from the mean over the values of its dimension. The residuals (interactions of
+dimensions, questions and generations) give the error. The variance that a dimension explains is the mean square of its
+effects minus the mean square of their errors, not cut at 0.
 
-All dimensions are fitted together where at least as many degrees of freedom are left as coefficients are fitted: with
-random draws that costs a factor of about (n - 1)/(degrees of freedom left) in variance, which is then at most about 2.
-With fewer draws each dimension is fitted by itself. Points of a space are drawn uniformly and independently in each
-dimension, so that the mean of a value's variants is unbiased for its main effect, and what the other dimensions do is
-noise, in the variance within values.
+All dimensions are fitted jointly where the residual degrees of freedom are at least the number of coefficients: with
+random draws, the joint fit multiplies the variance by about (n - 1)/(residual df), which is then at most about 2. With
+fewer draws, each dimension is fitted separately. Points of a space are drawn uniformly and independently in each
+dimension, so that the mean over the variants with a value is unbiased for its main effect, and the effects of the other
+dimensions are noise in the variance within values.
 """
 
 from __future__ import annotations
@@ -29,61 +29,63 @@ from howsure.stats.prompts.unparsed import list_drawn_values
 
 __all__ = ["MIN_VARIANTS", "Effects", "estimate_effects", "estimate_variant_effects"]
 
-#: A value drawn fewer times than this is told apart from its neighbours by luck.
+#: The effect of a value that was drawn fewer times than this gets a note.
 MIN_VARIANTS = 3
 
 
 @dataclass(frozen=True, eq=False)
 class Effects(Result):
-    """Effects of V values, in all dimensions, on M models; arrays have shape (M, V) unless told.
+    """Effects of V values, in all dimensions, on M models; arrays have shape (M, V) unless stated otherwise.
 
     Attributes
     ----------
     dimensions, values
         Dimension and name of each value, length V.
-    times
-        Variants that have the value, and a score.
+    n_variants
+        Number of variants that have the value and a score.
     effect, variance
-        Effect and its squared standard error; NaN where it cannot be told from others.
-    freedom
-        Degrees of freedom of the error.
-    alone
-        Whether each dimension was fitted by itself, shape (M,).
+        Effect and its squared standard error; NaN where the effect is confounded with others.
+    df
+        Residual degrees of freedom.
+    separate
+        Whether each dimension was fitted separately, shape (M,).
     share
-        Share of the variance over variants that each value's dimension explains.
+        Share of the variance over variants that the dimension of the value explains.
     left_out
-        Dimensions without an effect, and why.
+        Dimensions without an effect, with the reason.
+    level
+        Default level of the intervals.
     """
 
     benchmark: str
     models: tuple[str, ...]
     dimensions: tuple[str, ...]
     values: tuple[str, ...]
-    times: IntArray
+    n_variants: IntArray
     effect: FloatArray
     variance: FloatArray
-    freedom: FloatArray
+    df: FloatArray
     share: FloatArray
-    alone: NDArray[np.bool_]
+    separate: NDArray[np.bool_]
     left_out: Mapping[str, str] = field(default_factory=dict)
     level: float = 0.95
 
     def interval(self, level: float | None = None) -> Interval:
-        """Student's t interval of each effect."""
+        """Return Student's t interval of each effect at a level in (0, 1); None: that of the result."""
         level = self.level if level is None else level
-        return interval(self.effect, np.sqrt(self.variance), self.freedom + 1, level=level, df=self.freedom)
+        return interval(self.effect, np.sqrt(self.variance), self.df + 1, level=level, df=self.df)
 
     def columns(self) -> Columns:
-        """One row per model and value; `p_holm` is of all values of a model together."""
+        """Return one row per model and value; `p_holm` is adjusted for all values of a model."""
         M, V = self.effect.shape
         between = self.interval()
-        few = (self.times < MIN_VARIANTS) & (self.times > 0)
+        few = (self.n_variants < MIN_VARIANTS) & (self.n_variants > 0)
         unknown = np.isnan(self.effect)
-        told = notes(
+        note = notes(
             {
                 f"drawn fewer than {MIN_VARIANTS} times": few.ravel(),
                 "cannot be told from other values: draw more variants": unknown.ravel(),
-                "dimension fitted by itself: the others are noise": (self.alone[:, None] & ~unknown).ravel(),
+                "dimension fitted by itself: the others are noise": (self.separate[:, None] & ~unknown).ravel(),
                 **{f"{name} left out: {why}": np.ones(M * V, dtype=bool) for name, why in self.left_out.items()},
             }
         )
@@ -92,7 +94,7 @@ class Effects(Result):
             "model": np.repeat(np.array(self.models, dtype=object), V),
             "dimension": np.tile(np.array(self.dimensions, dtype=object), M),
             "value": np.tile(np.array(self.values, dtype=object), M),
-            "n_variants": self.times.ravel(),
+            "n_variants": self.n_variants.ravel(),
             "effect": self.effect.ravel(),
             "se": np.sqrt(self.variance).ravel(),
             "low": between.low.ravel(),
@@ -101,7 +103,7 @@ class Effects(Result):
             "p_holm": np.concatenate([holm(row) for row in between.p_value]),
             "share": self.share.ravel(),
             "level": np.full(M * V, self.level),
-            "note": told,
+            "note": note,
         }
 
 
@@ -114,25 +116,55 @@ def estimate_effects(
     total: ArrayLike | None = None,
     level: float = 0.95,
 ) -> Effects:
-    """Main effects of the values of each dimension on each model.
+    """Estimate the main effects of the values of each dimension on each model.
 
     Parameters
     ----------
-    models, scores
-        M names, and the score of each under each of S variants, shape (M, S), NaN where missing
-        (`variants(cube).moments.scores`).
+    benchmark, models
+        Name of the benchmark, and M names.
+    scores
+        Score of each model under each of S variants, shape (M, S), such as `summarize_variants(cube).moments.scores`;
+        NaN where missing.
     values
-        Dimension to the value of each variant. A dimension with one value, or with more than half as many as there are
-        variants (a shuffle of its own for each), is left out and told so.
+        For each dimension, the value of each variant. A dimension with one value, or with more than S / 2 values (such
+        as a shuffle for each variant), has no effects; `Effects.left_out` holds the reason.
     total
-        Variance over variants that shares are of, (M,), such as `components.variant`; None: that of the scores.
+        Variance over variants that `share` refers to, shape (M,), such as `components.variant`; None: the variance of
+        the scores.
+    level
+        Level of the intervals, in (0, 1).
+
+    Returns
+    -------
+    Effects
+
+    Raises
+    ------
+    InputError
+        Where the shapes do not fit.
+
+    Notes
+    -----
+    Least squares of the scores on dummy variables of all values; the effect of a value is its coefficient minus the
+    mean of the coefficients of its dimension.
+
+    References
+    ----------
+    Searle, S. R. (1971), Linear Models, chapter 5 (estimable functions).
+
+    Examples
+    --------
+    >>> values = {"style": ["plain", "plain", "terse", "terse"], "order": ["ab", "ba", "ab", "ba"]}
+    >>> effects = estimate_effects("demo", ["a"], [[0.5, 0.6, 0.7, 0.8]], values)
+    >>> dict(zip(effects.values, effects.effect[0].round(3).tolist()))
+    {'plain': -0.1, 'terse': 0.1, 'ab': -0.05, 'ba': 0.05}
     """
     x = np.atleast_2d(np.asarray(scores, float))
     M, S = x.shape
     if len(models) != M or any(len(each) != S for each in values.values()):
         what = f"scores have shape {x.shape} for {len(models)} models"
         raise InputError(what, where="effects", remedy="give a value of each dimension for each variant")
-    kept, left_out = {}, {}
+    fitted, left_out = {}, {}
     for dimension, each in values.items():
         names = sorted(set(each))
         if len(names) < 2:
@@ -140,70 +172,70 @@ def estimate_effects(
         elif 2 * len(names) > S:
             left_out[dimension] = f"{len(names)} values in {S} variants"
         else:
-            kept[dimension] = names
-    labels = [(dimension, name) for dimension, names in kept.items() for name in names]
-    of = np.array([dimension for dimension, _ in labels], dtype=object)
+            fitted[dimension] = names
+    labels = [(dimension, name) for dimension, names in fitted.items() for name in names]
+    dimension_of = np.array([dimension for dimension, _ in labels], dtype=object)
+    columns = {dimension: np.flatnonzero(dimension_of == dimension) for dimension in fitted}
     X = np.array([[float(v == name) for v in values[dimension]] for dimension, name in labels]).reshape(-1, S).T
-    center = _contrasts([len(names) for names in kept.values()])
+    contrasts = _contrasts([len(names) for names in fitted.values()])
     shape = (M, len(labels))
-    effect, variance, share, freedom = (np.full(shape, np.nan) for _ in range(4))
-    times, alone = np.zeros(shape, dtype=np.int64), np.zeros(M, dtype=bool)
+    effect, variance, share, df = (np.full(shape, np.nan) for _ in range(4))
+    n_variants, separate = np.zeros(shape, dtype=np.int64), np.zeros(M, dtype=bool)
     for m in range(M):
         rows = ~np.isnan(x[m])
         if not labels or rows.sum() < 2:
             continue
-        times[m] = X[rows].sum(axis=0)
-        effect[m], variance[m], left = _least_squares(X[rows], x[m, rows], center)
-        freedom[m] = left or np.nan
-        alone[m] = len(kept) > 1 and (bool(np.any(np.isnan(effect[m]))) or left < len(labels) - len(kept))
-        for dimension in kept if alone[m] else ():
-            at = np.flatnonzero(of == dimension)
-            one, error, left = _least_squares(X[np.ix_(rows, at)], x[m, rows], center[np.ix_(at, at)])
-            settled = any(
-                _settles(X[rows][:, of == other], X[np.ix_(rows, at)]) for other in kept if other != dimension
-            )
-            effect[m, at], variance[m, at] = (np.nan, np.nan) if settled else (one, error)
-            freedom[m, at] = left or np.nan
-    whole = np.array([row[~np.isnan(row)].var(ddof=1) if np.sum(~np.isnan(row)) > 1 else np.nan for row in x])
-    whole = whole if total is None else np.asarray(total, float)
-    for dimension in kept:
-        at = np.flatnonzero(of == dimension)
+        y, dummies = x[m, rows], X[rows]
+        n_variants[m] = dummies.sum(axis=0)
+        effect[m], variance[m], residual_df = _least_squares(dummies, y, contrasts)
+        df[m] = residual_df or np.nan
+        too_few = residual_df < len(labels) - len(fitted)
+        separate[m] = len(fitted) > 1 and (bool(np.any(np.isnan(effect[m]))) or too_few)
+        for dimension, at in columns.items() if separate[m] else ():
+            one, error, residual_df = _least_squares(dummies[:, at], y, contrasts[np.ix_(at, at)])
+            others = (dummies[:, columns[other]] for other in fitted if other != dimension)
+            confounded = any(_determines(other, dummies[:, at]) for other in others)
+            effect[m, at], variance[m, at] = (np.nan, np.nan) if confounded else (one, error)
+            df[m, at] = residual_df or np.nan
+    if total is None:
+        total = [row[~np.isnan(row)].var(ddof=1) if np.sum(~np.isnan(row)) > 1 else np.nan for row in x]
+    total = np.asarray(total, float)
+    for at in columns.values():
         explained = np.mean(effect[:, at] ** 2 - variance[:, at], axis=1)
-        known = whole > 0
-        share[:, at] = np.where(known, explained / np.where(known, whole, 1), np.nan)[:, None]
+        positive = total > 0
+        share[:, at] = np.where(positive, explained / np.where(positive, total, 1), np.nan)[:, None]
     return Effects(
         benchmark,
         tuple(models),
-        tuple(of.tolist()),
+        tuple(dimension_of.tolist()),
         tuple(name for _, name in labels),
-        times,
+        n_variants,
         effect,
         variance,
-        freedom,
+        df,
         share,
-        alone,
+        separate,
         left_out,
         level,
     )
 
 
-def estimate_variant_effects(found: VariantSummary, *, level: float = 0.95) -> Effects:
-    """Main effects on the models of a cube, of the variants that were drawn and have a value on each dimension."""
-    cube = found.cube.drawn
+def estimate_variant_effects(summary: VariantSummary, *, level: float = 0.95) -> Effects:
+    """Estimate the main effects of the drawn variants of a cube that have a value in each dimension."""
+    cube = summary.cube.drawn
     drawn, values = list_drawn_values(cube)
-    scores, total = found.moments.scores[:, drawn], found.components.variant
+    scores, total = summary.moments.scores[:, drawn], summary.components.variant
     return estimate_effects(cube.benchmark, cube.models, scores, values, total=total, level=level)
 
 
-def _settles(one: FloatArray, other: FloatArray) -> bool:
-    """Whether the value on one dimension (S, values) settles that on the other, so that they always change together."""
+def _determines(one: FloatArray, other: FloatArray) -> bool:
+    """Return whether the value in one dimension, dummies (S, values), determines the value in the other."""
     return bool(np.all(np.count_nonzero(one.T @ other, axis=1) < 2))
 
 
 def _contrasts(sizes: list[int]) -> FloatArray:
-    """Block diagonal: each value less the mean over its dimension."""
-    total = sum(sizes)
-    C, start = np.zeros((total, total)), 0
+    """Return the block-diagonal matrix that subtracts from each value the mean over its dimension."""
+    C, start = np.zeros((sum(sizes), sum(sizes))), 0
     for size in sizes:
         C[start : start + size, start : start + size] = np.eye(size) - 1 / size
         start += size
@@ -211,20 +243,20 @@ def _contrasts(sizes: list[int]) -> FloatArray:
 
 
 def _least_squares(X: FloatArray, y: FloatArray, C: FloatArray) -> tuple[FloatArray, FloatArray, int]:
-    """Contrasts C of the coefficients of [1, X], their variances, and the degrees of freedom left."""
+    """Return the contrasts C of the coefficients of [1, X], their variances, and the residual degrees of freedom."""
     full = np.column_stack([np.ones(len(y)), X])
     inverse = np.linalg.pinv(full.T @ full, hermitian=True, rcond=1e-10)
     contrasts = np.column_stack([np.zeros(len(C)), C])
     coefficients = inverse @ full.T @ y
-    left = len(y) - int(np.linalg.matrix_rank(full))
-    # estimable: a combination of rows that were seen
-    seen = contrasts @ inverse @ (full.T @ full)
-    estimable = np.all(np.abs(seen - contrasts) < 1e-6, axis=1)
-    rest = y - full @ coefficients
-    sigma2 = rest @ rest / left if left > 0 else np.nan
+    df = len(y) - int(np.linalg.matrix_rank(full))
+    # a contrast is estimable where it is a linear combination of the rows of the design
+    projected = contrasts @ inverse @ (full.T @ full)
+    estimable = np.all(np.abs(projected - contrasts) < 1e-6, axis=1)
+    residual = y - full @ coefficients
+    sigma2 = residual @ residual / df if df > 0 else np.nan
     variance = np.einsum("ij,jk,ik->i", contrasts, inverse, contrasts) * sigma2
     return (
         np.where(estimable, contrasts @ coefficients, np.nan),
         np.where(estimable, variance, np.nan),
-        left,
+        df,
     )

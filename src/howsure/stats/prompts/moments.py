@@ -1,9 +1,9 @@
-"""Prompt variants of each model: moments of the score over them, components of the noise, and how many are enough.
+"""Summary of each model's scores over prompt variants: moments, variance components and required numbers of variants.
 
-The score of a variant is its mean over the questions; where cells are missing, those are filled from the additive fit
-(additive.py), so that variants are compared on the same questions. Moments as REL defines them: the mean and the
-variance (divided by the number of variants) over the variants that were drawn. The default prompt was chosen, not
-drawn: it has a score, and no part in anything else.
+The score of a variant is its mean over the questions; missing cells are filled from the additive fit (additive_fit.py),
+so that variants are compared on the same questions. The moments are those of REL: mean and variance (divided by the
+number of variants) over the drawn variants. The default prompt was chosen, not drawn: it has a score, but it is left
+out of all other statistics.
 """
 
 from __future__ import annotations
@@ -23,29 +23,33 @@ from howsure.stats.prompts.additive_fit import fit_additive
 from howsure.stats.prompts.components import PromptComponents, estimate_components
 from howsure.stats.prompts.sample_size import SampleSize, required_variants, to_integers
 
-__all__ = ["Moments", "VariantSummary", "required_variants", "summarize_variants"]
+__all__ = ["Moments", "VariantSummary", "summarize_variants"]
 
 _QUANTILES = {"min": 0.0, "q25": 0.25, "median": 0.5, "q75": 0.75, "max": 1.0}
 
 
 @dataclass(frozen=True, eq=False)
 class Moments(Result):
-    """Moments over variants of each model's score; arrays have shape (M,).
+    """Moments over variants of each model's score; arrays have shape (M,) unless stated otherwise.
 
     Attributes
     ----------
+    benchmark, models
+        Name of the benchmark, and the M names.
     scores
-        Score of each variant that was drawn, shape (M, S), NaN where there is none.
+        Score of each drawn variant, shape (M, S); NaN where there is none.
     mean, low, high
-        Mean over variants, and its interval for new questions in new variants; with one question, which a table of
-        scores has, for new variants.
+        Mean over variants, and its interval for new questions in new variants; with one question, as in a table of
+        scores, for new variants.
     variance, variance_low, variance_high
-        Over the variants as they were drawn, divided by their number, and the interval for the space's, which heeds
-        kurtosis (variance_intervals.py). Sampling noise of each score is in it.
+        Variance over the drawn variants, divided by their number, and the interval of the variance over the space,
+        which accounts for kurtosis (core/variance_intervals.py). It contains the sampling noise of each score.
     corrected
-        Unbiased and less the sampling noise of each score, not cut at 0; NaN where that noise is unknown.
+        Unbiased variance minus the sampling noise of each score, not cut at 0; NaN where that noise is unknown.
     default
-        Score of the default prompt, on the questions that a drawn one has; NaN where there is none.
+        Score of the default prompt on the questions of the drawn variants; NaN where there is none.
+    level
+        Level of the intervals.
     """
 
     benchmark: str
@@ -62,14 +66,14 @@ class Moments(Result):
     level: float = 0.95
 
     def quantile(self, q: float) -> FloatArray:
-        """Quantile over variants of each model's score, shape (M,). The extremes grow with the number of variants."""
-        out = np.full(len(self.scores), np.nan)
+        """Return the q quantile over variants of each model's score, shape (M,); q is in [0, 1]."""
+        quantile = np.full(len(self.scores), np.nan)
         some = np.any(~np.isnan(self.scores), axis=1)
-        out[some] = np.nanquantile(self.scores[some], q, axis=1)
-        return out
+        quantile[some] = np.nanquantile(self.scores[some], q, axis=1)
+        return quantile
 
     def columns(self) -> Columns:
-        """One row per model."""
+        """Return one row per model."""
         M = len(self.models)
         return {
             "benchmark": np.full(M, self.benchmark, dtype=object),
@@ -90,7 +94,19 @@ class Moments(Result):
 
 @dataclass(frozen=True, eq=False)
 class VariantSummary(Result):
-    """What the prompt does to the scores of M models on one benchmark: moments, components and n* of `cube.drawn`."""
+    """Statistics over the drawn prompt variants of M models on one benchmark.
+
+    Attributes
+    ----------
+    cube
+        The results, the default prompt included.
+    moments
+        Moments of the score over the drawn variants.
+    components
+        Variance components of the drawn variants.
+    epsilon, delta
+        Acceptable deviation of a moment, and the probability of a larger one, for `sample_size`.
+    """
 
     cube: Cube = field(repr=False)
     moments: Moments
@@ -99,13 +115,13 @@ class VariantSummary(Result):
     delta: float
 
     @cached_property
-    def enough(self) -> SampleSize:
-        """N* of both moments and what the space needs."""
+    def sample_size(self) -> SampleSize:
+        """Required numbers of variants for both moments."""
         c = self.components
         return required_variants(
             self.cube.models,
             self.moments.scores,
-            # nested variants have no score of their own, and so no number
+            # a nested variant has no score over all questions
             variance=None if self.cube.nested else c.variant,
             limits=None if self.cube.nested else c.limits("variant"),
             epsilon=self.epsilon,
@@ -113,17 +129,17 @@ class VariantSummary(Result):
         )
 
     @property
-    def every(self) -> FloatArray:
-        """Score of each variant of the cube, the default prompt too, shape (M, its variants)."""
+    def all_scores(self) -> FloatArray:
+        """Score of each variant of the cube, the default prompt included, shape (M, S) or (M, S + 1)."""
         scores = self.moments.scores
         if self.cube.default is None or self.cube.drawn is self.cube:
             return scores
         return np.insert(scores, self.cube.default, self.moments.default, axis=1)
 
     def columns(self) -> Columns:
-        """One row per model; each of the numbers n_star... is the larger of those of mean and variance."""
-        m, c, e = self.moments, self.components, self.enough
-        told = [
+        """Return one row per model; each of the numbers n_star... is the larger of those for mean and variance."""
+        m, c, e = self.moments, self.components, self.sample_size
+        merged_notes = [
             "; ".join(dict.fromkeys(part for note in row for part in str(note).split("; ") if part))
             for row in zip(c.note, e.note[:, 0], e.note[:, 1], strict=True)
         ]
@@ -143,65 +159,98 @@ class VariantSummary(Result):
             "var_interaction": c.interaction,
             "var_generation": c.generation,
             "level": np.full(len(m.models), m.level),
-            # of one question nothing is known beyond it
+            # one question does not show the variation over questions
             "claim": np.where(c.fit.questions == 1, "new-variants", "new-questions-and-variants").astype(object),
-            "note": np.array(told, dtype=object),
+            "note": np.array(merged_notes, dtype=object),
         }
 
 
 def summarize_variants(cube: Cube, *, level: float = 0.95, epsilon: float = 0.01, delta: float = 0.1) -> VariantSummary:
-    """Moments, components and n* of each model of a cube.
+    """Compute the moments over prompt variants, the variance components and the required variants of each model.
 
-    Nested variants have no score of their own over all questions: their moments and n* are NaN, components are not.
+    Parameters
+    ----------
+    cube
+        M models on N questions under S variants; the default prompt is left out of all statistics but its own score.
+    level
+        Level of the intervals, in (0, 1).
+    epsilon, delta
+        Acceptable deviation of a moment, and the probability of a larger one, for the required numbers of variants.
+
+    Returns
+    -------
+    VariantSummary
+        For nested variants, which have no score over all questions, moments and required numbers are NaN; components
+        are not.
+
+    Raises
+    ------
+    InputError
+        Where `level` is not in (0, 1).
+
+    Notes
+    -----
+    With x_s the score of variant s of S, the moments are mean = sum x_s / S and variance = sum (x_s - mean)^2 / S.
+
+    References
+    ----------
+    "REL" in docs/statistics.md, equations 2 and 3.
+
+    Examples
+    --------
+    >>> cube = Cube.from_means("demo", ["a"], ["v1", "v2", "v3"], np.array([[0.5, 0.6, 0.7]]))
+    >>> summary = summarize_variants(cube)
+    >>> summary.moments.mean.round(3).tolist(), summary.moments.variance.round(4).tolist()
+    ([0.6], [0.0067])
     """
     if not 0 < level < 1:
         raise InputError(f"level is {level!r}", remedy="allowed: between 0 and 1, such as 0.95")
     drawn = cube.drawn
-    found = estimate_components(drawn, level=level)
-    x = np.full(found.fit.variant_score.shape, np.nan) if cube.nested else found.fit.variant_score
+    components = estimate_components(drawn, level=level)
+    x = np.full(components.fit.variant_score.shape, np.nan) if cube.nested else components.fit.variant_score
     n = np.sum(~np.isnan(x), axis=1)
-    between = found.interval()
+    between = components.interval()
     with np.errstate(invalid="ignore", divide="ignore"):
-        off = np.where(np.isnan(x), 0, x - found.mean[:, None])
-        square = np.where(n > 0, np.sum(off**2, axis=1), np.nan)
+        centered = np.where(np.isnan(x), 0, x - components.mean[:, None])
+        square = np.where(n > 0, np.sum(centered**2, axis=1), np.nan)
         unbiased = np.where(n > 1, square / (n - 1), np.nan)
         here = drawn.n > 0
         counts = np.maximum(here.sum(axis=1), 1)
         error = np.sum(np.where(here, drawn.layout.error, 0), axis=1) / counts**2
         noise = np.sum(error, axis=1) / n
     low, high = variance_limits(unbiased, x, level)
-    # scores that are means already: what is known is how they vary over variants
-    of_mean = np.sqrt(unbiased / np.maximum(n, 1))
-    of_variants = interval(found.mean, of_mean, n, level=level, df=n - 1, bounds=drawn.layout.bounds)
-    means_only = np.isnan(between.low) & (found.fit.questions == 1)
-    mean_low = np.where(means_only, of_variants.low, between.low)
-    mean_high = np.where(means_only, of_variants.high, between.high)
+    # in a table of scores, which has one question, only the variation over variants is known
+    se = np.sqrt(unbiased / np.maximum(n, 1))
+    over_variants = interval(components.mean, se, n, level=level, df=n - 1, bounds=drawn.layout.bounds)
+    means_only = np.isnan(between.low) & (components.fit.questions == 1)
+    mean_low = np.where(means_only, over_variants.low, between.low)
+    mean_high = np.where(means_only, over_variants.high, between.high)
     moments = Moments(
         cube.benchmark,
         cube.models,
         x,
-        found.mean,
+        components.mean,
         mean_low,
         mean_high,
         square / np.where(n > 0, n, np.nan),
         low,
         high,
         np.where(drawn.layout.split, unbiased - noise, np.nan),
-        _default(cube, x),
+        _default_score(cube, x),
         level,
     )
-    return VariantSummary(cube, moments, found, epsilon, delta)
+    return VariantSummary(cube, moments, components, epsilon, delta)
 
 
-def _default(cube: Cube, drawn: FloatArray) -> FloatArray:
-    """Score of the default prompt, shape (M,), where those that were drawn have the scores `drawn`."""
+def _default_score(cube: Cube, drawn_scores: FloatArray) -> FloatArray:
+    """Return the score of the default prompt, shape (M,), given the scores (M, S) of the drawn variants."""
     if cube.default is None or cube.nested:
-        return np.full(len(drawn), np.nan)
+        return np.full(len(drawn_scores), np.nan)
     if cube.drawn is cube:
-        return drawn[:, cube.default]
-    # missing cells are filled as those of the others are, and for the same questions
-    asked = np.any(cube.drawn.n > 0, axis=2)
-    asked |= ~np.any(asked, axis=1, keepdims=True)
-    same = replace(cube, n=np.where(asked[:, :, None], cube.n, 0))
+        return drawn_scores[:, cube.default]
+    # on the questions of the drawn variants, with missing cells filled as theirs are
+    answered = np.any(cube.drawn.n > 0, axis=2)
+    answered |= ~np.any(answered, axis=1, keepdims=True)
+    same = replace(cube, n=np.where(answered[:, :, None], cube.n, 0))
     score: FloatArray = fit_additive(same.layout).variant_score[:, cube.default]
     return score

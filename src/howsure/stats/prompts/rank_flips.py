@@ -1,16 +1,16 @@
 """How often the prompt decides which of two models is better, for all pairs at once.
 
 d_s is the difference of two models' scores under variant s, D its mean over S variants, and tau^2 = (vQS + ve/K)/N the
-noise of d_s that questions and generations leave (from the crossed components of the difference, crossed.py).
+variance of d_s by questions and generations (from the crossed components of the difference, components.py).
 
-    swapped    share of the S variants whose d_s has the other sign than D, a tie counts half; Wilson interval
-    by noise   what that share would be if the prompt changed nothing: Phi(-|D|/tau)
-    true       Phi(-|D|/sd_S), vS the variance of true differences over variants, for normal effects
-    p_prompt   no variance of the difference over variants: F = S s^2(d) N / MSR
-    p_swap     no true swap at all: the test of Gail and Simon (1985) for qualitative interaction,
-               sum_h Binomial(h; S - 1, 1/2) P(chi2_h > min(sum over d > 0, sum over d < 0 of d^2/tau^2))
+    swapped            share of the S variants where d_s and D differ in sign, a tie counts half; Wilson interval
+    swapped_by_noise   expectation of that share if the prompt had no effect: Phi(-|D|/tau)
+    swapped_true       Phi(-|D|/sd_S) with sd_S^2 = vS, the variance of true differences over variants (normal)
+    p_prompt           test of no variance of the difference over variants: F = S s^2(d) N / MSR
+    p_swap             test of no true rank flip, for qualitative interaction (Gail and Simon 1985):
+                       sum_h Binomial(h; S - 1, 1/2) P(chi2_h > min(sum over d > 0, sum over d < 0 of d^2/tau^2))
 
-The interval of the true share is a generalized confidence interval (Weerahandi 1993): both mean squares and D drawn
+The interval of the true share is a generalized confidence interval (Weerahandi 1993): both mean squares and D are drawn
 from their pivots.
 """
 
@@ -33,17 +33,39 @@ from howsure.stats.scores import wilson
 
 __all__ = ["RankFlips", "estimate_rank_flips"]
 
+#: Draws from the pivots of a generalized confidence interval.
 _DRAWS = 1000
-#: Pairs whose cells are in memory at once.
+#: Number of pairs of models whose cells are in memory at once.
 _BLOCK = 64
-
-#: Differences of scores below this are none: least squares give scores to about 1e-15.
-TIE = 1e-12
+#: Smaller differences of scores are ties: least squares compute scores to about 1e-15.
+_TIE = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
 class RankFlips(Result):
-    """Swaps of P pairs of models; arrays have shape (P,), as in the docstring of this module."""
+    """Rank flips of P pairs of models over prompt variants; arrays have shape (P,).
+
+    Attributes
+    ----------
+    models_a, models_b
+        The two models of each pair.
+    n_variants
+        Variants in which both models have a score.
+    difference
+        Mean difference of the scores, a - b.
+    swapped, low, high
+        Share of the variants that order the models otherwise than the mean difference, and its Wilson interval.
+    swapped_by_noise
+        The share to be expected if the prompt had no effect.
+    swapped_true, true_low, true_high
+        Share without the noise of questions and generations, and its interval.
+    p_prompt, p_swap
+        p-values of "the difference is the same in all variants" and of "no variant changes the order".
+    var_question, var_variant, var_interaction, var_generation
+        Variance components of the difference.
+    level
+        Level of the intervals.
+    """
 
     benchmark: str
     models_a: tuple[str, ...]
@@ -53,8 +75,8 @@ class RankFlips(Result):
     swapped: FloatArray
     low: FloatArray
     high: FloatArray
-    by_noise: FloatArray
-    true: FloatArray
+    swapped_by_noise: FloatArray
+    swapped_true: FloatArray
     true_low: FloatArray
     true_high: FloatArray
     p_prompt: FloatArray
@@ -66,7 +88,7 @@ class RankFlips(Result):
     level: float = 0.95
 
     def columns(self) -> Columns:
-        """One row per pair."""
+        """Return one row per pair."""
         rows = len(self.difference)
         return {
             "benchmark": np.full(rows, self.benchmark, dtype=object),
@@ -77,8 +99,8 @@ class RankFlips(Result):
             "swapped": self.swapped,
             "low": self.low,
             "high": self.high,
-            "swapped_by_noise": self.by_noise,
-            "swapped_true": self.true,
+            "swapped_by_noise": self.swapped_by_noise,
+            "swapped_true": self.swapped_true,
             "true_low": self.true_low,
             "true_high": self.true_high,
             "p_prompt": self.p_prompt,
@@ -95,7 +117,7 @@ class RankFlips(Result):
                     "noise of a variant is unknown: real swaps and swaps by chance cannot be told apart": (
                         self.n_variants > 0
                     )
-                    & np.isnan(self.by_noise),
+                    & np.isnan(self.swapped_by_noise),
                     "the prompt changes nothing that the noise would not": self.var_variant <= 0,
                 }
             ),
@@ -103,7 +125,45 @@ class RankFlips(Result):
 
 
 def estimate_rank_flips(cube: Cube, *, level: float = 0.95, rng: np.random.Generator | int = 0) -> RankFlips:
-    """Swaps of all pairs of models of a cube with crossed variants, in the order of its models; of `cube.drawn`."""
+    """Estimate how often the prompt decides which of two models is better, for all pairs of models.
+
+    Parameters
+    ----------
+    cube
+        Results with crossed variants; the default prompt is left out.
+    level
+        Level of the intervals, in (0, 1).
+    rng
+        Generator, or seed, of the draws for the interval of the true share.
+
+    Returns
+    -------
+    RankFlips
+        One entry per pair of models, in the order of the models.
+
+    Raises
+    ------
+    InputError
+        Where each question has variants of its own.
+
+    Notes
+    -----
+    With D the mean difference, tau^2 the variance of a variant's difference by questions and generations, and vS the
+    variance of true differences over variants, noise alone would give a share of Phi(-|D|/tau), and the true share is
+    Phi(-|D|/sqrt(vS)). `p_swap` is the test of Gail and Simon for qualitative interaction.
+
+    References
+    ----------
+    Gail, M. and Simon, R. (1985), Testing for qualitative interactions between treatment effects and patient subsets,
+    Biometrics 41. Weerahandi, S. (1993), Generalized confidence intervals, JASA 88.
+
+    Examples
+    --------
+    >>> cube = Cube.from_means("demo", ["a", "b"], ["v1", "v2", "v3"], np.array([[0.5, 0.6, 0.7], [0.6, 0.5, 0.5]]))
+    >>> flips = estimate_rank_flips(cube)
+    >>> flips.difference.round(3).tolist(), flips.swapped.round(3).tolist()
+    ([0.067], [0.333])
+    """
     if cube.nested:
         remedy = "sample the same variants for all questions"
         raise InputError(
@@ -117,7 +177,7 @@ def estimate_rank_flips(cube: Cube, *, level: float = 0.95, rng: np.random.Gener
     for start in range(0, len(pairs), _BLOCK):
         block = pairs[start : start + _BLOCK]
         layout = cube.difference([cube.models[a] for a, _ in block], [cube.models[b] for _, b in block])
-        parts.append(_block(estimate_components(layout, level=level), level, generator))
+        parts.append(_flip_statistics(estimate_components(layout, level=level), level, generator))
     names = tuple(cube.models[a] for a, _ in pairs), tuple(cube.models[b] for _, b in pairs)
     numbers: dict[str, Any] = {
         name: np.concatenate([part[name] for part in parts]) if parts else np.zeros(0)
@@ -128,41 +188,40 @@ def estimate_rank_flips(cube: Cube, *, level: float = 0.95, rng: np.random.Gener
     return RankFlips(cube.benchmark, *names, **numbers, level=level)
 
 
-def _block(found: PromptComponents, level: float, rng: np.random.Generator) -> dict[str, Any]:
-    """Fields of `Swaps` for some pairs."""
-    fit = found.fit
-    # A tie is a tie, whatever the least squares leave of it.
-    d = np.where(np.abs(fit.variant_score) < TIE, 0.0, fit.variant_score)
+def _flip_statistics(components: PromptComponents, level: float, rng: np.random.Generator) -> dict[str, FloatArray]:
+    """Return the fields of `RankFlips` for the pairs of these components of differences."""
+    fit = components.fit
+    d = np.where(np.abs(fit.variant_score) < _TIE, 0.0, fit.variant_score)
     there = ~np.isnan(d)
     S = there.sum(axis=1).astype(float)
-    mean = np.where(S > 0, found.mean, np.nan)
+    mean = np.where(S > 0, components.mean, np.nan)
     sign = np.where(mean < 0, -1.0, 1.0)[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
         against = np.where(d * sign < 0, 1.0, np.where(d == 0, 0.5, 0.0))
         swapped = np.sum(against, axis=1, where=there) / S
         low, high = wilson(swapped * S, S, level)
-        freedom = np.where(fit.cells > fit.rank, fit.cells - fit.rank, np.nan)
-        rest = fit.residual_ss / freedom  # vQS + ve/K
-        # noise of a variant's score: less the questions it lacks
+        rest_df = np.where(fit.cells > fit.rank, fit.cells - fit.rank, np.nan)
+        rest = fit.residual_ss / rest_df  # vQS + ve/K
+        # variance of a variant's difference on the questions that it has
         tau2 = rest * S / np.where(fit.cells > 0, fit.cells, np.nan)
         size = np.abs(mean)
         noise = _tail(size, np.sqrt(tau2))
-        true = _tail(size, np.sqrt(np.maximum(found.variant, 0)))
+        true = _tail(size, np.sqrt(np.maximum(components.variant, 0)))
         F = fit.variant_ss / (fit.rank - fit.questions) / rest
-        p_prompt = np.where((S > 1) & (rest > 0), special.fdtrc(S - 1, freedom, F), np.nan)
+        p_prompt = np.where((S > 1) & (rest > 0), special.fdtrc(S - 1, rest_df, F), np.nan)
         p_swap = _gail_simon(d, there, tau2)
-        # pivots: mean squares over chi-square, the mean from t
+        # pivots: mean squares over chi-square variables, the mean from a normal variable
         s2 = fit.variant_ss / (fit.rank - fit.questions) * S / fit.cells
         draws = (len(S), _DRAWS)
         df = np.where(S > 1, S - 1, np.nan)[:, None]
         chi = rng.chisquare(np.nan_to_num(df, nan=1), draws)
-        chi_rest = rng.chisquare(np.nan_to_num(freedom, nan=1)[:, None], draws)
+        chi_rest = rng.chisquare(np.nan_to_num(rest_df, nan=1)[:, None], draws)
         total = s2[:, None] * df / chi
         center = mean[:, None] + rng.standard_normal(draws) * np.sqrt(total / S[:, None])
-        of_variant = np.maximum(total - tau2[:, None] * freedom[:, None] / chi_rest, 0)
-        share = _tail(center * sign, np.sqrt(of_variant))
+        variant = np.maximum(total - tau2[:, None] * rest_df[:, None] / chi_rest, 0)
+        share = _tail(center * sign, np.sqrt(variant))
     limits = np.full((2, len(S)), np.nan)
-    known = np.all(~np.isnan(share), axis=1) & (s2 + rest > 0)  # no variation seen is no certainty
+    known = np.all(~np.isnan(share), axis=1) & (s2 + rest > 0)  # without any variation there is no interval
     limits[:, known] = np.quantile(share[known], [(1 - level) / 2, (1 + level) / 2], axis=1)
     return {
         "n_variants": S,
@@ -170,21 +229,21 @@ def _block(found: PromptComponents, level: float, rng: np.random.Generator) -> d
         "swapped": swapped,
         "low": low,
         "high": high,
-        "by_noise": noise,
-        "true": true,
+        "swapped_by_noise": noise,
+        "swapped_true": true,
         "true_low": limits[0],
         "true_high": limits[1],
         "p_prompt": p_prompt,
         "p_swap": p_swap,
-        "var_question": found.question,
-        "var_variant": found.variant,
-        "var_interaction": found.interaction,
-        "var_generation": found.generation,
+        "var_question": components.question,
+        "var_variant": components.variant,
+        "var_interaction": components.interaction,
+        "var_generation": components.generation,
     }
 
 
 def _tail(distance: FloatArray, sd: FloatArray) -> FloatArray:
-    """P(N(distance, sd) < 0); 1/2 where both are 0."""
+    """Return P(N(distance, sd^2) < 0); 1/2 where both are 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         z = np.where(sd == 0, np.where(distance == 0, 0.0, np.copysign(np.inf, distance)), distance / sd)
     tail: FloatArray = special.ndtr(-z)
@@ -192,6 +251,7 @@ def _tail(distance: FloatArray, sd: FloatArray) -> FloatArray:
 
 
 def _gail_simon(d: FloatArray, there: NDArray[np.bool_], tau2: FloatArray) -> FloatArray:
+    """Return the p-value of the test of Gail and Simon, shape (P,); NaN where tau^2 is unknown."""
     square = np.where(there, d, 0) ** 2 / tau2[:, None]
     least = np.minimum(np.sum(square * (np.nan_to_num(d) > 0), axis=1), np.sum(square * (np.nan_to_num(d) < 0), axis=1))
     S = there.sum(axis=1)[:, None]

@@ -1,21 +1,20 @@
-"""How many prompt variants are enough for a reliable evaluation (REL definition 1 and section 3).
+"""Number of prompt variants that a reliable evaluation needs (REL, definition 1 and section 3).
 
-A benchmark score x_s under each of N reference variants; a sample of n of them is reliable when a moment over it, mean
-or variance, is within epsilon of the moment over the whole with probability 1 - delta. REL's n* is the smallest n for
-which the (1 - delta/2) percentile of |moment of n - moment of N| is at most epsilon. It is biased low when it is not
-far below N, since the deviation is 0 at n = N by construction; `n_star_space` is for variants from the space itself:
+Given a benchmark score x_s under each of N reference variants, a sample of n variants is reliable when a moment over
+it, mean or variance, is within epsilon of the moment over all N with probability 1 - delta. REL's n* is the smallest n
+for which the (1 - delta/2) percentile of |moment of n - moment of N| is at most epsilon. It is biased low unless it is
+far below N, because the deviation is 0 at n = N by construction. `n_star_space` is for variants drawn from the space:
 
-    mean      n = (z sd / epsilon)^2                          z the quantile of |Z| at 1 - delta/2
+    mean      n = (z sd / epsilon)^2                          z the (1 - delta/2) quantile of |Z|
     variance  n = z^2 (m4 - sd^4) / epsilon^2                 m4 the fourth central moment
 
-with the unbiased sd^2, and m4 - sd^4 times N^2/((N - 1)(N - 2)), which makes it unbiased where scores are normal.
+with the unbiased sd^2, and m4 - sd^4 times N^2/((N - 1)(N - 2)), which makes it unbiased for normal scores.
 
-Each score x_s has noise of its own: its generations are drawn, and prompts and questions interact. This noise is in sd.
-So `n_star_space` is the number of variants for an evaluation that scores each variant on as many questions with as many
-generations as this one did: the noise of n scores averages out as their differences do. `n_star_space_corrected` has
-the variance of the variants alone (`crossed(cube).variant`) in the place of sd^2: the number that the space needs where
-each score rests on so many questions and generations that its noise does not count. Simulated with prompts of sd .02
-and 50 questions of one generation: 160 variants of that design are needed, and 16 of noise-free scores.
+Each score x_s is noisy: its generations are random, and prompts and questions interact. sd contains this noise.
+`n_star_space` is therefore the number of variants for an evaluation with as many questions and generations per variant
+as this one. `n_star_space_corrected` replaces sd^2 by the variance of the variants without noise
+(`estimate_components(cube).variant`): the number for an evaluation whose scores have negligible noise. Simulated with
+prompts of sd .02 and 50 questions of one generation: 160 variants of that design are needed, 16 without noise.
 """
 
 from __future__ import annotations
@@ -32,22 +31,42 @@ from howsure.stats.core.results import Columns, Result, notes
 from howsure.stats.core.variance_intervals import variance_limits
 from howsure.stats.prompts.subset_moments import deviation_chance, deviation_quantiles, draw_orders
 
-__all__ = ["MOMENTS", "ProxyCheck", "SampleSize", "check_proxy", "required_for_space", "required_variants"]
+__all__ = [
+    "MOMENTS",
+    "ProxyCheck",
+    "SampleSize",
+    "check_proxy",
+    "required_for_space",
+    "required_variants",
+    "to_integers",
+]
 
 MOMENTS = ("mean", "variance")
-#: Variants from which on there is an interval of what the variance needs.
-_FEWEST = 10
-#: Half its width on the scale of logarithms from which on it says nothing: 1 to 10,000.
-_WIDEST = np.log(100)
-#: Relative: less than this is 0.
+#: The interval of the number of variants for the variance needs at least this many scores.
+_MIN_SCORES = 10
+#: Largest half-width of that interval on the log scale: a factor of 10,000 between its limits.
+_MAX_HALF_WIDTH = np.log(100)
+#: Relative tolerance of a comparison with 0.
 _ROUNDING = 1e-9
 
 
 def required_for_space(variance: ArrayLike, epsilon: float, delta: float) -> FloatArray:
-    """Variants from the space for which the mean of their scores is within epsilon, given the variance of one.
+    """Return the number of variants of the space for which the mean of their scores is within epsilon.
 
-    For the variance as the moment, give m4 - sd^4 in place of the variance.
+    Parameters
+    ----------
+    variance
+        Variance of one score, any shape; for the variance as the moment, m4 - sd^4 instead.
+    epsilon, delta
+        Acceptable deviation, and the probability of a larger one.
 
+    Returns
+    -------
+    numpy.ndarray
+        Whole numbers of the shape of `variance`: (z sd / epsilon)^2, rounded up, at least 1.
+
+    Examples
+    --------
     >>> required_for_space([0.02**2, 0.03**2, 0.05**2], 0.01, 0.1).tolist()
     [16.0, 35.0, 97.0]
     """
@@ -58,28 +77,33 @@ def required_for_space(variance: ArrayLike, epsilon: float, delta: float) -> Flo
 
 @dataclass(frozen=True, eq=False)
 class SampleSize(Result):
-    """How many variants are enough; arrays have shape (M, 2), a column per moment of `MOMENTS`.
+    """Required numbers of variants; arrays have shape (M, 2), one column per moment of `MOMENTS`.
 
     Attributes
     ----------
-    scores
-        What it was found from, shape (M, S), NaN where a model has no score under a variant.
+    models, scores
+        M names and the scores, shape (M, S), NaN where a model has no score under a variant.
     n_variants
-        N of each model, shape (M,).
+        Number N of scores of each model, shape (M,).
     moment
-        Mean and variance over all N, the latter divided by N (REL eq. 3).
+        Mean and variance over all N, the latter divided by N (REL, eq. 3).
     n_star
-        As published; NaN where there are fewer than two variants.
+        REL's n*; NaN where there are fewer than two variants.
     exact
-        Whether n_star is exact, and not estimated from seeded orders.
+        Whether `n_star` is exact, rather than estimated from random orders.
     n_star_space
-        Variants of the space for scores with as many questions and generations as these; `space_limits` is its
-        interval.
+        Required variants of the space for scores with as many questions and generations as these; `space_limits` is
+        its interval.
     n_star_space_corrected
-        Variants of the space for scores without noise; NaN where the variance over variants without the noise of each
-        score is unknown or not above 0.
+        Required variants of the space for scores without noise; NaN where the variance over variants without the noise
+        of each score is unknown or not above 0.
     corrected_low, corrected_high
-        Its interval, for the mean only; known where the variance is lost in the noise too.
+        Limits of `n_star_space_corrected` for the mean; also known where that number is NaN because the variance is
+        not above 0.
+    epsilon, delta
+        Acceptable deviation, and the probability of a larger one.
+    noise_known
+        Whether the noise of each score is known, shape (M,).
     """
 
     models: tuple[str, ...]
@@ -98,40 +122,46 @@ class SampleSize(Result):
 
     @property
     def reached(self) -> NDArray[np.bool_]:
-        """Where fewer than all N variants are enough: n = N always is, by construction. Shape (M, 2)."""
-        reached: NDArray[np.bool_] = self.n_star < self.n_variants[:, None]
-        return reached
+        """Whether fewer than all N variants suffice, shape (M, 2); n = N suffices by construction."""
+        return np.asarray(self.n_star < self.n_variants[:, None])
 
     def space_limits(self, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
-        """Interval of `n_star_space`, whole numbers, shape (M, 2) each.
+        """Return the lower and the upper limit of `n_star_space`, whole numbers, shape (M, 2) each.
 
-        Of the mean: those of the variance over variants, which heed its kurtosis. Of the variance: Student's t from the
-        jackknife of log(m4 - sd^4), of ten variants and more; where scores have heavy tails it is too narrow. NaN
-        where no two scores differ, or where that of the variance hangs on one of them.
+        Parameters
+        ----------
+        level
+            Coverage in (0, 1).
+
+        Notes
+        -----
+        For the mean, the limits follow from those of the variance over variants, which account for its kurtosis. For
+        the variance, from Student's t of the jackknife of log(m4 - sd^4), from ten variants on; they are too narrow for
+        scores with heavy tails. NaN where all scores are equal, or where m4 - sd^4 depends on a single score.
         """
-        found = np.full((2, 2, len(self.scores)), np.nan)
+        variances = np.full((2, 2, len(self.scores)), np.nan)
         with np.errstate(divide="ignore", invalid="ignore"):
             unbiased = self.moment[:, 1] * self.n_variants / (self.n_variants - 1)
-        found[0] = variance_limits(unbiased, self.scores, level)
+        variances[0] = variance_limits(unbiased, self.scores, level)
         for m, row in enumerate(self.scores):
-            found[1, :, m] = _spread_limits(row[~np.isnan(row)], level)
-        low, high = required_for_space(found.transpose(1, 2, 0), self.epsilon, self.delta)
+            variances[1, :, m] = _limits_of_variance_of_variance(row[~np.isnan(row)], level)
+        low, high = required_for_space(variances.transpose(1, 2, 0), self.epsilon, self.delta)
         return low, high
 
     def convergence(self, model: str, *, draws: int = 2000, rng: np.random.Generator | int = 0) -> FloatArray:
-        """The (1 - delta/2) quantile of the deviation of both moments over n = 1..N variants, shape (2, N)."""
+        """Return the (1 - delta/2) quantile of the deviation of both moments over n = 1..N variants, shape (2, N)."""
         x = self.scores[self.models.index(model)]
         x = x[~np.isnan(x)]
         return deviation_quantiles(x, draw_orders(len(x), draws, rng), self.delta)
 
     @property
     def note(self) -> NDArray[np.object_]:
-        """What each model's numbers are to be read with, shape (M, 2)."""
+        """Reason for a NaN or for caution, shape (M, 2)."""
         some = np.broadcast_to(self.n_variants[:, None] > 1, self.n_star.shape)
         near = some & self.reached & (self.n_star > self.n_variants[:, None] / 4)
         beyond = some & (self.n_star_space > self.n_variants[:, None])
         flat = some & (self.moment[:, 1:] <= _ROUNDING**2 * self.moment[:, :1] ** 2)
-        told = {
+        reasons = {
             "fewer than two variants have a score over all questions: how many are enough is unknown": ~some,
             "n_star is not reached below the number of reference variants, where it is so by construction": some
             & ~self.reached
@@ -145,10 +175,10 @@ class SampleSize(Result):
             & self.noise_known[:, None]
             & np.all(np.isnan(self.n_star_space_corrected), axis=1, keepdims=True),
         }
-        return notes({text: where.ravel() for text, where in told.items()}).reshape(self.n_star.shape)
+        return notes({text: where.ravel() for text, where in reasons.items()}).reshape(self.n_star.shape)
 
     def columns(self) -> Columns:
-        """One row per model and moment."""
+        """Return one row per model and moment."""
         M = len(self.models)
         low, high = self.space_limits()
         return {
@@ -170,7 +200,7 @@ class SampleSize(Result):
 
 
 def to_integers(values: FloatArray) -> FloatArray | IntArray:
-    """As integers where all are known."""
+    """Return whole numbers as integers, or unchanged where one of them is NaN."""
     return values if np.any(np.isnan(values)) else values.astype(np.int64)
 
 
@@ -185,31 +215,51 @@ def required_variants(
     draws: int = 2000,
     rng: np.random.Generator | int = 0,
 ) -> SampleSize:
-    """Compute the smallest numbers of variants for a reliable mean and variance of each model.
+    """Compute the smallest number of variants for a reliable mean and a reliable variance of each model.
 
     Parameters
     ----------
     models, scores
         M names, and the benchmark score of each model under each of N variants, shape (M, N); NaN where missing.
     variance, limits
-        Variance over variants without the noise of each score, shape (M,), such as `crossed(cube).variant`, and its
-        interval, such as `crossed(cube).limits("variant")`; NaN where unknown. For `n_star_space_corrected`.
+        Variance over variants without the noise of each score, shape (M,), and its limits, such as
+        `components.variant` and `components.limits("variant")` of `estimate_components`; NaN where unknown. They are
+        used for `n_star_space_corrected`.
     epsilon, delta
-        Deviation that is acceptable, and the probability of a larger one.
-    draws
-        Seeded orders of the variants, for what is not found exactly (`subsets.chance_far`).
+        Acceptable deviation, and the probability of a larger one.
+    draws, rng
+        Number of random orders of the variants, for probabilities that cannot be computed exactly, and their generator
+        or seed.
+
+    Returns
+    -------
+    SampleSize
+
+    Raises
+    ------
+    InputError
+        Where shapes do not fit, a score is infinite, or an argument is out of range.
+
+    Notes
+    -----
+    n* is the smallest n with P(|moment over n - moment over N| > epsilon) <= delta/2. For variants of the space, it is
+    (z sd / epsilon)^2 for the mean and z^2 (m4 - sd^4) / epsilon^2 for the variance.
+
+    References
+    ----------
+    "REL" in docs/statistics.md, definition 1 and section 3.
 
     Examples
     --------
-    >>> scores = np.random.default_rng(0).normal(0.6, 0.06, (1, 100))  # of which sd .02 is the variants' own
-    >>> found = required_variants(("m",), scores, variance=[0.02**2])
-    >>> found.n_star_space[0, 0].tolist(), found.n_star_space_corrected[0, 0].tolist()
+    >>> scores = np.random.default_rng(0).normal(0.6, 0.06, (1, 100))  # of which sd .02 is that of the variants
+    >>> size = required_variants(("m",), scores, variance=[0.02**2])
+    >>> size.n_star_space[0, 0].tolist(), size.n_star_space_corrected[0, 0].tolist()
     (130.0, 16.0)
     """
     x = np.atleast_2d(np.asarray(scores, float))
     if x.ndim != 2 or x.shape[0] != len(models) or np.any(np.isinf(x)):
         remedy = f"allowed: finite or NaN, (models, variants) = ({len(models)}, any)"
-        raise InputError(f"scores have shape {x.shape}", where="enough_variants", remedy=remedy)
+        raise InputError(f"scores have shape {x.shape}", where="required_variants", remedy=remedy)
     for name, value, good, allowed in (
         ("epsilon", epsilon, 0 < epsilon < np.inf, "above 0"),
         ("delta", delta, 0 < delta < 1, "between 0 and 1"),
@@ -222,24 +272,25 @@ def required_variants(
     moment, n_star, space = (np.full((M, 2), np.nan) for _ in range(3))
     exact = np.zeros((M, 2), dtype=bool)
     generator = np.random.default_rng(rng)
-    drawn: dict[int, IntArray] = {}
+    orders: dict[int, IntArray] = {}
     for m, N in enumerate(n_variants.tolist()):
         there = x[m, ~np.isnan(x[m])]
         if N > 0:
             moment[m] = there.mean(), there.var()
         if N < 2:
             continue
-        order = drawn.setdefault(N, draw_orders(N, draws, generator)) if N not in drawn else drawn[N]
-        far, known = deviation_chance(there, order, epsilon, delta / 2)
-        first = np.argmax(far <= delta / 2, axis=1)  # the last is 0: all N variants
-        n_star[m], exact[m] = first + 1, known[[0, 1], first]
-        space[m] = required_for_space([there.var(ddof=1), float(_spread(there))], epsilon, delta)
+        if N not in orders:
+            orders[N] = draw_orders(N, draws, generator)
+        far, is_exact = deviation_chance(there, orders[N], epsilon, delta / 2)
+        first = np.argmax(far <= delta / 2, axis=1)  # far is 0 for all N variants
+        n_star[m], exact[m] = first + 1, is_exact[[0, 1], first]
+        space[m] = required_for_space([there.var(ddof=1), float(_variance_of_variance(there))], epsilon, delta)
     unknown = np.full(M, np.nan)
-    of_variants = unknown if variance is None else np.asarray(variance, float)
+    noise_free = unknown if variance is None else np.asarray(variance, float)
     low, high = (unknown if limit is None else np.asarray(limit, float) for limit in limits or (None, None))
-    if not of_variants.shape == low.shape == high.shape == (M,):
-        what = f"variance and limits have shapes {of_variants.shape}, {low.shape} and {high.shape}"
-        raise InputError(what, where="enough_variants", remedy=f"allowed: ({M},), one for each model")
+    if not noise_free.shape == low.shape == high.shape == (M,):
+        what = f"variance and limits have shapes {noise_free.shape}, {low.shape} and {high.shape}"
+        raise InputError(what, where="required_variants", remedy=f"allowed: ({M},), one for each model")
     corrected_low, corrected_high = (
         np.column_stack([required_for_space(limit, epsilon, delta), unknown]) for limit in (low, high)
     )
@@ -251,66 +302,70 @@ def required_variants(
         n_star=n_star,
         exact=exact,
         n_star_space=space,
-        n_star_space_corrected=_corrected(x, of_variants, epsilon, delta),
+        n_star_space_corrected=_required_without_noise(x, noise_free, epsilon, delta),
         corrected_low=corrected_low,
         corrected_high=corrected_high,
         epsilon=epsilon,
         delta=delta,
-        noise_known=~np.isnan(of_variants),
+        noise_known=~np.isnan(noise_free),
     )
 
 
-def _corrected(x: FloatArray, variance: FloatArray, epsilon: float, delta: float) -> FloatArray:
-    """What both moments need without the noise of each score, shape (M, 2).
+def _required_without_noise(x: FloatArray, variance: FloatArray, epsilon: float, delta: float) -> FloatArray:
+    """Return the required variants of the space for scores without noise, shape (M, 2).
 
-    m4 - sd^4 = kappa4 + 2 sd^4 with kappa4 the fourth cumulant, to which normal noise adds nothing.
+    m4 - sd^4 = kappa4 + 2 sd^4 with kappa4 the fourth cumulant, which normal noise does not change.
     """
     rows = [row[~np.isnan(row)] for row in x]
-    cumulant = np.array([float(_spread(row)) - 2 * row.var(ddof=1) ** 2 if len(row) > 2 else np.nan for row in rows])
+    cumulant = np.array(
+        [float(_variance_of_variance(row)) - 2 * row.var(ddof=1) ** 2 if len(row) > 2 else np.nan for row in rows]
+    )
     of_variance = np.maximum(cumulant, 0) + 2 * variance**2
     needed = required_for_space(np.column_stack([variance, of_variance]), epsilon, delta)
     return np.where(variance[:, None] > 0, needed, np.nan)
 
 
-def _spread(x: FloatArray) -> FloatArray:
-    """M4 - sd^4 along the last axis, n times the variance of the variance; NaN of fewer than three values."""
+def _variance_of_variance(x: FloatArray) -> FloatArray:
+    """Return m4 - sd^4 along the last axis, n times the variance of the variance; NaN for fewer than three values."""
     n = x.shape[-1]
     if n < 3:
         return np.full(x.shape[:-1], np.nan)
-    off = x - x.mean(axis=-1, keepdims=True)
-    spread: FloatArray = (np.mean(off**4, axis=-1) - np.mean(off**2, axis=-1) ** 2) * n**2 / ((n - 1) * (n - 2))
-    return spread
+    centered = x - x.mean(axis=-1, keepdims=True)
+    m4, m2 = np.mean(centered**4, axis=-1), np.mean(centered**2, axis=-1)
+    return np.asarray((m4 - m2**2) * n**2 / ((n - 1) * (n - 2)))
 
 
-def _spread_limits(x: FloatArray, level: float) -> tuple[float, float]:
-    """Limits of m4 - sd^4; NaN where it is 0 but for one value, or nearly so."""
+def _limits_of_variance_of_variance(x: FloatArray, level: float) -> tuple[float, float]:
+    """Return the jackknife limits of m4 - sd^4; NaN where it is nearly 0 without one of the values."""
     n = len(x)
     others = x[(np.arange(n)[:, None] + np.arange(1, n)) % n] if n else x
-    whole, less = _spread(x), _spread(others)
-    if n < _FEWEST or not np.all(less > 0) or whole <= _ROUNDING * np.mean(less):
+    full, without_one = _variance_of_variance(x), _variance_of_variance(others)
+    if n < _MIN_SCORES or not np.all(without_one > 0) or full <= _ROUNDING * np.mean(without_one):
         return np.nan, np.nan
-    pseudo = n * np.log(whole) - (n - 1) * np.log(less)
+    pseudo = n * np.log(full) - (n - 1) * np.log(without_one)
     half = special.stdtrit(n - 1, (1 + level) / 2) * pseudo.std(ddof=1) / np.sqrt(n)
-    if half > _WIDEST:
+    if half > _MAX_HALF_WIDTH:
         return np.nan, np.nan
     return float(np.exp(pseudo.mean() - half)), float(np.exp(pseudo.mean() + half))
 
 
 @dataclass(frozen=True)
 class ProxyCheck:
-    """Whether a cheap model's n* was enough for a costly one (REL section 4: the smaller model is an upper bound).
+    """Whether n* of a cheap model suffices for a costly one (REL, section 4: the smaller model is an upper bound).
 
     Attributes
     ----------
+    cheap, costly
+        Names of the models.
     n_variants
-        That both were asked in.
+        Number of variants in which both models have a score.
     n_star_cheap, n_star_costly
-        N* of both moments on these, the larger: what each model asks for by itself.
+        n* of each model on these variants, the larger of the two moments.
     chance
-        Chance that n_star_cheap variants of the costly model's are off by more than epsilon in mean or variance, the
-        larger of the two; it may be delta/2.
+        Probability that mean or variance of the costly model over n_star_cheap variants deviates by more than epsilon,
+        the larger of the two; allowed up to delta/2.
     bounded
-        Whether that holds: n_star_cheap was enough.
+        Whether `chance` is at most delta/2: n_star_cheap variants suffice.
     """
 
     cheap: str
@@ -323,25 +378,42 @@ class ProxyCheck:
 
 
 def check_proxy(
-    enough: SampleSize, cheap: str, costly: str, *, draws: int = 2000, rng: np.random.Generator | int = 0
+    size: SampleSize, cheap: str, costly: str, *, draws: int = 2000, rng: np.random.Generator | int = 0
 ) -> ProxyCheck:
-    """Check a cheap model as the reference for a costly one, on variants that both were asked in."""
+    """Check on common variants whether n* of a cheap model suffices for a costly one.
+
+    Parameters
+    ----------
+    size
+        Result of `required_variants` for both models.
+    cheap, costly
+        Names of the models.
+    draws, rng
+        Number of random orders, and their generator or seed.
+
+    Returns
+    -------
+    ProxyCheck
+
+    Raises
+    ------
+    InputError
+        Where a model is unknown, or where the two have fewer than two variants in common.
+    """
     for name in (cheap, costly):
-        if name not in enough.models:
-            raise InputError(f"no model {name!r}", where="proxy", remedy=f"known: {', '.join(enough.models)}")
-    rows = [enough.models.index(name) for name in (cheap, costly)]
-    there = ~np.any(np.isnan(enough.scores[rows]), axis=0)
-    x, N = enough.scores[rows][:, there], int(there.sum())
+        if name not in size.models:
+            raise InputError(f"no model {name!r}", where="proxy", remedy=f"known: {', '.join(size.models)}")
+    rows = [size.models.index(name) for name in (cheap, costly)]
+    there = ~np.any(np.isnan(size.scores[rows]), axis=0)
+    x, N = size.scores[rows][:, there], int(there.sum())
     if N < 2:
         what = f"{cheap} and {costly} have fewer than two variants in common"
         raise InputError(what, where="proxy", remedy="ask both models in more variants")
-    n_star = enough.n_star[rows]
-    if np.any(enough.n_variants[rows] > N):
-        on_these = required_variants(
-            (cheap, costly), x, epsilon=enough.epsilon, delta=enough.delta, draws=draws, rng=rng
-        )
+    n_star = size.n_star[rows]
+    if np.any(size.n_variants[rows] > N):
+        on_these = required_variants((cheap, costly), x, epsilon=size.epsilon, delta=size.delta, draws=draws, rng=rng)
         n_star = on_these.n_star
     small, large = n_star.max(axis=1).tolist()
-    far, _ = deviation_chance(x[1], draw_orders(N, draws, rng), enough.epsilon, enough.delta / 2)
+    far, _ = deviation_chance(x[1], draw_orders(N, draws, rng), size.epsilon, size.delta / 2)
     chance = float(far[:, int(small) - 1].max())
-    return ProxyCheck(cheap, costly, N, small, large, chance, chance <= enough.delta / 2)
+    return ProxyCheck(cheap, costly, N, small, large, chance, chance <= size.delta / 2)

@@ -1,12 +1,12 @@
-"""Answers that could not be read, beside the spread over prompts: a parser that fails in some prompts looks like one.
+"""Effect of unparsed answers on the variance over prompts: a parser that fails in some prompts looks like an effect.
 
-An unread answer scores 0. Where its share differs between variants, so does the score, whatever the model answered.
-The variance over the variants that were drawn is therefore estimated twice (crossed.py): with all scores, and with the
-unread left out. Shares are of all variants, the default prompt too.
-Whether variants differ at all is the F test of the two-way layout, of the unread shares and of the scores that were
-read, each adjusted by Holm for all models:
+An unparsed answer scores 0. Where the unparsed share differs between variants, so does the score, whatever the model
+answered. The variance over the drawn variants is therefore estimated twice (components.py): with all answers, and
+without the unparsed ones. Unparsed shares are given for all variants, including the default prompt.
+The F test of the two-way layout tests whether variants differ at all, for the unparsed shares and for the scores of the
+parsed answers, each adjusted by Holm for all models:
 
-    F = MS(variant) / MS(residual)   with rank - N and n - rank degrees of freedom (additive.py)
+    F = MS(variant) / MS(residual)   with rank - N and n - rank degrees of freedom (additive_fit.py)
 """
 
 from __future__ import annotations
@@ -31,60 +31,70 @@ __all__ = ["UnparsedByValue", "UnparsedEffect", "estimate_unparsed_effect", "lis
 
 @dataclass(frozen=True, eq=False)
 class UnparsedByValue:
-    """Unread answers by the values of the dimensions; `shares` has shape (M, V), others (V,).
+    """Unparsed answers by the values of the dimensions; `shares` has shape (M, V), the others (V,).
 
     Attributes
     ----------
+    models
+        Names of the M models.
+    dimensions, values
+        Dimension and name of each of the V values.
+    n_variants
+        Number of variants that have the value.
     shares, pooled
-        Share unread of each model's answers, and of all.
+        Unparsed share of each model's answers, and of all answers.
     order
-        Values by dimension, from the one that explains most of how the pooled share varies over variants (`_explained`;
-        with few draws other dimensions cannot be fitted beside), and in it from the largest share.
+        Indices of the values: first those of the dimension that explains most of the variance of the pooled share over
+        variants (each dimension by itself, since few draws do not allow a joint fit), the largest share first.
     blamed
-        The value with the largest share on the first of these dimensions, and any that was drawn with it each time and
-        never without; empty where no dimension explains more than chance would.
+        Indices of the value with the largest share in the first dimension, and of values that occur in exactly the same
+        variants; empty where no dimension explains significantly more than chance.
     """
 
     models: tuple[str, ...]
     dimensions: tuple[str, ...]
     values: tuple[str, ...]
-    times: IntArray
+    n_variants: IntArray
     shares: FloatArray = field(repr=False)
     pooled: FloatArray = field(repr=False)
     order: tuple[int, ...] = field(repr=False)
     blamed: tuple[int, ...]
 
     def name(self, i: int) -> str:
-        """A value with its dimension."""
+        """Return the dimension and the name of value i."""
         return f"{self.dimensions[i]}: {self.values[i]}"
 
     def columns(self) -> Columns:
-        """One row per model and value."""
+        """Return one row per model and value."""
         M, V = self.shares.shape
         return {
             "model": np.repeat(np.array(self.models, dtype=object), V),
             "dimension": np.tile(np.array(self.dimensions, dtype=object), M),
             "value": np.tile(np.array(self.values, dtype=object), M),
-            "n_variants": np.tile(self.times, M),
+            "n_variants": np.tile(self.n_variants, M),
             "unparsed": self.shares.ravel(),
         }
 
 
 @dataclass(frozen=True, eq=False)
 class UnparsedEffect:
-    """What unread answers do to the spread over S variants; arrays have shape (M,) unless told.
+    """Effect of unparsed answers on the variance over S variants; arrays have shape (M,) unless stated otherwise.
 
     Attributes
     ----------
+    cube
+        The results, unparsed answers included with score 0.
     counts
-        Unread answers of each cell, shape (M, N, S).
+        Unparsed answers of each cell, shape (M, N, S).
     share, score
-        Share of each variant's answers that are unread, and its score, shape (M, S); NaN where there is none.
-    variance, variance_read
-        Variance over the variants that were drawn, of all scores and of those that were read; not cut at 0.
-    p_share, p_read
-        Chance of unread shares, and of scores that were read, this unequal if all variants were alike; by Holm for all
-        models. NaN where the noise is unknown.
+        Unparsed share of each variant's answers, and its score, shape (M, S); NaN where there is none.
+    variance, variance_parsed
+        Variance over the drawn variants, of all scores and of those of the parsed answers; not cut at 0.
+    p_share, p_parsed
+        p-values of "all variants have the same unparsed share" and of "all variants have the same score of parsed
+        answers", adjusted by Holm for all models; NaN where the noise is unknown.
+    level
+        1 - significance level of these tests.
     """
 
     cube: Cube = field(repr=False)
@@ -92,80 +102,81 @@ class UnparsedEffect:
     share: FloatArray = field(repr=False)
     score: FloatArray = field(repr=False)
     variance: FloatArray
-    variance_read: FloatArray
+    variance_parsed: FloatArray
     p_share: FloatArray
-    p_read: FloatArray
+    p_parsed: FloatArray
     level: float = 0.95
 
     @cached_property
     def varies(self) -> NDArray[np.bool_]:
-        """Whether the unread share differs between variants by more than the noise."""
-        return _below(self.p_share, self.level)
+        """Whether the unparsed share differs significantly between variants."""
+        return _is_significant(self.p_share, self.level)
 
     @cached_property
-    def prompted(self) -> NDArray[np.bool_]:
-        """Whether the scores that were read do: an effect of the prompt itself."""
-        return _below(self.p_read, self.level)
+    def prompt_effect(self) -> NDArray[np.bool_]:
+        """Whether the scores of parsed answers differ significantly: an effect of the prompt itself."""
+        return _is_significant(self.p_parsed, self.level)
 
     @cached_property
-    def parser(self) -> FloatArray:
-        """Share of the variance over variants that goes with the unread answers; NaN where there is no variance."""
-        known = self.variance > 0
-        left = np.maximum(self.variance_read, 0) / np.where(known, self.variance, np.nan)
-        parser: FloatArray = np.clip(1 - left, 0, 1)
-        return parser
+    def parser_share(self) -> FloatArray:
+        """Share of the variance over variants that disappears with the unparsed answers; NaN without variance."""
+        positive = self.variance > 0
+        remaining = np.maximum(self.variance_parsed, 0) / np.where(positive, self.variance, np.nan)
+        return np.asarray(np.clip(1 - remaining, 0, 1))
 
     @cached_property
     def values(self) -> UnparsedByValue:
-        """By the values of those dimensions that have two or more, and one of them twice."""
+        """Unparsed shares by value, of the dimensions that have several values, one of them in several variants."""
         cube, (drawn, values) = self.cube, list_drawn_values(self.cube)
-        unread, asked = (array.sum(axis=1)[:, drawn].astype(float) for array in (self.counts, cube.n))
-        told = {name: each for name, each in values.items() if 1 < len(set(each)) < len(each)}
-        labels = [(name, value) for name, each in told.items() for value in sorted(set(each))]
-        has = np.array([[v == value for v in told[name]] for name, value in labels], bool)
+        unparsed, n = (array.sum(axis=1)[:, drawn].astype(float) for array in (self.counts, cube.n))
+        varied = {name: each for name, each in values.items() if 1 < len(set(each)) < len(each)}
+        labels = [(name, value) for name, each in varied.items() for value in sorted(set(each))]
+        has = np.array([[v == value for v in varied[name]] for name, value in labels], bool)
         has = has.reshape(len(labels), len(drawn))
         with np.errstate(divide="ignore", invalid="ignore"):
-            each_variant = unread.sum(axis=0) / asked.sum(axis=0)
-            shares, pooled = (unread @ has.T) / (asked @ has.T), (unread.sum(0) @ has.T) / (asked.sum(0) @ has.T)
+            by_variant = unparsed.sum(axis=0) / n.sum(axis=0)
+            shares, pooled = (unparsed @ has.T) / (n @ has.T), (unparsed.sum(0) @ has.T) / (n.sum(0) @ has.T)
         dimensions = tuple(name for name, _ in labels)
         explained, p_value = {}, {}
-        for name in told:
-            of = has[[dimension == name for dimension in dimensions]]
-            explained[name], p_value[name] = _explained(each_variant, of)
+        for name in varied:
+            groups = has[[dimension == name for dimension in dimensions]]
+            explained[name], p_value[name] = _omega_squared(by_variant, groups)
         known = np.flatnonzero(~np.isnan(pooled)).tolist()
         order = sorted(known, key=lambda i: (-explained[dimensions[i]], dimensions[i], -pooled[i]))
-        found = bool(order) and p_value[dimensions[order[0]]] * len(told) < 1 - self.level
-        blamed = [i for i in order if np.array_equal(has[i], has[order[0]])] if found else []
+        significant = bool(order) and p_value[dimensions[order[0]]] * len(varied) < 1 - self.level
+        blamed = [i for i in order if np.array_equal(has[i], has[order[0]])] if significant else []
         names = tuple(value for _, value in labels)
-        times = has.sum(axis=1)
-        return UnparsedByValue(cube.models, dimensions, names, times, shares, pooled, tuple(order), tuple(blamed))
+        n_variants = has.sum(axis=1)
+        return UnparsedByValue(cube.models, dimensions, names, n_variants, shares, pooled, tuple(order), tuple(blamed))
 
 
-def _below(p: FloatArray, level: float) -> NDArray[np.bool_]:
-    below: NDArray[np.bool_] = np.nan_to_num(p, nan=1) < 1 - level
-    return below
+#: Smaller sums of squares are rounding errors, relative to the squared scores.
+_ROUNDING = 1e-20
 
 
-def _explained(share: FloatArray, has: NDArray[np.bool_]) -> tuple[float, float]:
-    """Omega squared of S shares in groups (V, S), of one-way analysis of variance, and its p; -inf, 1: unknown."""
-    there = ~np.isnan(share)
-    x, groups = share[there], has[np.any(has & there, axis=1)][:, there].astype(float)
+def _is_significant(p: FloatArray, level: float) -> NDArray[np.bool_]:
+    """Return whether p is below 1 - level; NaN is not."""
+    return np.asarray(np.nan_to_num(p, nan=1) < 1 - level)
+
+
+def _omega_squared(share: FloatArray, has: NDArray[np.bool_]) -> tuple[float, float]:
+    """Return omega squared of S shares in groups (V, S) and its p-value; (-inf, 1) where it is unknown."""
+    present = ~np.isnan(share)
+    x, groups = share[present], has[np.any(has & present, axis=1)][:, present].astype(float)
     between, within = len(groups) - 1, len(x) - len(groups)
     total = float(np.sum((x - x.mean()) ** 2)) if len(x) else 0.0
-    if between < 1 or within < 1 or total < _NOTHING * len(x):
+    if between < 1 or within < 1 or total < _ROUNDING * len(x):
         return -np.inf, 1.0
     means = groups.T @ (groups @ x / groups.sum(axis=1))
-    left = float(np.sum((x - means) ** 2)) / within
-    omega = (total - left * (within + between)) / (total + left)
-    return omega, float(special.fdtrc(between, within, (total / left - within) / between)) if left > 0 else 0.0
-
-
-#: Squares of shares below this are what rounding leaves.
-_NOTHING = 1e-20
+    mean_square = float(np.sum((x - means) ** 2)) / within
+    omega = (total - mean_square * (within + between)) / (total + mean_square)
+    if mean_square <= 0:
+        return omega, 0.0
+    return omega, float(special.fdtrc(between, within, (total / mean_square - within) / between))
 
 
 def list_drawn_values(cube: Cube) -> tuple[list[int], dict[str, list[str]]]:
-    """Variants that were drawn and have a value on each dimension, and these values."""
+    """Return the indices of the drawn variants that have a value in each dimension, and these values by dimension."""
     each_value = enumerate(zip(*cube.values.values(), strict=True))
     drawn = [s for s, values in each_value if s != cube.default and all(values)]
     if len(drawn) < 2:
@@ -174,52 +185,78 @@ def list_drawn_values(cube: Cube) -> tuple[list[int], dict[str, list[str]]]:
 
 
 def estimate_unparsed_effect(
-    cube: Cube, counts: IntArray, *, found: VariantSummary | None = None, level: float = 0.95
+    cube: Cube, counts: IntArray, *, summary: VariantSummary | None = None, level: float = 0.95
 ) -> UnparsedEffect:
-    """Compare the variance over variants with and without the answers that could not be read.
+    """Compare the variance over variants with and without the unparsed answers.
 
     Parameters
     ----------
+    cube
+        M models on N questions under S variants.
     counts
-        Unread answers of each cell of the cube, shape (M, N, S); they are among its `n` and score 0.
-    found
-        `variants(cube)`, where it is there already.
+        Unparsed answers of each cell of the cube, shape (M, N, S); they are included in its `n` and score 0.
+    summary
+        `summarize_variants(cube)`, to save its computation.
+    level
+        1 - significance level of the tests, in (0, 1).
+
+    Returns
+    -------
+    UnparsedEffect
 
     Raises
     ------
     InputError
-        When a cell has more unread answers than answers, or the shapes differ.
+        When a cell has more unparsed answers than answers, or the shapes differ.
+
+    Notes
+    -----
+    F = MS(variant) / MS(residual) of the two-way layout with missing cells, for the unparsed shares and for the scores
+    of the parsed answers.
+
+    References
+    ----------
+    Searle, S. R. (1971), Linear Models, chapter 7 (unbalanced two-way layout). Holm, S. (1979), A simple sequentially
+    rejective multiple test procedure, Scandinavian Journal of Statistics 6.
+
+    Examples
+    --------
+    >>> n = np.full((1, 4, 3), 2)
+    >>> right = np.array([[[2, 2, 0], [1, 2, 0], [2, 1, 0], [1, 1, 0]]], float)
+    >>> cube = Cube("demo", ("a",), tuple("pqrs"), ("v1", "v2", "v3"), n, right, right)
+    >>> effect = estimate_unparsed_effect(cube, np.where(np.arange(3) == 2, 2, 0) * np.ones((1, 4, 1), int))
+    >>> effect.share.tolist(), effect.parser_share.tolist()
+    ([[0.0, 0.0, 1.0]], [1.0])
     """
     if counts.shape != cube.n.shape or np.any(counts > cube.n) or np.any(counts < 0):
-        what = f"unread answers of shape {counts.shape} do not fit the generations of shape {cube.n.shape}"
+        what = f"unparsed answers of shape {counts.shape} do not fit the generations of shape {cube.n.shape}"
         raise InputError(what, where=cube.benchmark, remedy="count them from the same rows")
-    found = found or summarize_variants(cube, level=level)
-    drawn, lost = cube.drawn, replace(cube, n=counts).drawn.n
-    as_scores = lost.astype(float)
-    misread = estimate_components(replace(drawn, total=as_scores, total_sq=as_scores), level=level)
-    read = estimate_components(replace(drawn, n=drawn.n - lost), level=level)
-    asked = cube.n.sum(axis=1)
+    summary = summary or summarize_variants(cube, level=level)
+    drawn, unparsed = cube.drawn, replace(cube, n=counts).drawn.n
+    as_scores = unparsed.astype(float)
+    of_unparsed = estimate_components(replace(drawn, total=as_scores, total_sq=as_scores), level=level)
+    of_parsed = estimate_components(replace(drawn, n=drawn.n - unparsed), level=level)
+    n = cube.n.sum(axis=1)
     return UnparsedEffect(
         cube,
         counts,
-        np.divide(counts.sum(axis=1), asked, out=np.full(asked.shape, np.nan), where=asked > 0),
-        found.every,
-        found.components.variant,
-        read.variant,
-        holm(_alike(misread)),
-        holm(_alike(read)),
+        np.divide(counts.sum(axis=1), n, out=np.full(n.shape, np.nan), where=n > 0),
+        summary.all_scores,
+        summary.components.variant,
+        of_parsed.variant,
+        holm(_equality_test(of_unparsed)),
+        holm(_equality_test(of_parsed)),
         level,
     )
 
 
-def _alike(found: PromptComponents) -> FloatArray:
-    """p-value of the F test that all variants are alike, shape (M,)."""
-    f = found.fit
-    size = np.nanmax(np.abs(found.layout.mean), axis=(1, 2), initial=0) ** 2
-    nothing = _NOTHING * f.cells * np.maximum(size, _NOTHING)
+def _equality_test(components: PromptComponents) -> FloatArray:
+    """Return the p-value of the F test that all variants have the same mean, shape (M,)."""
+    f = components.fit
+    size = np.nanmax(np.abs(components.layout.mean), axis=(1, 2), initial=0) ** 2
+    rounding = _ROUNDING * f.cells * np.maximum(size, _ROUNDING)
     with np.errstate(divide="ignore", invalid="ignore"):
-        variant, residual = (np.where(ss > nothing, ss, 0) for ss in (f.variant_ss, f.residual_ss))
+        variant, residual = (np.where(ss > rounding, ss, 0) for ss in (f.variant_ss, f.residual_ss))
         F = np.where(variant > 0, variant / (f.rank - f.questions) / (residual / (f.cells - f.rank)), 0)
-        known = (f.rank > f.questions) & (f.cells > f.rank)
-        p: FloatArray = np.where(known, special.fdtrc(f.rank - f.questions, f.cells - f.rank, F), np.nan)
-    return p
+        estimable = (f.rank > f.questions) & (f.cells > f.rank)
+        return np.where(estimable, special.fdtrc(f.rank - f.questions, f.cells - f.rank, F), np.nan)
