@@ -21,7 +21,7 @@ from howsure.stats.comparisons.pairs import Comparison
 from howsure.stats.core.cells import FloatArray, IntArray
 from howsure.stats.core.claims import WEIGHT_RULES, WeightRule, check_choice
 from howsure.stats.core.intervals import FEW_DF, FEWEST_DF
-from howsure.stats.core.results import Columns, Result, notes
+from howsure.stats.core.results import Columns, Result, make_columns, notes
 
 __all__ = ["COMBINED", "Combination", "combine"]
 
@@ -74,18 +74,19 @@ class Combination(Result):
         """One row per benchmark, and the row `COMBINED` below them."""
         rows = len(self.benchmarks) + 1
         used = self.weight > 0
-        return {
-            "benchmark": np.array([*self.benchmarks, COMBINED], dtype=object),
-            "model_a": np.full(rows, self.model_a, dtype=object),
-            "model_b": np.full(rows, self.model_b, dtype=object),
-            "n_questions": np.append(self.n_questions, np.sum(self.n_questions, where=used)),
-            "difference": np.append(self.difference, np.nan),
-            "se": np.append(self.se, np.nan),
-            "z": np.append(self.z, self.z_meta),
-            "p_value": np.append(_two_sided(self.z), self.p_meta),
-            "weight": np.append(self.weight, np.nan),
-            "note": np.array([*self.remarks, self._agreement()], dtype=object),
-        }
+        return make_columns(
+            rows,
+            benchmark=np.array([*self.benchmarks, COMBINED], dtype=object),
+            model_a=self.model_a,
+            model_b=self.model_b,
+            n_questions=np.append(self.n_questions, np.sum(self.n_questions, where=used)),
+            difference=np.append(self.difference, np.nan),
+            se=np.append(self.se, np.nan),
+            z=np.append(self.z, self.z_meta),
+            p_value=np.append(_two_sided(self.z), self.p_meta),
+            weight=np.append(self.weight, np.nan),
+            note=np.array([*self.remarks, self._agreement()], dtype=object),
+        )
 
     def _agreement(self) -> str:
         if math.isnan(self.q):

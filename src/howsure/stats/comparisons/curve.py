@@ -19,7 +19,7 @@ from howsure.stats.comparisons.pairs import Comparison, compare
 from howsure.stats.core.cells import Cells, FloatArray
 from howsure.stats.core.claims import TestMethod
 from howsure.stats.core.multiplicity import holm
-from howsure.stats.core.results import Columns, Result, notes
+from howsure.stats.core.results import Columns, Result, make_columns, notes
 from howsure.stats.scores import Scores, score
 
 __all__ = ["Curve", "curve"]
@@ -61,23 +61,24 @@ class Curve(Result):
             np.where(itself, np.nan, [getattr(interval, name)[0] for interval in between])
             for name in ("low", "high", "p_value")
         )
-        return {
-            "benchmark": np.full(len(self.checkpoints), self.total.benchmark, dtype=object),
-            "checkpoint": np.array(self.checkpoints, dtype=object),
-            "n_questions": self.total.n_questions,
-            "score": self.total.score,
-            "low": total.low,
-            "high": total.high,
-            "low_prediction": rerun.low,
-            "high_prediction": rerun.high,
-            "difference": self._each("difference"),
-            "low_difference": low,
-            "high_difference": high,
-            "p_value": p_value,
-            "p_holm": holm(p_value),
-            "level": np.full(len(self.checkpoints), self.level),
-            "note": self._note(itself),
-        }
+        return make_columns(
+            len(self.checkpoints),
+            benchmark=self.total.benchmark,
+            checkpoint=self.checkpoints,
+            n_questions=self.total.n_questions,
+            score=self.total.score,
+            low=total.low,
+            high=total.high,
+            low_prediction=rerun.low,
+            high_prediction=rerun.high,
+            difference=self._each("difference"),
+            low_difference=low,
+            high_difference=high,
+            p_value=p_value,
+            p_holm=holm(p_value),
+            level=self.level,
+            note=self._note(itself),
+        )
 
     def _each(self, name: str) -> FloatArray:
         return np.array([getattr(difference, name)[0] for difference in self.differences], float)

@@ -39,7 +39,7 @@ from howsure.stats.core.claims import (
 from howsure.stats.core.intervals import FEW_DF, Interval, interval, is_few_df
 from howsure.stats.core.multiplicity import benjamini_hochberg, holm
 from howsure.stats.core.pair_sums import common_sums
-from howsure.stats.core.results import Columns, Result, notes
+from howsure.stats.core.results import Columns, Result, make_columns, notes
 from howsure.stats.scores import (
     IN_CLUSTERS,
     ONE_CLUSTER,
@@ -218,27 +218,28 @@ class Comparison(Result):
         rows = len(self.a)
         with np.errstate(divide="ignore", invalid="ignore"):
             z = self.difference / np.sqrt(self.variance)
-        return {
-            "benchmark": np.full(rows, self.benchmark, dtype=object),
-            "model_a": names[self.a],
-            "model_b": names[self.b],
-            "n_questions": self.n_questions,
-            "score_a": self.score_a,
-            "score_b": self.score_b,
-            "difference": self.difference,
-            "se": np.sqrt(self.variance),
-            "low": between.low,
-            "high": between.high,
-            "z": np.where(self.variance > 0, z, np.nan),
-            "p_value": between.p_value,
-            "se_total": np.sqrt(self.total / N),
-            "se_data": np.sqrt(np.maximum(self.data, 0) / N),
-            "se_prediction": np.sqrt(self.prediction / N),
-            "detectable": self.detectable,
-            "method": between.method.astype(object),
-            "df": between.df,
-            "note": self._note(between),
-        }
+        return make_columns(
+            rows,
+            benchmark=self.benchmark,
+            model_a=names[self.a],
+            model_b=names[self.b],
+            n_questions=self.n_questions,
+            score_a=self.score_a,
+            score_b=self.score_b,
+            difference=self.difference,
+            se=np.sqrt(self.variance),
+            low=between.low,
+            high=between.high,
+            z=np.where(self.variance > 0, z, np.nan),
+            p_value=between.p_value,
+            se_total=np.sqrt(self.total / N),
+            se_data=np.sqrt(np.maximum(self.data, 0) / N),
+            se_prediction=np.sqrt(self.prediction / N),
+            detectable=self.detectable,
+            method=between.method,
+            df=between.df,
+            note=self._note(between),
+        )
 
     def _note(self, between: Interval) -> NDArray[np.object_]:
         common = self.n_questions > 0

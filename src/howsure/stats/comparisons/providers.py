@@ -22,7 +22,7 @@ from howsure.errors import InputError
 from howsure.stats.core.cells import Cells, FloatArray, IntArray
 from howsure.stats.core.claims import PROVIDER_METHODS, ProviderMethod, check_choice, check_level
 from howsure.stats.core.intervals import Interval, interval
-from howsure.stats.core.results import Columns, Result, notes
+from howsure.stats.core.results import Columns, Result, make_columns, notes
 from howsure.stats.repeats import (
     CHANCE,
     align_runs,
@@ -91,27 +91,28 @@ class Providers(Result):
     def columns(self) -> Columns:
         """One row per pair of models."""
         between = self.interval()
-        return {
-            "benchmark": np.full(len(self.models_a), self.benchmark, dtype=object),
-            "model_a": np.array(self.models_a, dtype=object),
-            "model_b": np.array(self.models_b, dtype=object),
-            "n_questions": self.n_questions,
-            "n_runs_a": self.n_runs_a,
-            "n_runs_b": self.n_runs_b,
-            "score_a": self.score_a,
-            "score_b": self.score_b,
-            "difference": self.difference,
-            "se": np.sqrt(self.variance),
-            "df": self.df,
-            "low": between.low,
-            "high": between.high,
-            "t": np.where(self.variance > 0, between.statistic, np.nan),
-            "p_value": between.p_value,
-            "method": self.method,
-            "drift_p_a": self.drift_p_a,
-            "drift_p_b": self.drift_p_b,
-            "note": self.reasons,
-        }
+        return make_columns(
+            len(self.models_a),
+            benchmark=self.benchmark,
+            model_a=self.models_a,
+            model_b=self.models_b,
+            n_questions=self.n_questions,
+            n_runs_a=self.n_runs_a,
+            n_runs_b=self.n_runs_b,
+            score_a=self.score_a,
+            score_b=self.score_b,
+            difference=self.difference,
+            se=np.sqrt(self.variance),
+            df=self.df,
+            low=between.low,
+            high=between.high,
+            t=np.where(self.variance > 0, between.statistic, np.nan),
+            p_value=between.p_value,
+            method=self.method,
+            drift_p_a=self.drift_p_a,
+            drift_p_b=self.drift_p_b,
+            note=self.reasons,
+        )
 
 
 def providers(

@@ -23,7 +23,7 @@ from howsure.stats.comparisons.pairs import Pairs, pairs
 from howsure.stats.core.cells import Cells, FloatArray, IntArray
 from howsure.stats.core.claims import Claim, DifferenceMethod, check_mean_claim
 from howsure.stats.core.intervals import FEW_DF, FEWEST_DF
-from howsure.stats.core.results import Columns, Result, notes
+from howsure.stats.core.results import Columns, Result, make_columns, notes
 from howsure.stats.scores import Scores, cluster_excess, cluster_residuals, score, unbiased_data
 
 __all__ = ["Ranking", "WrongOrder", "covariance_of_means", "p_above", "rank", "wrong_order"]
@@ -73,17 +73,18 @@ class Ranking(Result):
         order = np.argsort(np.nan_to_num(-self.score, nan=np.inf), kind="stable")
         M = len(self.models)
         scored = ~np.isnan(self.score)
-        columns: Columns = {
-            "benchmark": np.full(M, self.benchmark, dtype=object),
-            "model": np.array(self.models, dtype=object),
-            "score": self.score,
-            "rank": self.rank,
-            "rank_low": self.rank_low,
-            "rank_high": self.rank_high,
-            "p_best": self.p_best,
-            "level": np.full(M, self.level),
-            "claim": np.full(M, self.claim, dtype=object),
-            "note": notes(
+        columns: Columns = make_columns(
+            M,
+            benchmark=self.benchmark,
+            model=self.models,
+            score=self.score,
+            rank=self.rank,
+            rank_low=self.rank_low,
+            rank_high=self.rank_high,
+            p_best=self.p_best,
+            level=self.level,
+            claim=self.claim,
+            note=notes(
                 {
                     "no scores": ~scored,
                     "on fewer questions than there are: pairs are compared on those that both answered": scored
@@ -94,7 +95,7 @@ class Ranking(Result):
                     **self._of_clusters(),
                 }
             ),
-        }
+        )
         return {name: values[order] for name, values in columns.items()}
 
     def _of_clusters(self) -> dict[str, NDArray[np.bool_]]:
@@ -204,22 +205,23 @@ class WrongOrder(Result):
         """One row per pair and k."""
         P, K = self.se.shape
         names = np.array(self.models, dtype=object)
-        return {
-            "benchmark": np.full(P * K, self.benchmark, dtype=object),
-            "model_a": np.repeat(names[self.a], K),
-            "model_b": np.repeat(names[self.b], K),
-            "k": np.tile(self.k, P),
-            "difference": np.repeat(self.difference, K),
-            "se": self.se.ravel(),
-            "p_wrong": self.p_wrong.ravel(),
-            "claim": np.full(P * K, self.claim, dtype=object),
-            "note": notes(
+        return make_columns(
+            P * K,
+            benchmark=self.benchmark,
+            model_a=np.repeat(names[self.a], K),
+            model_b=np.repeat(names[self.b], K),
+            k=np.tile(self.k, P),
+            difference=np.repeat(self.difference, K),
+            se=self.se.ravel(),
+            p_wrong=self.p_wrong.ravel(),
+            claim=self.claim,
+            note=notes(
                 {
                     "data and prediction noise cannot be told apart": np.isnan(self.se).ravel(),
                     "no variation was seen": self.se.ravel() == 0,
                 }
             ),
-        }
+        )
 
 
 def wrong_order(

@@ -17,7 +17,7 @@ from scipy import special
 from howsure.stats.core.cells import FloatArray
 from howsure.stats.core.claims import BASIC_METHODS, BasicMethod, check_choice, check_level
 
-__all__ = ["FEWEST_DF", "FEW_DF", "Interval", "interval", "is_few_df"]
+__all__ = ["FEWEST_DF", "FEW_DF", "Interval", "Limits", "interval", "is_few_df"]
 
 #: Note on an interval of t with fewer degrees of freedom than `FEWEST_DF`.
 FEW_DF = "fewer than 5 degrees of freedom: read the interval with care"
@@ -25,15 +25,34 @@ FEWEST_DF = 5
 
 
 @dataclass(frozen=True, eq=False)
-class Interval:
+class Limits:
+    """Lower and upper limits of intervals at one level.
+
+    Attributes
+    ----------
+    low, high
+        Limits; NaN where there is no interval.
+    level
+        Coverage in (0, 1).
+    """
+
+    low: FloatArray
+    high: FloatArray
+    level: float
+
+
+@dataclass(frozen=True, eq=False)
+class Interval(Limits):
     """Intervals, one per estimate; arrays of the estimate's shape.
 
     Attributes
     ----------
     low, high
-        Limits; NaN where the standard error is unknown, or 0 (`flat`), or the method is not for these data.
+        Limits; NaN where the standard error is unknown, or 0 (`flat`), or the method does not apply to these data.
+    level
+        Coverage in (0, 1).
     method
-        The method of each.
+        The method of each interval.
     statistic, p_value
         Estimate over its standard error (of t, or of CLT for that method) and the two-sided p-value of "the truth is
         0": below 1 - level exactly where the uncut t or CLT interval excludes 0.
@@ -43,9 +62,6 @@ class Interval:
         Degrees of freedom of the quantile of t that the interval uses; NaN for intervals that use none.
     """
 
-    low: FloatArray
-    high: FloatArray
-    level: float
     method: NDArray[np.str_]
     statistic: FloatArray = field(repr=False)
     p_value: FloatArray = field(repr=False)

@@ -27,7 +27,7 @@ from howsure.errors import InputError
 from howsure.stats.core.cells import Cells, FloatArray, IntArray, mean_where
 from howsure.stats.core.claims import REPEATS_METHODS, RepeatsMethod, check_choice, check_level
 from howsure.stats.core.intervals import Interval, interval
-from howsure.stats.core.results import Columns, Result, notes
+from howsure.stats.core.results import Columns, Result, make_columns, notes
 from howsure.stats.repeats.independence import find_retries
 from howsure.stats.repeats.runs import Runs, align_runs, check_drift, find_copied_runs, summarize_runs
 from howsure.stats.scores import fill_within_variances, sampling_df, unvaried_half_width
@@ -111,21 +111,22 @@ class Repeats(Result):
     def columns(self) -> Columns:
         """One row per model."""
         between = self.interval()
-        return {
-            "benchmark": np.full(len(self.models), self.benchmark, dtype=object),
-            "model": np.array(self.models, dtype=object),
-            "n_runs": self.n_runs,
-            "mean": self.mean,
-            "sd": self.sd,
-            "best": self.best,
-            "worst": self.worst,
-            "low": between.low,
-            "high": between.high,
-            "n_future": self.n_future,
-            "method": self.method,
-            "drift_p": self.drift_p,
-            "note": self.reasons,
-        }
+        return make_columns(
+            len(self.models),
+            benchmark=self.benchmark,
+            model=self.models,
+            n_runs=self.n_runs,
+            mean=self.mean,
+            sd=self.sd,
+            best=self.best,
+            worst=self.worst,
+            low=between.low,
+            high=between.high,
+            n_future=self.n_future,
+            method=self.method,
+            drift_p=self.drift_p,
+            note=self.reasons,
+        )
 
 
 def repeats(

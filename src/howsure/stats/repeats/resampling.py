@@ -30,7 +30,7 @@ from howsure.stats.core.claims import (
     check_mean_claim,
 )
 from howsure.stats.core.intervals import interval
-from howsure.stats.core.results import Columns, Result, notes
+from howsure.stats.core.results import Columns, Result, make_columns, notes
 from howsure.stats.scores import (
     Clustered,
     Scores,
@@ -64,18 +64,19 @@ class RunGap(Result):
     def columns(self) -> Columns:
         """One row per model."""
         M = len(self.models)
-        return {
-            "benchmark": np.full(M, self.benchmark, dtype=object),
-            "model": np.array(self.models, dtype=object),
-            "n_questions": self.n_questions,
-            "runs": np.full(M, self.runs),
-            "gap": self.gap,
-            "low": self.low,
-            "high": self.high,
-            "level": np.full(M, self.level),
-            "method": np.full(M, self.method, dtype=object),
-            "note": notes({"one generation per question: nothing to draw from": np.isnan(self.gap)}),
-        }
+        return make_columns(
+            M,
+            benchmark=self.benchmark,
+            model=self.models,
+            n_questions=self.n_questions,
+            runs=self.runs,
+            gap=self.gap,
+            low=self.low,
+            high=self.high,
+            level=self.level,
+            method=self.method,
+            note=notes({"one generation per question: nothing to draw from": np.isnan(self.gap)}),
+        )
 
 
 def run_gap(
@@ -176,21 +177,22 @@ class Convergence(Result):
             if self.method == "unbiased"
             else "one generation of some questions: nothing to draw from"
         )
-        return {
-            "benchmark": np.full(M * K, self.benchmark, dtype=object),
-            "model": np.repeat(np.array(self.models, dtype=object), K),
-            "k": np.tile(self.k, M),
-            "score": self.score.ravel(),
-            "low": self.low.ravel(),
-            "high": self.high.ravel(),
-            "se": self.se.ravel(),
-            "width": self.width.ravel(),
-            "all_score": np.repeat(self.all_score, K),
-            "level": np.full(M * K, self.level),
-            "claim": np.full(M * K, self.claim, dtype=object),
-            "method": np.full(M * K, self.method, dtype=object),
-            "note": notes({reason: unknown}),
-        }
+        return make_columns(
+            M * K,
+            benchmark=self.benchmark,
+            model=np.repeat(np.array(self.models, dtype=object), K),
+            k=np.tile(self.k, M),
+            score=self.score.ravel(),
+            low=self.low.ravel(),
+            high=self.high.ravel(),
+            se=self.se.ravel(),
+            width=self.width.ravel(),
+            all_score=np.repeat(self.all_score, K),
+            level=self.level,
+            claim=self.claim,
+            method=self.method,
+            note=notes({reason: unknown}),
+        )
 
 
 def convergence(

@@ -18,7 +18,7 @@ from scipy import special
 
 from howsure.errors import InputError
 from howsure.stats.core.cells import Cells, FloatArray, IntArray, mean_where
-from howsure.stats.core.results import Columns, Result
+from howsure.stats.core.results import Columns, Result, make_columns
 
 __all__ = ["Runs", "align_runs", "check_drift", "find_copied_runs", "summarize_runs"]
 
@@ -63,15 +63,16 @@ class Runs(Result):
     def columns(self) -> Columns:
         """One row per model and run that it is in."""
         model, run = np.nonzero(self.n_questions.T)
-        return {
-            "benchmark": np.full(len(run), self.benchmark, dtype=object),
-            "model": np.array(self.models, dtype=object)[model],
-            "run": np.array(self.runs, dtype=object)[run],
-            "mean": self.mean[run, model],
-            "sd": self.sd[run, model],
-            "n_questions": self.n_questions[run, model],
-            "n_generations": self.n_generations[run, model],
-        }
+        return make_columns(
+            len(run),
+            benchmark=self.benchmark,
+            model=np.array(self.models, dtype=object)[model],
+            run=np.array(self.runs, dtype=object)[run],
+            mean=self.mean[run, model],
+            sd=self.sd[run, model],
+            n_questions=self.n_questions[run, model],
+            n_generations=self.n_generations[run, model],
+        )
 
 
 def align_runs(runs: Sequence[Cells]) -> tuple[Cells, list[Cells]]:

@@ -20,7 +20,7 @@ from scipy import special
 from howsure.errors import InputError, UnknownNameError
 from howsure.stats.core.cells import Cells, FloatArray, IntArray
 from howsure.stats.core.claims import check_level
-from howsure.stats.core.results import Columns, Result, notes
+from howsure.stats.core.results import Columns, Result, make_columns, notes
 from howsure.stats.scores.beta_likelihood import (
     LIMITS,
     Counts,
@@ -125,18 +125,19 @@ class BetaFit(Result):
 
     def columns(self) -> Columns:
         """One row per model."""
-        return {
-            "benchmark": np.full(len(self.models), self.benchmark, dtype=object),
-            "model": np.array(self.models, dtype=object),
-            "n_questions": self.n_questions,
-            "mean": self.mean,
-            "concentration": self.concentration,
-            "a": self.a,
-            "b": self.b,
-            "zero": self.zero,
-            "log_likelihood": self.log_likelihood,
-            "note": self.reasons,
-        }
+        return make_columns(
+            len(self.models),
+            benchmark=self.benchmark,
+            model=self.models,
+            n_questions=self.n_questions,
+            mean=self.mean,
+            concentration=self.concentration,
+            a=self.a,
+            b=self.b,
+            zero=self.zero,
+            log_likelihood=self.log_likelihood,
+            note=self.reasons,
+        )
 
 
 def fit_beta(cells: Cells, *, zero: bool = False) -> BetaFit:

@@ -34,7 +34,7 @@ from howsure.stats.core.claims import (
     check_level,
 )
 from howsure.stats.core.intervals import Interval
-from howsure.stats.core.results import Columns, Result, notes
+from howsure.stats.core.results import Columns, Result, make_columns, notes
 from howsure.stats.scores.clusters import (
     IN_CLUSTERS,
     ONE_CLUSTER,
@@ -141,25 +141,26 @@ class Scores(Result):
             }
         )
         told = ["; ".join(filter(None, both)) for both in zip(self.reasons, missing, strict=True)]
-        columns: Columns = {
-            "benchmark": np.full(len(self.models), self.benchmark, dtype=object),
-            "model": np.array(self.models, dtype=object),
-            "n_questions": self.n_questions,
-            "n_generations": self.n_generations,
-            "score": self.score,
-            "se": np.sqrt(self.variance),
-            "low": between.low,
-            "high": between.high,
-            "level": np.full(len(self.models), between.level),
-            "claim": np.full(len(self.models), self.claim, dtype=object),
-            "se_total": np.sqrt(self.total / N),
-            "se_data": np.sqrt(np.maximum(self.data, 0) / N),
-            "se_prediction": np.sqrt(self.prediction / N),
-            "n_missing": self.n_missing,
-            "method": between.method.astype(object),
-            "df": between.df,
-            "note": np.array(told, dtype=object),
-        }
+        columns: Columns = make_columns(
+            len(self.models),
+            benchmark=self.benchmark,
+            model=self.models,
+            n_questions=self.n_questions,
+            n_generations=self.n_generations,
+            score=self.score,
+            se=np.sqrt(self.variance),
+            low=between.low,
+            high=between.high,
+            level=between.level,
+            claim=self.claim,
+            se_total=np.sqrt(self.total / N),
+            se_data=np.sqrt(np.maximum(self.data, 0) / N),
+            se_prediction=np.sqrt(self.prediction / N),
+            n_missing=self.n_missing,
+            method=between.method,
+            df=between.df,
+            note=told,
+        )
         return {name: values[best_first] for name, values in columns.items()}
 
 

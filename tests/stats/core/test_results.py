@@ -1,0 +1,136 @@
+"""Results: rows, columns, other levels, and the table in a notebook as HTML that a parser reads back."""
+
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+import howsure as hs
+from howsure import Cells
+from howsure.errors import InputError, UnknownNameError
+from howsure.stats.comparisons import pairs
+from howsure.stats.core.results import Result, Results, format_html, format_table
+from howsure.stats.repeats import run_gap
+from howsure.stats.scores import score
+
+
+class Table(HTMLParser):
+    def __init__(self, html):
+        super().__init__()
+        self.rows, self.below, self.tags = [], "", set()
+        self._open = []
+        self.feed(html)
+        self.close()
+        assert self._open == []
+
+    def handle_starttag(self, tag, attrs):
+        assert {name for name, _ in attrs} <= {"scope", "align"}
+        self.tags.add(tag)
+        if tag == "br":
+            return
+        self._open.append(tag)
+        if tag == "tr":
+            self.rows.append([])
+        if tag in {"td", "th"}:
+            self.rows[-1].append("")
+
+    def handle_endtag(self, tag):
+        assert self._open.pop() == tag
+
+    def handle_data(self, data):
+        if self._open and self._open[-1] in {"td", "th"}:
+            self.rows[-1][-1] += data
+        elif self._open and self._open[-1] == "p":
+            self.below += data
+
+
+COLUMNS = {
+    "model": ["a", "<script>alert(1)</script>"],
+    "score": [0.5, float("nan")],
+    "p_value": [1e-9, 0.25],
+    "level": [0.95, 0.95],
+    "note": ["", "too few & old"],
+}
+
+
+def test_numbers_are_those_of_print():
+    read = Table(format_html(COLUMNS))
+    assert read.rows == [
+        ["model", "score", "p_value", "note"],
+        ["a", "0.5000", "1.0e-09", ""],
+        ["<script>alert(1)</script>", "–", "0.2500", "[1]"],
+    ]
+    assert "script" not in read.tags
+    assert "level 0.95" in read.below
+    assert "[1] too few & old" in read.below
+    printed = format_table(COLUMNS)
+    assert all(cell in printed for row in read.rows[1:] for cell in row)
+
+
+def test_one_row_stands_upright_and_none_is_said():
+    read = Table(format_html({"model": ["a"], "score": [0.125], "note": ["rough"]}))
+    assert read.rows == [["model", "a"], ["score", "0.1250"]]
+    assert read.below == "rough"
+    assert format_html({"model": []}) == "<p>no rows</p>"
+
+
+def test_results_have_it_and_keep_what_they_print_otherwise():
+    class Shown(Result):
+        def columns(self):
+            return {"model": np.array(["a", "b"], dtype=object), "score": np.array([0.5, 0.25])}
+
+    class Told(Shown):
+        def __str__(self):
+            return "a < b"
+
+    assert Table(Shown()._repr_html_()).rows[2] == ["b", "0.2500"]
+    assert len(Table(Results((Shown(), Shown()))._repr_html_()).rows) == 5
+    assert Told()._repr_html_() == "<pre>a &lt; b</pre>"
+
+
+CELLS = Cells.from_scores("b", ["x", "y"], ["1", "2", "3"], [[[1], [0], [0]], [[1], [1], [1]]])
+OTHER = Cells.from_scores("c", ["x", "y"], ["1", "2"], [[[1, 1], [0, 1]], [[1, 0], [0, 0]]])
+
+
+@pytest.mark.parametrize("result", [score(CELLS), pairs(CELLS), hs.score([CELLS, OTHER]), hs.pairs([CELLS, OTHER])])
+def test_a_result_is_a_sequence_of_rows_with_named_columns(result):
+    columns = result.columns()
+    assert len(result) == len(list(result)) == len(result.to_dicts()) == len(next(iter(columns.values())))
+    for name, values in columns.items():
+        np.testing.assert_array_equal(result[name], values)
+        np.testing.assert_array_equal([row[name] for row in result], values)
+    assert result[0]["benchmark"] == "b"
+    assert str(result[-1]) == str(result.to_dicts()[-1])
+    assert repr(result) == str(result)
+    with pytest.raises(UnknownNameError, match="did you mean 'difference'|did you mean 'score'"):
+        result["differense" if "difference" in columns else "scor"]
+    with pytest.raises(IndexError):
+        result[100]
+
+
+def test_columns_of_several_benchmarks_are_attributes():
+    result = hs.score([CELLS, OTHER])
+    assert result.score.tolist() == result.columns()["score"].tolist()
+    assert {"score", "low", "parts", "to_frame"} <= set(dir(result))
+    with pytest.raises(AttributeError, match="no attribute or column 'scores'"):
+        _ = result.scores
+
+
+@pytest.mark.parametrize("level", [0.5, 0.9])
+def test_intervals_at_another_level(level):
+    for function in (hs.score, hs.pairs):
+        result, again = function([CELLS, OTHER]), function([CELLS, OTHER], level=level)
+        between = result.interval(level)
+        assert between.level == level
+        np.testing.assert_array_equal(between.low, again["low"])
+        np.testing.assert_array_equal(between.high, again["high"])
+        np.testing.assert_array_equal(result.interval().low, result["low"])
+    with pytest.raises(InputError, match="level is 95; did you mean 0.95"):
+        result.interval(95)
+    with pytest.raises(InputError, match="no intervals"):
+        hs.rank(CELLS).interval(level)
+
+
+def test_a_result_without_limits_to_compute_again_keeps_its_level():
+    with pytest.raises(InputError, match="RunGap has no interval"):
+        run_gap(OTHER, runs=3).at_level(0.9)
