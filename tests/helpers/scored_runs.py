@@ -1,12 +1,12 @@
-"""Run folders to score again, and the place of a scorer."""
+"""Run folders to score again, and the context of a scorer."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
 
-from howsure.scorers.base import Asked, Place
-from howsure.scorers.registry import scorer
+from howsure.scorers.base import RunContext, ScoringItem
+from howsure.scorers.registry import build_scorer
 from howsure.store.manifest import Manifest
 from howsure.store.responses import RunFolder
 from howsure.store.schema import Response
@@ -33,15 +33,15 @@ def run_of(path: Path, rows, prompts=(), manifest: Manifest | None = None) -> Pa
     return path
 
 
-def place(path: Path = Path(), benchmarks: Mapping | None = None, base: Path | None = None) -> Place:
-    return Place(path, benchmarks or {}, base)
+def context(path: Path = Path(), benchmarks: Mapping | None = None, base: Path | None = None) -> RunContext:
+    return RunContext(path, benchmarks or {}, base)
 
 
-def judged(spec: str, completion: str, target: str, where: Place | None = None):
+def judged(spec: str, completion: str, target: str, where: RunContext | None = None):
     """(score, answer) of one completion."""
-    chosen = scorer(spec, where or place())
+    chosen = build_scorer(spec, where or context())
     try:
-        found = chosen.score(completion, Asked("b", "q", "default", target))
+        found = chosen.score(completion, ScoringItem("b", "q", "default", target))
     finally:
         chosen.close()
     return found.score, found.answer

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from howsure.scorers.agreement import Tally, agreement
+from howsure.scorers.agreement import AgreementCounter, build_agreement
 from howsure.store.scores import Rescored
 
 
@@ -18,7 +18,7 @@ def ours(score, question="q", generation=1, answer="a", model="m"):
 
 def tally_of(rows, examples=5):
     """Rows of (question, our score, their score)."""
-    tally = Tally(examples)
+    tally = AgreementCounter(examples)
     for i, (question, mine, theirs) in enumerate(rows):
         tally.add(ours(mine, question, i + 1), theirs, "x", "target", "completion")
     return tally
@@ -30,7 +30,7 @@ def tally_of(rows, examples=5):
 def test_kappa_of_the_printed_example():
     pairs = [(1.0, 1.0)] * 20 + [(1.0, 0.0)] * 5 + [(0.0, 1.0)] * 10 + [(0.0, 0.0)] * 15
     tally = tally_of([(f"q{i}", *pair) for i, pair in enumerate(pairs)])
-    found = agreement("b", "s@1", {"m": tally})
+    found = build_agreement("b", "s@1", {"m": tally})
     assert found.kappa[0] == pytest.approx(0.4)
     assert [int(x[0]) for x in (found.n_both, found.n_agree, found.only_ours, found.only_theirs)] == [50, 35, 5, 10]
     assert found.agreement[0] == pytest.approx(0.7)
@@ -76,11 +76,11 @@ def test_the_interval_of_several_rows_per_question_covers():
 
 
 def test_rows_without_one_of_the_scores_are_counted_and_not_compared():
-    tally = Tally(5)
+    tally = AgreementCounter(5)
     tally.add(ours(None), 1.0, None, "t", "c")
     tally.add(ours(1.0), None, None, "t", "c")
     tally.add(ours(0.0, answer=None), None, None, "t", "c")
-    found = agreement("b", "s@1", {"m": tally})
+    found = build_agreement("b", "s@1", {"m": tally})
     columns = found.columns()
     assert [int(columns[name][0]) for name in ("n_scored", "n_unread", "n_missing", "n_both")] == [2, 1, 1, 0]
     for name in ("agreement", "low", "high", "kappa"):
@@ -92,12 +92,12 @@ def test_rows_without_one_of_the_scores_are_counted_and_not_compared():
 
 
 def test_rows_that_cannot_be_scored_say_why_in_a_note():
-    tallies = {"x": Tally(5), "y": Tally(5), "z": tally_of([("q1", 1.0, 1.0), ("q2", 0.0, 0.0)])}
+    tallies = {"x": AgreementCounter(5), "y": AgreementCounter(5), "z": tally_of([("q1", 1.0, 1.0), ("q2", 0.0, 0.0)])}
     for name, faults in (("x", ["scoring: a; b", "scoring: c"]), ("y", ["scoring: c"])):
         for i, fault in enumerate(faults):
             said = ours(None, f"q{i}", model=name)._replace(error=fault, status="error")
             tallies[name].add(said, 1.0, None, "t", "c")
-    found = agreement("b", "s@1", tallies)
+    found = build_agreement("b", "s@1", tallies)
     assert found.columns()["note"].tolist() == [
         "rows are missing, the first: scoring: a, b",
         "rows are missing, the first: scoring: c",
@@ -108,7 +108,7 @@ def test_rows_that_cannot_be_scored_say_why_in_a_note():
 
 def test_partial_scores_agree_where_they_are_equal_and_have_no_kappa():
     tally = tally_of([("q1", 0.5, 0.5), ("q2", 0.5, 0.25), ("q3", 1.0, 0.1 + 0.9), ("q4", 0.2, 0.9)])
-    found = agreement("b", "s@1", {"m": tally})
+    found = build_agreement("b", "s@1", {"m": tally})
     assert [int(x[0]) for x in (found.n_agree, found.only_ours, found.only_theirs)] == [2, 1, 1]
     assert math.isnan(found.kappa[0])
     assert found.columns()["note"][0] == "kappa is for scores of 0 and 1, of which both occur"
@@ -116,19 +116,19 @@ def test_partial_scores_agree_where_they_are_equal_and_have_no_kappa():
 
 def test_all_alike_has_no_kappa_and_one_question_no_interval():
     tally = tally_of([("q", 1.0, 1.0), ("q", 1.0, 1.0), ("q", 1.0, 1.0)])
-    found = agreement("b", "s@1", {"m": tally})
+    found = build_agreement("b", "s@1", {"m": tally})
     assert math.isnan(found.kappa[0])
     assert math.isnan(found.low[0])
     assert "one question with several rows: no interval" in found.columns()["note"][0]
 
 
 def test_examples_are_the_first_of_each_kind_and_fit_a_line():
-    tally = Tally(2)
+    tally = AgreementCounter(2)
     for i in range(9):
         kind = i % 3
         mine = ours(float(kind == 0), f"q{i}", answer=None if kind == 2 else "a")
         tally.add(mine, float(kind != 0), None, "the\ntarget", f"start {i}\n" + "x" * 5000 + " end")
-    found = agreement("b", "s@1", {"m": tally}).disagreements.columns()
+    found = build_agreement("b", "s@1", {"m": tally}).disagreements.columns()
     assert list(zip(found["question"], found["kind"], strict=True)) == [
         ("q0", "only ours"),
         ("q1", "only theirs"),
@@ -146,10 +146,10 @@ def test_examples_are_the_first_of_each_kind_and_fit_a_line():
 
 def test_frames_and_tables_of_several_models():
     each = {name: tally_of([("q1", 1.0, 1.0), ("q2", 0.0, score)]) for name, score in (("x", 0.0), ("y", 1.0))}
-    found = agreement("b", "s@1", each, level=0.9)
+    found = build_agreement("b", "s@1", each, level=0.9)
     frame = found.to_frame()
     assert list(frame["model"]) == ["x", "y"]
     assert list(frame["n_agree"]) == [2, 1]
     assert set(frame["level"]) == {0.9}
     assert len(found.disagreements.to_frame()) == 1
-    assert str(agreement("b", "s@1", {"x": each["x"]}).disagreements) == "no rows"
+    assert str(build_agreement("b", "s@1", {"x": each["x"]}).disagreements) == "no rows"

@@ -11,7 +11,7 @@ from helpers.scored_runs import response, run_of
 
 from howsure.benchmarks.question import Benchmark, Prompt, Question
 from howsure.errors import InputError, StoreError, UnknownNameError
-from howsure.scorers import registry
+from howsure.scorers import patterns
 from howsure.scorers.rescoring import rescore
 from howsure.store import scores
 from howsure.store.responses import RunFolder, read
@@ -206,8 +206,8 @@ def test_a_benchmark_whose_own_code_fails_is_an_error_of_the_row(tmp_path):
 
 
 def test_a_pattern_that_never_ends_is_refused_and_nothing_is_written(tmp_path, monkeypatch):
-    monkeypatch.setattr(registry, "SEARCHING", 0.1)
-    monkeypatch.setattr(registry, "STUCK", 2)
+    monkeypatch.setattr(patterns, "SECONDS", 0.1)
+    monkeypatch.setattr(patterns, "MAX_TIMEOUTS", 2)
     path = run_of(tmp_path, [response(f"q{i}", completion="a" * 40 + "b") for i in range(9)])
     with pytest.raises(InputError, match="takes more than"):
         rescore(path, "regex:(a+)+$")

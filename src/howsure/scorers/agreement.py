@@ -1,8 +1,8 @@
-"""How far a scorer's scores agree with those that were there: the harness's own, or ours before a rule was mended.
+"""Agreement of the scores of a scorer with those of the run: of the harness, or of an earlier version of the rules.
 
-agreement   share of rows with both scores on which they are equal; the interval is Wilson's, and where questions
-            have several rows, Wilson's for as many independent rows as the spread over questions leaves
-kappa       (agreement - chance)/(1 - chance), chance from the two margins (Cohen 1960); scores of 0 and 1
+agreement   share of the rows with both scores on which they are equal. Its interval is Wilson's; where questions have
+            several rows, it is Wilson's for the effective number of rows that the variance over questions leaves
+kappa       (agreement - chance)/(1 - chance), with chance from the two margins (Cohen 1960), for scores of 0 and 1
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from howsure.stats.core.results import Columns, Result, notes
 from howsure.stats.scores import wilson
 from howsure.store.scores import Rescored
 
-__all__ = ["Agreement", "Disagreement", "Disagreements", "Tally"]
+__all__ = ["Agreement", "AgreementCounter", "Disagreement", "Disagreements", "build_agreement"]
 
-#: Scores closer than this are equal.
-EQUAL = 1e-9
-#: Characters of a completion that an example shows, from its start and from its end.
-SHOWN = 60
-#: Different reasons for missing rows that the notes tell.
-FAULTS = 20
+#: Largest difference of scores that are equal.
+TOLERANCE = 1e-9
+#: Characters of a completion in an example, from its start and from its end.
+EXCERPT = 60
+#: Largest number of reasons for missing rows in the notes.
+MAX_REASONS = 20
 
 
 class Disagreement(NamedTuple):
-    """One row that the two score differently."""
+    """One row with two different scores."""
 
     model: str
     question: str
@@ -43,40 +43,43 @@ class Disagreement(NamedTuple):
     their_answer: str
     our_answer: str
     rule: str
-    """How ours was read, or why it was not."""
+    """How our answer was read, or why it was not."""
     target: str
     completion: str
-    """Its start and its end."""
+    """Start and end of the completion."""
 
 
 @dataclass(frozen=True)
 class Disagreements(Result):
-    """Some of the rows of a benchmark that two scorers score differently, the first of each kind and model."""
+    """Examples of rows that two scorers score differently: the first of each kind and model of a benchmark."""
 
     benchmark: str
     examples: tuple[Disagreement, ...] = field(repr=False)
 
     def columns(self) -> Columns:
         """One row per example."""
-        each = {name: [getattr(example, name) for example in self.examples] for name in Disagreement._fields}
-        numbers = {"generation": np.int64, "their_score": np.float64, "our_score": np.float64}
-        found: Columns = {"benchmark": np.full(len(self.examples), self.benchmark, dtype=object)}
-        return found | {name: np.array(values, dtype=numbers.get(name, object)) for name, values in each.items()}
+        types = {"generation": np.int64, "their_score": np.float64, "our_score": np.float64}
+        columns: Columns = {"benchmark": np.full(len(self.examples), self.benchmark, dtype=object)}
+        for name in Disagreement._fields:
+            values = [getattr(example, name) for example in self.examples]
+            columns[name] = np.array(values, dtype=types.get(name, object))
+        return columns
 
 
 @dataclass(frozen=True, eq=False)
 class Agreement(Result):
-    """One scorer beside the scores that were there, on one benchmark; arrays have shape (M,).
+    """Agreement of a scorer with the scores of the run on one benchmark; arrays have shape (M,).
 
     Attributes
     ----------
     scorer
-        NAME@VERSION of ours.
+        NAME@VERSION of our scorer.
     n_scored, n_unread, n_missing
-        Rows with a score of ours; those of them without an answer, which score 0; rows without a score of ours.
+        Number of rows with a score of ours; of those without an answer among them, which score 0; of rows without a
+        score of ours.
     n_both, n_agree, only_ours, only_theirs
-        Rows with both scores; with equal ones; where ours is the larger, and the smaller: of scores of 0 and 1, where
-        only ours is right, and only theirs.
+        Number of rows with both scores; with equal scores; with a larger score of ours; with a smaller one. For scores
+        of 0 and 1 the last two are the rows where only ours is right, and only theirs.
     """
 
     benchmark: str
@@ -93,8 +96,8 @@ class Agreement(Result):
     only_ours: IntArray
     only_theirs: IntArray
     kappa: FloatArray
-    faults: tuple[str, ...]
-    """Of each model the first reason why a row has no score of ours; empty where there is none."""
+    reasons: tuple[str, ...]
+    """The first reason why a row of each model has no score of ours; empty where all rows have one."""
     disagreements: Disagreements = field(repr=False)
     level: float = 0.95
 
@@ -124,63 +127,69 @@ class Agreement(Result):
                     "one question with several rows: no interval": (self.n_both > 0) & np.isnan(self.low),
                     "kappa is for scores of 0 and 1, of which both occur": (self.n_both > 0) & np.isnan(self.kappa),
                     **{
-                        f"rows are missing, the first: {fault.replace(';', ',')}": np.array(self.faults) == fault
-                        for fault in list(dict.fromkeys(filter(None, self.faults)))[:FAULTS]
+                        f"rows are missing, the first: {reason.replace(';', ',')}": np.array(self.reasons) == reason
+                        for reason in list(dict.fromkeys(filter(None, self.reasons)))[:MAX_REASONS]
                     },
                 }
             ),
         }
 
 
-class Tally:
-    """Counts of one benchmark and model, row by row; the rows of a question come together."""
+class AgreementCounter:
+    """Counts of one benchmark and model, row by row; the rows of a question must come together."""
 
     def __init__(self, examples: int) -> None:
         self.counts: Counter[str] = Counter()
-        self.fault = ""
+        self.reason = ""
         self.examples: list[Disagreement] = []
-        self._most, self._kinds = examples, Counter[str]()
+        self._max_examples, self._kinds = examples, Counter[str]()
         self._pairs: Counter[tuple[float, float]] = Counter()
-        self._question, self._n, self._agree = "", 0, 0
-        self._sums = np.zeros(4)  # questions, and over them n^2, n a and a^2
+        self._question, self._n, self._n_agree = "", 0, 0
+        # Sums over questions of 1, n^2, n a and a^2 for n rows, of which a agree.
+        self._sums = np.zeros(4)
 
-    def add(self, ours: Rescored, theirs: float | None, answer: str | None, target: str, completion: str) -> None:
-        """Count one row: what we say, their score and answer, and what an example of it shows."""
+    def add(self, ours: Rescored, their_score: float | None, answer: str | None, target: str, completion: str) -> None:
+        """Count one row; answer, target and completion are those of the run, for the examples."""
         if ours.score is None:
             self.counts["missing"] += 1
-            self.fault = self.fault or ours.error or "no completion is kept"
+            self.reason = self.reason or ours.error or "no completion is kept"
             return
         self.counts["scored"] += 1
         self.counts["unread"] += ours.answer is None
-        if theirs is None:
+        if their_score is None:
             return
         if ours.question != self._question:
-            self._close()
+            self._end_question()
             self._question = ours.question
-        agree = abs(ours.score - theirs) < EQUAL
-        self._n, self._agree = self._n + 1, self._agree + agree
-        if {ours.score, theirs} <= {0.0, 1.0}:
-            self._pairs[ours.score, theirs] += 1
+        agree = abs(ours.score - their_score) < TOLERANCE
+        self._n, self._n_agree = self._n + 1, self._n_agree + agree
+        if {ours.score, their_score} <= {0.0, 1.0}:
+            self._pairs[ours.score, their_score] += 1
         self.counts["both"] += 1
         if agree:
             self.counts["agree"] += 1
             return
-        kind = "only ours" if ours.score > theirs else "only theirs, unread" if ours.answer is None else "only theirs"
+        larger = ours.score > their_score
+        kind = "only ours" if larger else "only theirs, unread" if ours.answer is None else "only theirs"
         self.counts[kind.partition(",")[0]] += 1
         self._kinds[kind] += 1
-        if self._kinds[kind] <= self._most:
-            place = (ours.model, ours.question, ours.variant, ours.generation)
-            told = (answer or "", ours.answer or "", ours.rule or "", _line(target), _line(completion))
-            self.examples.append(Disagreement(*place, kind, theirs, ours.score, *told))
+        if self._kinds[kind] <= self._max_examples:
+            self.examples.append(
+                Disagreement(
+                    *(ours.model, ours.question, ours.variant, ours.generation, kind, their_score, ours.score),
+                    *(answer or "", ours.answer or "", ours.rule or "", _excerpt(target), _excerpt(completion)),
+                )
+            )
 
-    def _close(self) -> None:
-        n, a = self._n, self._agree
+    def _end_question(self) -> None:
+        """Add the counts of the last question to the sums."""
+        n, a = self._n, self._n_agree
         if n:
             self._sums += (1, n * n, n * a, a * a)
-        self._n = self._agree = 0
+        self._n = self._n_agree = 0
 
     def kappa(self) -> float:
-        """Cohen's, NaN where a score is neither 0 nor 1 or where chance alone would agree."""
+        """Return Cohen's kappa; NaN where a score is neither 0 nor 1 or where chance alone would agree."""
         total = self.counts["both"]
         if not total or self._pairs.total() < total:
             return math.nan
@@ -189,8 +198,8 @@ class Tally:
         return (self.counts["agree"] / total - chance) / (1 - chance) if chance < 1 else math.nan
 
     def interval(self, level: float) -> tuple[float, float]:
-        """Interval of the agreement; NaN where there is none."""
-        self._close()
+        """Return the interval of the agreement; NaN where there is none."""
+        self._end_question()
         questions, nn, na, aa = self._sums.tolist()
         total, agree = self.counts["both"], self.counts["agree"]
         if not total:
@@ -198,50 +207,51 @@ class Tally:
         if questions == total:
             low, high = wilson([agree], [total], level)
             return float(low[0]), float(high[0])
-        # Of the ratio sum a / sum n over questions: sum (a - p n)^2 / (sum n)^2.
+        # Variance of the ratio sum a / sum n over questions: sum (a - p n)^2 / (sum n)^2.
         p = agree / total
         se = math.sqrt(max(aa - 2 * p * na + p * p * nn, 0.0)) / total
-        found = interval(p, se, questions, level=level, method="wilson-effective", bounds=(0.0, 1.0))
-        return float(found.low), float(found.high)
+        limits = interval(p, se, questions, level=level, method="wilson-effective", bounds=(0.0, 1.0))
+        return float(limits.low), float(limits.high)
 
 
-def _line(text: str) -> str:
-    """The start and the end of a text, on one line."""
-    text = (
-        " ".join(text[: 4 * SHOWN].split()) if len(text) <= 4 * SHOWN else f"{text[: 2 * SHOWN]}…{text[-2 * SHOWN :]}"
-    )
+def _excerpt(text: str) -> str:
+    """Return the start and the end of a text on one line."""
+    if len(text) > 4 * EXCERPT:
+        text = f"{text[: 2 * EXCERPT]}…{text[-2 * EXCERPT :]}"
     text = " ".join(text.split())
-    return text if len(text) <= 2 * SHOWN else f"{text[:SHOWN]} … {text[-SHOWN:]}"
+    return text if len(text) <= 2 * EXCERPT else f"{text[:EXCERPT]} … {text[-EXCERPT:]}"
 
 
-def agreement(benchmark: str, scorer: str, tallies: dict[str, Tally], *, level: float = 0.95) -> Agreement:
-    """The result of one benchmark from the tallies of its models."""
-    each = list(tallies.values())
+def build_agreement(
+    benchmark: str, scorer: str, counters: dict[str, AgreementCounter], *, level: float = 0.95
+) -> Agreement:
+    """Return the result of one benchmark from the counts of its models."""
+    each = list(counters.values())
 
-    def counted(name: str) -> IntArray:
-        return np.array([tally.counts[name] for tally in each], dtype=np.int64)
+    def count(name: str) -> IntArray:
+        return np.array([counter.counts[name] for counter in each], dtype=np.int64)
 
-    both, agree = counted("both"), counted("agree")
-    bounds = np.array([tally.interval(level) for tally in each]).reshape(len(each), 2)
+    both, agree = count("both"), count("agree")
+    limits = np.array([counter.interval(level) for counter in each]).reshape(len(each), 2)
     with np.errstate(invalid="ignore"):
         share = agree / np.where(both > 0, both, np.nan)
-    examples = tuple(example for tally in each for example in tally.examples)
+    examples = tuple(example for counter in each for example in counter.examples)
     return Agreement(
         benchmark,
-        tuple(tallies),
-        scorer,
-        counted("scored"),
-        counted("unread"),
-        counted("missing"),
-        both,
-        agree,
-        share,
-        bounds[:, 0],
-        bounds[:, 1],
-        counted("only ours"),
-        counted("only theirs"),
-        np.array([tally.kappa() for tally in each]),
-        tuple(tally.fault for tally in each),
-        Disagreements(benchmark, examples),
-        level,
+        models=tuple(counters),
+        scorer=scorer,
+        n_scored=count("scored"),
+        n_unread=count("unread"),
+        n_missing=count("missing"),
+        n_both=both,
+        n_agree=agree,
+        agreement=share,
+        low=limits[:, 0],
+        high=limits[:, 1],
+        only_ours=count("only ours"),
+        only_theirs=count("only theirs"),
+        kappa=np.array([counter.kappa() for counter in each]),
+        reasons=tuple(counter.reason for counter in each),
+        disagreements=Disagreements(benchmark, examples),
+        level=level,
     )

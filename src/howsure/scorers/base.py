@@ -1,8 +1,9 @@
-"""What a scorer is: a name, a version that changes with its rules, and what a completion is worth."""
+"""The parts of a scorer: its name, its version, the item that it scores, and the score that it gives."""
 
 from __future__ import annotations
 
 import hashlib
+import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,11 +11,14 @@ from typing import NamedTuple
 
 from howsure.benchmarks.question import Benchmark
 
-__all__ = ["Asked", "Place", "Scored", "Scorer", "rules"]
+__all__ = ["RunContext", "ScoredAnswer", "Scorer", "ScoringItem", "hash_code", "normalize_text"]
+
+#: Folder of the package howsure.
+_PACKAGE = Path(__file__).parents[1]
 
 
-class Asked(NamedTuple):
-    """What a completion answers."""
+class ScoringItem(NamedTuple):
+    """The prompt that a completion answers, and the target of its question."""
 
     benchmark: str
     question: str
@@ -22,16 +26,23 @@ class Asked(NamedTuple):
     target: str
 
 
-class Scored(NamedTuple):
-    """What a completion is worth; without an answer the score is 0."""
+class ScoredAnswer(NamedTuple):
+    """The score of a completion, and how its answer was read; the score is 0 where there is no answer."""
 
     score: float
     answer: str | None
     rule: str | None
 
 
-def _nothing() -> None:
-    pass
+class RunContext(NamedTuple):
+    """What a scorer may read besides the rows of a run."""
+
+    run: Path
+    """The run folder."""
+    benchmarks: Mapping[str, Benchmark]
+    """Benchmarks by name, where the run folder does not say which they are."""
+    base: Path | None
+    """Folder of the benchmark's file; None to search around the run folder."""
 
 
 @dataclass(frozen=True)
@@ -40,40 +51,33 @@ class Scorer:
 
     Attributes
     ----------
-    name, version
-        Of its column.
+    name
+        Name as it was given, such as `numeric` or `regex:PATTERN`.
+    version
+        Hash of the code that decides, so that scores of another version are kept apart.
     score
-        (completion, asked) to what it is worth; raises where it cannot be scored, for the row's `error`, but InputError
-        where nothing can be.
+        Function of (completion, item). It raises where a completion cannot be scored, and its message becomes the
+        `error` of the row; it raises InputError where no completion can be scored.
     close
-        Ends what it started.
+        Function that ends what the scorer started.
     """
 
     name: str
     version: str
-    score: Callable[[str, Asked], Scored]
-    close: Callable[[], None] = _nothing
+    score: Callable[[str, ScoringItem], ScoredAnswer]
+    close: Callable[[], None] = lambda: None
 
 
-class Place(NamedTuple):
-    """Where a scorer finds what rows do not hold."""
-
-    run: Path
-    benchmarks: Mapping[str, Benchmark]
-    """By name, where the folder itself does not lead to one."""
-    base: Path | None
-    """Folder of the benchmark's file."""
-
-
-#: Folder of the package, whose code decides versions.
-_PACKAGE = Path(__file__).parents[1]
-
-
-def rules(*modules: str) -> str:
-    """Return the version of these modules of howsure: a hash of their code, of a package that of all its modules."""
+def hash_code(*modules: str) -> str:
+    """Return the hash of the code of modules of howsure, such as `extraction.numbers`, or of whole packages."""
     digest = hashlib.sha256()
     for name in modules:
         path = _PACKAGE.joinpath(*name.split("."))
         for file in sorted(path.glob("*.py")) if path.is_dir() else [path.with_suffix(".py")]:
             digest.update(file.read_bytes())
     return digest.hexdigest()[:8]
+
+
+def normalize_text(text: str) -> str:
+    """Return a text as the scorer `exact` compares it: NFKC, single spaces, lower case."""
+    return " ".join(unicodedata.normalize("NFKC", text).split()).casefold()

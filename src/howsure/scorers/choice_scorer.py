@@ -1,8 +1,9 @@
-"""The choices that each prompt of a run showed, and the scorer that reads which of them a completion gives."""
+"""The scorer `choice`: which of the choices that a prompt showed a completion gives."""
 
 from __future__ import annotations
 
 import json
+import string
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
@@ -12,118 +13,123 @@ from typing import Any, NamedTuple
 from howsure.benchmarks.choice_fields import TARGETS
 from howsure.errors import InputError, UnknownNameError
 from howsure.extraction.choices import extract_choice, read_choice
-from howsure.scorers.base import Asked, Place, Scored, Scorer, rules
+from howsure.scorers.base import RunContext, ScoredAnswer, Scorer, ScoringItem, hash_code
 from howsure.store.responses import read_prompts
 
-__all__ = ["Prompts", "Shown", "choice"]
+__all__ = ["PromptChoices", "PromptIndex", "build_choice_scorer"]
 
-_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_LETTERS = string.ascii_uppercase
 
 
-class Shown(NamedTuple):
-    """The choices of one prompt; lists in the order shown."""
+class PromptChoices(NamedTuple):
+    """The choices of one prompt, in the order in which it shows them."""
 
     labels: tuple[str, ...]
     texts: tuple[str, ...]
-    """Empty where only the labels are kept."""
+    """Empty where the run stores the labels only."""
     order: tuple[int, ...]
-    """Original place of each: the letters of targets and answers count from it."""
+    """Original index of each; the letters of targets and answers count original indices."""
     record: dict[str, Any]
+    """What the run stores of the prompt."""
 
 
-class Prompts:
-    """Prompts of a run folder by (benchmark, question, variant); texts of messages are not read."""
+class PromptIndex:
+    """Prompts of a run folder by (benchmark, question, variant); the texts of messages are not read."""
 
     def __init__(self, path: Path) -> None:
         table = read_prompts(path, ["benchmark", "question", "variant", "target", "record"])
-        names, self._targets, self._records = (
-            list(zip(*(table[name].to_pylist() for name in ("benchmark", "question", "variant")), strict=True)),
-            table["target"].to_pylist(),
-            table["record"].to_pylist(),
-        )
-        self._places = {name: i for i, name in enumerate(names)}
+        names = zip(*(table[name].to_pylist() for name in ("benchmark", "question", "variant")), strict=True)
+        self._rows = {name: i for i, name in enumerate(names)}
+        self._targets = table["target"].to_pylist()
+        self._records = table["record"].to_pylist()
 
     def __iter__(self) -> Iterator[tuple[tuple[str, str, str], str | None]]:
-        for name, place in self._places.items():
-            yield name, self._targets[place]
+        for name, row in self._rows.items():
+            yield name, self._targets[row]
 
-    def shown(self, benchmark: str, question: str, variant: str) -> Shown | None:
-        """What a prompt showed; None where no choices are kept of it."""
-        place = self._places.get((benchmark, question, variant))
-        record = None if place is None else self._records[place]
-        return None if record is None else _shown(record)
+    def find_choices(self, benchmark: str, question: str, variant: str) -> PromptChoices | None:
+        """Return the choices of a prompt; None where the run stores none of it."""
+        row = self._rows.get((benchmark, question, variant))
+        record = None if row is None else self._records[row]
+        return None if record is None else _parse_record(record)
 
 
 @lru_cache(maxsize=4096)
-def _shown(text: str) -> Shown | None:
+def _parse_record(text: str) -> PromptChoices | None:
+    """Return the choices in the stored record of a prompt."""
     record = json.loads(text)
     texts = tuple(map(str, record.get("choices") or ()))
     labels = record.get("labels")
     if isinstance(labels, dict):
-        return Shown(tuple(labels), texts, tuple(labels.values()), record)
-    named = tuple(map(str, labels or ())) or tuple(_LETTERS[: len(texts)])
-    if not 2 <= len(texts) == len(named):
+        return PromptChoices(tuple(labels), texts, tuple(labels.values()), record)
+    names = tuple(map(str, labels or ())) or tuple(_LETTERS[: len(texts)])
+    if not 2 <= len(texts) == len(names):
         return None
-    return Shown(named, texts, tuple(range(len(texts))), record)
+    return PromptChoices(names, texts, tuple(range(len(texts))), record)
 
 
-def choice(spec: str, place: Place) -> Scorer:
-    """The scorer `choice`; after a colon it may say how targets name their choice (a key of `fields.TARGETS`).
+def build_choice_scorer(spec: str, context: RunContext) -> Scorer:
+    """Return the scorer `choice` or `choice:KIND`, where KIND is a key of `choice_fields.TARGETS`.
 
     Raises
     ------
+    UnknownNameError
+        When there is no such kind of target.
     InputError
         When the targets of a benchmark can be read in several ways that disagree.
     """
-    _, _, told = spec.partition(":")
-    if told and told not in TARGETS:
-        raise UnknownNameError("kind of target", told, TARGETS, where="--scorer")
-    prompts = Prompts(place.run)
-    ways = _ways(prompts, told)
+    _, _, kind = spec.partition(":")
+    if kind and kind not in TARGETS:
+        raise UnknownNameError("kind of target", kind, TARGETS, where="--scorer")
+    prompts = PromptIndex(context.run)
+    kinds = _find_kinds(prompts, kind)
 
-    def score(completion: str, asked: Asked) -> Scored:
-        shown = prompts.shown(asked.benchmark, asked.question, asked.variant)
-        if shown is None:
-            answer, target = extract_choice(completion), extract_choice(asked.target)
+    def score(completion: str, item: ScoringItem) -> ScoredAnswer:
+        choices = prompts.find_choices(item.benchmark, item.question, item.variant)
+        if choices is None:
+            answer, target = extract_choice(completion), extract_choice(item.target)
             if target is None:
-                raise ValueError(f"no choices are kept, and the target {asked.target[:60]!r} is no letter")
-            return Scored(float(answer == target), answer, "letter" if answer is not None else "no letter")
-        wanted = _place(ways[asked.benchmark], asked.target, shown)
-        if wanted is None:
-            raise ValueError(f"the target {asked.target[:60]!r} is none of the choices")
-        texts = shown.texts or ("",) * len(shown.labels)
-        at, rule = read_choice(completion, shown.labels, texts, labels_asked=True)
-        given = None if at is None else shown.order[at]
-        return Scored(float(given == wanted), None if given is None else _LETTERS[given], rule)
+                raise ValueError(f"no choices are kept, and the target {item.target[:60]!r} is no letter")
+            return ScoredAnswer(float(answer == target), answer, "letter" if answer is not None else "no letter")
+        expected = _target_index(kinds[item.benchmark], item.target, choices)
+        if expected is None:
+            raise ValueError(f"the target {item.target[:60]!r} is none of the choices")
+        texts = choices.texts or ("",) * len(choices.labels)
+        place, rule = read_choice(completion, choices.labels, texts, labels_asked=True)
+        if place is None:
+            return ScoredAnswer(0.0, None, rule)
+        original = choices.order[place]
+        return ScoredAnswer(float(original == expected), _LETTERS[original], rule)
 
-    return Scorer(spec, rules("extraction", "scorers.choice_scorer"), score)
+    return Scorer(spec, hash_code("extraction", "scorers.choice_scorer"), score)
 
 
-def _place(way: str, target: str, shown: Shown) -> int | None:
-    """Original place of the choice that a target names."""
-    n = len(shown.labels)
+def _target_index(kind: str, target: str, choices: PromptChoices) -> int | None:
+    """Return the original index of the choice that a target names."""
+    n = len(choices.labels)
     texts = [""] * n
-    for at, original in enumerate(shown.order):
-        texts[original] = shown.texts[at] if shown.texts else f"\0{original}"
-    labels = shown.labels if shown.order == tuple(range(n)) else ()
-    return TARGETS[way](target.strip(), labels, texts)
+    for place, original in enumerate(choices.order):
+        texts[original] = choices.texts[place] if choices.texts else f"\0{original}"
+    labels = choices.labels if choices.order == tuple(range(n)) else ()
+    return TARGETS[kind](target.strip(), labels, texts)
 
 
-def _ways(prompts: Prompts, told: str) -> dict[str, str]:
-    """For each benchmark how its targets name choices: the way that fits most of them."""
-    named: defaultdict[str, list[tuple[str, Shown]]] = defaultdict(list)
+def _find_kinds(prompts: PromptIndex, kind: str) -> dict[str, str]:
+    """Return the kind of the targets of each benchmark: the given one, or the one that fits most of its targets."""
+    targets: defaultdict[str, list[tuple[str, PromptChoices]]] = defaultdict(list)
     for (benchmark, question, variant), target in prompts:
-        shown = prompts.shown(benchmark, question, variant)
-        if shown is not None:
-            named[benchmark].append((target or "", shown))
-    return {benchmark: told or _way(rows, benchmark) for benchmark, rows in named.items()}
+        choices = prompts.find_choices(benchmark, question, variant)
+        if choices is not None:
+            targets[benchmark].append((target or "", choices))
+    return {benchmark: kind or _best_kind(rows, benchmark) for benchmark, rows in targets.items()}
 
 
-def _way(rows: Sequence[tuple[str, Shown]], benchmark: str) -> str:
-    found = {way: [_place(way, target, shown) for target, shown in rows] for way in TARGETS}
-    fits = {way: sum(place is not None for place in places) for way, places in found.items()}
-    best = [way for way in found if fits[way] == max(fits.values())]
-    if any(found[way] != found[best[0]] for way in best):
+def _best_kind(rows: Sequence[tuple[str, PromptChoices]], benchmark: str) -> str:
+    """Return the kind that fits most targets of a benchmark."""
+    indices = {kind: [_target_index(kind, target, choices) for target, choices in rows] for kind in TARGETS}
+    fits = {kind: sum(index is not None for index in of_kind) for kind, of_kind in indices.items()}
+    best = [kind for kind in indices if fits[kind] == max(fits.values())]
+    if any(indices[kind] != indices[best[0]] for kind in best):
         what = "the targets can be read in several ways: " + ", ".join(best)
         raise InputError(what, where=benchmark, remedy=f"say which: --scorer choice:{best[0]}")
     return best[0]

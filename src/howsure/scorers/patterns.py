@@ -1,23 +1,80 @@
-"""What a user's pattern finds in a completion."""
+"""The scorers `regex` and `regex-first`: what a pattern of the user matches in a completion."""
 
 from __future__ import annotations
 
 import re
 from collections import deque
 
-__all__ = ["search"]
+from howsure.errors import InputError, ResourceLimitError
+from howsure.extraction.numbers import canonical_number
+from howsure.scorers.base import RunContext, ScoredAnswer, Scorer, ScoringItem, hash_code, normalize_text
+from howsure.scorers.sandbox import Sandbox
+
+__all__ = ["build_regex_scorer", "search_pattern"]
+
+#: Processor time that a pattern may take on one completion, in seconds.
+SECONDS = 1.0
+#: A pattern is refused after it took too long on so many completions.
+MAX_TIMEOUTS = 5
 
 
-def search(pattern: str, text: str, place: str) -> str | None:
-    r"""What the "first" or "last" match of a pattern says: its first group that is not empty, or all of it.
+def search_pattern(pattern: str, text: str, place: str) -> str | None:
+    r"""Return the "first" or the "last" match of a pattern: its first group that is not empty, or all of it.
 
-    >>> search(r"(-?[0-9]+)", "9 * 2 = 18", "last"), search(r"#### (\w+)", "no mark", "first")
+    >>> search_pattern(r"(-?[0-9]+)", "9 * 2 = 18", "last"), search_pattern(r"#### (\w+)", "no mark", "first")
     ('18', None)
     """
     matches = re.finditer(pattern, text)
-    found = next(matches, None)
+    match = next(matches, None)
     if place == "last":
-        found = next(iter(deque(matches, maxlen=1)), found)
-    if found is None:
+        match = next(iter(deque(matches, maxlen=1)), match)
+    if match is None:
         return None
-    return next(filter(None, found.groups()), "") if found.groups() else found[0]
+    return next(filter(None, match.groups()), "") if match.groups() else match[0]
+
+
+def build_regex_scorer(spec: str, _: RunContext) -> Scorer:
+    """Return the scorer `regex:PATTERN` or `regex-first:PATTERN`.
+
+    Raises
+    ------
+    InputError
+        When the pattern is missing or is not valid.
+    """
+    name, _mark, pattern = spec.partition(":")
+    try:
+        re.compile(pattern)
+    except (re.error, RecursionError, OverflowError) as error:
+        raise InputError(f"the pattern {pattern!r} cannot be read: {error}", where="--scorer") from None
+    if not pattern:
+        remedy = "write regex:PATTERN, such as 'regex:#### (-?[0-9.,]+)'"
+        raise InputError("no pattern", where="--scorer", remedy=remedy)
+    place = "first" if name == "regex-first" else "last"
+    sandbox = Sandbox(SECONDS)
+    timeouts = 0
+
+    def score(completion: str, item: ScoringItem) -> ScoredAnswer:
+        nonlocal timeouts
+        try:
+            answer = sandbox.call(search_pattern, pattern, completion, place)
+        except ResourceLimitError as error:
+            timeouts += 1
+            if timeouts < MAX_TIMEOUTS:
+                raise
+            what = f"the pattern {pattern!r} takes more than {SECONDS:g} s on {timeouts} completions"
+            remedy = "write it without repeats inside repeats, or with possessive ones (a++)"
+            raise InputError(what, where="--scorer", remedy=remedy) from error
+        if answer is None:
+            return ScoredAnswer(0.0, None, "no match")
+        return ScoredAnswer(float(_equals_target(answer, item.target)), answer, "match")
+
+    return Scorer(spec, hash_code("scorers.patterns", "scorers.base", "extraction.numbers"), score, sandbox.close)
+
+
+def _equals_target(answer: str, target: str) -> bool:
+    """Return whether an answer is the target as a text or as a number."""
+    target = target.rpartition("####")[2].strip()
+    if normalize_text(answer) == normalize_text(target):
+        return True
+    number = canonical_number(answer)
+    return number is not None and number == canonical_number(target)

@@ -1,6 +1,7 @@
-"""Score the stored completions of a run folder again: a new column of scores, and how far it agrees with the old one.
+"""Score the stored completions of a run folder again, and compare the new scores with the old ones.
 
-What a harness kept and never scored gets its first score here. Nothing that is stored is changed (`store.scores`).
+The new scores are another column (`store.scores`); nothing that is stored is changed. Completions that a harness stored
+without a score get their first score here.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from typing import Any
 
 from howsure.benchmarks.question import Benchmark
 from howsure.errors import InputError
-from howsure.scorers.agreement import Tally, agreement
-from howsure.scorers.base import Asked, Place, Scorer
-from howsure.scorers.registry import scorer
+from howsure.scorers.agreement import AgreementCounter, build_agreement
+from howsure.scorers.base import RunContext, Scorer, ScoringItem
+from howsure.scorers.registry import build_scorer
 from howsure.stats.core.results import Results
 from howsure.store import scores
 from howsure.store.responses import stream
@@ -27,7 +28,7 @@ from howsure.store.scores import UNSCORED, Rescored
 __all__ = ["rescore"]
 
 _COLUMNS = (*KEY, "score", "status", "answer", "completion", "target", "error", "created")
-#: Statuses that say something of a completion, whoever reads it.
+#: Statuses of completions that were cut, whichever scorer reads them.
 _CUT = ("length", "filtered")
 
 
@@ -43,97 +44,107 @@ def rescore(
 ) -> Results:
     """Score every row of a run folder that has a completion, and write the scores beside the rows.
 
-    A row whose generation failed stays failed. One whose completion was not kept has no score, and one that the scorer
-    cannot score, as its target is of another kind, has an error that says so.
+    A row whose generation failed stays failed. A row whose completion was not stored has no score, and a row that the
+    scorer cannot score, for instance because its target is of another kind, has an error with the reason.
 
     Parameters
     ----------
+    path
+        The run folder.
     spec
-        A scorer's name: see `scorers.registry`.
+        Name of a scorer: see `scorers.registry`.
     benchmarks
-        For the scorer `own`: benchmarks by name that the folder itself does not lead to.
+        For the scorer `own`: benchmarks by name, where the run folder does not say which they are.
     base
-        For the scorer `own`: folder of the benchmark's file; by default it is looked for around the run folder.
+        For the scorer `own`: folder of the benchmark's file; by default it is searched around the run folder.
     level
-        Of the interval of the agreement.
+        Confidence level of the interval of the agreement.
     examples
-        How many disagreements of each kind and model are kept, the first ones.
+        Number of disagreements of each kind and model that the result keeps, the first ones.
     clock
-        Seconds since the epoch, for the file.
+        Function that returns the seconds since the epoch, for the time in the file.
 
     Returns
     -------
     Results
-        An `Agreement` for each benchmark; `.of("disagreements")` has examples.
+        An `Agreement` for each benchmark; `.of("disagreements")` has the examples.
 
     Raises
     ------
     UnknownNameError
         When there is no such scorer.
     InputError
-        When no row can be scored, or the scorer lacks something; nothing is written.
+        When no row can be scored, or the scorer lacks something; nothing is written then.
     StoreError
         When the folder is not a run, or cannot be read or written.
     """
     path = Path(path)
-    tallies: defaultdict[str, dict[str, Tally]] = defaultdict(dict)
-    chosen = scorer(spec, Place(path, benchmarks or {}, base))
+    counters: defaultdict[str, dict[str, AgreementCounter]] = defaultdict(dict)
+    scorer = build_scorer(spec, RunContext(path, benchmarks or {}, base))
     try:
-        with closing(_rows(path, chosen, tallies, examples)) as rows:
-            scores.write(path, chosen.name, chosen.version, rows, clock=clock)
+        with closing(_score_rows(path, scorer, counters, examples)) as rows:
+            scores.write(path, scorer.name, scorer.version, rows, clock=clock)
     finally:
-        chosen.close()
-    column = f"{chosen.name}@{chosen.version}"
-    return Results(tuple(agreement(name, column, models, level=level) for name, models in tallies.items()))
+        scorer.close()
+    column = f"{scorer.name}@{scorer.version}"
+    return Results(tuple(build_agreement(name, column, models, level=level) for name, models in counters.items()))
 
 
-def _rows(
-    path: Path, chosen: Scorer, tallies: defaultdict[str, dict[str, Tally]], examples: int
+def _score_rows(
+    path: Path, scorer: Scorer, counters: defaultdict[str, dict[str, AgreementCounter]], examples: int
 ) -> Generator[Rescored, None, None]:
-    """Each row of the run scored again and counted; in the end, whether any was scored."""
-    some, fault = False, ""
+    """Yield the new score of each row of a run, and count it; raise in the end if no row could be scored."""
+    any_scored, error = False, ""
     with stream(path, _COLUMNS) as batches:
         for batch in batches:
             for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-                *key, theirs, _, answer, completion, target, _, _ = row
-                ours = _scored(chosen, row)
+                *key, old, _, answer, completion, target, _, _ = row
+                new = _score_row(scorer, row)
                 benchmark, model = key[:2]
-                tally = tallies[benchmark].get(model)
-                if tally is None:
-                    tally = tallies[benchmark][model] = Tally(examples)
-                tally.add(ours, None if completion is None else theirs, answer, target or "", completion or "")
-                some = some or (ours.score is not None and completion is not None)
-                fault = fault or (ours.error or "")
-                yield ours
-    if not tallies:
+                counter = counters[benchmark].get(model)
+                if counter is None:
+                    counter = counters[benchmark][model] = AgreementCounter(examples)
+                counter.add(new, None if completion is None else old, answer, target or "", completion or "")
+                any_scored = any_scored or (new.score is not None and completion is not None)
+                error = error or (new.error or "")
+                yield new
+    if not counters:
         raise InputError("the run has no rows", where=str(path), remedy="give a folder with responses")
-    if not some:
-        what = f"no row can be scored by {chosen.name}; {fault or 'no completion is kept'}"
+    if not any_scored:
+        what = f"no row can be scored by {scorer.name}; {error or 'no completion is kept'}"
         raise InputError(what, where=str(path), remedy="name another scorer, or convert the logs with their texts")
 
 
-def _scored(chosen: Scorer, row: tuple[Any, ...]) -> Rescored:
+def _score_row(scorer: Scorer, row: tuple[Any, ...]) -> Rescored:
+    """Return the new score of one row."""
     benchmark, model, question, variant, generation, score, status, _, completion, target, error, created = row
 
-    def said(score: float | None, status: str, *rest: str | None) -> Rescored:
-        answer, rule, error = rest or (None, None, None)
+    def build(
+        score: float | None,
+        status: str,
+        *,
+        answer: str | None = None,
+        rule: str | None = None,
+        error: str | None = None,
+    ) -> Rescored:
         return Rescored(benchmark, model, question, variant, generation, score, status, answer, rule, error, created)
 
     if status == "error" and not (error or "").startswith("scoring:"):
-        return said(None, "error", None, None, error)
+        return build(None, "error", error=error)
     if completion is None:
-        # Cut or filtered before its first word: there is nothing to read, by any rule.
-        return said(0.0, status) if status in _CUT and score == 0 else said(None, UNSCORED)
+        # A completion that was cut or filtered before its first word has no answer by any rule.
+        return build(0.0, status) if status in _CUT and score == 0 else build(None, UNSCORED)
     if target is None:
-        return said(None, "error", None, None, "scoring: no target is kept")
+        return build(None, "error", error="scoring: no target is kept")
     try:
-        found = chosen.score(completion, Asked(benchmark, question, variant, target))
+        scored = scorer.score(completion, ScoringItem(benchmark, question, variant, target))
     except InputError:
         raise
-    except Exception as e:  # noqa: BLE001  a benchmark's own code may fail in any way; the others are scored
+    except Exception as e:  # noqa: BLE001  a benchmark's own code may fail in any way; the other rows are scored
         why = " ".join((str(e) if type(e) is ValueError else f"{type(e).__name__}: {e}").split())[:300]
-        return said(None, "error", None, None, f"scoring: {why}")
-    if not math.isfinite(found.score):
-        return said(None, "error", found.answer, found.rule, f"scoring: the score is {found.score}")
-    status = status if status in _CUT else "unparsed" if found.answer is None else "ok"
-    return said(found.score, status, found.answer, found.rule, None)
+        return build(None, "error", error=f"scoring: {why}")
+    answer, rule = scored.answer, scored.rule
+    if not math.isfinite(scored.score):
+        return build(None, "error", answer=answer, rule=rule, error=f"scoring: the score is {scored.score}")
+    status = status if status in _CUT else "unparsed" if answer is None else "ok"
+    return build(scored.score, status, answer=answer, rule=rule)

@@ -1,9 +1,11 @@
-"""Work that may never end, done in a process of its own, which the system ends when it takes too long.
+"""Call functions that may never return, in a subprocess that the system ends when a call takes too long.
 
-A pattern that backtracks without end and an expression such as 9^(9^9) hold Python where no exception reaches it, and a
-timer of ours would need the main thread and a signal that belongs to the user's program. Beside it, in a process that
-reads one line of JSON, [function, arguments], and writes one, the timer's signal is left to the system: it ends the
-process whatever that does. The timer counts processor time, so a busy machine changes no score.
+A pattern that backtracks without end and an expression such as 9^(9^9) keep the interpreter busy where no exception can
+interrupt it, and a timer in this process would need the main thread and a signal that belongs to the user's program. In
+the subprocess the signal of the timer keeps its default action, which ends the process. The timer counts processor
+time, so that a busy machine changes no score.
+
+A call is one line of JSON, [seconds, "module:function", arguments]; the reply is another line.
 """
 
 from __future__ import annotations
@@ -14,82 +16,84 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib import import_module
+from operator import attrgetter
 from typing import IO, Any, Self
 
 import msgspec
 
 from howsure.errors import ResourceLimitError
-from howsure.scorers.maths import judge, ready
-from howsure.scorers.patterns import search
 
-__all__ = ["FUNCTIONS", "Apart", "serve"]
+__all__ = ["Sandbox"]
 
-#: What the other process can be asked for.
-FUNCTIONS: dict[str, Callable[..., Any]] = {"search": search, "judge": judge, "ready": ready}
-
-#: Bytes of memory that the process may take: a number with a billion digits fails instead of filling the machine.
+#: Memory that the subprocess may use, in bytes: a number with a billion digits fails instead of filling the machine.
 MEMORY = 4 << 30
 
-_BEGIN = "import sys; sys.path[:] = sys.argv[1:]; from howsure.scorers.sandbox import begin; begin()"
+_CHILD = "import sys; sys.path[:] = sys.argv[1:]; from howsure.scorers.sandbox import run_child; run_child()"
 
 
-class Apart:
-    """A process that does one thing at a time; started when it is first asked, and again after it was ended.
+class Sandbox:
+    """A subprocess that runs one call at a time; it starts with the first call, and again after a call was ended.
 
     Parameters
     ----------
     seconds
-        Of processor time that one call may take.
-    first
-        Function that makes a new process ready, such as by an import that takes long: no call pays for it.
+        Processor time that one call may take.
+    warm_up
+        Function that a new subprocess runs before its first call, such as a slow import. It has no time limit.
     """
 
-    def __init__(self, seconds: float, *, first: str = "") -> None:
-        self.seconds, self._first = seconds, first
+    def __init__(self, seconds: float, *, warm_up: Callable[[], object] | None = None) -> None:
+        self.seconds, self._warm_up = seconds, warm_up
         self._process: subprocess.Popen[bytes] | None = None
 
-    def __call__(self, function: str, *arguments: object) -> Any:
-        """What the function returns.
+    def call(self, function: Callable[..., object], *arguments: object) -> Any:
+        """Return the result of a function of a module; arguments and result must be JSON.
 
         Raises
         ------
         ResourceLimitError
-            When the call ended the process; the next one has a new process.
+            When the call took too much time or memory and ended the subprocess; the next call starts another one.
         ValueError
-            When the function failed; says how.
+            When the function failed; with the message of the function.
         """
         if self._process is None:
             self._process = subprocess.Popen(  # noqa: S603  our own code
-                [sys.executable, "-c", _BEGIN, *sys.path],
+                [sys.executable, "-c", _CHILD, *sys.path],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
             )
-            if self._first:
-                self._ask(self._process, 0, self._first, ())
-        return self._ask(self._process, self.seconds, function, arguments)
+            if self._warm_up is not None:
+                self._send(self._process, 0, self._warm_up, ())
+        return self._send(self._process, self.seconds, function, arguments)
 
-    def _ask(
-        self, process: subprocess.Popen[bytes], seconds: float, function: str, arguments: tuple[object, ...]
+    def _send(
+        self,
+        process: subprocess.Popen[bytes],
+        seconds: float,
+        function: Callable[..., object],
+        arguments: tuple[object, ...],
     ) -> Any:
-        asked, told = process.stdin, process.stdout
-        assert asked is not None
-        assert told is not None
+        """Return the result of one call in the subprocess."""
+        assert process.stdin is not None
+        assert process.stdout is not None
         line = b""
         with contextlib.suppress(BrokenPipeError):
-            asked.write(msgspec.json.encode((seconds, function, arguments)) + b"\n")
-            asked.flush()
-            line = told.readline()
+            name = f"{function.__module__}:{function.__qualname__}"
+            process.stdin.write(msgspec.json.encode((seconds, name, arguments)) + b"\n")
+            process.stdin.flush()
+            line = process.stdout.readline()
         if not line.endswith(b"\n"):
             self.close()
             raise ResourceLimitError(f"it took more than {self.seconds:g} s, or more memory than there is")
-        answer = msgspec.json.decode(line)
-        if "failed" in answer:
-            raise ValueError(answer["failed"])
-        return answer["value"]
+        reply = msgspec.json.decode(line)
+        if "failed" in reply:
+            raise ValueError(reply["failed"])
+        return reply["value"]
 
     def close(self) -> None:
-        """End the process; a second call does nothing."""
+        """End the subprocess; a second call does nothing."""
         process, self._process = self._process, None
         if process is not None:
             process.kill()
@@ -103,31 +107,33 @@ class Apart:
         self.close()
 
 
-def serve(asked: IO[bytes], told: IO[bytes], timer: Callable[[float], object]) -> None:
-    """Answer calls until there are no more; `timer` is set to the seconds of each, 0 is no bound, and to 0 after it."""
-    for line in asked:
+def serve_calls(calls: IO[bytes], replies: IO[bytes], set_timer: Callable[[float], object]) -> None:
+    """Answer calls until there are no more; the timer is set to the seconds of each call (0 is no limit), then to 0."""
+    for line in calls:
         seconds, name, arguments = msgspec.json.decode(line)
-        answer: dict[str, Any]
-        timer(seconds)
+        module, _, path = name.partition(":")
+        function = attrgetter(path)(import_module(module))
+        reply: dict[str, Any]
+        set_timer(seconds)
         try:
-            answer = {"value": FUNCTIONS[name](*arguments)}
-        except Exception as error:  # noqa: BLE001  whatever it is, the caller hears of it
-            told_of = str(error) if type(error) is ValueError else f"{type(error).__name__}: {error}"
-            answer = {"failed": " ".join(told_of.split())[:300]}
-        timer(0)
-        told.write(msgspec.json.encode(answer) + b"\n")
-        told.flush()
+            reply = {"value": function(*arguments)}
+        except Exception as error:  # noqa: BLE001  the caller gets the message of any failure
+            message = str(error) if type(error) is ValueError else f"{type(error).__name__}: {error}"
+            reply = {"failed": " ".join(message.split())[:300]}
+        set_timer(0)
+        replies.write(msgspec.json.encode(reply) + b"\n")
+        replies.flush()
 
 
-def begin() -> None:  # pragma: no cover  in the other process, which is ended while it is measured
-    """Be the other process."""
+def run_child() -> None:  # pragma: no cover  in the subprocess, which is ended while it is measured
+    """Set the limits of the subprocess, and answer the calls of its standard input."""
     with contextlib.suppress(ImportError, ValueError, OSError):
         import resource
 
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    # Whatever the program that started us does with the signal.
+    # The program that started this process may ignore or block the signal.
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGPROF})
-    told = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a library prints is no answer
-    serve(sys.stdin.buffer, told, lambda seconds: signal.setitimer(signal.ITIMER_PROF, seconds))
+    replies = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a library prints is no reply
+    serve_calls(sys.stdin.buffer, replies, lambda seconds: signal.setitimer(signal.ITIMER_PROF, seconds))

@@ -1,0 +1,141 @@
+"""Kind of truth: another program's output, of the variants that sampled; here they read what our scorers read from the folder."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from helpers.scored_runs import context, response, run_of
+
+from howsure.benchmarks import load
+from howsure.benchmarks.question import Benchmark, Prompt, Question
+from howsure.errors import InputError
+from howsure.perturb.instructions import packaged
+from howsure.perturb.variants import Own, sampled
+from howsure.scorers.base import ScoringItem
+from howsure.scorers.choice_scorer import build_choice_scorer
+from howsure.scorers.own_benchmark import build_own_scorer
+from howsure.store.manifest import Manifest
+
+CITIES = ("Rome", "Oslo", "Bern")
+COMPLETIONS = ["The answer is (II).", "b", "B", "Oslo", "2", "(C)", "I think it is Rome or Oslo", "β", "", "3: Bern"]
+
+
+def multiple_choice(folder: Path) -> Benchmark:
+    lines = [
+        {"q": f"Question {i}?", "options": ["Rome", "Oslo", "Bern"] if i % 2 else ["1", "2", "3"], "a": "ABC"[i % 3]}
+        for i in range(8)
+    ]
+    (folder / "cities.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    return load({"file": "cities.jsonl", "question": "q", "choices": "options", "target": "a"}, base=folder)
+
+
+def sampled_run(path, benchmark, variants):
+    rows, prompts = [], []
+    for question in benchmark.questions:
+        for variant in variants:
+            record = variant.record(question)
+            prompts.append((benchmark.name, question.id, variant.id, [], question.target, record))
+            texts = [*COMPLETIONS, variant.say(question, question.target)]
+            for k, text in enumerate(texts, 1):
+                common = {"benchmark": benchmark.name, "variant": variant.id, "target": question.target}
+                rows.append(response(question.id, k, completion=text, score=0.0, **common))
+    about = Manifest(
+        benchmarks={benchmark.name: {"questions": len(benchmark.questions), **benchmark.source}},
+        prompts={variant.id: dict(variant.values) for variant in variants},
+    )
+    return run_of(path, rows, prompts, about), rows
+
+
+@pytest.mark.parametrize("nested", [["order"], ["order", "instruction", "answer"]])
+def test_own_reads_what_the_variants_that_asked_read(tmp_path, nested):
+    benchmark = multiple_choice(tmp_path)
+    spec = {"space": "multiple-choice", "sample": 60, "seed": 4, "default": True, "hold_out": 2, "nested": nested}
+    spec["dimensions"] = {
+        "demonstrations": [0, 2],
+        "answer": ["label", "text"],
+        "enumerator": ["digits", "roman"],
+        "instruction": ["none", packaged("multiple-choice")[0].id],
+    }
+    found = sampled(spec, benchmark)
+    path, rows = sampled_run(tmp_path / "runs" / "one", found.benchmark, found.variants)
+    questions, variants = ({each.id: each for each in group} for group in (benchmark.questions, found.variants))
+    chosen = build_own_scorer("own", context(path))
+    read = 0
+    for row in rows:
+        wanted = variants[row.variant].read(questions[row.question], row.completion)
+        got = chosen.score(row.completion, ScoringItem(row.benchmark, row.question, row.variant, row.target))
+        assert (got.answer, got.rule) == wanted
+        assert got.score == float(wanted.answer == row.target)
+        read += wanted.answer is not None
+    assert 0.3 < read / len(rows) < 0.95
+
+
+def test_own_without_choices_reads_as_the_kind_of_the_file_says_without_the_file(tmp_path):
+    (tmp_path / "sums.jsonl").write_text('{"q": "9 * 2", "a": "#### 18"}')
+    spec = {"file": "sums.jsonl", "question": "q", "target": "a", "target_after": "####", "answer": "numeric"}
+    benchmark = load(spec, base=tmp_path)
+    path, _ = sampled_run(tmp_path / "run", benchmark, [Own(benchmark, benchmark.prompt)])
+    (tmp_path / "sums.jsonl").unlink()
+    chosen = build_own_scorer("own", context(path))
+    asked = ScoringItem("sums", benchmark.questions[0].id, benchmark.prompt.id, "18")
+    assert chosen.score("It makes 18.0", asked) == (1.0, "18", "benchmark")
+    assert chosen.score("no", asked) == (0.0, None, "benchmark")
+
+
+@pytest.mark.parametrize("spec", ["directions-small", {"name": "population", "size": 20, "seed": 3}])
+def test_own_reads_built_in_benchmarks_as_they_read(tmp_path, spec):
+    benchmark = load(spec)
+    path, _ = sampled_run(tmp_path, Benchmark(**{**vars(benchmark), "questions": benchmark.questions[:3]}), [])
+    chosen = build_own_scorer("own", context(path))
+    for question in benchmark.questions[:3]:
+        for answer in (question.target, *question.alternatives):
+            got = chosen.score(
+                f"The answer is {answer}.", ScoringItem(benchmark.name, question.id, "v", question.target)
+            )
+            assert (got.answer, got.score) == (answer, float(answer == question.target))
+
+
+def test_own_reads_recorded_scores_and_benchmarks_that_are_handed_in(tmp_path):
+    sources = {"rec": {"kind": "replay", "file": "gone.csv"}, "mine": {"kind": "custom"}}
+    path = run_of(tmp_path, [], manifest=Manifest(benchmarks=sources))
+    with pytest.raises(InputError, match="does not say how answers to 'mine' are read; name a scorer such as numeric"):
+        build_own_scorer("own", context(path))
+    mine = Benchmark("mine", [Question("q", "?", "yes")], Prompt(), extract=lambda text: text.strip() or None)
+    chosen = build_own_scorer("own", context(path, {"mine": mine}))
+    assert chosen.score("0.25", ScoringItem("rec", "q", "v", "1.0")) == (0.25, "0.25", "benchmark")
+    assert chosen.score(" yes ", ScoringItem("mine", "q", "v", "yes")) == (1.0, "yes", "benchmark")
+
+
+def test_own_wants_the_file_as_it_was_and_finds_it_where_it_is_said(tmp_path):
+    (tmp_path / "data").mkdir()
+    benchmark = multiple_choice(tmp_path / "data")
+    variant = Own(benchmark, benchmark.prompt)
+    path, _ = sampled_run(tmp_path / "run", benchmark, [variant])
+    with pytest.raises(InputError, match=r"cities\.jsonl, the file of 'cities', is not near; say in which folder"):
+        build_own_scorer("own", context(path))
+    chosen = build_own_scorer("own", context(path, base=tmp_path / "data"))
+    question = benchmark.questions[0]
+    asked = ScoringItem("cities", question.id, variant.id, question.target)
+    assert chosen.score(question.target, asked).score == 1.0
+    with pytest.raises(ValueError, match="does not have this question"):
+        chosen.score("A", asked._replace(question="other"))
+    with (tmp_path / "data" / "cities.jsonl").open("a") as file:
+        file.write("\n")
+    with pytest.raises(InputError, match="was changed since"):
+        build_own_scorer("own", context(path, base=tmp_path / "data"))
+
+
+def test_a_choice_of_our_own_run_is_read_by_its_labels(tmp_path):
+    # the order and the labels of the prompt are kept, the texts of the choices are not
+    benchmark = multiple_choice(tmp_path)
+    found = sampled({"space": "multiple-choice", "sample": 6, "seed": 1}, benchmark)
+    path, _ = sampled_run(tmp_path / "run", found.benchmark, found.variants)
+    chosen = build_choice_scorer("choice", context(path))
+    for question in benchmark.questions:
+        for variant in found.variants:
+            for letter in "ABC":
+                said = f"The answer is {variant.say(question, letter)}"
+                got = chosen.score(said, ScoringItem(benchmark.name, question.id, variant.id, question.target))
+                assert (got.answer, got.score) == (letter, float(letter == question.target))
