@@ -26,7 +26,7 @@ from howsure.stats import borrowing
 from howsure.stats.borrowing import FEWEST_QUESTIONS
 from howsure.stats.core.cells import Cells
 from howsure.stats.core.claims import MeanClaim
-from howsure.tables.tidy import read_table
+from howsure.tables.read_table import read_cells
 from published_results import BENCHMARKS, load_published
 
 __all__ = ["sections"]
@@ -60,11 +60,11 @@ def published() -> dict[str, Cells]:
     """Every published benchmark with questions enough, by name."""
     result = {name: load_published(name) for name in BENCHMARKS}
     if GSM8K.exists():
-        [result["gsm8k"]] = read_table(GSM8K)
+        [result["gsm8k"]] = read_cells(GSM8K)
     if LIVEBENCH.exists():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # some cells have two rows
-            [cells] = read_table(LIVEBENCH)
+            [cells] = read_cells(LIVEBENCH)
         most = [model for model, there in zip(cells.models, cells.answered, strict=True) if there.mean() > 0.98]
         cells = cells.select(most)
         complete = np.all(cells.answered, axis=0)

@@ -92,16 +92,17 @@ def measure(engine: str, path: Path, rows: int, master: str) -> None:
     """In the child: read, check, and print what it took."""
     began, cpu = time.perf_counter(), time.process_time()
     if engine == "spark":
-        from howsure.tables import frames, spark
+        from howsure.tables.read_table import read_cells
+        from howsure.tables.spark import read_spark_table, start_session
 
-        session = spark.session(master)
+        session = start_session(master)
         session.sparkContext.setLogLevel("ERROR")
         assert session.sparkContext.master == master
         ready = time.perf_counter()
-        cells = frames.read_frame(spark.frame_of(session, str(path)))
+        cells = read_cells(read_spark_table(session, str(path)))
     else:
         ready = began
-        cells = hs.read(path)
+        cells = hs.read(path).cells()
     took = time.perf_counter() - ready
     figures = {"start": ready - began, "seconds": took, "cpu": time.process_time() - cpu, "peak": peak()}
     check(cells, rows)
@@ -220,7 +221,7 @@ def main() -> None:
         on_spark = part if fewer != given.rows else path
         with cluster(Path(held)) as (master, env):
             figures = measured("spark", on_spark, fewer, master, env)
-        print(row("read_frame, Spark, two workers", fewer, figures) + "  (CPU and peak of the driver's Python)")
+        print(row("read_cells, Spark, two workers", fewer, figures) + "  (CPU and peak of the driver's Python)")
         print(f"every cell as the formula has it, on both; Spark took {figures['start']:.0f} s to start")
 
 

@@ -118,8 +118,8 @@ def cells(path: Path) -> None:
     import pyarrow.compute  # noqa: F401  before the clock starts
     import zstandard  # noqa: F401  the same
 
+    from howsure.readers.evaluations import read
     from howsure.readers.logs import find_reader
-    from howsure.readers.paths import read
 
     find_reader(Path(__file__))  # imports every reader
     used, started = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter()

@@ -23,7 +23,7 @@ from threadpoolctl import threadpool_limits
 import howsure as hs
 from howsure.stats.comparisons import pairs
 from howsure.stats.core.cells import Cells
-from howsure.tables.tidy import read_table
+from howsure.tables.read_table import read_cells
 
 MATH500 = (
     Path(__file__).resolve().parents[1] / "../shared/data/all_the_noises/highk_temp0.7/input_table_math500_cot.csv"
@@ -87,10 +87,10 @@ def small() -> None:
 
         def from_file_to_table() -> None:
             with contextlib.redirect_stdout(io.StringIO()):
-                print(hs.pairs(read_table(path)))
+                print(hs.pairs(read_cells(path)))
 
         seconds_of_all, _ = best(from_file_to_table)
-        [cells] = read_table(path)
+        [cells] = read_cells(path)
         ours, result = best(lambda: pairs(cells))
         rows = np.column_stack([result.a, result.b])
         looped, expected = best(lambda: loop(cells, rows))

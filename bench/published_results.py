@@ -54,11 +54,11 @@ def load_published(name: str) -> Cells:
 
 
 def main(folder: Path) -> None:
-    from howsure.tables.tidy import read_table
+    from howsure.tables.read_table import read_cells
 
     arrays: dict[str, np.ndarray] = {}
     for name, path in BENCHMARKS.items():
-        [cells] = read_table(folder / path)
+        [cells] = read_cells(folder / path)
         arrays[f"{name}/n"] = cells.n.astype(np.uint16)
         arrays[f"{name}/total"] = np.rint(cells.total).astype(np.uint16)
         assert np.all(np.abs(cells.total - arrays[f"{name}/total"]) < 1e-6)

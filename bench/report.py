@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from howsure.readers.paths import read
+from howsure.readers.evaluations import read
 from howsure.report import figure_files, page
 from howsure.report.sections.score_table import difficulty
 from howsure.stats.comparisons import pairs

@@ -55,7 +55,7 @@ def main() -> None:
     command("report", RUN, "-o", REPORT)
 
     print("\nThe embedded models are drawn from a known law. Do the 95 % intervals have the truth in them?")
-    runs = hs.read(RUN)
+    runs = hs.read(RUN).cells()
     for claim, words in CLAIMS.items():
         true = true_scores(claim)
         columns = hs.score(runs, claim=claim).columns()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import howsure as hs
-from howsure.readers.paths import read
+from howsure.readers.evaluations import read
 
 N = 200
 

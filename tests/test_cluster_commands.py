@@ -179,7 +179,7 @@ def test_a_folder_with_the_clusters_of_some_questions_only(tmp_path):
     assert {one.benchmark: one.clusters for one in hs.read(whole)} == {"b": ("a", "b"), "other": None}
     part = folder_of(tmp_path / "part", ["q1", "q2"], {"q1": "a"})
     with pytest.warns(HowsureWarning, match="b: the clusters of some questions only are known: left out"):
-        found = hs.read(part)
+        found = hs.read(part).cells()
     assert [one.clusters for one in found] == [None, None]
 
 
@@ -188,15 +188,15 @@ def test_clusters_of_several_sources(tmp_path):
     same = folder_of(tmp_path / "same", ["q1"], {})
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = hs.read([known, same])
-        cubes = hs.read_cubes([known, same])
+        found = hs.read([known, same]).cells()
+        cubes = hs.read([known, same]).cubes()
     assert found[0].clusters == cubes[0].clusters == ("a", "b")
     more = folder_of(tmp_path / "more", ["q2", "q3"], {})
     with pytest.warns(HowsureWarning, match="b: only some of its sources know the clusters of its questions"):
         assert hs.read([known, more])[0].clusters is None
     with pytest.warns(HowsureWarning, match="b: only some of its sources know the clusters of its questions"):
-        assert hs.read_cubes([known, more])[0].clusters is None
+        assert hs.read([known, more]).cubes()[0].clusters is None
     moved = folder_of(tmp_path / "moved", ["q1"], {"q1": "z"})
-    for read in (hs.read, hs.read_cubes):
+    for form in ("cells", "cubes"):
         with pytest.raises(InputError, match=re.escape("question 'q1' is in cluster 'a' and in 'z'")):
-            read([known, moved])
+            getattr(hs.read([known, moved]), form)()

@@ -9,7 +9,7 @@ import pytest
 
 from howsure.cli.live import watched
 from howsure.cli.spent import facts
-from howsure.readers.paths import manifests, sources
+from howsure.readers.sources import find_sources
 from howsure.store.manifest import Manifest, Model, begin
 from howsure.store.responses import RunFolder
 from howsure.store.schema import Response
@@ -82,11 +82,11 @@ def test_audit_prints_the_suspect(howsure, tmp_path):
 
 
 def test_what_nobody_says_is_not_told(tmp_path):
-    found = sources(folder_of(tmp_path / "priced"))
-    told = dict(facts(found, manifests(found)))
+    found = find_sources(folder_of(tmp_path / "priced"))
+    told = dict(facts(found, [one.manifest() for one in found]))
     assert set(told) <= {"Settings", "Tokens", "Cost, at list prices"}
-    found = sources(folder_of(tmp_path / "own", name="no-such-model", tokens=False))
-    assert list(dict(facts(found, manifests(found)))) == ["Settings"]
+    found = find_sources(folder_of(tmp_path / "own", name="no-such-model", tokens=False))
+    assert list(dict(facts(found, [one.manifest() for one in found]))) == ["Settings"]
     assert list(facts([], [])) == []
 
 

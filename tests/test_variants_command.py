@@ -105,7 +105,7 @@ def test_what_is_not_reached_is_said_in_words(howsure, rows, wide):
     assert calm["var_variant"] is None
     _, text, _ = howsure("variants", wide, "--wide", "--format", "csv")
     assert [line["n_star"] for line in csv.DictReader(text.splitlines())] == ["1.0", "1.0", ""]
-    of_one = hs.read_cubes(wide, wide=True)[0].select(["calm"])
+    of_one = hs.read(wide, wide=True).cubes()[0].select(["calm"])
     assert hs.variants(of_one).to_frame("polars")["n_star"].to_list() == [1]
 
 
@@ -292,7 +292,7 @@ def test_a_pilot_of_one_variant_is_planned_as_ever(rows, table, tmp_path):
     one = tmp_path / "one.csv"
     header, *lines = table.read_text().splitlines()
     one.write_text("\n".join([header, *(line for line in lines if ",v3," in line)]) + "\n")
-    [cells], [cube] = hs.read(one), hs.read_cubes(one)
+    [cells], [cube] = hs.read(one), hs.read(one).cubes()
     assert str(hs.plan(cells, budget=900)) == str(hs.plan(cube, budget=900))
     assert rows("plan", one, "--budget", "900")[0]["n_variants"] == 1
 
@@ -422,7 +422,7 @@ def test_published_formats_through_the_components(tmp_path):
         score="scores",
     )
     tidy.write_parquet(tmp_path / "formats.parquet")
-    cubes = hs.read_cubes(tmp_path / "formats.parquet")
+    cubes = hs.read(tmp_path / "formats.parquet").cubes()
     assert [(cube.benchmark, cube.n.shape) for cube in cubes] == [
         (name, (20, 6, 30)) for name in ("agnews", "dbpedia", "sst2", "trec")
     ]
@@ -502,7 +502,7 @@ def test_a_run_with_its_default_prompt(howsure, rows, tmp_path):
     assert howsure("run", tmp_path / "v.yaml", "-o", run)[0] == 0
     [large, small] = rows("variants", run, "--show", "moments")
     assert (large["n_variants"], small["n_variants"]) == (12, 12)
-    [cube] = hs.read_cubes(run)
+    [cube] = hs.read(run).cubes()
     means = cube.mean.mean(axis=1)
     assert [large["default"], small["default"]] == pytest.approx(means[:, cube.default])
     assert large["max"] == pytest.approx(np.delete(means[0], cube.default).max())

@@ -33,9 +33,8 @@ if TYPE_CHECKING:
     from howsure.errors import InputError as InputError
     from howsure.errors import StoreError as StoreError
     from howsure.errors import UnknownNameError as UnknownNameError
-    from howsure.readers.paths import read as read
-    from howsure.readers.paths import read_cubes as read_cubes
-    from howsure.readers.paths import read_runs as read_runs
+    from howsure.readers.evaluations import Evaluations as Evaluations
+    from howsure.readers.evaluations import read as read
     from howsure.stats.core.cells import Cells as Cells
     from howsure.stats.core.cube import Cube as Cube
     from howsure.stats.planning import Cost as Cost
@@ -50,6 +49,7 @@ _MODULE_OF = {
     "Cost": "howsure.stats.planning",
     "Cube": "howsure.stats.core.cube",
     "EndpointError": "howsure.errors",
+    "Evaluations": "howsure.readers.evaluations",
     "HowsureError": "howsure.errors",
     "HowsureWarning": "howsure.errors",
     "InputError": "howsure.errors",
@@ -70,9 +70,7 @@ _MODULE_OF = {
     "proxy": "howsure.api.prompt_variants",
     "rank": "howsure.api.model_scores",
     "rank_flips": "howsure.api.prompt_variants",
-    "read": "howsure.readers.paths",
-    "read_cubes": "howsure.readers.paths",
-    "read_runs": "howsure.readers.paths",
+    "read": "howsure.readers.evaluations",
     "repeats": "howsure.api.model_scores",
     "score": "howsure.api.model_scores",
     "variants": "howsure.api.prompt_variants",

@@ -157,3 +157,12 @@ def _restore(kind: type[HowsureError], arguments: tuple[Any, ...], attributes: d
     error = kind.__new__(kind, *arguments)
     error.__dict__.update(attributes)
     return error
+
+
+def first_line(error: BaseException | str) -> str:
+    r"""Return the first line of another library's error, without runs of spaces and at most 200 characters long.
+
+    >>> first_line(ValueError("no  such file\nin the catalogue"))
+    'no such file'
+    """
+    return " ".join(str(error).strip().partition("\n")[0].split())[:200]

@@ -162,7 +162,7 @@ def sources(cubes: GivenVariants, *, benchmark: str | None = None) -> Chart:
     Parameters
     ----------
     cubes
-        Cells of each prompt variant, as `howsure.read_cubes` gives them, or what `howsure.variants` found.
+        Cells of each prompt variant, as `howsure.read(...).cubes()` returns them, or what `howsure.variants` found.
     benchmark
         Which of several.
     """

@@ -19,7 +19,8 @@ from howsure.store import manifest
 from howsure.store.lookup import clusters, generations, prompt
 from howsure.store.manifest import Model
 from howsure.store.responses import RunFolder, is_run, read, read_prompts
-from howsure.tables import rows_to_cells, tidy
+from howsure.tables import rows_to_cells
+from howsure.tables.read_table import read_cells
 
 SHARED = Path(__file__).resolve().parents[2] / "../shared/data/logs"
 
@@ -274,7 +275,7 @@ def test_a_table_of_cells_has_no_generations(tmp_path):
 def test_cells_of_a_converted_table_are_those_of_the_table(tmp_path):
     lines = [f"{m},q{i},{g},{(i * g + ord(m)) % 3 / 2}" for m in "xy" for i in range(9) for g in range(1, 4)]
     table(tmp_path, "\n".join(["model,question,generation,score", *lines]))
-    (direct,) = tidy.read_table(tmp_path / "sums.csv")
+    (direct,) = read_cells(tmp_path / "sums.csv")
     (stored,) = rows_to_cells.cells(read(tmp_path / "run", ["benchmark", "model", "question", "score"]))
     assert (direct.models, direct.questions) == (stored.models, stored.questions)
     for name in ("n", "total", "total_sq"):

@@ -21,7 +21,7 @@ from howsure.store.manifest import Model
 from howsure.store.responses import RunFolder, read
 from howsure.store.schema import COLUMNS, Response
 from howsure.tables import rows_to_cells
-from howsure.tables.tidy import read_table, read_table_by_run
+from howsure.tables.read_table import read_cells, read_runs
 
 SECRET = "sk-a-very-secret-key-0123456789"
 
@@ -98,10 +98,10 @@ def test_the_tidy_table_reads_as_the_run_does(run, tmp_path):
     assert there.drop_columns("cluster").to_pylist() == read(run).to_pylist()
     of = {row["question"]: row["cluster"] for row in there.to_pylist() if row["benchmark"] == "sums"}
     assert of == {f"q{i}": f"c{i % 2}" for i in range(6)}
-    for one in read_table(tmp_path / "rows.parquet"):
+    for one in read_cells(tmp_path / "rows.parquet"):
         same(one, stored(run)[one.benchmark], "n", "total", "total_sq", "failed")
         assert one.variants == ("v", "w")
-    assert [len(runs) for runs in read_table_by_run(tmp_path / "rows.parquet").values()] == [3, 3]
+    assert [len(runs) for runs in read_runs(tmp_path / "rows.parquet").values()] == [3, 3]
 
 
 def test_completions_without_a_score_are_left_out_of_a_table_and_told(tmp_path):
@@ -140,7 +140,7 @@ def test_eval_arena_reads_as_the_run_does(run, tmp_path):
         "count": 6,
         "correct": 4,
     }
-    (back,) = read_table(tmp_path / "arena.jsonl")
+    (back,) = read_cells(tmp_path / "arena.jsonl")
     same(back, cells, "n")
     same(back, cells, "total", "total_sq", exactly=False)
 
@@ -184,7 +184,7 @@ def test_a_data_set_has_a_configuration_for_each_benchmark_and_the_prompts(run, 
             one["name"]: kinds[one["dtype"]] for one in about["features"]
         }
     for name, benchmark in (("a_b", "a/b"), ("sums", "sums")):
-        (cells,) = read_table(tmp_path / "set" / "data" / name / "00000.parquet")
+        (cells,) = read_cells(tmp_path / "set" / "data" / name / "00000.parquet")
         same(cells, stored(run)[benchmark], "n", "total", "total_sq", "failed")
     assert "144 generations" in (tmp_path / "set" / "README.md").read_text()
 

@@ -18,7 +18,7 @@ HOSTILE = "</script><script>document.title='owned'</script><img src=x onerror=\"
 QUESTIONS = [
     ("wrong label", "What is 2 + 3?", ["4", "5", "6"], "A", ["BBBB", "BBBB", "BBBA"]),
     ("hostile", f"Is this {HOSTILE} text?", ["yes", HOSTILE], "B", ["AAAA", "AAAA", "AABA"]),
-    ("hard", "Which of these is it?", ["one", "two", "three"], "C", ["ABCA", "BCAB", "CBAA"]),
+    ("hard", "Which of these is it?", ["one", "two", "three"], "C", ["ABCC", "BCAB", "CBAA"]),
     ("a/b?c=d&e", "Where is Berlin?", ["Germany", "France"], "A", ["AAAA", "AAAA", "AABA"]),
     ("easy 1", "Easy one?", ["yes", "no"], "A", ["AAAA", "AAAA", "AAAA"]),
     ("easy 2", "Easy two?", ["yes", "no"], "B", ["BBBB", "BBBB", "BABB"]),

@@ -38,7 +38,7 @@ class PlantedQuestion:
 
 @dataclass(frozen=True)
 class PlantedText:
-    asked: PlantedQuestion
+    question: PlantedQuestion
     generations: tuple[Response, ...]
 
 
@@ -46,7 +46,7 @@ class PlantedTexts:
     """Texts of the questions given; counts how many it was asked for."""
 
     def __init__(self, texts):
-        self.texts, self.lots = {one.asked.question: one for one in texts}, []
+        self.texts, self.lots = {one.question.question: one for one in texts}, []
 
     def read(self, benchmark, questions):
         assert benchmark == "planted"

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from howsure.errors import HowsureWarning
-from howsure.readers import paths
-from howsure.readers.count_answers import read_answers
+from howsure.readers.answers import count_answers
+from howsure.readers.evaluations import read
+from howsure.readers.sources import find_sources
 from howsure.store import responses as stored
 from howsure.store import scores
 from howsure.store.responses import RunFolder
@@ -69,7 +70,7 @@ def entries(answers):
 @pytest.mark.parametrize("compact", [False, True])
 def test_answers_of_a_run_are_counted_failures_apart(tmp_path, compact):
     folder = run(tmp_path / "run", ROWS, compact=compact)
-    found = read_answers(paths.sources(folder))
+    found = count_answers(find_sources(folder))
     assert list(found) == ["b"]
     assert entries(found["b"]) == {
         ("m", "q1", "A"): (2, 2, 2.0),
@@ -86,7 +87,7 @@ def test_benchmarks_stand_apart_and_folders_add_up(tmp_path):
         run(tmp_path / "2", [("m", "q2", "D", 1.0, "ok", "D")], first=9),
         run(tmp_path / "3", ROWS[:1], benchmark="a"),
     ]
-    found = read_answers(paths.sources(folders))
+    found = count_answers(find_sources(folders))
     assert list(found) == ["a", "b"]
     assert found["a"].n.sum() == 1
     assert found["b"].n.sum() == 6
@@ -98,16 +99,16 @@ def test_prompts_say_the_target_before_the_rows_and_the_first_source_before_the_
     first = run(tmp_path / "1", ROWS, prompts=[("q1", "P"), ("q2", "")])
     second = run(tmp_path / "2", [("m", "q1", "A", 1.0, "ok", "Z")], first=9)
     with pytest.warns(HowsureWarning, match="1 questions have another target than before"):
-        found = read_answers(paths.sources([first, second]))
+        found = count_answers(find_sources([first, second]))
     assert found["b"].targets == ("P", None)
 
 
 def test_rows_that_nobody_scored_are_none_and_tables_say_nothing(tmp_path):
     table = tmp_path / "t.csv"
     table.write_text("model,question,score\nm,q1,1\n")
-    assert read_answers(paths.sources([table])) == {}
+    assert count_answers(find_sources([table])) == {}
     empty = run(tmp_path / "run", [("m", "q", None, None, "error", "A")])
-    assert read_answers(paths.sources([empty])) == {}
+    assert count_answers(find_sources([empty])) == {}
 
 
 def test_answers_are_those_of_the_scorer_that_is_asked_for(tmp_path):
@@ -120,7 +121,7 @@ def test_answers_are_those_of_the_scorer_that_is_asked_for(tmp_path):
         for r in kept[:2]
     ]
     scores.write(folder, "mine", "1", iter(rescored))
-    found = read_answers(paths.sources(folder, scorer="mine"))["b"]
+    found = count_answers(find_sources(folder, scorer="mine"))["b"]
     assert found.answers == ("Z",)
     assert found.n.sum() == found.total.sum() == 2
 
@@ -134,8 +135,8 @@ def test_logs_say_answers_and_targets():
     log = SHARED / "data/logs/inspect"
     if not log.exists():
         pytest.skip("no ../shared/data/logs")
-    found = read_answers(paths.sources([log, SHARED / "data/logs/lm_eval"]))
-    cells = {one.benchmark: one for one in paths.read([log, SHARED / "data/logs/lm_eval"])}
+    found = count_answers(find_sources([log, SHARED / "data/logs/lm_eval"]))
+    cells = {one.benchmark: one for one in read([log, SHARED / "data/logs/lm_eval"])}
     for name, answers in found.items():
         one = cells[name]
         assert (answers.models, answers.questions) == (one.models, one.questions)
@@ -153,7 +154,7 @@ def test_many_rows_are_read(tmp_path):
     said = rng.integers(0, 50, rows)
     each = [(f"m{i % 10}", f"q{i // 10 % 500}", f"{a}", float(a == 7), "ok", "7") for i, a in enumerate(said.tolist())]
     folder = run(tmp_path / "run", each, prompts=[(f"q{i}", "7") for i in range(500)], compact=True)
-    found = read_answers(paths.sources(folder))["b"]
+    found = count_answers(find_sources(folder))["b"]
     assert found.n.sum() == rows
     right = np.array([found.answers[a] == "7" for a in found.answer])
     assert found.n[right].sum() == (said == 7).sum()

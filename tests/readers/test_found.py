@@ -11,12 +11,11 @@ from helpers.lm_eval_log import harness
 
 import howsure as hs
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
-from howsure.readers.count_answers import unread
-from howsure.readers.found import sources
+from howsure.readers.answers import count_unparsed
+from howsure.readers.evaluations import Evaluations
 from howsure.readers.logs.log_source import LogSource
-from howsure.readers.paths import cells, cubes, manifests, runs, told
-from howsure.readers.run import Run
-from howsure.readers.table import Table
+from howsure.readers.run_source import RunSource
+from howsure.readers.sources import TableSource, find_sources
 
 LOGS = Path(__file__).resolve().parents[2] / "../shared/data/logs"
 
@@ -28,6 +27,10 @@ def quietly(call, *arguments, **more):
     return result, [str(one.message) for one in caught]
 
 
+def read_cells(given, **options):
+    return hs.read(given, **options).cells()
+
+
 def test_a_folder_of_a_log_a_run_and_a_table(tmp_path):
     harness(tmp_path / "m")
     (tmp_path / "other.csv").write_text("benchmark,model,question,score\nsums,n,hash0,1\nsums,n,hash1,1\n")
@@ -35,34 +38,35 @@ def test_a_folder_of_a_log_a_run_and_a_table(tmp_path):
     (tmp_path / "strange.json").write_text('{"what": "is this"}')
     (tmp_path / ".hidden").mkdir()
     (tmp_path / ".hidden" / "bad.csv").write_text("a,b\n1\n")
-    found, said = quietly(sources, tmp_path)
-    assert [type(one) for one in found] == [LogSource, Table]
+    found, said = quietly(find_sources, tmp_path)
+    assert [type(one) for one in found] == [LogSource, TableSource]
     assert said == [f"{tmp_path}: 1 file of no log that is known: strange.json"]
-    [both], said = quietly(cells, found)
+    evaluations = Evaluations(found)
+    [both], said = quietly(evaluations.cells)
     assert (both.models, both.questions) == (("m", "n"), ("hash0", "hash1"))
     assert both.total.tolist() == [[1.0, 0.0], [1.0, 1.0]]
     assert len(said) == 1
     assert "howsure rescore scores the others" in said[0]
-    assert told(found) == said
-    [about] = manifests(found)
+    assert evaluations.notes() == said
+    [about] = evaluations.manifests()
     assert about["models"]["m"]["settings"]["temperature"] == 0.7
 
 
 def test_a_renamed_log_is_a_log_and_totals_stand_for_their_samples(tmp_path):
     file = harness(tmp_path / "m")
-    [whole], _ = quietly(hs.read, tmp_path)
+    [whole], _ = quietly(read_cells, tmp_path)
     totals = next((tmp_path / "m").glob("results_*.json"))
-    [same], _ = quietly(hs.read, [totals, file])  # the samples, once
+    [same], _ = quietly(read_cells, [totals, file])  # the samples, once
     assert same.n.tolist() == whole.n.tolist()
     shutil.move(file, tmp_path / "m" / "renamed.txt")
-    [renamed], _ = quietly(hs.read, tmp_path / "m" / "renamed.txt")
+    [renamed], _ = quietly(read_cells, tmp_path / "m" / "renamed.txt")
     assert renamed.total.tolist() == whole.total.tolist()
 
 
 def test_the_same_run_twice_is_one_and_says_so(tmp_path):
     harness(tmp_path / "m")
     shutil.copytree(tmp_path / "m", tmp_path / "copy")
-    found, said = quietly(sources, tmp_path)
+    found, said = quietly(find_sources, tmp_path)
     assert len(found) == 1
     assert len(said) == 1
     assert "the same run as" in said[0]
@@ -71,36 +75,36 @@ def test_the_same_run_twice_is_one_and_says_so(tmp_path):
 def test_other_settings_are_another_model_and_a_second_run_adds_up(tmp_path):
     harness(tmp_path / "a")
     harness(tmp_path / "b", date="2026-11-21T10-00-00.000001")
-    [two], _ = quietly(hs.read, tmp_path)
+    [two], _ = quietly(read_cells, tmp_path)
     assert (two.models, two.n.tolist()) == (("m",), [[2, 2]])
     harness(tmp_path / "c", temperature=0.1, date="2026-11-22T10-00-00.000001")
-    [three], _ = quietly(hs.read, tmp_path)
+    [three], _ = quietly(read_cells, tmp_path)
     assert three.models == ("m (temperature=0.1)", "m (temperature=0.7)")
-    each, _ = quietly(runs, quietly(sources, tmp_path)[0])
+    each, _ = quietly(hs.read(tmp_path).runs)
     assert [run.models for run in each["sums"]] == [("m (temperature=0.7)",)] * 2 + [("m (temperature=0.1)",)]
 
 
 def test_clusters_variants_and_scorers_of_a_log(tmp_path):
     harness(tmp_path / "m")
-    [clustered], _ = quietly(hs.read, tmp_path, columns={"cluster": "doc.topic"})
+    [clustered], _ = quietly(read_cells, tmp_path, columns={"cluster": "doc.topic"})
     assert clustered.clusters == ("t0", "t1")
     with pytest.raises(UnknownNameError, match="unknown scorer 'f1'"):
-        quietly(hs.read, tmp_path, scorer="f1")
-    found = quietly(sources, tmp_path)[0]
-    [cube], _ = quietly(cubes, found)
+        quietly(read_cells, tmp_path, scorer="f1")
+    found = quietly(find_sources, tmp_path)[0]
+    [cube], _ = quietly(Evaluations(found).cubes)
     assert cube.variants == ("default",)
-    assert unread(found, [cube])["sums"].tolist() == [[[0], [0]]]
+    assert count_unparsed(found, [cube])["sums"].tolist() == [[[0], [0]]]
     with pytest.raises(InputError, match="a log has no dimension 'tone'"):
-        cubes(found, dimensions=["tone"])
+        Evaluations(found, dimensions=["tone"]).cubes()
     with pytest.raises(InputError, match="--wide is of tables"):
-        cubes(found, wide=True)
+        Evaluations(found, wide=True).cubes()
 
 
 def test_benchmarks_that_share_a_name_and_no_question(tmp_path):
     harness(tmp_path / "m")
     table = tmp_path / "t.csv"
     table.write_text("benchmark,model,question,score\nsums,n,1,1\nsums,n,2,1\n")
-    _, said = quietly(hs.read, [tmp_path / "m", table])
+    _, said = quietly(read_cells, [tmp_path / "m", table])
     assert any("no question of sums is one of" in line for line in said)
 
 
@@ -111,23 +115,23 @@ def test_frames_globs_and_addresses(tmp_path):
     [both] = hs.read([frame, str(tmp_path / "*.csv")])
     assert both.total.tolist() == [[1.0, 0.0], [1.0, 1.0]]
     assert hs.read(frame)[0].models == ("m",)
-    [run] = hs.read_runs(frame)["b"]
-    [cube] = hs.read_cubes(frame)
+    [run] = hs.read(frame).runs()["b"]
+    [cube] = hs.read(frame).cubes()
     assert run.n.tolist() == [[1, 1]]
     assert cube.n.tolist() == [[[1], [1]]]
-    assert manifests(frame) == []
+    assert hs.read(frame).manifests() == []
     with pytest.raises(InputError, match="s3://nobody/rows.parquet"):
-        hs.read("s3://nobody/rows.parquet")
+        hs.read("s3://nobody/rows.parquet").cells()
 
 
 def test_what_is_no_log_and_no_table(tmp_path):
     (tmp_path / "picture.png").write_bytes(b"\x89PNG")
     with pytest.raises(InputError, match="picture.png: no log that is known, and no table by its name"):
-        sources(tmp_path / "picture.png")
+        find_sources(tmp_path / "picture.png")
     with pytest.raises(InputError, match="no such file or folder"):
-        sources(tmp_path / "nothing")
+        find_sources(tmp_path / "nothing")
     with pytest.raises(InputError, match="no run folder, no log and no table here"):
-        sources(tmp_path)
+        find_sources(tmp_path)
 
 
 def test_a_log_without_a_score_says_what_to_do(tmp_path):
@@ -137,14 +141,14 @@ def test_a_log_without_a_score_says_what_to_do(tmp_path):
         row.pop("exact_match")
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
     with pytest.raises(InputError):
-        quietly(hs.read, file)
+        quietly(read_cells, file)
 
 
 @pytest.mark.shared
 @pytest.mark.skipif(not LOGS.is_dir(), reason="the data folder ../shared is not here")
 def test_the_real_logs_as_a_new_user_gives_them():
     """Another program's output: Inspect's accuracies and lm-eval's exact_match, from the logs' own headers."""
-    found, said = quietly(hs.read, LOGS)
+    found, said = quietly(read_cells, LOGS)
     scores = {(one.benchmark, m): float(one.mean[i].mean()) for one in found for i, m in enumerate(one.models)}
     assert scores == {
         ("gsm8k", "mockllm/atlas-70b"): pytest.approx(185 / 240),
@@ -155,4 +159,4 @@ def test_the_real_logs_as_a_new_user_gives_them():
         ("gsm8k_choices", "mockllm/atlas-8b"): 0.9375,
     }
     assert len(said) == 3  # copies; two filters, and completions without a score, of both models in one line each
-    assert not any(isinstance(one, Run) for one in quietly(sources, LOGS)[0])
+    assert not any(isinstance(one, RunSource) for one in quietly(find_sources, LOGS)[0])

@@ -5,7 +5,7 @@ import pytest
 
 import howsure as hs
 from howsure.errors import HowsureWarning, InputError
-from howsure.readers.paths import find, manifests, read_runs
+from howsure.readers.sources import find_sources
 from howsure.store.adaptive_plans import Plan, keep
 from howsure.store.responses import RunFolder
 from howsure.store.schema import Response
@@ -43,7 +43,7 @@ def test_a_folder_is_searched_and_the_same_benchmark_adds_up(run):
     assert cells.n.tolist() == [[3, 0], [1, 0]]
     again = hs.read([run, run / "run"])  # the same folder twice is read once
     assert np.array_equal(again[0].n, cells.n)
-    assert [path.name for path in find(run)] == ["other.csv", "run"]
+    assert [source.path.name for source in find_sources(run)] == ["other.csv", "run"]
 
 
 def test_shards_of_a_run_are_the_run(tmp_path):
@@ -57,16 +57,16 @@ def test_shards_of_a_run_are_the_run(tmp_path):
 
 
 def test_a_run_killed_at_its_start_has_no_manifest_to_show(run):
-    assert manifests(run) == []
+    assert hs.read(run).manifests() == []
 
 
 def test_runs_by_generation_and_by_folder(run, tmp_path):
-    runs = read_runs(run)
+    runs = hs.read(run).runs()
     assert [int(cells.n.sum()) for cells in runs["b"]] == [1, 1]
     table = tmp_path / "t.csv"
     rows = [f"b,m,q{q},{g},1" for g in (10, 9, 2) for q in range(g)]
     table.write_text("benchmark,model,question,generation,score\n" + "\n".join(rows))
-    runs = read_runs([run, table])
+    runs = hs.read([run, table]).runs()
     assert [int(cells.n.sum()) for cells in runs["b"]] == [1, 1, 2, 9, 10]  # generations by number, not by name
 
 
@@ -74,19 +74,19 @@ def test_clusters_are_of_tables(run, tmp_path):
     with pytest.raises(
         InputError, match="a run folder has no column 'topic'; clusters are read from tables, and from folders"
     ):
-        hs.read(run, columns={"cluster": "topic"})
+        hs.read(run, columns={"cluster": "topic"}).cells()
     table = tmp_path / "t.csv"
     table.write_text("model,question,topic,score\na,1,x,1\nb,1,y,1\n")
     with pytest.raises(InputError, match="question '1' is in cluster 'x' and in 'y'; a question has one cluster"):
-        hs.read(table, columns={"cluster": "topic"})
+        hs.read(table, columns={"cluster": "topic"}).cells()
 
 
 def test_nothing_there(tmp_path):
     with pytest.raises(InputError, match="no run folder, no log and no table here; give a run folder, logs, or tables"):
-        find(tmp_path)
+        find_sources(tmp_path)
     with pytest.raises(InputError, match="absent: no such file or folder"):
-        find(tmp_path / "absent")
-    assert manifests([]) == []
+        find_sources(tmp_path / "absent")
+    assert hs.read([]).manifests() == []
 
 
 def test_a_folder_with_stages_says_so(tmp_path):
@@ -99,9 +99,9 @@ def test_a_folder_with_stages_says_so(tmp_path):
     assert cells.n.sum() <= 8
     assert cells.binary
     with pytest.warns(HowsureWarning, match="only generations that every question has are runs"):
-        runs = read_runs(tmp_path / "run")
+        runs = hs.read(tmp_path / "run").runs()
     assert [int(run.n.sum()) for run in runs["b"]] == [2, 2, 2]
     for label in "nopq":
         keep(tmp_path / "run", "b", label, Plan(generations=1, stages=({"q1": 1},)))
     with pytest.warns(HowsureWarning, match="m, n, o and 2 more sampled in stages"):
-        hs.read(tmp_path / "run")
+        hs.read(tmp_path / "run").cells()

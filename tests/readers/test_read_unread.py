@@ -3,9 +3,9 @@
 import warnings
 
 from howsure.errors import HowsureWarning
-from howsure.readers.count_answers import unread
-from howsure.readers.paths import cubes as cubes_of
-from howsure.readers.paths import sources
+from howsure.readers.answers import count_unparsed
+from howsure.readers.evaluations import Evaluations
+from howsure.readers.sources import find_sources
 from howsure.store.adaptive_plans import Plan, keep
 from howsure.store.responses import RunFolder
 from howsure.store.schema import Response
@@ -30,26 +30,26 @@ ROWS = [("q1", "v", 0.0, None), ("q1", "w", 1.0, "x"), ("q2", "v", 0.0, "y"), ("
 
 def test_unread_answers_are_scored_ones_without_an_answer(tmp_path):
     folders = [run(tmp_path / "1", ROWS), run(tmp_path / "2", ROWS, generation=2), run(tmp_path / "3", ROWS, "other")]
-    there = sources(folders)
-    cubes = cubes_of(there)
-    found = unread(there, cubes)
+    there = find_sources(folders)
+    cubes = Evaluations(there).cubes()
+    found = count_unparsed(there, cubes)
     assert {name: counts.tolist() for name, counts in found.items()} == {
         "b": [[[2, 0], [0, 0]]],
         "other": [[[1, 0], [0, 0]]],
     }
     assert all((found[cube.benchmark] <= cube.n).all() for cube in cubes)
-    assert list(unread(there, cubes[:1])) == ["b"]
+    assert list(count_unparsed(there, cubes[:1])) == ["b"]
 
 
 def test_what_does_not_say_is_left_out(tmp_path):
     folder = run(tmp_path / "run", ROWS)
     table = tmp_path / "t.csv"
     table.write_text("model,question,variant,score\nm,q1,v,1\nm,q2,v,1\n")
-    cubes = cubes_of(sources(folder))
-    assert unread(sources([folder, table]), cubes) == {}
+    cubes = Evaluations(find_sources(folder)).cubes()
+    assert count_unparsed(find_sources([folder, table]), cubes) == {}
     keep(folder, "b", "m", Plan(generations=1, stages=({"q1": 1, "q2": 1},)))
-    assert unread(sources(folder), cubes) == {}
+    assert count_unparsed(find_sources(folder), cubes) == {}
     nested = run(tmp_path / "nested", [("q1", "v1", 0.0, None), ("q2", "v2", 0.0, None)])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", HowsureWarning)
-        assert unread(sources(nested), cubes_of(sources(nested))) == {}
+        assert count_unparsed(find_sources(nested), Evaluations(find_sources(nested)).cubes()) == {}

@@ -1,4 +1,4 @@
-"""Texts of chosen questions, from run folders and from logs."""
+"""QuestionTexts of chosen questions, from run folders and from logs."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from howsure.readers import texts as texts_of
-from howsure.readers.found import sources
-from howsure.readers.texts import Asked, Prompt, Texts, unfilled
+from howsure.readers.sources import find_sources
+from howsure.readers.texts import PromptText, QuestionText, QuestionTexts, split_prompt
 from howsure.store import scores
 from howsure.store.manifest import Manifest
 from howsure.store.responses import RunFolder, stream
@@ -70,26 +70,28 @@ def path(tmp_path):
 def test_a_folder_gives_what_was_written_in_the_order_asked(path, small, monkeypatch):
     monkeypatch.setattr(texts_of, "_SMALL", small)
     wanted = ["q7", "no such", "q0", "q11"]
-    found = list(Texts(sources(path)).read("bench", wanted))
-    assert [one.asked.question for one in found] == ["q7", "q0", "q11"]
+    found = list(QuestionTexts(find_sources(path)).read("bench", wanted))
+    assert [one.question.question for one in found] == ["q7", "q0", "q11"]
     for one in found:
         mine = sorted(
-            (r for r in rows() if r.question == one.asked.question), key=lambda r: (r.model, r.variant, r.generation)
+            (r for r in rows() if r.question == one.question.question), key=lambda r: (r.model, r.variant, r.generation)
         )
         assert list(one.generations) == mine
-        assert [prompt.variant for prompt in one.asked.prompts] == ["b", "a"]
-        assert one.asked.text == f"{one.asked.question} {HOSTILE}?"
-        assert one.asked.choices == ("yes", "no")
-        assert one.asked.target == "A"
-        assert one.asked.prompts[1] == Prompt("a", (("system", "Be brief."), ("user", f"a: {one.asked.question}")))
-    assert list(Texts(sources(path)).read("another", wanted)) == []
+        assert [prompt.variant for prompt in one.question.prompts] == ["b", "a"]
+        assert one.question.text == f"{one.question.question} {HOSTILE}?"
+        assert one.question.choices == ("yes", "no")
+        assert one.question.target == "A"
+        assert one.question.prompts[1] == PromptText(
+            "a", (("system", "Be brief."), ("user", f"a: {one.question.question}"))
+        )
+    assert list(QuestionTexts(find_sources(path)).read("another", wanted)) == []
 
 
 def test_one_question_and_none(path):
-    texts = Texts(sources(path))
+    texts = QuestionTexts(find_sources(path))
     assert texts
-    assert len(texts.one("bench", "q3").generations) == 8
-    assert texts.one("bench", "q33") is None
+    assert len(texts.read_question("bench", "q3").generations) == 8
+    assert texts.read_question("bench", "q33") is None
 
 
 def test_scores_are_those_of_the_scorer_that_was_chosen(path):
@@ -100,7 +102,7 @@ def test_scores_are_those_of_the_scorer_that_was_chosen(path):
         ]
     scores.write(path, "strict", "1", (scores.Rescored(*key, score=0.0, answer="none") for key in keys))
     for wanted in (["q1"], ["q1", "q2"]):
-        for one in Texts(sources(path, scorer="strict")).read("bench", wanted):
+        for one in QuestionTexts(find_sources(path, scorer="strict")).read("bench", wanted):
             assert {(r.score, r.answer) for r in one.generations} == {(0.0, "none")}
             assert one.generations[0].completion.startswith("large on q")
 
@@ -120,34 +122,34 @@ def test_folders_stand_together_and_failed_starts_have_no_manifest(path, tmp_pat
                 )
             ]
         )
-    texts = Texts(sources([path, tmp_path / "more"]))
+    texts = QuestionTexts(find_sources([path, tmp_path / "more"]))
     first, alone = texts.read("bench", ["q0", "alone"])
     assert [r.model for r in first.generations][-1] == "third"
     assert len(first.generations) == 9
-    assert [prompt.variant for prompt in first.asked.prompts] == ["b", "a", "c"]
-    assert first.asked.prompts[2].messages == (("user", '[{"type": "text", "text": "é"}]'),)
-    assert alone.asked == Asked("bench", "alone", target="T")
-    (only,) = Texts(sources(tmp_path / "more")).read("bench", ["q0"])
-    assert only.asked.choices == ("x", "7")
-    assert only.asked.target is None
+    assert [prompt.variant for prompt in first.question.prompts] == ["b", "a", "c"]
+    assert first.question.prompts[2].messages == (("user", '[{"type": "text", "text": "é"}]'),)
+    assert alone.question == QuestionText("bench", "alone", target="T")
+    (only,) = QuestionTexts(find_sources(tmp_path / "more")).read("bench", ["q0"])
+    assert only.question.choices == ("x", "7")
+    assert only.question.target is None
 
 
 def test_asked_is_the_default_variant_of_every_question(path):
-    found = Texts(sources(path)).asked()
+    found = QuestionTexts(find_sources(path)).questions()
     assert [name for _, name in found] == sorted(QUESTIONS)
     assert {len(one.prompts) for one in found.values()} == {1}
     assert {one.prompts[0].variant for one in found.values()} == {"b"}
-    whole = Texts(sources(path)).one("bench", "q5").asked
+    whole = QuestionTexts(find_sources(path)).read_question("bench", "q5").question
     mine = found["bench", "q5"]
     assert (mine.text, mine.choices, mine.target) == (whole.text, whole.choices, whole.target)
 
 
 def test_tables_have_no_texts(tmp_path):
     (tmp_path / "table.csv").write_text("model,question,score\nm,q,1\n")
-    texts = Texts(sources(tmp_path / "table.csv"))
+    texts = QuestionTexts(find_sources(tmp_path / "table.csv"))
     assert not texts
     assert texts.without == [str(tmp_path / "table.csv")]
-    assert texts.one("table", "q") is None
+    assert texts.read_question("table", "q") is None
 
 
 # another program's output, read here line by line
@@ -156,15 +158,15 @@ def test_tables_have_no_texts(tmp_path):
 def test_a_log_gives_what_its_program_wrote():
     file = next(LOG.glob("samples_tiny_gen_*.jsonl"))
     lines = {line["doc_hash"]: line for line in map(json.loads, file.read_text().splitlines())}
-    texts = Texts(sources([file, *LOG.glob("samples_tiny_mc_*.jsonl")]))
+    texts = QuestionTexts(find_sources([file, *LOG.glob("samples_tiny_mc_*.jsonl")]))
     found = list(texts.read("tiny_gen", [*lines][::-1]))
-    assert [one.asked.question for one in found] == [*lines][::-1]
+    assert [one.question.question for one in found] == [*lines][::-1]
     for one in found:
-        line = lines[one.asked.question]
+        line = lines[one.question.question]
         assert [r.completion for r in one.generations] == line["resps"][0]
-        assert one.asked.text == line["arguments"]["gen_args_0"]["arg_0"]
-        assert one.asked.target == line["target"]
-    asked = texts.asked()
+        assert one.question.text == line["arguments"]["gen_args_0"]["arg_0"]
+        assert one.question.target == line["target"]
+    asked = texts.questions()
     assert {name for benchmark, name in asked if benchmark == "tiny_gen"} == set(lines)
     assert {asked["tiny_gen", name].target for name in lines} == {line["target"] for line in lines.values()}
 
@@ -172,7 +174,7 @@ def test_a_log_gives_what_its_program_wrote():
 def test_choices_of_a_log_are_apart_from_the_text():
     file = next(LOG.glob("samples_tiny_mc_*.jsonl"))
     line = json.loads(file.read_text().splitlines()[0])
-    asked = Texts(sources(file)).one("tiny_mc", line["doc_hash"]).asked
+    asked = QuestionTexts(find_sources(file)).read_question("tiny_mc", line["doc_hash"]).question
     assert asked.choices == tuple(line["doc"]["choices"])
     assert asked.text == line["doc"]["q"]
     assert asked.target == "ABCD"[line["doc"]["label"]]
@@ -180,13 +182,13 @@ def test_choices_of_a_log_are_apart_from_the_text():
 
 def test_generations_of_a_second_log_are_counted_on():
     first = next(LOG.glob("samples_tiny_gen_*.jsonl"))
-    texts = Texts(sources(first))
+    texts = QuestionTexts(find_sources(first))
     texts.logs *= 2
     line = json.loads(first.read_text().splitlines()[0])
-    one = texts.one("tiny_gen", line["doc_hash"])
+    one = texts.read_question("tiny_gen", line["doc_hash"])
     assert [r.generation for r in one.generations] == [1, 2, 3, 4, 5, 6]
     assert [r.completion for r in one.generations] == line["resps"][0] * 2
-    assert len(one.asked.prompts) == 1
+    assert len(one.question.prompts) == 1
 
 
 @pytest.mark.shared
@@ -195,18 +197,19 @@ def test_samples_of_an_inspect_log_are_those_of_its_file():
         pytest.skip("../shared/data/logs/inspect is not here")
     file = min(INSPECT.glob("*.json"))
     samples = json.loads(file.read_text())["samples"]
-    (benchmark,) = sources(file)[0].info.benchmarks
+    (benchmark,) = find_sources(file)[0].info.benchmarks
     found = {
-        one.asked.question: one for one in Texts(sources(file)).read(benchmark, sorted({s["id"] for s in samples}))
+        one.question.question: one
+        for one in QuestionTexts(find_sources(file)).read(benchmark, sorted({s["id"] for s in samples}))
     }
     assert len(found) == len({s["id"] for s in samples})
     for sample in samples:
         one = found[sample["id"]]
         (mine,) = [r for r in one.generations if r.generation == sample["epoch"]]
         assert mine.completion == sample["output"]["choices"][0]["message"]["content"]
-        assert one.asked.target == sample["target"]
-        assert one.asked.choices == tuple(sample["choices"])
-        assert sample["input"] in one.asked.text
+        assert one.question.target == sample["target"]
+        assert one.question.choices == tuple(sample["choices"])
+        assert sample["input"] in one.question.text
 
 
 # theory: a template and what filled it
@@ -225,4 +228,4 @@ def test_samples_of_an_inspect_log_are_those_of_its_file():
     ],
 )
 def test_what_does_not_fit_the_template_stays_whole(template, text, told):
-    assert unfilled(text, template) == told
+    assert split_prompt(text, template) == told

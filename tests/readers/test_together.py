@@ -64,10 +64,10 @@ def test_a_copy_counts_once_and_what_was_added_to_it_counts(tmp_path):
 def test_copies_are_left_out_of_runs_and_cubes_too(tmp_path):
     first, copy = folder(tmp_path / "first"), folder(tmp_path / "copy")
     with pytest.warns(HowsureWarning, match="copies"):
-        [runs] = hs.read_runs([first, copy]).values()
+        [runs] = hs.read([first, copy]).runs().values()
     assert len(runs) == 2
     with pytest.warns(HowsureWarning, match="copies"):
-        [cube] = hs.read_cubes([first, copy])
+        [cube] = hs.read([first, copy]).cubes()
     assert cube.n.sum() == 4
 
 

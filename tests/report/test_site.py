@@ -14,7 +14,7 @@ import pytest
 from helpers.parsed_page import HOSTILE, Page
 
 from howsure.errors import InputError, UnknownNameError
-from howsure.readers.paths import read
+from howsure.readers.evaluations import read
 from howsure.report import figure_files, page, site
 from howsure.stats.core.cells import Cells
 

@@ -53,7 +53,7 @@ def test_counts_and_generations_are_those_of_all_folders(tmp_path):
     texts = RunTexts([parent])
     slow = {}
     for one in [*rows(), *again]:
-        if one.status != "error":
+        if one.status not in ("error", "unscored"):
             n, scored, total = slow.get((one.model, one.question, one.answer), (0, 0, 0.0))
             known = one.score is not None
             slow[one.model, one.question, one.answer] = (n + 1, scored + known, total + (one.score or 0.0))
@@ -134,7 +134,7 @@ def test_a_log_is_reviewed_as_it_is(tmp_path):
     for name, line in lines.items():
         assert [one.completion for one in texts.generations("tiny_gen", name)] == line["resps"][0]
         assert texts.prompts("tiny_gen", name)[0].messages == (("user", views[name].text),)
-    assert sum(count.n for count in texts.counts("tiny_gen")) == 3 * len(lines)
+    assert sum(count.n for count in texts.counts("tiny_gen")) == len(lines)  # two of three have no score
     assert texts.prompts("tiny_gen", "no such") == texts.generations("tiny_gen", "no such") == []
     assert len(texts.counts("planted")) > 0
 

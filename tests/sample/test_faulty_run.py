@@ -17,7 +17,7 @@ import howsure as hs
 from howsure.benchmarks import load
 from howsure.errors import HowsureWarning
 from howsure.models.client import Endpoint
-from howsure.readers.paths import read as read_cells
+from howsure.readers.evaluations import read as read_cells
 from howsure.sample.experiment import parse_experiment
 from howsure.sample.run import run
 from howsure.store.responses import read
@@ -103,7 +103,7 @@ def test_a_fifth_of_faults_changes_none_of_20_000_cells(tmp_path):
         if question not in refused:
             assert cell[0] == server.is_right(question, generation)
     with pytest.warns(HowsureWarning, match="more generations than asked for"):
-        faulty_cells = read_cells([tmp_path / "faulty"])
+        faulty_cells = read_cells([tmp_path / "faulty"]).cells()
     assert hs.score(faulty_cells).columns() == hs.score(read_cells([tmp_path / "calm"])).columns()
 
 

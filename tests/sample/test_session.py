@@ -15,7 +15,7 @@ from helpers.scripted_model import ScriptedModel, right, sums
 from howsure.benchmarks import load
 from howsure.errors import HowsureWarning, InputError
 from howsure.models.model import Choice, Reply
-from howsure.readers.paths import read as read_cells
+from howsure.readers.evaluations import read as read_cells
 from howsure.sample.estimate import foresee
 from howsure.sample.experiment import parse_experiment
 from howsure.sample.run import run
@@ -169,7 +169,7 @@ def test_a_run_that_is_good_enough_stops_and_stays_stopped(tmp_path):
     ]
     # Whoever reads the folder later is told, once.
     with pytest.warns(HowsureWarning) as told:
-        read_cells(tmp_path / "r")
+        read_cells(tmp_path / "r").cells()
     assert [str(each.message).endswith(verdict) for each in told] == [True]
     assert "round by round until width 0.06, level 0.95, rule sequence, claim these-questions" in manifest["notes"]
     again = sample(UNTIL, tmp_path / "r")
@@ -177,7 +177,7 @@ def test_a_run_that_is_good_enough_stops_and_stays_stopped(tmp_path):
     # Without the condition the rest is asked for.
     assert sample(UNTIL.partition("until")[0], tmp_path / "r").done == 6000 - outcome.done
     assert json.loads((tmp_path / "r/manifest.json").read_text())["stopped"] == []
-    read_cells(tmp_path / "r")
+    read_cells(tmp_path / "r").cells()
 
 
 def test_a_pair_stops_together_and_a_dead_one_is_not_waited_for(tmp_path):

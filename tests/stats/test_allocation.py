@@ -183,9 +183,9 @@ def test_stages_are_unbiased_and_cover_where_plain_means_do_not():
 @pytest.mark.skipif(not SHARED.exists(), reason="the data folder ../shared is absent")
 def test_stages_on_recorded_data():
     """Guarantee on recorded data: means of 1,100 generations as the truth, one strong and one weak model."""
-    from howsure.tables.tidy import read_table
+    from howsure.tables.read_table import read_cells
 
-    cells = read_table(SHARED)[0]
+    cells = read_cells(SHARED)[0]
     rng = np.random.default_rng(5)
     for model in ("qwen3-14b", "qwen2-1.5b-instruct"):
         p = cells.mean[cells.index(model)]

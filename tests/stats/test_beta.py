@@ -341,9 +341,9 @@ def test_coverage_on_questions_of_math500():
     """Guarantee by simulation: 30 questions drawn from the 500 of a benchmark whose means are the truth."""
     if not SHARED.is_dir():
         pytest.skip("the tables of ../shared/data/all_the_noises are not here")
-    from howsure.tables.tidy import read_table
+    from howsure.tables.read_table import read_cells
 
-    [cells] = read_table(SHARED / "input_table_math500_cot.csv")
+    [cells] = read_cells(SHARED / "input_table_math500_cot.csv")
     found = [
         coverage(lambda rng, size, p=p: rng.choice(p, size), p.mean(), 30, k, trials=200)
         for p in cells.mean[::12]

@@ -10,7 +10,7 @@ import pytest
 import howsure
 import howsure as hs
 from howsure.errors import InputError, UnknownNameError
-from howsure.readers.cubes import merge as merge_cubes
+from howsure.readers.merging import merge_cubes
 from howsure.stats.core.cells import Cells
 from howsure.stats.core.intervals import interval
 from howsure.stats.core.results import Results, format_table
@@ -85,7 +85,7 @@ def test_extremes_outlive_every_reduction(scores, tmp_path):
     every = [
         whole + plain, plain + whole, (whole + plain).select(["x"]), runs[0] + runs[1] + runs[-1], align_runs(runs)[0],
         *align_runs([whole, plain])[1][:1], read, pooled, cube.cells(), cube.select(["x"]).cells(), *howsure.read(path),
-        *rows_to_cells.merge([read, plain]), *(one.cells() for one in merge_cubes([cube, cube])),
+        *rows_to_cells.merge_cells([read, plain]), *(one.cells() for one in merge_cubes([cube, cube])),
     ]  # fmt: skip
     assert [one.unit for one in every] == [False] * len(every)
     assert not cube.unit

@@ -313,12 +313,12 @@ def test_published_pairs_combine():
         pytest.skip("needs the data folder ../shared")
     import csv
 
-    from howsure.tables.tidy import read_table
+    from howsure.tables.read_table import read_cells
 
     a, b = "deepseek_r1_distill_llama_70b", "deepseek_r1_distill_llama_8b"
     rows, z, weights = [], [], []
     for name in ("aime2024_cot", "math500_cot"):
-        (cells,) = read_table(folder / f"input_table_{name}.csv")
+        (cells,) = read_cells(folder / f"input_table_{name}.csv")
         rows.append(compare(cells, a, b, claim="single-run", method="clt"))
         with (folder / f"summary_{name}.csv").open() as file:
             (published,) = (row for row in csv.DictReader(file) if (row["model_a"], row["model_b"]) == (a, b))

@@ -230,13 +230,13 @@ def test_reading_warns(planted, tmp_path, form, kind):
     if form != "frame":
         given = tmp_path / f"rows.{form}"
         frame.to_csv(given, index=False) if form == "csv" else frame.to_parquet(given)
-    for read in (howsure.read, howsure.read_cubes):
+    for what in ("cells", "cubes"):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            read(given)
+            getattr(howsure.read(given), what)()
         told = [str(one.message) for one in caught if issubclass(one.category, HowsureWarning)]
         # a cube has no order of generations, so single copies among them are not seen
-        expected = kind in ("same", "retries") or (kind == "copied" and read is howsure.read)
+        expected = kind in ("same", "retries") or (kind == "copied" and what == "cells")
         assert len(told) == expected
         assert all(SAID[kind] in line for line in told)
 
@@ -248,7 +248,7 @@ def test_of_several_variants_the_first_shows_copies(planted):
     assert cells.n.tolist() == [[6] * 150]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        howsure.read(pd.concat([planted["fresh"].assign(variant="v"), planted["copied"].assign(variant="w")]))
+        howsure.read(pd.concat([planted["fresh"].assign(variant="v"), planted["copied"].assign(variant="w")])).cells()
 
 
 def test_two_files_of_the_same_results(planted, tmp_path):
@@ -257,7 +257,7 @@ def test_two_files_of_the_same_results(planted, tmp_path):
             tmp_path / f"{name}.csv", index=False
         )
     with pytest.warns(HowsureWarning, match="b: m: all generations of each question have the same score"):
-        howsure.read(tmp_path)
+        howsure.read(tmp_path).cells()
 
 
 @pytest.mark.parametrize("form", ["frame", "csv"])
@@ -268,14 +268,14 @@ def test_only_the_first_generations(planted, tmp_path, form):
         given = tmp_path / "rows.csv"
     [first] = howsure.read(given, generations=1)
     assert first.n.tolist() == [[1] * 150]
-    [cube] = howsure.read_cubes(given, generations=1)
+    [cube] = howsure.read(given, generations=1).cubes()
     assert cube.n.sum() == 150
-    [[run]] = howsure.read_runs(given, generations=1).values()
+    [[run]] = howsure.read(given, generations=1).runs().values()
     assert run.total.sum() == first.total.sum() == planted["retries"].query("generation == 0").score.sum()
     with pytest.raises(InputError, match="allowed: 1 or more"):
-        howsure.read(given, generations=0)
+        howsure.read(given, generations=0).cells()
     with pytest.raises(InputError, match="there is no column 'generation' of whole numbers"):
-        howsure.read(planted["fresh"].drop(columns="generation"), generations=1)
+        howsure.read(planted["fresh"].drop(columns="generation"), generations=1).cells()
 
 
 def test_providers_and_repeats_note_copies_and_retries():

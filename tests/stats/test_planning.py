@@ -525,10 +525,10 @@ def test_published_components_of_a_pair():
         pytest.skip("needs the data folder ../shared")
     import csv
 
-    from howsure.tables.tidy import read_table
+    from howsure.tables.read_table import read_cells
 
     a, b = "deepseek_r1_distill_llama_70b", "deepseek_r1_distill_llama_8b"
-    (cells,) = read_table(folder / "input_table_math500_cot.csv")
+    (cells,) = read_cells(folder / "input_table_math500_cot.csv")
     with (folder / "summary_math500_cot.csv").open() as file:
         (published,) = (row for row in csv.DictReader(file) if (row["model_a"], row["model_b"]) == (a, b))
     noise = components_from_cells(cells, a, b)

@@ -40,7 +40,7 @@ def tidy(frame):
     told = []
     with duckdb.connect() as connection:
         connection.register("frame", frame)
-        rows, dimensions = dove.as_tidy(connection.table("frame"), told.append)
+        rows, dimensions = dove.to_tidy(connection.table("frame"), told.append)
         return rows.df(), dimensions, told
 
 
@@ -151,7 +151,7 @@ def test_both_forms_read_the_same():
     ],
 )
 def test_what_is_recognised(columns, known):
-    assert dove.recognises(columns) is known
+    assert dove.is_dove(columns) is known
 
 
 def test_a_false_alarm_of_the_hash_drops_nothing():
@@ -162,5 +162,5 @@ def test_a_false_alarm_of_the_hash_drops_nothing():
         numbered = connection.sql(
             'SELECT dataset AS benchmark, model, sample_index AS question, row_number() OVER () AS variant, score, 1 AS "dove hash", row_number() OVER () AS "dove row" FROM frame'
         )
-        assert len(dove._without_repeats(numbered, told.append).df()) == len(frame)
+        assert len(dove._drop_repeats(numbered, told.append).df()) == len(frame)
     assert told == []

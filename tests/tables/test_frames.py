@@ -11,7 +11,8 @@ import pytest
 
 from howsure.errors import HowsureWarning, InputError
 from howsure.tables import frames
-from howsure.tables.frames import is_frame, read_frame, read_frame_by_run, read_frame_cubes
+from howsure.tables.frames import is_frame
+from howsure.tables.read_table import read_cells, read_cubes, read_runs
 
 ROWS = {
     "benchmark_id": ["b", "b", "b", "b", "c"],
@@ -44,7 +45,7 @@ def test_the_same_cells_of_every_frame(kind):
     """Counted by hand."""
     frame = FRAMES[kind](ROWS)
     assert is_frame(frame)
-    b, c = read_frame(frame)
+    b, c = read_cells(frame)
     assert (b.benchmark, b.models, b.questions, b.variants) == ("b", ("m", "n"), ("1", "2"), ("v", "w"))
     assert (b.n.tolist(), b.total.tolist(), b.failed.tolist()) == (
         [[2, 0], [0, 1]],
@@ -56,16 +57,16 @@ def test_the_same_cells_of_every_frame(kind):
 
 @pytest.mark.parametrize("kind", FRAMES)
 def test_runs_and_cubes_of_every_frame(kind):
-    runs = read_frame_by_run(FRAMES[kind]({**ROWS, "run": [1, 2, 1, 1, 1]}))
+    runs = read_runs(FRAMES[kind]({**ROWS, "run": [1, 2, 1, 1, 1]}))
     assert [int(run.n.sum()) for run in runs["b"]] == [2, 1]
     rows = {**ROWS, "tone": ["kind", None, "kind", "kind", "kind"], "shots": [0, 4, 0, 0, 0]}
-    b, _ = read_frame_cubes(FRAMES[kind](rows), dimensions=["tone", "shots"])
+    b, _ = read_cubes(FRAMES[kind](rows), dimensions=["tone", "shots"])
     assert (b.variants, b.n.tolist()) == (("v", "w"), [[[1, 1], [0, 0]], [[0, 0], [1, 0]]])
     assert dict(b.values) == {"tone": ("kind", "(empty)"), "shots": ("0", "4")}
     del rows["template"]
-    b, _ = read_frame_cubes(FRAMES[kind](rows), dimensions=["tone", "shots"])
+    b, _ = read_cubes(FRAMES[kind](rows), dimensions=["tone", "shots"])
     assert b.variants == ("tone=(empty), shots=4", "tone=kind, shots=0")
-    b, _ = read_frame_cubes(FRAMES[kind](rows), dimensions=["shots"])
+    b, _ = read_cubes(FRAMES[kind](rows), dimensions=["shots"])
     assert b.variants == ("0", "4")
 
 
@@ -74,7 +75,7 @@ def test_runs_and_cubes_of_every_frame(kind):
     "scores", [[True, False, None, True, True], ["1", " FALSE", "", "0.5", "true"], [3, 2, None, -1, 0]]
 )
 def test_scores_that_are_truth_values_texts_or_whole_numbers(kind, scores):
-    b, c = read_frame(FRAMES[kind]({**ROWS, "score": scores}))
+    b, c = read_cells(FRAMES[kind]({**ROWS, "score": scores}))
     expected = {True: 1.0, " FALSE": 0.0, "true": 1.0}
     first, second, _, third, last = (float(expected.get(s, s)) if s not in {None, ""} else None for s in scores)
     assert b.total.tolist() == [[first + second, 0], [0, third]]
@@ -86,15 +87,15 @@ def test_scores_that_are_truth_values_texts_or_whole_numbers(kind, scores):
 def test_names_of_our_own_and_without_a_benchmark_or_a_generation(kind):
     rows = {"who": ["m", "m"], "what": [1.5, 1.5], "points": [1.0, float("nan")]}
     with pytest.warns(HowsureWarning, match="mine: 1 cells have several rows and there is no column 'generation'"):
-        [cells] = read_frame(
+        [cells] = read_cells(
             FRAMES[kind]({**rows, "points": [1.0, 0.0]}),
             {"model": "who", "question": "what", "score": "points"},
             name="mine",
         )
     assert (cells.benchmark, cells.questions, cells.n.tolist()) == ("mine", ("1.5",), [[2]])
-    [cells] = read_frame(FRAMES[kind](rows), {"model": "who", "question": "what", "score": "points"})
+    [cells] = read_cells(FRAMES[kind](rows), {"model": "who", "question": "what", "score": "points"})
     assert (cells.benchmark, cells.n.tolist(), cells.failed.tolist()) == ("the frame", [[1]], [[1]])
-    [cells] = read_frame(
+    [cells] = read_cells(
         FRAMES[kind](rows), {"model": "who", "question": "what", "score": "points"}, name="s3://lake/gsm8k.parquet"
     )
     assert cells.benchmark == "gsm8k"
@@ -103,13 +104,13 @@ def test_names_of_our_own_and_without_a_benchmark_or_a_generation(kind):
 @pytest.mark.parametrize("kind", FRAMES)
 def test_a_row_per_cell_and_a_column_per_model(kind):
     counted = {"model": ["m", "m"], "example_id": [1, 2], "pass1": [0.5, 1.0], "count": [4, 2]}
-    [cells] = read_frame(FRAMES[kind](counted))
+    [cells] = read_cells(FRAMES[kind](counted))
     assert (cells.n.tolist(), cells.total.tolist()) == ([[4, 2]], [[2.0, 2.0]])
     wide = {"prompt": ["v", "w"], "m_acc": [0.5, 0.25], "n_acc": [1.0, 0.0]}
-    [cube] = read_frame_cubes(FRAMES[kind](wide), wide=True)
+    [cube] = read_cubes(FRAMES[kind](wide), wide=True)
     assert (cube.models, cube.total.tolist()) == (("m", "n"), [[[0.5, 0.25]], [[1.0, 0.0]]])
     whole = {"model": ["m", "m"], "prompt": ["v", "w"], "score": [0.5, 0.25]}
-    [cube] = read_frame_cubes(FRAMES[kind](whole))
+    [cube] = read_cubes(FRAMES[kind](whole))
     assert cube.questions == ("all",)
 
 
@@ -117,7 +118,7 @@ def test_a_row_per_cell_and_a_column_per_model(kind):
 def test_repeats_under_a_variant_are_told(kind):
     rows = {"model": ["m", "m"], "id": [1, 1], "prompt": ["v", "v"], "score": [1.0, 0.0]}
     with pytest.warns(HowsureWarning, match="the frame: 1 cells have several rows"):
-        read_frame_cubes(FRAMES[kind](rows))
+        read_cubes(FRAMES[kind](rows))
 
 
 BAD = {
@@ -138,16 +139,16 @@ def test_bad_frames_are_told_in_one_line(kind, case):
     wrong, message = BAD[case]
     rows = {name: values for name, values in {**ROWS, **wrong}.items() if values is not None}
     with pytest.raises(InputError, match=message) as told:
-        read_frame(FRAMES[kind](rows))
+        read_cells(FRAMES[kind](rows))
     assert "\n" not in str(told.value)
 
 
 def test_columns_of_mixed_types_and_names_that_are_numbers():
     mixed = pd.DataFrame({**ROWS, "id": [1, "x", 2, 2, 1]})
     with pytest.raises(InputError, match=r"the frame: a column of mixed types \(.*'x'.*give each column values of one"):
-        read_frame(mixed)
+        read_cells(mixed)
     with pytest.raises(InputError, match="column 0 has no name of letters; rename it to text"):
-        read_frame(pd.DataFrame([[1, 2]]))
+        read_cells(pd.DataFrame([[1, 2]]))
 
 
 def test_an_engine_that_can_be_asked_only_must_hold_a_row_per_generation(monkeypatch):
@@ -156,9 +157,9 @@ def test_an_engine_that_can_be_asked_only_must_hold_a_row_per_generation(monkeyp
     with pytest.raises(
         InputError, match="scores of whole cells or benchmarks cannot be reduced where they lie; collect"
     ):
-        read_frame(pl.LazyFrame({"model": ["m"], "id": [1], "pass1": [1.0]}))
+        read_cells(pl.LazyFrame({"model": ["m"], "id": [1], "pass1": [1.0]}))
     with pytest.raises(InputError, match="a column per model cannot be reduced where they lie"):
-        read_frame_cubes(pl.LazyFrame({"prompt": ["v"], "m": [1.0]}), wide=True)
+        read_cubes(pl.LazyFrame({"prompt": ["v"], "m": [1.0]}), wide=True)
 
 
 def test_casts_that_give_null_are_no_missing_scores(monkeypatch):
@@ -170,8 +171,8 @@ def test_casts_that_give_null_are_no_missing_scores(monkeypatch):
         lambda self, kind: nw.when(self != "good").then(lenient(nw.when(self != "good").then(self), kind)),
     )
     frame = nw.from_native(pl.LazyFrame({**ROWS, "score": ["1", "good", "", "0", "1"]}))
-    with pytest.raises(InputError, match="t: 1 values of column 'score' are no numbers; mend or empty them"):
-        frames._score(frame, "score", "t")
+    with pytest.raises(InputError, match="t: 1 values of column 'score' are no numbers; fix or empty them"):
+        frames._score_expression(frame, "score", "t")
 
 
 def test_what_is_no_frame():
@@ -180,4 +181,4 @@ def test_what_is_no_frame():
     with pytest.raises(
         InputError, match="the frame: a int is no frame; give a pandas, polars, pyarrow, DuckDB or PySpark"
     ):
-        read_frame(3)
+        read_cells(3)

@@ -126,7 +126,7 @@ BAD = {
     "a name that is null": ({"model": ["m", None]}, "t: the model is empty; fill it in"),
     "a name of spaces": ({"question": ["  ", "q"]}, "t: the question is empty; fill it in"),
     "a cluster of nothing": ({"cluster": ["", ""]}, "t: the cluster is empty; fill it in"),
-    "an infinite score": ({"score": [1.0, float("inf")]}, "t: a score is not a finite number; mend the value"),
+    "an infinite score": ({"score": [1.0, float("inf")]}, "t: a score is not a finite number; fix the value"),
     "two infinite scores": ({"score": [-float("inf"), float("inf")]}, "t: a score is not a finite number"),
 }
 

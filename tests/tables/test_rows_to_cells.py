@@ -62,7 +62,7 @@ def test_whole_number_scores_do_not_overflow_and_merge_adds():
     rows = {name: ROWS[name][:2] for name in ("benchmark", "model", "question")} | {"score": [4_000_000_000, 1]}
     [cells] = rows_to_cells.cells(pa.table(rows))
     assert cells.total_sq.max() == 1.6e19
-    [both] = rows_to_cells.merge([cells, cells])
+    [both] = rows_to_cells.merge_cells([cells, cells])
     assert np.array_equal(both.n, 2 * cells.n)
 
 

@@ -9,7 +9,8 @@ import pytest
 
 from howsure.errors import InputError
 from howsure.tables import spark
-from howsure.tables.frames import is_frame, read_frame, read_frame_by_run, read_frame_cubes
+from howsure.tables.frames import is_frame
+from howsure.tables.read_table import read_cells, read_cubes, read_runs
 
 NAMES = ["benchmark", "model", "question", "variant", "generation", "score"]
 ROWS = [
@@ -55,7 +56,7 @@ def frame(session):
 def test_the_same_cells_of_a_spark_frame(frame):
     """Counted by hand."""
     assert is_frame(frame)
-    a, b = read_frame(frame)
+    a, b = read_cells(frame)
     assert (a.benchmark, a.n.tolist(), a.failed.tolist()) == ("a", [[0]], [[1]])
     assert (b.models, b.questions, b.variants) == (("m", "n"), ("q1", "q2"), ("v", "w"))
     assert (b.n.tolist(), b.total.tolist(), b.total_sq.tolist()) == (
@@ -67,11 +68,11 @@ def test_the_same_cells_of_a_spark_frame(frame):
 
 
 def test_runs_and_cubes_of_a_spark_frame(frame):
-    assert [int(run.n.sum()) for run in read_frame_by_run(frame)["b"]] == [2, 1]
-    _, b = read_frame_cubes(frame)
+    assert [int(run.n.sum()) for run in read_runs(frame)["b"]] == [2, 1]
+    _, b = read_cubes(frame)
     assert b.nested
     assert b.n.tolist() == [[[2], [0]], [[0], [1]]]
-    _, b = read_frame_cubes(frame.drop("variant").withColumnRenamed("generation", "shots"), dimensions=["shots"])
+    _, b = read_cubes(frame.drop("variant").withColumnRenamed("generation", "shots"), dimensions=["shots"])
     assert b.variants == ("1", "2")
 
 
@@ -81,20 +82,20 @@ def test_bad_rows_of_a_spark_frame(session, frame):
     with pytest.raises(
         InputError, match="the frame: 1 duplicate key, the first benchmark 'b', model 'n', question 'q2'"
     ):
-        read_frame(frame.union(frame.filter("model = 'n'")))
+        read_cells(frame.union(frame.filter("model = 'n'")))
     with pytest.raises(InputError, match="the frame: the model is empty"):
-        read_frame(frame.withColumn("model", functions.lit(None).cast("string")))
+        read_cells(frame.withColumn("model", functions.lit(None).cast("string")))
     with pytest.raises(InputError, match="the frame: a score is not a finite number"):
-        read_frame(frame.withColumn("score", functions.lit(float("inf"))))
+        read_cells(frame.withColumn("score", functions.lit(float("inf"))))
     with pytest.raises(InputError, match="column 'score' is of type List"):
-        read_frame(frame.withColumn("score", functions.array(functions.lit(1))))
+        read_cells(frame.withColumn("score", functions.array(functions.lit(1))))
     words = frame.withColumn("score", functions.lit("good"))
     for ansi in ("true", "false"):
         session.conf.set("spark.sql.ansi.enabled", ansi)
         with pytest.raises(
             InputError, match="the frame: (cannot be read: .CAST_INVALID_INPUT|5 values of column 'score' are no)"
         ):
-            read_frame(words)
+            read_cells(words)
     session.conf.set("spark.sql.ansi.enabled", "true")
 
 
@@ -113,16 +114,16 @@ def test_files_are_known_by_their_endings(session, tmp_path, form):
         mark = "," if form == "csv" else "\t"
         lines = [mark.join(rows[0]), *(mark.join(map(str, row.values())) for row in rows)]
         path.write_text("\n".join(lines))
-    [cells] = read_frame(spark.frame_of(session, str(path)))
+    [cells] = read_cells(spark.frame_of(session, str(path)))
     assert (cells.models, cells.questions) == (("007",), tuple("012345"))
     assert cells.total.tolist() == [[0, 1, 0, 1, 0, 1]]
 
 
 def test_tables_and_what_is_not_there(session, frame, tmp_path):
     frame.createOrReplaceTempView("generations")
-    assert len(read_frame(spark.frame_of(session, "generations"))) == 2
+    assert len(read_cells(spark.frame_of(session, "generations"))) == 2
     frame.write.parquet(str(tmp_path / "lake"))
-    assert len(read_frame(spark.frame_of(session, str(tmp_path / "lake")))) == 2
+    assert len(read_cells(spark.frame_of(session, str(tmp_path / "lake")))) == 2
     for name in ("absent", str(tmp_path / "absent.parquet"), "a b"):
         with pytest.raises(InputError, match=r"cannot be read by Spark: .*; give a table of Spark, or a path") as told:
             spark.frame_of(session, name)

@@ -10,7 +10,7 @@ import pytest
 import howsure as hs
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
 from howsure.tables import table_files
-from howsure.tables.tidy import read_table, read_table_by_run, read_table_cubes
+from howsure.tables.read_table import read_cells, read_cubes, read_runs
 
 ROWS = "model,question,run,score\na,q1,1,1\na,q2,1,0\nb,q1,1,0.5\nb,q2,1,\n"
 
@@ -30,26 +30,26 @@ def test_a_csv_that_is_too_large_for_memory_is_read_the_same(tmp_path, monkeypat
     if packed:
         (tmp_path / "some.csv.gz").write_bytes(gzip.compress(path.read_bytes()))
         path = tmp_path / "some.csv.gz"
-    whole = read_table(path)[0]
+    whole = read_cells(path)[0]
     monkeypatch.setattr(table_files, "_IN_MEMORY", 1000)
     monkeypatch.setattr(table_files, "_BLOCK", 10_000)
-    [cells] = read_table(path)
+    [cells] = read_cells(path)
     assert cells.n.tolist() == whole.n.tolist() == [[2000] * 7] * 3
     assert cells.total.sum() == whole.total.sum() == 21_000
     with pytest.raises(InputError, match="some.csv: cannot be read: .*Expected 4 columns, got 2: m9,q1"):
-        read_table(write(tmp_path, "\n".join(["model,question,run,score", *lines, "m9,q1"])))
+        read_cells(write(tmp_path, "\n".join(["model,question,run,score", *lines, "m9,q1"])))
 
 
 def test_a_quote_that_never_ends_swallows_no_rows(tmp_path):
     text = 'model,question,score,text\na,q1,1,fine\na,q2,0,"he said\na,q3,1,more\n'
     with pytest.raises(InputError, match="cannot be read: a quote never ends"):
-        read_table(write(tmp_path, text))
-    [cells] = read_table(write(tmp_path, text.replace("more\n", 'more"\n')))
+        read_cells(write(tmp_path, text))
+    [cells] = read_cells(write(tmp_path, text.replace("more\n", 'more"\n')))
     assert cells.questions == ("q1", "q2")
-    [cells] = read_table(write(tmp_path, '"mo\ndel",question,score\na,q1,1\n'), {"model": "mo\ndel"})
+    [cells] = read_cells(write(tmp_path, '"mo\ndel",question,score\na,q1,1\n'), {"model": "mo\ndel"})
     assert cells.models == ("a",)
     with pytest.raises(InputError, match="line 1.*field larger than field limit"):
-        read_table(write(tmp_path, '"' + "x" * 200_000 + ",question,score\na,q1,1\n"))
+        read_cells(write(tmp_path, '"' + "x" * 200_000 + ",question,score\na,q1,1\n"))
 
 
 def test_a_damaged_gzip_is_told(tmp_path):
@@ -58,7 +58,7 @@ def test_a_damaged_gzip_is_told(tmp_path):
         path = tmp_path / "t.csv.gz"
         path.write_bytes(damaged)
         with pytest.raises(InputError, match="t.csv.gz: cannot be read: .*is the file whole"):
-            read_table(path)
+            read_cells(path)
 
 
 FORMS = {
@@ -78,27 +78,27 @@ def test_files_of_a_glob_are_one_table_named_by_their_folder(tmp_path, form):
         pl.DataFrame(columns | {"run": [2, 2]}).select("score", "run", "question", "model"), folder / f"2.{form}"
     )
     (folder / "notes.txt").write_text("no table")
-    [cells] = read_table(f"{folder}/*.{form}")
+    [cells] = read_cells(f"{folder}/*.{form}")
     assert (cells.benchmark, cells.n.tolist(), cells.total.tolist()) == ("gsm8k", [[2, 2]], [[2.0, 0.0]])
-    assert len(read_table_by_run(f"{folder}/*")["gsm8k"]) == 2
+    assert len(read_runs(f"{folder}/*")["gsm8k"]) == 2
     FORMS[form](pl.DataFrame(columns), folder / f"3.{form}")
     with pytest.raises(InputError, match="2 duplicate keys"):
-        read_table(f"{folder}/*.{form}")
+        read_cells(f"{folder}/*.{form}")
 
 
 def test_globs_that_are_no_table(tmp_path):
     write(tmp_path, ROWS, "rows/a.csv")
     with pytest.raises(InputError, match="no table here; tables are .csv"):
-        read_table(f"{tmp_path}/rows/*.parquet")
+        read_cells(f"{tmp_path}/rows/*.parquet")
     write(tmp_path, "model,question,points\n", "rows/b.csv")
     with pytest.raises(InputError, match=r"b.csv: columns model, question, points, but model, question, run, score in"):
-        read_table(f"{tmp_path}/rows/*.csv")
+        read_cells(f"{tmp_path}/rows/*.csv")
     write(tmp_path, "{}", "rows/c.jsonl")
     with pytest.raises(InputError, match="files of several types: csv, json; name one type"):
-        read_table(f"{tmp_path}/rows/*")
+        read_cells(f"{tmp_path}/rows/*")
     starred = write(tmp_path, ROWS, "rows/[1].csv")
     assert not table_files.is_glob(str(starred))
-    assert read_table(starred)[0].benchmark == "[1]"
+    assert read_cells(starred)[0].benchmark == "[1]"
 
 
 @pytest.mark.parametrize("form", ["parquet", "jsonl"])
@@ -108,7 +108,7 @@ def test_folders_that_are_keys_stay_text(tmp_path, form):
         FORMS[form](
             pl.DataFrame({"question": ["q"], "score": [float(model)]}), tmp_path / f"model={model}" / f"x.{form}"
         )
-    [cells] = read_table(f"{tmp_path}/model=*/*.{form}")
+    [cells] = read_cells(f"{tmp_path}/model=*/*.{form}")
     assert (cells.models, cells.total.tolist()) == (("007", "7"), [[7.0], [7.0]])
 
 
@@ -121,14 +121,14 @@ def test_an_address_without_the_extension_is_told_in_one_line(address, monkeypat
     with pytest.raises(
         InputError, match="needs DuckDB's extension httpfs, which is not installed; install it once: pyth"
     ) as told:
-        read_table(address)
+        read_cells(address)
     assert "\n" not in str(told.value)
 
 
 def test_an_address_whose_form_is_unknown(monkeypatch):
     monkeypatch.setattr(table_files, "_load", lambda *_: None)
     with pytest.raises(UnknownNameError, match="unknown file type '.xlsx'"):
-        read_table("https://host/t.xlsx?download=true")
+        read_cells("https://host/t.xlsx?download=true")
 
 
 def test_text_at_an_address_is_copied_and_parsed_as_any_other(tmp_path):
@@ -148,29 +148,29 @@ def test_a_torn_line_of_json_is_named_and_nothing_is_dropped(tmp_path):
     for place in (0, 4, 8):
         torn = [line[:-4] if i == place else line for i, line in enumerate(lines)]
         with pytest.raises(
-            InputError, match=rf"t.jsonl: cannot be read: line {place + 1} is no JSON .*mend the line or"
+            InputError, match=rf"t.jsonl: cannot be read: line {place + 1} is no JSON .*fix the line or"
         ):
-            read_table(write(tmp_path, "\n".join(torn), "t.jsonl"))
+            read_cells(write(tmp_path, "\n".join(torn), "t.jsonl"))
     with pytest.raises(InputError, match="line 10 is no JSON"):
-        read_table(write(tmp_path, "\n".join([*lines, "[" * 100_000]), "t.jsonl"))
+        read_cells(write(tmp_path, "\n".join([*lines, "[" * 100_000]), "t.jsonl"))
     twice = '{"model": "a", "id": 1, "score": 1, "score": 0}'  # which DuckDB refuses and others take for the last
     deep = tmp_path / ("long" * 40)  # its name must not leave too little room for what is wrong
     deep.mkdir()
     with pytest.raises(InputError, match="t.jsonl: cannot be read: .*duplicate key"):
-        read_table(write(deep, twice, "t.jsonl"))
+        read_cells(write(deep, twice, "t.jsonl"))
 
 
 def test_texts_of_json_stay_what_they_are(tmp_path):
     ids = ["2024-01-01T10:00:00Z", "2024-01-02T11:30:00Z"]
     lines = [json.dumps({"model": "2024-01-01", "id": i, "score": 1, "when": {"at": "2024-01-01"}}) for i in ids]
-    [cells] = read_table(write(tmp_path, "\n".join(lines), "t.jsonl"))
+    [cells] = read_cells(write(tmp_path, "\n".join(lines), "t.jsonl"))
     assert (cells.models, cells.questions) == (("2024-01-01",), tuple(ids))
     mixed = [
         {"model": "a", "id": 1, "score": True},
         {"model": "a", "id": "x", "score": "0.5"},
         {"model": "a", "id": "y"},
     ]
-    [cells] = read_table(write(tmp_path, "\n".join(map(json.dumps, mixed)), "t.jsonl"))
+    [cells] = read_cells(write(tmp_path, "\n".join(map(json.dumps, mixed)), "t.jsonl"))
     assert (cells.questions, cells.total.tolist(), cells.n.tolist()) == (("1", "x", "y"), [[1, 0.5, 0]], [[1, 1, 0]])
 
 
@@ -180,23 +180,23 @@ def test_numbers_of_typed_columns(tmp_path):
         "score": [1.0, None, float("nan"), 0.25], "right": [True, False, None, True], "points": [3, 0, -1, None],
     })  # fmt: skip
     frame.write_parquet(path := tmp_path / "t.parquet")
-    [cells] = read_table(path)
+    [cells] = read_cells(path)
     assert (cells.models, cells.questions) == (("3",), ("10", "7", "8", "9"))
     assert (cells.n.tolist(), cells.total.tolist()) == ([[1, 1, 0, 0]], [[1, 0.25, 0, 0]])
-    assert read_table(path, {"score": "right"})[0].total.tolist() == [[1, 1, 0, 0]]
-    assert read_table(path, {"score": "points"})[0].total.tolist() == [[3, 0, -1, 0]]
+    assert read_cells(path, {"score": "right"})[0].total.tolist() == [[1, 1, 0, 0]]
+    assert read_cells(path, {"score": "points"})[0].total.tolist() == [[3, 0, -1, 0]]
     frame.with_columns(score=pl.Series([1.0, float("-inf"), 0, 0])).write_parquet(path)
     with pytest.raises(InputError, match="row 2, column 'score': '-inf' is not a score, which is a finite number"):
-        read_table(path)
+        read_cells(path)
     frame.with_columns(question=pl.Series([1, None, 2, 3])).write_parquet(path)
     with pytest.raises(InputError, match="row 2, column 'question': the question is empty; fill it in"):
-        read_table(path)
+        read_cells(path)
 
 
 def test_names_that_are_neither_text_nor_whole_numbers_are_text_as_duckdb_writes_it(tmp_path):
     frame = pl.DataFrame({"model": [True, False], "question": [1.5, 2.0], "score": [1, 0]})
     frame.with_columns(pl.col("score").cast(pl.Decimal(5, 2))).write_parquet(path := tmp_path / "t.parquet")
-    [cells] = read_table(path)
+    [cells] = read_cells(path)
     assert (cells.models, cells.questions) == (("false", "true"), ("1.5", "2.0"))
     assert cells.total.sum() == 1
 
@@ -206,7 +206,7 @@ def test_the_columns_of_promptsuite(tmp_path):
         "variation_index,original_row_index,run_number,unique_run_id,model_name,prompt,model_response,gold_answer,is_correct\n"
         "1,0,1,u1,m,p one,A,A,True\n1,0,2,u2,m,p one,B,A,False\n2,0,1,u3,m,p two,A,A,True\n2,0,2,u4,m,p two,,A,\n"
     )
-    [cube] = read_table_cubes(write(tmp_path, text))
+    [cube] = read_cubes(write(tmp_path, text))
     assert (cube.models, cube.questions, cube.variants) == (("m",), ("0",), ("1", "2"))
     assert (cube.n.tolist(), cube.total.tolist()) == ([[[2, 1]]], [[[1.0, 1.0]]])
 
@@ -217,7 +217,7 @@ def test_dove_comes_as_one_generation_under_each_variant(tmp_path):
     rows = [("mmlu", 0, "m", e, " ", "none", "Answer:", 0, s) for e, s in (("A", 1.0), ("1", 0.0))]
     pl.DataFrame(rows, schema=names, orient="row").write_parquet(path := tmp_path / "t.parquet")
     with pytest.warns(HowsureWarning, match="t.parquet: one generation under each variant"):
-        [cube] = read_table_cubes(path)
+        [cube] = read_cubes(path)
     assert (cube.benchmark, cube.models, cube.n.tolist()) == ("mmlu", ("m",), [[[1, 1]]])
     assert sorted(cube.values["enumerator"]) == ["1", "A"]
     with pytest.warns(HowsureWarning, match="one generation under each variant"):

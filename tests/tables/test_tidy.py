@@ -14,8 +14,8 @@ from oracles import pairs as two
 import howsure as hs
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
 from howsure.stats.comparisons.pairs import pairs
+from howsure.tables.read_table import read_cells
 from howsure.tables.table_files import is_table
-from howsure.tables.tidy import read_table
 
 ROWS = "model,question,score\na,q1,1\na,q2,0\nb,q1,0.5\nb,q2,1\n"
 
@@ -40,7 +40,7 @@ def answered_by_the_oracle(kind):
 def test_the_eval_arena_shape_gives_what_the_oracle_gives(tmp_path, kind, form):
     """A slow version written differently, on the project's own extracts of the published shape."""
     rows, (models, questions, scores), oracle = answered_by_the_oracle(kind)
-    [cells] = read_table(eval_arena_tables.write(rows, tmp_path, formats=[form])[form])
+    [cells] = read_cells(eval_arena_tables.write(rows, tmp_path, formats=[form])[form])
     assert (list(cells.models), list(cells.questions)) == (models, questions)
     assert cells.n.tolist() == [[len(s) for s in row] for row in scores]
     ours = pairs(cells)
@@ -53,7 +53,7 @@ def test_the_eval_arena_shape_gives_what_the_oracle_gives(tmp_path, kind, form):
 
 def test_a_row_per_generation_under_the_names_of_other_tools(tmp_path):
     text = "prompt_template,model_label,input,run,metric\nv1,m,x,0,1\nv1,m,x,1,0\nv2,m,x,0,1\nv1,m,y,0,true\n"
-    [cells] = read_table(write(tmp_path, text, "bench.csv"))
+    [cells] = read_cells(write(tmp_path, text, "bench.csv"))
     assert cells.benchmark == "bench"
     assert (cells.models, cells.questions, cells.variants) == (("m",), ("x", "y"), ("v1", "v2"))
     assert cells.n.tolist() == [[3, 1]]
@@ -68,7 +68,7 @@ def test_several_benchmarks_in_one_table_and_ids_stay_text(tmp_path):
 
 
 def test_an_empty_score_is_missing_never_zero(tmp_path):
-    [cells] = read_table(write(tmp_path, "model,question,score\na,q1,1\na,q2,\na,q3,NaN\n"))
+    [cells] = read_cells(write(tmp_path, "model,question,score\na,q1,1\na,q2,\na,q3,NaN\n"))
     assert cells.n.tolist() == [[1, 0, 0]]
     assert cells.failed.tolist() == [[0, 1, 1]]
     row = hs.score(cells).columns()
@@ -86,7 +86,7 @@ def test_an_empty_score_is_missing_never_zero(tmp_path):
     ],
 )
 def test_csv_dialects_lose_no_row(tmp_path, text):
-    [cells] = read_table(write(tmp_path, text))
+    [cells] = read_cells(write(tmp_path, text))
     assert (cells.models, cells.questions, cells.total.tolist()) == (("a",), ("x",), [[1.0]])
 
 
@@ -94,12 +94,12 @@ def test_text_that_is_not_utf8(tmp_path):
     path = tmp_path / "latin.csv"
     path.write_bytes("model,question,score\na,café,1\n".encode("latin-1"))
     with pytest.raises(InputError, match="latin.csv: cannot be read: .*utf-8"):
-        read_table(path)
+        read_cells(path)
 
 
 def test_repeated_rows_without_a_generation_are_taken_as_generations_and_told(tmp_path):
     with pytest.warns(HowsureWarning, match="1 cells have several rows and there is no column 'generation'"):
-        [cells] = read_table(write(tmp_path, "model,question,score\na,1,1\na,1,0\na,2,0\n"))
+        [cells] = read_cells(write(tmp_path, "model,question,score\na,1,1\na,1,0\na,2,0\n"))
     assert cells.n.tolist() == [[2, 1]]
 
 
@@ -116,12 +116,12 @@ def test_named_columns_and_compressed_files(tmp_path):
 
 def test_jsonl_with_scores_and_booleans(tmp_path):
     lines = [{"model": "a", "id": i, "score": value} for i, value in enumerate([True, False, 0.25])]
-    [cells] = read_table(write(tmp_path, "\n".join(map(json.dumps, lines)), "t.jsonl"))
+    [cells] = read_cells(write(tmp_path, "\n".join(map(json.dumps, lines)), "t.jsonl"))
     assert cells.total.tolist() == [[1.0, 0.0, 0.25]]
 
 
 def test_a_mean_without_a_count_is_one_score(tmp_path):
-    [cells] = read_table(write(tmp_path, "model,example_id,pass1\na,1,0.5\na,2,1\n"))
+    [cells] = read_cells(write(tmp_path, "model,example_id,pass1\na,1,0.5\na,2,1\n"))
     assert cells.n.tolist() == [[1, 1]]
     assert cells.total_sq.tolist() == [[0.25, 1.0]]
 
@@ -130,7 +130,7 @@ BAD = {
     "missing columns": ("model,task,points\na,1,1\n",
                         "no column for 'question' .*'score' .* the columns are model, task, points: name one with --columns"),
     "scores that are not numbers": ("model,question,score\na,1,1\na,2,good\n",
-                                    "some.csv, row 2, column 'score': 'good' is not a score, which is a finite number; mend"),
+                                    "some.csv, row 2, column 'score': 'good' is not a score, which is a finite number; fix"),
     "an infinite score": ("model,question,score\na,1,inf\n", "row 1, column 'score': 'inf' is not a score"),
     "a count of 0": ("model,question,pass1,count\na,1,1,3\na,2,0,0\n",
                      "row 2, column 'count': the count is not a whole number of at least 1: '0'; count the generations"),
@@ -157,7 +157,7 @@ BAD = {
 def test_bad_tables_are_told_in_one_line(tmp_path, case):
     text, message = BAD[case]
     with pytest.raises(InputError, match=message) as caught:
-        read_table(write(tmp_path, text))
+        read_cells(write(tmp_path, text))
     assert "\n" not in str(caught.value)
     assert str(tmp_path) in str(caught.value)
 
@@ -167,23 +167,23 @@ def test_files_that_are_not_whole(tmp_path):
     cut = tmp_path / "cut.parquet"
     cut.write_bytes(whole["parquet"].read_bytes()[:-40])
     with pytest.raises(InputError, match="cut.parquet: cannot be read: .*; is the file whole"):
-        read_table(cut)
+        read_cells(cut)
     torn = tmp_path / "torn.jsonl"
     torn.write_text(whole["jsonl"].read_text()[:-20])
     with pytest.raises(InputError, match="torn.jsonl: cannot be read"):
-        read_table(torn)
+        read_cells(torn)
 
 
 def test_wrong_names(tmp_path):
     path = write(tmp_path, ROWS)
     with pytest.raises(UnknownNameError, match="unknown column 'modle'; did you mean 'model'"):
-        read_table(path, {"modle": "model"})
+        read_cells(path, {"modle": "model"})
     with pytest.raises(UnknownNameError, match="unknown column 'scores'; did you mean 'score'"):
-        read_table(path, {"score": "scores"})
+        read_cells(path, {"score": "scores"})
     with pytest.raises(UnknownNameError, match="unknown file type '.xlsx'"):
-        read_table(write(tmp_path, "x", "t.xlsx"))
+        read_cells(write(tmp_path, "x", "t.xlsx"))
     with pytest.raises(InputError, match="no such file"):
-        read_table(tmp_path / "absent.csv")
+        read_cells(tmp_path / "absent.csv")
 
 
 @pytest.mark.shared

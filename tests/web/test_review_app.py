@@ -13,7 +13,7 @@ from starlette.websockets import WebSocketDisconnect
 
 import howsure
 from howsure.review.queue import Choice, Count
-from howsure.review.texts import Prompt, QuestionView, RunTexts
+from howsure.review.texts import PromptText, QuestionView, RunTexts
 from howsure.review.verdicts import NOTE_LENGTH, Verdict, append, content_key, load, moment
 from howsure.store.responses import RunFolder
 from howsure.web import review_app
@@ -353,7 +353,7 @@ class Made:
         return [Count("large", "q", "A", 31, 31, 31.0)]
 
     def prompts(self, _, __):
-        return [Prompt(f"v{i}", (("user", f"way {i}"),)) for i in range(15)]
+        return [PromptText(f"v{i}", (("user", f"way {i}"),)) for i in range(15)]
 
     def generations(self, _, question):
         rows = [

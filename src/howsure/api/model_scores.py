@@ -148,7 +148,7 @@ def repeats(
     Parameters
     ----------
     runs
-        Runs by benchmark, as `readers.paths.read_runs` gives them.
+        Runs by benchmark, as `howsure.read(...).runs()` returns them.
     """
     return Results(
         tuple(repeated.repeats(each, n_future=n_future, level=level, method=method) for each in runs.values())

@@ -33,10 +33,9 @@ __all__ = ["convert", "report", "rescore", "review"]
 def report(inputs: Inputs, output: Path, *, no_texts: bool, **asked: Any) -> None:
     """Write a report that works offline: one file, or a folder of them."""
     from howsure.cli.spent import facts
-    from howsure.readers.paths import manifests, told
     from howsure.report import site
 
-    known = manifests(inputs.sources)
+    known = inputs.evaluations.manifests()
     cells, cubes = inputs.cells, list(inputs.several().values())
     written = site.write(
         output,
@@ -50,7 +49,7 @@ def report(inputs: Inputs, output: Path, *, no_texts: bool, **asked: Any) -> Non
         everything=inputs.everything if inputs.exclude else (),
         manifests=known,
         facts=list(facts(inputs.sources, known)),
-        told=[*told(inputs.sources), *inputs.told],
+        told=[*inputs.evaluations.notes(), *inputs.told],
         **asked,
     )
     print(written)

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from howsure.errors import HowsureWarning, InputError
 
 if TYPE_CHECKING:
-    from howsure.readers.found import Source
-    from howsure.readers.texts import Texts
+    from howsure.readers.evaluations import Evaluations
+    from howsure.readers.sources import Source
+    from howsure.readers.texts import QuestionTexts
     from howsure.review.verdicts import Verdict
     from howsure.stats.core.cells import Cells, IntArray
     from howsure.stats.core.cube import Cube
@@ -60,11 +61,23 @@ class Inputs:
         return bool(self.paths)
 
     @cached_property
-    def sources(self) -> list[Source]:
-        """What there is."""
-        from howsure.readers.found import sources
+    def evaluations(self) -> Evaluations:
+        """The results at the paths."""
+        from howsure.readers.evaluations import read
 
-        return sources(self.paths, columns=self.columns, generations=self.generations, **self.how)
+        return read(
+            self.paths,
+            columns=self.columns,
+            generations=self.generations,
+            dimensions=self.dimensions,
+            wide=self.wide,
+            **self.how,
+        )
+
+    @property
+    def sources(self) -> Sequence[Source]:
+        """What there is at the paths."""
+        return self.evaluations.sources
 
     @cached_property
     def cells(self) -> list[Cells]:
@@ -83,15 +96,11 @@ class Inputs:
     @property
     def everything(self) -> list[Cells]:
         """Cells with the rejected questions too; those of the cubes, where these hold scores of whole benchmarks."""
-        from howsure.readers import paths
+        return [cube.cells() for cube in self._cubes] if self._whole else self.evaluations.cells()
 
-        return [cube.cells() for cube in self._cubes] if self._whole else paths.cells(self.sources)
-
-    @cached_property
+    @property
     def _cubes(self) -> list[Cube]:
-        from howsure.readers import paths
-
-        return paths.cubes(self.sources, dimensions=self.dimensions, wide=self.wide)
+        return self.evaluations.cubes()
 
     @property
     def _whole(self) -> bool:
@@ -99,11 +108,9 @@ class Inputs:
 
     def runs(self) -> dict[str, list[Cells]]:
         """Runs of the same thing, by benchmark; scores of whole benchmarks say nothing of them."""
-        from howsure.readers import paths
-
         if self._whole:
             return {}
-        found = paths.runs(self.sources)
+        found = self.evaluations.runs()
         if self.exclude is None:
             return found
         return {name: [run.select(questions=self._left(run)) for run in runs] for name, runs in found.items()}
@@ -129,25 +136,18 @@ class Inputs:
 
     def unread(self, cubes: Sequence[Cube]) -> dict[str, IntArray] | None:
         """Answers that could not be read, in the shape of the cubes."""
-        from howsure.readers.count_answers import unread
-
-        return unread(self.sources, cubes) if cubes and self.exclude is None else None
+        return self.evaluations.count_unparsed(cubes) if cubes and self.exclude is None else None
 
     def answers(self) -> dict[str, AnswerCounts]:
         """How often each model gave each answer, by benchmark."""
-        from howsure.readers.count_answers import read_answers
-
-        found = read_answers(self.sources)
+        found = self.evaluations.answers()
         if self.exclude is None:
             return found
         return {name: one.select(questions=self._left(one)) for name, one in found.items()}
 
-    def texts(self) -> Texts | None:
+    def texts(self) -> QuestionTexts | None:
         """Prompts and generations of single questions; None where no source keeps them."""
-        from howsure.readers.texts import Texts
-
-        found = Texts(self.sources)
-        return found or None
+        return self.evaluations.texts()
 
     def verdicts(self) -> dict[str, dict[str, Verdict]]:
         """What reviewers said, by benchmark and question."""

@@ -14,7 +14,6 @@ __all__ = ["page_of", "watched"]
 def page_of(folder: str) -> str:
     """The report of a run folder as it is now."""
     from howsure.cli.inputs import Inputs
-    from howsure.readers.paths import manifests, told
     from howsure.report import page
 
     inputs = Inputs([folder])
@@ -25,8 +24,8 @@ def page_of(folder: str) -> str:
         unparsed=inputs.unread(cubes),
         repeats=inputs.runs(),
         answers=inputs.answers(),
-        manifests=manifests(inputs.sources),
-        told=told(inputs.sources),
+        manifests=inputs.evaluations.manifests(),
+        told=inputs.evaluations.notes(),
     )
 
 

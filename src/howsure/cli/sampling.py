@@ -44,7 +44,7 @@ def run(
     The first interrupt (Ctrl-C) waits for the requests in flight, a second one drops them.
     """
     import howsure as hs
-    from howsure.readers.paths import read
+    from howsure.readers.evaluations import read
     from howsure.sample.run import asked_for, run_experiment
     from howsure.store.responses import read as rows
 
@@ -56,14 +56,14 @@ def run(
         show(foresee(asked, folder, retry=retry is not None), form)
         return
     borrow = asked.until.borrow if asked.until is not None else None
-    reference = read(_beside(asked.base, borrow)) if borrow is not None else None
+    reference = read(_beside(asked.base, borrow)).cells() if borrow is not None else None
     lines = sys.stdout if json_lines else None
     with watched(folder, live=live):
         code = run_experiment(asked, folder, retry=retry is not None, reference=reference, lines=lines)
     if not json_lines and code != INTERRUPTED and rows(folder, ["model"]).num_rows:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", HowsureWarning)  # the run has just said them
-            cells = read(folder)
+            cells = read(folder).cells()
         show(hs.score(cells, borrow=reference), form)
     sys.exit(code)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from howsure.readers.found import Source
+    from howsure.readers.sources import Source
 
 __all__ = ["facts"]
 
@@ -39,12 +39,12 @@ def _tokens(sources: Sequence[Source]) -> dict[str, tuple[int, int]]:
     """Tokens of prompts and of completions that run folders say were billed, by model."""
     import pyarrow as pa
 
-    from howsure.readers.run import Run
+    from howsure.readers.run_source import RunSource
     from howsure.store.responses import stream
 
     found: dict[str, tuple[int, int]] = {}
     for source in sources:
-        if not isinstance(source, Run):
+        if not isinstance(source, RunSource):
             continue
         for batch in stream(source.path, ["model", "prompt_tokens", "completion_tokens"]):
             table = pa.Table.from_batches([batch]).group_by("model", use_threads=False)

@@ -11,12 +11,11 @@ import numpy as np
 from howsure.errors import HowsureWarning, InputError
 from howsure.export import hub_dataset, run_folder, tabular
 from howsure.export.table_log import Table as TableReader
-from howsure.readers import paths
-from howsure.readers.found import Source
+from howsure.readers.evaluations import Evaluations
 from howsure.readers.logs.base import LogReader, ReadOptions
 from howsure.readers.logs.log_source import LogSource
-from howsure.readers.run import Run
-from howsure.readers.table import Table
+from howsure.readers.run_source import RunSource
+from howsure.readers.sources import Source, TableSource
 from howsure.scorers import rescoring as again
 from howsure.stats.core.results import Columns, Result, Results
 
@@ -39,8 +38,8 @@ def convert(found: Sequence[Source], output: Path, to: str) -> Result:
     if to == "run":
         return run_folder.convert(_logs(found), output, asked=_asked(found), tell=_tell)
     if to == "eval-arena":
-        return Exported(to, tabular.eval_arena(paths.cells(found), output, tell=_tell))
-    runs = [source for source in found if isinstance(source, Run)]
+        return Exported(to, tabular.eval_arena(Evaluations(found).cells(), output, tell=_tell))
+    runs = [source for source in found if isinstance(source, RunSource)]
     if len(runs) != 1 or len(found) > 1:
         raise InputError(
             f"--to {to} of {len(found)} sources", remedy="give one run folder: howsure convert makes one of logs"
@@ -55,8 +54,8 @@ def rescore(
     found: Sequence[Source], scorer: str, output: Path | None, *, level: float = 0.95
 ) -> tuple[Results, list[Path]]:
     """Score run folders again, and logs once they are a run folder at `output`; the agreement, and the folders."""
-    folders = [source.path for source in found if isinstance(source, Run)]
-    rest = [source for source in found if not isinstance(source, Run)]
+    folders = [source.path for source in found if isinstance(source, RunSource)]
+    rest = [source for source in found if not isinstance(source, RunSource)]
     if rest:
         if output is None:
             remedy = "name the run folder that they are converted to first, with -o FOLDER"
@@ -72,10 +71,10 @@ def _logs(found: Sequence[Source]) -> list[tuple[LogReader, Path]]:
     for source in found:
         if isinstance(source, LogSource):
             logs.append((source.reader, source.path))
-        elif isinstance(source, Table) and isinstance(source.path, Path):
+        elif isinstance(source, TableSource) and isinstance(source.path, Path):
             logs.append((TableReader(source.columns), source.path))
         else:
-            what = "a run folder already" if isinstance(source, Run) else "no log and no file of a table"
+            what = "a run folder already" if isinstance(source, RunSource) else "no log and no file of a table"
             raise InputError(f"{what}: only logs and tables become a run folder", where=str(source.path))
     return logs
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,9 +12,11 @@ from howsure.errors import InputError
 from howsure.readers.logs.base import LogInfo, LogRow, Note, ReadOptions
 from howsure.readers.logs.file_head import FileHead
 from howsure.store.manifest import Model
-from howsure.tables import columns as named
-from howsure.tables import rows_to_cells, tidy
-from howsure.tables.table_files import is_table, opened, stem
+from howsure.tables import rows_to_cells
+from howsure.tables.columns import TableOptions
+from howsure.tables.read_table import open_table
+from howsure.tables.table_files import is_table, name_table
+from howsure.tables.tidy import group_rows
 
 if TYPE_CHECKING:
     import duckdb
@@ -87,7 +88,6 @@ class Table:
     @contextlib.contextmanager
     def _opened(self, path: Path) -> Iterator[duckdb.DuckDBPyRelation]:
         """The rows under our names, checked as for reading."""
-        import duckdb
 
         def checked(rows: duckdb.DuckDBPyRelation, where: str) -> duckdb.DuckDBPyRelation:
             if "n" in rows.columns:
@@ -98,14 +98,8 @@ class Table:
             rows_to_cells.cells(rows, where=where)
             return rows
 
-        with tempfile.TemporaryDirectory(prefix="howsure-") as scratch, duckdb.connect() as connection:
-            try:
-                source = opened(connection, path, Path(scratch))
-                yield tidy.reduced(source, str(path), stem(path), named.Asked(self.columns), checked)[0]
-            except (duckdb.Error, UnicodeDecodeError, EOFError, OSError) as error:
-                what = " ".join(str(error).split("\n")[0].split())[:200]
-                remedy = "is the file whole, and of the type its name says?"
-                raise InputError(f"cannot be read: {what}", where=str(path), remedy=remedy) from error
+        with open_table(path) as rows:
+            yield group_rows(rows, str(path), name_table(path), TableOptions(self.columns), checked)[0]
 
 
 def _generation(rows: duckdb.DuckDBPyRelation, tell: Note) -> str:

@@ -1,7 +1,7 @@
-"""The texts of chosen questions: what was asked, and what every model wrote, from run folders and other programs' logs.
+"""Texts of single questions: the prompts, and what every model wrote, from run folders and other programs' logs.
 
-A large run folder gives one question in milliseconds. A small one, and a log, is read through once for all the
-questions that are wanted.
+A large run folder gives one question in milliseconds. A small one, and a log, is read once for all the questions that
+are wanted.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from howsure.readers.found import Source
 from howsure.readers.logs.base import LogRow
 from howsure.readers.logs.log_source import LogSource
-from howsure.readers.run import Run
-from howsure.store import lookup, manifest, responses, scores
-from howsure.store.schema import COLUMNS, KEY, Response
+from howsure.readers.run_source import RunSource
+from howsure.readers.sources import Source
+from howsure.store import lookup, manifest, responses
+from howsure.store.schema import COLUMNS, KEY, UNSCORED, Response
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Asked", "Prompt", "QuestionText", "Texts", "unfilled"]
+__all__ = ["PromptText", "QuestionGenerations", "QuestionText", "QuestionTexts", "split_prompt"]
 
 #: Bytes of a run folder up to which it is read whole when more than one question is wanted.
 _SMALL = 32_000_000
@@ -33,8 +33,8 @@ _CHOICE = re.compile(r"^([A-Z])\. ", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class Prompt:
-    """What was sent for a question under one variant."""
+class PromptText:
+    """The messages that were sent for a question under one variant."""
 
     variant: str
     messages: tuple[tuple[str, str], ...]
@@ -42,30 +42,33 @@ class Prompt:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A question without its generations."""
+class QuestionText:
+    """A question, without its generations."""
 
     benchmark: str
     question: str
     text: str = ""
-    """What is asked, without the template around it where that is known; empty where no prompt was kept."""
+    """The question, without the template around it where that is known; empty where no prompt was kept."""
     choices: tuple[str, ...] = ()
-    """Where they are known apart from the text, in the order of their letters."""
+    """Choices in the order of their letters, where they are known apart from the text."""
     target: str | None = None
-    prompts: tuple[Prompt, ...] = ()
+    prompts: tuple[PromptText, ...] = ()
     """The default variant first, or the first by name where none is called so."""
 
 
 @dataclass(frozen=True, slots=True)
-class QuestionText:
+class QuestionGenerations:
     """A question and all its generations, sorted by key within each source."""
 
-    asked: Asked
+    question: QuestionText
     generations: tuple[Response, ...]
 
 
-class Texts:
-    """What can be read about questions from sources; generations of the same benchmark in several stand together.
+class QuestionTexts:
+    """Texts of questions from several sources; generations of the same benchmark in several sources are joined.
+
+    The generations are those that scores and answers are computed from, and those that failed or have no score yet:
+    copies, and generations beyond the first ones that are to be read, are left out.
 
     Parameters
     ----------
@@ -75,9 +78,10 @@ class Texts:
 
     def __init__(self, sources: Iterable[Source]) -> None:
         self.sources = list(sources)
-        self.folders = [source for source in self.sources if isinstance(source, Run)]
+        self.folders = [source for source in self.sources if isinstance(source, RunSource)]
         self.logs = [source for source in self.sources if isinstance(source, LogSource)]
-        self._told = _Told.of(folder.path for folder in self.folders)
+        self._is_limited = any(source.most_generations is not None for source in self.sources)
+        self._variants = _VariantInfo.read(folder.path for folder in self.folders)
 
     def __bool__(self) -> bool:
         return bool(self.folders or self.logs)
@@ -85,126 +89,139 @@ class Texts:
     @property
     def without(self) -> list[str]:
         """Sources that have no texts."""
-        return [str(source.path) for source in self.sources if not isinstance(source, (Run, LogSource))]
+        return [str(source.path) for source in self.sources if not isinstance(source, (RunSource, LogSource))]
 
-    def read(self, benchmark: str, questions: Sequence[str]) -> Iterator[QuestionText]:
-        """The questions in the order given, one at a time; those that nothing is kept of are left out.
+    def read(self, benchmark: str, questions: Sequence[str]) -> Iterator[QuestionGenerations]:
+        """Yield the questions in the order given, one at a time; those of which nothing is kept are left out.
 
-        Large run folders are read as the questions are taken, all else before the first: with its scorer's scores.
+        Large run folders are read one question at a time, all other sources before the first question.
         """
         wanted = frozenset(questions)
-        lots = [_lot(folder, benchmark, wanted) for folder in self.folders]
-        found = self._in_logs(benchmark, wanted)
+        lookups = [_look_up(folder, benchmark, wanted) for folder in self.folders]
+        in_logs = self._read_logs(benchmark, wanted)
         for question in questions:
-            here = _Found()
-            for prompts, rows in (lot(question) for lot in lots):
+            parts = _QuestionParts()
+            for look_up in lookups:
+                prompts, rows = look_up(question)
                 for row in prompts:
-                    here.add_prompt(row["variant"], row["messages"], row["target"], row["record"])
-                here.generations += (Response(**row) for row in rows)
-            for own in found.pop(question, ()):
-                here.add_log(own)
-            if here.generations or here.prompts:
-                yield QuestionText(self._asked(benchmark, question, here), tuple(here.generations))
+                    parts.add_prompt(row["variant"], row["messages"], row["target"], row["record"])
+                parts.add_generations([Response(**row) for row in rows], is_limited=self._is_limited)
+            for log_rows in in_logs.pop(question, ()):
+                parts.add_log(log_rows, is_limited=self._is_limited)
+            if parts.generations or parts.prompts:
+                yield QuestionGenerations(self._describe_question(benchmark, question, parts), tuple(parts.generations))
 
-    def asked(self) -> dict[tuple[str, str], Asked]:
-        """Every question that a prompt is kept of, by benchmark and name, under its default variant only."""
-        found: defaultdict[tuple[str, str], _Found] = defaultdict(_Found)
+    def questions(self) -> dict[tuple[str, str], QuestionText]:
+        """Return every question of which a prompt is kept, by benchmark and name, under its default variant only."""
+        found: defaultdict[tuple[str, str], _QuestionParts] = defaultdict(_QuestionParts)
         for folder in self.folders:
             for batch in responses.read_prompts(folder.path).to_batches(max_chunksize=1000):
                 for row in batch.to_pylist():
-                    here = found[row["benchmark"], row["question"]]
-                    if self._is_first(row["benchmark"], row["variant"], here):
-                        here.clear()
-                        here.add_prompt(row["variant"], row["messages"], row["target"], row["record"])
+                    parts = found[row["benchmark"], row["question"]]
+                    if self._is_preferred(row["benchmark"], row["variant"], parts):
+                        parts.clear()
+                        parts.add_prompt(row["variant"], row["messages"], row["target"], row["record"])
         for log in self.logs:
             for one in log.generations():
-                here = found[one.benchmark, one.question]
-                if self._is_first(one.benchmark, one.variant, here):
-                    here.clear()
-                    here.add_log([one])
-                    here.generations.clear()
-        return {name: self._asked(*name, here) for name, here in found.items() if here.prompts}
+                parts = found[one.benchmark, one.question]
+                if self._is_preferred(one.benchmark, one.variant, parts):
+                    parts.clear()
+                    parts.add_log([one])
+                    parts.generations.clear()
+        return {name: self._describe_question(*name, parts) for name, parts in found.items() if parts.prompts}
 
-    def _is_first(self, benchmark: str, variant: str, here: _Found) -> bool:
-        """Whether a variant takes the place of the one that is kept."""
-        default = self._told.defaults.get(benchmark)
-        return not any(here.prompts.values()) or (variant == default and default not in here.prompts)
-
-    def one(self, benchmark: str, question: str) -> QuestionText | None:
-        """One question; None where nothing is kept of it."""
+    def read_question(self, benchmark: str, question: str) -> QuestionGenerations | None:
+        """Return one question; None where nothing is kept of it."""
         return next(self.read(benchmark, [question]), None)
 
-    def _in_logs(self, benchmark: str, wanted: frozenset[str]) -> dict[str, list[list[LogRow]]]:
-        """Rows of each question, apart for each log that has it."""
+    def _is_preferred(self, benchmark: str, variant: str, parts: _QuestionParts) -> bool:
+        """Return whether a variant replaces the one that is kept."""
+        default = self._variants.defaults.get(benchmark)
+        return not any(parts.prompts.values()) or (variant == default and default not in parts.prompts)
+
+    def _read_logs(self, benchmark: str, wanted: frozenset[str]) -> dict[str, list[list[LogRow]]]:
+        """Return the rows of each question, a list for each log that has it."""
         found: defaultdict[str, list[list[LogRow]]] = defaultdict(list)
         for log in self.logs:
             if benchmark in log.info.benchmarks:
-                own: defaultdict[str, list[LogRow]] = defaultdict(list)
+                rows_of: defaultdict[str, list[LogRow]] = defaultdict(list)
                 for row in log.generations():
                     if row.question in wanted and row.benchmark == benchmark:
-                        own[row.question].append(row)
-                for question, rows in own.items():
-                    found[question].append(rows)
+                        rows_of[row.question].append(row)
+                for question, rows in rows_of.items():
+                    found[question].append(_first_generations(rows, log.most_generations))
         return found
 
-    def _asked(self, benchmark: str, question: str, here: _Found) -> Asked:
-        default = self._told.defaults.get(benchmark)
-        names = sorted(here.prompts, key=lambda name: (name != default, name))
-        prompts = tuple(Prompt(name, here.prompts[name]) for name in names if here.prompts[name])
-        said = [text for role, text in prompts[0].messages if role == "user"] if prompts else []
-        template = self._told.templates.get(prompts[0].variant) if prompts else None
-        text, choices = unfilled(said[-1] if said else "", template)
+    def _describe_question(self, benchmark: str, question: str, parts: _QuestionParts) -> QuestionText:
+        """Return the question with its prompts, the default variant first."""
+        default = self._variants.defaults.get(benchmark)
+        names = sorted(parts.prompts, key=lambda name: (name != default, name))
+        prompts = tuple(PromptText(name, parts.prompts[name]) for name in names if parts.prompts[name])
+        of_user = [text for role, text in prompts[0].messages if role == "user"] if prompts else []
+        template = self._variants.templates.get(prompts[0].variant) if prompts else None
+        text, choices = split_prompt(of_user[-1] if of_user else "", template)
         first = names[0] if names else ""
-        target = here.targets.get(first) or next((row.target for row in here.generations if row.target), None)
-        return Asked(benchmark, question, text, here.choices.get(first) or choices, target, prompts)
+        target = parts.targets.get(first) or next((row.target for row in parts.generations if row.target), None)
+        return QuestionText(benchmark, question, text, parts.choices.get(first) or choices, target, prompts)
 
 
-#: Rows of prompts and of generations of a question.
-_Lot = Callable[[str], tuple[list[dict[str, Any]], list[dict[str, Any]]]]
+#: A function from a question to its rows of prompts and of generations.
+_LookUp = Callable[[str], tuple[list[dict[str, Any]], list[dict[str, Any]]]]
 
 
-def _lot(folder: Run, benchmark: str, wanted: frozenset[str]) -> _Lot:
-    """How the questions wanted are read from a folder."""
+def _look_up(folder: RunSource, benchmark: str, wanted: frozenset[str]) -> _LookUp:
+    """Return the function that reads questions of a folder: by an index, or from memory after one reading."""
     path = folder.path
     size = sum(file.stat().st_size for file in path.glob("responses.*"))
     if folder.scorer is None and (len(wanted) == 1 or size > _SMALL):
 
-        def looked_up(question: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+        def look_up(question: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
             prompts = lookup.prompt(path, benchmark, question)
-            return prompts.to_pylist(), lookup.generations(path, benchmark, question).to_pylist()
+            rows = folder.select_rows(lookup.generations(path, benchmark, question))
+            return prompts.to_pylist(), rows.to_pylist()
 
-        return looked_up
-    reader = responses.stream(path) if folder.scorer is None else scores.stream(path, None, folder.scorer)
-    prompts = _by_question(responses.read_prompts(path).to_batches(), benchmark, wanted)
-    rows = _by_question(reader, benchmark, wanted)
+        return look_up
+    prompts = _index_questions([responses.read_prompts(path)], benchmark, wanted)
+    rows = _index_questions(folder.read_rows(COLUMNS), benchmark, wanted)
     return lambda question: (prompts(question), rows(question))
 
 
-def _by_question(
-    batches: Iterable[pa.RecordBatch], benchmark: str, wanted: frozenset[str]
+def _index_questions(
+    tables: Iterable[pa.Table], benchmark: str, wanted: frozenset[str]
 ) -> Callable[[str], list[dict[str, Any]]]:
-    """Rows of any of the questions wanted, kept as Arrow until it is asked for."""
+    """Return a function from a question to its rows, which are kept as Arrow until then."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     names = pa.array(sorted(wanted), pa.string())
-    kept = []
-    for batch in batches:
-        here = pc.and_(pc.equal(batch["benchmark"], benchmark), pc.is_in(batch["question"], value_set=names))
-        if (part := batch.filter(here)).num_rows:
-            kept.append(part)
-    if not kept:
+    parts = []
+    for table in tables:
+        here = pc.and_(pc.equal(table["benchmark"], benchmark), pc.is_in(table["question"], value_set=names))
+        if (part := table.filter(here)).num_rows:
+            parts.append(part)
+    if not parts:
         return lambda _: []
-    table = pa.Table.from_batches(kept)
-    at: defaultdict[str, list[int]] = defaultdict(list)
-    for i, question in enumerate(table["question"].to_pylist()):
-        at[question].append(i)
-    return lambda question: table.take(at[question]).to_pylist() if question in at else []
+    rows = pa.concat_tables(parts)
+    places: defaultdict[str, list[int]] = defaultdict(list)
+    for i, question in enumerate(rows["question"].to_pylist()):
+        places[question].append(i)
+    return lambda question: rows.take(places[question]).to_pylist() if question in places else []
+
+
+def _first_generations(rows: Sequence[LogRow], most: int | None) -> list[LogRow]:
+    """Return the first generations with a score of each model and variant; None: all rows, without a score too."""
+    if most is None:
+        return list(rows)
+    cells: defaultdict[tuple[str, str], list[LogRow]] = defaultdict(list)
+    for row in sorted(rows, key=lambda row: row.generation):
+        if row.status != UNSCORED:
+            cells[row.model, row.variant].append(row)
+    return [row for cell in cells.values() for row in cell[:most]]
 
 
 @dataclass(slots=True)
-class _Told:
-    """What the manifests say of variants."""
+class _VariantInfo:
+    """What the manifests state about variants."""
 
     defaults: dict[str, str] = field(default_factory=dict)
     """Benchmark to its default variant."""
@@ -212,19 +229,21 @@ class _Told:
     """Variant to its template."""
 
     @classmethod
-    def of(cls, folders: Iterable[Path]) -> _Told:
-        told = cls()
+    def read(cls, folders: Iterable[Path]) -> _VariantInfo:
+        info = cls()
         for folder in folders:
             if not (folder / manifest.NAME).is_file():
                 continue
-            one = manifest.load(folder)
-            told.defaults |= {name: str(about["default"]) for name, about in one.variants.items() if "default" in about}
-            told.templates |= {name: values["template"] for name, values in one.prompts.items() if "template" in values}
-        return told
+            about = manifest.load(folder)
+            info.defaults |= {name: str(of["default"]) for name, of in about.variants.items() if "default" in of}
+            info.templates |= {
+                name: values["template"] for name, values in about.prompts.items() if "template" in values
+            }
+        return info
 
 
 @dataclass(slots=True)
-class _Found:
+class _QuestionParts:
     """What sources keep of one question, by variant."""
 
     prompts: dict[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
@@ -233,30 +252,39 @@ class _Found:
     generations: list[Response] = field(default_factory=list)
 
     def add_prompt(self, variant: str, messages: str, target: str | None, record: str | None) -> None:
-        """What a run folder keeps of it under a variant; what is known already stays."""
-        kept = json.loads(record or "null") or {}
-        self._add(variant, _messages(json.loads(messages)), target, tuple(map(str, kept.get("choices") or ())))
+        """Add what a run folder keeps under a variant; what is known already stays."""
+        recorded = json.loads(record or "null") or {}
+        choices = tuple(map(str, recorded.get("choices") or ()))
+        self._add(variant, _parse_messages(json.loads(messages)), target, choices)
 
-    def add_log(self, rows: Sequence[LogRow]) -> None:
-        """What a log keeps of it; a cell that another log told has its generations counted on."""
+    def add_generations(self, rows: Sequence[Response], *, is_limited: bool) -> None:
+        """Add generations of one source; where they are limited, only those of models without earlier ones."""
+        earlier = {row.model for row in self.generations} if is_limited else set()
+        self.generations += [row for row in rows if row.model not in earlier]
+
+    def add_log(self, rows: Sequence[LogRow], *, is_limited: bool = False) -> None:
+        """Add what a log keeps; its generations are numbered after those of the same cell in earlier sources."""
         last: defaultdict[tuple[str, str], int] = defaultdict(int)
         for one in self.generations:
             last[one.model, one.variant] = max(last[one.model, one.variant], one.generation)
+        generations = []
         for row in sorted(rows, key=lambda row: tuple(getattr(row, name) for name in KEY)):
             if row.messages is not None or row.choices or row.target is not None:
-                self._add(row.variant, _messages(row.messages or ()), row.target, row.choices)
+                self._add(row.variant, _parse_messages(row.messages or ()), row.target, row.choices)
             values = {name: getattr(row, name) for name in COLUMNS}
             values["generation"] += last[row.model, row.variant]
-            self.generations.append(Response(**values))
+            generations.append(Response(**values))
+        self.add_generations(generations, is_limited=is_limited)
 
     def clear(self) -> None:
-        """Forget it."""
-        for kept in (self.prompts, self.choices, self.targets, self.generations):
-            kept.clear()
+        """Remove everything."""
+        for part in (self.prompts, self.choices, self.targets, self.generations):
+            part.clear()
 
     def _add(
         self, variant: str, messages: tuple[tuple[str, str], ...], target: str | None, choices: tuple[str, ...]
     ) -> None:
+        """Add what is not known yet of a variant."""
         if not self.prompts.get(variant):
             self.prompts[variant] = messages
         if not self.choices.get(variant):
@@ -265,35 +293,35 @@ class _Found:
             self.targets[variant] = target
 
 
-def _messages(messages: Iterable[Mapping[str, Any]]) -> tuple[tuple[str, str], ...]:
-    """Role and text of each message; other content, such as parts of one, as JSON."""
+def _parse_messages(messages: Iterable[Mapping[str, Any]]) -> tuple[tuple[str, str], ...]:
+    """Return role and text of each message; content that is no text, such as a list of parts, as JSON."""
 
-    def said(content: Any) -> str:
+    def as_text(content: Any) -> str:
         return content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
 
-    return tuple((str(message.get("role")), said(message.get("content"))) for message in messages)
+    return tuple((str(message.get("role")), as_text(message.get("content"))) for message in messages)
 
 
-def unfilled(message: str, template: str | None) -> tuple[str, tuple[str, ...]]:
-    r"""Text and choices of a question that filled a template; the message itself where it does not fit.
+def split_prompt(message: str, template: str | None) -> tuple[str, tuple[str, ...]]:
+    r"""Return text and choices of a question from a filled-in template; the message itself where it does not fit.
 
-    >>> unfilled("Q: Which?\nA. yes\nB. no", "Q: {question}\n{choices}")
+    >>> split_prompt("Q: Which?\nA. yes\nB. no", "Q: {question}\n{choices}")
     ('Which?', ('yes', 'no'))
-    >>> unfilled("something else", "Q: {question}")
+    >>> split_prompt("something else", "Q: {question}")
     ('something else', ())
     """
     if template is None:
         return message, ()
-    holes = {re.escape("{question}"): "(?P<question>.*?)", re.escape("{choices}"): r"(?P<choices>A\. .*)"}
+    fields = {re.escape("{question}"): "(?P<question>.*?)", re.escape("{choices}"): r"(?P<choices>A\. .*)"}
     pattern = re.escape(template)
-    for hole, part in holes.items():
-        if pattern.count(hole) > 1:
+    for name, part in fields.items():
+        if pattern.count(name) > 1:
             return message, ()
-        pattern = pattern.replace(hole, part)
-    found = re.fullmatch(pattern, message, re.DOTALL)
-    if found is None or "question" not in found.groupdict():
+        pattern = pattern.replace(name, part)
+    match = re.fullmatch(pattern, message, re.DOTALL)
+    if match is None or "question" not in match.groupdict():
         return message, ()
-    parts = _CHOICE.split(found.groupdict().get("choices") or "")[1:]
+    parts = _CHOICE.split(match.groupdict().get("choices") or "")[1:]
     if parts[::2] != [chr(ord("A") + i) for i in range(len(parts) // 2)]:
         return message, ()
-    return found["question"], tuple(text.removesuffix("\n") for text in parts[1::2])
+    return match["question"], tuple(text.removesuffix("\n") for text in parts[1::2])

@@ -5,11 +5,13 @@ Whatever a model wrote is hostile: here it becomes JSON in a script element, and
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, Protocol
 
+from howsure.readers.answers import AnswerGroup, group_answers
+from howsure.readers.texts import QuestionGenerations
 from howsure.report.elements import to_json
 from howsure.store.schema import Response
 
@@ -23,54 +25,10 @@ VARIANTS, CHOICES = 6, 50
 _LOT = 500
 
 
-class Prompt(Protocol):
-    """What was sent under one variant."""
-
-    @property
-    def variant(self) -> str:
-        """Its name."""
-
-    @property
-    def messages(self) -> tuple[tuple[str, str], ...]:
-        """Role and text of each message."""
-
-
-class Asked(Protocol):
-    """A question without its generations."""
-
-    @property
-    def question(self) -> str:
-        """Its name."""
-
-    @property
-    def choices(self) -> tuple[str, ...]:
-        """Texts to choose from, in the order of their letters."""
-
-    @property
-    def target(self) -> str | None:
-        """The right answer."""
-
-    @property
-    def prompts(self) -> Sequence[Prompt]:
-        """The default variant first."""
-
-
-class QuestionText(Protocol):
-    """A question and all its generations."""
-
-    @property
-    def asked(self) -> Asked:
-        """What was asked."""
-
-    @property
-    def generations(self) -> tuple[Response, ...]:
-        """What was written."""
-
-
 class Texts(Protocol):
-    """Where texts come from: `readers.texts.Texts`, or anything like it."""
+    """Where texts come from: `readers.texts.QuestionTexts`, or anything like it."""
 
-    def read(self, benchmark: str, questions: Sequence[str]) -> Iterable[QuestionText]:
+    def read(self, benchmark: str, questions: Sequence[str]) -> Iterable[QuestionGenerations]:
         """The questions in the order given; those that nothing is kept of are left out."""
 
 
@@ -93,88 +51,57 @@ def pages(texts: Texts, benchmark: str, order: Sequence[str], limits: Sequence[i
                 return found
             found.append({})
             size = 0
-        found[-1][one.asked.question] = text
+        found[-1][one.question.question] = text
         size += len(text)
     return found
 
 
-def _read(texts: Texts, benchmark: str, order: Sequence[str]) -> Iterator[QuestionText]:
+def _read(texts: Texts, benchmark: str, order: Sequence[str]) -> Iterator[QuestionGenerations]:
     names = iter(order)
     while lot := list(islice(names, _LOT)):
         yield from texts.read(benchmark, lot)
 
 
-def kept(one: QuestionText) -> dict[str, Any]:
+def kept(one: QuestionGenerations) -> dict[str, Any]:
     """What the page keeps of a question, for JSON; a text that was cut is [beginning, characters more]."""
-    asked, rows = one.asked, one.generations
-    groups = _groups(rows, asked.target)
+    question, rows = one.question, one.generations
+    groups = group_answers(rows, question.target)
     shown = _spread(groups[:GROUPS])
     used = {row.variant for own in shown for row in own}
-    default, others = asked.prompts[:1], asked.prompts[1:]
-    others = sorted(others, key=lambda prompt: prompt.variant not in used)[:VARIANTS]
+    default = question.prompts[:1]
+    others = sorted(question.prompts[1:], key=lambda prompt: prompt.variant not in used)[:VARIANTS]
     return {
-        "target": _cut(asked.target, SHORT),
-        "choices": [_cut(text, SHORT) for text in asked.choices[:CHOICES]],
+        "target": _cut(question.target, SHORT),
+        "choices": [_cut(text, SHORT) for text in question.choices[:CHOICES]],
         "variants": [
             {"name": prompt.variant, "messages": [[role, _cut(text, MESSAGE)] for role, text in prompt.messages]}
             for prompt in (*default, *others)
         ],
-        "more_variants": len(asked.prompts) - len(default) - len(others),
+        "more_variants": len(question.prompts) - len(default) - len(others),
         "several_variants": len({row.variant for row in rows}) > 1,
         "status": dict(Counter(row.status for row in rows)),
         "generations": len(rows),
         "groups": [
-            group.kept() | {"shown": [_generation(row) for row in own]}
+            _describe_group(group) | {"shown": [_generation(row) for row in own]}
             for group, own in zip(groups[:GROUPS], shown, strict=True)
         ],
         "more_groups": [len(groups[GROUPS:]), sum(len(group.rows) for group in groups[GROUPS:])],
     }
 
 
-#: Kinds of group, in the order in which they stand.
-_ANSWERED, _UNREAD, _FAILED = "answer", "unread", "failed"
-_KINDS = (_ANSWERED, _UNREAD, _FAILED)
+def _describe_group(group: AnswerGroup) -> dict[str, Any]:
+    """Return a group for JSON, without its generations."""
+    return {
+        "kind": group.kind,
+        "answer": _cut(group.answer, SHORT),
+        "n": len(group.rows),
+        "share": round(group.share, 4),
+        "right": group.is_correct,
+        "models": [list(one) for one in sorted(group.models.items(), key=lambda one: (-one[1], one[0]))],
+    }
 
 
-class _Group:
-    """Generations with the same answer, or without any."""
-
-    def __init__(self, kind: str, answer: str | None, rows: Sequence[Response], target: str | None) -> None:
-        self.kind, self.answer, self.rows = kind, answer, rows
-        self.models = Counter(row.model for row in rows)
-        self.share = 0.0  # mean over models of the share of their generations that are here
-        scores = [row.score for row in rows if row.score is not None]
-        # By the scores where there are some, which see two ways to write the same.
-        right = sum(scores) >= len(scores) / 2 if scores else answer == target
-        self.right = kind == _ANSWERED and right
-
-    def kept(self) -> dict[str, Any]:
-        told = sorted(self.models.items(), key=lambda one: (-one[1], one[0]))
-        return {
-            "kind": self.kind,
-            "answer": _cut(self.answer, SHORT),
-            "n": len(self.rows),
-            "share": round(self.share, 4),
-            "right": self.right,
-            "models": [list(one) for one in told],
-        }
-
-
-def _groups(rows: Sequence[Response], target: str | None) -> list[_Group]:
-    """By share, the largest first; then what has no answer, and what failed, which has no share."""
-    parts: defaultdict[tuple[str, str | None], list[Response]] = defaultdict(list)
-    for row in rows:
-        kind = _FAILED if row.status == "error" else _UNREAD if row.answer is None else _ANSWERED
-        parts[kind, row.answer if kind == _ANSWERED else None].append(row)
-    groups = [_Group(kind, answer, own, target) for (kind, answer), own in parts.items()]
-    totals = sum((group.models for group in groups if group.kind != _FAILED), Counter[str]())
-    for group in groups:
-        if group.kind != _FAILED:
-            group.share = sum(n / totals[model] for model, n in group.models.items()) / len(totals)
-    return sorted(groups, key=lambda group: (_KINDS.index(group.kind), -group.share, group.answer or ""))
-
-
-def _spread(groups: Sequence[_Group]) -> list[list[Response]]:
+def _spread(groups: Sequence[AnswerGroup]) -> list[list[Response]]:
     """Generations to show of each group: one of each group in turn, in each group one of each model in turn."""
     waiting = [_in_turn(group.rows) for group in groups]
     shown: list[list[Response]] = [[] for _ in groups]

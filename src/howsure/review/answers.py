@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from howsure.review.queue import is_right
+from howsure.readers.answers import AnswerGroup, AnswerKind, group_answers
 from howsure.store.schema import Response
 
 __all__ = ["OPEN", "SHOWN", "TEXT_LENGTH", "Group", "Shown", "grouped"]
 
 #: Generations that are open at first, generations shown of each answer, and characters shown of a completion.
 OPEN, SHOWN, TEXT_LENGTH = 3, 12, 20_000
+
+_TITLES: dict[AnswerKind, str] = {
+    "unparsed": "no answer was read",
+    "unscored": "not scored yet",
+    "failed": "the request failed",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,52 +49,42 @@ class Group:
 
 
 def grouped(rows: Iterable[Response], target: str | None, *, whole: int | None = None) -> list[Group]:
-    """Groups of equal answers by share; then what has no answer, and what failed, which has no share.
+    """Return the generations of one question in groups of equal answers; see `readers.answers.group_answers`.
 
     Parameters
     ----------
     rows
         Generations of one question.
     target
-        Its target, where it is known: answers without a score are right if they equal it.
+        Its target, where it is known.
     whole
         Index of the group that is shown whole.
     """
-    parts: dict[tuple[int, str | None], list[Response]] = defaultdict(list)
-    for row in rows:
-        kind = 2 if row.status == "error" else 1 if row.answer is None else 0
-        parts[kind, row.answer if kind == 0 else None].append(row)
-    counts = {part: Counter(row.model for row in own) for part, own in parts.items()}
-    totals = sum((count for (kind, _), count in counts.items() if kind < 2), Counter[str]())
-    most = {model: max(count[model] for (kind, _), count in counts.items() if kind < 2) for model in totals}
-
-    def share(part: tuple[int, str | None]) -> float:
-        if part[0] == 2:
-            return 0.0
-        return sum(n / totals[model] for model, n in counts[part].items()) / len(totals)
-
-    order = sorted(parts, key=lambda part: (part[0], -share(part), part[1] or ""))
-    opened = _opened([len(parts[part]) for part in order])
-    groups = []
-    for i, part in enumerate(order):
-        kind, answer = part
-        own, count = parts[part], counts[part]
-        scores = [row.score for row in own if row.score is not None]
-        models = [(model, n, n if kind == 2 else totals[model]) for model, n in count.items()]
-        limit = len(own) if whole == i else SHOWN
-        groups.append(
-            Group(
-                title=(str(answer), "no answer was read", "the request failed")[kind],
-                answer=answer,
-                is_right=kind == 0 and is_right(answer, target, scored=len(scores), total=sum(scores)),
-                n=len(own),
-                share=share(part),
-                models=tuple(sorted(models, key=lambda one: (-one[1] / one[2], one[0]))),
-                favourite_of=sum(n == most[model] for model, n in count.items()) if kind < 2 else 0,
-                shown=tuple(_shown(row, is_open=j < opened[i]) for j, row in enumerate(own[:limit])),
-            )
+    groups = group_answers(rows, target)
+    n_open = _opened([len(group.rows) for group in groups])
+    return [
+        Group(
+            title=str(group.answer) if group.kind == "answer" else _TITLES[group.kind],
+            answer=group.answer,
+            is_right=group.is_correct,
+            n=len(group.rows),
+            share=group.share,
+            models=_order_models(group),
+            favourite_of=group.n_favourite,
+            shown=tuple(
+                _shown(row, is_open=j < n_open[i])
+                for j, row in enumerate(group.rows if whole == i else group.rows[:SHOWN])
+            ),
         )
-    return groups
+        for i, group in enumerate(groups)
+    ]
+
+
+def _order_models(group: AnswerGroup) -> tuple[tuple[str, int, int], ...]:
+    """Return each model with its generations here and in all groups that count, the largest share first."""
+    counts = group.kind in {"answer", "unparsed"}
+    models = [(model, n, group.n_by_model[model] if counts else n) for model, n in group.models.items()]
+    return tuple(sorted(models, key=lambda one: (-one[1] / one[2], one[0])))
 
 
 def _opened(sizes: list[int]) -> list[int]:

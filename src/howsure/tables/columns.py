@@ -1,4 +1,4 @@
-"""Where a table keeps what we ask of it: the names that our columns go by elsewhere."""
+"""Find our columns in a table: the only list of the names that they have in other programs."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from howsure.errors import InputError, UnknownNameError
 
-__all__ = ["ALIASES", "Asked", "Found", "find", "named"]
+__all__ = ["ALIASES", "TableColumns", "TableOptions", "find_columns", "match_aliases", "needed_columns"]
 
-#: Our column to the names it goes by elsewhere, the first one present wins.
+#: Our column to its names in other programs; the first one that is present is taken.
 ALIASES: dict[str, tuple[str, ...]] = {
     "benchmark": ("benchmark", "benchmark_id"),
     "model": ("model", "model_id", "model_name", "model_label"),
@@ -31,26 +31,26 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "mean": ("pass1",),
     "count": ("count",),
     "correct": ("correct",),
-    "cluster": (),  # only where it is asked for
+    "cluster": (),  # only where the user names it
 }
 
-#: Columns of our own, which no dimension can be called.
-_TAKEN = frozenset(
+#: Columns that a table has after reading: a dimension cannot have one of these names.
+_RESERVED = frozenset(
     {"benchmark", "model", "question", "variant", "generation", "score", "n", "total", "total_sq", "cluster"}
 )
 
 
-class Asked(NamedTuple):
-    """How a table is to be read.
+class TableOptions(NamedTuple):
+    """How a table is read.
 
     Attributes
     ----------
     columns
-        Our names to the table's, where `ALIASES` would not find them.
+        Our column names to the table's, where it has other names than `ALIASES`.
     dimensions
-        Columns that say the variants' values.
+        Columns with the values of the variants.
     by_variant
-        Whether variants are told apart; scores may then be of whole benchmarks, without a question.
+        Whether variants are kept apart; scores may then be of whole benchmarks, without a question.
     wide
         Whether a row is a variant and a column a model.
     """
@@ -61,80 +61,122 @@ class Asked(NamedTuple):
     wide: bool = False
 
 
-class Found(NamedTuple):
-    """Our columns, and the dimensions, to the table's; and the shape of its rows."""
+class TableColumns(NamedTuple):
+    """The columns of a table that are read, and the shape of its rows.
+
+    Attributes
+    ----------
+    columns
+        Our column names to the table's.
+    dimensions
+        Dimensions to the table's columns.
+    is_whole
+        Whether a row is a score of the whole benchmark, without a question.
+    is_aggregated
+        Whether a row is the mean of a cell.
+    """
 
     columns: dict[str, str]
     dimensions: dict[str, str]
-    whole: bool
-    """A score of the whole benchmark each, without a question."""
-    aggregated: bool
-    """A mean of a cell each."""
+    is_whole: bool
+    is_aggregated: bool
 
 
-def find(names: Sequence[str], where: str, asked: Asked, given: Mapping[str, str] | None = None) -> Found:
-    """What a table with columns of these names holds.
+def find_columns(
+    names: Sequence[str], where: str, options: TableOptions, columns: Mapping[str, str] | None = None
+) -> TableColumns:
+    """Find our columns among those of a table.
 
     Parameters
     ----------
-    given
-        Our names to the table's instead of those of `asked`, where they have been found already.
+    names
+        Columns of the table.
+    where
+        Name of the table, for messages.
+    options
+        How it is read.
+    columns
+        Our column names to the table's instead of those of `options`.
 
     Raises
     ------
     InputError
         When there is no column for the model, the question or the score.
     """
-    there = {name.lower(): name for name in names}
-    dimensions = _dimensions(there, where, asked.dimensions)
-    given = asked.columns if given is None else given
-    found = _columns(there, where, given, dimensions.values())
-    # A cell per row: a mean and a count. One row per generation: a score.
-    aggregated = "count" in found or ("mean" in found and "score" not in given)
-    whole = asked.by_variant and not aggregated and "question" not in found
-    needed = ["model", *([] if whole else ["question"]), "mean" if aggregated else "score"]
+    by_lower_name = {name.lower(): name for name in names}
+    dimensions = _find_dimensions(by_lower_name, where, options.dimensions)
+    columns = options.columns if columns is None else columns
+    found = _find_named_columns(by_lower_name, where, columns, dimensions.values())
+    # A row per cell has a mean and a count; a row per generation has a score.
+    is_aggregated = "count" in found or ("mean" in found and "score" not in columns)
+    is_whole = options.by_variant and not is_aggregated and "question" not in found
+    needed = ["model", *([] if is_whole else ["question"]), "mean" if is_aggregated else "score"]
     if missing := [name for name in needed if name not in found]:
         wanted = ", ".join(f"{name!r} ({' or '.join(ALIASES[name])})" for name in missing)
         remedy = f"the columns are {', '.join(names)}: name one with --columns {missing[0]}=COLUMN"
-        if asked.by_variant:
+        if options.by_variant:
             remedy += ", or say --wide if each column is a model"
         raise InputError(f"no column for {wanted}", where=where, remedy=remedy)
-    return Found(found, dimensions, whole, aggregated)
+    return TableColumns(found, dimensions, is_whole, is_aggregated)
 
 
-def named(names: Iterable[str], where: str, asked: Asked) -> set[str]:
-    """Those columns that reading the table would touch; all of them where that is not known."""
-    each = list(names)
-    if asked.wide:
-        return set(each)
-    found = find(each, where, asked)
+def needed_columns(names: Iterable[str], where: str, options: TableOptions) -> set[str]:
+    """Return those columns that reading the table needs; all of a wide table."""
+    every = list(names)
+    if options.wide:
+        return set(every)
+    found = find_columns(every, where, options)
     return {*found.columns.values(), *found.dimensions.values()}
 
 
-def _dimensions(there: Mapping[str, str], where: str, names: Sequence[str]) -> dict[str, str]:
-    """Each dimension's column, by the name that it was asked for."""
+def match_aliases(
+    names: Iterable[str], aliases: Mapping[str, tuple[str, ...]] = ALIASES, *, taken: Iterable[str] = ()
+) -> dict[str, str]:
+    """Return our column names to those of the table which have one of their aliases, whatever their case.
+
+    Parameters
+    ----------
+    names
+        Columns of the table.
+    aliases
+        Our column names to their names in other programs.
+    taken
+        Columns of the table that are something else.
+
+    >>> match_aliases(["Model_ID", "item", "is_correct"])
+    {'model': 'Model_ID', 'question': 'item', 'score': 'is_correct'}
+    """
+    by_lower_name = {name.lower(): name for name in names}
+    excluded = set(taken)
+    found = {}
+    for ours, known in aliases.items():
+        match = next((by_lower_name[a] for a in known if a in by_lower_name and by_lower_name[a] not in excluded), None)
+        if match is not None:
+            found[ours] = match
+    return found
+
+
+def _find_dimensions(by_lower_name: Mapping[str, str], where: str, names: Sequence[str]) -> dict[str, str]:
+    """Return the column of each dimension, by the name that the user gave."""
     for name in names:
-        if name.lower() not in there:
-            raise UnknownNameError("column", name, there.values(), where=where)
-        if name.lower() in _TAKEN:
+        if name.lower() not in by_lower_name:
+            raise UnknownNameError("column", name, by_lower_name.values(), where=where)
+        if name.lower() in _RESERVED:
             remedy = "give the column another name, or leave it out"
             raise InputError(f"--dimension {name!r}: it is no dimension of a prompt", where=where, remedy=remedy)
-    return {name: there[name.lower()] for name in names}
+    return {name: by_lower_name[name.lower()] for name in names}
 
 
-def _columns(
-    there: Mapping[str, str], where: str, columns: Mapping[str, str], dimensions: Iterable[str]
+def _find_named_columns(
+    by_lower_name: Mapping[str, str], where: str, columns: Mapping[str, str], dimensions: Iterable[str]
 ) -> dict[str, str]:
+    """Return the columns that the user named, and those found by their aliases."""
     found = {}
-    for name, given in columns.items():
+    for name, column in columns.items():
         if name not in ALIASES:
             raise UnknownNameError("column", name, ALIASES, where="--columns")
-        if given.lower() not in there:
-            raise UnknownNameError("column", given, there.values(), where=where)
-        found[name] = there[given.lower()]
-    taken = {*found.values(), *dimensions}
-    for name, aliases in ALIASES.items():
-        match = next((there[a] for a in aliases if a in there and there[a] not in taken), None)
-        if name not in found and match is not None:
-            found[name] = match
-    return found
+        if column.lower() not in by_lower_name:
+            raise UnknownNameError("column", column, by_lower_name.values(), where=where)
+        found[name] = by_lower_name[column.lower()]
+    matched = match_aliases(by_lower_name.values(), taken={*found.values(), *dimensions})
+    return found | {name: column for name, column in matched.items() if name not in found}

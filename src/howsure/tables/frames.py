@@ -1,38 +1,33 @@
-"""Frames that users hold - pandas, polars, pyarrow, DuckDB, PySpark, and what else narwhals knows - to cells.
+"""Group the rows of frames that users hold: pandas, polars, pyarrow, DuckDB, PySpark, and what else narwhals reads.
 
-What is in memory goes to DuckDB through Arrow and is read like a file. What an engine will only compute when asked, a
-PySpark DataFrame above all, is reduced where it lies, by the expression of `store.reduce`: only cells come back.
+A frame in memory goes to DuckDB through Arrow and is read like a file. A lazy frame, above all of PySpark, is reduced
+by its own engine with the expressions of `tables.grouping`: only cells come back.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from howsure.errors import InputError
-from howsure.tables import rows_to_cells
-from howsure.tables.columns import Asked, Found, find, named
-from howsure.tables.table_files import form_of, stem
-from howsure.tables.tidy import reduced, tell_repeats
+from howsure.errors import InputError, first_line
+from howsure.tables.columns import TableColumns, TableOptions, find_columns, needed_columns
+from howsure.tables.table_files import file_format, name_table
+from howsure.tables.tidy import group_rows
 
 if TYPE_CHECKING:
     import narwhals as nw
     import pyarrow as pa
 
-    from howsure.stats.core.cells import Cells
-    from howsure.stats.core.cube import Cube
-
-__all__ = ["is_frame", "read_frame", "read_frame_by_run", "read_frame_cubes"]
+__all__ = ["group_frame", "is_frame"]
 
 T = TypeVar("T")
 
 
 def is_frame(thing: object) -> bool:
-    """Whether this is a frame that `read_frame` takes, rather than a path or several.
+    """Return whether this is a frame, rather than a path or several.
 
     >>> import pyarrow as pa
     >>> is_frame(pa.table({"score": [1.0]})), is_frame("rows.csv"), is_frame(["rows.csv"])
@@ -40,122 +35,78 @@ def is_frame(thing: object) -> bool:
     """
     if isinstance(thing, (str, os.PathLike, list, tuple, dict)):
         return False
-    return _is_reader(thing) or _narwhals(thing) is not None
+    return _is_batch_reader(thing) or _wrap(thing) is not None
 
 
-def read_frame(
-    frame: Any,
-    columns: Mapping[str, str] | None = None,
-    *,
-    name: str = "the frame",
-    generations: int | None = None,
-) -> list[Cells]:
-    """Cells of a frame with a row per generation, or per cell with its count.
+def group_frame(frame: Any, options: TableOptions, group: Callable[..., T], name: str) -> tuple[T, bool]:
+    """Group the rows of a frame; see `tidy.group_rows`.
 
     Parameters
     ----------
     frame
-        pandas, polars (eager or lazy), a pyarrow table or reader of batches, a DuckDB relation, PySpark, or any other
-        frame that narwhals reads.
-    columns
-        Our column names to the frame's, where `readers.columns.ALIASES` would not find them.
+        Any frame that `is_frame` accepts.
+    options, group
+        As for `tidy.group_rows`.
     name
-        What messages call it; and its benchmark, where no column says it: of a path, as of a file.
-    generations
-        Only the first so many generations of each question are read; None: all. Needs a column of their numbers.
+        What messages call the frame; and its benchmark, where no column states it: of a path, as of a file.
     """
-    found, told_apart = _grouped(
-        frame, Asked(columns or {}), partial(rows_to_cells.cells, generations=generations), name
-    )
-    if not told_apart:
-        tell_repeats(name, found)
-    return found
-
-
-def read_frame_by_run(
-    frame: Any,
-    columns: Mapping[str, str] | None = None,
-    *,
-    name: str = "the frame",
-    generations: int | None = None,
-) -> dict[str, list[Cells]]:
-    """The same with each generation alone, which is one run; by benchmark. Without such a column the frame is one."""
-    return _grouped(frame, Asked(columns or {}), partial(rows_to_cells.cells_by_run, generations=generations), name)[0]
-
-
-def read_frame_cubes(
-    frame: Any,
-    columns: Mapping[str, str] | None = None,
-    *,
-    dimensions: Sequence[str] = (),
-    wide: bool = False,
-    name: str = "the frame",
-    generations: int | None = None,
-) -> list[Cube]:
-    """The same with each prompt variant alone; parameters as of `readers.tidy.read_table_cubes`."""
-    asked = Asked(columns or {}, tuple(dimensions), by_variant=True, wide=wide)
-    found, told_apart = _grouped(frame, asked, partial(rows_to_cells.cubes, generations=generations), name)
-    if not told_apart:
-        tell_repeats(name, found)
-    return found
-
-
-def _grouped(frame: Any, asked: Asked, group: Callable[..., T], name: str) -> tuple[T, bool]:
-    """The frame's groups, and whether its rows are told apart: by a generation, or since each is a cell."""
     import duckdb
 
-    with _explained(name):
+    with _translate_errors(name):
         if isinstance(frame, duckdb.DuckDBPyRelation):
-            return reduced(frame, name, _benchmark(name), asked, group)
-        if _is_reader(frame):
-            held = _read(frame, asked, name)
+            return group_rows(frame, name, _name_benchmark(name), options, group)
+        if _is_batch_reader(frame):
+            table = _read_batches(frame, options, name)
         else:
-            known = _narwhals(frame)
-            if known is None:
+            wrapped = _wrap(frame)
+            if wrapped is None:
                 remedy = "give a pandas, polars, pyarrow, DuckDB or PySpark frame, or a path"
                 raise InputError(f"a {type(frame).__name__} is no frame", where=name, remedy=remedy)
             import narwhals as nw
 
-            if isinstance(known, nw.LazyFrame) and (there := _reducible(known, asked, name)):
-                return _where_it_lies(known, there, asked, group, name)
-            held = _arrow(known, asked, name)
+            if isinstance(wrapped, nw.LazyFrame) and (columns := _find_reducible(wrapped, options, name)):
+                return _group_lazily(wrapped, columns, options, group, name)
+            table = _collect(wrapped, options, name)
         with duckdb.connect() as connection:
-            return reduced(connection.from_arrow(held), name, _benchmark(name), asked, group)
+            return group_rows(connection.from_arrow(table), name, _name_benchmark(name), options, group)
 
 
-def _benchmark(name: str) -> str:
-    return stem(name) if "/" in name or form_of(name) else name
+def _name_benchmark(name: str) -> str:
+    """Return the benchmark of a frame of this name."""
+    return name_table(name) if "/" in name or file_format(name) else name
 
 
-def _narwhals(frame: Any) -> nw.DataFrame[Any] | nw.LazyFrame[Any] | None:
+def _wrap(frame: Any) -> nw.DataFrame[Any] | nw.LazyFrame[Any] | None:
+    """Return the frame as one of narwhals; None where narwhals does not read it."""
     import narwhals as nw
 
-    found = nw.from_native(frame, pass_through=True)
-    return found if isinstance(found, (nw.DataFrame, nw.LazyFrame)) else None
+    wrapped = nw.from_native(frame, pass_through=True)
+    return wrapped if isinstance(wrapped, (nw.DataFrame, nw.LazyFrame)) else None
 
 
-def _is_reader(thing: object) -> bool:
+def _is_batch_reader(thing: object) -> bool:
     return hasattr(thing, "read_next_batch") and hasattr(thing, "schema")
 
 
-def _read(reader: pa.RecordBatchReader, asked: Asked, name: str) -> pa.Table:
-    """Batches that can be read once, without the columns that nobody asks for."""
+def _read_batches(reader: pa.RecordBatchReader, options: TableOptions, name: str) -> pa.Table:
+    """Return batches that can be read once, without the columns that are not needed."""
     import pyarrow as pa
 
-    wanted = named(reader.schema.names, name, asked)
-    columns = [column for column in reader.schema.names if column in wanted]
+    needed = needed_columns(reader.schema.names, name, options)
+    columns = [column for column in reader.schema.names if column in needed]
     schema = pa.schema([reader.schema.field(column) for column in columns])
     return pa.Table.from_batches([batch.select(columns) for batch in reader], schema=schema)
 
 
-def _arrow(frame: nw.DataFrame[Any] | nw.LazyFrame[Any], asked: Asked, name: str) -> pa.Table:
+def _collect(frame: nw.DataFrame[Any] | nw.LazyFrame[Any], options: TableOptions, name: str) -> pa.Table:
+    """Return the columns of a frame that are needed, as Arrow."""
     import pyarrow as pa
 
     names = frame.collect_schema().names()
     if odd := [column for column in names if not isinstance(column, str)]:
         raise InputError(f"column {odd[0]!r} has no name of letters", where=name, remedy="rename it to text")
-    wanted = named(names, name, asked)
-    part = frame.select([column for column in names if column in wanted])
+    needed = needed_columns(names, name, options)
+    part = frame.select([column for column in names if column in needed])
     try:
         return part.lazy().collect(backend="pyarrow").to_native()
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
@@ -163,26 +114,27 @@ def _arrow(frame: nw.DataFrame[Any] | nw.LazyFrame[Any], asked: Asked, name: str
         raise InputError(f"a column of mixed types ({error})", where=name, remedy=remedy) from error
 
 
-def _reducible(frame: nw.LazyFrame[Any], asked: Asked, name: str) -> Found | None:
-    """Where our columns are, if the frame can be reduced where it lies; None if it is rather read into memory.
+def _find_reducible(frame: nw.LazyFrame[Any], options: TableOptions, name: str) -> TableColumns | None:
+    """Return our columns if the frame's engine can reduce it; None if it is better read into memory.
 
     Raises
     ------
     InputError
         When it can be neither, since it may be of any size.
     """
-    found = None if asked.wide else find(list(frame.collect_schema()), name, asked)
-    if found and not found.aggregated and not found.whole:
-        return found
+    columns = None if options.wide else find_columns(list(frame.collect_schema()), name, options)
+    if columns and not columns.is_aggregated and not columns.is_whole:
+        return columns
     if frame.implementation.is_polars():
         return None
-    what = "a column per model cannot" if asked.wide else "scores of whole cells or benchmarks cannot"
+    what = "a column per model cannot" if options.wide else "scores of whole cells or benchmarks cannot"
     raise InputError(f"{what} be reduced where they lie", where=name, remedy="collect them: frame.toPandas()")
 
 
-def _where_it_lies(
-    frame: nw.LazyFrame[Any], found: Found, asked: Asked, group: Callable[..., T], name: str
+def _group_lazily(
+    frame: nw.LazyFrame[Any], columns: TableColumns, options: TableOptions, group: Callable[..., T], name: str
 ) -> tuple[T, bool]:
+    """Return the groups of a frame that its own engine reduces."""
     import narwhals as nw
 
     schema = frame.collect_schema()
@@ -191,49 +143,51 @@ def _where_it_lies(
         kind = schema[column]
         return nw.col(column) if kind == nw.String or kind.is_integer() else nw.col(column).cast(nw.String)
 
-    ours: dict[str, nw.Expr] = {"benchmark": nw.lit(_benchmark(name))}
+    ours: dict[str, nw.Expr] = {"benchmark": nw.lit(_name_benchmark(name))}
     ours |= {
-        one: text(found.columns[one])
+        one: text(columns.columns[one])
         for one in ("benchmark", "model", "question", "cluster", "variant", "generation")
-        if one in found.columns
+        if one in columns.columns
     }
     values: dict[str, nw.Expr] = {}
-    for one, column in found.dimensions.items():
+    for dimension, column in columns.dimensions.items():
         value = nw.col(column).cast(nw.String)
-        values[one] = nw.when(value.str.strip_chars() != "").then(value).otherwise(nw.lit("(empty)"))
-    if values and "variant" not in found.columns:
-        said = [value if len(values) == 1 else nw.concat_str(nw.lit(f"{one}="), value) for one, value in values.items()]
-        ours["variant"] = nw.concat_str(*said, separator=", ") if len(said) > 1 else said[0]
-    rows = frame.select(**ours, **values, score=_score(frame, found.columns["score"], name))
-    more = {"dimensions": asked.dimensions} if asked.by_variant else {}
+        values[dimension] = nw.when(value.str.strip_chars() != "").then(value).otherwise(nw.lit("(empty)"))
+    if values and "variant" not in columns.columns:
+        parts = [
+            value if len(values) == 1 else nw.concat_str(nw.lit(f"{one}="), value) for one, value in values.items()
+        ]
+        ours["variant"] = nw.concat_str(*parts, separator=", ") if len(parts) > 1 else parts[0]
+    rows = frame.select(**ours, **values, score=_score_expression(frame, columns.columns["score"], name))
+    more = {"dimensions": options.dimensions} if options.by_variant else {}
     return group(rows.to_native(), where=name, **more), "generation" in ours
 
 
-def _score(frame: nw.LazyFrame[Any], column: str, name: str) -> nw.Expr:
-    """A column as numbers: empty and NaN are null, true and false are 1 and 0, anything else is refused."""
+def _score_expression(frame: nw.LazyFrame[Any], column: str, name: str) -> nw.Expr:
+    """Return a column as numbers: empty and NaN are null, true and false are 1 and 0, other text is refused."""
     import narwhals as nw
 
     kind, score = frame.collect_schema()[column], nw.col(column)
     if kind.is_float():
         return nw.when(~score.is_nan()).then(score.cast(nw.Float64))
-    if kind.is_numeric() or kind in {nw.Boolean, nw.Unknown}:  # unknown: nothing but nulls
+    if kind.is_numeric() or kind in {nw.Boolean, nw.Unknown}:  # the type of a column of nulls is unknown
         return score.cast(nw.Float64)
     if kind != nw.String:
         remedy = "a score is a number, true or false"
         raise InputError(f"column {column!r} is of type {kind}", where=name, remedy=remedy)
     text = score.str.strip_chars().str.to_lowercase()
-    given = nw.when(~text.is_in(["", "nan"])).then(text)
-    number = nw.when(given == "true").then(nw.lit("1")).when(given == "false").then(nw.lit("0")).otherwise(given)
-    number = number.cast(nw.Float64)  # an engine raises for what is no number, or makes it null
-    counts = frame.select(given=given.count(), numbers=number.count()).collect(backend="pyarrow").to_native()
-    if (wrong := counts["given"][0].as_py() - counts["numbers"][0].as_py()) > 0:
-        raise InputError(f"{wrong} values of column {column!r} are no numbers", where=name, remedy="mend or empty them")
+    text = nw.when(~text.is_in(["", "nan"])).then(text)
+    number = nw.when(text == "true").then(nw.lit("1")).when(text == "false").then(nw.lit("0")).otherwise(text)
+    number = number.cast(nw.Float64)  # an engine raises for other text, or makes it null
+    counts = frame.select(texts=text.count(), numbers=number.count()).collect(backend="pyarrow").to_native()
+    if (wrong := counts["texts"][0].as_py() - counts["numbers"][0].as_py()) > 0:
+        raise InputError(f"{wrong} values of column {column!r} are no numbers", where=name, remedy="fix or empty them")
     return number
 
 
 @contextmanager
-def _explained(name: str) -> Iterator[None]:
-    """What an engine cannot do, as one line of ours."""
+def _translate_errors(name: str) -> Iterator[None]:
+    """Raise an error of an engine as InputError, in one line."""
     import duckdb
     import narwhals as nw
 
@@ -249,5 +203,5 @@ def _explained(name: str) -> Iterator[None]:
     try:
         yield
     except tuple(foreign) as error:
-        what = " ".join(str(error).strip().split("\n")[0].split())[:200]
-        raise InputError(f"cannot be read: {what}", where=name, remedy="does the frame show its rows?") from error
+        what = f"cannot be read: {first_line(error)}"
+        raise InputError(what, where=name, remedy="does the frame show its rows?") from error

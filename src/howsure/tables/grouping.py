@@ -27,14 +27,14 @@ __all__ = [
     "CELL",
     "COLUMNS",
     "OUTCOMES",
-    "clusters",
-    "distinct",
+    "distinct_rows",
     "first_generations",
-    "grouped",
-    "pooled",
-    "summed",
-    "values",
-    "variants",
+    "group_cells",
+    "pool_variants",
+    "read_clusters",
+    "read_values",
+    "read_variants",
+    "sum_groups",
 ]
 
 CELL = ("benchmark", "model", "question")
@@ -45,6 +45,8 @@ COLUMNS = {**dict.fromkeys((*_SUMS, "failed", "unparsed"), "sum"), "minimum": "m
 OUTCOMES = "outcomes"
 #: Bits of a double, and how many such words of generations are worth adding up before a second pass is.
 _BITS, _MOST_WORDS = 53, 4
+#: Column of the place of a generation among those of its cell.
+_RANK = "generation rank"
 #: Cells of single variants that may be held on the way to cells that are pooled over them.
 _MOST_HELD = 5_000_000
 
@@ -61,7 +63,7 @@ class _Generations(NamedTuple):
         return 1 if self.first is None or self.last is None else self.last - self.first + 1
 
 
-def pooled(rows: Any, where: str) -> tuple[pa.Table, dict[str, tuple[str, ...]]]:
+def pool_variants(rows: Any, where: str) -> tuple[pa.Table, dict[str, tuple[str, ...]]]:
     """One row per cell, pooled over variants, and the variants of each benchmark.
 
     Where there are not too many, cells of single variants are added up here: one pass finds them, the variants and
@@ -69,15 +71,15 @@ def pooled(rows: Any, where: str) -> tuple[pa.Table, dict[str, tuple[str, ...]]]
     """
     names = rows.collect_schema().names()
     if "variant" not in names:
-        return grouped(rows, CELL, where), {}
+        return group_cells(rows, CELL, where), {}
     there = _generations(rows)
     if "n" not in names and there.rows <= _MOST_HELD * there.span:
-        table = grouped(rows, (*CELL, "variant"), where, there, named=CELL)
+        table = group_cells(rows, (*CELL, "variant"), where, there, named=CELL)
         pairs = _pairs(table.select(["benchmark", "variant"]).group_by(["benchmark", "variant"]).aggregate([]))
-        table = summed(_of_first_variant(table), CELL)
+        table = sum_groups(_of_first_variant(table), CELL)
     else:
-        table = grouped(rows, CELL, where, there)
-        pairs = distinct(rows, ("benchmark", "variant"))
+        table = group_cells(rows, CELL, where, there)
+        pairs = distinct_rows(rows, ("benchmark", "variant"))
     return table, _by_benchmark(pairs)
 
 
@@ -98,9 +100,9 @@ def _of_first_variant(table: pa.Table) -> pa.Table:
     return table.set_column(table.column_names.index(OUTCOMES), OUTCOMES, pa.array(kept))
 
 
-def variants(rows: Any) -> dict[str, tuple[str, ...]]:
+def read_variants(rows: Any) -> dict[str, tuple[str, ...]]:
     """Prompt variants of each benchmark."""
-    return _by_benchmark(distinct(rows, ("benchmark", "variant")))
+    return _by_benchmark(distinct_rows(rows, ("benchmark", "variant")))
 
 
 def _by_benchmark(pairs: Sequence[tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
@@ -110,7 +112,7 @@ def _by_benchmark(pairs: Sequence[tuple[str, ...]]) -> dict[str, tuple[str, ...]
     return {benchmark: tuple(each) for benchmark, each in found.items()}
 
 
-def grouped(
+def group_cells(
     rows: Any,
     by: Sequence[str],
     where: str,
@@ -172,7 +174,12 @@ def grouped(
 
 
 def first_generations(rows: Any, most: int | None, where: str) -> Any:
-    """Rows of the first generations only: those with the `most` lowest numbers; None: all rows.
+    """Return the rows of the `most` lowest generations of each cell and variant; None returns all rows.
+
+    Parameters
+    ----------
+    rows
+        A lazy narwhals frame.
 
     Raises
     ------
@@ -189,17 +196,30 @@ def first_generations(rows: Any, most: int | None, where: str) -> Any:
     if "generation" not in schema.names() or not schema["generation"].is_integer():
         what = "there is no column 'generation' of whole numbers, so the first generations are not known"
         raise InputError(what, where=where, remedy="name it with --columns generation=COLUMN, or leave rows out")
-    first = _generations(rows).first
-    return rows if first is None else rows.filter(nw.col("generation") < first + most)
+    cell = [name for name in (*CELL, "variant") if name in schema.names()]
+    rank = nw.col("generation").rank("dense").over(*cell)
+    return rows.with_columns(rank.alias(_RANK)).filter(nw.col(_RANK) <= most).drop(_RANK)
 
 
 def first_rows(table: pa.Table, most: int | None, where: str) -> pa.Table:
-    """The same of an Arrow table."""
-    import narwhals as nw
-
+    """Return the rows of the `most` lowest generations of each cell and variant of an Arrow table."""
     if most is None or not len(table):
         return table
-    return first_generations(nw.from_native(table).lazy(), most, where).collect(backend="pyarrow").to_native()
+    if most < 1:
+        raise InputError(f"--generations {most}", where=where, remedy="allowed: 1 or more")
+    columns = (table[name].combine_chunks().dictionary_encode("encode") for name in (*CELL, "variant"))
+    codes = [column.indices.to_numpy() for column in columns]
+    generation = table["generation"].to_numpy()
+    order = np.lexsort((generation, *codes))
+    is_cell = np.zeros(len(order), bool)  # whether a cell begins in this row
+    is_cell[0] = True
+    for code in codes:
+        is_cell[1:] |= code[order][1:] != code[order][:-1]
+    is_new = is_cell.copy()  # whether a generation begins in this row
+    is_new[1:] |= generation[order][1:] != generation[order][:-1]
+    count = np.cumsum(is_new)
+    rank = count - count[np.maximum.accumulate(np.where(is_cell, np.arange(len(order)), 0))]
+    return table.take(np.sort(order[rank < most]))
 
 
 def _generations(rows: Any) -> _Generations:
@@ -266,7 +286,7 @@ def _check_values(table: pa.Table, names: Sequence[str], where: str) -> None:
             raise InputError(f"the {name} is empty", where=where, remedy="fill it in")
     some = table["n"].to_numpy() > 0  # the total of no scores is null
     if not np.all(np.isfinite(table["total"].to_numpy().astype(float)[some])):
-        raise InputError("a score is not a finite number", where=where, remedy="mend the value, or leave it empty")
+        raise InputError("a score is not a finite number", where=where, remedy="fix the value, or leave it empty")
 
 
 def _check_unique(rows: Any, key: Sequence[str], where: str) -> None:
@@ -285,14 +305,14 @@ def _check_unique(rows: Any, key: Sequence[str], where: str) -> None:
         )
 
 
-def summed(table: pa.Table, by: Sequence[str]) -> pa.Table:
+def sum_groups(table: pa.Table, by: Sequence[str]) -> pa.Table:
     """Grouped rows as coarser groups; of the outcomes in a group all but one are 0."""
     merge = {name: how for name, how in {**COLUMNS, OUTCOMES: "sum"}.items() if name in table.column_names}
     added = table.group_by(list(by)).aggregate([*merge.items()])
     return added.select([*by, *(f"{name}_{how}" for name, how in merge.items())]).rename_columns([*by, *merge])
 
 
-def distinct(rows: Any, columns: Sequence[str]) -> list[tuple[str, ...]]:
+def distinct_rows(rows: Any, columns: Sequence[str]) -> list[tuple[str, ...]]:
     """Distinct rows of some columns as text, sorted; none where the last is not there."""
     if columns[-1] not in rows.collect_schema().names():
         return []
@@ -304,11 +324,11 @@ def _pairs(table: pa.Table) -> list[tuple[str, ...]]:
     return sorted(zip(*columns, strict=True))
 
 
-def clusters(rows: Any, where: str) -> dict[tuple[str, str], str]:
+def read_clusters(rows: Any, where: str) -> dict[tuple[str, str], str]:
     """Cluster of each (benchmark, question); of several benchmarks, some may have none."""
     found: dict[tuple[str, str], str] = {}
     empty: set[str] = set()
-    for benchmark, question, cluster in distinct(rows, ("benchmark", "question", "cluster")):
+    for benchmark, question, cluster in distinct_rows(rows, ("benchmark", "question", "cluster")):
         if not cluster.strip(" "):
             empty.add(benchmark)
         elif found.setdefault((benchmark, question), cluster) != cluster:
@@ -319,10 +339,10 @@ def clusters(rows: Any, where: str) -> dict[tuple[str, str], str]:
     return found
 
 
-def values(rows: Any, dimension: str, where: str) -> dict[tuple[str, str], str]:
+def read_values(rows: Any, dimension: str, where: str) -> dict[tuple[str, str], str]:
     """Value of each (benchmark, variant) on a dimension."""
     found: dict[tuple[str, str], str] = {}
-    for benchmark, variant, value in distinct(rows, ("benchmark", "variant", dimension)):
+    for benchmark, variant, value in distinct_rows(rows, ("benchmark", "variant", dimension)):
         if found.setdefault((benchmark, variant), value) != value:
             what = f"variant {variant!r} has {dimension} {found[benchmark, variant]!r} and {value!r}"
             raise InputError(what, where=where, remedy="a variant has one value on each dimension")

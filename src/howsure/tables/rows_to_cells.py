@@ -1,4 +1,4 @@
-"""Grouped rows as dense arrays: an Arrow table with a row per cell to `Cells` and `Cube`."""
+"""Rows of any table to `Cells` and `Cube`: grouped by the engine that holds them, then put into dense arrays."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from howsure.stats.core.cube import Cube
 from howsure.stats.sequential import merge_stages
 from howsure.store.adaptive_plans import Plans
 from howsure.tables import grouping
-from howsure.tables.grouping import CELL, COLUMNS, OUTCOMES, grouped, summed
+from howsure.tables.grouping import CELL, COLUMNS, OUTCOMES, group_cells, sum_groups
 
 __all__ = [
     "EXTREMES",
     "SUMS",
-    "by_stage",
     "cells",
     "cells_by_run",
-    "codes",
-    "complete",
+    "complete_runs",
     "cubes",
-    "dense",
+    "dense_cells",
     "dense_cube",
-    "flat",
-    "merge",
-    "split",
-    "weighed",
+    "encode_column",
+    "flatten_cube",
+    "merge_cells",
+    "split_table",
+    "sum_stages",
+    "weigh_stages",
 ]
 
 if TYPE_CHECKING:
@@ -47,9 +47,9 @@ EXTREMES = {"minimum": np.fmin, "maximum": np.fmax}
 _MOST_CELLS = 100_000_000
 
 
-def split(table: pa.Table, column: str) -> list[pa.Table]:
+def split_table(table: pa.Table, column: str) -> list[pa.Table]:
     """The table by the values of a column, sorted by value."""
-    values, code = codes(table, column)
+    values, code = encode_column(table, column)
     if len(values) == 1:
         return [table]
     order = np.argsort(code, kind="stable")
@@ -57,7 +57,7 @@ def split(table: pa.Table, column: str) -> list[pa.Table]:
     return [table.take(order[ends[i] : ends[i + 1]]) for i in range(len(values))]
 
 
-def codes(table: pa.Table, column: str) -> tuple[tuple[str, ...], NDArray[np.integer]]:
+def encode_column(table: pa.Table, column: str) -> tuple[tuple[str, ...], NDArray[np.integer]]:
     """Sorted distinct values of a column, and the place of each row's value among them."""
     encoded = table[column].combine_chunks().dictionary_encode()
     values = [str(v) for v in encoded.dictionary.to_pylist()]
@@ -67,11 +67,13 @@ def codes(table: pa.Table, column: str) -> tuple[tuple[str, ...], NDArray[np.int
     return tuple(values[i] for i in order), place[encoded.indices.to_numpy(zero_copy_only=False)]
 
 
-def dense(table: pa.Table, variants: Mapping[str, tuple[str, ...]], clusters: Mapping[tuple[str, str], str]) -> Cells:
+def dense_cells(
+    table: pa.Table, variants: Mapping[str, tuple[str, ...]], clusters: Mapping[tuple[str, str], str]
+) -> Cells:
     """Cells of a single benchmark, a row each, (M, N); variants by benchmark, clusters by benchmark and question."""
     benchmark = str(table["benchmark"][0].as_py())
-    models, i = codes(table, "model")
-    questions, j = codes(table, "question")
+    models, i = encode_column(table, "model")
+    questions, j = encode_column(table, "question")
     arrays: dict[str, Any] = {}
     for name in COLUMNS:
         if name in table.column_names:
@@ -113,7 +115,9 @@ def dense_cube(
     `values` by dimension, benchmark and variant; `clusters` by benchmark and question.
     """
     benchmark = str(table["benchmark"][0].as_py())
-    (models, i), (questions, j), (variants, k) = (codes(table, name) for name in ("model", "question", "variant"))
+    (models, i), (questions, j), (variants, k) = (
+        encode_column(table, name) for name in ("model", "question", "variant")
+    )
     pairs = np.unique(k * len(questions) + j)
     # Variants that no two questions share: each question has a first one, a second one, ...
     if nested := len(questions) > 1 and len(pairs) == len(variants):
@@ -141,7 +145,7 @@ def dense_cube(
     return Cube(benchmark, models, questions, variants, **arrays, values=named, nested=nested, clusters=of)
 
 
-def flat(cube: Cube) -> Cells:
+def flatten_cube(cube: Cube) -> Cells:
     """Cells of a cube as if each were a question of its own."""
     names = tuple(f"{j}/{k}" for j in range(len(cube.questions)) for k in range(len(cube.variants)))
     return Cells(cube.benchmark, cube.models, names, *(getattr(cube, a).reshape(len(cube.models), -1) for a in SUMS))
@@ -151,11 +155,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def by_stage(table: pa.Table, plans: Plans, by: Sequence[str]) -> pa.Table:
+def sum_stages(table: pa.Table, plans: Plans, by: Sequence[str]) -> pa.Table:
     """Summed over the generations of a stage; what is beyond the plan was there before it, and is a stage too."""
     import pyarrow as pa
 
-    names, code = zip(*(codes(table, name) for name in CELL), strict=True)
+    names, code = zip(*(encode_column(table, name) for name in CELL), strict=True)
     keys, row = np.unique(np.ravel_multi_index(code, tuple(map(len, names))), return_inverse=True)
     stages = max(len(plan.stages) for models in plans.values() for plan in models.values())
     last = np.full((len(keys), stages), np.iinfo(np.int64).max)  # of each stage, where there is a plan
@@ -163,10 +167,10 @@ def by_stage(table: pa.Table, plans: Plans, by: Sequence[str]) -> pa.Table:
         if plan := plans.get(names[0][b], {}).get(names[1][m]):
             last[i, : len(plan.stages)] = plan.ends(names[2][q])
     stage = np.sum(table["generation"].to_numpy()[:, None] > last[row], axis=1)
-    return summed(table.append_column("stage", pa.array(stage.astype(str))), (*by, "stage"))
+    return sum_groups(table.append_column("stage", pa.array(stage.astype(str))), (*by, "stage"))
 
 
-def weighed(whole: Cells, each: Sequence[Cells], labels: Iterable[str]) -> Cells:
+def weigh_stages(whole: Cells, each: Sequence[Cells], labels: Iterable[str]) -> Cells:
     """The whole with the models of `labels` merged by their stages."""
     staged = [model for model in whole.models if model in set(labels)]
     mine = [stage.select([model for model in staged if model in stage.models]) for stage in each]
@@ -182,7 +186,7 @@ def weighed(whole: Cells, each: Sequence[Cells], labels: Iterable[str]) -> Cells
     return replace(whole, **arrays)
 
 
-def complete(table: pa.Table, plans: Plans) -> pa.Table:
+def complete_runs(table: pa.Table, plans: Plans) -> pa.Table:
     """Without the generations of a staged model that its plan does not give to every question."""
     last = {
         (benchmark, model): min(plan.ends(question)[-1] for question in plan.stages[0])
@@ -223,16 +227,16 @@ def cells(
     Models and questions come back sorted by name. Cells are pooled over prompt variants, whose names they keep.
     """
     rows = grouping.first_generations(_lazy(frame), generations, where)
-    clusters = grouping.clusters(rows, where)
+    clusters = grouping.read_clusters(rows, where)
     if not plans:
-        table, variants = grouping.pooled(rows, where)
-        return [dense(part, variants, clusters) for part in split(table, "benchmark")]
-    variants = grouping.variants(rows)
+        table, variants = grouping.pool_variants(rows, where)
+        return [dense_cells(part, variants, clusters) for part in split_table(table, "benchmark")]
+    variants = grouping.read_variants(rows)
     found = []
-    for part in split(by_stage(grouped(rows, (*CELL, "generation"), where), plans, CELL), "benchmark"):
-        whole = dense(grouping.summed(part, CELL), variants, clusters)
-        each = [dense(stage, variants, clusters) for stage in split(part, "stage")]
-        found.append(weighed(whole, each, plans.get(whole.benchmark, ())))
+    for part in split_table(sum_stages(group_cells(rows, (*CELL, "generation"), where), plans, CELL), "benchmark"):
+        whole = dense_cells(grouping.sum_groups(part, CELL), variants, clusters)
+        each = [dense_cells(stage, variants, clusters) for stage in split_table(part, "stage")]
+        found.append(weigh_stages(whole, each, plans.get(whole.benchmark, ())))
     return found
 
 
@@ -247,13 +251,13 @@ def cells_by_run(
     rows = grouping.first_generations(_lazy(frame), generations, where)
     if "generation" not in rows.collect_schema().names():
         return {one.benchmark: [one] for one in cells(frame, where=where)}
-    table, variants = grouped(rows, (*CELL, "generation"), where), grouping.variants(rows)
+    table, variants = group_cells(rows, (*CELL, "generation"), where), grouping.read_variants(rows)
     if plans:
-        table = complete(table, plans)
+        table = complete_runs(table, plans)
     runs: dict[str, list[Cells]] = {}
-    for part in split(table, "benchmark"):
-        each = sorted(split(part, "generation"), key=lambda run: _in_order(str(run["generation"][0].as_py())))
-        runs[str(part["benchmark"][0].as_py())] = [dense(run, variants, {}) for run in each]
+    for part in split_table(table, "benchmark"):
+        each = sorted(split_table(part, "generation"), key=lambda run: _in_order(str(run["generation"][0].as_py())))
+        runs[str(part["benchmark"][0].as_py())] = [dense_cells(run, variants, {}) for run in each]
     return runs
 
 
@@ -285,17 +289,19 @@ def cubes(
     rows, cell = grouping.first_generations(_lazy(frame), generations, where), (*CELL, "variant")
     if "variant" not in rows.collect_schema().names():
         rows = rows.with_columns(nw.lit("default").alias("variant"))
-    table = grouped(rows, (*cell, "generation") if plans else cell, where)
-    values = {dimension: grouping.values(rows, dimension, where) for dimension in dimensions}
-    clusters = grouping.clusters(rows, where)
+    table = group_cells(rows, (*cell, "generation") if plans else cell, where)
+    values = {dimension: grouping.read_values(rows, dimension, where) for dimension in dimensions}
+    clusters = grouping.read_clusters(rows, where)
     if not plans:
-        return [dense_cube(part, values, clusters) for part in split(table, "benchmark")]
+        return [dense_cube(part, values, clusters) for part in split_table(table, "benchmark")]
     found = []
-    for part in split(by_stage(table, plans, cell), "benchmark"):
-        stages, code = codes(part, "stage")
+    for part in split_table(sum_stages(table, plans, cell), "benchmark"):
+        stages, code = encode_column(part, "stage")
         whole = dense_cube(part, values, clusters)
         each = [dense_cube(part, values, clusters, code == stage) for stage in range(len(stages))]
-        together = weighed(flat(whole), [flat(stage) for stage in each], plans.get(whole.benchmark, ()))
+        together = weigh_stages(
+            flatten_cube(whole), [flatten_cube(stage) for stage in each], plans.get(whole.benchmark, ())
+        )
         arrays: dict[str, Any] = {name: getattr(together, name).reshape(whole.n.shape) for name in SUMS}
         found.append(replace(whole, **arrays))
     return found
@@ -312,7 +318,7 @@ def _lazy(frame: IntoFrame) -> Any:
     return nw.from_native(frame).lazy()
 
 
-def merge(parts: Iterable[Cells]) -> list[Cells]:
+def merge_cells(parts: Iterable[Cells]) -> list[Cells]:
     """Add up cells of the same benchmark, such as those of several files or shards.
 
     Benchmarks, models and questions are sorted by name: sums in floating point come out the same, however the rows

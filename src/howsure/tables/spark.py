@@ -1,20 +1,20 @@
-"""Spark, for rows that outgrow a machine: a session, and a file or table there as a frame."""
+"""Spark, for rows that do not fit on one machine: a session, and files or tables there as frames."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from howsure.errors import InputError
-from howsure.tables.table_files import SUFFIXES, form_of
+from howsure.errors import InputError, first_line
+from howsure.tables.table_files import SUFFIXES, file_format
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["frame_of", "session"]
+__all__ = ["read_spark_table", "start_session"]
 
 
-def session(master: str | None = None) -> SparkSession:
-    """The session of this process, or a new one.
+def start_session(master: str | None = None) -> SparkSession:
+    """Return the session of this process, or start one.
 
     Parameters
     ----------
@@ -35,23 +35,27 @@ def session(master: str | None = None) -> SparkSession:
         raise InputError("PySpark is not installed", where="--engine spark", remedy=remedy) from error
     builder = SparkSession.builder.appName("howsure").config("spark.ui.showConsoleProgress", "false")
     try:
-        found: SparkSession = (builder.master(master) if master else builder).getOrCreate()
-        if master and found.sparkContext.master != master:
-            what = f"a session on {found.sparkContext.master} is there already"
+        session: SparkSession = (builder.master(master) if master else builder).getOrCreate()
+        if master and session.sparkContext.master != master:
+            what = f"a session on {session.sparkContext.master} is there already"
             raise InputError(what, where=f"--master {master}", remedy="stop it first, or leave the master out")
     except (PySparkException, Py4JError, RuntimeError, OSError) as error:
         where = f"--master {master}" if master else "--engine spark"
-        what = " ".join(str(error).strip().split("\n")[0].split())[:200]
         remedy = "is Java 17 or newer installed, and the master running?"
-        raise InputError(f"Spark does not start: {what}", where=where, remedy=remedy) from error
-    return found
+        raise InputError(f"Spark does not start: {first_line(error)}", where=where, remedy=remedy) from error
+    return session
 
 
-def frame_of(spark: SparkSession, name: str) -> DataFrame:
-    """Rows of a file, folder, glob or address that the cluster reaches, or of a table of its catalogue.
+def read_spark_table(session: SparkSession, name: str) -> DataFrame:
+    """Return the rows of a file, folder, glob or address that the cluster reaches, or of a table of its catalogue.
 
-    Names that end in .parquet, .csv, .tsv, .jsonl or .ndjson, also .gz behind text, and names with a slash, which are
-    Parquet unless they say otherwise, are paths; any other is a table's.
+    Parameters
+    ----------
+    session
+        As `start_session` returns it.
+    name
+        A path if it ends in .parquet, .csv, .tsv, .jsonl or .ndjson (text also with .gz behind it), or has a slash:
+        then it is Parquet unless it ends otherwise. Any other name is that of a table.
 
     Raises
     ------
@@ -60,18 +64,16 @@ def frame_of(spark: SparkSession, name: str) -> DataFrame:
     """
     from pyspark.errors import PySparkException
 
-    form = form_of(name)
+    kind = file_format(name)
     try:
-        if form == "parquet" or (form is None and "/" in name):
-            return spark.read.parquet(name)
-        if form == "csv":
-            tab = ".tsv" in name
-            reader = spark.read.option("header", True).option("mode", "FAILFAST").option("multiLine", True)
-            return reader.option("sep", "\t" if tab else ",").option("escape", '"').csv(name)
-        if form == "json":
-            return spark.read.option("mode", "FAILFAST").json(name)
-        return spark.table(name)
+        if kind == "parquet" or (kind is None and "/" in name):
+            return session.read.parquet(name)
+        if kind == "csv":
+            reader = session.read.option("header", True).option("mode", "FAILFAST").option("multiLine", True)
+            return reader.option("sep", "\t" if ".tsv" in name else ",").option("escape", '"').csv(name)
+        if kind == "json":
+            return session.read.option("mode", "FAILFAST").json(name)
+        return session.table(name)
     except PySparkException as error:
-        what = " ".join(str(error).strip().split("\n")[0].split())[:200]
         remedy = f"give a table of Spark, or a path that its workers reach ({', '.join(SUFFIXES)})"
-        raise InputError(f"cannot be read by Spark: {what}", where=name, remedy=remedy) from error
+        raise InputError(f"cannot be read by Spark: {first_line(error)}", where=name, remedy=remedy) from error

@@ -1,4 +1,4 @@
-"""Names and texts as SQL writes them."""
+"""SQL for the columns of a table as DuckDB holds it, and the checks that refuse a row."""
 
 from __future__ import annotations
 
@@ -7,55 +7,35 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from howsure.errors import InputError
 
-__all__ = [
-    "ROW",
-    "Check",
-    "Types",
-    "aggregated",
-    "identifier",
-    "name",
-    "number",
-    "numbered",
-    "quoted",
-    "refuse",
-    "text",
-    "types",
-]
-
-
-def identifier(column: str) -> str:
-    """A column's name.
-
-    >>> print(identifier('5" disk'))
-    "5"" disk"
-    """
-    return '"' + column.replace('"', '""') + '"'
-
-
-def quoted(text: str) -> str:
-    """A text.
-
-    >>> print(quoted("it's"))
-    'it''s'
-    """
-    return "'" + text.replace("'", "''") + "'"
-
-
 if TYPE_CHECKING:
     import duckdb
 
+__all__ = [
+    "ROW",
+    "ColumnTypes",
+    "RowCheck",
+    "cell_sums_sql",
+    "column_types",
+    "name_sql",
+    "number_rows",
+    "number_sql",
+    "quote_name",
+    "quote_text",
+    "refuse_rows",
+    "text_sql",
+]
 
-#: Column that numbers the rows.
+#: Column with the numbers of the rows.
 ROW = "row number"
 #: A mean of several 0/1 scores may have been rounded to two decimals.
 _ROUNDING = 0.005
-_WHOLE = frozenset({"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"})
+_INTEGERS = frozenset({"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"})
 
-#: Columns to their types.
-Types = Mapping[str, str]
+#: Columns to the names of their types.
+ColumnTypes = Mapping[str, str]
 
 
-class Check(NamedTuple):
+class RowCheck(NamedTuple):
     """A SQL condition that holds for rows that must be refused."""
 
     wrong: str
@@ -63,80 +43,110 @@ class Check(NamedTuple):
     what: str
     remedy: str
     late: bool = False
-    """Whether grouped rows show it too, so that the rows are asked only when they do."""
+    """Whether grouped rows show it too, so that the rows are searched only when grouping fails."""
 
 
-def numbered(rows: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
-    """The rows with their numbers, from 1, in a column `ROW` before all others."""
+def quote_name(column: str) -> str:
+    """Return the name of a column as SQL writes it.
+
+    >>> print(quote_name('5" disk'))
+    "5"" disk"
+    """
+    return '"' + column.replace('"', '""') + '"'
+
+
+def quote_text(text: str) -> str:
+    """Return a text as SQL writes it.
+
+    >>> print(quote_text("it's"))
+    'it''s'
+    """
+    return "'" + text.replace("'", "''") + "'"
+
+
+def number_rows(rows: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
+    """Return the rows with their numbers, from 1, in a column `ROW` before all others."""
     return rows.project(f'row_number() OVER () AS "{ROW}", *')
 
 
-def types(rows: duckdb.DuckDBPyRelation) -> Types:
-    """Each column's type."""
+def column_types(rows: duckdb.DuckDBPyRelation) -> ColumnTypes:
+    """Return the type of each column."""
     return dict(zip(rows.columns, map(str, rows.types), strict=True))
 
 
-def text(column: str, there: Types) -> str:
-    """SQL for a column as text."""
-    kind = there.get(column)
+def text_sql(column: str, types: ColumnTypes) -> str:
+    """Return SQL for a column as text."""
+    kind = types.get(column)
     if kind == "VARCHAR":
-        return identifier(column)
-    return f"({identifier(column)} ->> '$')" if kind == "JSON" else f"CAST({identifier(column)} AS VARCHAR)"
+        return quote_name(column)
+    return f"({quote_name(column)} ->> '$')" if kind == "JSON" else f"CAST({quote_name(column)} AS VARCHAR)"
 
 
-def name(column: str, there: Types) -> str:
-    """SQL for a column of names: text, or whole numbers, which are text once they are grouped."""
-    return identifier(column) if there.get(column) in _WHOLE else text(column, there)
+def name_sql(column: str, types: ColumnTypes) -> str:
+    """Return SQL for a column of names: text, or whole numbers, which become text once they are grouped."""
+    return quote_name(column) if types.get(column) in _INTEGERS else text_sql(column, types)
 
 
-def number(column: str, there: Types, what: str, checks: list[Check]) -> str:
-    """SQL for a column as a number: empty and NaN are null, true and false are 1 and 0, anything else is refused."""
-    kind, told, mend = there[column], f"not {what}, which is a finite number", "mend the value, or leave it empty"
-    held = identifier(column)
-    if kind in _WHOLE or kind.startswith("DECIMAL"):
-        return f"CAST({held} AS DOUBLE)"
+def number_sql(column: str, types: ColumnTypes, what: str, checks: list[RowCheck]) -> str:
+    """Return SQL for a column as a number, and add to `checks` what refuses other values.
+
+    Empty and NaN are null, true and false are 1 and 0.
+    """
+    kind, wrong, remedy = types[column], f"not {what}, which is a finite number", "fix the value, or leave it empty"
+    quoted = quote_name(column)
+    if kind in _INTEGERS or kind.startswith("DECIMAL"):
+        return f"CAST({quoted} AS DOUBLE)"
     if kind == "BOOLEAN":
-        return f"CAST(CAST({held} AS TINYINT) AS DOUBLE)"
+        return f"CAST(CAST({quoted} AS TINYINT) AS DOUBLE)"
     if kind in {"FLOAT", "DOUBLE"}:
-        checks.append(Check(f"coalesce(isinf({held}), false)", column, told, mend, late=True))
-        return f"CASE WHEN isnan({held}) THEN NULL ELSE CAST({held} AS DOUBLE) END"
-    given = f"nullif(trim(lower({text(column, there)})), '')"
-    given = f"(CASE {given} WHEN 'true' THEN '1' WHEN 'false' THEN '0' WHEN 'nan' THEN NULL ELSE {given} END)"
-    value = f"TRY_CAST({given} AS DOUBLE)"
-    checks.append(Check(f"{given} IS NOT NULL AND ({value} IS NULL OR isinf({value}))", column, told, mend))
+        checks.append(RowCheck(f"coalesce(isinf({quoted}), false)", column, wrong, remedy, late=True))
+        return f"CASE WHEN isnan({quoted}) THEN NULL ELSE CAST({quoted} AS DOUBLE) END"
+    text = f"nullif(trim(lower({text_sql(column, types)})), '')"
+    text = f"(CASE {text} WHEN 'true' THEN '1' WHEN 'false' THEN '0' WHEN 'nan' THEN NULL ELSE {text} END)"
+    value = f"TRY_CAST({text} AS DOUBLE)"
+    checks.append(RowCheck(f"{text} IS NOT NULL AND ({value} IS NULL OR isinf({value}))", column, wrong, remedy))
     return value
 
 
-def aggregated(found: Mapping[str, str], there: Types, checks: list[Check]) -> list[str]:
-    """SQL for n, total and total_sq from a mean, a count and, where it is there, a number of correct answers."""
-    mean = number(found["mean"], there, "a mean score", checks)
+def cell_sums_sql(columns: Mapping[str, str], types: ColumnTypes, checks: list[RowCheck]) -> list[str]:
+    """Return SQL for n, total and total_sq of rows that are cells, and add to `checks` what refuses a row.
+
+    Parameters
+    ----------
+    columns
+        Our names mean, count and, where it is there, correct to the table's columns.
+    types
+        Types of the table's columns.
+    checks
+        Is extended.
+    """
+    mean = number_sql(columns["mean"], types, "a mean score", checks)
     checks.append(
-        Check(f"({mean}) IS NULL", found["mean"], "the mean is empty", "leave the row out if nothing was scored")
+        RowCheck(f"({mean}) IS NULL", columns["mean"], "the mean is empty", "leave the row out if nothing was scored")
     )
-    if "count" not in found:
+    if "count" not in columns:
         return ["1 AS n", f"{mean} AS total", f"({mean}) * ({mean}) AS total_sq"]
     mean = f"({mean})"
-    count = f"({number(found['count'], there, 'a count', checks)})"
+    count = f"({number_sql(columns['count'], types, 'a count', checks)})"
     checks.append(
-        Check(
+        RowCheck(
             f"{count} IS NULL OR {count} < 1 OR {count} <> floor({count})",
-            found["count"],
+            columns["count"],
             "the count is not a whole number of at least 1",
             "count the generations behind the mean",
         )
     )
-    if "correct" in found:
-        correct = f"({number(found['correct'], there, 'a number of correct answers', checks)})"
+    if "correct" in columns:
+        correct = f"({number_sql(columns['correct'], types, 'a number of correct answers', checks)})"
         wrong = f"abs({correct} / {count} - {mean}) > {_ROUNDING}"
-        checks.append(
-            Check(wrong, found["correct"], f"correct / count is not {found['mean']}", "mend whichever is wrong")
-        )
-    # Sums of squares are known for one score, and for several that are 0 or 1: sum y^2 = sum y.
+        what = f"correct / count is not {columns['mean']}"
+        checks.append(RowCheck(wrong, columns["correct"], what, "fix whichever is wrong"))
+    # The sum of squares is known of one score, and of several that are 0 or 1, where sum y^2 = sum y.
     wrong = f"abs(round({mean} * {count}) / {count} - {mean}) > {_ROUNDING} OR NOT {mean} BETWEEN 0 AND 1"
     checks.append(
-        Check(
+        RowCheck(
             f"{count} > 1 AND ({wrong})",
-            found["mean"],
+            columns["mean"],
             "a mean of several scores that are not 0 or 1, whose spread is lost",
             "give one row per generation with its score",
         )
@@ -145,17 +155,17 @@ def aggregated(found: Mapping[str, str], there: Types, checks: list[Check]) -> l
     return [f"CAST({count} AS BIGINT) AS n", f"{mean} * {count} AS total", f"{square} AS total_sq"]
 
 
-def refuse(rows: duckdb.DuckDBPyRelation, where: str, checks: Sequence[Check]) -> None:
-    """Raise for the first row that a check refuses; one pass when all is well."""
+def refuse_rows(rows: duckdb.DuckDBPyRelation, where: str, checks: Sequence[RowCheck]) -> None:
+    """Raise InputError for the first row that a check refuses; one pass when none does."""
     if not checks:
         return
-    found = rows.aggregate(", ".join(f"bool_or({check.wrong})" for check in checks)).fetchall()[0]
-    for check in (check for check, wrong in zip(checks, found, strict=True) if wrong):
-        placed = rows if ROW in rows.columns else numbered(rows)
-        value = text(check.column, types(rows)) if check.column in rows.columns else "NULL"
-        bad = placed.filter(check.wrong).project(f'"{ROW}", {value}').order(f'"{ROW}"').limit(1).fetchall()
-        row, shown = bad[0]
+    refused = rows.aggregate(", ".join(f"bool_or({check.wrong})" for check in checks)).fetchall()[0]
+    for check in (check for check, is_wrong in zip(checks, refused, strict=True) if is_wrong):
+        numbered = rows if ROW in rows.columns else number_rows(rows)
+        value = text_sql(check.column, column_types(rows)) if check.column in rows.columns else "NULL"
+        bad = numbered.filter(check.wrong).project(f'"{ROW}", {value}').order(f'"{ROW}"').limit(1).fetchall()
+        row, text = bad[0]
         what = check.what
-        if shown:
-            what = f"{shown[:60]!r} is {what}" if what.startswith("not") else f"{what}: {shown[:60]!r}"
+        if text:
+            what = f"{text[:60]!r} is {what}" if what.startswith("not") else f"{what}: {text[:60]!r}"
         raise InputError(what, where=f"{where}, row {row}, column {check.column!r}", remedy=check.remedy)

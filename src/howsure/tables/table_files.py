@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from howsure.errors import InputError, UnknownNameError
-from howsure.tables.sql import quoted
+from howsure.tables.sql import quote_text
 
 if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
-__all__ = ["SUFFIXES", "form_of", "is_glob", "is_remote", "is_table", "opened", "stem"]
+__all__ = ["SUFFIXES", "file_format", "is_glob", "is_remote", "is_table", "name_table", "open_rows"]
 
 SUFFIXES = {".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".jsonl": "json", ".ndjson": "json"}
 
@@ -44,7 +44,7 @@ _GUESSED = re.compile("DATE|TIME|INTERVAL|UUID")
 
 def is_table(path: Path) -> bool:
     """Whether a file's name says that it is a table."""
-    return form_of(path.name) is not None
+    return file_format(path.name) is not None
 
 
 def is_remote(name: str) -> bool:
@@ -65,10 +65,10 @@ def is_glob(name: str) -> bool:
     return any(mark in name for mark in "*?[") and not is_remote(name) and not Path(name).exists()
 
 
-def stem(name: str | Path) -> str:
+def name_table(name: str | Path) -> str:
     """What a table is called that does not say its benchmark: its file, or of several their folder.
 
-    >>> stem("logs/gsm8k.csv.gz"), stem("logs/gsm8k/*.parquet"), stem("https://host/gsm8k.csv?download=true")
+    >>> name_table("logs/gsm8k.csv.gz"), name_table("logs/gsm8k/*.parquet"), name_table("https://host/gsm8k.csv?download=true")
     ('gsm8k', 'gsm8k', 'gsm8k')
     """
     text = str(name)
@@ -77,7 +77,7 @@ def stem(name: str | Path) -> str:
     return (last.name.split(".")[0] if last.suffix == ".gz" else last.stem) or "table"
 
 
-def opened(connection: duckdb.DuckDBPyConnection, name: str | Path, scratch: Path) -> duckdb.DuckDBPyRelation:
+def open_rows(connection: duckdb.DuckDBPyConnection, name: str | Path, scratch: Path) -> duckdb.DuckDBPyRelation:
     """The table as text columns (csv) or typed ones (parquet, jsonl).
 
     Parameters
@@ -90,10 +90,10 @@ def opened(connection: duckdb.DuckDBPyConnection, name: str | Path, scratch: Pat
     text = str(name)
     if is_remote(text):
         _load(connection, text)
-        kind, files = form_of(_plain(text)), [text]
+        kind, files = file_format(_plain(text)), [text]
     else:
         files = _matching(text) if is_glob(text) else [text]
-        kinds = {form_of(one) for one in files}
+        kinds = {file_format(one) for one in files}
         if len(kinds) > 1:
             remedy = "name one type, such as *.parquet"
             raise InputError(f"files of several types: {', '.join(sorted(map(str, kinds)))}", where=text, remedy=remedy)
@@ -114,7 +114,7 @@ def opened(connection: duckdb.DuckDBPyConnection, name: str | Path, scratch: Pat
 
 def _matching(pattern: str) -> list[str]:
     every = glob(pattern, recursive=True)  # noqa: PTH207  # Path's takes no absolute pattern
-    return sorted(one for one in every if form_of(one) and Path(one).is_file())
+    return sorted(one for one in every if file_format(one) and Path(one).is_file())
 
 
 def _plain(name: str) -> str:
@@ -122,7 +122,7 @@ def _plain(name: str) -> str:
     return _SCHEME.sub("", name).partition("?")[0] if is_remote(name) and "://" in name else name
 
 
-def form_of(name: str) -> str | None:
+def file_format(name: str) -> str | None:
     """csv, parquet or json, by the ending of a name; None where it says none of them."""
     suffixes = [suffix.lower() for suffix in Path(name).suffixes]
     if suffixes[-1:] == [".gz"] and SUFFIXES.get(suffixes[-2] if len(suffixes) > 1 else "") != "parquet":
@@ -171,7 +171,7 @@ def _json(connection: duckdb.DuckDBPyConnection, files: Sequence[str]) -> duckdb
     if not any(map(_GUESSED.match, kinds.values())):
         return rows
     columns = ", ".join(
-        f"{quoted(column)}: {quoted('VARCHAR' if _GUESSED.match(kind) else kind)}"
+        f"{quote_text(column)}: {quote_text('VARCHAR' if _GUESSED.match(kind) else kind)}"
         for column, kind in kinds.items()
         if f"/{column}=" not in files[0]
     )
@@ -189,7 +189,7 @@ def _refuse_torn(files: Sequence[str]) -> None:
                     if line.strip():
                         msgspec.json.decode(line)
                 except (msgspec.DecodeError, RecursionError) as error:
-                    remedy = "mend the line or leave it out; the last one is torn where a program was stopped"
+                    remedy = "fix the line or leave it out; the last one is torn where a program was stopped"
                     what = f"cannot be read: line {number} is no JSON ({error})"
                     raise InputError(what, where=name, remedy=remedy) from error
 
@@ -288,4 +288,4 @@ class _Bytes(io.RawIOBase):
 
 
 def _listed(files: Sequence[str]) -> str:
-    return f"[{', '.join(map(quoted, files))}]"
+    return f"[{', '.join(map(quote_text, files))}]"

@@ -1,38 +1,34 @@
-"""A tidy table (csv, parquet, jsonl) to cells: one row per generation, or one per cell with its count.
+"""Bring the rows of any table under our column names, check them, and group them.
 
-Column names of neighbouring tools are understood (`readers.columns`); the eval-arena shape, `benchmark_id, model,
-example_id, pass1, count[, correct]`, is a table with a row per cell.
+A row is a generation with its score, or a cell with its mean and count, as in the form of eval-arena: `benchmark_id,
+model, example_id, pass1, count[, correct]`.
 """
 
 from __future__ import annotations
 
-import tempfile
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from howsure.errors import HowsureWarning, InputError
 from howsure.stats.core.cube import WHOLE
-from howsure.tables import dove, rows_to_cells
-from howsure.tables.columns import ALIASES, Asked, find
+from howsure.tables import dove
+from howsure.tables.columns import TableOptions, find_columns
 from howsure.tables.sql import (
     ROW,
-    Check,
-    Types,
-    aggregated,
-    identifier,
-    name,
-    number,
-    numbered,
-    quoted,
-    refuse,
-    text,
-    types,
+    ColumnTypes,
+    RowCheck,
+    cell_sums_sql,
+    column_types,
+    name_sql,
+    number_rows,
+    number_sql,
+    quote_name,
+    quote_text,
+    refuse_rows,
+    text_sql,
 )
-from howsure.tables.table_files import is_glob, is_remote, opened, stem
-from howsure.tables.wide import melted
+from howsure.tables.wide import melt_models
 
 if TYPE_CHECKING:
     import duckdb
@@ -40,197 +36,140 @@ if TYPE_CHECKING:
     from howsure.stats.core.cells import Cells
     from howsure.stats.core.cube import Cube
 
-__all__ = ["ALIASES", "read_table", "read_table_by_run", "read_table_cubes", "reduced", "tell_repeats"]
+__all__ = ["group_rows", "warn_repeats"]
 
 T = TypeVar("T")
 
 
-def read_table(
-    path: str | Path, columns: Mapping[str, str] | None = None, *, generations: int | None = None
-) -> list[Cells]:
-    """Cells of a table; the benchmark is the file's name where no column says it.
-
-    Parameters
-    ----------
-    path
-        A csv, tsv, parquet, jsonl or ndjson file, or such a text file with `.gz` behind its name; a glob of files of
-        one type, which are one table (`rows/*.parquet`); or an address that the user's DuckDB reads (`s3://...`).
-    columns
-        Our column names to the table's, where `ALIASES` would not find them.
-    generations
-        Only the first so many generations of each question are read; None: all. Needs a column of their numbers.
-    """
-    found, told_apart = _grouped(path, Asked(columns or {}), partial(rows_to_cells.cells, generations=generations))
-    if not told_apart:
-        tell_repeats(str(path), found)
-    return found
-
-
-def read_table_by_run(
-    path: str | Path, columns: Mapping[str, str] | None = None, *, generations: int | None = None
-) -> dict[str, list[Cells]]:
-    """The same with each generation alone, which is one run; by benchmark. Without such a column the file is one."""
-    return _grouped(path, Asked(columns or {}), partial(rows_to_cells.cells_by_run, generations=generations))[0]
-
-
-def read_table_cubes(
-    path: str | Path,
-    columns: Mapping[str, str] | None = None,
-    *,
-    dimensions: Sequence[str] = (),
-    wide: bool = False,
-    generations: int | None = None,
-) -> list[Cube]:
-    """The same with each prompt variant alone; without a column for the question, scores of the whole benchmark.
-
-    Parameters
-    ----------
-    path, columns, generations
-        As for `read_table`. Without a column for the variant there is one, or each combination of `dimensions` is one.
-    dimensions
-        Columns that say the variants' values.
-    wide
-        Whether a row is a variant and a column a model; see `readers.wide`.
-    """
-    asked = Asked(columns or {}, tuple(dimensions), by_variant=True, wide=wide)
-    found, told_apart = _grouped(path, asked, partial(rows_to_cells.cubes, generations=generations))
-    if not told_apart:
-        tell_repeats(str(path), found)
-    return found
-
-
-def tell_repeats(where: str, found: Sequence[Cells] | Sequence[Cube]) -> None:
-    """Warn of cells with several rows that no generation tells apart."""
-    if repeated := sum(int((one.n > 1).sum()) for one in found):
+def warn_repeats(where: str, parts: Sequence[Cells] | Sequence[Cube]) -> None:
+    """Warn of cells with several rows that no generation distinguishes."""
+    if number := sum(int((part.n > 1).sum()) for part in parts):
         warnings.warn(
-            f"{where}: {repeated} cells have several rows and there is no column 'generation': each row is taken as an "
+            f"{where}: {number} cells have several rows and there is no column 'generation': each row is taken as an "
             "independent generation",
             HowsureWarning,
             stacklevel=3,
         )
 
 
-def _grouped(path: str | Path, asked: Asked, group: Callable[..., T]) -> tuple[T, bool]:
-    """The table's groups, and whether its rows are told apart: by a generation, or since each is a cell."""
-    import duckdb
-    import pyarrow as pa
-
-    where = str(path)
-    if not is_remote(where) and not is_glob(where):
-        if not Path(path).is_file():
-            raise InputError("no such file", where=where)
-        if Path(path).stat().st_size == 0:
-            remedy = "give a table with a header and at least one row"
-            raise InputError("the file is empty", where=where, remedy=remedy)
-    with tempfile.TemporaryDirectory(prefix="howsure-") as scratch, duckdb.connect() as connection:
-        connection.execute(f"SET temp_directory = {quoted(scratch)}")
-        connection.execute("SET preserve_insertion_order = true")
-        try:
-            return reduced(opened(connection, path, Path(scratch)), where, stem(path), asked, group)
-        except (duckdb.Error, pa.ArrowInvalid, UnicodeDecodeError, EOFError, OSError) as error:
-            what = " ".join(str(error).split("\n")[0].replace(f' in file "{where}"', "").split())[:200]
-            raise InputError(
-                f"cannot be read: {what}", where=where, remedy="is the file whole, and of the type its name says?"
-            ) from error
-
-
-def reduced(
-    rows: duckdb.DuckDBPyRelation, where: str, benchmark: str, asked: Asked, group: Callable[..., T]
+def group_rows(
+    rows: duckdb.DuckDBPyRelation, where: str, benchmark: str, options: TableOptions, group: Callable[..., T]
 ) -> tuple[T, bool]:
-    """Groups of a table that DuckDB holds, and whether its rows are told apart.
+    """Group the rows of a table.
 
     Parameters
     ----------
     rows
-        Any columns; ours are found by `asked`.
-    where, benchmark
-        Name of the source, for messages, and of the benchmark where no column says it.
+        Any columns; ours are found by `options`.
+    where
+        Name of the table, for messages.
+    benchmark
+        Name of the benchmark where no column states it.
+    options
+        How the table is read.
     group
-        Of `store.tables`: canonical rows, where they are from, and if `asked.by_variant` the dimensions, to cells.
+        A function of canonical rows, `where` and, if `options.by_variant`, the dimensions; such as those of
+        `rows_to_cells`.
+
+    Returns
+    -------
+    groups
+        What `group` returned.
+    is_unique
+        Whether rows are distinguished: by a generation, or since each is a cell.
 
     Raises
     ------
     InputError
         With the first row that cannot be used. Rows are numbered and searched only when there is one.
     """
-    deduplicated = not asked.wide and not asked.columns and dove.recognises(rows.columns)
-    if deduplicated:
-        rows, known = dove.as_tidy(rows, lambda told: warnings.warn(f"{where}: {told}", HowsureWarning, stacklevel=2))
-        asked = asked._replace(dimensions=asked.dimensions or known) if asked.by_variant else asked
-    table, rows, checks = _canonical(rows, where, benchmark, asked)
-    more = {"dimensions": asked.dimensions} if asked.by_variant else {}
+    is_dove = not options.wide and not options.columns and dove.is_dove(rows.columns)
+    if is_dove:
+
+        def warn(line: str) -> None:
+            warnings.warn(f"{where}: {line}", HowsureWarning, stacklevel=3)
+
+        rows, dimensions = dove.to_tidy(rows, warn)
+        options = options._replace(dimensions=options.dimensions or dimensions) if options.by_variant else options
+    table, rows, checks = _rename_columns(rows, where, benchmark, options)
+    more = {"dimensions": options.dimensions} if options.by_variant else {}
     try:
-        told_apart = deduplicated or bool({"n", "generation"} & set(table.columns))
-        return group(table, where=where, **more), told_apart
+        is_unique = is_dove or bool({"n", "generation"} & set(table.columns))
+        return group(table, where=where, **more), is_unique
     except InputError:
-        refuse(rows, where, [check for check in checks if check.late])
+        refuse_rows(rows, where, [check for check in checks if check.late])
         raise
 
 
-def _canonical(
-    rows: duckdb.DuckDBPyRelation, where: str, benchmark: str, asked: Asked
-) -> tuple[duckdb.DuckDBPyRelation, duckdb.DuckDBPyRelation, list[Check]]:
-    """The same rows under our names, `n, total, total_sq` where each is a cell, else `score`; and what they must pass.
+def _rename_columns(
+    rows: duckdb.DuckDBPyRelation, where: str, benchmark: str, options: TableOptions
+) -> tuple[duckdb.DuckDBPyRelation, duckdb.DuckDBPyRelation, list[RowCheck]]:
+    """Return the rows under our names, the rows with their own names, and the checks of these.
 
-    Checks that only the rows can show have been made; the late ones, of the second table, are for when grouping fails.
+    Rows that are cells have `n`, `total` and `total_sq`, others `score`. Checks that only the rows can show have been
+    made; the late ones are for when grouping fails.
     """
-    columns = None
-    if asked.wide:
-        rows, columns = melted(numbered(rows), where, asked.columns, asked.dimensions, ROW)
-    there = types(rows)
-    found, dimensions, whole, of_cells = find([c for c in rows.columns if c != ROW], where, asked, columns)
-    expressions = {"question": quoted(WHOLE), "benchmark": quoted(benchmark)}
+    named = None
+    if options.wide:
+        rows, named = melt_models(number_rows(rows), where, options.columns, options.dimensions, ROW)
+    types = column_types(rows)
+    columns, dimensions, is_whole, is_aggregated = find_columns(
+        [column for column in rows.columns if column != ROW], where, options, named
+    )
+    expressions = {"question": quote_text(WHOLE), "benchmark": quote_text(benchmark)}
     key = ("model", "question", "benchmark", "cluster")
-    expressions |= {one: name(found[one], there) for one in key if one in found}
-    expressions |= _variant(found, dimensions, there)
-    checks = [
-        _filled(one, found[one], there) for one in (*key, *(["variant"] if asked.by_variant else [])) if one in found
-    ]
-    if of_cells:
-        numbers = aggregated(found, there, checks)
+    expressions |= {one: name_sql(columns[one], types) for one in key if one in columns}
+    expressions |= _variant_sql(columns, dimensions, types)
+    filled = [one for one in (*key, *(["variant"] if options.by_variant else [])) if one in columns]
+    checks = [_check_filled(one, columns[one], types) for one in filled]
+    if is_aggregated:
+        numbers = cell_sums_sql(columns, types, checks)
     else:
-        numbers = [f"{number(found['score'], there, 'a score', checks)} AS score"]
-        numbers += [f"{_generation(rows, found['generation'], there)} AS generation"] if "generation" in found else []
-    refuse(rows, where, [check for check in checks if not check.late])
-    table = rows.project(", ".join([*(f"{held} AS {identifier(one)}" for one, held in expressions.items()), *numbers]))
-    if whole and "generation" not in found:
-        _check_whole(table, where)
+        numbers = [f"{number_sql(columns['score'], types, 'a score', checks)} AS score"]
+        if "generation" in columns:
+            numbers.append(f"{_generation_sql(rows, columns['generation'], types)} AS generation")
+    refuse_rows(rows, where, [check for check in checks if not check.late])
+    names = [f"{expression} AS {quote_name(one)}" for one, expression in expressions.items()]
+    table = rows.project(", ".join([*names, *numbers]))
+    if is_whole and "generation" not in columns:
+        _refuse_repeated_wholes(table, where)
         table = table.project("*, 1 AS generation")
     return table, rows, checks
 
 
-def _generation(rows: duckdb.DuckDBPyRelation, column: str, there: Types) -> str:
-    """SQL for the generation: whole numbers also where they are written as text, so that they have an order."""
-    held = name(column, there)
-    if there.get(column) != "VARCHAR":
-        return held
-    number = f"TRY_CAST({held} AS BIGINT)"
-    odd = rows.aggregate(f"count({held}) - count(CASE WHEN CAST({number} AS VARCHAR) = {held} THEN 1 END)")
-    return held if odd.fetchall()[0][0] else number
+def _generation_sql(rows: duckdb.DuckDBPyRelation, column: str, types: ColumnTypes) -> str:
+    """Return SQL for the generation; whole numbers that are written as text become numbers, which have an order."""
+    name = name_sql(column, types)
+    if types.get(column) != "VARCHAR":
+        return name
+    number = f"TRY_CAST({name} AS BIGINT)"
+    others = rows.aggregate(f"count({name}) - count(CASE WHEN CAST({number} AS VARCHAR) = {name} THEN 1 END)")
+    return name if others.fetchall()[0][0] else number
 
 
-def _filled(ours: str, column: str, there: Types) -> Check:
-    wrong = f"coalesce(trim({text(column, there)}), '') = ''"
-    return Check(wrong, column, f"the {ours} is empty", "fill it in", late=True)
+def _check_filled(ours: str, column: str, types: ColumnTypes) -> RowCheck:
+    """Return the check that a name is not empty."""
+    wrong = f"coalesce(trim({text_sql(column, types)}), '') = ''"
+    return RowCheck(wrong, column, f"the {ours} is empty", "fill it in", late=True)
 
 
-def _variant(found: Mapping[str, str], dimensions: Mapping[str, str], there: Types) -> dict[str, str]:
-    """SQL for the variant and its values; each combination of values is one where no column says it."""
+def _variant_sql(columns: Mapping[str, str], dimensions: Mapping[str, str], types: ColumnTypes) -> dict[str, str]:
+    """Return SQL for the variant and its values; without a column, each combination of values is a variant."""
     values = {
-        one: f"coalesce(nullif(trim({text(column, there)}), ''), '(empty)')" for one, column in dimensions.items()
+        one: f"coalesce(nullif(trim({text_sql(column, types)}), ''), '(empty)')" for one, column in dimensions.items()
     }
-    if "variant" in found:
-        return {"variant": name(found["variant"], there), **values}
-    said = [value if len(values) == 1 else f"{quoted(one + '=')} || {value}" for one, value in values.items()]
-    return {"variant": " || ', ' || ".join(said), **values} if values else {}
+    if "variant" in columns:
+        return {"variant": name_sql(columns["variant"], types), **values}
+    parts = [value if len(values) == 1 else f"{quote_text(one + '=')} || {value}" for one, value in values.items()]
+    return {"variant": " || ', ' || ".join(parts), **values} if values else {}
 
 
-def _check_whole(table: duckdb.DuckDBPyRelation, where: str) -> None:
-    """Scores of whole benchmarks: one of each model under each variant, or their questions have been overlooked."""
+def _refuse_repeated_wholes(table: duckdb.DuckDBPyRelation, where: str) -> None:
+    """Raise InputError when a model has two scores of a whole benchmark: the questions may have been overlooked."""
     key = ", ".join(one for one in ("benchmark", "model", "variant") if one in table.columns)
-    twice = table.aggregate(f"{key}, count(*) AS times", key).filter("times > 1").order(key).limit(1).fetchall()
-    if twice:
-        *names, times = twice[0]
+    repeated = table.aggregate(f"{key}, count(*) AS times", key).filter("times > 1").order(key).limit(1).fetchall()
+    if repeated:
+        *names, times = repeated[0]
         of = ", ".join(f"{one} {str(value)!r}" for one, value in zip(key.split(", "), names, strict=True))
         remedy = "name it with --columns question=COLUMN, or tell repeats apart by a column 'generation'"
         raise InputError(f"{times} scores of {of}, and no column for the question", where=where, remedy=remedy)

@@ -38,11 +38,11 @@ def test_groups_stand_by_share_over_models_then_what_has_none():
         row("q", "much", 9, status="unparsed", score=0.0),
         row("q", "much", 10, status="error", error="timeout: x"),
     ]
-    found = kept(SimpleNamespace(asked=text("q", {}).asked, generations=some))
+    found = kept(SimpleNamespace(question=text("q", {}).question, generations=some))
     assert [(g["kind"], g["answer"], g["n"], g["right"]) for g in found["groups"]] == [
         ("answer", "A", 2, True),
         ("answer", "B", 8, False),
-        ("unread", None, 1, False),
+        ("unparsed", None, 1, False),
         ("failed", None, 1, False),
     ]
     assert [g["share"] for g in found["groups"]] == pytest.approx([2 / 3, 8 / 27, 1 / 27, 0], abs=1e-4)
@@ -53,16 +53,21 @@ def test_groups_stand_by_share_over_models_then_what_has_none():
 
 def test_scores_say_what_is_right_and_the_target_where_there_are_none():
     some = [row("q", "m", 1, answer="1/2", score=1.0), row("q", "m", 2, answer="0.5", score=1.0)]
-    some += [row("q", "m", 3, answer="A"), row("q", "m", 4, answer="B", status="unscored")]
+    some += [
+        row("q", "m", 3, answer="A"),
+        row("q", "m", 4, answer="B"),
+        row("q", "m", 5, answer="C", status="unscored"),
+    ]
     found = {
-        g["answer"]: g["right"] for g in kept(SimpleNamespace(asked=text("q", {}).asked, generations=some))["groups"]
+        g["answer"]: g["right"]
+        for g in kept(SimpleNamespace(question=text("q", {}).question, generations=some))["groups"]
     }
-    assert found == {"1/2": True, "0.5": True, "A": True, "B": False}
+    assert found == {"1/2": True, "0.5": True, "A": True, "B": False, None: False}
 
 
 def test_generations_shown_are_of_each_answer_and_each_model_in_turn():
     some = [row("q", f"m{m}", g, answer="B" if g <= 30 else "C", score=0.0) for m in range(3) for g in range(1, 35)]
-    first, second = kept(SimpleNamespace(asked=text("q", {}).asked, generations=some))["groups"]
+    first, second = kept(SimpleNamespace(question=text("q", {}).question, generations=some))["groups"]
     assert len(first["shown"]) + len(second["shown"]) == SHOWN
     assert len(first["shown"]) == len(second["shown"]) == SHOWN // 2
     assert [(one["model"], one["generation"]) for one in first["shown"][:4]] == [
@@ -86,19 +91,21 @@ def test_what_is_long_is_cut_and_counted():
     assert [v["name"] for v in found["variants"]] == ["v0", "v2", "v1", *(f"v{i}" for i in range(3, VARIANTS + 1))]
     assert found["more_variants"] == 3
     many = [row("q", "m", g, answer=f"a{g:03d}", score=0.0) for g in range(1, GROUPS + 6)]
-    assert kept(SimpleNamespace(asked=one.asked, generations=many))["more_groups"] == [5, 5]
+    assert kept(SimpleNamespace(question=one.question, generations=many))["more_groups"] == [5, 5]
 
 
 def test_variants_that_were_answered_come_before_others():
     prompts = [PlantedPrompt(f"v{i}", (("user", str(i)),)) for i in range(20)]
     rows = (row("q", "m", 1, variant="v17", answer="A"),)
     asked = SimpleNamespace(question="q", choices=(), target=None, prompts=prompts)
-    names = [v["name"] for v in kept(SimpleNamespace(asked=asked, generations=rows))["variants"]]
+    names = [v["name"] for v in kept(SimpleNamespace(question=asked, generations=rows))["variants"]]
     assert names == ["v0", "v17", *(f"v{i}" for i in range(1, VARIANTS))]
 
 
 def test_what_is_not_known_is_left_away():
-    (group,) = kept(SimpleNamespace(asked=text("q", {}).asked, generations=(row("q", "m", 1, answer="A"),)))["groups"]
+    (group,) = kept(SimpleNamespace(question=text("q", {}).question, generations=(row("q", "m", 1, answer="A"),)))[
+        "groups"
+    ]
     assert group["shown"] == [{"model": "m", "variant": "v1", "generation": 1}]
     assert kept(text("q", {}, prompts=()))["groups"] == []
 

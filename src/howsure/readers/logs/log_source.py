@@ -53,7 +53,12 @@ class LogSource:
     labels
         New labels of its models, by the label in the log; see `label_models`. A model without one keeps its label.
     most_generations
-        Only the first so many generations of each question are read; None reads all.
+        Only the first so many generations of each cell are read; None reads all.
+
+    Attributes
+    ----------
+    notes
+        What the log does not contain or what could not be read, a line each; empty until its rows were read.
     """
 
     def __init__(
@@ -68,13 +73,7 @@ class LogSource:
     ) -> None:
         self.path, self.reader, self.options, self.info = path, reader, options, info
         self.labels, self.most_generations = labels or {}, most_generations
-        self.told: list[str] = []
-        self.heard = 0
-
-    @property
-    def notes(self) -> Sequence[str]:
-        """What the log does not contain or what could not be read, a line each; empty until its rows were read."""
-        return self.told
+        self.notes: list[str] = []
 
     def cells(self) -> list[Cells]:
         """Return the cells, one object per benchmark."""
@@ -126,7 +125,7 @@ class LogSource:
         while batch := list(islice(scored, _BATCH)):
             columns = {name: [getattr(row, name) for row in batch] for name in _COLUMNS}
             batches.append(pa.RecordBatch.from_pydict(columns, schema=schema))
-        self.told += notes
+        self.notes += notes
         table = pa.Table.from_batches(batches, schema=schema)
         table = grouping.first_rows(table, self.most_generations, str(self.path))
         if not table.num_rows:

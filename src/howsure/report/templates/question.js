@@ -129,7 +129,7 @@
     };
 
     // What was written
-    const titles = { unread: "No answer was read", failed: "The request failed" };
+    const titles = { unparsed: "No answer was read", unscored: "Not scored yet", failed: "The request failed" };
     const generation = (texts, one, isOpen) => {
       const facts = [isolated(one.model), " · "];
       if (texts.several_variants) facts.push("prompt ", isolated(one.variant), " · ");
@@ -170,9 +170,10 @@
         const meter = holding("span", "bar", element("span"));
         meter.setAttribute("aria-hidden", "true");
         meter.firstChild.style.width = `${100 * group.share}%`;
-        const share = group.kind === "failed" ? "" : `${percent(group.share)}${index.models.length > 1 ? " over models" : ""}, `;
+        const counts = ["answer", "unparsed"].includes(group.kind);
+        const share = !counts ? "" : `${percent(group.share)}${index.models.length > 1 ? " over models" : ""}, `;
         const said = element("p", undefined, "share-of");
-        if (group.kind !== "failed") said.append(meter);
+        if (counts) said.append(meter);
         said.append(`${share}${count(group.n, "generation")}`);
         const models = folded([count(group.models.length, "model")], () => {
           const list = element("ul");

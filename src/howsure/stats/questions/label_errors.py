@@ -211,7 +211,7 @@ def audit(
     Parameters
     ----------
     answers
-        By benchmark, as `readers.answers.read_answers` gives them.
+        By benchmark, as `readers.answers.count_answers` gives them.
     """
     if not answers:
         remedy = "give run folders or logs: tables of scores hold none"

@@ -1,0 +1,331 @@
+"""Count and group the answers that models gave, for `audit`, the report and the review alike.
+
+A generation counts unless its request failed (status "error") or it has no score yet (status "unscored"); in a log,
+a generation without a score failed. An answer that could not be parsed counts, as an answer of its own.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from itertools import chain
+from operator import add
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+
+from howsure.errors import HowsureWarning
+from howsure.readers.logs.log_source import LogSource
+from howsure.readers.run_source import RunSource
+from howsure.readers.sources import Source
+from howsure.stats.questions import AnswerCounts
+from howsure.store import responses
+from howsure.store.schema import UNSCORED, Response
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from howsure.stats.core.cells import IntArray
+    from howsure.stats.core.cube import Cube
+
+__all__ = ["AnswerGroup", "AnswerKind", "count_answers", "count_unparsed", "group_answers", "is_correct"]
+
+_KEY = ("benchmark", "model", "question", "answer")
+_SUMS = ("n", "scored", "total")
+_TARGET = ["benchmark", "question", "target"]
+_CELL = ("benchmark", "model", "question", "variant")
+
+AnswerKind = Literal["answer", "unparsed", "unscored", "failed"]
+"""Kinds of group, in the order in which they are shown."""
+_KINDS: tuple[AnswerKind, ...] = get_args(AnswerKind)
+
+
+@dataclass(frozen=True, eq=False)
+class AnswerGroup:
+    """Generations of one question that gave the same answer, or that have none for the same reason.
+
+    Attributes
+    ----------
+    kind
+        "answer"; or "unparsed", "unscored" and "failed", which have no answer.
+    answer
+        The answer; None for the other kinds.
+    rows
+        The generations, in the order given.
+    models
+        Number of these generations by model.
+    n_by_model
+        Number of all generations that count, by model.
+    share
+        Mean over models of the share of their generations that is in this group; 0 for a kind that does not count.
+    is_correct
+        Whether the answer counts as correct; see `is_correct`.
+    n_favourite
+        Number of models that gave no other answer more often.
+    """
+
+    kind: AnswerKind
+    answer: str | None
+    rows: tuple[Response, ...]
+    models: Mapping[str, int]
+    n_by_model: Mapping[str, int]
+    share: float
+    is_correct: bool
+    n_favourite: int
+
+
+def is_correct(answer: str | None, target: str | None, *, scored: int, total: float) -> bool:
+    """Return whether an answer counts as correct: by its `scored` scores, or by the target where it has none.
+
+    >>> is_correct("1/2", "0.5", scored=3, total=3.0), is_correct("1/2", "0.5", scored=0, total=0.0)
+    (True, False)
+    """
+    return total >= scored / 2 if scored else answer is not None and answer == target
+
+
+def group_answers(rows: Iterable[Response], target: str | None) -> list[AnswerGroup]:
+    """Group the generations of one question by their answer.
+
+    Parameters
+    ----------
+    rows
+        Generations of one question.
+    target
+        Its target, where it is known.
+
+    Returns
+    -------
+    list of AnswerGroup
+        AnswerCounts by share, the largest first; then what could not be parsed, has no score yet, and failed.
+    """
+    parts: defaultdict[tuple[AnswerKind, str | None], list[Response]] = defaultdict(list)
+    for row in rows:
+        kind = _kind_of(row)
+        parts[kind, row.answer if kind == "answer" else None].append(row)
+    models = {part: Counter(row.model for row in own) for part, own in parts.items()}
+    counting = [count for (kind, _), count in models.items() if _counts(kind)]
+    totals = sum(counting, Counter[str]())
+    largest = {model: max(count[model] for count in counting) for model in totals}
+    groups = []
+    for (kind, answer), own in parts.items():
+        count, scores = models[kind, answer], [row.score for row in own if row.score is not None]
+        groups.append(
+            AnswerGroup(
+                kind=kind,
+                answer=answer,
+                rows=tuple(own),
+                models=count,
+                n_by_model=totals,
+                share=sum(n / totals[model] for model, n in count.items()) / len(totals) if _counts(kind) else 0.0,
+                is_correct=kind == "answer" and is_correct(answer, target, scored=len(scores), total=sum(scores)),
+                n_favourite=sum(n == largest[model] for model, n in count.items()) if _counts(kind) else 0,
+            )
+        )
+    return sorted(groups, key=lambda group: (_KINDS.index(group.kind), -group.share, group.answer or ""))
+
+
+def _kind_of(row: Response) -> AnswerKind:
+    """Return the kind of group that a generation belongs to."""
+    if row.status == "error":
+        return "failed"
+    if row.status == UNSCORED:
+        return "unscored"
+    return "unparsed" if row.answer is None else "answer"
+
+
+def _counts(kind: AnswerKind) -> bool:
+    """Return whether generations of this kind count."""
+    return kind in {"answer", "unparsed"}
+
+
+def count_answers(sources: Sequence[Source]) -> dict[str, AnswerCounts]:
+    """Count how often each model gave each answer to each question.
+
+    Rows are grouped a batch at a time, so that memory holds counts only.
+
+    Parameters
+    ----------
+    sources
+        As `readers.sources.find_sources` returns them.
+
+    Returns
+    -------
+    dict of str to AnswerCounts
+        By benchmark. Counts of several sources add up; models, questions and answers are sorted by name. A benchmark
+        whose sources keep no answers, such as a table, is left out.
+
+    Warns
+    -----
+    HowsureWarning
+        When a question has two targets: the first one is used.
+    """
+    parts: defaultdict[str, list[AnswerCounts]] = defaultdict(list)
+    targets: defaultdict[str, dict[str, str]] = defaultdict(dict)
+    earlier: set[tuple[str, str, str]] = set()
+    for source in sources:
+        table = _count_source(source)
+        if table is not None and source.most_generations is not None:
+            table = _drop_earlier_cells(table, earlier)
+        if table is None:
+            continue
+        each = list(_split_benchmarks(table))
+        n_different = 0
+        for benchmark, question, target in _read_targets(source, each, targets):
+            n_different += targets[benchmark].setdefault(question, target) != target
+        if n_different:
+            what = "have another target than before: the first of each is shown"
+            line = f"{source.path}: {n_different} questions {what}"
+            warnings.warn(line, HowsureWarning, stacklevel=2)
+        for answers in each:
+            parts[answers.benchmark].append(answers)
+    return {name: _set_targets(reduce(add, parts[name]), targets[name]) for name in sorted(parts)}
+
+
+def _count_source(source: Source) -> pa.Table | None:
+    """Return a row of counts for each model, question and answer of a source; None where it keeps no answers."""
+    if isinstance(source, RunSource):
+        return _sum_rows(source.read_rows([*_KEY, "score", "status"]))
+    if isinstance(source, LogSource) and "answer" in source.rows.column_names:
+        return _sum_rows([source.rows])
+    return None
+
+
+def _sum_rows(tables: Iterable[pa.Table]) -> pa.Table | None:
+    """Return one row for each key: generations that count, those with a score, and the sum of their scores."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    parts = []
+    for rows in tables:
+        if "status" in rows.column_names:
+            excluded = compute.is_in(rows["status"], value_set=pa.array(["error", UNSCORED]))
+            kept = rows.filter(compute.invert(excluded))
+        else:
+            kept = rows.filter(compute.is_valid(rows["score"]))
+        part = kept.group_by(list(_KEY)).aggregate([([], "count_all"), ("score", "count"), ("score", "sum")])
+        parts.append(part.select([*_KEY, "count_all", "score_count", "score_sum"]).rename_columns([*_KEY, *_SUMS]))
+    if not parts:
+        return None
+    sums = pa.concat_tables(parts).group_by(list(_KEY)).aggregate([(name, "sum") for name in _SUMS])
+    sums = sums.select([*_KEY, *(f"{name}_sum" for name in _SUMS)]).rename_columns([*_KEY, *_SUMS])
+    return sums if sums.num_rows else None
+
+
+def _drop_earlier_cells(table: pa.Table, earlier: set[tuple[str, str, str]]) -> pa.Table | None:
+    """Return counts of cells that no earlier source has, and add them to `earlier`; None where none is left."""
+    cells = list(zip(*(table[name].to_pylist() for name in _KEY[:3]), strict=True))
+    kept = table.filter([cell not in earlier for cell in cells])
+    earlier.update(cells)
+    return kept if kept.num_rows else None
+
+
+def _split_benchmarks(table: pa.Table) -> Iterator[AnswerCounts]:
+    """Yield the counts of each benchmark."""
+    names, place = _encode(table["benchmark"])
+    for i, benchmark in enumerate(names):
+        part = table if len(names) == 1 else table.filter(place == i)
+        (models, m), (questions, q), (answers, a) = (_encode(part[name]) for name in ("model", "question", "answer"))
+        n, scored, total = (part[name].fill_null(0).to_numpy() for name in _SUMS)
+        yield AnswerCounts.of(benchmark, (models, questions, answers), (m, q, a), n=n, scored=scored, total=total)
+
+
+def _encode(column: pa.ChunkedArray) -> tuple[list[str], Any]:
+    """Return the sorted distinct values, and the place of each row's value among them; -1 for null."""
+    encoded = column.combine_chunks().dictionary_encode()
+    values = encoded.dictionary.to_pylist()
+    order = sorted(range(len(values)), key=values.__getitem__)
+    place = np.empty(len(values) + 1, np.int64)
+    place[order], place[-1] = np.arange(len(values)), -1
+    return [values[i] for i in order], place[encoded.indices.fill_null(len(values)).to_numpy(zero_copy_only=False)]
+
+
+def _read_targets(
+    source: Source, counted: Sequence[AnswerCounts], known: Mapping[str, Mapping[str, str]]
+) -> Iterator[tuple[str, str, str]]:
+    """Yield benchmark, question and target; of a log only unknown ones, since reading its texts is slow."""
+    wanted = {(answers.benchmark, question) for answers in counted for question in answers.questions}
+    rows: Iterator[tuple[str, str, str | None]] = iter(())
+    if isinstance(source, RunSource):
+        rows = chain(
+            _distinct_targets(responses.read_prompts(source.path, _TARGET).to_batches()), _targets_of_rows(source)
+        )
+    elif isinstance(source, LogSource):
+        wanted -= {(benchmark, question) for benchmark, targets in known.items() for question in targets}
+        rows = ((row.benchmark, row.question, row.target) for row in source.generations())
+    while wanted and (row := next(rows, None)) is not None:
+        benchmark, question, target = row
+        if target and (benchmark, question) in wanted:
+            wanted.remove((benchmark, question))
+            yield benchmark, question, target
+
+
+def _targets_of_rows(source: RunSource) -> Iterator[tuple[str, str, str | None]]:
+    """Yield the targets that rows of a run hold; the file is opened only when the prompts do not hold them all."""
+    yield from _distinct_targets(responses.stream(source.path, _TARGET))
+
+
+def _distinct_targets(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, str, str | None]]:
+    """Yield benchmark, question and target, once for each batch."""
+    import pyarrow as pa
+
+    for batch in batches:
+        rows = pa.Table.from_batches([batch]).group_by(_TARGET, use_threads=False).aggregate([])
+        yield from zip(*(rows[name].to_pylist() for name in _TARGET), strict=True)
+
+
+def _set_targets(answers: AnswerCounts, targets: Mapping[str, str]) -> AnswerCounts:
+    """Return the answers with the targets of their questions."""
+    return replace(answers, targets=tuple(targets.get(question) for question in answers.questions))
+
+
+def count_unparsed(sources: Sequence[Source], cubes: Iterable[Cube]) -> dict[str, IntArray]:
+    """Count the scored generations whose answer could not be parsed, in the cells of each cube.
+
+    Parameters
+    ----------
+    sources
+        As `readers.sources.find_sources` returns them.
+    cubes
+        Of the same sources.
+
+    Returns
+    -------
+    dict of str to IntArray
+        By benchmark, in the shape of its cube. Empty when a source keeps no answers (a table, some logs) or was sampled
+        in stages, whose n is an effective number. Cubes with nested variants are left out.
+    """
+    tables = [_read_scored_rows(source) for source in sources]
+    if None in tables:
+        return {}
+    by_name = {cube.benchmark: cube for cube in cubes if not cube.nested}
+    counts: dict[str, Any] = {name: np.zeros(cube.n.shape, dtype=np.int64) for name, cube in by_name.items()}
+    axes = {
+        name: [{label: i for i, label in enumerate(labels)} for labels in (cube.models, cube.questions, cube.variants)]
+        for name, cube in by_name.items()
+    }
+    for table in tables:
+        for benchmark, *cell, count in _count_cells_unparsed(table):
+            if benchmark in by_name:
+                place = tuple(index[label] for index, label in zip(axes[benchmark], cell, strict=True))
+                counts[benchmark][place] += count
+    return counts
+
+
+def _read_scored_rows(source: Source) -> pa.Table | None:
+    """Return the rows that cells are made of; None where they keep no answers, or were sampled in stages."""
+    if not isinstance(source, (LogSource, RunSource)) or (isinstance(source, RunSource) and source.plans):
+        return None
+    rows = source.rows
+    return rows if "answer" in rows.column_names else None
+
+
+def _count_cells_unparsed(table: pa.Table) -> Iterable[tuple[Any, ...]]:
+    """Return benchmark, model, question, variant and the number of scored generations without an answer."""
+    from pyarrow import compute
+
+    unparsed = compute.and_(compute.is_valid(table["score"]), compute.is_null(table["answer"]))
+    counts = table.filter(unparsed).group_by(list(_CELL)).aggregate([([], "count_all")])
+    return zip(*(counts[name].to_pylist() for name in (*_CELL, "count_all")), strict=True)

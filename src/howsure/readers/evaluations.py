@@ -1,0 +1,270 @@
+"""Results at paths and in frames, read once and given as what a question needs: cells, cubes, runs, answers, texts."""
+
+from __future__ import annotations
+
+import warnings
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+from howsure.errors import HowsureWarning
+from howsure.readers.merging import compare_sources, drop_earlier_cells, merge_cubes, share_clusters
+from howsure.readers.sources import Given, Source, find_sources
+from howsure.stats.core.cells import Cells
+from howsure.stats.core.cube import Cube
+from howsure.stats.questions import AnswerCounts
+from howsure.stats.repeats import describe_dependence
+from howsure.tables.frames import is_frame
+from howsure.tables.rows_to_cells import flatten_cube, merge_cells
+
+if TYPE_CHECKING:
+    from howsure.readers.texts import QuestionTexts
+    from howsure.stats.core.cells import IntArray
+
+__all__ = ["Evaluations", "read", "to_answers", "to_cells", "to_cubes", "to_runs"]
+
+Part = TypeVar("Part", Cells, Cube)
+
+
+def read(
+    given: Given,
+    *,
+    columns: Mapping[str, str] | None = None,
+    scorer: str | None = None,
+    generations: int | None = None,
+    dimensions: Sequence[str] = (),
+    wide: bool = False,
+    engine: str | None = None,
+    master: str | None = None,
+) -> Evaluations:
+    """Read run folders, logs of other programs, tables and frames.
+
+    What lies at the paths is found at once; it is read when it is needed.
+
+    Parameters
+    ----------
+    given
+        Paths and frames, one or several. A folder that is neither a run nor a log is searched for both and for tables;
+        a name may be a glob, or an address such as s3://bucket/rows.parquet. Frames are those of pandas, polars,
+        pyarrow, DuckDB and PySpark; the latter is reduced on its cluster.
+    columns
+        Our column names to the tables' columns, where these have other names than `tables.columns.ALIASES`, or to the
+        fields of a log, such as `metadata.passage`.
+    scorer
+        Which of several scores is read, of logs and of run folders that were scored again.
+    generations
+        Only the first so many generations are read of each model, question and variant: those with the lowest numbers.
+        None reads all.
+    dimensions
+        Columns of tables with the values of the variants. Without a column for the variant, each combination of values
+        is a variant. Run folders know their dimensions.
+    wide
+        Whether tables have a row per variant and a column per model; see `tables.wide`.
+    engine
+        "spark" to read every path with Spark; None reads with DuckDB.
+    master
+        Address of the Spark cluster.
+
+    Returns
+    -------
+    Evaluations
+        What every public function takes; also a sequence of `Cells`, one for each benchmark.
+
+    Raises
+    ------
+    InputError
+        When there is nothing to read at a path.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> frame = pa.table({"benchmark": ["b"] * 3, "model": ["m"] * 3, "question": ["1", "2", "3"], "score": [1, 0, 1]})
+    >>> [(cells.benchmark, cells.models, cells.n.tolist()) for cells in read(frame)]
+    [('b', ('m',), [[1, 1, 1]])]
+    """
+    found = find_sources(given, columns=columns, scorer=scorer, generations=generations, engine=engine, master=master)
+    return Evaluations(found, dimensions=dimensions, wide=wide)
+
+
+class Evaluations(Sequence[Cells]):
+    """Results of several sources: those of the same benchmark add up.
+
+    Each form is read when it is first needed, and once. As a sequence it holds the `Cells` of each benchmark.
+
+    Parameters
+    ----------
+    sources
+        Run folders, logs, tables and frames, as `find_sources` returns them.
+    dimensions, wide
+        As for `read`.
+
+    Warns
+    -----
+    HowsureWarning
+        While reading, of everything that the results should be read with, such as generations that look like copies
+        of each other or like retries until one was right (`stats.repeats.describe_dependence`).
+    """
+
+    def __init__(self, sources: Sequence[Source], *, dimensions: Sequence[str] = (), wide: bool = False) -> None:
+        self.sources, self.dimensions, self.wide = tuple(sources), tuple(dimensions), wide
+        self._doubts: defaultdict[int, list[str]] = defaultdict(list)  # by place of the source
+        self._emitted: set[str] = set()
+
+    def __repr__(self) -> str:
+        return f"Evaluations({', '.join(str(source.path) for source in self.sources)})"
+
+    def __len__(self) -> int:
+        return len(self.cells())
+
+    @overload
+    def __getitem__(self, index: int) -> Cells: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Cells]: ...
+
+    def __getitem__(self, index: int | slice) -> Cells | list[Cells]:
+        return self.cells()[index]
+
+    def cells(self) -> list[Cells]:
+        """Return the cells of each benchmark, pooled over prompt variants."""
+        return list(self._cells)
+
+    def cubes(self) -> list[Cube]:
+        """Return the cells of each prompt variant, one cube per benchmark."""
+        return list(self._cubes)
+
+    def runs(self) -> dict[str, list[Cells]]:
+        """Return the runs of each benchmark: each generation of a run folder, log or table, and each of these, is one.
+
+        A table without a column for the generation is one run, whatever it holds.
+        """
+        return {benchmark: list(runs) for benchmark, runs in self._runs.items()}
+
+    def answers(self) -> dict[str, AnswerCounts]:
+        """Return how often each model gave each answer, by benchmark; see `readers.answers.count_answers`."""
+        return dict(self._answers)
+
+    def texts(self) -> QuestionTexts | None:
+        """Return prompts and generations of single questions; None where no source keeps texts."""
+        from howsure.readers.texts import QuestionTexts
+
+        return QuestionTexts(self.sources) or None
+
+    def count_unparsed(self, cubes: Iterable[Cube]) -> dict[str, IntArray]:
+        """Count the answers that could not be parsed, by benchmark; see `readers.answers.count_unparsed`."""
+        from howsure.readers.answers import count_unparsed
+
+        return count_unparsed(self.sources, cubes)
+
+    def manifests(self) -> list[dict[str, object]]:
+        """Return the manifests of run folders, and what logs state of themselves."""
+        return [manifest for source in self.sources if (manifest := source.manifest()) is not None]
+
+    def notes(self) -> list[str]:
+        """Return what the results should be read with, as far as they have been read: each line once, with its path."""
+        paths: defaultdict[str, list[str]] = defaultdict(list)
+        for i, source in enumerate(self.sources):
+            for line in dict.fromkeys([*source.notes, *self._doubts[i]]):
+                paths[line].append(str(source.path))
+        return [f"{of[0]}{f' and {len(of) - 1} more' * (len(of) > 1)}: {line}" for line, of in paths.items()]
+
+    @cached_property
+    def _cells(self) -> tuple[Cells, ...]:
+        parts = self._limit([source.cells() for source in self.sources])
+        shared, unclustered = share_clusters([cells for part in parts for cells in part])
+        merged = merge_cells(shared)
+        self._find_doubts(parts, merged)
+        self._warn([*compare_sources(parts, self.sources), *unclustered])
+        return tuple(merged)
+
+    @cached_property
+    def _cubes(self) -> tuple[Cube, ...]:
+        parts = self._limit([source.cubes(self.dimensions, wide=self.wide) for source in self.sources])
+        # Each question under each variant is sampled by itself.
+        flat = [[flatten_cube(cube) for cube in part if not cube.whole] for part in parts]
+        self._find_doubts(flat, flat[0] if len(flat) == 1 else [])
+        shared, unclustered = share_clusters([cube for part in parts for cube in part])
+        merged = merge_cubes(shared)
+        what = "each question has variants of its own: no variant has a score over all questions"
+        self._warn([*unclustered, *(f"{cube.benchmark}: {what}" for cube in merged if cube.nested)])
+        return tuple(merged)
+
+    @cached_property
+    def _runs(self) -> dict[str, list[Cells]]:
+        parts = self._limit([[run for runs in source.runs().values() for run in runs] for source in self.sources])
+        found: defaultdict[str, list[Cells]] = defaultdict(list)
+        for run in (run for part in parts for run in part):
+            found[run.benchmark].append(run)
+        self._warn([])
+        return dict(found)
+
+    @cached_property
+    def _answers(self) -> dict[str, AnswerCounts]:
+        from howsure.readers.answers import count_answers
+
+        return count_answers(self.sources)
+
+    def _limit(self, parts: list[list[Part]]) -> list[list[Part]]:
+        """Return the parts of each source, without cells of earlier sources where only first generations are read."""
+        if len(parts) < 2 or all(source.most_generations is None for source in self.sources):
+            return parts
+        return drop_earlier_cells(parts)
+
+    def _find_doubts(self, parts: Sequence[Sequence[Cells]], merged: Sequence[Cells]) -> None:
+        """Keep, with the first source of each benchmark, what speaks against independent generations."""
+        for whole in merged:
+            own = [(i, cells) for i, part in enumerate(parts) for cells in part if cells.benchmark == whole.benchmark]
+            first = self._doubts[own[0][0]]
+            first.extend(line for line in describe_dependence([cells for _, cells in own], whole) if line not in first)
+
+    def _warn(self, more: Iterable[str]) -> None:
+        """Warn of the notes that are new, and of more lines."""
+        for line in (*(note for note in self.notes() if note not in self._emitted), *more):
+            warnings.warn(line, HowsureWarning, stacklevel=5)
+        self._emitted.update(self.notes())
+
+
+def to_cells(data: Given | Evaluations | Cells | Iterable[Cells]) -> list[Cells]:
+    """Return the cells of each benchmark, of results in any form that the public functions take.
+
+    Parameters
+    ----------
+    data
+        What `read` returned, or whatever it takes; or cells, one object or several.
+    """
+    if isinstance(data, Evaluations):
+        return data.cells()
+    items, are_cells = _list_items(data, Cells)
+    return items if are_cells else read(items).cells()
+
+
+def to_cubes(data: Given | Evaluations | Cube | Iterable[Cube]) -> list[Cube]:
+    """Return the cubes of each benchmark, of results in any form that the public functions take."""
+    if isinstance(data, Evaluations):
+        return data.cubes()
+    items, are_cubes = _list_items(data, Cube)
+    return items if are_cubes else read(items).cubes()
+
+
+def to_runs(data: Given | Evaluations | Mapping[str, Sequence[Cells]]) -> dict[str, list[Cells]]:
+    """Return the runs of each benchmark, of results in any form that the public functions take."""
+    if isinstance(data, Mapping):
+        return {benchmark: list(runs) for benchmark, runs in data.items()}
+    return (data if isinstance(data, Evaluations) else read(data)).runs()
+
+
+def to_answers(data: Given | Evaluations | AnswerCounts | Mapping[str, AnswerCounts]) -> dict[str, AnswerCounts]:
+    """Return the answers of each benchmark, of results in any form that the public functions take."""
+    if isinstance(data, AnswerCounts):
+        return {data.benchmark: data}
+    if isinstance(data, Mapping):
+        return dict(data)
+    return (data if isinstance(data, Evaluations) else read(data)).answers()
+
+
+def _list_items(data: Any, kind: type[Cells | Cube]) -> tuple[list[Any], bool]:
+    """Return one or several objects as a list, and whether all of them are of this kind."""
+    one = isinstance(data, (kind, str)) or not isinstance(data, Iterable) or is_frame(data)
+    items = [data] if one else list(data)
+    return items, all(isinstance(item, kind) for item in items)

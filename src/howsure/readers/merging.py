@@ -1,0 +1,311 @@
+"""What several sources of one benchmark are to each other: copies, shards, strangers; and cubes as one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import groupby
+from operator import attrgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import msgspec
+import numpy as np
+
+from howsure.benchmarks.question import value_of
+from howsure.errors import InputError, StoreError, UnknownNameError
+from howsure.stats.core.cells import Cells, merge_clusters
+from howsure.stats.core.cube import Cube
+from howsure.store.manifest import Manifest
+from howsure.tables.rows_to_cells import EXTREMES, SUMS
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = [
+    "MARKS",
+    "SourceManifest",
+    "compare_sources",
+    "describe_variants",
+    "drop_earlier_cells",
+    "mark_rows",
+    "merge_cubes",
+    "share_clusters",
+]
+
+#: Cells or cubes.
+Part = TypeVar("Part", Cells, Cube)
+
+#: Columns of a run folder by which one generation is told from every other.
+MARKS = ("request", "created")
+#: Requests of models in this process are named by their content: the same name is the same generation at any time.
+_IN_PROCESS = "^(simulated|replay|local)-"
+
+
+class SourceManifest(Protocol):
+    """A source that may have a manifest."""
+
+    @property
+    def path(self) -> str | Path:
+        """Where it is."""
+
+    def manifest(self) -> dict[str, object] | None:
+        """Return its manifest, or None."""
+
+
+class _Dimension(msgspec.Struct):
+    nested: bool = False
+
+
+class _Space(msgspec.Struct):
+    dimensions: dict[str, _Dimension] = {}
+
+
+class _VariantInfo(msgspec.Struct):
+    """What a manifest says of the variants of a benchmark."""
+
+    space: _Space | None = None
+    default: str | None = None
+
+
+def mark_rows(table: pa.Table) -> pa.Array:
+    """Return a mark for each row: rows of two run folders with equal marks are copies of one generation.
+
+    An endpoint may give all its requests the same id, but it does not answer two in the same microsecond. The mark of a
+    row without a date is null.
+
+    Parameters
+    ----------
+    table
+        With the columns `MARKS`.
+    """
+    import pyarrow as pa
+    from pyarrow import compute
+
+    request, created = table["request"], table["created"].cast(pa.string())
+    in_process = compute.fill_null(compute.match_substring_regex(request, _IN_PROCESS), fill_value=False)
+    dated = compute.binary_join_element_wise(compute.fill_null(request, ""), created, "@")
+    return compute.if_else(in_process, request, dated)
+
+
+def describe_variants(
+    cubes: Iterable[Cube], manifest: Manifest, dimensions: Sequence[str] = (), *, where: str
+) -> list[Cube]:
+    """Add to the cubes of a run folder the values of the variants, the default variant, and whether they are nested.
+
+    Variants that the space does not describe, such as the default prompt, have the value ''.
+
+    Raises
+    ------
+    InputError
+        When the manifest describes variants in a form that is not known.
+    UnknownNameError
+        When no cube has one of the `dimensions`.
+    """
+    described = [_describe(cube, manifest, where) for cube in cubes]
+    for name in dimensions:
+        if not any(name in cube.values for cube in described):
+            known = {dimension for cube in described for dimension in cube.values}
+            raise UnknownNameError("dimension", name, known, where=where)
+    return described
+
+
+def _describe(cube: Cube, manifest: Manifest, where: str) -> Cube:
+    """Return one cube with its variants described."""
+    try:
+        about = msgspec.convert(manifest.variants.get(cube.benchmark, {}), type=_VariantInfo)
+    except msgspec.ValidationError as error:
+        raise InputError(
+            f"damaged manifest ({error})", where=where, remedy="restore manifest.json from a copy"
+        ) from error
+    values_of = [manifest.prompts.get(variant, {}) for variant in cube.variants]
+    space = about.space.dimensions if about.space else {}
+    names = space or dict.fromkeys(name for values in values_of for name in values)
+    default = cube.variants.index(about.default) if about.default in cube.variants else None
+    # All shuffles are one value, whichever order was drawn.
+    values = {name: tuple(value_of(one.get(name, "")) for one in values_of) for name in names}
+    # Variants that no two questions share have no values; a space may also state that its variants are nested.
+    nested = cube.nested or (bool(space) and all(dimension.nested for dimension in space.values()))
+    return replace(cube, values={} if cube.nested else values, default=default, nested=nested)
+
+
+def compare_sources(parts: Sequence[Sequence[Cells]], sources: Sequence[SourceManifest]) -> Iterator[str]:
+    """Yield a line for each source whose benchmark seems to be another one than that of the same name before it.
+
+    Programs may name the same questions differently. Run folders know the content of their benchmarks, so shards of one
+    run, which have no question in common, are recognised.
+    """
+    if len(sources) < 2:
+        return
+    first_of: dict[str, tuple[set[str], SourceManifest, Mapping[str, object]]] = {}
+    for source, part in zip(sources, parts, strict=True):
+        for cells in part:
+            about = _describe_benchmark(source, cells.benchmark)
+            default = (set(cells.questions), source, about)
+            questions, first, known = first_of.setdefault(cells.benchmark, default)
+            is_same = known.get("sha256") is not None and known.get("sha256") == about.get("sha256")
+            if questions.isdisjoint(cells.questions) and not is_same:
+                yield (
+                    f"{source.path}: no question of {cells.benchmark} is one of {first.path}: are they the same "
+                    "benchmark? Two programs may name the same questions differently: --columns question=FIELD"
+                )
+            elif _differ(about, known, "sha256"):
+                yield (
+                    f"{source.path}: {cells.benchmark} is not what it was in {first.path}: other questions or targets"
+                )
+            elif _differ(about, known, "seed") and questions != set(cells.questions):
+                yield (
+                    f"{source.path}: its questions were drawn with seed {about['seed']}, those of {first.path} with "
+                    f"{known['seed']}: shards of one run have one seed"
+                )
+            questions.update(cells.questions)
+
+
+def _describe_benchmark(source: SourceManifest, benchmark: str) -> dict[str, object]:
+    """Return what the manifest of a source says of a benchmark, and its seed."""
+    try:
+        about = source.manifest() or {}
+    except StoreError:
+        # The source itself reports that it is damaged.
+        about = {}
+    benchmarks = about.get("benchmarks")
+    own = benchmarks.get(benchmark) if isinstance(benchmarks, dict) else None
+    return {"seed": about.get("seed"), **(own if isinstance(own, dict) else {})}
+
+
+def _differ(one: Mapping[str, object], other: Mapping[str, object], name: str) -> bool:
+    """Return whether both have a value of this name, and not the same one."""
+    return None not in {one.get(name), other.get(name)} and one[name] != other[name]
+
+
+def share_clusters(parts: Sequence[Part]) -> tuple[list[Part], list[str]]:
+    """Give each benchmark clusters in all of its parts or in none.
+
+    A run folder keeps the clusters of its questions, and another source of the same benchmark may not: it takes the
+    clusters of the folder where this knows all of its questions; otherwise they are not used.
+
+    Returns
+    -------
+    parts
+        With clusters, or without them.
+    notes
+        A line for each benchmark whose clusters are not used.
+    """
+    known: dict[str, dict[str, str]] = {}
+    for part in parts:
+        known.setdefault(part.benchmark, {}).update(zip(part.questions, part.clusters or (), strict=False))
+    left_out = set()
+    for part in parts:
+        cluster_of = known[part.benchmark]
+        if cluster_of and not cluster_of.keys() >= set(part.questions):
+            left_out.add(part.benchmark)
+    shared = []
+    for part in parts:
+        cluster_of = {} if part.benchmark in left_out else known[part.benchmark]
+        clusters = tuple(cluster_of[question] for question in part.questions) if cluster_of else None
+        shared.append(replace(part, clusters=clusters) if (part.clusters is None) == bool(cluster_of) else part)
+    line = "only some of its sources know the clusters of its questions: they are not used"
+    return shared, [f"{name}: {line}" for name in sorted(left_out)]
+
+
+def drop_earlier_cells(parts: Sequence[Sequence[Part]]) -> list[list[Part]]:
+    """Drop the cells (benchmark, model, question) of each source of which an earlier source has generations.
+
+    That is what "the first generations" are over several sources: sums cannot be divided, so a cell of which an earlier
+    source has some generations is left as that source has it.
+
+    Parameters
+    ----------
+    parts
+        Cells, runs or cubes of each source.
+    """
+    seen: set[tuple[str, str, str]] = set()
+    kept: list[list[Part]] = []
+    for part in parts:
+        here: set[tuple[str, str, str]] = set()
+        rest = []
+        for one in part:
+            n = one.n.reshape(len(one.models), len(one.questions), -1).sum(axis=2)
+            names = [[(one.benchmark, model, question) for question in one.questions] for model in one.models]
+            earlier = np.array([[name in seen for name in row] for row in names], bool).reshape(n.shape) & (n > 0)
+            here.update(names[i][j] for i, j in zip(*np.nonzero((n > 0) & ~earlier), strict=True))
+            rest.append(_empty_cells(one, earlier) if earlier.any() else one)
+        seen |= here
+        kept.append(rest)
+    return kept
+
+
+def _empty_cells(part: Part, cells: np.ndarray[Any, np.dtype[np.bool_]]) -> Part:
+    """Return the part without generations in some cells, shape (M, N)."""
+    if isinstance(part, Cells):
+        return part.without(cells)
+    arrays: dict[str, Any] = {name: np.where(cells[..., None], 0, getattr(part, name)) for name in SUMS}
+    for name in EXTREMES:
+        if (array := getattr(part, name)) is not None:
+            arrays[name] = np.where(cells[..., None], np.nan, array)
+    return replace(part, **arrays)
+
+
+def merge_cubes(parts: Iterable[Cube]) -> list[Cube]:
+    """Add up cubes of the same benchmark, such as those of several files or shards; names are sorted."""
+    by_name = sorted(parts, key=attrgetter("benchmark"))
+    return [_merge_benchmark(list(same)) for _, same in groupby(by_name, key=attrgetter("benchmark"))]
+
+
+def _merge_benchmark(cubes: Sequence[Cube]) -> Cube:
+    """Return the sum of the cubes of one benchmark."""
+    first = cubes[0]
+    if len(cubes) == 1:
+        return first
+    if len({cube.nested for cube in cubes}) > 1:
+        remedy = "read them one at a time"
+        raise InputError("some variants are nested in questions, others are not", where=first.benchmark, remedy=remedy)
+    n_questions = len({question for cube in cubes for question in cube.questions})
+    if first.nested and first.variants[0] == "1" and n_questions < sum(len(cube.questions) for cube in cubes):
+        what = "questions with variants of their own are in several tables"
+        raise InputError(what, where=first.benchmark, remedy="put them in one table")
+    names = [
+        tuple(sorted({name for cube in cubes for name in getattr(cube, axis)}))
+        for axis in ("models", "questions", "variants")
+    ]
+    models, questions, variants = names
+    places = [{name: i for i, name in enumerate(axis)} for axis in names]
+    shape = tuple(map(len, names))
+    arrays: dict[str, Any] = {name: np.zeros(shape, getattr(first, name).dtype) for name in SUMS}
+    arrays |= {name: np.full(shape, np.nan) for name in EXTREMES}
+    for cube in cubes:
+        axes = (cube.models, cube.questions, cube.variants)
+        at = np.ix_(*([place[name] for name in axis] for place, axis in zip(places, axes, strict=True)))
+        for name in SUMS:
+            arrays[name][at] += getattr(cube, name)
+        for name, merge in EXTREMES.items():
+            if (known := getattr(cube, name)) is not None:
+                arrays[name][at] = merge(arrays[name][at], known)
+    defaults = {cube.variants[cube.default] for cube in cubes if cube.default is not None}
+    if len(defaults) > 1:
+        what = f"the default prompt is {' and '.join(map(repr, sorted(defaults)))}"
+        raise InputError(what, where=first.benchmark, remedy="read them one at a time")
+    return Cube(
+        first.benchmark,
+        models,
+        questions,
+        variants,
+        **arrays,
+        values=_merge_values(cubes, variants),
+        default=variants.index(defaults.pop()) if defaults else None,
+        nested=first.nested,
+        clusters=merge_clusters(cubes, questions),
+    )
+
+
+def _merge_values(cubes: Sequence[Cube], variants: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
+    """Return the value of each variant on each dimension; '' where it is not known."""
+    merged: dict[str, dict[str, str]] = {}
+    for cube in cubes:
+        for dimension, values in cube.values.items():
+            known = merged.setdefault(dimension, {})
+            for variant, value in zip(cube.variants, values, strict=True):
+                if value and known.setdefault(variant, value) != value:
+                    what = f"variant {variant!r} has {dimension} {known[variant]!r} and {value!r}"
+                    raise InputError(what, where=cube.benchmark, remedy="give different variants different names")
+    return {dimension: tuple(known.get(variant, "") for variant in variants) for dimension, known in merged.items()}

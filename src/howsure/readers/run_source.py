@@ -1,0 +1,226 @@
+"""A run folder as a source of cells, cubes and runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from howsure.errors import InputError, StoreError
+from howsure.readers import merging
+from howsure.store import adaptive_plans, responses, scores
+from howsure.store import manifest as manifests
+from howsure.store.lookup import clusters
+from howsure.store.schema import KEY, UNSCORED
+from howsure.tables import rows_to_cells
+from howsure.tables.grouping import first_rows
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from howsure.stats.core.cells import Cells
+    from howsure.stats.core.cube import Cube
+
+__all__ = ["RunSource"]
+
+_COLUMNS = (*KEY, "score", "answer")
+#: Name of the column with the clusters that a run folder keeps.
+_CLUSTER = "cluster"
+#: Number of models that are named in a note.
+_N_NAMED = 3
+
+
+class RunSource:
+    """One run folder.
+
+    Parameters
+    ----------
+    path
+        The folder.
+    columns
+        Only `cluster=cluster` is allowed: clusters that the folder keeps are used in any case.
+    scorer
+        Scorer whose scores are read; None reads those that the run was made with.
+    most_generations
+        Only the first so many generations of each cell are read; None reads all.
+    earlier
+        Run folders that are read before this one: generations that are copies of theirs are left out.
+
+    Attributes
+    ----------
+    notes
+        What the results should be read with, a line each; more lines are added when rows are read.
+    plans
+        Plans of the models that were sampled adaptively.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        columns: Mapping[str, str],
+        scorer: str | None = None,
+        most_generations: int | None = None,
+        earlier: Sequence[RunSource] = (),
+    ) -> None:
+        self.path, self.columns, self.scorer, self.most_generations = path, columns, scorer, most_generations
+        self.earlier = tuple(earlier)
+        self.plans = adaptive_plans.load(path)
+        self.notes = self._read_notes()
+
+    def cells(self) -> list[Cells]:
+        """Return the cells, one object per benchmark; see `tables.rows_to_cells.cells`."""
+        if self.plans:
+            self._note_stages("each stage is weighed as a whole, and n is the effective number of generations")
+        return [] if self._is_copy else rows_to_cells.cells(self.rows, where=str(self.path), plans=self.plans)
+
+    def runs(self) -> dict[str, list[Cells]]:
+        """Return the cells of each generation, which is one run, by benchmark."""
+        if self.plans:
+            self._note_stages("only generations that every question has are runs; the others are left out")
+        return {} if self._is_copy else rows_to_cells.cells_by_run(self.rows, where=str(self.path), plans=self.plans)
+
+    def cubes(self, dimensions: Sequence[str] = (), *, wide: bool = False) -> list[Cube]:
+        """Return the cells of each prompt variant, with the values that the manifest states for the variants."""
+        del wide  # for tables only
+        if self.plans:
+            self._note_stages("each stage is weighed as a whole")
+        if self._is_copy:
+            return []
+        cubes = rows_to_cells.cubes(self.rows, where=str(self.path), plans=self.plans)
+        about = self._manifest or manifests.Manifest()
+        return merging.describe_variants(cubes, about, dimensions, where=str(self.path))
+
+    def manifest(self) -> dict[str, object] | None:
+        """Return the manifest; None for a folder whose run was killed before it was written."""
+        import msgspec
+
+        return None if self._manifest is None else dict(msgspec.to_builtins(self._manifest))
+
+    @cached_property
+    def _manifest(self) -> manifests.Manifest | None:
+        return manifests.load(self.path) if (self.path / manifests.NAME).is_file() else None
+
+    @cached_property
+    def marks(self) -> pa.Array:
+        """The distinct marks of its generations; see `merging.mark_rows`."""
+        from pyarrow import compute
+
+        return compute.unique(merging.mark_rows(responses.stream(self.path, merging.MARKS).read_all()))
+
+    @cached_property
+    def rows(self) -> pa.Table:
+        """The rows that cells are made of: scored or failed generations, with the cluster of their question."""
+        from pyarrow import compute
+
+        names = [*_COLUMNS, "status"]
+        table = self._drop_copies(
+            self._stream([*names, *(merging.MARKS if self.earlier else ())]).read_all(), note=True
+        )
+        unscored = compute.equal(table["status"], UNSCORED)
+        if number := compute.sum(unscored).as_py():
+            table = table.filter(compute.invert(unscored))
+            self._note(f"{number} completions have no score: howsure rescore scores them")
+            if not table.num_rows:
+                raise InputError("no row is scored", where=str(self.path), remedy="howsure rescore scores them")
+        table = first_rows(table.select(list(_COLUMNS)), self.most_generations, str(self.path))
+        return self._add_clusters(table)
+
+    def read_rows(self, names: Sequence[str]) -> Iterator[pa.Table]:
+        """Yield the rows that this source stands for, a batch at a time, with the columns `names`.
+
+        Copies of generations in earlier folders are left out, and so are generations beyond the first
+        `most_generations` of their cell and then those without a score. For these, all rows are read at once.
+        """
+        import pyarrow as pa
+
+        limit = (*KEY, "status") if self.most_generations is not None else ()
+        more = (*limit, *(merging.MARKS if self.earlier else ()))
+        batches = self._stream(list(dict.fromkeys([*names, *more])))
+        if limit:
+            yield self.select_rows(batches.read_all()).select(list(names))
+            return
+        for batch in batches:
+            yield self.select_rows(pa.Table.from_batches([batch])).select(list(names))
+
+    def select_rows(self, table: pa.Table) -> pa.Table:
+        """Return those rows of a table that this source stands for; see `read_rows` for the columns it needs."""
+        from pyarrow import compute
+
+        table = self._drop_copies(table)
+        if self.most_generations is None:
+            return table
+        scored = table.filter(compute.not_equal(table["status"], UNSCORED))
+        return first_rows(scored, self.most_generations, str(self.path))
+
+    @property
+    def _is_copy(self) -> bool:
+        """Whether all of its generations are copies; an empty folder is none."""
+        return not self.rows.num_rows and bool(self.earlier) and len(self.marks) > 0
+
+    def _drop_copies(self, table: pa.Table, *, note: bool = False) -> pa.Table:
+        """Return the rows that no earlier folder has."""
+        from pyarrow import compute
+
+        for other in self.earlier:
+            copies = compute.is_in(merging.mark_rows(table), other.marks, skip_nulls=True)
+            if number := compute.sum(copies).as_py():
+                table = table.filter(compute.invert(copies))
+                if note:
+                    self._note(f"{number} of its generations are copies of those in {other.path}: each counts once")
+        return table
+
+    def _stream(self, names: Sequence[str]) -> pa.RecordBatchReader:
+        """Return all rows of the folder, with the scores that are read."""
+        if self.scorer is None:
+            return responses.stream(self.path, names)
+        return scores.stream(self.path, names, self.scorer)
+
+    def _add_clusters(self, table: pa.Table) -> pa.Table:
+        """Return the rows with the cluster of their question, where each question of a benchmark has one."""
+        import pyarrow as pa
+        from pyarrow import compute
+
+        cluster_of = clusters(self.path)
+        if _CLUSTER in self.columns and (self.columns[_CLUSTER] != _CLUSTER or not cluster_of):
+            what = f"a run folder has no column {self.columns[_CLUSTER]!r}"
+            remedy = (
+                "clusters are read from tables, and from folders of benchmarks with `cluster:` in their field map or "
+                "that howsure convert made with --cluster; these use them by themselves"
+            )
+            raise InputError(what, where=str(self.path), remedy=remedy)
+        if not cluster_of:
+            return table
+        key = compute.binary_join_element_wise(table["benchmark"], table["question"], "\0").combine_chunks()
+        place = compute.index_in(key, pa.array(["\0".join(names) for names in cluster_of]))
+        cluster = pa.array(list(cluster_of.values())).take(place)
+        for benchmark in sorted({benchmark for benchmark, _ in cluster_of}):
+            mine = compute.equal(table["benchmark"], benchmark)
+            if compute.any(compute.and_(mine, compute.is_null(cluster))).as_py():
+                cluster = compute.if_else(mine, pa.scalar(None, pa.string()), cluster)
+                self._note(f"{benchmark}: the clusters of some questions only are known: left out")
+        return table.append_column(_CLUSTER, cluster) if cluster.null_count < len(cluster) else table
+
+    def _read_notes(self) -> list[str]:
+        """Return the warnings of the run, and one line on the models that were stopped early, with their intervals."""
+        try:
+            about = self._manifest
+        except StoreError as error:
+            return [f"what it was warned of and whether it was stopped early is unknown: {error}"]
+        if about is None:
+            return []
+        several = len(about.benchmarks) > 1
+        early = [f"{one.benchmark}: {one.said}" if several else one.said for one in about.stopped if one.is_early]
+        more = f"; and {len(early) - _N_NAMED} more, see {manifests.NAME}" if len(early) > _N_NAMED else ""
+        return [*about.warnings, *(["; ".join(early[:_N_NAMED]) + more] if early else [])]
+
+    def _note_stages(self, what: str) -> None:
+        """Note which models were sampled adaptively, and what follows."""
+        labels = sorted({label for models in self.plans.values() for label in models})
+        more = f" and {len(labels) - _N_NAMED} more" if len(labels) > _N_NAMED else ""
+        self._note(f"{', '.join(labels[:_N_NAMED])}{more} sampled in stages (allocate: adaptive): {what}")
+
+    def _note(self, line: str) -> None:
+        if line not in self.notes:
+            self.notes.append(line)

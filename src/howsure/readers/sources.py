@@ -1,0 +1,292 @@
+"""Find what lies at and below paths: run folders, other programs' logs and tables, recognised by their content."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from howsure.errors import HowsureWarning, InputError
+from howsure.readers.logs import find_reader
+from howsure.readers.logs.base import LogInfo, LogReader, ReadOptions
+from howsure.readers.logs.file_head import FileHead
+from howsure.readers.logs.log_source import LogSource, label_models
+from howsure.readers.run_source import RunSource
+from howsure.store.responses import is_run
+from howsure.tables.frames import is_frame
+from howsure.tables.read_table import read_cells, read_cubes, read_runs
+from howsure.tables.table_files import SUFFIXES, is_glob, is_remote, is_table
+
+if TYPE_CHECKING:
+    from howsure.stats.core.cells import Cells
+    from howsure.stats.core.cube import Cube
+
+__all__ = ["Given", "Source", "TableSource", "find_sources"]
+
+#: What can be read: a path, a glob or address, a frame, or several of them.
+Given = Any
+
+#: Kinds of file that might have been a log: a warning names those that no reader recognises.
+_LOG_KINDS = ("json", "zip", "parquet")
+#: Number of such files that are named.
+_N_NAMED = 3
+
+
+class Source(Protocol):
+    """One run folder, log, table or frame. It is complete when it is constructed; `notes` grow as it is read."""
+
+    @property
+    def path(self) -> str | Path:
+        """Where it is, or what messages call it."""
+
+    @property
+    def most_generations(self) -> int | None:
+        """Only the first so many generations of each cell are read; None reads all."""
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """What the results should be read with, a line each, once they have been read."""
+
+    def cells(self) -> list[Cells]:
+        """Return the cells, one object per benchmark."""
+
+    def runs(self) -> dict[str, list[Cells]]:
+        """Return the cells of each run of the same thing, by benchmark."""
+
+    def cubes(self, dimensions: Sequence[str] = (), *, wide: bool = False) -> list[Cube]:
+        """Return the cells of each prompt variant, one cube per benchmark."""
+
+    def manifest(self) -> dict[str, object] | None:
+        """Return what it states of itself; None where it states nothing."""
+
+
+class TableSource:
+    """A table: a file, a glob of files, an address, or a frame.
+
+    Parameters
+    ----------
+    table
+        The path or the frame.
+    columns
+        Our column names to its columns.
+    path
+        What messages call a frame.
+    most_generations
+        Only the first so many generations of each cell are read; None reads all.
+    """
+
+    notes: Sequence[str] = ()
+    """None: a table warns while it is read."""
+
+    def __init__(
+        self,
+        table: Any,
+        columns: Mapping[str, str],
+        *,
+        path: str | Path | None = None,
+        most_generations: int | None = None,
+    ) -> None:
+        self.table, self.columns, self.most_generations = table, columns, most_generations
+        self.path = path if path is not None else "the frame" if is_frame(table) else table
+
+    def cells(self) -> list[Cells]:
+        """Return the cells; see `tables.read_table.read_cells`."""
+        return read_cells(self.table, self.columns, name=str(self.path), generations=self.most_generations)
+
+    def runs(self) -> dict[str, list[Cells]]:
+        """Return the cells of each generation; see `tables.read_table.read_runs`."""
+        return read_runs(self.table, self.columns, name=str(self.path), generations=self.most_generations)
+
+    def cubes(self, dimensions: Sequence[str] = (), *, wide: bool = False) -> list[Cube]:
+        """Return the cells of each prompt variant; see `tables.read_table.read_cubes`."""
+        return read_cubes(
+            self.table,
+            self.columns,
+            dimensions=dimensions,
+            wide=wide,
+            name=str(self.path),
+            generations=self.most_generations,
+        )
+
+    def manifest(self) -> None:
+        """Return None: a table states nothing of itself."""
+
+
+def find_sources(
+    given: Given,
+    *,
+    columns: Mapping[str, str] | None = None,
+    scorer: str | None = None,
+    generations: int | None = None,
+    engine: str | None = None,
+    master: str | None = None,
+) -> list[Source]:
+    """Find what there is to read, each once, in the order given.
+
+    Parameters
+    ----------
+    given
+        Paths and frames, one or several. A folder that is neither a run nor a log is searched for both and for tables.
+    columns
+        Our column names to those of tables, or to fields of logs.
+    scorer
+        Which of several scores is read, of logs and of run folders that were scored again.
+    generations
+        Only the first so many generations of each cell are read; None reads all.
+    engine
+        "spark" to read every path with Spark; None reads with DuckDB.
+    master
+        Address of the Spark cluster.
+
+    Raises
+    ------
+    InputError
+        When there is nothing to read at a path.
+
+    Warns
+    -----
+    HowsureWarning
+        Of logs of the same run, of which the first is read, and of files that no reader recognises.
+    """
+    if generations is not None and generations < 1:
+        raise InputError(f"--generations {generations}", remedy="allowed: 1 or more")
+    options = _Options(columns or {}, scorer, generations)
+    each = [given] if isinstance(given, (str, Path)) or is_frame(given) else list(given)
+    if engine == "spark":
+        from howsure.tables.spark import read_spark_table, start_session
+
+        session = start_session(master)
+        frames = ((read_spark_table(session, str(name)), str(name)) for name in each)
+        return [TableSource(frame, options.columns, path=name, most_generations=generations) for frame, name in frames]
+    found: list[_Found] = []
+    seen: set[Path] = set()
+    for one in each:
+        if is_frame(one) or is_remote(str(one)) or is_glob(str(one)):
+            table = one if is_frame(one) else str(one)
+            found.append(_Found(None, TableSource(table, options.columns, most_generations=generations)))
+            continue
+        for item in _find_at(Path(one), options):
+            if (resolved := item.path.resolve()) not in seen:
+                seen.add(resolved)
+                found.append(item)
+    return _construct_sources(found, options)
+
+
+class _Options(NamedTuple):
+    """How everything is read; see `find_sources`."""
+
+    columns: Mapping[str, str]
+    scorer: str | None
+    generations: int | None
+
+
+class _Found(NamedTuple):
+    """Something to read: a log with its reader, a run folder, or a table, which is a source already."""
+
+    place: Path | None
+    table: TableSource | None = None
+    reader: LogReader | None = None
+
+    @property
+    def path(self) -> Path:
+        assert self.place is not None
+        return self.place
+
+
+def _construct_sources(found: Sequence[_Found], options: _Options) -> list[Source]:
+    """Return the sources, without logs of a run that an earlier log has, and with a label for each model of a log."""
+    first_of: dict[tuple[str, str], _Found] = {}
+    infos: dict[int, LogInfo] = {}
+    for i, item in enumerate(found):
+        if item.reader is not None:
+            info = item.reader.describe(item.path)
+            first = first_of.setdefault((item.reader.NAME, info.run), item)
+            if first is item:
+                infos[i] = info
+            else:
+                line = f"{item.path}: the same run as {first.path}: left out"
+                warnings.warn(line, HowsureWarning, stacklevel=4)
+    labels = dict(zip(infos, label_models(list(infos.values())), strict=True))
+    read_options = ReadOptions(scorer=options.scorer, columns=options.columns)
+    sources: list[Source] = []
+    folders: list[RunSource] = []
+    for i, item in enumerate(found):
+        if item.table is not None:
+            sources.append(item.table)
+        elif item.reader is None:
+            folder = RunSource(
+                item.path,
+                columns=options.columns,
+                scorer=options.scorer,
+                most_generations=options.generations,
+                earlier=folders,
+            )
+            folders.append(folder)
+            sources.append(folder)
+        elif i in infos:
+            log = LogSource(
+                item.path,
+                item.reader,
+                read_options,
+                infos[i],
+                labels=labels[i],
+                most_generations=options.generations,
+            )
+            sources.append(log)
+    return sources
+
+
+def _find_at(path: Path, options: _Options) -> Iterable[_Found]:
+    """Return what there is to read at a path that the user gave; what cannot be read is refused."""
+    if path.is_dir():
+        unknown: list[str] = []
+        found = list(_find_below(path, options, unknown))
+        if unknown:
+            names = ", ".join(unknown[:_N_NAMED]) + (", ..." if len(unknown) > _N_NAMED else "")
+            line = f"{path}: {len(unknown)} file{'s' * (len(unknown) > 1)} of no log that is known: {names}"
+            warnings.warn(line, HowsureWarning, stacklevel=4)
+        if not found:
+            remedy = f"give a run folder, logs, or tables ({', '.join(SUFFIXES)})"
+            raise InputError("no run folder, no log and no table here", where=str(path), remedy=remedy)
+        return found
+    if not path.exists():
+        remedy = f"give a run folder, logs, or tables ({', '.join(SUFFIXES)})"
+        raise InputError("no such file or folder", where=str(path), remedy=remedy)
+    if (logs := _find_logs(path)) is not None:
+        return logs
+    if is_table(path):
+        return [_found_table(path, options)]
+    remedy = f"give a run folder, a log, or a table ({', '.join(SUFFIXES)})"
+    raise InputError("no log that is known, and no table by its name", where=str(path), remedy=remedy)
+
+
+def _find_below(path: Path, options: _Options, unknown: list[str]) -> Iterator[_Found]:
+    """Yield what there is to read at and below a path, by name; hidden files and folders are left out.
+
+    The names of files that no reader recognises are added to `unknown`.
+    """
+    if is_run(path):
+        yield _Found(path)
+        return
+    if logs := _find_logs(path):
+        yield from logs
+    elif path.is_dir():
+        for child in sorted(path.iterdir()):
+            if not child.name.startswith("."):
+                yield from _find_below(child, options, unknown)
+    elif is_table(path):
+        yield _found_table(path, options)
+    elif FileHead(path).kind in _LOG_KINDS:
+        unknown.append(path.name)
+
+
+def _found_table(path: Path, options: _Options) -> _Found:
+    """Return the file of a table as a source."""
+    return _Found(path, TableSource(path, options.columns, most_generations=options.generations))
+
+
+def _find_logs(path: Path) -> list[_Found] | None:
+    """Return the logs that a file or folder stands for; None where no reader recognises it."""
+    reader = find_reader(path)
+    return None if reader is None else [_Found(member, None, reader) for member in reader.members(path)]

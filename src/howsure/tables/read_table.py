@@ -1,0 +1,154 @@
+"""Read the cells, runs and cubes of a table: of a file, a glob of files, an address, or a frame."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from howsure.errors import InputError, first_line
+from howsure.tables import rows_to_cells
+from howsure.tables.columns import TableOptions
+from howsure.tables.frames import group_frame
+from howsure.tables.sql import quote_text
+from howsure.tables.table_files import is_glob, is_remote, name_table, open_rows
+from howsure.tables.tidy import group_rows, warn_repeats
+
+if TYPE_CHECKING:
+    import duckdb
+
+    from howsure.stats.core.cells import Cells
+    from howsure.stats.core.cube import Cube
+
+__all__ = ["open_table", "read_cells", "read_cubes", "read_runs"]
+
+T = TypeVar("T")
+
+
+def read_cells(
+    table: Any,
+    columns: Mapping[str, str] | None = None,
+    *,
+    name: str | None = None,
+    generations: int | None = None,
+) -> list[Cells]:
+    """Read the cells of a table with a row per generation, or per cell with its count.
+
+    Parameters
+    ----------
+    table
+        A csv, tsv, parquet, jsonl or ndjson file, or such a text file with `.gz` behind its name; a glob of files of
+        one type, which are one table (`rows/*.parquet`); an address that the user's DuckDB reads (`s3://...`); or a
+        frame: pandas, polars (eager or lazy), a pyarrow table or reader of batches, a DuckDB relation, PySpark, or any
+        other that narwhals reads.
+    columns
+        Our column names to the table's, where it has other names than `columns.ALIASES`.
+    name
+        What messages call a frame; and its benchmark, where no column states it.
+    generations
+        Only the first so many generations are read of each model, question and variant; None reads all. Needs a column
+        with their numbers.
+
+    Returns
+    -------
+    list of Cells
+        One per benchmark; the name of the file is the benchmark where no column states it.
+
+    Raises
+    ------
+    InputError
+        When the table cannot be read; names the row and the column.
+    """
+    options = TableOptions(columns or {})
+    cells, is_unique = _group(table, options, partial(rows_to_cells.cells, generations=generations), name)
+    if not is_unique:
+        warn_repeats(_name(table, name), cells)
+    return cells
+
+
+def read_runs(
+    table: Any,
+    columns: Mapping[str, str] | None = None,
+    *,
+    name: str | None = None,
+    generations: int | None = None,
+) -> dict[str, list[Cells]]:
+    """Read the cells of each generation, which is one run, by benchmark; parameters as for `read_cells`.
+
+    A table without a column for the generation is one run.
+    """
+    group = partial(rows_to_cells.cells_by_run, generations=generations)
+    return _group(table, TableOptions(columns or {}), group, name)[0]
+
+
+def read_cubes(
+    table: Any,
+    columns: Mapping[str, str] | None = None,
+    *,
+    dimensions: Sequence[str] = (),
+    wide: bool = False,
+    name: str | None = None,
+    generations: int | None = None,
+) -> list[Cube]:
+    """Read the cells of each prompt variant; without a column for the question, scores of the whole benchmark.
+
+    Parameters
+    ----------
+    table, columns, name, generations
+        As for `read_cells`. Without a column for the variant there is one, or each combination of `dimensions` is one.
+    dimensions
+        Columns with the values of the variants.
+    wide
+        Whether a row is a variant and a column a model; see `tables.wide`.
+    """
+    options = TableOptions(columns or {}, tuple(dimensions), by_variant=True, wide=wide)
+    cubes, is_unique = _group(table, options, partial(rows_to_cells.cubes, generations=generations), name)
+    if not is_unique:
+        warn_repeats(_name(table, name), cubes)
+    return cubes
+
+
+def _name(table: Any, name: str | None) -> str:
+    """Return what messages call a table."""
+    return name or (str(table) if isinstance(table, (str, Path)) else "the frame")
+
+
+def _group(table: Any, options: TableOptions, group: Callable[..., T], name: str | None) -> tuple[T, bool]:
+    """Return the groups of a table, and whether no two of its rows have the same key."""
+    if not isinstance(table, (str, Path)):
+        return group_frame(table, options, group, _name(table, name))
+    with open_table(table) as rows:
+        return group_rows(rows, str(table), name_table(table), options, group)
+
+
+@contextlib.contextmanager
+def open_table(path: str | Path) -> Iterator[duckdb.DuckDBPyRelation]:
+    """Open a file, a glob of files or an address as rows in DuckDB; text columns of a csv stay text.
+
+    Raises
+    ------
+    InputError
+        When it does not exist, is empty or damaged, also while the rows are read.
+    """
+    import duckdb
+    import pyarrow as pa
+
+    where = str(path)
+    if not is_remote(where) and not is_glob(where):
+        if not Path(path).is_file():
+            raise InputError("no such file", where=where)
+        if Path(path).stat().st_size == 0:
+            remedy = "give a table with a header and at least one row"
+            raise InputError("the file is empty", where=where, remedy=remedy)
+    with tempfile.TemporaryDirectory(prefix="howsure-") as scratch, duckdb.connect() as connection:
+        connection.execute(f"SET temp_directory = {quote_text(scratch)}")
+        connection.execute("SET preserve_insertion_order = true")
+        try:
+            yield open_rows(connection, path, Path(scratch))
+        except (duckdb.Error, pa.ArrowInvalid, UnicodeDecodeError, EOFError, OSError) as error:
+            what = first_line(str(error).replace(f' in file "{where}"', ""))
+            remedy = "is the file whole, and of the type its name says?"
+            raise InputError(f"cannot be read: {what}", where=where, remedy=remedy) from error
