@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from howsure.stats.planning import Cost as Cost
     from howsure.stats.questions import audit as audit
 
-__version__ = "0.1.0"
+__version__: str
 
 # The module of each public name. A module is imported when a name of it is first used, so that `import howsure` and
 # `howsure --help` are fast. tests/test_exported_names.py compares this table with the imports for type checkers above.
@@ -81,6 +81,8 @@ __all__ = list(_MODULE_OF)
 
 def __getattr__(name: str) -> Any:
     """Import a public name from its module."""
+    if name == "__version__":  # pyproject.toml says it, and the metadata of the installed package repeats it
+        return import_module("importlib.metadata").version("howsure")
     if name not in _MODULE_OF:
         raise AttributeError(f"module 'howsure' has no attribute {name!r}")
     module = import_module(_MODULE_OF[name])
