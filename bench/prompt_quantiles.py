@@ -90,7 +90,7 @@ def table(trials: int, checks: Checks) -> str:
             f"{row}: rms error {rms:.3f}, the old rule {old_rms:.3f}",
         )
         if sd >= 0.3:
-            checks.check(0.7 <= spread <= 1.4, f"{row}: estimated spread of prompts {spread:.2f} of the true one")
+            checks.check(0.75 <= spread <= 1.25, f"{row}: estimated spread of prompts {spread:.2f} of the true one")
         bias, old_bias = ((estimated - true).mean(axis=0) for estimated in (new, old))
         rows.append(
             (

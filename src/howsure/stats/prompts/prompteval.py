@@ -32,9 +32,9 @@ from howsure.stats.scores import make_beta_grid
 __all__ = ["PromptEval", "draw_balanced_cells", "prompteval"]
 
 _STEPS = 50
-#: Prior of the correlation r of two answers to one prompt, Beta(1, 15): at a score of .5, half of it has a standard
-#: deviation over prompts below .11, and 95 % below .21.
-_CORRELATION = (1.0, 15.0)
+#: Prior of the correlation r of two answers to one prompt, Beta(0.7, 10): at a score of .5, half of it has a standard
+#: deviation over prompts below .10, and 95 % below .23.
+_CORRELATION = (0.7, 10.0)
 #: Largest number of answers that a score is taken to be worth.
 _MOST = 1e5
 #: Limits of an estimated penalty.
@@ -154,18 +154,19 @@ def prompteval(
     ===========================  ============  ============  ============  ============
     questions x prompts, asked   sd .1         sd .3         sd .6         sd 1
     ===========================  ============  ============  ============  ============
-    100 x 100, 10 %              .125 -> .060  .081 -> .036  .036 -> .040  .041 -> .032
-    100 x 100, 30 %              .086 -> .023  .052 -> .020  .028 -> .018  .026 -> .022
-    50 x 20, 10 %                .151 -> .125  .114 -> .091  .076 -> .073  .077 -> .090
-    50 x 20, 30 %                .116 -> .071  .084 -> .051  .063 -> .052  .052 -> .054
+    100 x 100, 10 %              .125 -> .050  .082 -> .032  .034 -> .044  .040 -> .034
+    100 x 100, 30 %              .085 -> .019  .052 -> .023  .029 -> .019  .025 -> .022
+    50 x 20, 10 %                .144 -> .118  .109 -> .086  .075 -> .079  .072 -> .091
+    50 x 20, 30 %                .111 -> .059  .087 -> .050  .058 -> .055  .051 -> .057
     ===========================  ============  ============  ============  ============
 
-    (100 simulated models each; difficulties of sd 1.5.) The errors are the same where prompts and questions interact
-    with sd .7. Where few answers tell little of the spread, the prior decides: with sd .1 quantiles are too far out by
-    .02 to .12, though less than before, and with five answers per prompt (50 x 20, 10 %) and sd 1 too near by .03; a
-    penalty of 1 happens to be right for sd .6 to 1. The intervals cover .87 to 1.00, but .78 to .93 for sd .1 and few
-    answers. They fail where the model is nearly always right but for a few prompts (mean score .9, an exponential
-    distribution of theta with sd 1, ten answers per prompt: .3 to .8), as a Beta distribution has no such shape.
+    (100 simulated models each; difficulties of sd 1.5.) The errors are about the same where prompts and questions
+    interact with sd .7. Where the data contain little information, the prior decides: with sd .1 the quantiles are too
+    far from the median by .01 to .10, though by less than before, and with five answers per prompt (50 x 20, 10 %) and
+    sd 1 too near by .01 to .04; a penalty of 1 happens to be right for sd .6 to 1. The 95 % intervals cover .90 to .98,
+    and .84 to .90 for sd .1 with five answers per prompt. They fail where the model is nearly always right except for a
+    few prompts (mean score .9, an exponential distribution of theta with sd 1, 100 prompts with ten answers each: .80
+    for the 5 % quantile, .25 for the 95 % quantile), because a Beta distribution does not have this shape.
 
     References
     ----------
