@@ -134,12 +134,12 @@ def ours(path: Path, *, texts: bool) -> None:
     """Measured in a process of its own: rows, seconds, CPU-seconds, MB."""
     import zstandard  # noqa: F401  before the clock starts
 
-    from howsure.readers.logs import inspect
     from howsure.readers.logs.base import ReadOptions
+    from howsure.readers.logs.inspect.reader import InspectReader
 
     used, started = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter()
     n = right = 0
-    for row in inspect.rows(path, ReadOptions(texts=texts), print):
+    for row in InspectReader().rows(path, ReadOptions(texts=texts), print):
         n += 1
         right += row.score == 1
     seconds, now = time.perf_counter() - started, resource.getrusage(resource.RUSAGE_SELF)

@@ -12,9 +12,10 @@ import howsure.export.run_folder as folder_module
 from howsure.errors import InputError, StoreError
 from howsure.export.run_folder import convert
 from howsure.export.table_log import Table
-from howsure.readers.logs import inspect, lm_eval
 from howsure.readers.logs.base import UNSCORED, LogInfo, LogRow, ReadOptions
 from howsure.readers.logs.file_head import FileHead
+from howsure.readers.logs.inspect.reader import InspectReader
+from howsure.readers.logs.lm_eval.reader import LmEvalReader
 from howsure.store import manifest
 from howsure.store.lookup import clusters, generations, prompt
 from howsure.store.manifest import Model
@@ -28,7 +29,7 @@ SHARED = Path(__file__).resolve().parents[2] / "../shared/data/logs"
 class Made:
     """A reader whose logs are made up here."""
 
-    NAME = "made"
+    name = "made"
 
     def __init__(self, rows, *, run="r", settings=None, source=None, told=(), files=None, fails=None):
         self._rows, self._told, self._files, self._fails = rows, told, files, fails
@@ -43,7 +44,7 @@ class Made:
     def describe(self, _path):
         n = max((row.generation for row in self._rows), default=1)
         models = {
-            row.model: Model(name=row.model, kind=self.NAME, settings=self._settings, generations=n)
+            row.model: Model(name=row.model, kind=self.name, settings=self._settings, generations=n)
             for row in self._rows
         }
         return LogInfo(
@@ -289,8 +290,8 @@ def test_cells_of_a_converted_table_are_those_of_the_table(tmp_path):
 def test_shared_logs_are_the_same_rows_in_the_run_folder(tmp_path):
     if not SHARED.exists():
         pytest.skip("needs ../shared/data/logs")
-    logs = [(lm_eval, path) for path in sorted(SHARED.glob("lm_eval/*/samples_*.jsonl"))]
-    logs += [(inspect, path) for path in sorted(SHARED.glob("inspect/*gsm8k_*.eval"))]
+    logs = [(LmEvalReader(), path) for path in sorted(SHARED.glob("lm_eval/*/samples_*.jsonl"))]
+    logs += [(InspectReader(), path) for path in sorted(SHARED.glob("inspect/*gsm8k_*.eval"))]
     result = convert(logs, tmp_path / "run", asked=ReadOptions(), tell=lambda _: None)
     direct = {}
     for reader, path in logs:

@@ -151,7 +151,7 @@ def _distinct(logs: Sequence[tuple[LogReader, Path]], note: _Note) -> list[_Log]
         for path in reader.members(given):
             about = reader.describe(path)
             # Files of one run may hold a benchmark each.
-            key = reader.NAME, about.run, tuple(sorted(about.benchmarks)), tuple(sorted(about.models))
+            key = reader.name, about.run, tuple(sorted(about.benchmarks)), tuple(sorted(about.models))
             if key in found:
                 other = found[key][1]
                 same = path.resolve() == other.resolve()
@@ -183,7 +183,7 @@ def _manifest(logs: Sequence[_Log], note: _Note) -> Manifest:
 
 def _made(log: _Log) -> str:
     when = f", made {log.about.created}" if log.about.created else ""
-    return f"converted from {log.path.name}: {log.reader.NAME}, run {log.about.run}{when}"
+    return f"converted from {log.path.name}: {log.reader.name}, run {log.about.run}{when}"
 
 
 def _same(what: str, first: Mapping[str, object], other: Mapping[str, object], log: _Log, note: _Note) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from howsure.errors import InputError
-from howsure.readers.logs.base import LogInfo, LogRow, Note, ReadOptions
+from howsure.readers.logs.base import LogInfo, LogReader, LogRow, Note, RowBuilder
 from howsure.readers.logs.file_head import FileHead
 from howsure.store.manifest import Model
 from howsure.tables import rows_to_cells
@@ -26,14 +26,14 @@ __all__ = ["Table"]
 _ERROR = "missing: the table has no score here"
 
 
-class Table:
+class Table(LogReader):
     """Reads tables as `readers.tidy` does; `columns` are our names to the tables'.
 
     Generations keep their numbers where these are whole, and count from 1; other names are numbered in their order.
     Without a column for them, the rows of a cell are its generations.
     """
 
-    NAME = "table"
+    name = "table"
 
     def __init__(self, columns: Mapping[str, str] | None = None) -> None:
         self.columns = columns or {}
@@ -41,10 +41,6 @@ class Table:
     def recognises(self, head: FileHead) -> bool:
         """By its name: what a table is called says what it is."""
         return head.kind not in {"folder", "empty"} and is_table(head.path)
-
-    def members(self, path: Path) -> Sequence[Path]:
-        """The file."""
-        return (path,)
 
     def describe(self, path: Path) -> LogInfo:
         """Its models and benchmarks; a table says nothing else of them."""
@@ -55,18 +51,17 @@ class Table:
             benchmarks = sorted(str(name) for (name,) in rows.project("benchmark").distinct().fetchall())
         return LogInfo(
             run=digest[:16],
-            models={name: Model(name=name, kind=self.NAME) for name in models},
+            models={name: Model(name=name, kind=self.name) for name in models},
             benchmarks={name: {"table": path.name, "table_sha256": digest} for name in benchmarks},
         )
 
-    def rows(self, path: Path, asked: ReadOptions, tell: Note) -> Iterator[LogRow]:
+    def read(self, path: Path, build: RowBuilder) -> Iterator[LogRow]:
         """Each generation once; a score that is not there is a failure."""
         import pyarrow as pa
 
-        del asked  # a table has one score, and no texts
         with self._opened(path) as rows:
             there = rows.columns
-            generation = _generation(rows, tell)
+            generation = _generation(rows, build.note)
             variant = "variant" if "variant" in there else "'default'"
             cluster = "cluster" if "cluster" in there else "NULL"
             scored = rows.project(f"benchmark, model, question, {variant}, {generation}, score, {cluster}")

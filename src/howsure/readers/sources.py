@@ -201,7 +201,7 @@ def _construct_sources(found: Sequence[_Found], options: _Options) -> list[Sourc
     for i, item in enumerate(found):
         if item.reader is not None:
             info = item.reader.describe(item.path)
-            first = first_of.setdefault((item.reader.NAME, info.run), item)
+            first = first_of.setdefault((item.reader.name, info.run), item)
             if first is item:
                 infos[i] = info
             else:

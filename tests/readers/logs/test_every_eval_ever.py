@@ -9,9 +9,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from howsure.errors import InputError, UnknownNameError
-from howsure.readers.logs import every_eval_ever as eee
 from howsure.readers.logs.base import UNSCORED, ReadOptions
+from howsure.readers.logs.every_eval_ever import EveryEvalEverReader
 from howsure.readers.logs.file_head import FileHead
+
+READER = EveryEvalEverReader()
 
 
 def line(sample, score, text="t", *, epoch=None, **over):
@@ -57,7 +59,7 @@ def totals(folder, name="u.json", rows=None):
 
 def read(path, **asked):
     told = []
-    return list(eee.rows(path, ReadOptions(**asked), told.append)), told
+    return list(READER.rows(path, ReadOptions(**asked), told.append)), told
 
 
 # --- theory: what the fields mean, by the schema and the converters ---
@@ -80,10 +82,10 @@ def test_rows(tmp_path):
 
 def test_totals_lead_to_their_samples_and_settings(tmp_path):
     path, samples = totals(tmp_path), written(tmp_path, line("a", 1.0))
-    assert eee.recognises(FileHead(path))
-    assert eee.recognises(FileHead(samples))
-    assert eee.members(path) == eee.members(samples) == [samples]
-    found = eee.describe(samples)
+    assert READER.recognises(FileHead(path))
+    assert READER.recognises(FileHead(samples))
+    assert READER.members(path) == READER.members(samples) == [samples]
+    found = READER.describe(samples)
     assert found.models["dev/m"].settings == {"temperature": 0.5}
     assert found.benchmarks == {"gsm8k": {"library": "lm_eval"}}
     assert found.run == "gsm8k/m/1"
@@ -91,12 +93,12 @@ def test_totals_lead_to_their_samples_and_settings(tmp_path):
     renamed = tmp_path / "renamed.json"
     shutil.copy(samples, renamed)
     assert read(renamed) == read(samples)
-    assert eee.describe(renamed).models["dev/m"].settings == {}
+    assert READER.describe(renamed).models["dev/m"].settings == {}
     shutil.copy(totals(tmp_path), tmp_path / "renamed.json")
     path.write_text(path.read_text()[:-1])
-    assert eee.describe(samples).models["dev/m"].settings == {}
+    assert READER.describe(samples).models["dev/m"].settings == {}
     with pytest.raises(InputError, match="totals without samples"):
-        eee.describe(renamed)
+        READER.describe(renamed)
 
 
 def test_metrics_are_a_choice_and_never_repeats(tmp_path):
@@ -129,8 +131,8 @@ def test_reduced_scores_are_no_scores(tmp_path):
     rows, told = read(written(tmp_path, *lines))
     assert {(row.status, row.score) for row in rows} == {(UNSCORED, None)}
     assert len(rows) == 9
-    assert told[0].startswith("each repeat carries the mean of its sample's repeats")
-    assert told[1:] == ["9 generations are kept without a score of their own"]
+    assert told[0] == "9 generations are kept without a score of their own"
+    assert told[1].startswith("each repeat carries the mean of its sample's repeats")
 
 
 def test_scores_that_may_be_reduced_are_told(tmp_path):
@@ -166,11 +168,13 @@ def test_errors_and_further_completions(tmp_path):
     assert rows[0].error == "harness: timeout"
     assert rows[3].messages == ({"role": "user", "content": "hi"},)
     assert (rows[4].messages, rows[4].target, rows[4].prompt_tokens) == (None, None, None)
-    assert told == [
-        "1 of 4 samples have other than 1 generations",
-        "1 errors that the harness counted as a score are missing here; --missing as-zero counts them as 0",
-        "1 generations are kept without a score of their own",
-    ]
+    assert sorted(told) == sorted(
+        [
+            "1 of 4 samples have other than 1 generations",
+            "1 errors that the harness counted as wrong are missing here; --missing as-zero counts them as 0",
+            "1 generations are kept without a score of their own",
+        ]
+    )
 
 
 def test_rows_that_are_gone_are_told(tmp_path):
@@ -196,7 +200,7 @@ def damage(tmp_path_factory, data):
     totals(folder, rows=4)
     path = written(folder, *LINES)
     path.write_bytes(data.draw(damaged(path.read_bytes())))
-    survives(path, 4, reader=eee)
+    survives(path, 4, reader=READER)
 
 
 @settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])

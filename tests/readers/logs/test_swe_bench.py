@@ -8,9 +8,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from howsure.errors import InputError
-from howsure.readers.logs import find_reader, swe_bench
+from howsure.readers.logs import find_reader
 from howsure.readers.logs.base import ReadOptions
 from howsure.readers.logs.file_head import FileHead
+from howsure.readers.logs.swe_bench import SweBenchReader
+
+READER = SweBenchReader()
 
 A = [f"astropy__astropy-{n}" for n in (12907, 13033, 13236, 13398)]
 D = [f"django__django-{n}" for n in (10097, 10554, 10880, 10914)]
@@ -51,7 +54,7 @@ def submission(folder, results=None, *, details=None, attempts="1", metadata=MET
 
 def read(path, **asked):
     told = []
-    rows = list(swe_bench.rows(path, ReadOptions(**asked), told.append))
+    rows = list(READER.rows(path, ReadOptions(**asked), told.append))
     return {row.question: row for row in rows}, " | ".join(told)
 
 
@@ -63,7 +66,7 @@ def test_a_report_of_the_harness(tmp_path):
     # Another program's output; its resolved rate is 2 of 8 with what is missing as zero.
     path = tmp_path / "my-model-4.1.run1.json"
     path.write_text(json.dumps(REPORT, indent=4))
-    assert find_reader(path) is swe_bench
+    assert isinstance(find_reader(path), SweBenchReader)
     rows, told = read(path)
     assert scores(rows) == {**dict.fromkeys(A[:2], 1.0), **dict.fromkeys(A[2:], 0.0), **dict.fromkeys(D)}
     assert (
@@ -79,7 +82,7 @@ def test_a_report_of_the_harness(tmp_path):
     assert {row.model for row in rows.values()} == {"my-model-4.1"}
     assert {row.benchmark for row in rows.values()} == {"swe-bench"}
     assert "4 questions have no evaluated patch" in told
-    assert "does not say which part" in told
+    assert "does not state which part" in told
 
 
 def test_a_report_that_does_not_add_up_is_told(tmp_path):
@@ -106,7 +109,7 @@ def test_a_report_that_does_not_add_up_is_told(tmp_path):
 
 def test_lists_of_stages_name_everything(tmp_path):
     folder = submission(tmp_path / "lite" / "20240402_agent", STAGES)
-    assert find_reader(folder) is swe_bench
+    assert isinstance(find_reader(folder), SweBenchReader)
     rows, told = read(folder)
     assert scores(rows) == {A[0]: 1, A[1]: 1, A[2]: 0, A[3]: 0, D[0]: None, D[1]: None, D[2]: 0, D[3]: 0}
     assert rows[D[1]].error.startswith("install_fail")
@@ -121,7 +124,7 @@ def test_the_newer_lists_need_the_predictions(tmp_path):
     folder = submission(tmp_path / "verified" / "x", results, predictions=[*A, *D[1:]])
     rows, told = read(folder, texts=True)
     assert scores(rows) == {A[0]: 1, A[1]: 1, A[2]: 0, A[3]: 0, D[0]: None, D[1]: None, D[2]: 0, D[3]: 0}
-    assert "4 unresolved questions are named by all_preds.jsonl" in told
+    assert "4 unresolved ones are named by all_preds.jsonl" in told
     assert rows[A[0]].completion == f"diff {A[0]}"
     assert rows[D[0]].completion is None
 
@@ -133,7 +136,7 @@ def test_or_its_logs(tmp_path, place):
         (folder / place / f"{name}.log").mkdir(parents=True)
     rows, told = read(folder)
     assert scores(rows) == {A[0]: 1, A[1]: 1, A[2]: 0, A[3]: 0}
-    assert f"2 unresolved questions are named by {place}/" in told
+    assert f"2 unresolved ones are named by {place}/" in told
 
 
 def test_or_the_submissions_beside_it(tmp_path):
@@ -143,7 +146,7 @@ def test_or_the_submissions_beside_it(tmp_path):
     submission(split / "z", {"resolved": 3})
     rows, told = read(folder / "results" / "results.json", texts=True)
     assert scores(rows) == {A[0]: 1, A[1]: 1, A[2]: 0, A[3]: 0}
-    assert "2 unresolved questions are named by 3 submissions" in told
+    assert "2 unresolved ones are named by 3 submissions" in told
     assert "496 of the 500 questions" in told
     assert "there are no patches" in told
 
@@ -178,18 +181,18 @@ def test_a_question_of_its_own(tmp_path):
 
 def test_description(tmp_path):
     folder = submission(tmp_path / "lite" / "x", STAGES, attempts="2+")
-    found = swe_bench.describe(folder)
+    found = READER.describe(folder)
     assert found.models["x"].name == "My Agent + Model"
     assert found.models["x"].settings == {"models": ["m-1"], "attempts": "2+"}
-    assert swe_bench.members(folder) == [folder / "results" / "results.json"]
+    assert READER.members(folder) == [folder / "results" / "results.json"]
     assert list(found.benchmarks) == ["swe-bench-lite"]
     older = submission(tmp_path / "lite" / "y", STAGES, metadata="name: Old\ntags: {model: m}\noss: true\n")
-    assert (swe_bench.describe(older).models["y"].name, swe_bench.describe(older).models["y"].settings["models"]) == (
+    assert (READER.describe(older).models["y"].name, READER.describe(older).models["y"].settings["models"]) == (
         "Old",
         ["m"],
     )
     bare = submission(tmp_path / "lite" / "z", STAGES, metadata="- a list")
-    assert swe_bench.describe(bare).models["z"].name == "z"
+    assert READER.describe(bare).models["z"].name == "z"
 
 
 def test_metadata_that_cannot_be_read_is_told(tmp_path):
@@ -200,8 +203,8 @@ def test_metadata_that_cannot_be_read_is_told(tmp_path):
 def test_what_is_none_of_them(tmp_path):
     for name, content in {"a": {"resolved": []}, "b": {"resolved_ids": []}, "c": {"x": {}}, "d": {}}.items():
         (tmp_path / name).write_text(json.dumps(content))
-        assert not swe_bench.recognises(FileHead(tmp_path / name))
-    assert not swe_bench.recognises(FileHead(tmp_path))
+        assert not READER.recognises(FileHead(tmp_path / name))
+    assert not READER.recognises(FileHead(tmp_path))
     with pytest.raises(InputError, match="'resolved' is no list of questions"):
         read(submission(tmp_path / "x", {**STAGES, "resolved": [1]}))
 
@@ -213,7 +216,7 @@ FILES = {"report": REPORT, "stages": STAGES, "details": DETAILS}
 def fuzz(folder, name, data):
     path = folder / f"{name}.json"
     path.write_bytes(data.draw(damaged(json.dumps(FILES[name], indent=4).encode())))
-    survives(path, 8, reader=swe_bench)
+    survives(path, 8, reader=READER)
 
 
 @settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.too_slow])

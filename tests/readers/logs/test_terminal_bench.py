@@ -8,9 +8,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from howsure.errors import InputError, UnknownNameError
-from howsure.readers.logs import terminal_bench
 from howsure.readers.logs.base import UNSCORED, ReadOptions
 from howsure.readers.logs.file_head import FileHead
+from howsure.readers.logs.terminal_bench import TerminalBenchReader
+
+READER = TerminalBenchReader()
 
 
 def trial(task, n, resolved, failure="unset"):
@@ -47,7 +49,7 @@ def written(folder, results=RESULTS, metadata=METADATA):
 
 def read(path, **asked):
     told = []
-    return list(terminal_bench.rows(path, ReadOptions(**asked), told.append)), " | ".join(told)
+    return list(READER.rows(path, ReadOptions(**asked), told.append)), " | ".join(told)
 
 
 def test_trials_are_generations_and_the_accuracy_is_theirs(tmp_path):
@@ -66,7 +68,7 @@ def test_trials_are_generations_and_the_accuracy_is_theirs(tmp_path):
 
 
 def test_description(tmp_path):
-    found = terminal_bench.describe(written(tmp_path))
+    found = READER.describe(written(tmp_path))
     model = found.models["terminus anthropic/claude"]
     assert (found.run, found.created, model.name, model.generations) == (
         "u-1",
@@ -85,7 +87,7 @@ def test_without_metadata_the_folder_names_the_model(tmp_path):
     renamed = tmp_path / "mine.json"
     renamed.write_text(json.dumps(RESULTS))
     assert {row.model for row in read(renamed)[0]} == {"mine"}
-    assert terminal_bench.describe(renamed).run == "run-uuid"
+    assert READER.describe(renamed).run == "run-uuid"
 
 
 def test_a_trial_of_its_own_finds_the_metadata_above(tmp_path):
@@ -104,7 +106,7 @@ def test_what_does_not_add_up_is_told(tmp_path):
     assert rows[-1].question == "a"
     assert rows[-1].score == 0.0
     assert rows[-1].seconds is None
-    assert "1 trials are there twice" in told
+    assert "1 trials have the name of a later one" in told
     assert "2 records are no trials" in told
     assert "it counts 8 trials and holds 11" in told
     with pytest.raises(InputError, match="holds no trial"):
@@ -124,16 +126,16 @@ def test_columns(tmp_path):
 def test_recognised_by_content(tmp_path):
     path = written(tmp_path)
     path.rename(tmp_path / "other")
-    assert terminal_bench.recognises(FileHead(tmp_path / "other"))
-    assert terminal_bench.members(tmp_path / "other") == [tmp_path / "other"]
-    assert not terminal_bench.recognises(FileHead(tmp_path / "run_metadata.json"))
-    assert not terminal_bench.recognises(FileHead(tmp_path))
+    assert READER.recognises(FileHead(tmp_path / "other"))
+    assert READER.members(tmp_path / "other") == [tmp_path / "other"]
+    assert not READER.recognises(FileHead(tmp_path / "run_metadata.json"))
+    assert not READER.recognises(FileHead(tmp_path))
 
 
 def fuzz(folder, data):
     path = written(folder)
     path.write_bytes(data.draw(damaged(path.read_bytes())))
-    survives(path, 8, reader=terminal_bench)
+    survives(path, 8, reader=READER)
 
 
 @settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.too_slow])

@@ -2,26 +2,68 @@
 
 from __future__ import annotations
 
-from importlib import import_module
+import warnings
+from collections.abc import Iterator
+from functools import cache
+from importlib.metadata import entry_points
 from pathlib import Path
+from pkgutil import resolve_name
 
+from howsure.errors import HowsureWarning
 from howsure.readers.logs.base import LogReader
 from howsure.readers.logs.file_head import FileHead
 
-__all__ = ["READERS", "find_reader"]
+__all__ = ["LOG_READERS", "find_reader", "list_readers"]
 
-#: Modules of this package, in the order in which they are tried.
-READERS = (
-    *("inspect", "lm_eval", "helm", "lighteval", "promptfoo", "openai_evals", "simple_evals"),
-    *("swe_bench", "terminal_bench", "deepeval", "every_eval_ever"),
-)
+#: The class of each reader, in the order in which they are tried. Packages add theirs by entry points of this group.
+ENTRY_POINTS = "howsure.log_readers"
+LOG_READERS = {
+    "inspect": "howsure.readers.logs.inspect.reader:InspectReader",
+    "lm_eval": "howsure.readers.logs.lm_eval.reader:LmEvalReader",
+    "helm": "howsure.readers.logs.helm.reader:HelmReader",
+    "lighteval": "howsure.readers.logs.lighteval.reader:LightevalReader",
+    "promptfoo": "howsure.readers.logs.promptfoo.reader:PromptfooReader",
+    "openai_evals": "howsure.readers.logs.openai_evals.reader:OpenAIEvalsReader",
+    "simple_evals": "howsure.readers.logs.simple_evals:SimpleEvalsReader",
+    "swe_bench": "howsure.readers.logs.swe_bench:SweBenchReader",
+    "terminal_bench": "howsure.readers.logs.terminal_bench:TerminalBenchReader",
+    "deepeval": "howsure.readers.logs.deepeval:DeepEvalReader",
+    "every_eval_ever": "howsure.readers.logs.every_eval_ever:EveryEvalEverReader",
+}
 
 
 def find_reader(path: Path) -> LogReader | None:
-    """Return the reader of the file or folder; None if it is not a known log."""
+    """Return the reader of a file or folder; None if no reader recognises it."""
     head = FileHead(path)
-    for name in READERS:
-        reader: LogReader = import_module(f"{__name__}.{name}")
-        if reader.recognises(head):
-            return reader
-    return None
+    return next((reader for reader in list_readers() if reader.recognises(head)), None)
+
+
+def list_readers() -> Iterator[LogReader]:
+    """Yield one reader of each program: those of howsure, then those of other installed packages."""
+    for place in LOG_READERS.values():
+        yield _load_reader(place)  # one at a time: most logs are recognised by the first readers
+    for name, place in _list_plugins().items():
+        if name not in LOG_READERS:
+            yield _load_reader(place)
+
+
+@cache
+def _load_reader(place: str) -> LogReader:
+    """Return an instance of the class at `module:name`."""
+    reader: LogReader = resolve_name(place)()
+    return reader
+
+
+@cache
+def _list_plugins() -> dict[str, str]:
+    """Return the places of the readers of other packages, without those that cannot be imported."""
+    places = {}
+    for entry in entry_points(group=ENTRY_POINTS):
+        try:
+            _load_reader(entry.value)
+        except (ImportError, AttributeError, TypeError, ValueError) as error:
+            line = f"the log reader {entry.name!r} ({entry.value}) cannot be loaded: {error}"
+            warnings.warn(line, HowsureWarning, stacklevel=4)
+        else:
+            places[entry.name] = entry.value
+    return places

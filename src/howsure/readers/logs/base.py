@@ -1,182 +1,411 @@
-"""What a reader of logs yields, is asked and says: one row per generation, and who and what the log is about."""
+"""The base of all log readers: what a reader implements, the rows that it yields, and what all readers share.
+
+A reader is a subclass of `LogReader`. It recognises the files of its program, describes them, and turns their records
+into rows with the help of a `RowBuilder`, which numbers the generations, applies `--columns`, parses scores, finds
+copies and collects notes. docs/logs.md shows how to add one.
+"""
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, NamedTuple, TypedDict, Unpack
 
 import msgspec
 
 from howsure.errors import UnknownNameError
 from howsure.readers.logs.file_head import FileHead
+from howsure.readers.logs.identical_texts import IdenticalTexts
 from howsure.store.manifest import Model
 from howsure.store.schema import UNSCORED, Response
 
 __all__ = [
+    "COUNTED_AS_WRONG",
     "UNSCORED",
     "LogInfo",
     "LogReader",
     "LogRow",
-    "MappedColumns",
     "Note",
+    "PromptFields",
     "ReadOptions",
-    "choose_scorer",
+    "RowBuilder",
+    "RowFields",
+    "RowKey",
+    "ScoreFields",
+    "UsageFields",
+    "as_mapping",
+    "encode_text",
+    "format_choice",
     "get_field",
     "parse_score",
 ]
 
-#: Says what the log cannot say, or what was left out: one line, without the path.
+#: Takes one line, without the path, on what a log does not contain or what could not be read.
 Note = Callable[[str], None]
+
+#: The end of a note on errors to which the program gave a score of 0.
+COUNTED_AS_WRONG = "counted as wrong are missing here; --missing as-zero counts them as 0"
+
+#: Letters of Inspect (correct, incorrect, partial, no answer), and words that graders write.
+_SCORE_WORDS = {"c": 1.0, "i": 0.0, "p": 0.5, "n": 0.0, "true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0}
 
 
 class LogRow(Response, frozen=True, kw_only=True, omit_defaults=False):
     """A generation of a log: a row of the store, and what the store keeps elsewhere.
 
-    Completion, target, messages and choices are there only where texts were asked for.
+    Completion, target, messages and choices are None or empty unless `ReadOptions.texts` is set.
     """
 
     messages: tuple[dict[str, str], ...] | None = None
-    """The prompt: role and content of each message, as it was sent."""
+    """The prompt: role and content of each message that was sent."""
     choices: tuple[str, ...] = ()
-    """Of a multiple-choice question, in the order shown."""
+    """The choices of a multiple-choice question, in the order of the prompt."""
     cluster: str | None = None
-    """Where `columns` maps one."""
+    """The cluster of the question, where `--columns` maps a field to it."""
+
+
+class ScoreFields(TypedDict, total=False):
+    """Fields of a `LogRow`: the score, or why there is none."""
+
+    score: float | None
+    status: str
+    error: str | None
+
+
+class PromptFields(TypedDict, total=False):
+    """Fields of a `LogRow`: the texts of the question."""
+
+    target: str | None
+    messages: tuple[dict[str, str], ...] | None
+    choices: tuple[str, ...]
+
+
+class UsageFields(TypedDict, total=False):
+    """Fields of a `LogRow`: what a generation cost."""
+
+    attempts: int
+    prompt_tokens: int | None
+    completion_tokens: float | None
+    created: float | None
+    seconds: float | None
+
+
+class RowFields(ScoreFields, PromptFields, UsageFields, total=False):
+    """Fields of a `LogRow` that a reader may give to `RowBuilder.row`; see `store.schema.Response`."""
+
+    answer: str | None
+    finish_reason: str | None
+    endpoint_model: str | None
+
+
+class RowKey(NamedTuple):
+    """What a row is of, except for the number of its generation."""
+
+    benchmark: str
+    model: str
+    question: str
+    variant: str = "default"
+    cluster: str | None = None
 
 
 class ReadOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """How a log is to be read."""
+    """How a log is read."""
 
     scorer: str | None = None
-    """Which of several scores; None is the first, or the one that the harness reports first."""
+    """Which of several scores is read; None reads the first one, or the one that the program reports first."""
     texts: bool = False
-    """Whether completions, targets and prompts are wanted, which may cost a slower read."""
+    """Whether completions, targets and prompts are read, which may be slower."""
     columns: Mapping[str, str] = {}
-    """Our names (question, variant, cluster, model, benchmark) to fields of the log, with dots between the steps, such
-    as `metadata.passage` or `doc.subject`; each reader says which it knows."""
+    """Our names (benchmark, model, question, variant, cluster) to fields of a record of the log, with dots between the
+    steps, such as `metadata.passage`. Each reader states what its records are."""
 
 
 class LogInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """Who and what a log is about; cheap to read."""
+    """What a log is about, which is cheap to read."""
 
     run: str
-    """What makes two logs the same run: an id that the harness made, or a hash of what identifies it."""
+    """Equal for two logs of the same run: an id that the program made, or a hash."""
     models: dict[str, Model]
-    """By label; `kind` is the reader's NAME, `settings` the decoding settings that the log states."""
+    """By label; `kind` is the reader's name, `settings` are the decoding settings that the log states."""
     benchmarks: dict[str, dict[str, object]]
-    """By name, with what the log says of its source: data set, version, arguments."""
+    """By name, with what the log states of the source: data set, version, arguments."""
     scorers: tuple[str, ...] = ()
-    """Names that `Asked.scorer` takes, the harness's own first choice first; empty where its one score has no name."""
+    """Allowed values of `ReadOptions.scorer`, the default first; empty where the only score has no name."""
     created: str = ""
-    """When it was run, as ISO 8601; empty where the log does not say."""
+    """When the run was started, as ISO 8601; empty where the log does not state it."""
 
 
-class LogReader(Protocol):
-    """A module of this room that reads one program's logs."""
+class LogReader(ABC):
+    """Reads the logs of one program.
 
-    NAME: str
+    A subclass sets `name` and implements `recognises`, `describe` and `read`. An instance holds no state.
+    """
+
+    name: ClassVar[str]
     """What messages call the program, such as "Inspect"."""
 
+    @abstractmethod
     def recognises(self, head: FileHead) -> bool:
-        """Whether a file or folder is this program's, by its content."""
+        """Return whether a file or folder is a log of this program, by its content and not by its name."""
 
     def members(self, path: Path) -> Sequence[Path]:
-        """The logs that a path stands for: itself, or, of a file of totals, the files with its samples."""
+        """Return the logs that a path stands for: itself, or, for a file of totals, the files of its samples."""
+        return [path]
 
+    @abstractmethod
     def describe(self, path: Path) -> LogInfo:
-        """Who and what the log is about."""
+        """Return what the log is about.
 
-    def rows(self, path: Path, asked: ReadOptions, tell: Note) -> Iterator[LogRow]:
-        """Each generation once, in the order of the log; `tell` hears what could not be read, before the last row."""
+        Raises
+        ------
+        InputError
+            When the file cannot be read.
+        """
+
+    @abstractmethod
+    def read(self, path: Path, build: RowBuilder) -> Iterator[LogRow]:
+        """Yield each generation once, in the order of the log, as `build.row` returns it.
+
+        What the log does not contain and what could not be read is given to `build.note` and `build.count`.
+
+        Raises
+        ------
+        InputError
+            When the file cannot be read, or holds no record.
+        """
+
+    def rows(self, path: Path, options: ReadOptions, note: Note) -> Iterator[LogRow]:
+        """Yield each generation once, in the order of the log; callers use this method, readers implement `read`.
+
+        Parameters
+        ----------
+        path
+            One of `members`.
+        options
+            The scorer and the columns, and whether texts are read.
+        note
+            Called after the last row, once for each line on what the log does not contain or what could not be read.
+        """
+        build = RowBuilder(path, options)
+        yield from self.read(path, build)
+        for line in build.notes():
+            note(line)
 
 
-def get_field(record: Any, field: str) -> Any:
-    """The value at `a.b.c` inside nested mappings and lists; None where a step is not there.
+class RowBuilder:
+    """Builds the rows of one log and collects its notes.
+
+    Attributes
+    ----------
+    path
+        The log.
+    options
+        How it is read.
+    texts
+        Whether texts are wanted; a reader need not prepare them otherwise.
+    n_generations
+        Number of generations by (benchmark, model, question, variant).
+    identical
+        The comparison of texts, which `row` feeds.
+    """
+
+    def __init__(self, path: Path, options: ReadOptions) -> None:
+        self.path, self.options, self.texts = path, options, options.texts
+        self.n_generations: Counter[tuple[str, ...]] = Counter()
+        self.identical = IdenticalTexts()
+        #: Notes in the order in which they arose: the text, or of a counted problem (its number, its first example).
+        self._notes: dict[str, tuple[int, str]] = {}
+        self._numbers: set[tuple[object, ...]] = set()
+        self._is_checked = False
+        for name in options.columns:
+            if name not in RowKey._fields:
+                raise UnknownNameError("column", name, RowKey._fields, where=str(path))
+
+    def note(self, line: str) -> None:
+        """Add a note."""
+        self._notes.setdefault(line, (0, ""))
+
+    def count(self, problem: str, n: int = 1, example: str = "") -> None:
+        """Add to the number of times that a problem occurred; the note is "N PROBLEM", or "N PROBLEM: EXAMPLE"."""
+        if n:
+            before, first = self._notes.get(problem, (0, example))
+            self._notes[problem] = (before + n, first)
+
+    def notes(self) -> Iterator[str]:
+        """Yield all notes, in the order in which they arose; last, that the texts of the generations are identical."""
+        for text, (n, example) in self._notes.items():
+            yield f"{n} {text}" + f": {example}" * bool(example) if n else text
+        if (line := self.identical.describe()) is not None:
+            yield line
+
+    def choose_scorer(self, scorers: Sequence[str]) -> str:
+        """Return the scorer to read: the one in the options, by its name or a part of it, or the first.
+
+        A part of a name is what stands between commas or slashes: "strict-match" of "exact_match,strict-match".
+
+        Raises
+        ------
+        UnknownNameError
+            When the options name none of the scorers, or a part of several.
+        """
+        wanted = self.options.scorer
+        if wanted is None:
+            if len(scorers) > 1:
+                others = ", ".join(repr(name) for name in scorers[1:4]) + (", ..." if len(scorers) > 4 else "")
+                self.note(f"{len(scorers)} scorers, of which {scorers[0]!r} is read: --scorer reads another ({others})")
+            return scorers[0]
+        if wanted in scorers:
+            return wanted
+        matches = [name for name in scorers if wanted in name.replace("/", ",").split(",")]
+        if len(matches) != 1:
+            raise UnknownNameError("scorer", wanted, scorers, where=str(self.path))
+        return matches[0]
+
+    def map_columns(self, key: RowKey, record: Mapping[str, Any], *, check: bool = True) -> RowKey:
+        """Return the key with the fields of the record that `--columns` maps to our names.
+
+        The first record must have all of these fields. Where a later one lacks a field, the key keeps its value.
+
+        Parameters
+        ----------
+        key
+            The key without `--columns`.
+        record
+            What the dots of the fields start at.
+        check
+            False for what is left of a damaged record, which may lack fields even if it is the first.
+
+        Raises
+        ------
+        UnknownNameError
+            When the first record lacks a field.
+        """
+        for name, field in self.options.columns.items():
+            value = get_field(record, field)
+            if value is not None:
+                key = key._replace(**{name: encode_text(value) or getattr(key, name)})
+            elif check and not self._is_checked:
+                raise UnknownNameError("field", field, _field_names(record, field), where=str(self.path))
+            else:
+                self.count(f"records have no {field}: their {name} is what it is without --columns")
+        self._is_checked = self._is_checked or check
+        return key
+
+    def score_fields(self, value: object) -> ScoreFields:
+        """Return the score that a program wrote, or the error where it is not a number."""
+        try:
+            score = parse_score(value)
+        except ValueError as error:
+            self.count("scores are not numbers and are missing", example=str(error)[:120])
+            return {"status": "error", "error": f"scoring: {str(error)[:200]}"}
+        return {"score": score} if score is not None else {"status": UNSCORED}
+
+    def row(
+        self,
+        key: RowKey,
+        *,
+        completion: str | None = None,
+        generation: int | None = None,
+        **fields: Unpack[RowFields],
+    ) -> LogRow:
+        """Return a row.
+
+        Parameters
+        ----------
+        key
+            What it is of.
+        completion
+            The text, which is compared with others of the key; the row has it only where texts are wanted.
+        generation
+            Its number from 1; None takes the next number of the key. Where `--columns` makes one question of several,
+            a number that is taken becomes the next one that is free.
+        **fields
+            Other fields of the row.
+        """
+        cell = key[:4]
+        self.n_generations[cell] += 1
+        if generation is None:
+            generation = self.n_generations[cell]
+        elif self.options.columns:
+            first = generation
+            while (*cell, generation) in self._numbers:
+                generation += 1
+            self._numbers.add((*cell, generation))
+            if generation != first:
+                self.count("generations have another number than in the log: several samples are one question")
+        if completion is not None:
+            self.identical.add(cell, completion)
+        return LogRow(
+            benchmark=key.benchmark,
+            model=key.model,
+            question=key.question,
+            variant=key.variant,
+            cluster=key.cluster,
+            generation=generation,
+            completion=completion if self.texts else None,
+            **fields,
+        )
+
+    def rename_duplicate(self, key: RowKey) -> RowKey:
+        """Return the key, with the question NAME-2, NAME-3, ... where rows of another question have the same name."""
+        name, n = key.question, 1
+        while key[:4] in self.n_generations:
+            n += 1
+            key = key._replace(question=f"{name}-{n}")
+        if n > 1:
+            self.count("questions have the name of an earlier one: they are called NAME-2, NAME-3, ...")
+        return key
+
+
+def get_field(record: object, field: str) -> Any:
+    """Return the value at `a.b.c` inside nested mappings and lists; None where a step does not exist.
 
     >>> get_field({"metadata": {"tags": ["x", "y"]}}, "metadata.tags.1")
     'y'
     """
+    value: Any = record
     for name in field.split("."):
-        if isinstance(record, Mapping) and name in record:
-            record = record[name]
-        elif (
-            isinstance(record, Sequence)
-            and not isinstance(record, str)
-            and name.isdecimal()
-            and int(name) < len(record)
-        ):
-            record = record[int(name)]
+        if isinstance(value, Mapping) and name in value:
+            value = value[name]
+        elif isinstance(value, Sequence) and not isinstance(value, str) and name.isdecimal() and int(name) < len(value):
+            value = value[int(name)]
         else:
             return None
-    return record
+    return value
 
 
-#: Our names that a log's fields can be mapped to.
-NAMES = ("benchmark", "model", "question", "variant", "cluster")
+def _field_names(record: Mapping[str, Any], field: str) -> list[str]:
+    """Return the names beside a field that does not exist; the nearest of them are suggested."""
+    parent, dot, _ = field.rpartition(".")
+    inside = get_field(record, parent) if dot else None
+    return [f"{parent}.{name}" for name in inside] if isinstance(inside, Mapping) else list(record)
 
 
-class MappedColumns:
-    """Reads the mapped fields of one record after another; the first record must have them.
-
-    >>> MappedColumns({"question": "vars.id"}, where="log.json").of({"vars": {"id": 7}}, "question")
-    '7'
-    """
-
-    def __init__(self, columns: Mapping[str, str], *, where: str) -> None:
-        for name in columns:
-            if name not in NAMES:
-                raise UnknownNameError("column", name, NAMES, where=where)
-        self._columns, self._where, self._checked = columns, where, False
-
-    def __bool__(self) -> bool:
-        return bool(self._columns)
-
-    def of(self, record: Any, name: str) -> str | None:
-        """The value as text; None where nothing is mapped to the name, or this record has none."""
-        if not self._columns:
-            return None
-        if not self._checked:
-            self._check(record)
-        value = get_field(record, self._columns[name]) if name in self._columns else None
-        if value is None or isinstance(value, str):
-            return value
-        return msgspec.json.encode(value, order="sorted").decode()
-
-    def _check(self, record: Any) -> None:
-        for field in self._columns.values():
-            if get_field(record, field) is None:
-                parent = get_field(record, field.rpartition(".")[0]) if "." in field else None
-                prefix = field.rpartition(".")[0] + "."
-                known = [prefix + name for name in parent] if isinstance(parent, Mapping) else list(record)
-                raise UnknownNameError("field", field, known, where=self._where)
-        self._checked = True
-
-
-#: Inspect's letters (correct, incorrect, partial, no answer), and words that graders write.
-_WORDS = {"c": 1.0, "i": 0.0, "p": 0.5, "n": 0.0, "true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0}
-
-
-def parse_score(value: Any) -> float | None:
-    """A score as a number, or None where there is none: null, NaN, infinite, an empty text.
+def parse_score(value: object) -> float | None:
+    """Return a score as a number, or None where there is none: null, NaN, infinite, an empty text.
 
     Raises
     ------
     ValueError
-        When it is something else, such as a word or a list: there is no score to read in it.
+        When it is something else, such as a word or a list.
 
+    Examples
+    --------
     >>> parse_score("C"), parse_score(True), parse_score("0.5"), parse_score(float("nan"))
     (1.0, 1.0, 0.5, None)
     """
     if isinstance(value, str):
         text = value.strip().lower()
-        if text in _WORDS:
-            return _WORDS[text]
+        if text in _SCORE_WORDS:
+            return _SCORE_WORDS[text]
         value = float(text) if text else None
     if value is None:
         return None
     if not isinstance(value, (bool, int, float)):
-        raise ValueError(f"{value!r} is no score")  # noqa: TRY004  whatever it is, the caller tells the same
+        raise ValueError(f"{value!r} is no score")  # noqa: TRY004  a caller handles all kinds of no score alike
     try:
         score = float(value)
     except OverflowError as error:
@@ -184,18 +413,20 @@ def parse_score(value: Any) -> float | None:
     return score if math.isfinite(score) else None
 
 
-def choose_scorer(scorers: Sequence[str], asked: str | None, *, where: str, tell: Note) -> str:
-    """The scorer that is read: the one asked for, by its name or a part of it that no other has, or the first.
+def as_mapping(value: object) -> Mapping[str, Any]:
+    """Return the value if it is a mapping, else an empty one."""
+    return value if isinstance(value, Mapping) else {}
 
-    >>> choose_scorer(["exact_match,strict-match", "exact_match,flexible"], "strict-match", where="", tell=print)
-    'exact_match,strict-match'
+
+def encode_text(value: object) -> str:
+    """Return a text as it is, and any other value as JSON."""
+    return value if isinstance(value, str) else msgspec.json.encode(value, order="sorted").decode()
+
+
+def format_choice(index: int) -> str:
+    """Return the letter of a choice: A for the first one; the index itself beyond Z.
+
+    >>> format_choice(0), format_choice(3), format_choice(26)
+    ('A', 'D', '26')
     """
-    if asked is None:
-        if len(scorers) > 1:
-            others = ", ".join(repr(name) for name in scorers[1:4]) + (", ..." if len(scorers) > 4 else "")
-            tell(f"{len(scorers)} scorers, of which {scorers[0]!r} is read: --scorer reads another ({others})")
-        return scorers[0]
-    near = [asked] if asked in scorers else [name for name in scorers if asked in name.replace("/", ",").split(",")]
-    if len(near) != 1:
-        raise UnknownNameError("scorer", asked, scorers, where=where)
-    return near[0]
+    return chr(ord("A") + index) if index < 26 else str(index)

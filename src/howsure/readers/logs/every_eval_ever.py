@@ -1,10 +1,10 @@
-"""Every Eval Ever: `ID_samples.jsonl`, a row per sample and metric, beside `ID.json` with totals and settings.
+"""Read Every Eval Ever's `ID_samples.jsonl`: a row for each sample and metric, beside `ID.json` with the totals.
 
-The files are converted from other programs' logs, and some converters lose what matters here: Inspect's writes the
-score reduced over epochs in each epoch's row, and such scores are left out. The number of the epoch is a text in
-`metadata.epoch`; without it, rows of a sample with other texts are generations in the order of the file.
+The files are converted from logs of other programs, and some converters lose what matters here: Inspect's writes the
+score reduced over epochs into the row of each epoch, and such scores are left out. The number of the epoch is a text in
+`metadata.epoch`; without it, rows of a sample with different texts are generations, in the order of the file.
 
-Dots of `--columns` start at a row, as in `metadata.subject`.
+The record of `--columns` is a row: `metadata.subject`.
 """
 
 from __future__ import annotations
@@ -18,27 +18,28 @@ import msgspec
 
 from howsure.errors import InputError
 from howsure.readers.logs.base import (
+    COUNTED_AS_WRONG,
     UNSCORED,
     LogInfo,
+    LogReader,
     LogRow,
-    MappedColumns,
-    Note,
-    ReadOptions,
-    choose_scorer,
+    PromptFields,
+    RowBuilder,
+    RowKey,
+    ScoreFields,
+    UsageFields,
+    as_mapping,
     get_field,
     parse_score,
 )
-from howsure.readers.logs.copies import Copies
 from howsure.readers.logs.file_head import FileHead
 from howsure.readers.logs.json_files import read_json, read_json_lines
 from howsure.store.manifest import Model
 
-__all__ = ["NAME", "describe", "members", "recognises", "rows"]
+__all__ = ["EveryEvalEverReader"]
 
-NAME = "Every Eval Ever"
-
-_ROW = {"schema_version", "evaluation_id", "model_id", "evaluation_name", "sample_id"}
-_TOTALS = {"schema_version", "evaluation_id", "model_info", "evaluation_results"}
+_ROW_KEYS = {"schema_version", "evaluation_id", "model_id", "evaluation_name", "sample_id"}
+_TOTALS_KEYS = {"schema_version", "evaluation_id", "model_info", "evaluation_results"}
 _SETTINGS = ("temperature", "top_p", "top_k", "max_tokens", "seed", "reasoning", "prompt_template")
 
 
@@ -63,48 +64,76 @@ class _Line(msgspec.Struct):
     metadata: Any = None
 
     @property
+    def metric(self) -> str:
+        """The name of the metric; empty where the row does not name it."""
+        return self.evaluation_result_id or ""
+
+    @property
     def sample(self) -> tuple[str, str, str]:
-        """What its repeats and metrics share."""
+        """What the repeats and metrics of a sample share."""
         return self.evaluation_name, self.model_id, str(self.sample_id)
 
     @property
     def epoch(self) -> int | None:
-        """The number of the repeat, where it is told."""
+        """The number of the repeat, where the row states it."""
         try:
             return max(int(get_field(self.metadata, "epoch")), 1)
         except (TypeError, ValueError):
             return None
 
+    @property
+    def texts(self) -> tuple[str | None, ...]:
+        """The completions, at least one; of a conversation the last turn."""
+        raw = get_field(self.output, "raw")
+        texts = raw if isinstance(raw, list) else [raw]
+        if raw is None and isinstance(self.messages, list) and self.messages:
+            texts = [get_field(self.messages[-1], "content")]
+        return tuple(text if isinstance(text, str) else None for text in texts) or (None,)
 
-class _Repeats:
-    """What a first pass sees of one sample under one metric."""
 
-    __slots__ = ("high", "low", "n", "text", "texts")
+class _EpochScores:
+    """The scores and texts of the epochs of one sample under one metric."""
+
+    __slots__ = ("high", "low", "n", "n_texts", "text")
 
     def __init__(self) -> None:
         self.low, self.high, self.n = float("inf"), float("-inf"), 0
         self.text: int | None = None
-        self.texts = 0
+        self.n_texts = 0
 
     def add(self, score: float, text: int) -> None:
-        """One row."""
+        """Add the score and the hash of the text of one epoch."""
         self.low, self.high, self.n = min(self.low, score), max(self.high, score), self.n + 1
-        self.texts += self.text != text
+        self.n_texts += self.text != text
         self.text = text
 
 
-class _Seen:
-    """What a first pass over the file sees."""
+class _Survey:
+    """What a first pass over the file finds.
+
+    Attributes
+    ----------
+    metrics
+        Names of the metrics of each benchmark, in the order of the file.
+    models
+        The models, in the order of the file.
+    run
+        The id of the evaluation.
+    n_same
+        Number of samples with several epochs if all of these have one score in every epoch; 0 otherwise.
+    is_reduced
+        Whether these scores are means over the epochs.
+    """
 
     def __init__(self, path: Path) -> None:
         self.metrics: dict[str, dict[str, None]] = {}
         self.models: dict[str, None] = {}
         self.run = ""
-        repeats: dict[tuple[Any, ...], _Repeats] = {}
+        epochs: dict[tuple[str | None, ...], _EpochScores] = {}
         for line in read_json_lines(path, _Line, lambda _: None):
             self.run = self.run or line.evaluation_id
             self.models[line.model_id] = None
-            self.metrics.setdefault(line.evaluation_name, {})[line.evaluation_result_id or ""] = None
+            self.metrics.setdefault(line.evaluation_name, {})[line.metric] = None
             if line.epoch is None:
                 continue
             try:
@@ -112,166 +141,132 @@ class _Seen:
             except ValueError:
                 continue
             if score is not None:
-                key = (*line.sample, line.evaluation_result_id)
-                repeats.setdefault(key, _Repeats()).add(score, hash(_texts(line)))
-        several = [each for each in repeats.values() if each.n > 1]
-        self.same = len(several) if all(each.low == each.high for each in several) else 0
-        # A share in every epoch of a sample is no score of any of them.
-        self.reduced = bool(self.same) and any(each.low not in (0, 1) and each.texts > 1 for each in several)
+                epochs.setdefault((*line.sample, line.metric), _EpochScores()).add(score, hash(line.texts))
+        repeated = [each for each in epochs.values() if each.n > 1]
+        self.n_same = len(repeated) if all(each.low == each.high for each in repeated) else 0
+        # The same fraction in every epoch, although the texts differ, is a mean and the score of none of them.
+        self.is_reduced = bool(self.n_same) and any(each.low not in (0, 1) and each.n_texts > 1 for each in repeated)
 
     @property
     def scorers(self) -> tuple[str, ...]:
-        """Names of metrics, where a benchmark has several."""
+        """Names of the metrics of benchmarks that have several."""
         return tuple(dict.fromkeys(name for names in self.metrics.values() if len(names) > 1 for name in names))
 
 
-def recognises(head: FileHead) -> bool:
-    """By the keys of the first row, or of the totals."""
-    return head.kind == "json" and (head.keys >= _ROW or head.keys >= _TOTALS)
+class EveryEvalEverReader(LogReader):
+    """Reads samples of Every Eval Ever, one row for each text."""
+
+    name = "Every Eval Ever"
+
+    def recognises(self, head: FileHead) -> bool:
+        """Return whether the keys are those of a row, or of the totals."""
+        return head.kind == "json" and (head.keys >= _ROW_KEYS or head.keys >= _TOTALS_KEYS)
+
+    def members(self, path: Path) -> Sequence[Path]:
+        """Return the samples; for a file of totals those beside it, if they exist."""
+        if FileHead(path).keys >= _ROW_KEYS:
+            return [path]
+        beside = path.with_name(f"{path.name.removesuffix('.json')}_samples.jsonl")
+        return [beside] if beside.is_file() else []
+
+    def describe(self, path: Path) -> LogInfo:
+        """Return models and benchmarks, with the settings of the totals beside the samples."""
+        samples = self._find_samples(path)
+        survey, totals = _Survey(samples), _read_totals(samples)
+        arguments = as_mapping(get_field(totals, "evaluation_results.0.generation_config.generation_args"))
+        settings = {name: arguments[name] for name in _SETTINGS if arguments.get(name) is not None}
+        library = get_field(totals, "eval_library.name")
+        return LogInfo(
+            run=survey.run or samples.stem,
+            models={name: Model(name=name, kind=self.name, settings=settings) for name in survey.models},
+            benchmarks={name: {"library": library} if library else {} for name in survey.metrics},
+            scorers=survey.scorers,
+        )
+
+    def read(self, path: Path, build: RowBuilder) -> Iterator[LogRow]:
+        """Yield one row for each text of each row of the metric that is read."""
+        samples = self._find_samples(path)
+        survey = _Survey(samples)
+        needs_scorer = survey.scorers or build.options.scorer is not None
+        scorer = build.choose_scorer(survey.scorers) if needs_scorer else None
+        seen: set[tuple[object, ...]] = set()
+        n_lines = 0
+        for line in read_json_lines(samples, _Line, build.note):
+            n_lines += 1
+            if len(survey.metrics[line.evaluation_name]) > 1 and line.metric != scorer:
+                continue
+            identity = (*line.sample, line.epoch, hash(line.texts))
+            if identity in seen:
+                build.count("rows repeat a sample with the same text: its first score is read")
+                continue
+            seen.add(identity)
+            yield from _read_line(line, build, is_reduced=survey.is_reduced)
+        _note_counts(build, survey, n_lines, get_field(_read_totals(samples), "detailed_evaluation_results.total_rows"))
+
+    def _find_samples(self, path: Path) -> Path:
+        """Return the file of samples."""
+        samples = self.members(path)
+        if not samples:
+            what = "totals without samples: nothing states what each question scored"
+            raise InputError(what, where=str(path), remedy="put its ..._samples.jsonl beside it")
+        return samples[0]
 
 
-def members(path: Path) -> Sequence[Path]:
-    """The samples; of a file of totals those beside it, if they are there."""
-    if FileHead(path).keys >= _ROW:
-        return [path]
-    beside = path.with_name(f"{path.name.removesuffix('.json')}_samples.jsonl")
-    return [beside] if beside.is_file() else []
+def _read_line(line: _Line, build: RowBuilder, *, is_reduced: bool) -> Iterator[LogRow]:
+    """Yield the text that was scored, and without a score those that came with it."""
+    key = RowKey(line.evaluation_name, line.model_id, str(line.sample_id))
+    if build.options.columns:
+        key = build.map_columns(key, msgspec.to_builtins(line))
+    score = _score_line(line, build, is_reduced=is_reduced)
+    prompt = _prompt_fields(line) if build.texts else PromptFields()
+    answer = None if score.get("status") == "error" else _answer(line)
+    usage = _usage_fields(line)
+    for text in line.texts:
+        build.count("generations are kept without a score of their own", score.get("status") == UNSCORED)
+        yield build.row(key, completion=text, answer=answer, **score, **prompt, **usage)
+        score, answer, usage = {"status": UNSCORED}, None, {}
 
 
-def describe(path: Path) -> LogInfo:
-    """Who and what, with the settings of the totals beside the samples."""
-    samples = _samples(path)
-    seen = _Seen(samples)
-    totals = _totals(samples)
-    args = get_field(totals, "evaluation_results.0.generation_config.generation_args")
-    settings = {name: args[name] for name in _SETTINGS if args.get(name) is not None} if isinstance(args, dict) else {}
-    library = get_field(totals, "eval_library.name")
-    return LogInfo(
-        run=seen.run or samples.stem,
-        models={name: Model(name=name, kind=NAME, settings=settings) for name in seen.models},
-        benchmarks={name: {"library": library} if library else {} for name in seen.metrics},
-        scorers=seen.scorers,
-    )
+def _score_line(line: _Line, build: RowBuilder, *, is_reduced: bool) -> ScoreFields:
+    """Return the score of a row, or its error."""
+    if line.error is not None:
+        build.count(f"errors that the harness {COUNTED_AS_WRONG}", line.evaluation.score is not None)
+        return {"status": "error", "error": f"harness: {str(line.error)[:300]}"}
+    return build.score_fields(None if is_reduced else line.evaluation.score)
 
 
-def rows(path: Path, asked: ReadOptions, tell: Note) -> Iterator[LogRow]:
-    """A row for each text.
-
-    Raises
-    ------
-    InputError
-        When the file cannot be read, or holds totals without samples.
-    """
-    samples = _samples(path)
-    seen = _Seen(samples)
-    needed = seen.scorers or asked.scorer is not None
-    scorer = choose_scorer(seen.scorers, asked.scorer, where=str(samples), tell=tell) if needed else None
-    reading = _Reading(seen, scorer, asked, str(samples))
-    for line in read_json_lines(samples, _Line, tell):
-        if reading.is_wanted(line):
-            yield from reading.rows(line)
-    for text in reading.told(get_field(_totals(samples), "detailed_evaluation_results.total_rows")):
-        tell(text)
+def _answer(line: _Line) -> str | None:
+    """Return the answer that was extracted last."""
+    attributions = line.answer_attribution if isinstance(line.answer_attribution, list) else []
+    last = next((each for each in reversed(attributions) if get_field(each, "is_terminal")), None)
+    answer = get_field(last, "extracted_value")
+    return answer if isinstance(answer, str) else None
 
 
-class _Reading:
-    """Lines to rows, and what is to be told in the end."""
-
-    def __init__(self, seen: _Seen, scorer: str | None, asked: ReadOptions, where: str) -> None:
-        self._seen, self._scorer, self._texts = seen, scorer, asked.texts
-        self._mapped, self._copies = MappedColumns(asked.columns, where=where), Copies()
-        self._generations: Counter[tuple[str, ...]] = Counter()
-        self._known: set[tuple[Any, ...]] = set()
-        self._count: Counter[str] = Counter()
-
-    def is_wanted(self, line: _Line) -> bool:
-        """Whether it is of the metric that is read, and the first of its text."""
-        self._count["lines"] += 1
-        if len(self._seen.metrics[line.evaluation_name]) > 1 and (line.evaluation_result_id or "") != self._scorer:
-            return False
-        again = (*line.sample, line.epoch, hash(_texts(line)))
-        self._count["again"] += again in self._known
-        wanted = again not in self._known
-        self._known.add(again)
-        return wanted
-
-    def rows(self, line: _Line) -> Iterator[LogRow]:
-        """The text that was scored, and those that came with it."""
-        keys: dict[str, Any] = {
-            "benchmark": line.evaluation_name,
-            "model": line.model_id,
-            "question": str(line.sample_id),
-            "variant": "default",
-            "cluster": None,
-        }
-        if self._mapped:
-            record = msgspec.to_builtins(line)
-            keys = {name: self._mapped.of(record, name) or value for name, value in keys.items()}
-        key = tuple(str(keys[name]) for name in ("benchmark", "model", "question", "variant"))
-        made = _score(line, reduced=self._seen.reduced)
-        self._count["error"] += line.error is not None and line.evaluation.score is not None
-        expected = get_field(line.input, "reference")
-        for at, text in enumerate(_texts(line)):
-            self._generations[key] += 1
-            self._copies.add(key, text)
-            self._count[UNSCORED] += at > 0 or made.get("status") == UNSCORED
-            yield LogRow(
-                **keys,
-                **(made if at == 0 else {"status": UNSCORED}),
-                generation=self._generations[key],
-                completion=text if self._texts else None,
-                target=" | ".join(map(str, expected)) if self._texts and isinstance(expected, list) else None,
-                messages=_messages(line) if self._texts else None,
-                choices=_choices(line) if self._texts else (),
-                **_tokens(line, at),
-            )
-
-    def told(self, rows: Any) -> Iterator[str]:
-        """What the file cannot say, and what was left out, where the totals count so many rows."""
-        if isinstance(rows, int) and rows != self._count["lines"]:
-            yield f"{self._count['lines']} rows, where the totals count {rows}: some are lost"
-        times = Counter(self._generations.values())
-        if len(times) > 1:
-            (usual, n), _ = times.most_common(2)
-            yield f"{times.total() - n} of {times.total()} samples have other than {usual} generations"
-        if self._seen.reduced:
-            yield _REDUCED
-        elif self._seen.same > 2:
-            yield _SAME.format(self._seen.same)
-        for name, told in _TOLD.items():
-            if self._count[name]:
-                yield told.format(self._count[name])
-        yield from filter(None, (self._copies.told(),))
+def _note_counts(build: RowBuilder, survey: _Survey, n_lines: int, n_stated: object) -> None:
+    """Note rows that are lost, an unusual number of generations, and scores that were reduced over epochs."""
+    if isinstance(n_stated, int) and n_stated != n_lines:
+        build.note(f"{n_lines} rows, where the totals count {n_stated}: some are lost")
+    sizes = Counter(build.n_generations.values())
+    if len(sizes) > 1:
+        usual, n = sizes.most_common(1)[0]
+        build.note(f"{sizes.total() - n} of {sizes.total()} samples have other than {usual} generations")
+    if survey.is_reduced:
+        build.note(
+            "each repeat carries the mean of its sample's repeats, as Inspect's converter writes it: these scores are "
+            "left out; the log that was converted has the real ones"
+        )
+    elif survey.n_same > 2:
+        build.note(
+            f"all repeats of each of {survey.n_same} samples have the same score, as where a converter wrote a reduced "
+            "one: compare the log that was converted"
+        )
 
 
-_REDUCED = (
-    "each repeat carries the mean of its sample's repeats, as Inspect's converter writes it: these scores are left "
-    "out; the log that was converted has the real ones"
-)
-_SAME = (
-    "all repeats of each of {} samples have the same score, as where a converter wrote a reduced one: compare the log "
-    "that was converted"
-)
-#: What was counted, and how it is told.
-_TOLD = {
-    "again": "{} rows repeat a sample with the same text: its first score is read",
-    "error": "{} errors that the harness counted as a score are missing here; --missing as-zero counts them as 0",
-    UNSCORED: "{} generations are kept without a score of their own",
-}
-
-
-def _samples(path: Path) -> Path:
-    found = members(path)
-    if not found:
-        what = "totals without samples: nothing says what each question scored"
-        raise InputError(what, where=str(path), remedy="put its ..._samples.jsonl beside it")
-    return found[0]
-
-
-def _totals(samples: Path) -> Any:
-    """The file of totals beside the samples; None where it is not there, or is of another evaluation."""
+def _read_totals(samples: Path) -> Any:
+    """Return the totals beside the samples; None where there are none, or they are of another program."""
     beside = samples.with_name(samples.name.removesuffix(".jsonl").removesuffix("_samples") + ".json")
-    if beside == samples or not beside.is_file() or not FileHead(beside).keys >= _TOTALS:
+    if beside == samples or not beside.is_file() or not FileHead(beside).keys >= _TOTALS_KEYS:
         return None
     try:
         return read_json(beside, dict[str, Any])
@@ -279,49 +274,29 @@ def _totals(samples: Path) -> Any:
         return None
 
 
-def _score(line: _Line, *, reduced: bool) -> dict[str, Any]:
-    if line.error is not None:
-        return {"status": "error", "error": f"harness: {str(line.error)[:300]}"}
-    attributed = line.answer_attribution if isinstance(line.answer_attribution, list) else []
-    said = [each for each in attributed if isinstance(each, dict)]
-    last = next((each for each in reversed(said) if each.get("is_terminal")), {}).get("extracted_value")
-    answer = last if isinstance(last, str) else None
-    try:
-        score = None if reduced else parse_score(line.evaluation.score)
-    except ValueError as error:
-        return {"status": "error", "error": f"scoring: {str(error)[:200]}"}
-    return {"answer": answer, **({"score": score} if score is not None else {"status": UNSCORED})}
-
-
-def _texts(line: _Line) -> tuple[str | None, ...]:
-    """The completions: of a conversation the last turn."""
-    raw = get_field(line.output, "raw")
-    found = raw if isinstance(raw, list) else [raw]
-    if raw is None and isinstance(line.messages, list) and line.messages:
-        found = [get_field(line.messages[-1], "content")]
-    return tuple(text if isinstance(text, str) else None for text in found) or (None,)
-
-
-def _messages(line: _Line) -> tuple[dict[str, str], ...] | None:
+def _prompt_fields(line: _Line) -> PromptFields:
+    """Return target, choices and messages."""
+    references, choices = get_field(line.input, "reference"), get_field(line.input, "choices")
+    messages: tuple[dict[str, str], ...] | None = None
+    prompt = get_field(line.input, "formatted") or get_field(line.input, "raw")
     if isinstance(line.messages, list):
-        return tuple(
-            {name: str(get_field(turn, name) or "") for name in ("role", "content")} for turn in line.messages[:-1]
-        )
-    asked = get_field(line.input, "formatted") or get_field(line.input, "raw")
-    return ({"role": "user", "content": asked},) if isinstance(asked, str) else None
-
-
-def _choices(line: _Line) -> tuple[str, ...]:
-    found = get_field(line.input, "choices")
-    return tuple(map(str, found)) if isinstance(found, list) else ()
-
-
-def _tokens(line: _Line, at: int) -> dict[str, Any]:
-    prompt, completion = get_field(line.token_usage, "input_tokens"), get_field(line.token_usage, "output_tokens")
-    latency = get_field(line.performance, "latency_ms")
-    first = at == 0
+        turns = line.messages[:-1]
+        messages = tuple({name: str(get_field(turn, name) or "") for name in ("role", "content")} for turn in turns)
+    elif isinstance(prompt, str):
+        messages = ({"role": "user", "content": prompt},)
     return {
-        "prompt_tokens": prompt if first and isinstance(prompt, int) else None,
-        "completion_tokens": completion if first and isinstance(completion, (int, float)) else None,
-        "seconds": latency / 1000 if first and isinstance(latency, (int, float)) else None,
+        "target": " | ".join(map(str, references)) if isinstance(references, list) else None,
+        "messages": messages,
+        "choices": tuple(map(str, choices)) if isinstance(choices, list) else (),
+    }
+
+
+def _usage_fields(line: _Line) -> UsageFields:
+    """Return tokens and latency of the request."""
+    n_read, n_written = get_field(line.token_usage, "input_tokens"), get_field(line.token_usage, "output_tokens")
+    latency = get_field(line.performance, "latency_ms")
+    return {
+        "prompt_tokens": n_read if isinstance(n_read, int) else None,
+        "completion_tokens": n_written if isinstance(n_written, (int, float)) else None,
+        "seconds": latency / 1000 if isinstance(latency, (int, float)) else None,
     }

@@ -1,4 +1,4 @@
-"""What a file is, by its first bytes: a zip, a Parquet file, JSON with certain keys, or text."""
+"""Tell what a file is by its first bytes: a zip, a Parquet file, JSON with certain keys, or text."""
 
 from __future__ import annotations
 
@@ -10,44 +10,51 @@ import zlib
 from collections.abc import Iterable, Iterator
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
 __all__ = ["FileHead", "list_zip_members", "open_file"]
 
-#: Bytes that are looked at first, and at most, for the keys of a JSON object.
+#: Bytes that are searched for the keys of a JSON object: at first, and at most.
 _FIRST, _MOST = 1 << 16, 1 << 23
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}\[\]:,]', re.DOTALL)
 
 
 @contextlib.contextmanager
 def open_file(path: Path) -> Iterator[IO[bytes]]:
-    """The file as bytes, unpacked if it is gzip, whatever its name; a damaged one raises OSError or EOFError."""
+    """Open a file as bytes, unpacked if it is gzip, whatever its name.
+
+    Raises
+    ------
+    OSError, EOFError
+        When a gzip file is damaged, while it is read.
+    """
     with path.open("rb") as file:
-        packed = file.read(2) == b"\x1f\x8b"
+        is_gzip = file.read(2) == b"\x1f\x8b"
         file.seek(0)
         try:
-            yield gzip.GzipFile(fileobj=file) if packed else file  # type: ignore[misc]  # both are binary files
+            yield cast("IO[bytes]", gzip.GzipFile(fileobj=file)) if is_gzip else file
         except zlib.error as error:
             raise OSError(f"damaged gzip: {error}") from error
 
 
 def list_zip_members(path: Path) -> list[zipfile.ZipInfo]:
-    """The table of contents of a zip, which is the slowest part of one with 25,000 members: that of the last is kept.
+    """Return the members of a zip file by its table of contents; raise what `zipfile` raises.
 
-    Raises what `zipfile` raises.
+    Parsing the table is the slowest part of reading a log with 25,000 members, so that of the last file is cached.
     """
     state = path.stat()
-    return _members_of(path, state.st_size, state.st_mtime_ns, state.st_ino)
+    return _list_members(path, state.st_size, state.st_mtime_ns, state.st_ino)
 
 
 @lru_cache(maxsize=1)
-def _members_of(path: Path, *_: int) -> list[zipfile.ZipInfo]:
+def _list_members(path: Path, *_: int) -> list[zipfile.ZipInfo]:
+    """Return the members; the other arguments are the state of the file, so that a changed one is read again."""
     with zipfile.ZipFile(path) as file:
         return file.infolist()
 
 
 class FileHead:
-    """The first look at a path; everything is read when it is asked for.
+    """The kind and the keys of a file or folder, each read when it is first used.
 
     Attributes
     ----------
@@ -60,7 +67,7 @@ class FileHead:
 
     @cached_property
     def kind(self) -> str:
-        """folder, empty, zip, parquet, json (one object, an array of them, or one per line) or text."""
+        """One of folder, empty, zip, parquet, json (an object, an array of them, or one per line) and text."""
         if self.path.is_dir():
             return "folder"
         start = self._start
@@ -71,26 +78,29 @@ class FileHead:
         stripped = start.removeprefix(b"\xef\xbb\xbf").lstrip()
         if not stripped:
             return "empty"
-        return "json" if stripped[:1] in b"{[" and self._scan(stripped)[0] else "text"
+        return "json" if stripped[:1] in b"{[" and _find_keys(stripped)[0] else "text"
 
     @cached_property
     def keys(self) -> frozenset[str]:
-        """Names: of the keys of the first JSON object, of the members of a zip or folder, of Parquet columns."""
-        look = {"folder": self._children, "zip": self._members, "parquet": self._columns, "json": self._json}.get(
-            self.kind
-        )
-        return frozenset(look()) if look else frozenset()
+        """Keys of the first JSON object, names of the members of a zip or folder, or names of Parquet columns."""
+        list_names = {
+            "folder": self._list_children,
+            "zip": self._list_members,
+            "parquet": self._list_columns,
+            "json": self._list_json_keys,
+        }.get(self.kind)
+        return frozenset(list_names()) if list_names else frozenset()
 
-    def _children(self) -> Iterable[str]:
+    def _list_children(self) -> Iterable[str]:
         return [child.name for child in self.path.iterdir()]
 
-    def _members(self) -> Iterable[str]:
+    def _list_members(self) -> Iterable[str]:
         try:
             return [info.filename for info in list_zip_members(self.path)]
         except (zipfile.BadZipFile, OSError):
             return ()
 
-    def _columns(self) -> Iterable[str]:
+    def _list_columns(self) -> Iterable[str]:
         import pyarrow as pa
         from pyarrow import parquet
 
@@ -99,10 +109,10 @@ class FileHead:
         except (pa.ArrowInvalid, OSError):
             return ()
 
-    def _json(self) -> Iterable[str]:
-        names, closed = self._scan(self._start)
-        if not closed and len(self._start) == _FIRST:
-            names, _ = self._scan(self._read(_MOST))
+    def _list_json_keys(self) -> Iterable[str]:
+        names, is_closed = _find_keys(self._start)
+        if not is_closed and len(self._start) == _FIRST:
+            names, _ = _find_keys(self._read(_MOST))
         return names
 
     @cached_property
@@ -110,29 +120,30 @@ class FileHead:
         return self._read(_FIRST)
 
     def _read(self, most: int) -> bytes:
+        """Return the first bytes of the file; none where it cannot be read."""
         try:
             with open_file(self.path) as file:
                 return file.read(most)
         except (OSError, EOFError):
             return b""
 
-    @staticmethod
-    def _scan(start: bytes) -> tuple[frozenset[str], bool]:
-        """Keys of the first object as far as it goes, and whether its end was seen."""
-        names: set[str] = set()
-        depth, before = 0, b""
-        opening = 0  # depth at which the first object lies: 1, or 2 within an array
-        for match in _TOKEN.finditer(start):
-            token = match[0]
-            if token in (b"{", b"["):
-                depth += 1
-                if token == b"{" and not opening:
-                    opening = depth
-            elif token in (b"}", b"]"):
-                depth -= 1
-                if opening and depth < opening:
-                    return frozenset(names), True
-            elif token == b":" and depth == opening and before[:1] == b'"':
-                names.add(before[1:-1].decode(errors="replace"))
-            before = token
-        return frozenset(names), False
+
+def _find_keys(start: bytes) -> tuple[frozenset[str], bool]:
+    """Return the keys of the first JSON object in these bytes, and whether its end is among them."""
+    names: set[str] = set()
+    depth, before = 0, b""
+    object_depth = 0  # 1, or 2 where the first object is within an array
+    for match in _TOKEN.finditer(start):
+        token = match[0]
+        if token in (b"{", b"["):
+            depth += 1
+            if token == b"{" and not object_depth:
+                object_depth = depth
+        elif token in (b"}", b"]"):
+            depth -= 1
+            if object_depth and depth < object_depth:
+                return frozenset(names), True
+        elif token == b":" and depth == object_depth and before[:1] == b'"':
+            names.add(before[1:-1].decode(errors="replace"))
+        before = token
+    return frozenset(names), False

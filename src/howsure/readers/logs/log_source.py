@@ -100,7 +100,7 @@ class LogSource:
         """Return what the log states of itself, in the form of the manifest of a run folder."""
         info = self.info
         models = {self.labels.get(label, label): msgspec.to_builtins(model) for label, model in info.models.items()}
-        return {"created": info.created, "benchmarks": info.benchmarks, "models": models, "source": self.reader.NAME}
+        return {"created": info.created, "benchmarks": info.benchmarks, "models": models, "source": self.reader.name}
 
     def generations(self, *, texts: bool = True) -> Iterator[LogRow]:
         """Yield every generation, with its texts and with the new label of its model."""

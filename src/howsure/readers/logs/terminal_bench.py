@@ -1,13 +1,11 @@
-"""Terminal-Bench: the results.json of a run, with a record per trial; several trials of a task are its generations.
+"""Read Terminal-Bench's results.json: a record for each trial; several trials of a task are its generations.
 
-The model and the data set are in run_metadata.json beside it. `columns` names fields of a trial, such as
-`failure_mode`.
+The model and the data set are in run_metadata.json beside it. The record of `--columns` is a trial: `failure_mode`.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -15,24 +13,32 @@ from typing import Any
 import msgspec
 
 from howsure.errors import InputError
-from howsure.readers.logs.base import UNSCORED, LogInfo, LogRow, MappedColumns, Note, ReadOptions
+from howsure.readers.logs.base import (
+    COUNTED_AS_WRONG,
+    UNSCORED,
+    LogInfo,
+    LogReader,
+    LogRow,
+    RowBuilder,
+    RowKey,
+    ScoreFields,
+    UsageFields,
+    as_mapping,
+)
 from howsure.readers.logs.file_head import FileHead
 from howsure.readers.logs.json_files import read_json
 from howsure.store.manifest import Model
 
-__all__ = ["NAME", "describe", "members", "recognises", "rows"]
-
-NAME = "Terminal-Bench"
+__all__ = ["TerminalBenchReader"]
 
 _METADATA = "run_metadata.json"
 _DATASET = "terminal-bench"
-#: Failures of the harness and not of the agent: the trial says nothing of it.
-_BROKEN = ("unknown", "unknown_harness_error", "parse_error", "agent_installation_failed")
+#: Failures of the harness and not of the agent: such a trial has no score.
+_HARNESS_FAILURES = ("unknown", "unknown_harness_error", "parse_error", "agent_installation_failed")
 
 
 class _Trial(msgspec.Struct):
     task_id: str
-    trial_name: str = ""
     is_resolved: bool | None = None
     failure_mode: object = None
     instruction: object = None
@@ -59,160 +65,129 @@ class _Metadata(msgspec.Struct):
     start_time: str | None = None
     n_attempts: int = 1
 
-
-def recognises(head: FileHead) -> bool:
-    """By the keys of the totals, or of one trial's own file."""
-    if head.kind != "json":
-        return False
-    return {"results", "n_resolved", "n_unresolved"} <= head.keys or {
-        "task_id",
-        "trial_name",
-        "is_resolved",
-    } <= head.keys
+    @property
+    def benchmark(self) -> str:
+        """The data set and its version."""
+        name = self.dataset_name or _DATASET
+        return f"{name}@{self.dataset_version}" if self.dataset_version else name
 
 
-def members(path: Path) -> Sequence[Path]:
-    """The file itself."""
-    return [path]
+class TerminalBenchReader(LogReader):
+    """Reads a run of Terminal-Bench, one row for each trial."""
 
+    name = "Terminal-Bench"
 
-def describe(path: Path) -> LogInfo:
-    """Agent and model as run_metadata.json has them."""
-    results, metadata = _load(path), _metadata(path)
-    settings = {"agent": metadata.agent_name} if metadata.agent_name else {}
-    label = _label(path, metadata)
-    return LogInfo(
-        run=metadata.uuid or results.id or metadata.run_id or path.parent.name,
-        models={
-            label: Model(
-                name=metadata.model_name or label, kind=NAME, settings={**settings}, generations=metadata.n_attempts
-            )
-        },
-        benchmarks={_benchmark(metadata): {"version": metadata.dataset_version}},
-        created=metadata.start_time or "",
-    )
+    def recognises(self, head: FileHead) -> bool:
+        """Return whether the keys are those of the totals, or of the file of one trial."""
+        totals, trial = {"results", "n_resolved", "n_unresolved"}, {"task_id", "trial_name", "is_resolved"}
+        return head.kind == "json" and (head.keys >= totals or head.keys >= trial)
 
-
-def rows(path: Path, asked: ReadOptions, tell: Note) -> Iterator[LogRow]:
-    """A row per trial.
-
-    Raises
-    ------
-    InputError
-        When the file cannot be read, or holds no trial.
-    """
-    results, metadata = _load(path), _metadata(path)
-    mapped = MappedColumns(asked.columns, where=str(path))
-    if not _beside(path):
-        tell(f"there is no {_METADATA}: the model is called {_label(path, metadata)!r} after the folder or file")
-    drawn: Counter[tuple[str, ...]] = Counter()
-    count: Counter[str] = Counter()
-    newest = {_name(record, place): place for place, record in enumerate(results.results)}
-    for place, record in enumerate(results.results):
-        if newest[_name(record, place)] != place:
-            count["again"] += 1
-            continue
-        try:
-            trial = msgspec.convert(record, _Trial)
-        except msgspec.ValidationError:
-            count["unread"] += 1
-            continue
-        row = _row(trial, mapped.of(record, "benchmark") or _benchmark(metadata), _label(path, metadata))
-        row = msgspec.structs.replace(
-            row,
-            model=mapped.of(record, "model") or row.model,
-            question=mapped.of(record, "question") or row.question,
-            variant=mapped.of(record, "variant") or row.variant,
-            cluster=mapped.of(record, "cluster"),
-            messages=({"role": "user", "content": trial.instruction},)
-            if asked.texts and isinstance(trial.instruction, str)
-            else None,
+    def describe(self, path: Path) -> LogInfo:
+        """Return the agent, the model and the data set as run_metadata.json states them."""
+        results, metadata = _read_results(path), _read_metadata(path)
+        label = _label_model(path, metadata)
+        model = Model(
+            name=metadata.model_name or label,
+            kind=self.name,
+            settings={"agent": metadata.agent_name} if metadata.agent_name else {},
+            generations=metadata.n_attempts,
         )
-        cell = (row.benchmark, row.model, row.question, row.variant)
-        drawn[cell] += 1
-        count[row.status] += 1
-        yield msgspec.structs.replace(row, generation=drawn[cell])
-    _say(results, count, tell)
+        return LogInfo(
+            run=metadata.uuid or results.id or metadata.run_id or path.parent.name,
+            models={label: model},
+            benchmarks={metadata.benchmark: {"version": metadata.dataset_version}},
+            created=metadata.start_time or "",
+        )
+
+    def read(self, path: Path, build: RowBuilder) -> Iterator[LogRow]:
+        """Yield one row for each trial; of several records of one trial, the last."""
+        results, metadata = _read_results(path), _read_metadata(path)
+        label = _label_model(path, metadata)
+        if not _find_metadata(path):
+            build.note(f"there is no {_METADATA}: the model is called {label!r} after the folder or file")
+        last = {_trial_name(record, place): place for place, record in enumerate(results.results)}
+        for place, record in enumerate(results.results):
+            if last[_trial_name(record, place)] != place:
+                build.count("trials have the name of a later one: the last of each name is read")
+                continue
+            try:
+                trial = msgspec.convert(record, _Trial)
+            except msgspec.ValidationError:
+                build.count("records are no trials and are left out")
+                continue
+            key = build.map_columns(RowKey(metadata.benchmark, label, trial.task_id), record)
+            prompt = trial.instruction if build.texts else None
+            messages = ({"role": "user", "content": prompt},) if isinstance(prompt, str) else None
+            yield build.row(key, messages=messages, **_score_trial(trial, build), **_usage_fields(trial))
+        counts = [n for n in (results.n_resolved, results.n_unresolved) if isinstance(n, int)]
+        if len(counts) == 2 and sum(counts) != len(results.results):
+            build.note(f"it counts {sum(counts)} trials and holds {len(results.results)}")
 
 
-def _say(results: _Results, count: Counter[str], tell: Note) -> None:
-    if n := count["again"]:
-        tell(f"{n} trials are there twice by their name: the last of each is read")
-    if n := count["unread"]:
-        tell(f"{n} records are no trials and are left out")
-    if n := count["error"]:
-        tell(f"{n} errors that the harness counted as wrong are missing here; --missing as-zero counts them as 0")
-    if n := count[UNSCORED]:
-        tell(f"{n} trials were not judged, and the harness counts them as wrong; --missing as-zero counts them as 0")
-    counted = [n for n in (results.n_resolved, results.n_unresolved) if isinstance(n, int)]
-    if len(counted) == 2 and sum(counted) != len(results.results):
-        tell(f"it counts {sum(counted)} trials and holds {len(results.results)}")
+def _score_trial(trial: _Trial, build: RowBuilder) -> ScoreFields:
+    """Return whether the task was resolved; an error where the harness failed."""
+    if not trial.is_resolved and trial.failure_mode in _HARNESS_FAILURES:
+        build.count(f"errors that the harness {COUNTED_AS_WRONG}")
+        return {"status": "error", "error": f"{trial.failure_mode}: the harness failed"}
+    if trial.is_resolved is None:
+        build.count("trials were not judged, and the harness counts them as wrong; --missing as-zero counts them as 0")
+        return {"status": UNSCORED}
+    return {"score": float(trial.is_resolved)}
 
 
-def _row(trial: _Trial, benchmark: str, label: str) -> LogRow:
-    broken = trial.is_resolved is not True and trial.failure_mode in _BROKEN
-    judged = trial.is_resolved is not None and not broken
-    prompt, completion = trial.total_input_tokens, trial.total_output_tokens
-    start, end = _when(trial.trial_started_at), _when(trial.trial_ended_at)
-    return LogRow(
-        benchmark=benchmark,
-        model=label,
-        question=trial.task_id,
-        variant="default",
-        generation=1,
-        score=float(bool(trial.is_resolved)) if judged else None,
-        status="ok" if judged else "error" if broken else UNSCORED,
-        error=f"{trial.failure_mode}: the harness failed" if broken else None,
-        prompt_tokens=prompt if isinstance(prompt, int) else None,
-        completion_tokens=float(completion) if isinstance(completion, int) else None,
-        created=end,
-        seconds=end - start if start is not None and end is not None else None,
-    )
+def _usage_fields(trial: _Trial) -> UsageFields:
+    """Return the tokens and times of a trial."""
+    n_read, n_written = trial.total_input_tokens, trial.total_output_tokens
+    start, end = _parse_time(trial.trial_started_at), _parse_time(trial.trial_ended_at)
+    return {
+        "prompt_tokens": n_read if isinstance(n_read, int) else None,
+        "completion_tokens": float(n_written) if isinstance(n_written, int) else None,
+        "created": end,
+        "seconds": end - start if start is not None and end is not None else None,
+    }
 
 
-def _when(said: object) -> float | None:
+def _parse_time(text: object) -> float | None:
+    """Return an ISO time as seconds since the epoch."""
     try:
-        return datetime.fromisoformat(str(said)).timestamp()
+        return datetime.fromisoformat(str(text)).timestamp()
     except (ValueError, OverflowError, OSError):
         return None
 
 
-def _load(path: Path) -> _Results:
-    found = read_json(path, dict[str, Any])
-    if "results" not in found:
-        return _Results([found])
+def _read_results(path: Path) -> _Results:
+    """Return the trials of a results.json, or the only one of a trial's own file."""
+    record = read_json(path, dict[str, Any])
+    if "results" not in record:
+        return _Results([record])
     try:
-        results = msgspec.convert(found, _Results)
+        results = msgspec.convert(record, _Results)
     except msgspec.ValidationError as error:
-        raise InputError(str(error), where=str(path), remedy="is the file whole?") from error
+        raise InputError(str(error), where=str(path), remedy="is the file complete?") from error
     if not results.results:
         raise InputError("it holds no trial", where=str(path), remedy="did the run finish?")
     return results
 
 
-def _name(record: Any, place: int) -> str | int:
-    """What two records of one trial share; a record without a name is one of its own."""
-    name = record.get("trial_name") if isinstance(record, dict) else None
+def _trial_name(record: Any, place: int) -> str | int:
+    """Return the name of a trial; its place where it has none, so that it equals no other."""
+    name = as_mapping(record).get("trial_name")
     return name if isinstance(name, str) and name else place
 
 
-def _beside(path: Path) -> Path | None:
-    """run_metadata.json of the run: beside its results, or above the folders of a task and a trial."""
+def _find_metadata(path: Path) -> Path | None:
+    """Return run_metadata.json: beside the results, or above the folders of a task and a trial."""
     return next((folder / _METADATA for folder in path.parents[:3] if (folder / _METADATA).is_file()), None)
 
 
-def _metadata(path: Path) -> _Metadata:
-    file = _beside(path)
+def _read_metadata(path: Path) -> _Metadata:
+    """Return what run_metadata.json states."""
+    file = _find_metadata(path)
     return read_json(file, _Metadata) if file else _Metadata()
 
 
-def _label(path: Path, metadata: _Metadata) -> str:
-    """Agent and model: the same model under another agent is another model."""
+def _label_model(path: Path, metadata: _Metadata) -> str:
+    """Return agent and model: the same model under another agent is another model."""
     if metadata.model_name or metadata.agent_name:
         return " ".join(filter(None, [metadata.agent_name, metadata.model_name]))
     return path.stem if path.stem != "results" else path.resolve().parent.name
-
-
-def _benchmark(metadata: _Metadata) -> str:
-    name = metadata.dataset_name or _DATASET
-    return f"{name}@{metadata.dataset_version}" if metadata.dataset_version else name

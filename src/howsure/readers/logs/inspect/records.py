@@ -1,4 +1,4 @@
-"""What an Inspect log says, as records: the header, what each sample came to, and each sample whole."""
+"""Records of an Inspect log: the header, the summary of each sample, and each complete sample."""
 
 from __future__ import annotations
 
@@ -8,15 +8,25 @@ import msgspec
 
 from howsure.readers.logs.json_files import replace_nan
 
-__all__ = ["Choice", "Header", "Key", "Message", "Outcome", "Sample", "Score", "Summary", "decode"]
+__all__ = [
+    "Choice",
+    "Header",
+    "Message",
+    "Sample",
+    "SampleKey",
+    "SampleOutput",
+    "SampleScore",
+    "SampleSummary",
+    "decode_record",
+]
 
 T = TypeVar("T")
-#: Id of the question, as text, and epoch from 1: what Inspect takes for one sample, the last of them where several are.
-Key = tuple[str, int]
+#: Id of the question as text, and epoch from 1: what makes a sample for Inspect, the last one where there are several.
+SampleKey = tuple[str, int]
 
 
-class Score(msgspec.Struct, frozen=True):
-    """What one scorer said of a sample: C, I, P, N, a boolean, a number, or a dict or list of these."""
+class SampleScore(msgspec.Struct, frozen=True):
+    """The result of one scorer: C, I, P, N, a boolean, a number, or a dict or list of these."""
 
     value: Any = None
     answer: Any = None
@@ -30,14 +40,14 @@ class Usage(msgspec.Struct, frozen=True):
     output_tokens: Any = None
 
 
-class Summary(msgspec.Struct):
-    """What a sample came to; a whole sample begins with the same fields."""
+class SampleSummary(msgspec.Struct):
+    """Score, error and usage of a sample; a complete sample begins with the same fields."""
 
     id: int | str
     epoch: Annotated[int, msgspec.Meta(ge=1, le=10**9)] = 1
-    scores: dict[str, Score] | None = None
-    score: Score | None = None
-    """Of logs before 2024: the one score, without its scorer's name."""
+    scores: dict[str, SampleScore] | None = None
+    score: SampleScore | None = None
+    """The only score in logs before 2024, without the name of its scorer."""
     model_usage: dict[str, Usage] | None = None
     error: Any = None
     limit: Any = None
@@ -47,8 +57,8 @@ class Summary(msgspec.Struct):
     completed_at: Any = None
 
     @property
-    def key(self) -> Key:
-        """What it is known by."""
+    def key(self) -> SampleKey:
+        """Question and epoch."""
         return str(self.id), self.epoch
 
 
@@ -69,20 +79,20 @@ class Choice(msgspec.Struct, frozen=True):
 
 
 class Output(msgspec.Struct, frozen=True):
-    """What the model wrote last."""
+    """The last reply of the model."""
 
     model: Any = None
     choices: list[Choice] = []
     completion: str | None = None
 
 
-class Outcome(Summary):
+class SampleOutput(SampleSummary):
     """A sample with its completions."""
 
     output: Output = Output()
 
 
-class Sample(Outcome):
+class Sample(SampleOutput):
     """A sample with its texts; long ones are references into `attachments`."""
 
     input: str | list[Message] = ""
@@ -93,7 +103,7 @@ class Sample(Outcome):
 
 
 class Dataset(msgspec.Struct, frozen=True):
-    """Where the questions came from."""
+    """The source of the questions."""
 
     name: str | None = None
     location: str | None = None
@@ -110,7 +120,7 @@ class Config(msgspec.Struct, frozen=True):
 
 
 class Spec(msgspec.Struct, frozen=True):
-    """`eval`: what was asked of whom."""
+    """`eval`: task, data set and model."""
 
     task: str
     model: str
@@ -126,14 +136,14 @@ class Spec(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """Solvers, and the task's own decoding settings, which go before the model's."""
+    """Solvers, and the task's own decoding settings, which override those of the model."""
 
     config: dict[str, Any] | None = None
     steps: Any = None
 
 
 class Metrics(msgspec.Struct, frozen=True):
-    """One of the scores that the harness reports: a scorer, or one key of what it gives."""
+    """One of the scores that the harness reports: a scorer, or one key of its value."""
 
     name: str
     scorer: str | None = None
@@ -147,7 +157,7 @@ class Headline(msgspec.Struct, frozen=True):
 
 
 class Results(msgspec.Struct, frozen=True):
-    """What the harness made of the scores."""
+    """The scores that the harness reports."""
 
     total_samples: int = 0
     scores: list[Metrics] = []
@@ -155,7 +165,7 @@ class Results(msgspec.Struct, frozen=True):
 
 
 class Header(msgspec.Struct):
-    """Everything but the samples; what an unfinished log has of it."""
+    """Everything except the samples; an unfinished log has a part of it."""
 
     eval: Spec
     status: str = "started"
@@ -165,11 +175,11 @@ class Header(msgspec.Struct):
     error: Any = None
 
 
-def decode(data: bytes | msgspec.Raw, shape: type[T]) -> T:
-    """A JSON value, in which Inspect may write NaN and Infinity as they are; ValueError when it is no such value.
+def decode_record(data: bytes | msgspec.Raw, shape: type[T]) -> T:
+    """Return a JSON value, in which Inspect may write NaN and Infinity; raise ValueError where it has another shape.
 
-    >>> decode(b'{"value": NaN, "answer": "x"}', Score)
-    Score(value=None, answer='x', reason=None)
+    >>> decode_record(b'{"value": NaN, "answer": "x"}', SampleScore)
+    SampleScore(value=None, answer='x', reason=None)
     """
     try:
         return msgspec.json.decode(data, type=shape)
@@ -177,10 +187,10 @@ def decode(data: bytes | msgspec.Raw, shape: type[T]) -> T:
         raise ValueError("nested too deeply") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         text = bytes(data)
-        mended = replace_nan(text)
-        if mended is text:
+        repaired = replace_nan(text)
+        if repaired is text:
             raise ValueError(str(error)) from error
     try:
-        return msgspec.json.decode(mended, type=shape)
+        return msgspec.json.decode(repaired, type=shape)
     except (msgspec.MsgspecError, RecursionError, OverflowError) as error:
         raise ValueError(str(error)) from error

@@ -1,86 +1,95 @@
-"""What a file of lighteval's details holds: its rows in one layout, whatever the layout was, and their parts."""
+"""Read the rows of lighteval's details in one layout, whatever the layout of the file, and parse their parts."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from howsure.errors import InputError
-from howsure.readers.logs.base import Note, ReadOptions
+from howsure.readers.logs.base import Note, PromptFields, ReadOptions, as_mapping, format_choice
 
-__all__ = ["Record", "completions", "likeliest", "part", "prompt", "records"]
+if TYPE_CHECKING:
+    import pyarrow as pa
 
-#: What a question needs of each part; token ids and logits are most of a file and are never read.
-_WANTED = {
+__all__ = ["Record", "list_completions", "most_likely_choice", "parse_prompt", "read_records"]
+
+#: What is read of each part; token ids and logits are most of a file and are never read.
+_LEAVES = {
     "doc": ("id", "task_name", "query", "choices", "gold_index", "num_samples"),
     "model_response": ("input", "text", "logprobs"),
 }
+#: Those of them that are read only where texts are wanted.
 _TEXTS = frozenset({"model_response.input"})
-#: Rows that are held at once.
+#: Rows that are read at once.
 _BATCH = 256
 
 Record = dict[str, Any]
 
 
-def records(path: Path, asked: ReadOptions, tell: Note) -> Iterator[Record]:
-    """Rows by their parts, whatever the layout; what breaks off is told."""
+def read_records(path: Path, options: ReadOptions, note: Note) -> Iterator[Record]:
+    """Yield the rows by their parts; a file that breaks off is noted.
+
+    Raises
+    ------
+    InputError
+        When no row can be read.
+    """
     import pyarrow as pa
     from pyarrow import parquet
 
-    done, n = 0, None
+    n_read, n_rows = 0, None
     try:
         with parquet.ParquetFile(path) as file:
-            n = file.metadata.num_rows
-            for batch in file.iter_batches(batch_size=_BATCH, columns=_columns(file.schema_arrow, asked)):
+            n_rows = file.metadata.num_rows
+            for batch in file.iter_batches(batch_size=_BATCH, columns=_list_leaves(file.schema_arrow, options)):
                 for record in batch.to_pylist():
-                    done += 1
-                    yield _nested(record)
+                    n_read += 1
+                    yield _convert_layout(record)
     except (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError) as error:
         why = " ".join(str(error).split())[:120]
-        if not done:
-            raise InputError(f"cannot be read: {why}", where=str(path), remedy="is the file whole?") from error
-        tell(f"it breaks off after {done} of {n} questions ({why}): the rest is lost")
+        if not n_read:
+            raise InputError(f"cannot be read: {why}", where=str(path), remedy="is the file complete?") from error
+        note(f"it breaks off after {n_read} of {n_rows} questions ({why}): the rest is lost")
     else:
-        if done != n:
-            tell(f"{done} questions are in it where it says {n}")
+        if n_read != n_rows:
+            note(f"{n_read} questions are in it where it states {n_rows}")
 
 
-def _columns(schema: Any, asked: ReadOptions) -> list[str]:
-    """Leaves to read; a part that is text is read whole."""
-    wanted = []
-    fields = set(asked.columns.values())
+def _list_leaves(schema: pa.Schema, options: ReadOptions) -> list[str]:
+    """Return the leaves to read; a part that is text is read completely."""
+    leaves = []
+    fields = set(options.columns.values())
     for column in schema:
         name = column.name.strip("_")
-        leaves = _WANTED.get(name)
-        if leaves is None or not hasattr(column.type, "fields") or not column.type.num_fields:
-            wanted.append(column.name)
+        if name not in _LEAVES or not hasattr(column.type, "fields") or not column.type.num_fields:
+            leaves.append(column.name)
             continue
-        named = {f"{name}.{leaf}" for leaf in leaves} - (frozenset() if asked.texts else _TEXTS)
-        named |= {field for field in fields if field.startswith(f"{name}.")}
-        wanted += [f"{column.name}.{field.partition('.')[2]}" for field in sorted(named)]
-    return wanted
+        wanted = {f"{name}.{leaf}" for leaf in _LEAVES[name]} - (frozenset() if options.texts else _TEXTS)
+        wanted |= {field for field in fields if field.startswith(f"{name}.")}
+        leaves += [f"{column.name}.{field.partition('.')[2]}" for field in sorted(wanted)]
+    return leaves
 
 
-def _nested(record: Record) -> Record:
-    """The row in today's layout."""
-    found = {name.strip("_"): _value(value) for name, value in record.items()}
-    if "model_response" not in found:
-        predictions = found.get("predictions")
+def _convert_layout(row: Record) -> Record:
+    """Return a row in the current layout."""
+    record = {name.strip("_"): _parse_literal(value) for name, value in row.items()}
+    if "model_response" not in record:
+        predictions = record.get("predictions")
         answers = predictions if isinstance(predictions, list) else [predictions]
         is_text = all(isinstance(text, str) or text is None for text in answers)
-        found["model_response"] = {"input": found.get("full_prompt"), "text" if is_text else "logprobs": answers}
-        found["doc"] = {name: found.get(name) for name in ("choices", "gold_index", "gold")}
-        found["doc"] |= {"query": found.get("example") or found.get("full_prompt"), "id": found.get("sample_id")}
-        found["metric"] = found.get("metrics")
-    return found
+        record["model_response"] = {"input": record.get("full_prompt"), "text" if is_text else "logprobs": answers}
+        record["doc"] = {name: record.get(name) for name in ("choices", "gold_index", "gold")}
+        record["doc"] |= {"query": record.get("example") or record.get("full_prompt"), "id": record.get("sample_id")}
+        record["metric"] = record.get("metrics")
+    return record
 
 
-def _value(value: Any) -> Any:
-    """A nested part that was written as text: JSON, or a Python literal, which is parsed and never evaluated."""
+def _parse_literal(value: Any) -> Any:
+    """Return the value of a nested part that was written as text: JSON, or a Python literal, which is not evaluated."""
     if not isinstance(value, str) or value[:1] not in ("{", "["):
         return value
     for parse in (msgspec.json.decode, ast.literal_eval):
@@ -91,54 +100,41 @@ def _value(value: Any) -> Any:
     return value
 
 
-def part(record: Record, name: str) -> Mapping[str, Any]:
-    """A part of the row, empty where it is not there."""
-    value = record.get(name)
-    return value if isinstance(value, Mapping) else {}
-
-
-def completions(record: Record) -> list[Any]:
-    """The K texts, as they were before any post-processing; empty where likelihoods were compared."""
-    texts = part(record, "model_response").get("text")
+def list_completions(record: Record) -> list[Any]:
+    """Return the K texts before any post-processing; none where likelihoods were compared."""
+    texts = as_mapping(record.get("model_response")).get("text")
     return texts if isinstance(texts, list) else [texts] if isinstance(texts, str) else []
 
 
-def _golds(doc: Mapping[str, Any]) -> list[int]:
+def _list_gold_indices(doc: Mapping[str, Any]) -> list[int]:
+    """Return the indices of the right choices."""
     gold = doc.get("gold_index")
-    golds = gold if isinstance(gold, list) else [gold]
-    return [index for index in golds if isinstance(index, int)]
+    return [index for index in (gold if isinstance(gold, list) else [gold]) if isinstance(index, int)]
 
 
-def _choices(doc: Mapping[str, Any]) -> list[str]:
-    choices = doc.get("choices")
-    return [str(text).strip() for text in choices] if isinstance(choices, list) else []
-
-
-def _letter(index: int) -> str:
-    return chr(ord("A") + index) if index < 26 else str(index)
-
-
-def prompt(record: Record) -> dict[str, Any]:
-    """Messages, choices and target; choices of a question whose answer is written are its right answers."""
-    doc = part(record, "doc")
-    choices, golds = _choices(doc), _golds(doc)
-    is_choice = not completions(record)
-    right = [_letter(index) if is_choice else choices[index] for index in golds if 0 <= index < len(choices)]
-    asked = part(record, "model_response").get("input") or doc.get("query")
-    asked = _value(asked)
+def parse_prompt(record: Record) -> PromptFields:
+    """Return messages, choices and target; the choices of a question with a written answer are its right answers."""
+    doc = as_mapping(record.get("doc"))
+    texts = doc.get("choices")
+    choices = [str(text).strip() for text in texts] if isinstance(texts, list) else []
+    is_choice = not list_completions(record)
+    indices = [index for index in _list_gold_indices(doc) if 0 <= index < len(choices)]
+    targets = [format_choice(index) if is_choice else choices[index] for index in indices]
+    prompt = _parse_literal(as_mapping(record.get("model_response")).get("input") or doc.get("query"))
     messages: tuple[dict[str, str], ...] | None
-    if isinstance(asked, list) and all(isinstance(part, Mapping) and "content" in part for part in asked):
-        messages = tuple({"role": str(part.get("role", "user")), "content": str(part["content"])} for part in asked)
+    if isinstance(prompt, list) and all(isinstance(turn, Mapping) and "content" in turn for turn in prompt):
+        messages = tuple({"role": str(turn.get("role", "user")), "content": str(turn["content"])} for turn in prompt)
     else:
-        messages = ({"role": "user", "content": str(asked)},) if asked else None
-    target = " | ".join(right) or None
+        messages = ({"role": "user", "content": str(prompt)},) if prompt else None
+    target = " | ".join(targets) or None
     return {"messages": messages, "choices": tuple(choices) if is_choice else (), "target": target}
 
 
-def likeliest(record: Record, score: float | None) -> str | None:
-    """The letter of the choice with the largest log-likelihood, where the score agrees that it was compared so."""
-    logs = part(record, "model_response").get("logprobs")
+def most_likely_choice(record: Record, score: float | None) -> str | None:
+    """Return the letter of the choice with the largest log-likelihood, if the score agrees that it was the answer."""
+    logs = as_mapping(record.get("model_response")).get("logprobs")
     if not isinstance(logs, list) or len(logs) < 2 or not all(isinstance(log, (int, float)) for log in logs):
         return None
     best = max(range(len(logs)), key=logs.__getitem__)
-    return _letter(best) if score == float(best in _golds(part(record, "doc"))) else None
+    is_right = best in _list_gold_indices(as_mapping(record.get("doc")))
+    return format_choice(best) if score == float(is_right) else None

@@ -16,10 +16,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from howsure.errors import InputError, UnknownNameError
-from howsure.readers.logs import find_reader, lm_eval
+from howsure.readers.logs import find_reader
 from howsure.readers.logs.base import UNSCORED, ReadOptions
 from howsure.readers.logs.file_head import FileHead
-from howsure.readers.logs.lm_eval import run as harness_run
+from howsure.readers.logs.lm_eval import run_metadata as harness_run
+from howsure.readers.logs.lm_eval.reader import LmEvalReader
+
+READER = LmEvalReader()
 
 OUT = Path(__file__).parent / "lm_eval_out"
 SHARED = Path(__file__).resolve().parents[3] / "../shared/data/logs/lm_eval"
@@ -30,7 +33,7 @@ TOTALS = json.loads(RESULTS.read_text())["results"]
 
 def read(path, **asked):
     told = []
-    return list(lm_eval.rows(path, ReadOptions(**asked), told.append)), told
+    return list(READER.rows(path, ReadOptions(**asked), told.append)), told
 
 
 def lines_of(path):
@@ -133,7 +136,7 @@ def test_the_likeliest_choice_is_right_exactly_where_the_harness_says_so(metric)
     assert [row.target for row in rows] == list("ABCDABC")
     assert {row.completion for row in rows} == {None}
     assert rows[6].question == rows[2].question + "-2"
-    assert told == ["1 questions come again as other documents: they are told apart as NAME-2, NAME-3, ..."]
+    assert told == ["1 questions have the name of an earlier one: they are called NAME-2, NAME-3, ..."]
 
 
 def test_sums_over_documents_are_no_score_of_one():
@@ -142,7 +145,7 @@ def test_sums_over_documents_are_no_score_of_one():
 
 
 def test_who_and_what_it_is_about():
-    found = lm_eval.describe(GEN)
+    found = READER.describe(GEN)
     assert list(found.models) == ["org/tiny"]
     model = found.models["org/tiny"]
     assert (model.kind, model.generations) == ("lm-evaluation-harness", 3)
@@ -151,27 +154,27 @@ def test_who_and_what_it_is_about():
     assert found.benchmarks["tiny_gen"]["lm_eval"] == "0.4.13"
     assert found.scorers == ("exact_match,score-first", "exact_match,maj@3")
     assert found.created.startswith("2026-11-21T")
-    assert len({found.run, lm_eval.describe(MC).run}) == 2
+    assert len({found.run, READER.describe(MC).run}) == 2
 
 
 def test_totals_stand_for_their_samples(tmp_path):
-    assert list(lm_eval.members(RESULTS)) == [GEN, MC, ROLL]
-    assert list(lm_eval.members(GEN)) == [GEN]
+    assert list(READER.members(RESULTS)) == [GEN, MC, ROLL]
+    assert list(READER.members(GEN)) == [GEN]
     alone = shutil.copy(RESULTS, tmp_path)
     (tmp_path / "notes.txt").write_text("nothing")
     with pytest.raises(InputError, match="totals without samples; run lm-eval with --log_samples"):
-        lm_eval.members(Path(alone))
+        READER.members(Path(alone))
 
 
 def test_a_renamed_log_reads_the_same(tmp_path):
     renamed = [(GEN, "b.log"), (MC, "a"), (RESULTS, "c.dat")]
     for path, name in renamed:
         shutil.copy(path, tmp_path / name)
-    assert all(find_reader(tmp_path / name) is lm_eval for _, name in renamed)
+    assert all(isinstance(find_reader(tmp_path / name), LmEvalReader) for _, name in renamed)
     for path, name in renamed[:2]:
         assert read(tmp_path / name, texts=True) == read(path, texts=True)
-        assert lm_eval.describe(tmp_path / name) == lm_eval.describe(path)
-    assert list(lm_eval.members(tmp_path / "c.dat")) == [tmp_path / "a", tmp_path / "b.log"]
+        assert READER.describe(tmp_path / name) == READER.describe(path)
+    assert list(READER.members(tmp_path / "c.dat")) == [tmp_path / "a", tmp_path / "b.log"]
 
 
 def test_a_packed_log_reads_the_same(tmp_path):
@@ -231,7 +234,7 @@ def test_older_versions_have_an_array_no_filter_no_hash_and_lists_of_arguments(t
         ),
         "2 questions have no doc_hash: they go by doc_id, their number in what was run",
     ]
-    assert lm_eval.describe(path).scorers == ("acc,none",)
+    assert READER.describe(path).scorers == ("acc,none",)
 
 
 def test_lines_that_come_again_are_read_once_the_last(tmp_path):
@@ -289,8 +292,8 @@ def test_fewer_completions_and_copies_and_greed_are_told(tmp_path):
     assert len(rows) == 13
     assert "1 of 7 questions have fewer than 2 completions" in told
     assert "decoding was greedy: the 2 completions of a question are copies, no generations of their own" in told
-    assert any(line.startswith("all generations of 6 of 6 questions looked at are the same text") for line in told)
-    assert lm_eval.describe(path).models["org/m"].settings == {"temperature": 0, "top_p": 0.5, "stop": "a"}
+    assert any(line.startswith("all generations of 6 of 6 questions compared are the same text") for line in told)
+    assert READER.describe(path).models["org/m"].settings == {"temperature": 0, "top_p": 0.5, "stop": "a"}
 
 
 def test_metrics_of_all_completions_at_once_are_nobodys(tmp_path):
@@ -371,7 +374,7 @@ def test_fields_of_the_line_become_ours(tmp_path):
         ("q1", "default", "sums", "1"),
         ("q0-2", "p", "x", "0"),
     ]
-    assert "1 questions have no prompt_hash: their variant stays what it is without it" in told
+    assert "1 records have no prompt_hash: their variant is what it is without --columns" in told
     with pytest.raises(UnknownNameError, match=r"unknown field 'doc.sub'; did you mean 'doc.subject'"):
         read(path, columns={"cluster": "doc.sub"})
 
@@ -383,19 +386,19 @@ def test_the_run_is_found_by_content_where_the_name_does_not_say_it(tmp_path):
     totals(folder)  # of another date, and the only one with this task
     (folder / "other.json").write_text('{"results": {}, "configs": [1]}')
     (folder / "torn.json").write_text('{"results": {}, "configs": {"made": ')
-    assert lm_eval.describe(path).models.keys() == {"org/m"}
+    assert READER.describe(path).models.keys() == {"org/m"}
     assert read(path)[1][0].startswith("no results json of its date lies beside it: model and settings are read from")
     later = written(folder, [made(0)], "samples_made_2026-06-06T00-00-00.jsonl")
-    assert lm_eval.describe(later).run != lm_eval.describe(path).run
+    assert READER.describe(later).run != READER.describe(path).run
     totals(folder, "results_2026-01-03T03-04-05.000006.json", model_name="org/n")  # now there are two
-    assert lm_eval.describe(path).models.keys() == {"org__m"}
+    assert READER.describe(path).models.keys() == {"org__m"}
     _, told = read(path)
     assert told[0].startswith("2 results json could be its own: the benchmark 'made' is the file's name")
     totals(folder, "results_2026-01-03T03-04-05.000006.json")  # two of the same model
     assert read(path)[1][0] == "2 results json could be those of this file: settings are read from the first"
     other = written(tmp_path, [made(0)], "x.jsonl")
     totals(tmp_path, task="only", model_name=None, config={"model": "hf", "model_args": "dtype=x,pretrained=a/b"})
-    assert lm_eval.describe(other).models.keys() == {"a/b"}
+    assert READER.describe(other).models.keys() == {"a/b"}
     totals(tmp_path, task="only", model_name=None)
     rows, told = read(other)
     assert {(row.benchmark, row.model) for row in rows} == {("only", tmp_path.name)}
@@ -404,10 +407,10 @@ def test_the_run_is_found_by_content_where_the_name_does_not_say_it(tmp_path):
 
 def test_a_filter_votes_by_its_steps_or_by_its_name():
     steps = [{"name": "a", "filter": [{"function": "majority_vote"}]}, {"name": "maj@1", "filter": None}]
-    run = harness_run.Run(
+    run = harness_run.RunMetadata(
         task="t", model="m", totals=harness_run.Totals(results={}, configs={"t": {"filter_list": steps}})
     )
-    assert [run.votes(name) for name in ("a", "maj@1", "maj@64", "majority", "score-first")] == [
+    assert [run.is_majority_vote(name) for name in ("a", "maj@1", "maj@64", "majority", "score-first")] == [
         True,
         False,
         True,
@@ -420,8 +423,8 @@ def test_a_filter_votes_by_its_steps_or_by_its_name():
 def test_other_files_are_not_taken(tmp_path):
     for name, text in {"a.json": '{"results": 1, "config_general": 2}', "b.jsonl": '{"doc": 1}', "c": "text"}.items():
         (tmp_path / name).write_text(text)
-        assert not lm_eval.recognises(FileHead(tmp_path / name))
-    assert not lm_eval.recognises(FileHead(tmp_path))
+        assert not READER.recognises(FileHead(tmp_path / name))
+    assert not READER.recognises(FileHead(tmp_path))
 
 
 def test_an_empty_or_torn_file_is_one_clear_line(tmp_path):
@@ -440,7 +443,7 @@ def _hurt(tmp_path_factory, data, which, *, both):
     results = RESULTS.read_bytes()
     (folder / RESULTS.name).write_bytes(data.draw(damaged(results)) if both else results)
     (folder / path.name).write_bytes(data.draw(damaged(path.read_bytes())))
-    survives(folder / path.name, 0 if both else n, reader=lm_eval)
+    survives(folder / path.name, 0 if both else n, reader=READER)
     shutil.rmtree(folder)
 
 

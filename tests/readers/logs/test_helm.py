@@ -10,10 +10,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from howsure.errors import InputError, UnknownNameError
-from howsure.readers.logs import find_reader, helm, json_files
-from howsure.readers.logs.base import UNSCORED, MappedColumns, ReadOptions
+from howsure.readers.logs import find_reader, json_files
+from howsure.readers.logs.base import UNSCORED, ReadOptions
 from howsure.readers.logs.file_head import FileHead
-from howsure.readers.logs.helm.scores import scorers_of, variant_of
+from howsure.readers.logs.helm import reader as helm
+from howsure.readers.logs.helm.reader import HelmReader
+from howsure.readers.logs.helm.records import RunSpec, list_scorers, name_variant
+
+READER = HelmReader()
 
 MADE = json.loads((Path(__file__).parent / "made" / "helm.json").read_text(encoding="utf-8"))
 FILES = ("run_spec", "per_instance_stats", "scenario_state")
@@ -35,7 +39,7 @@ def written(folder, made, **changed):
 
 def read(folder, **asked):
     told = []
-    return list(helm.rows(folder, ReadOptions(**asked), told.append)), told
+    return list(READER.rows(folder, ReadOptions(**asked), told.append)), told
 
 
 def by_key(rows):
@@ -49,8 +53,8 @@ def test_headline_of_helm_is_reproduced_on_each_perturbation(run):
     rows, told = read(folder)
     assert len(made["headline"]) == 2
     for stat in made["headline"]:
-        variant = variant_of(stat["name"].get("perturbation"), 0)
-        trials = [variant, variant_of(stat["name"].get("perturbation"), 1)]
+        variant = name_variant(stat["name"].get("perturbation"), 0)
+        trials = [variant, name_variant(stat["name"].get("perturbation"), 1)]
         means = [fmean(row.score or 0.0 for row in rows if row.variant == trial) for trial in trials]
         assert fmean(means) == pytest.approx(stat["mean"])
     assert any("errors that HELM scored as empty answers" in line for line in told)
@@ -64,7 +68,7 @@ def test_counts_variants_and_errors_of_a_run_with_three_completions(tmp_path):
     assert {row.variant for row in rows} == {"default", "trial 2", "typos prob=0.3", "typos prob=0.3, trial 2"}
     assert [row.error for row in rows if row.status == "error"] == ["request: content policy: refused"] * 3
     assert sum(row.score == 1.0 for row in rows) == 5
-    assert "3 completions of each question were asked for" in " ".join(told)
+    assert "3 completions of each question were requested" in " ".join(told)
 
     with_texts, _ = read(folder, texts=True)
     assert len(with_texts) == 17 * 3 + 3
@@ -78,7 +82,7 @@ def test_texts_are_those_of_the_requests(tmp_path):
     folder = written(tmp_path, MADE["gen"])
     rows = by_key(read(folder, texts=True)[0])
     for state in MADE["gen"]["scenario_state"]["request_states"]:
-        variant = variant_of(state["instance"].get("perturbation"), state["train_trial_index"])
+        variant = name_variant(state["instance"].get("perturbation"), state["train_trial_index"])
         right = next(one["output"]["text"] for one in state["instance"]["references"] if "correct" in one["tags"])
         kept = state["result"]["completions"] if state["result"]["success"] else [{"text": None}]
         for place, completion in enumerate(kept, 1):
@@ -105,7 +109,7 @@ def test_multiple_choice_has_letters_and_choices(tmp_path):
 
 def test_description(tmp_path):
     folder = written(tmp_path, MADE["gen"])
-    found = helm.describe(folder)
+    found = READER.describe(folder)
     assert found.models["simple/model1"].settings["temperature"] == 0.0
     assert found.models["simple/model1"].generations == 3
     assert list(found.benchmarks) == ["gen_qa"]
@@ -114,13 +118,13 @@ def test_description(tmp_path):
 
 def test_found_by_content(tmp_path):
     folder = written(tmp_path / "any name", MADE["gen"])
-    assert find_reader(folder) is helm
-    assert helm.recognises(FileHead(folder / "per_instance_stats.json"))
-    assert helm.members(folder / "per_instance_stats.json") == [folder]
-    assert not helm.recognises(FileHead(folder / "run_spec.json"))
-    assert not helm.recognises(FileHead(tmp_path))
+    assert isinstance(find_reader(folder), HelmReader)
+    assert READER.recognises(FileHead(folder / "per_instance_stats.json"))
+    assert READER.members(folder / "per_instance_stats.json") == [folder]
+    assert not READER.recognises(FileHead(folder / "run_spec.json"))
+    assert not READER.recognises(FileHead(tmp_path))
     (tmp_path / "text").write_text("hello")
-    assert not helm.recognises(FileHead(tmp_path / "text"))
+    assert not READER.recognises(FileHead(tmp_path / "text"))
 
 
 def test_another_scorer_and_what_best_of_three_is(tmp_path):
@@ -137,7 +141,7 @@ def test_without_the_requests_there_are_scores_and_no_texts(tmp_path):
     assert len(rows) == 20
     assert all(row.score is not None and row.completion is None for row in rows)
     assert "there are no texts" in " ".join(told)
-    with pytest.raises(InputError, match="scenario_state.json, which is not there"):
+    with pytest.raises(InputError, match="scenario_state.json, which does not exist"):
         read(folder, columns={"cluster": "instance.split"})
 
 
@@ -150,16 +154,6 @@ def test_columns_name_fields_of_the_requests(tmp_path):
         read(folder, columns={"cluster": "instance.topic"})
     with pytest.raises(UnknownNameError, match="unknown column 'colour'"):
         read(folder, columns={"colour": "instance.id"})
-
-
-def test_mapped_values_are_text():
-    mapped = MappedColumns({"question": "a", "cluster": "b"}, where="")
-    assert bool(mapped)
-    assert not MappedColumns({}, where="")
-    assert mapped.of({"a": [2, 1], "b": True}, "question") == "[2,1]"
-    assert mapped.of({"a": None}, "cluster") is None
-    with pytest.raises(UnknownNameError, match="known: x, y"):
-        MappedColumns({"question": "zzzz"}, where="").of({"x": 1, "y": 2}, "question")
 
 
 def test_records_of_several_metrics_are_one_instance(tmp_path):
@@ -197,7 +191,7 @@ def test_first_scorer(tmp_path):
         path = tmp_path / "stats.json"
         record = {"instance_id": "a", "train_trial_index": 0, "stats": [stat(name, 1) for name in names]}
         path.write_text(json.dumps([record], indent=2))
-        return scorers_of(path)
+        return list_scorers(path)
 
     assert first("num_bytes", "bleu_1", "f1_score") == ("f1_score", "bleu_1")
     assert first("num_bytes", "exact_match@5", "odd", "even") == ("odd", "exact_match@5", "even")
@@ -238,7 +232,7 @@ def test_requests_and_stats_that_do_not_meet_are_told(tmp_path):
 
 def test_names_of_benchmarks_leave_the_model_out():
     def named(name):
-        return helm._benchmark(helm._Spec(name=name, adapter_spec={}))
+        return helm._name_benchmark(RunSpec(name=name, adapter_spec={}))
 
     assert named("mmlu:subject=anatomy,model=a_b,data_augmentation=canonical") == "mmlu:subject=anatomy"
     assert named("mmlu:model=a_b,subject=anatomy") == "mmlu:subject=anatomy"
@@ -296,7 +290,7 @@ def test_a_failure_is_found_across_chunks(tmp_path, monkeypatch):
 def test_a_spec_without_a_model_is_an_error(tmp_path):
     folder = written(tmp_path, MADE["gen"], run_spec={"name": "x", "adapter_spec": {"temperature": 0}})
     with pytest.raises(InputError, match="adapter_spec"):
-        helm.describe(folder)
+        READER.describe(folder)
 
 
 def fuzz(tmp_path_factory, name, data):
@@ -305,7 +299,7 @@ def fuzz(tmp_path_factory, name, data):
     whole = file.read_bytes()
     for texts in (False, True):
         file.write_bytes(data.draw(damaged(whole)))
-        survives(folder, 54 if texts else 20, texts=texts, reader=helm)
+        survives(folder, 54 if texts else 20, texts=texts, reader=READER)
 
 
 @settings(deadline=None, max_examples=75, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])

@@ -12,9 +12,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from howsure.errors import InputError, UnknownNameError
-from howsure.readers.logs import find_reader, promptfoo
+from howsure.readers.logs import find_reader
 from howsure.readers.logs.base import UNSCORED, ReadOptions
 from howsure.readers.logs.file_head import FileHead
+from howsure.readers.logs.promptfoo.reader import PromptfooReader
+
+READER = PromptfooReader()
 
 MADE = json.loads((Path(__file__).parent / "made" / "promptfoo.json").read_text(encoding="utf-8"))
 
@@ -26,7 +29,7 @@ def written(path, content):
 
 def read(path, **asked):
     told = []
-    return list(promptfoo.rows(path, ReadOptions(**asked), told.append)), " | ".join(told)
+    return list(READER.rows(path, ReadOptions(**asked), told.append)), " | ".join(told)
 
 
 def result(**fields):
@@ -71,7 +74,7 @@ def test_pass_rates_of_promptfoo_are_reproduced(tmp_path):
         own = [row for row in rows if (row.model, row.variant) == (prompt["provider"], variant)]
         assert sum(row.score == 1 for row in own) + 3 == prompt["metrics"]["testPassCount"]
         assert sum(row.status == "error" for row in own) == prompt["metrics"]["testErrorCount"]
-    assert "12 errors of providers that promptfoo counted as failed" in told
+    assert "12 errors of providers that promptfoo counted as wrong" in told
     assert "12 rows have no assertion" in told
 
 
@@ -88,7 +91,7 @@ def test_repeats_are_generations_and_equal_tests_are_told(tmp_path):
 
 def test_named_scores(tmp_path):
     path = written(tmp_path / "results.json", MADE["echo"])
-    assert promptfoo.describe(path).scorers == ("score", "success", "accuracy", "form")
+    assert READER.describe(path).scorers == ("score", "success", "accuracy", "form")
     rows, told = read(path, scorer="accuracy")
     scored = [row for row in rows if row.score is not None]
     # Another program's output: namedScores of its table, summed.
@@ -101,13 +104,13 @@ def test_named_scores(tmp_path):
 
 
 def test_description_keeps_settings_and_no_keys(tmp_path):
-    found = promptfoo.describe(written(tmp_path / "r.json", MADE["echo"]))
+    found = READER.describe(written(tmp_path / "r.json", MADE["echo"]))
     assert found.run == MADE["echo"]["evalId"]
     assert found.models["prov-a"].settings == {"temperature": 0.7}
     assert found.models["echo"].generations == 3
     assert list(found.benchmarks) == ["my eval"]
     assert found.created == "2026-11-21T08:02:01.903Z"
-    cached = promptfoo.describe(written(tmp_path / "c.json", MADE["cached"]))
+    cached = READER.describe(written(tmp_path / "c.json", MADE["cached"]))
     assert cached.models["openai:chat:gpt-x"].settings == {"temperature": 0.7, "max_tokens": 50}
 
 
@@ -151,7 +154,7 @@ def test_a_cache_with_one_answer_per_prompt_gives_copies(tmp_path):
 def test_the_lines_of_jsonl_are_read_as_the_json_is(tmp_path):
     path = tmp_path / "lines"
     path.write_text("".join(json.dumps(one) + "\n" for one in MADE["echo"]["results"]["results"]))
-    assert find_reader(path) is promptfoo
+    assert isinstance(find_reader(path), PromptfooReader)
     rows, told = read(path, texts=True)
     expected, _ = read(written(tmp_path / "r.json", MADE["echo"]), texts=True)
     assert [row.benchmark for row in rows] == ["lines"] * 72
@@ -159,7 +162,7 @@ def test_the_lines_of_jsonl_are_read_as_the_json_is(tmp_path):
         (row.model, row.question, row.generation, row.score, row.completion) for row in expected
     ]
     assert "called 'lines' after the file" in told
-    found = promptfoo.describe(path)
+    found = READER.describe(path)
     assert len(found.run) == 16
     assert set(found.models) == {"prov-a", "echo"}
     with path.open("a") as file:
@@ -168,10 +171,10 @@ def test_the_lines_of_jsonl_are_read_as_the_json_is(tmp_path):
 
 
 def test_recognised_by_content(tmp_path):
-    assert find_reader(written(tmp_path / "x", MADE["echo"])) is promptfoo
-    assert promptfoo.members(tmp_path / "x") == [tmp_path / "x"]
-    assert not promptfoo.recognises(FileHead(tmp_path))
-    assert not promptfoo.recognises(FileHead(written(tmp_path / "y", {"results": {}, "config": {}})))
+    assert isinstance(find_reader(written(tmp_path / "x", MADE["echo"])), PromptfooReader)
+    assert READER.members(tmp_path / "x") == [tmp_path / "x"]
+    assert not READER.recognises(FileHead(tmp_path))
+    assert not READER.recognises(FileHead(written(tmp_path / "y", {"results": {}, "config": {}})))
 
 
 def test_version_two_has_no_numbers_of_columns_and_tests(tmp_path):
@@ -232,7 +235,7 @@ def test_prompts_with_long_or_equal_labels_go_by_their_hash(tmp_path):
 def test_scores_that_are_no_numbers(tmp_path):
     rows, told = read(written(tmp_path / "r.json", log(result(score="great"), result(testIdx=1, score=None))))
     assert [(row.status, row.score) for row in rows] == [("error", None), (UNSCORED, None)]
-    assert "1 scores are no numbers and are missing; scoring: could not convert" in told
+    assert "1 scores are not numbers and are missing: could not convert" in told
 
 
 def test_rows_that_are_no_results_are_told(tmp_path):
@@ -300,7 +303,7 @@ def test_texts_of_chats_objects_and_targets(tmp_path):
 def test_copies_are_told(tmp_path):
     questions = [result(testIdx=3 * q + k, vars={"q": str(q)}) for q in range(4) for k in range(3)]
     _, told = read(written(tmp_path / "r.json", log(*questions)))
-    assert "all generations of 4 of 4 questions looked at are the same text" in told
+    assert "all generations of 4 of 4 questions compared are the same text" in told
 
 
 def test_settings_of_providers_as_they_may_be_written(tmp_path):
@@ -311,7 +314,7 @@ def test_settings_of_providers_as_they_may_be_written(tmp_path):
         {"id": "p", "config": 5},
     ]
     content = log(result(provider={"id": "openai:x"}), result(promptIdx=1), config={"providers": providers})
-    found = promptfoo.describe(written(tmp_path / "r.json", content))
+    found = READER.describe(written(tmp_path / "r.json", content))
     assert {label: model.settings for label, model in found.models.items()} == {"openai:x": {"temperature": 1}, "p": {}}
     assert list(found.benchmarks) == ["r"]
 
@@ -326,7 +329,7 @@ QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large]
 def fuzz(path, data):
     for whole in (WHOLE, LINES):
         path.write_bytes(data.draw(damaged(whole)))
-        survives(path, 12, reader=promptfoo)
+        survives(path, 12, reader=READER)
 
 
 @settings(deadline=None, max_examples=75, suppress_health_check=QUIET)

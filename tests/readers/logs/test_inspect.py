@@ -17,9 +17,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from howsure.errors import InputError, UnknownNameError
-from howsure.readers.logs import find_reader, inspect
+from howsure.readers.logs import find_reader
 from howsure.readers.logs.base import UNSCORED, ReadOptions
 from howsure.readers.logs.file_head import FileHead
+from howsure.readers.logs.inspect.reader import InspectReader
+
+READER = InspectReader()
 
 SHARED = Path(__file__).resolve().parents[3] / "../shared/data/logs/inspect"
 LONG = "what was thought on the way, step by step; " * 8
@@ -118,7 +121,7 @@ def log(request, tmp_path):
 
 def read(path, **asked):
     told = []
-    return list(inspect.rows(path, ReadOptions(**asked), told.append)), told
+    return list(READER.rows(path, ReadOptions(**asked), told.append)), told
 
 
 KEY = ("benchmark", "model", "question", "variant", "generation")
@@ -146,8 +149,8 @@ def both(path, **asked):
 
 def test_a_log_is_read_to_its_last_field(log):
     path = log([sample("a"), sample(7, scores={"match": score("I", "5")})])
-    assert find_reader(path) is inspect
-    assert inspect.members(path) == [path]
+    assert isinstance(find_reader(path), InspectReader)
+    assert READER.members(path) == [path]
     rows, told = both(path)
     assert told == []
     first, second = rows
@@ -163,7 +166,7 @@ def test_a_log_is_read_to_its_last_field(log):
 
 
 def test_who_and_what_it_is_about(log):
-    described = inspect.describe(log([sample("a", epoch) for epoch in (1, 2)], epochs=2))
+    described = READER.describe(log([sample("a", epoch) for epoch in (1, 2)], epochs=2))
     model = described.models["mock/m"]
     assert (described.run, described.created) == ("E1", "2026-11-20T21:11:12+00:00")
     assert (model.name, model.kind, model.generations) == ("mock/m", "Inspect", 2)
@@ -184,7 +187,7 @@ def test_a_log_without_ids_is_known_by_what_it_is(log):
     anonymous = header(samples)
     anonymous["eval"] |= {"eval_id": "", "run_id": "", "task": "/"}
     path.write_bytes(whole(samples, anonymous))
-    described = inspect.describe(path)
+    described = READER.describe(path)
     assert re.fullmatch(r"[0-9a-f]{16}", described.run)
     assert list(described.benchmarks) == ["/"]
 
@@ -192,7 +195,7 @@ def test_a_log_without_ids_is_known_by_what_it_is(log):
 def test_a_json_log_may_be_packed(tmp_path):
     path = tmp_path / "log"
     path.write_bytes(gzip.compress(whole([sample("a")], header([sample("a")]))))
-    assert find_reader(path) is inspect
+    assert isinstance(find_reader(path), InspectReader)
     assert len(read(path)[0]) == 1
 
 
@@ -304,7 +307,7 @@ SEVERAL = {
 
 def test_several_scorers_are_a_choice(log):
     path = log([sample("a", scores=SEVERAL)], scorers=("match", "judge/facts", "judge/style"))
-    assert inspect.describe(path).scorers == ("match", "judge/facts", "judge/style", "list/0", "list/1")
+    assert READER.describe(path).scorers == ("match", "judge/facts", "judge/style", "list/0", "list/1")
     (row,), told = both(path)
     assert (row.score, row.answer) == (0.0, "4")
     assert told == [
@@ -323,7 +326,7 @@ def test_the_headline_of_the_harness_comes_first(log):
     head = header(samples, scorers=("match", "judge/style"))
     head["results"]["headline"] = {"scorer": "judge", "score": "style", "metric": "mean"}
     path.write_bytes(packed(samples, head))
-    assert inspect.describe(path).scorers[:2] == ("judge/style", "match")
+    assert READER.describe(path).scorers[:2] == ("judge/style", "match")
 
 
 def test_a_key_or_place_that_one_sample_lacks_is_unscored(log):
@@ -343,7 +346,7 @@ def test_the_one_score_of_an_old_log(tmp_path):
     samples[0]["score"] = score("C")
     path = tmp_path / "log"
     path.write_bytes(whole(samples, header(samples)))
-    assert inspect.describe(path).scorers == ("match",)
+    assert READER.describe(path).scorers == ("match",)
     assert read(path)[0][0].score == 1.0
 
 
@@ -366,7 +369,7 @@ def test_further_completions_are_unscored_generations_of_their_own(log, how):
     samples = [written(question, epoch) for epoch in (1, 2) for question in ("a", "b")]
     plan = {"steps": [{"solver": "generate", "params": {"num_choices": 3}}], "config": {}} if "step" in how else None
     path = log(samples, epochs=2, config=how.get("config"), **({"plan": plan} if plan else {}))
-    assert inspect.describe(path).models["mock/m"].generations == 6
+    assert READER.describe(path).models["mock/m"].generations == 6
     rows, told = both(path)
     assert [row.generation for row in rows if row.question == "a"] == [1, 2, 3, 4, 5, 6]
     assert [row.score for row in rows if row.question == "b"] == [1.0, None, None] * 2
@@ -399,7 +402,7 @@ def test_copies_are_said_with_and_without_texts(log):
     copied = [sample(i, epoch, texts=[f"{LONG}{i}"]) for epoch in (1, 2, 3) for i in range(5)]
     _, told = both(log(copied, epochs=3))
     assert len(told) == 1
-    assert told[0].startswith("all generations of 5 of 5 questions looked at are the same text")
+    assert told[0].startswith("all generations of 5 of 5 questions compared are the same text")
     assert both(log([sample(i, epoch) for epoch in (1, 2, 3) for i in range(9)], epochs=3))[1] == []
 
 
@@ -457,12 +460,14 @@ def test_a_run_that_was_killed(tmp_path, journal, table):
     samples = [sample(i, epoch) for epoch in (1, 2) for i in range(3)]
     data = packed(samples[:5], header(samples, epochs=2), done=False, journal=journal, table=table)
     path.write_bytes(data)
-    assert find_reader(path) is inspect
+    assert isinstance(find_reader(path), InspectReader)
     rows, told = both(path)
     assert sorted(keys(rows)) == sorted(
         ("sums", "mock/m", str(one["id"]), "default", one["epoch"]) for one in samples[:5]
     )
-    lost = [] if table else ["the end of the file is lost, and what it listed was looked for: some samples may be gone"]
+    lost = (
+        [] if table else ["the end of the file is lost, and its members were searched for: some samples may be missing"]
+    )
     assert told == [*lost, "the run has not ended: 5 of 6 planned samples are there"]
 
 
@@ -552,8 +557,8 @@ def test_a_json_log_with_a_damaged_sample(tmp_path):
 def test_json_that_is_no_log_is_one_clear_line(tmp_path, data):
     path = tmp_path / "log"
     path.write_bytes(data)
-    with pytest.raises(InputError, match="the header cannot be read: .*; is the file whole"):
-        inspect.describe(path)
+    with pytest.raises(InputError, match="the header cannot be read: .*; is the file complete"):
+        READER.describe(path)
     with pytest.raises(InputError, match="the header cannot be read"):
         read(tmp_path / "none")
 
@@ -564,7 +569,7 @@ def test_json_that_is_no_log_is_one_clear_line(tmp_path, data):
 def test_other_files_are_no_logs_of_inspect(tmp_path, data):
     path = tmp_path / "log.eval"
     path.write_bytes(data)
-    assert not inspect.recognises(FileHead(path))
+    assert not READER.recognises(FileHead(path))
 
 
 # Texts: by construction.
@@ -647,7 +652,7 @@ def test_samples_that_are_one_question_become_its_generations(log):
     rows, told = both(log(samples, epochs=2), columns={"question": "metadata.base"})
     assert sorted((row.question, row.generation) for row in rows) == [(q, g) for q in "ab" for g in (1, 2, 3, 4)]
     # Of each question the second sample's two epochs, and the first one's second, whose number is taken by then.
-    assert told == ["6 generations are numbered on, since several samples have one question and variant"]
+    assert told == ["6 generations have another number than in the log: several samples are one question"]
     rows, _ = both(log(samples[:1]), columns={"question": "eval.task_args.template"})
     assert rows[0].question == "plain"
 
@@ -676,7 +681,7 @@ def test_fields_that_are_not_there(log):
         read(path, columns={"prompt": "input"})
     rows, told = both(path, columns={"cluster": "metadata.passage"})
     assert [row.cluster for row in rows] == ["pa", None]
-    assert told == ["1 samples have no field 'metadata.passage': they are read as if it were not asked for"]
+    assert told == ["1 records have no metadata.passage: their cluster is what it is without --columns"]
 
 
 # The logs that Inspect 0.3.285 wrote.
@@ -713,7 +718,7 @@ def harness(path):
 @pytest.mark.parametrize("path", shared(), ids=lambda path: path.name[-8:])
 def test_a_log_of_inspect_itself_to_the_last_text_and_its_headline(path):
     log, samples = harness(path)
-    assert find_reader(path) is inspect
+    assert isinstance(find_reader(path), InspectReader)
     rows, told = both(path)
     truth = {(str(one["id"]), one["epoch"]): one for one in samples}
     assert len(rows) == len(truth) == log["results"]["total_samples"]
@@ -817,8 +822,8 @@ def check(data, *, texts):
     with TemporaryDirectory() as folder:
         path = Path(folder) / "log"
         path.write_bytes(data)
-        inspect.recognises(FileHead(path))
-        survives(path, len(SAMPLES), texts=texts, reader=inspect)
+        READER.recognises(FileHead(path))
+        survives(path, len(SAMPLES), texts=texts, reader=READER)
 
 
 @settings(deadline=None, max_examples=150)

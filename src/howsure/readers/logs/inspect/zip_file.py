@@ -1,6 +1,6 @@
-"""Members of a zip file as bytes, also those packed with Zstandard, and also where the table of contents is lost.
+"""Read members of a zip file, also those compressed with Zstandard, and also where the table of contents is lost.
 
-Python opens Zstandard members (method 93) from 3.14 on; what a zip file holds it tells on every version.
+Python reads Zstandard members (method 93) from 3.14 on; it lists the members on every version.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from typing import Self
 from howsure.errors import InputError
 from howsure.readers.logs.file_head import list_zip_members
 
-__all__ = ["MOST", "Zipped"]
+__all__ = ["MAX_BYTES", "ZipArchive"]
 
 #: Bytes of a member that are unpacked at most.
-MOST = 1 << 31
-#: Bytes that are unpacked at a time, so that a size which lies costs no memory.
+MAX_BYTES = 1 << 31
+#: Bytes that are unpacked at a time, so that a wrong size costs no memory.
 _STEP = 1 << 22
 _STORED, _DEFLATE, _ZSTD = 0, 8, 93
 _LOCAL, _DESCRIPTOR = b"PK\x03\x04", b"PK\x07\x08"
@@ -32,8 +32,8 @@ _HEADER = struct.Struct("<4sHHHHHIIIHH")
 _SIZES = struct.Struct("<4sIII")
 
 
-class Zipped:
-    """A zip file, open for reading; of members with one name the last is meant, as everywhere.
+class ZipArchive:
+    """A zip file, open for reading. Of several members with one name, the last counts.
 
     Attributes
     ----------
@@ -41,14 +41,14 @@ class Zipped:
         Names of the members, each once, in the order in which they were first written.
     replaced
         Names of members that a later one of the same name replaces, once for each time.
-    recovered
-        Whether the table of contents at the end is lost, so that the members were found one by one: those at the end,
-        and what was to come, may be missing.
+    is_recovered
+        Whether the table of contents at the end is lost, so that the members were searched for: the last ones may be
+        missing.
 
     Raises
     ------
     InputError
-        When it is no zip file, or nothing in it can be found.
+        When it is no zip file, or no member can be found.
     """
 
     def __init__(self, path: Path) -> None:
@@ -57,23 +57,23 @@ class Zipped:
             self._file = path.open("rb")
         except OSError as error:
             raise InputError(f"cannot be opened: {error.strerror}", where=str(path)) from error
-        self.recovered = False
+        self.is_recovered = False
         try:
-            found = list_zip_members(path)
-        # A damaged table is met with any of these.
+            members = list_zip_members(path)
+        # zipfile raises any of these for a damaged table.
         except (zipfile.BadZipFile, OSError, NotImplementedError, ValueError, struct.error, EOFError):
-            found = list(self._scan())
-            self.recovered = True
+            members = list(self._scan())
+            self.is_recovered = True
         self._members: dict[str, zipfile.ZipInfo] = {}
         self.replaced: list[str] = []
-        for info in found:
+        for info in members:
             if info.filename in self._members:
                 self.replaced.append(info.filename)
             self._members[info.filename] = info
         self.names = tuple(self._members)
-        if not found:
+        if not members:
             self.close()
-            raise InputError("no member of this zip file can be found", where=str(path), remedy="is the file whole?")
+            raise InputError("no member of this zip file can be found", where=str(path), remedy="is the file complete?")
 
     def __enter__(self) -> Self:
         return self
@@ -89,27 +89,28 @@ class Zipped:
         self._file.close()
 
     def read(self, name: str) -> bytes:
-        """The bytes of a member, unpacked and checked.
+        """Return the bytes of a member, unpacked and checked.
 
         Raises
         ------
         InputError
-            When they are damaged, encrypted, packed in a way that is not known, or more than `MOST`.
+            When they are damaged, encrypted, compressed by an unknown method, or more than `MAX_BYTES`.
         """
         info = self._members[name]
         if info.flag_bits & _ENCRYPTED:
             raise self._fault(name, "is encrypted")
-        if info.file_size > MOST:
-            raise self._fault(name, f"claims to be {info.file_size:,} bytes long; {MOST:,} are read at most")
+        if info.file_size > MAX_BYTES:
+            raise self._fault(name, f"claims to be {info.file_size:,} bytes long; {MAX_BYTES:,} are read at most")
         try:
-            data = _unpacked(self._packed(info), info.compress_type, info.file_size)
+            data = _unpack(self._read_packed(info), info.compress_type, info.file_size)
         except _DamageError as error:
             raise self._fault(name, str(error)) from error
         if len(data) != info.file_size or zlib.crc32(data) != info.CRC:
             raise self._fault(name, "is damaged: its check sum is another")
         return data
 
-    def _packed(self, info: zipfile.ZipInfo) -> bytes:
+    def _read_packed(self, info: zipfile.ZipInfo) -> bytes:
+        """Return the bytes of a member as they are in the file."""
         try:
             self._file.seek(info.header_offset)
             header = self._file.read(_HEADER.size)
@@ -125,29 +126,30 @@ class Zipped:
             raise _DamageError(f"cannot be read: {error}") from error
 
     def _fault(self, name: str, what: str) -> InputError:
-        return InputError(f"member {name[:120]!r} {what}", where=str(self.path), remedy="is the file whole?")
+        """Return the error of a member."""
+        return InputError(f"member {name[:120]!r} {what}", where=str(self.path), remedy="is the file complete?")
 
     def _scan(self) -> Iterator[zipfile.ZipInfo]:
-        """Members by their own headers, each of which is whole; what lies between them is passed over."""
-        with contextlib.suppress(OSError, ValueError), self._mapped() as data:
+        """Yield the members whose own headers are complete, and skip what is between them."""
+        with contextlib.suppress(OSError, ValueError), self._map() as data:
             at = data.find(_LOCAL)
             while at >= 0:
-                info, end = _local(data, at)
+                info, end = _parse_local_header(data, at)
                 if info is not None:
                     yield info
                 at = data.find(_LOCAL, end)
 
-    def _mapped(self) -> mmap.mmap:
-        """The whole file; ValueError when it is empty."""
+    def _map(self) -> mmap.mmap:
+        """Map the file into memory; raise ValueError when it is empty."""
         return mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
 class _DamageError(Exception):
-    """What is wrong with a member."""
+    """A member is damaged."""
 
 
-def _local(data: mmap.mmap, at: int) -> tuple[zipfile.ZipInfo | None, int]:
-    """The member whose header begins at `at`, or None if it is not whole; and where to look for the next."""
+def _parse_local_header(data: mmap.mmap, at: int) -> tuple[zipfile.ZipInfo | None, int]:
+    """Return the member whose header begins at `at`, None if it is incomplete, and where to search for the next."""
     if at + _HEADER.size > len(data):
         return None, len(data)
     _, _, flags, method, _, _, crc, packed, size, length, rest = _HEADER.unpack_from(data, at)
@@ -168,8 +170,8 @@ def _local(data: mmap.mmap, at: int) -> tuple[zipfile.ZipInfo | None, int]:
     return info, start + packed
 
 
-def _unpacked(data: bytes, method: int, size: int) -> bytes:
-    """At most one byte more than `size`."""
+def _unpack(data: bytes, method: int, size: int) -> bytes:
+    """Return the unpacked bytes, at most one more than `size`."""
     if method == _STORED:
         return data[: size + 1]
     if method == _DEFLATE:
@@ -178,20 +180,20 @@ def _unpacked(data: bytes, method: int, size: int) -> bytes:
         except zlib.error as error:
             raise _DamageError(f"is damaged: {error}") from error
     if method == _ZSTD:
-        return _zstd(data, size)
-    raise _DamageError(f"is packed by method {method}, which is not known here")
+        return _unpack_zstd(data, size)
+    raise _DamageError(f"is compressed by method {method}, which is not supported")
 
 
-def _zstd(data: bytes, size: int) -> bytes:
-    """Several frames may follow one another: Inspect begins a new one every 200 MB."""
+def _unpack_zstd(data: bytes, size: int) -> bytes:
+    """Return the unpacked bytes of all frames: Inspect begins a new one every 200 MB."""
     import zstandard
 
-    parts, left = [], size + 1
+    parts, remaining = [], size + 1
     try:
         with zstandard.ZstdDecompressor().stream_reader(data, read_across_frames=True) as reader:
-            while left and (part := reader.read(min(left, _STEP))):
+            while remaining and (part := reader.read(min(remaining, _STEP))):
                 parts.append(part)
-                left -= len(part)
+                remaining -= len(part)
     except (zstandard.ZstdError, MemoryError) as error:
         raise _DamageError(f"is damaged: {error}") from error
     return b"".join(parts)

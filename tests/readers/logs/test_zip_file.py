@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from howsure.errors import InputError
-from howsure.readers.logs.inspect import zipped as module
-from howsure.readers.logs.inspect.zipped import Zipped
+from howsure.readers.logs.inspect import zip_file as module
+from howsure.readers.logs.inspect.zip_file import ZipArchive
 
 MEMBERS = [("header.json", b'{"a": 1}'), ("samples/é_epoch_1.json", b"x" * 5000), ("empty", b"")]
 
@@ -28,10 +28,10 @@ def written(tmp_path, data):
 @pytest.mark.parametrize("method", [0, 8, 93])
 @pytest.mark.parametrize("table", [True, False])
 def test_what_was_written_is_read_with_and_without_the_table_of_contents(tmp_path, method, table):
-    with Zipped(written(tmp_path, zipped(MEMBERS, method=method, table=table))) as archive:
+    with ZipArchive(written(tmp_path, zipped(MEMBERS, method=method, table=table))) as archive:
         assert archive.names == tuple(name for name, _ in MEMBERS)
         assert [archive.read(name) for name in archive.names] == [data for _, data in MEMBERS]
-        assert archive.recovered is not table
+        assert archive.is_recovered is not table
         assert archive.replaced == []
         assert "header.json" in archive
         assert "other" not in archive
@@ -43,7 +43,7 @@ def test_another_program_pythons_zipfile(tmp_path, method):
     with zipfile.ZipFile(path, "w", method) as file:
         for name, data in MEMBERS:
             file.writestr(name, data)
-    with Zipped(path) as archive, zipfile.ZipFile(path) as truth:
+    with ZipArchive(path) as archive, zipfile.ZipFile(path) as truth:
         assert {name: archive.read(name) for name in archive.names} == {n: truth.read(n) for n in truth.namelist()}
 
 
@@ -68,29 +68,29 @@ def test_members_whose_sizes_come_behind_them_are_found_without_the_table_too(tm
             file.writestr(name, data)
     whole = bytes(pipe.data)
     for data in (whole, whole[: whole.index(b"PK\x01\x02")]):
-        with Zipped(written(tmp_path, data)) as archive:
+        with ZipArchive(written(tmp_path, data)) as archive:
             assert [archive.read(name) for name in archive.names] == [data for _, data in MEMBERS[:2]]
     # Cut within the second: the first is there, and what is told of the second is not believed.
     cut = whole[: whole.rindex(b"PK\x07\x08") + 6]
-    with Zipped(written(tmp_path, cut)) as archive:
+    with ZipArchive(written(tmp_path, cut)) as archive:
         assert archive.names == ("header.json",)
-        assert archive.recovered
+        assert archive.is_recovered
     lying = bytearray(whole[: whole.index(b"PK\x01\x02")])
     lying[whole.index(b"PK\x07\x08") + 8] ^= 1
-    with Zipped(written(tmp_path, bytes(lying))) as archive:
+    with ZipArchive(written(tmp_path, bytes(lying))) as archive:
         assert archive.names == ("samples/é_epoch_1.json",)
 
 
 def test_a_member_of_several_frames_is_read_to_its_end(tmp_path):
     data = bytes(range(256)) * 100
-    with Zipped(written(tmp_path, zipped([("a", data)], frames=7))) as archive:
+    with ZipArchive(written(tmp_path, zipped([("a", data)], frames=7))) as archive:
         assert archive.read("a") == data
 
 
 def test_of_members_with_one_name_the_last_is_meant(tmp_path):
     members = [("a", b"old"), ("b", b"1"), ("a", b"new")]
     for table in (True, False):
-        with Zipped(written(tmp_path, zipped(members, table=table))) as archive:
+        with ZipArchive(written(tmp_path, zipped(members, table=table))) as archive:
             assert archive.names == ("a", "b")
             assert archive.read("a") == b"new"
             assert archive.replaced == ["a"]
@@ -107,7 +107,7 @@ def in_table(data, offset, value, size="<I"):
     ("offset", "size", "value", "said"),
     [
         (8, "<H", 1, "is encrypted"),
-        (10, "<H", 12, "packed by method 12"),
+        (10, "<H", 12, "compressed by method 12"),
         (16, "<I", 7, "check sum"),
         (20, "<I", 9, "damaged"),
         (24, "<I", 10, "check sum"),
@@ -119,7 +119,7 @@ def in_table(data, offset, value, size="<I"):
 @pytest.mark.parametrize("method", [8, 93])
 def test_a_table_that_lies_is_one_clear_line(tmp_path, offset, size, value, said, method):
     data = zipped(MEMBERS[1:2], method=method)
-    with Zipped(written(tmp_path, in_table(data, offset, value, size))) as archive:
+    with ZipArchive(written(tmp_path, in_table(data, offset, value, size))) as archive:
         with pytest.raises(InputError, match=said) as raised:
             archive.read(archive.names[0])
         assert "\n" not in str(raised.value)
@@ -129,25 +129,25 @@ def test_a_bomb_is_unpacked_no_further_than_it_says(tmp_path):
     # 64 MB of zeros that claim to be 100 bytes long.
     for method in (8, 93):
         data = in_table(zipped([("a", bytes(1 << 26))], method=method), 24, 100)
-        with Zipped(written(tmp_path, data)) as archive:
-            assert len(module._unpacked(archive._packed(archive._members["a"]), method, 100)) == 101
+        with ZipArchive(written(tmp_path, data)) as archive:
+            assert len(module._unpack(archive._read_packed(archive._members["a"]), method, 100)) == 101
             with pytest.raises(InputError, match="check sum"):
                 archive.read("a")
 
 
 @pytest.mark.parametrize("data", [b"", b"PK\x03\x04", b"PK\x05\x06" + bytes(18), b"nothing of the kind" * 9])
 def test_a_file_without_members_is_one_clear_line(tmp_path, data):
-    with pytest.raises(InputError, match="no member of this zip file can be found; is the file whole"):
-        Zipped(written(tmp_path, data))
+    with pytest.raises(InputError, match="no member of this zip file can be found; is the file complete"):
+        ZipArchive(written(tmp_path, data))
 
 
 def test_a_file_that_is_not_there_is_one_clear_line(tmp_path):
     with pytest.raises(InputError, match="cannot be opened: No such file"):
-        Zipped(tmp_path / "none.zip")
+        ZipArchive(tmp_path / "none.zip")
 
 
 def test_a_file_that_is_closed_meanwhile_is_one_clear_line(tmp_path):
-    archive = Zipped(written(tmp_path, zipped(MEMBERS)))
+    archive = ZipArchive(written(tmp_path, zipped(MEMBERS)))
     archive.close()
     with pytest.raises(InputError, match="cannot be read"):
         archive.read("header.json")
@@ -171,7 +171,7 @@ def test_what_is_read_of_a_damaged_file_is_what_was_written_or_one_clear_line(da
     with TemporaryDirectory() as folder:
         path = Path(folder) / "some.zip"
         path.write_bytes(data)
-        archive, line = attempt(Zipped, path)
+        archive, line = attempt(ZipArchive, path)
         assert "\n" not in line
         if archive is None:
             return
@@ -181,4 +181,4 @@ def test_what_is_read_of_a_damaged_file_is_what_was_written_or_one_clear_line(da
                 assert "\n" not in line
                 # A name is checked against that of the table; where the table is lost, nothing vouches for it.
                 assert read is None or read in truth.values()
-                assert read is None or archive.recovered or read == truth.get(name)
+                assert read is None or archive.is_recovered or read == truth.get(name)

@@ -1,0 +1,218 @@
+"""Read HELM's run folders: run_spec.json, per_instance_stats.json and, for texts, scenario_state.json.
+
+A question is an instance. Its perturbation and its draw of examples ("trial") are a prompt variant and never a
+generation: the same id occurs under each. HELM scores the first completion of a request; the others are generations
+without a score.
+
+The record of `--columns` is a request state: `instance.extra_data.topic`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Generator, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from howsure.errors import InputError
+from howsure.readers.logs.base import (
+    COUNTED_AS_WRONG,
+    UNSCORED,
+    LogInfo,
+    LogReader,
+    LogRow,
+    PromptFields,
+    RowBuilder,
+    RowKey,
+    ScoreFields,
+    UsageFields,
+)
+from howsure.readers.logs.file_head import FileHead, open_file
+from howsure.readers.logs.helm.records import (
+    Completion,
+    InstanceScore,
+    RequestState,
+    Result,
+    RunSpec,
+    list_scorers,
+    name_variant,
+    read_scores,
+    read_spec,
+)
+from howsure.readers.logs.json_files import read_json_array
+from howsure.store.manifest import Model
+
+__all__ = ["HelmReader"]
+
+_SPEC, _STATS, _STATE = "run_spec.json", "per_instance_stats.json", "scenario_state.json"
+_SETTINGS = ("temperature", "max_tokens", "stop_sequences", "num_outputs", "random", "model_deployment", "method")
+#: What the name of a run states of the model and of the number of repeats, and not of the questions.
+_NOT_BENCHMARK = re.compile(r"[:,](?:model|model_deployment|data_augmentation|num_outputs|num_train_trials)=[^,]*")
+_FAILED = re.compile(rb'"success": ?false')
+_CHUNK = 1 << 20
+
+#: Question and variant.
+_Cell = tuple[str, str]
+
+
+class _ReplyFields(ScoreFields, UsageFields, total=False):
+    """Fields of a row that the stats and the reply state."""
+
+    answer: str | None
+    finish_reason: str | None
+
+
+class HelmReader(LogReader):
+    """Reads a run folder of HELM, one row for each completion."""
+
+    name = "HELM"
+
+    def recognises(self, head: FileHead) -> bool:
+        """Return whether it is a folder with these files, or the stats within it."""
+        if head.kind == "folder":
+            return {_SPEC, _STATS} <= head.keys
+        return head.kind == "json" and {"instance_id", "train_trial_index", "stats"} <= head.keys
+
+    def members(self, path: Path) -> Sequence[Path]:
+        """Return the folder of the run."""
+        return [path if path.is_dir() else path.parent]
+
+    def describe(self, path: Path) -> LogInfo:
+        """Return model, settings and metrics, from the spec and the stats."""
+        folder = self.members(path)[0]
+        spec, adapter = read_spec(folder / _SPEC)
+        with open_file(folder / _SPEC) as file:
+            run = hashlib.sha256(file.read() + str((folder / _STATS).stat().st_size).encode()).hexdigest()[:16]
+        settings = {key: spec.adapter_spec[key] for key in _SETTINGS if key in spec.adapter_spec}
+        model = Model(name=adapter.model, kind=self.name, settings=settings, generations=adapter.n_completions)
+        source = {"run_spec": spec.name, "scenario": spec.scenario_spec, "groups": spec.groups}
+        return LogInfo(
+            run=run,
+            models={adapter.model: model},
+            benchmarks={_name_benchmark(spec): source},
+            scorers=list_scorers(folder / _STATS),
+        )
+
+    def read(self, path: Path, build: RowBuilder) -> Iterator[LogRow]:
+        """Yield one row for each completion; without texts, and where no request failed, only the stats are read."""
+        folder, options = self.members(path)[0], build.options
+        spec, adapter = read_spec(folder / _SPEC)
+        scorer = build.choose_scorer(list_scorers(folder / _STATS))
+        scores = read_scores(folder / _STATS, scorer, build.note)
+        state = folder / _STATE
+        if options.columns and not state.is_file():
+            raise InputError(f"--columns names fields of {_STATE}, which does not exist", where=str(path))
+        if build.texts and not state.is_file():
+            build.note(f"there are no texts: {_STATE} is missing")
+        if adapter.n_completions > 1:
+            build.note(
+                f"{adapter.n_completions} completions of each question were requested, and only the first was scored: "
+                "howsure rescore scores the others"
+            )
+        key = RowKey(_name_benchmark(spec), adapter.model, "")
+        if state.is_file() and (build.texts or options.columns or _has_failures(state)):
+            scores = yield from _read_states(state, key, scores, build)
+        for (question, variant), score in scores.items():
+            yield build.row(key._replace(question=question, variant=variant), **_score_fields(score))
+
+
+def _name_benchmark(spec: RunSpec) -> str:
+    """Return the name of a run without its model, which is equal for runs of the same questions.
+
+    `mmlu:subject=anatomy,model=a_b,data_augmentation=canonical` is `mmlu:subject=anatomy`.
+    """
+    name = _NOT_BENCHMARK.sub("", spec.name)
+    return name if ":" in name else name.replace(",", ":", 1)
+
+
+def _has_failures(state: Path) -> bool:
+    """Return whether any request failed, which HELM scores as an empty answer; searches the bytes, which is fast."""
+    rest = b""
+    try:
+        with open_file(state) as file:
+            while chunk := file.read(_CHUNK):
+                if _FAILED.search(rest + chunk):
+                    return True
+                rest = chunk[-32:]
+    except (OSError, EOFError):
+        return False
+    return False
+
+
+def _score_fields(score: InstanceScore) -> _ReplyFields:
+    """Return the fields of a row that the stats state."""
+    return {
+        "score": score.score,
+        "status": UNSCORED if score.score is None else "length" if score.was_cut else "ok",
+        "prompt_tokens": score.prompt_tokens,
+        "completion_tokens": score.completion_tokens,
+        "seconds": score.seconds,
+    }
+
+
+def _read_states(
+    path: Path, run_key: RowKey, scores: dict[_Cell, InstanceScore], build: RowBuilder
+) -> Generator[LogRow, None, dict[_Cell, InstanceScore]]:
+    """Yield rows in the order of the requests; return the scores that have no request."""
+    remaining = dict(scores)
+    n_unmatched = 0
+    for record in read_json_array(path, dict[str, Any], build.note, under="request_states"):
+        try:
+            state = msgspec.convert(record, RequestState)
+        except msgspec.ValidationError:
+            n_unmatched += 1
+            continue
+        cell = (state.instance.id, name_variant(state.instance.perturbation, state.train_trial_index))
+        score = remaining.pop(cell, None)
+        if score is None and state.reference_index is not None:
+            continue  # one of several requests, each of which is for one choice
+        n_unmatched += score is None and cell not in scores
+        key = build.map_columns(run_key._replace(question=cell[0], variant=cell[1]), record)
+        yield from _read_completions(key, state, _score_fields(score or InstanceScore()), build)
+    if n_unmatched:
+        build.note(f"{n_unmatched} requests of {_STATE} are not in {_STATS} or cannot be read")
+    if remaining:
+        build.note(
+            f"{len(remaining)} of {len(scores)} instances have no request in {_STATE}: they are read without texts"
+        )
+    return remaining
+
+
+def _read_completions(key: RowKey, state: RequestState, fields: _ReplyFields, build: RowBuilder) -> Iterator[LogRow]:
+    """Yield the completion that was scored, and where texts are wanted those beside it."""
+    result = state.result or Result()
+    created = result.request_datetime
+    fields["created"] = float(created) if isinstance(created, (int, float)) else None
+    if not result.success:
+        build.count(f"errors that HELM scored as empty answers and {COUNTED_AS_WRONG}")
+        message = " ".join(str(result.error or "no answer").split())[:300]
+        fields |= {"score": None, "status": "error", "error": f"request: {message}"}
+    prompt = _prompt_fields(state) if build.texts else PromptFields()
+    if not build.texts or not result.success or state.reference_index is not None:
+        yield build.row(key, **fields, **prompt)
+        return
+    choices = state.output_mapping or {}
+    for completion in result.completions or [Completion()]:
+        answer = completion.text.strip()
+        reason = completion.finish_reason.get("reason") if isinstance(completion.finish_reason, dict) else None
+        fields |= {
+            "answer": answer if answer in choices else None,
+            "finish_reason": reason if isinstance(reason, str) else None,
+        }
+        yield build.row(key, completion=completion.text, **fields, **prompt)
+        fields |= {"score": None, "status": UNSCORED, "prompt_tokens": None, "completion_tokens": None}
+
+
+def _prompt_fields(state: RequestState) -> PromptFields:
+    """Return target, choices and messages of a request."""
+    choices, request = state.output_mapping or {}, state.request
+    target = next((each.output.text for each in state.instance.references if "correct" in each.tags), None)
+    messages = request.messages or [{"role": "user", "content": request.prompt}]
+    return {
+        "target": next((letter for letter, text in choices.items() if text == target), target),
+        "choices": tuple(choices.values()),
+        "messages": tuple({key: str(value) for key, value in message.items()} for message in messages),
+    }

@@ -1,0 +1,212 @@
+"""Open an Inspect log, finished or not; .eval and .json alike.
+
+An `.eval` file is a zip: `header.json` and `summaries.json` are written at its end, `_journal/start.json` and
+`_journal/summaries/*.json` while it runs, `samples/ID_epoch_N.json` hold everything. A `.json` log is one object.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import msgspec
+
+from howsure.errors import InputError
+from howsure.readers.logs.file_head import FileHead, open_file
+from howsure.readers.logs.inspect.records import Header, SampleKey, SampleSummary, decode_record
+from howsure.readers.logs.inspect.zip_file import ZipArchive
+
+__all__ = ["InspectLog", "open_log"]
+
+T = TypeVar("T")
+_JOURNAL = re.compile(r"_journal/summaries/(\d+)\.json")
+
+
+class _JsonLogContent(Header):
+    samples: list[msgspec.Raw] | None = None
+
+
+class InspectLog(ABC):
+    """An opened log.
+
+    Attributes
+    ----------
+    header
+        Everything but the samples.
+    summaries
+        SampleSummary of each sample, in the order in which the samples ended.
+    notes
+        What is damaged or lost, one line each.
+    n_repeated, n_lost
+        Number of samples that are there twice, and of damaged ones of which nothing is left.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.notes: list[str] = []
+        self.header: Header
+        self.summaries: dict[SampleKey, SampleSummary] = {}
+        self.n_repeated = self.n_lost = 0
+        self._closing = ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._closing.close()
+
+    @abstractmethod
+    def read_raw(self, key: SampleKey) -> bytes | msgspec.Raw | None:
+        """Return a sample as JSON; None where it is lost."""
+
+    @abstractmethod
+    def read_header(self) -> dict[str, Any]:
+        """Return the header as it was written."""
+
+    def read(self, key: SampleKey, shape: type[T]) -> T | None:
+        """Return a complete sample; None where it is lost or damaged."""
+        try:
+            data = self.read_raw(key)
+            return None if data is None else decode_record(data, shape)
+        except (InputError, ValueError):
+            return None
+
+    def _add(self, summary: SampleSummary) -> None:
+        """Add a summary; the last one of a key counts, in the place of the first."""
+        self.n_repeated += summary.key in self.summaries
+        self.summaries[summary.key] = summary
+
+
+class JsonLog(InspectLog):
+    """A `.json` log: one object."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        try:
+            with open_file(path) as file:
+                self._data = file.read()
+            self.header = content = decode_record(self._data, _JsonLogContent)
+        except (OSError, EOFError, ValueError) as error:
+            raise _unreadable(path, error) from error
+        self._samples: dict[SampleKey, msgspec.Raw] = {}
+        for data in content.samples or ():
+            try:
+                summary = decode_record(data, SampleSummary)
+            except ValueError:
+                self.n_lost += 1
+                continue
+            self._add(summary)
+            self._samples[summary.key] = data
+
+    def read_raw(self, key: SampleKey) -> msgspec.Raw:
+        """Return a sample as JSON."""
+        return self._samples[key]
+
+    def read_header(self) -> dict[str, Any]:
+        """Return the header as it was written."""
+        return {"eval": decode_record(decode_record(self._data, dict[str, msgspec.Raw])["eval"], dict[str, Any])}
+
+
+class EvalLog(InspectLog):
+    """An `.eval` log: a zip file, finished or not."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self._zip = self._closing.enter_context(ZipArchive(path))
+        try:
+            self._read_header()
+            self._read_summaries()
+            self._read_members()
+        except BaseException:
+            self._closing.close()
+            raise
+        if self._zip.is_recovered:
+            self.notes.append(
+                "the end of the file is lost, and its members were searched for: some samples may be missing"
+            )
+
+    def read_raw(self, key: SampleKey) -> bytes | None:
+        """Return a sample as JSON."""
+        name = self._names.get(key)
+        return None if name is None else self._zip.read(name)
+
+    def read_header(self) -> dict[str, Any]:
+        """Return the header as it was written."""
+        return decode_record(self._header_data, dict[str, Any])
+
+    def _read_header(self) -> None:
+        fault: Exception | None = None
+        for name in ("header.json", "_journal/start.json"):
+            if name in self._zip:
+                try:
+                    self._header_data = self._zip.read(name)
+                    self.header = decode_record(self._header_data, Header)
+                except (InputError, ValueError) as error:
+                    fault = error
+                    continue
+                if fault is not None:
+                    self.notes.append("the header is damaged: how the run ended is lost")
+                return
+        raise _unreadable(self.path, fault or ValueError("there is no header"))
+
+    def _read_summaries(self) -> None:
+        """Read the list at the end, or else the journal; samples in neither are found by `_read_members`."""
+        if not self._read_summary_list("summaries.json"):
+            matches = [match for match in map(_JOURNAL.fullmatch, self._zip.names) if match]
+            for match in sorted(matches, key=lambda match: int(match[1])):
+                self._read_summary_list(match[0])
+
+    def _read_summary_list(self, name: str) -> bool:
+        """Add the summaries of a member; return whether it could be read."""
+        if name not in self._zip:
+            return False
+        try:
+            data = self._zip.read(name)
+            for summary in decode_record(data, list[SampleSummary]):
+                self._add(summary)
+        except (InputError, ValueError):
+            return False
+        return True
+
+    def _read_members(self) -> None:
+        """Find the member of each sample, and add the samples without a summary."""
+        key_of = {f"samples/{key[0]}_epoch_{key[1]}.json": key for key in self.summaries}
+        self._names: dict[SampleKey, str] = {}
+        for name in self._sample_names():
+            key = key_of.get(name)
+            if key is None:
+                try:
+                    summary = decode_record(self._zip.read(name), SampleSummary)
+                except (InputError, ValueError):
+                    self.n_lost += 1
+                    continue
+                key = summary.key
+                self._add(summary)
+            self._names[key] = name
+        self.n_repeated = max(self.n_repeated, sum(name.startswith("samples/") for name in self._zip.replaced))
+
+    def _sample_names(self) -> Iterator[str]:
+        """Yield the names of the members that are samples."""
+        return (name for name in self._zip.names if name.startswith("samples/") and name.endswith(".json"))
+
+
+def open_log(path: Path) -> InspectLog:
+    """Open the log at a path, by its content.
+
+    Raises
+    ------
+    InputError
+        When neither its header nor the journal of its start can be read.
+    """
+    return EvalLog(path) if FileHead(path).kind == "zip" else JsonLog(path)
+
+
+def _unreadable(path: Path, error: Exception) -> InputError:
+    """Return the error that the header cannot be read."""
+    what = error.what if isinstance(error, InputError) else " ".join(str(error).split())[:120]
+    return InputError(f"the header cannot be read: {what}", where=str(path), remedy="is the file complete?")

@@ -1,0 +1,308 @@
+"""Read logs of Inspect: `.eval`, `.json`, and what is left of a run that was stopped.
+
+A generation is an epoch of a sample. Where a request has C completions (`num_choices`), Inspect scores the first one
+and keeps the others. Completion i from 0 of epoch e is generation (e - 1) C + i + 1 throughout the log, and the others
+are unscored. Summaries do not state how many there are: where C > 1, each complete sample is read.
+
+Without texts, the summaries are read. They shorten an answer of more than 1,000 characters, turn its whitespace into
+single spaces, and do not state why a model stopped. So the statuses "length" and "filtered" occur with texts only,
+except where the sample's own limit of tokens was reached.
+
+The record of `--columns` is a sample (`metadata.passage`, `input`, `target`), with `eval` of the header beside its
+fields (`eval.task_args.template`). Fields of a sample are read from the complete one, since summaries leave long values
+out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from howsure.errors import InputError
+from howsure.readers.logs.base import (
+    UNSCORED,
+    LogInfo,
+    LogReader,
+    LogRow,
+    PromptFields,
+    RowBuilder,
+    RowKey,
+    UsageFields,
+    as_mapping,
+)
+from howsure.readers.logs.file_head import FileHead
+from howsure.readers.logs.identical_texts import N_COMPARED
+from howsure.readers.logs.inspect.log_file import InspectLog, open_log
+from howsure.readers.logs.inspect.records import Choice, Sample, SampleKey, SampleOutput, SampleSummary, decode_record
+from howsure.readers.logs.inspect.samples import (
+    as_text,
+    completion_of,
+    list_scorers,
+    prompt_fields,
+    resolve_attachment,
+    score_sample,
+)
+from howsure.readers.logs.inspect.zip_file import ZipArchive
+from howsure.store.manifest import Model
+
+__all__ = ["InspectReader"]
+
+#: Settings that change what a model writes; headers and connections are left out.
+_DECODING = frozenset({
+    "system_message", "max_tokens", "top_p", "temperature", "stop_seqs", "best_of", "frequency_penalty", "top_k",
+    "presence_penalty", "logit_bias", "seed", "num_choices", "logprobs", "top_logprobs", "effort", "reasoning_effort",
+    "reasoning_tokens", "reasoning_summary", "verbosity", "response_schema",
+})  # fmt: skip
+_CUT, _FILTERED = frozenset({"max_tokens", "model_length", "length"}), frozenset({"content_filter"})
+#: Limits of a sample that cut its last completion.
+_CUTTING_LIMITS = frozenset({"token", "context"})
+#: Epochs of a question that are compared at most where texts are read for the comparison only.
+_N_EPOCHS_COMPARED = 10
+_STATUS = {"started": "has not ended", "cancelled": "was cancelled", "error": "was ended by an error"}
+
+
+class InspectReader(LogReader):
+    """Reads a log of Inspect, one row for each completion."""
+
+    name = "Inspect"
+
+    def recognises(self, head: FileHead) -> bool:
+        """Return whether it has the members of the zip file, or the first keys of the JSON object."""
+        if head.kind == "json":
+            return {"eval", "plan", "status"} <= head.keys or {"eval", "version", "status"} <= head.keys
+        return head.kind == "zip" and bool(
+            {"header.json", "_journal/start.json"} & (head.keys or _recover_members(head.path))
+        )
+
+    def describe(self, path: Path) -> LogInfo:
+        """Return task, data set, model and settings, from the header."""
+        with open_log(path) as log:
+            spec, plan = log.header.eval, log.header.plan
+            settings = {**(spec.model_generate_config or {}), **(plan.config or {})}
+            n_epochs = max([spec.config.epochs or 1, *(epoch for _, epoch in log.summaries)])
+            model = Model(
+                name=spec.model,
+                kind=self.name,
+                base_url=spec.model_base_url or "",
+                settings={name: value for name, value in settings.items() if name in _DECODING and value is not None},
+                generations=n_epochs * _count_choices(log),
+            )
+            source: dict[str, object] = {
+                "dataset": spec.dataset.name,
+                "location": spec.dataset.location,
+                "samples": spec.dataset.samples,
+                "task": spec.task,
+                "task_version": spec.task_version,
+                "task_args": spec.task_args,
+            }
+            identity = f"{spec.task}\0{spec.model}\0{spec.created}\0{path.stat().st_size}"
+            return LogInfo(
+                run=spec.eval_id or spec.run_id or hashlib.sha256(identity.encode()).hexdigest()[:16],
+                models={spec.model: model},
+                benchmarks={
+                    _name_benchmark(log): {name: value for name, value in source.items() if value not in (None, "", {})}
+                },
+                scorers=tuple(list_scorers(log)),
+                created=spec.created,
+            )
+
+    def read(self, path: Path, build: RowBuilder) -> Iterator[LogRow]:
+        """Yield each generation, in the order in which the samples ended."""
+        with open_log(path) as log:
+            _note_state(log, build)
+            scorers = list_scorers(log)
+            needs_scorer = scorers or build.options.scorer is not None
+            scorer = scorers[build.choose_scorer(list(scorers))] if needs_scorer else None
+            columns = _Columns(log, build)
+            n_choices = _count_choices(log)
+            needs_sample = build.texts or n_choices > 1
+            shape = Sample if build.texts else SampleOutput
+            for sample_key, summary in log.summaries.items():
+                sample = log.read(sample_key, shape) if needs_sample else None
+                if needs_sample and sample is None:
+                    build.count("samples have no texts, since they are damaged or lost; their scores are there")
+                score, answer = score_sample(sample or summary, scorer, build)
+                key = columns.key(sample_key)
+                prompt = prompt_fields(sample) if isinstance(sample, Sample) else PromptFields()
+                choices = sample.output.choices if sample else []
+                if len(choices) > n_choices:
+                    build.count(
+                        f"completions beyond the {n_choices} of each request are left out", len(choices) - n_choices
+                    )
+                for i in range(max(min(len(choices), n_choices), 1)):
+                    choice = choices[i] if i < len(choices) else None
+                    if i:
+                        build.note(
+                            f"{n_choices} completions of each request are kept and only the first was scored: howsure "
+                            "rescore scores the others"
+                        )
+                        answer, score["score"] = None, None
+                        score["status"] = "error" if score["status"] == "error" else UNSCORED
+                    else:
+                        score["status"] = _status_at_end(score["status"], sample or summary, choice)
+                    yield build.row(
+                        key,
+                        completion=completion_of(sample, i) if sample else None,
+                        generation=(sample_key[1] - 1) * n_choices + i + 1,
+                        answer=answer,
+                        finish_reason=choice.stop_reason if choice else None,
+                        endpoint_model=as_text(sample.output.model) if sample else None,
+                        **score,
+                        **prompt,
+                        **_usage_fields(sample or summary, log.header.eval.model, i, max(len(choices), 1)),
+                    )
+            if not needs_sample:
+                _compare_texts(log, build)
+
+
+class _Columns:
+    """The keys of samples, by the fields that `--columns` maps to our names."""
+
+    def __init__(self, log: InspectLog, build: RowBuilder) -> None:
+        self._log, self._build = log, build
+        self._benchmark, self._model = _name_benchmark(log), log.header.eval.model
+        self._roots = {field.partition(".")[0] for field in build.options.columns.values()}
+        self._header = log.read_header() if "eval" in self._roots else {}
+
+    def key(self, sample_key: SampleKey) -> RowKey:
+        """Return the key of a sample."""
+        key = RowKey(self._benchmark, self._model, sample_key[0])
+        if not self._roots:
+            return key
+        fields: dict[str, msgspec.Raw] = {}
+        if self._roots != {"eval"}:
+            fields = self._log.read(sample_key, dict[str, msgspec.Raw]) or {}
+        record: dict[str, Any] = dict.fromkeys(fields)
+        record |= {root: _decode_field(fields[root]) for root in self._roots if root in fields}
+        record |= {"eval": self._header.get("eval")} if self._header else {}
+        key = self._build.map_columns(key, record, check=bool(fields) or self._roots == {"eval"})
+        if "attachments" in fields:
+            attachments = as_mapping(_decode_field(fields["attachments"]))
+            texts = {name: resolve_attachment(text, attachments) for name, text in key._asdict().items() if text}
+            key = key._replace(**texts)
+        return key
+
+
+def _decode_field(data: msgspec.Raw) -> Any:
+    """Return the value of a field; None where it is damaged."""
+    try:
+        return decode_record(data, Any)
+    except ValueError:
+        return None
+
+
+def _recover_members(path: Path) -> set[str]:
+    """Return the members of a zip file whose table of contents is lost."""
+    try:
+        with ZipArchive(path) as archive:
+            return set(archive.names)
+    except InputError:
+        return set()
+
+
+def _name_benchmark(log: InspectLog) -> str:
+    """Return the task without the package that it comes from."""
+    return log.header.eval.task.rpartition("/")[2] or log.header.eval.task or "inspect"
+
+
+def _count_choices(log: InspectLog) -> int:
+    """Return the completions of each request: as the solver, task or model states, or else as the first sample has.
+
+    It does not depend on whether texts are read, since it decides the numbers of the generations.
+    """
+    steps = log.header.plan.steps
+    stated = [step.get("params") for step in steps if isinstance(step, dict)] if isinstance(steps, list) else []
+    for settings in [*stated, log.header.plan.config, log.header.eval.model_generate_config]:
+        if isinstance(settings, dict) and isinstance(n := settings.get("num_choices"), int) and n > 1:
+            return n
+    for key, summary in log.summaries.items():
+        if not summary.error and (sample := log.read(key, SampleOutput)) is not None:
+            return max(len(sample.output.choices), 1)
+    return 1
+
+
+def _status_at_end(status: str, sample: SampleSummary, choice: Choice | None) -> str:
+    """Return the status of a scored completion: why the text ended, or else how it was parsed."""
+    if status in ("error", UNSCORED):
+        return status
+    reason = choice.stop_reason if choice else None
+    limit = sample.limit.get("type") if isinstance(sample.limit, dict) else sample.limit
+    if reason in _CUT or limit in _CUTTING_LIMITS:
+        return "length"
+    return "filtered" if reason in _FILTERED else status
+
+
+def _usage_fields(sample: SampleSummary, model: str, i: int, n: int) -> UsageFields:
+    """Return tokens, times and attempts of completion i of n: the first carries the prompt, each one an equal share."""
+    usages = sample.model_usage or {}
+    usage = usages.get(model) or (next(iter(usages.values())) if len(usages) == 1 else None)
+    n_read, n_written = (usage.input_tokens, usage.output_tokens) if usage else (None, None)
+    n_retries = sample.retries if isinstance(sample.retries, int) else len(sample.error_retries or ())
+    try:
+        created = datetime.fromisoformat(sample.completed_at).timestamp()
+    except (TypeError, ValueError, OverflowError, OSError):
+        created = None
+    return {
+        "prompt_tokens": (0 if i else n_read) if isinstance(n_read, int) else None,
+        "completion_tokens": n_written / n if isinstance(n_written, int) else None,
+        "attempts": n_retries + 1,
+        "created": created,
+        "seconds": float(sample.total_time) if isinstance(sample.total_time, (int, float)) else None,
+    }
+
+
+def _compare_texts(log: InspectLog, build: RowBuilder) -> None:
+    """Compare the texts of up to 100 questions across the log, and read no more of them than the comparison needs."""
+    epochs: dict[str, list[SampleKey]] = {}
+    for key in log.summaries:
+        epochs.setdefault(key[0], []).append(key)
+    repeated = [keys for keys in epochs.values() if len(keys) > 1]
+    for keys in repeated[:: max(-(-len(repeated) // N_COMPARED), 1)]:
+        first = None
+        for key in keys[:_N_EPOCHS_COMPARED]:
+            sample = log.read(key, SampleOutput)
+            text = completion_of(sample, 0) if sample and not sample.error else None
+            build.identical.add(key[0], text)
+            if first is not None and text is not None and text != first:
+                break
+            first = text if first is None else first
+        if build.identical.is_decided:
+            return
+
+
+def _note_state(log: InspectLog, build: RowBuilder) -> None:
+    """Note what is damaged or missing, and what the header states that matters for the scores."""
+    for line in log.notes:
+        build.note(line)
+    if log.n_lost:
+        build.note(f"{log.n_lost} samples are damaged and left out")
+    n_samples, n_planned, status = len(log.summaries), _count_planned(log), log.header.status
+    if log.header.eval.config.log_samples is False and not n_samples:
+        build.note("no samples are kept in it (log_samples was off): there is nothing to read")
+    elif status != "success":
+        of = f" of {n_planned} planned" if n_planned else ""
+        build.note(f"the run {_STATUS.get(status, f'ended as {status[:20]!r}')}: {n_samples}{of} samples are there")
+    elif n_samples < n_planned:
+        build.note(f"{n_samples} of {n_planned} planned samples are there")
+    if log.header.invalidated:
+        build.note("it was marked as invalidated: somebody found that samples of it should not count")
+    if log.n_repeated:
+        build.note(f"{log.n_repeated} samples are there twice, since they were run again: the last of each is read")
+    reducers = log.header.eval.config.epochs_reducer
+    if isinstance(reducers, list) and reducers and reducers != ["mean"]:
+        names = ", ".join(str(name)[:40] for name in reducers[:4])
+        build.note(f"the harness reduced epochs by {names}: its own number is no mean of these scores")
+
+
+def _count_planned(log: InspectLog) -> int:
+    """Return samples times epochs, or 0 where the log does not state it."""
+    if log.header.results and log.header.results.total_samples:
+        return log.header.results.total_samples
+    dataset = log.header.eval.dataset
+    n_questions = len(dataset.sample_ids) if dataset.sample_ids else dataset.samples or 0
+    return n_questions * (log.header.eval.config.epochs or 1)

@@ -1,0 +1,236 @@
+"""Read logs of lm-evaluation-harness: `samples_TASK_DATE.jsonl` with the results json beside it.
+
+A line is one question under one filter, with all K completions and the score of what the filter made of the first. So
+one filter is read; its score is that of generation 1, and the other K - 1 completions are rows without a score. A
+filter that takes a majority vote, and a metric of all K completions together, score no single completion. A
+multiple-choice question has one generation, whose answer is the letter of the most likely choice.
+
+The file is read twice: a first fast pass finds its filters, metrics and repeated lines. The record of `--columns` is a
+line: `doc.subject`, `doc_id`, `prompt_hash`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from howsure.errors import InputError
+from howsure.readers.logs.base import (
+    UNSCORED,
+    LogInfo,
+    LogReader,
+    LogRow,
+    PromptFields,
+    RowBuilder,
+    RowKey,
+    ScoreFields,
+    parse_score,
+)
+from howsure.readers.logs.file_head import FileHead
+from howsure.readers.logs.json_files import decode_json, read_json
+from howsure.readers.logs.lm_eval.records import (
+    BYPASS,
+    SAMPLE_KEYS,
+    DocumentId,
+    Line,
+    Survey,
+    find_document,
+    find_filter,
+    most_likely_choice,
+    parse_prompt,
+    parse_replies,
+    read_lines,
+)
+from howsure.readers.logs.lm_eval.run_metadata import TOTALS_KEYS, RunMetadata, find_run
+from howsure.store.manifest import Model
+
+__all__ = ["LmEvalReader"]
+
+#: What its regular expressions return when nothing matches.
+_INVALID = "[invalid]"
+_OF_ALL = "scores are of all completions together"
+
+
+class LmEvalReader(LogReader):
+    """Reads samples of lm-evaluation-harness, one row for each completion."""
+
+    name = "lm-evaluation-harness"
+
+    def recognises(self, head: FileHead) -> bool:
+        """Return whether it is samples, or the results json that stands for those beside it."""
+        return head.kind == "json" and (head.keys >= SAMPLE_KEYS or head.keys >= TOTALS_KEYS)
+
+    def members(self, path: Path) -> Sequence[Path]:
+        """Return the file itself; for a results json, its samples files."""
+        if not FileHead(path).keys >= TOTALS_KEYS:
+            return (path,)
+        results = read_json(path, dict[str, Any])["results"]
+        samples = []
+        for file in sorted(path.parent.iterdir()):
+            if file.is_file() and (head := FileHead(file)).kind == "json" and head.keys >= SAMPLE_KEYS:
+                totals = _find_run(file).totals
+                if totals is not None and totals.results == results:
+                    samples.append(file)
+        if not samples:
+            remedy = "run lm-eval with --log_samples"
+            raise InputError("these are totals without samples", where=str(path), remedy=remedy)
+        return samples
+
+    def describe(self, path: Path) -> LogInfo:
+        """Return what the results json states; the file is read through only for what it does not state."""
+        run = _find_run(path)
+        model = Model(name=run.model, kind=self.name, settings=run.settings, generations=max(run.repeats, 1))
+        return LogInfo(
+            run=run.identify(run.task_hash or Survey(path).task_hash),
+            models={run.model: model},
+            benchmarks={run.task: run.source},
+            scorers=run.scorers or tuple(_sort_scorers(Survey(path), run)),
+            created=run.created,
+        )
+
+    def read(self, path: Path, build: RowBuilder) -> Iterator[LogRow]:
+        """Yield the completions of each question, under the filter that is read."""
+        survey = Survey(path)
+        run = find_run(path, lambda: survey.task_hash)
+        for line in run.notes:
+            build.note(line)
+        scorers = _sort_scorers(survey, run)
+        if not scorers:
+            raise InputError("it has no metric that is a number for each question", where=str(path))
+        metric, filter_name = scorers[build.choose_scorer(list(scorers))]
+        questions = _QuestionReader(build, run, metric, filter_name)
+        remaining = {document: n for document, n in survey.lines[filter_name].items() if n > 1}
+        for record in read_lines(path, build.note):
+            document = find_document(record)
+            if document is None or find_filter(record) != filter_name:
+                continue
+            if remaining.get(document, 1) > 1:
+                remaining[document] -= 1
+                build.count("lines come again for the same question: the last one of each is read")
+                continue
+            yield from questions.read(record, document)
+        questions.note_counts()
+        if n_missing := survey.n_questions - len(survey.lines[filter_name]):
+            build.note(f"{n_missing} questions have no line of filter {filter_name!r} and are missing")
+        if (n_missing := run.n_questions - questions.n_questions) > 0:
+            build.note(f"{n_missing} of the {run.n_questions} questions of the run are not in it")
+
+
+def _find_run(path: Path) -> RunMetadata:
+    """Return the run of a samples file."""
+    return find_run(path, lambda: Survey(path).task_hash)
+
+
+def _sort_scorers(survey: Survey, run: RunMetadata) -> dict[str, tuple[str, str]]:
+    """Return metric and filter by `metric,filter`: in the order of the harness, majority votes last."""
+    places = {name: place for place, name in enumerate(run.scorers)}
+    pairs = {f"{metric},{filter_name}": (metric, filter_name) for filter_name, metric in survey.metrics}
+
+    def rank(name: str) -> tuple[bool, int, int]:
+        metric, filter_name = pairs[name]
+        return run.is_majority_vote(filter_name), places.get(name, len(places)), -survey.metrics[filter_name, metric]
+
+    return {name: pairs[name] for name in sorted(pairs, key=rank)}
+
+
+class _QuestionReader:
+    """Turns lines of one filter into rows."""
+
+    def __init__(self, build: RowBuilder, run: RunMetadata, metric: str, filter_name: str) -> None:
+        self._build, self._run, self._metric = build, run, metric
+        self._is_vote = run.is_majority_vote(filter_name)
+        self._column_roots = {field.partition(".")[0] for field in build.options.columns.values()}
+        #: Number of questions by their number of completions.
+        self._sizes: Counter[int] = Counter()
+        self._has_scores_of_all = False
+        self.n_questions = 0
+
+    def read(self, line: Line, document: DocumentId) -> Iterator[LogRow]:
+        """Yield the generations of one question."""
+        build = self._build
+        key = self._key(line, document)
+        self.n_questions += 1
+        score = self._score(line)
+        replies = parse_replies(line)
+        prompt = parse_prompt(line) if build.texts else PromptFields()
+        if not replies:
+            build.count("questions have completions that cannot be read: only their score is")
+            yield build.row(key, generation=1, **score, **prompt)
+        elif isinstance(replies[0][0], str):
+            yield from self._read_completions(line, key, score, prompt, replies[0])
+        else:
+            build.count(
+                "questions repeat log-likelihoods, which are copies: one generation of each is read",
+                len(replies[0]) > 1,
+            )
+            answer = most_likely_choice(line, replies, self._metric)
+            yield build.row(key, generation=1, answer=answer, **score, **prompt)
+
+    def _read_completions(
+        self, line: Line, key: RowKey, score: ScoreFields, prompt: PromptFields, texts: Sequence[object]
+    ) -> Iterator[LogRow]:
+        """Yield the generations of a question that was answered with texts."""
+        build = self._build
+        self._sizes[len(texts)] += 1
+        filtered = decode_json(line.get("filtered_resps"))
+        answer = filtered[0] if isinstance(filtered, list) and filtered else None
+        if len(texts) > 1 and (self._is_vote or isinstance(answer, list)):
+            self._has_scores_of_all = True
+            if build.options.scorer is not None:
+                build.count(f"{_OF_ALL}: it is read as one generation of the question")
+                for text in texts:
+                    build.identical.add(key[:4], text if isinstance(text, str) else None)
+                yield build.row(key, generation=1, **score)
+                return
+            build.count(f"{_OF_ALL} and no generation's: howsure rescore scores each")
+            score, answer = {"status": UNSCORED}, None
+        elif answer == _INVALID and score.get("score") == 0:
+            score, answer = {"score": 0.0, "status": "unparsed"}, None
+        answer = answer if isinstance(answer, str) else None
+        for generation, text in enumerate(texts, 1):
+            build.count("completions are empty; a failed request looks the same in this log", text == "")
+            completion = text if isinstance(text, str) else None
+            yield build.row(key, completion=completion, generation=generation, answer=answer, **score, **prompt)
+            score = {"status": UNSCORED}
+
+    def _score(self, line: Line) -> ScoreFields:
+        """Return the score of what the filter made of the first completion."""
+        if self._metric == BYPASS:
+            self._build.count("questions were only predicted, not scored: howsure rescore scores them")
+            return {"status": UNSCORED}
+        try:
+            score, why = parse_score(decode_json(line.get(self._metric))), "there is none"
+        except ValueError as error:
+            score, why = None, str(error)[:120]
+        if score is not None:
+            return {"score": score}
+        self._build.count(f"questions have no {self._metric!r} that is a number: they are errors")
+        return {"status": "error", "error": f"scoring: {self._metric}: {why}"}
+
+    def _key(self, line: Line, document: DocumentId) -> RowKey:
+        """Return the key of the rows of a line."""
+        self._build.count(
+            "questions have no doc_hash: they go by doc_id, their number in what was run",
+            not decode_json(document.hash),
+        )
+        key = RowKey(self._run.task, self._run.model, str(document))
+        if self._column_roots:
+            record = {**line, **{root: decode_json(line[root]) for root in self._column_roots if root in line}}
+            key = self._build.map_columns(key, record)
+        return self._build.rename_duplicate(key)
+
+    def note_counts(self) -> None:
+        """Note what the lines do not contain."""
+        note, n_questions = self._build.note, self._sizes.total()
+        most = max(self._run.repeats, *self._sizes) if self._sizes else 0
+        if most > 1 and not self._has_scores_of_all:
+            note(
+                f"{most} completions of each question are kept and only the first was scored: "
+                "howsure rescore scores the others"
+            )
+        if n_fewer := sum(n for size, n in self._sizes.items() if size < most):
+            note(f"{n_fewer} of {n_questions} questions have fewer than {most} completions")
+        if most > 1 and self._run.is_greedy:
+            note(f"decoding was greedy: the {most} completions of a question are copies, no generations of their own")
