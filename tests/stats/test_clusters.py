@@ -58,7 +58,7 @@ def test_intervals_cover_with_clusters_of_unequal_size(sizes, df):
         assert np.median(between.df) == pytest.approx(df, abs=0.01)
         assert np.all(between.df <= df + 0.01)
     differences = cluster_means(correct[:, 0] - correct[:, 1], names_of(sizes))
-    half = special.stdtrit(differences.df, 0.975) * np.sqrt(differences.spread / sum(sizes))
+    half = special.stdtrit(differences.df, 0.975) * np.sqrt(differences.variance / sum(sizes))
     assert 0.935 < np.mean(np.abs(np.mean(correct[:, 0] - correct[:, 1], axis=1)) <= half) < 0.98
     # Miller's variance with t on G - 1, which equal sizes still have, is too short for the others
     y, G = correct[:, 0].astype(float), len(sizes)
@@ -196,7 +196,7 @@ def test_the_mean_over_variants_is_for_new_clusters(nested):
     assert cube.cells().clusters == cube.select(questions=names[1]).clusters == cube.drawn.clusters == clusters
     mine, usual = estimate_components(cube), estimate_components(plain)
     expected = cluster_means(y.mean(axis=2) / 2, clusters)
-    assert mine.variance("new-questions")[0] == pytest.approx(expected.spread[0] / 20)
+    assert mine.variance("new-questions")[0] == pytest.approx(expected.variance[0] / 20)
     assert mine.interval("new-questions").df[0] == pytest.approx(expected.df[0])
     for name in ("question", "variant", "interaction", "generation"):
         assert getattr(mine, name)[0] == pytest.approx(getattr(usual, name)[0], nan_ok=True)

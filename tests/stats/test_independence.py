@@ -195,7 +195,7 @@ def test_sources_that_are_copies_of_each_other():
     runs = [of(drawn(rng, p, 1)) for _ in range(3)]
     assert list(describe_dependence(runs, runs[0] + runs[1] + runs[2])) == []
     [line] = describe_dependence([*runs[:2], runs[1]], runs[0] + runs[1] + runs[1])
-    assert "two of the sources have the same scores on all questions" in line
+    assert "two sources have the same scores on all questions" in line
 
 
 def rows(scores):

@@ -156,7 +156,7 @@ def test_clusters_of_equal_size_have_the_variance_of_miller_and_one_df_fewer_tha
     names = [str(j // size) for j in range(G * size)]
     found = cluster_means(y, names)
     sums = (y - y.mean()).reshape(G, size).sum(axis=1)
-    assert found.spread[0] == pytest.approx(np.sum(sums**2) / (G * size) * G / (G - 1), rel=1e-12)
+    assert found.variance[0] == pytest.approx(np.sum(sums**2) / (G * size) * G / (G - 1), rel=1e-12)
     assert found.df[0] == pytest.approx(G - 1, rel=1e-12)
 
 

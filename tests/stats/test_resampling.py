@@ -8,7 +8,7 @@ from scipy import stats
 
 from howsure.errors import InputError, UnknownNameError
 from howsure.stats.core.cells import Cells
-from howsure.stats.repeats.resampling import _law_of_sum, convergence, run_gap
+from howsure.stats.repeats.resampling import _sum_probabilities, convergence, run_gap
 from howsure.stats.scores.score import score
 
 
@@ -24,7 +24,7 @@ def test_the_law_of_a_run_is_the_convolution():
     law = np.ones(1)
     for each in np.repeat(p, weight):
         law = np.convolve(law, [1 - each, each])
-    np.testing.assert_allclose(_law_of_sum(p, weight.astype(float)), law, atol=1e-14)
+    np.testing.assert_allclose(_sum_probabilities(p, weight.astype(float)), law, atol=1e-14)
 
 
 def test_the_normal_gap_is_scipys_studentized_range():

@@ -104,7 +104,7 @@ class Inputs:
 
     @property
     def _whole(self) -> bool:
-        return (self.wide or bool(self.dimensions)) and any(cube.whole for cube in self._cubes)
+        return (self.wide or bool(self.dimensions)) and any(cube.is_whole for cube in self._cubes)
 
     def runs(self) -> dict[str, list[Cells]]:
         """Runs of the same thing, by benchmark; scores of whole benchmarks say nothing of them."""

@@ -182,7 +182,7 @@ class Evaluations(Sequence[Cells]):
     def _cubes(self) -> tuple[Cube, ...]:
         parts = self._limit([source.cubes(self.dimensions, wide=self.wide) for source in self.sources])
         # Each question under each variant is sampled by itself.
-        flat = [[flatten_cube(cube) for cube in part if not cube.whole] for part in parts]
+        flat = [[flatten_cube(cube) for cube in part if not cube.is_whole] for part in parts]
         self._find_doubts(flat, flat[0] if len(flat) == 1 else [])
         shared, unclustered = share_clusters([cube for part in parts for cube in part])
         merged = merge_cubes(shared)

@@ -109,7 +109,7 @@ class Benchmark:
         if cube is not None and len(cube.drawn.variants) > 1:
             kept = tuple(model for model in self.order if model in cube.models)
             self.prompts = Prompts(cube, self.beside.unparsed, kept, level, epsilon, delta)
-        self.whole = cube is not None and cube.whole
+        self.whole = cube is not None and cube.is_whole
         self.warnings = list(
             collect_benchmark_score_warnings(cells)
             if self.whole

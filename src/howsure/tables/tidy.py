@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from howsure.errors import HowsureWarning, InputError
-from howsure.stats.core.cube import WHOLE
+from howsure.stats.core.cube import ALL_QUESTIONS
 from howsure.tables import dove
 from howsure.tables.columns import TableOptions, find_columns
 from howsure.tables.sql import (
@@ -116,7 +116,7 @@ def _rename_columns(
     columns, dimensions, is_whole, is_aggregated = find_columns(
         [column for column in rows.columns if column != ROW], where, options, named
     )
-    expressions = {"question": quote_text(WHOLE), "benchmark": quote_text(benchmark)}
+    expressions = {"question": quote_text(ALL_QUESTIONS), "benchmark": quote_text(benchmark)}
     key = ("model", "question", "benchmark", "cluster")
     expressions |= {one: name_sql(columns[one], types) for one in key if one in columns}
     expressions |= _variant_sql(columns, dimensions, types)

@@ -79,7 +79,7 @@ class _Estimate(NamedTuple):
 def _estimate(
     reference: _Reference,
     without: Sequence[str],
-    asked: IntArray,
+    sampled: IntArray,
     y: FloatArray,
     error: float,
     claim: MeanClaim,
@@ -89,7 +89,7 @@ def _estimate(
 
     `error` is mean(s2_q / k_q), NaN where unknown; `rest` what all N questions leave open, by default `y` itself.
     """
-    n, N = len(asked), len(reference.cells.questions)
+    n, N = len(sampled), len(reference.cells.questions)
     factors, note = reference.factors(without)
     reasons, is_plain = [note], False
     if n < min(FEWEST_QUESTIONS, N):
@@ -101,30 +101,30 @@ def _estimate(
     if n < 2:
         value = float(y.mean()) if n else np.nan
         return _Estimate(value, np.nan, np.nan, np.nan, 0, _join(*reasons))
-    found = regress(np.zeros((N, 0)) if factors is None else factors.scores, asked, y)
+    regression = regress(np.zeros((N, 0)) if factors is None else factors.scores, sampled, y)
     left = float(np.var(y if rest is None else rest, ddof=1))
     variances = []
-    for e, df in ((found.residual, found.df), (y, n - 1)):
+    for e, df in ((regression.residual, regression.df), (y, n - 1)):
         spread = float(np.sum((e - e.mean()) ** 2)) / df
         # What sampling leaves is at most the variance of what was predicted.
         these = error if not math.isnan(error) else spread if rest is None else left
         variances.append((1 / n - 1 / N) * spread + (left if claim == "new-questions" else these) / N)
     if factors is not None:
-        if found.df >= n - 1:
+        if regression.df >= n - 1:
             reasons.append("the other models do not predict these answers: the plain estimate")
             is_plain = True
-        reasons.append(_selection(factors, asked))
+        reasons.append(_selection(factors, sampled))
     if math.isnan(error) and claim == "these-questions":
         reasons.append("one generation per question: the error is an upper bound")
     models = 0 if factors is None or is_plain else len(factors.models)
     variance, variance_plain = variances
-    return _Estimate(found.estimate, variance, variance_plain, found.df, models, _join(*reasons))
+    return _Estimate(regression.estimate, variance, variance_plain, regression.df, models, _join(*reasons))
 
 
-def _selection(factors: Factors, asked: IntArray) -> str:
+def _selection(factors: Factors, sampled: IntArray) -> str:
     """What is to be said of asked questions that are easier or harder than a random subset, '' if nothing."""
-    N, n = len(factors.mean), len(asked)
-    mean, over_all = factors.mean[asked].mean(), factors.mean.mean()
+    N, n = len(factors.mean), len(sampled)
+    mean, over_all = factors.mean[sampled].mean(), factors.mean.mean()
     se = math.sqrt((1 / n - 1 / N) * np.var(factors.mean, ddof=1))
     if se == 0 or 2 * special.ndtr(-abs(mean - over_all) / se) >= _SELECTED:
         return ""
@@ -140,19 +140,19 @@ class _Reference:
 
     def __init__(self, cells: Cells) -> None:
         self.cells = cells
-        self._known: dict[frozenset[str], Factors | None] = {frozenset(): extract_factors(cells)}
+        self._factors: dict[frozenset[str], Factors | None] = {frozenset(): extract_factors(cells)}
 
     def factors(self, without: Sequence[str]) -> tuple[Factors | None, str]:
         """Factors without these models, and what is to be said; None where too few models are left."""
         own = frozenset(without) & frozenset(self.cells.models)
-        if own not in self._known:
+        if own not in self._factors:
             try:
-                self._known[own] = extract_factors(self.cells, sorted(own))
+                self._factors[own] = extract_factors(self.cells, sorted(own))
             except InputError:
-                self._known[own] = None
-        if self._known[own] is None:
+                self._factors[own] = None
+        if self._factors[own] is None:
             return None, f"fewer than {FEWEST_MODELS} other models in the reference: the plain estimate"
-        return self._known[own], f"left out of the reference: {', '.join(sorted(own))}" if own else ""
+        return self._factors[own], f"left out of the reference: {', '.join(sorted(own))}" if own else ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,13 +201,15 @@ class BorrowedScores(Result):
             # An estimate near 0 or 1 does not make n answers worth less than n.
             se = np.fmin(se, np.sqrt(self.score * (1 - self.score) / np.maximum(n - 1, 1)))
         bounds = (0.0, 1.0) if unit else None
-        found = interval(self.score, se, n, level=level, method=method, df=self.df, bounds=bounds)
+        between = interval(self.score, se, n, level=level, method=method, df=self.df, bounds=bounds)
         borrows = self.n_reference > 0
         if self.claim != "new-questions" or borrows.all():
-            return found
+            return between
         own = replace(self.plain, method=self.method).interval(level)
         names = ("low", "high", "method", "statistic", "p_value", "flat")
-        return replace(found, **{name: np.where(borrows, getattr(found, name), getattr(own, name)) for name in names})
+        return replace(
+            between, **{name: np.where(borrows, getattr(between, name), getattr(own, name)) for name in names}
+        )
 
     def columns(self) -> Columns:
         """One row per model, the best first: the columns of `scoring.score`, then those of the borrowing."""
@@ -385,22 +387,22 @@ def score(
             remedy=f"leave the method out, or use one of {', '.join(BASIC_METHODS)}",
         )
     basic = None if method is None else check_choice("method", method, BASIC_METHODS)
-    known, asked = _Reference(reference), align_questions(cells, reference)
-    plain = scoring.score(asked, claim="new-questions", level=level, method=basic)
-    sampling = _sampling(asked)
-    found = []
-    for i, model in enumerate(asked.models):
-        rows = np.flatnonzero(asked.answered[i])
+    source, aligned = _Reference(reference), align_questions(cells, reference)
+    plain = scoring.score(aligned, claim="new-questions", level=level, method=basic)
+    sampling = _sampling(aligned)
+    estimates = []
+    for i, model in enumerate(aligned.models):
+        rows = np.flatnonzero(aligned.answered[i])
         error = float(np.mean(sampling[i, rows])) if len(rows) else np.nan
-        found.append(_estimate(known, (model,), rows, asked.mean[i, rows], error, checked))
-    value, variance, variance_plain, df = (np.array([one[j] for one in found]) for j in range(4))
+        estimates.append(_estimate(source, (model,), rows, aligned.mean[i, rows], error, checked))
+    value, variance, variance_plain, df = (np.array([one[j] for one in estimates]) for j in range(4))
     if claim == "new-questions":
         variance_plain = plain.variance
         if plain.df is not None:
             # What questions of a cluster have in common is left open by all N as it is by the n.
-            variance = variance + plain.variance - scoring.score(replace(asked, clusters=None)).variance
+            variance = variance + plain.variance - scoring.score(replace(aligned, clusters=None)).variance
             df = np.fmin(df, plain.df)
-    borrows = np.array([one.n_models > 0 for one in found], dtype=bool)
+    borrows = np.array([one.n_models > 0 for one in estimates], dtype=bool)
     lost = np.sum(cells.answered, axis=1) - plain.n_questions
     return BorrowedScores(
         plain=plain,
@@ -408,12 +410,12 @@ def score(
         variance=np.where(borrows, variance, variance_plain),
         variance_plain=variance_plain,
         df=df,
-        n_reference=np.array([one.n_models for one in found], dtype=np.int64),
+        n_reference=np.array([one.n_models for one in estimates], dtype=np.int64),
         claim=checked,
         level=level,
         method=basic,
         reasons=np.array(
-            [_join(one.note, _lost(n)) for one, n in zip(found, lost.tolist(), strict=True)], dtype=object
+            [_join(one.note, _lost(n)) for one, n in zip(estimates, lost.tolist(), strict=True)], dtype=object
         ),
     )
 
@@ -465,25 +467,25 @@ def compare(
     check_level(level)
     if a == b:
         raise InputError(f"a and b are both {a!r}", where="compare", remedy="name two models")
-    asked = align_questions(cells.select([a, b]), reference)
-    plain = comparisons.compare(asked, a, b, level=level, method=test)
-    common = np.flatnonzero(asked.answered.all(axis=0))
-    difference = (asked.mean[0] - asked.mean[1])[common]
-    sampling = _sampling(asked)
-    has_all = np.all(asked.answered, axis=1)
+    aligned = align_questions(cells.select([a, b]), reference)
+    plain = comparisons.compare(aligned, a, b, level=level, method=test)
+    common = np.flatnonzero(aligned.answered.all(axis=0))
+    difference = (aligned.mean[0] - aligned.mean[1])[common]
+    sampling = _sampling(aligned)
+    has_all = np.all(aligned.answered, axis=1)
     if has_all[0] != has_all[1]:
         # The mean of one over all N questions is known: only the other one is predicted.
-        known, new = (0, 1) if has_all[0] else (1, 0)
-        if asked.models[known] not in reference.models:
+        complete, new = (0, 1) if has_all[0] else (1, 0)
+        if aligned.models[complete] not in reference.models:
             reference = reference + replace(
-                asked.select([asked.models[known]]), benchmark=reference.benchmark, clusters=reference.clusters
+                aligned.select([aligned.models[complete]]), benchmark=reference.benchmark, clusters=reference.clusters
             )
-        error = float(np.mean(sampling[new, common]) + np.mean(sampling[known]))
+        error = float(np.mean(sampling[new, common]) + np.mean(sampling[complete]))
         one = _estimate(
-            _Reference(reference), (asked.models[new],), common, asked.mean[new, common], error, checked, difference
+            _Reference(reference), (aligned.models[new],), common, aligned.mean[new, common], error, checked, difference
         )
         sign = 1 if new == 0 else -1
-        value = sign * (one.value - asked.mean[known].mean())
+        value = sign * (one.value - aligned.mean[complete].mean())
     else:
         error = float(np.mean(np.sum(sampling, axis=0)[common])) if len(common) else np.nan
         one = _estimate(_Reference(reference), (a, b), common, difference, error, checked)
@@ -492,7 +494,7 @@ def compare(
     if claim == "new-questions":
         variance_plain = float(plain.variance[0])
         if plain.df is not None:
-            unclustered = comparisons.compare(replace(asked, clusters=None), a, b)
+            unclustered = comparisons.compare(replace(aligned, clusters=None), a, b)
             variance += variance_plain - float(unclustered.variance[0])
             df = min(df, float(plain.df[0]))
     borrows = one.n_models > 0
@@ -544,16 +546,16 @@ def split_data_error(cells: Cells, reference: Cells, pair: tuple[str, str] | Non
     (1/n - 1/N) (var(e_q) - mean(s2_q / k_q)), and for new questions (var(y_q) - mean(s2_q / k_q)) / N more; 0 where
     negative, NaN where every question has one generation.
     """
-    asked, known = align_questions(cells, reference), _Reference(reference)
+    aligned, source = align_questions(cells, reference), _Reference(reference)
     N = len(reference.questions)
     rows = []
-    for names in [(model,) for model in asked.models] if pair is None else [pair]:
-        some = asked.select(names)
+    for names in [(model,) for model in aligned.models] if pair is None else [pair]:
+        some = aligned.select(names)
         common = np.flatnonzero(np.all(some.answered, axis=0))
         mean = some.mean[:, common]
         error = float(np.mean(np.sum(_sampling(some), axis=0)[common])) if len(common) else np.nan
         y = mean[0] if pair is None else mean[0] - mean[1]
-        one = _estimate(known, names, common, y, 0.0, "these-questions")
+        one = _estimate(source, names, common, y, 0.0, "these-questions")
         n = max(len(common), 1)
         # `_estimate` without sampling error says what was seen of both noises.
         variance = max(one.variance - (1 / n - 1 / N) * error, 0.0) if n < N else 0.0 * error

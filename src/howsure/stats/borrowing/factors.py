@@ -116,15 +116,15 @@ class Regression(NamedTuple):
     """Questions minus the effective number of coefficients, the intercept one of them."""
 
 
-def regress(factors: FloatArray, asked: IntArray, y: FloatArray) -> Regression:
+def regress(factors: FloatArray, sampled: IntArray, y: FloatArray) -> Regression:
     """Ridge regression of `y` on the factors of the questions asked, and the mean that it predicts over all.
 
     Parameters
     ----------
     factors
         Scores of all N questions on r factors, (N, r).
-    asked
-        The n questions that were asked, as rows of `factors`.
+    sampled
+        The n questions that the model answered, as rows of `factors`, shape (n,).
     y
         Means on those, (n,).
 
@@ -141,13 +141,13 @@ def regress(factors: FloatArray, asked: IntArray, y: FloatArray) -> Regression:
     >>> round(found.estimate, 2)
     0.5
     """
-    N, n = len(factors), len(asked)
+    N, n = len(factors), len(sampled)
     left = N - n
     mean = y.mean()
-    center = factors[asked].mean(axis=0)
-    U, d, Vt = np.linalg.svd(factors[asked] - center, full_matrices=False)
-    kept = d > 1e-9 * max(d.max(initial=0), 1e-300)
-    U, d, Vt = U[:, kept], d[kept], Vt[kept]
+    center = factors[sampled].mean(axis=0)
+    U, d, Vt = np.linalg.svd(factors[sampled] - center, full_matrices=False)
+    positive = d > 1e-9 * max(d.max(initial=0), 1e-300)
+    U, d, Vt = U[:, positive], d[positive], Vt[positive]
     # Row sums over the questions that were not asked, in the coordinates of U.
     rest = (np.sum(factors, axis=0) - N * center) @ Vt.T / d if left else np.zeros(len(d))
     shrink = d**2 / (d**2 + _PENALTIES[:, None] * d[:1] ** 2)  # (penalties, r)

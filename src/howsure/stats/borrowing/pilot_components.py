@@ -60,15 +60,15 @@ def components_of(
     """
     check_mean_claim(claim, where="plan")
     names = [a] if b is None else [a, b]
-    asked = align_questions(cells.select(names), reference)
-    common = np.flatnonzero(np.all(asked.answered, axis=0))
+    aligned = align_questions(cells.select(names), reference)
+    common = np.flatnonzero(np.all(aligned.answered, axis=0))
     if len(common) < FEWEST_QUESTIONS:
         raise InputError(
             f"the pilot answered {len(common)} questions of the reference",
             where=cells.benchmark,
             remedy=f"answer at least {FEWEST_QUESTIONS}, or plan from the reference alone, without a pilot",
         )
-    return _components(reference, asked, common, names, claim)
+    return _components(reference, aligned, common, names, claim)
 
 
 def components_of_reference(
@@ -98,37 +98,37 @@ def components_of_reference(
     groups = [tuple(used.models[i] for i in order[j : j + models]) for j in range(len(order) - models + 1)]
     groups = [groups[i] for i in np.unique(np.linspace(0, len(groups) - 1, _MOST).astype(int))]
     rng = np.random.default_rng(seed)
-    found = []
+    candidates = []
     for names in groups:
-        asked = used.select(names)
-        common = np.flatnonzero(np.all(asked.answered, axis=0))
+        aligned = used.select(names)
+        common = np.flatnonzero(np.all(aligned.answered, axis=0))
         some = rng.permutation(common)[: max(min(200, len(common) // 2), FEWEST_QUESTIONS)]
         if len(some) >= FEWEST_QUESTIONS:
-            one = _components(reference, asked, np.sort(some), names, claim)
+            one = _components(reference, aligned, np.sort(some), names, claim)
             limit = one.question + _ASSURANCE * one.question_se
-            found.append(replace(one, question=limit, question_se=0.0, total_se=math.nan))
-    if not found:
+            candidates.append(replace(one, question=limit, question_se=0.0, total_se=math.nan))
+    if not candidates:
         raise InputError(
             f"fewer than {FEWEST_QUESTIONS} questions in the reference",
             where=reference.benchmark,
             remedy="ask them all",
         )
-    chosen = sorted(found, key=lambda one: one.total)[math.ceil(_QUANTILE * len(found)) - 1]
+    chosen = sorted(candidates, key=lambda one: one.total)[math.ceil(_QUANTILE * len(candidates)) - 1]
     what = "models" if models == 1 else "pairs of neighbours"
-    share = f"{_QUANTILE:.0%} of {len(found)} have no more"
+    share = f"{_QUANTILE:.0%} of {len(candidates)} have no more"
     note = f"noise of the reference's own {what}, each predicted from the others: {share}"
     return replace(chosen, note=f"{note}; data variance at its upper 80 % limit; {chosen.note}")
 
 
 def _components(
-    reference: Cells, asked: Cells, common: IntArray, names: Sequence[str], claim: MeanClaim
+    reference: Cells, aligned: Cells, common: IntArray, names: Sequence[str], claim: MeanClaim
 ) -> VarianceComponents:
     """Components of the score of one model, or of the difference of two, on the questions `common`."""
     n, N = len(common), len(reference.questions)
-    k, within = np.maximum(asked.n[:, common], 1), asked.within[:, common]
-    mean = asked.mean[:, common]
+    k, within = np.maximum(aligned.n[:, common], 1), aligned.within[:, common]
+    mean = aligned.mean[:, common]
     with np.errstate(invalid="ignore"):
-        several = np.sum(asked.n[:, common] > 1, axis=1)
+        several = np.sum(aligned.n[:, common] > 1, axis=1)
         E = np.sum(np.nan_to_num(within), axis=1) / np.where(several > 0, several, np.nan)
     s2 = np.where(np.isnan(within), E[:, None], within)
     noise = np.sum(s2 / k, axis=0)
@@ -141,7 +141,7 @@ def _components(
     D_e = float(np.mean(square - sampling))
     left = max(float(np.var(y, ddof=1) - np.mean(sampling)), 0.0)
     new = claim == "new-questions"
-    told = [
+    all_notes = [
         f"borrowing from {len(factors.models)} models that answered {N} questions",
         "" if is_known else "one generation per question: more generations are planned as no help",
     ]
@@ -153,6 +153,6 @@ def _components(
         population=N if is_known or new else math.inf,
         fixed=left / N if new else 0.0,
         models=len(names),
-        benchmark=asked.benchmark,
-        note="; ".join(filter(None, told)),
+        benchmark=aligned.benchmark,
+        note="; ".join(filter(None, all_notes)),
     )

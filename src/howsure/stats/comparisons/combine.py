@@ -171,13 +171,13 @@ def combine(
 
 def _same_question(rows: Sequence[Comparison]) -> None:
     """All rows are about one pair, the same one, under one claim, each on a benchmark of its own."""
-    seen: set[str] = set()
+    benchmarks: set[str] = set()
     for row in rows:
         if len(row.a) != 1:
             raise InputError(f"{len(row.a)} pairs", where=row.benchmark, remedy="combine takes one pair: see compare")
-        if row.benchmark in seen:
+        if row.benchmark in benchmarks:
             raise InputError(f"benchmark {row.benchmark!r} is there twice", where="combine")
-        seen.add(row.benchmark)
+        benchmarks.add(row.benchmark)
         for what, here, first in (("compares", _models(row), _models(rows[0])), ("claims", row.claim, rows[0].claim)):
             if here != first:
                 raise InputError(f"{what} {here}, not {first}", where=row.benchmark, remedy="combine one question only")

@@ -111,10 +111,10 @@ def adjusted_error(
     N = np.where(n > 0, n, np.nan).astype(float)
     square = variance * N * (N if df is None else N - 1)  # sum (d_q - d)^2, or what it is worth with clusters
     with np.errstate(divide="ignore", invalid="ignore"):
-        whole = square + 2 * size + 2 * N * difference**2 / (N + 2)
-        se = np.sqrt(whole / ((N + 2) * (N + 1)))
+        total_square = square + 2 * size + 2 * N * difference**2 / (N + 2)
+        se = np.sqrt(total_square / ((N + 2) * (N + 1)))
         if df is None:
-            ratio = np.where(square > 0, whole / square, np.where(difference == 0, np.inf, 1))
+            ratio = np.where(square > 0, total_square / square, np.where(difference == 0, np.inf, 1))
             degrees = np.where(N > 1, N - 1, np.nan) * ratio**2
         else:
             degrees = np.where(df > 0, df, np.nan)
@@ -203,20 +203,20 @@ def pseudo_variance(cells: Cells, a: IntArray, b: IntArray) -> tuple[FloatArray,
             pseudo = 0.5 * (inverse[a, b] + inverse[b, a]) / number
         else:
             pseudo = np.where(total > 0, square / total, 0)
-        spread = np.maximum(square - total**2 / number, 0) * number / (number - 1)
+        parts_variance = np.maximum(square - total**2 / number, 0) * number / (number - 1)
         scaled = total + _SAMPLING_WEIGHT * pseudo
-        df = np.maximum(np.fmin(count, 2 * scaled**2 / (spread + _SAMPLING_WEIGHT * pseudo**2)), 2)
+        df = np.maximum(np.fmin(count, 2 * scaled**2 / (parts_variance + _SAMPLING_WEIGHT * pseudo**2)), 2)
         N = (pattern @ pattern.T)[a, b]
         added = _SAMPLING_WEIGHT * pseudo / N**2
     return added, df
 
 
-def bonett_price(found: _Discordant, level: float) -> Interval:
+def bonett_price(pairs: _Discordant, level: float) -> Interval:
     """Bonett and Price's (2012) interval: one question of each kind is added, and the normal quantile is used.
 
     NaN for pairs that do not have one generation per question scored 0 or 1.
     """
-    b, c, N = _discordant(found)
+    b, c, N = _discordant(pairs)
     first, second, n = b + 1, c + 1, N + 2
     center = (first - second) / n
     se = np.sqrt(((first + second) / n - center**2) / n)
@@ -227,13 +227,13 @@ def bonett_price(found: _Discordant, level: float) -> Interval:
     return _without_df(low, high, level, "bonett-price", statistic, p_value)
 
 
-def tango(found: _Discordant, level: float) -> Interval:
+def tango(pairs: _Discordant, level: float) -> Interval:
     """Tango's (1998) score interval: the differences that a score test at this level does not reject.
 
     NaN for pairs that do not have one generation per question scored 0 or 1. The test of no difference is McNemar's
     without a continuity correction.
     """
-    b, c, N = _discordant(found)
+    b, c, N = _discordant(pairs)
     quantile = float(special.ndtri((1 + level) / 2))
     estimate = (b - c) / N
     statistic = _score_statistic(b, c, N, np.zeros(len(b)))
@@ -256,10 +256,10 @@ def _without_df(
     return Interval(low, high, level, np.full(len(low), method), statistic, p_value, np.zeros(len(low), bool), none)
 
 
-def _discordant(found: _Discordant) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _discordant(pairs: _Discordant) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the questions that only a gets right, that only b gets right, and that both answered."""
-    N = np.where(found.is_single, found.n_questions, np.nan).astype(float)
-    return np.rint(found.wins_a * N), np.rint(found.wins_b * N), N
+    N = np.where(pairs.is_single, pairs.n_questions, np.nan).astype(float)
+    return np.rint(pairs.wins_a * N), np.rint(pairs.wins_b * N), N
 
 
 def _score_statistic(b: FloatArray, c: FloatArray, N: FloatArray, at: FloatArray) -> FloatArray:

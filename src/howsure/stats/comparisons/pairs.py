@@ -366,19 +366,19 @@ def _fields(
         square_a, square_b, cross = sums.xx[a, b] / n, sums.xx[b, a] / n, sums.product[a, b] / n
         var_a, var_b = square_a - mean_a**2, square_b - mean_b**2
         covariance = cross - mean_a * mean_b
-        spread = square_a + square_b - 2 * cross - (mean_a - mean_b) ** 2  # var(d_q)
-        spread = np.where(spread > 1e-12 * (square_a + square_b), spread, 0)  # what is left by rounding is no spread
-        spread = np.where(n > 1, spread, np.nan)
+        between = square_a + square_b - 2 * cross - (mean_a - mean_b) ** 2  # var(d_q)
+        between = np.where(between > 1e-12 * (square_a + square_b), between, 0)  # what is left by rounding is no spread
+        between = np.where(n > 1, between, np.nan)
         E_a, E_b = sums.s2[a, b] / sums.several[a, b], sums.s2[b, a] / sums.several[b, a]
         E = E_a + E_b
         extra = (sums.s2_extra[a, b] + sums.s2_extra[b, a]) / n  # mean s2 (1 - 1/k), both models
         mean_error = E - extra  # mean s2 / k, both models; E stands for s2 where k = 1
         # Two independent samplings of one model share its question means: D = 0 (NOISE eq. 26-28).
         itself = a == b
-        spread = np.where(itself, mean_error, spread)
+        between = np.where(itself, mean_error, between)
         difference = score_a - score_b
-        square = n * (spread + difference**2)
-        T = spread + extra
+        square = n * (between + difference**2)
+        T = between + extra
         D = np.where(itself, 0.0, T - E)
         correlation = covariance / np.sqrt(var_a * var_b)
         # sum pA pB, then sum pA (1 - pB) and sum pB (1 - pA): wins of a and of b where k = 1
@@ -396,13 +396,13 @@ def _fields(
         clustered = None
         if cells.clusters is not None and claim != "these-questions":
             clustered = clustered_pairs(cells, a, b)
-            spread, T_claimed = (
-                np.where(itself, spread, clustered.spread),
-                np.where(itself, T, clustered.spread + extra),
+            between, T_claimed = (
+                np.where(itself, between, clustered.variance),
+                np.where(itself, T, clustered.variance + extra),
             )
         else:
             T_claimed = T
-        variance = {"new-questions": spread, "these-questions": mean_error, "single-run": T_claimed}[claim]
+        variance = {"new-questions": between, "these-questions": mean_error, "single-run": T_claimed}[claim]
     return {
         "benchmark": cells.benchmark,
         "models": cells.models,

@@ -158,13 +158,13 @@ def providers(
     check_level(level)
     if not 0 <= alpha < 1:
         raise InputError(f"alpha is {alpha!r}", remedy="allowed: from 0 to below 1, such as 0.05")
-    whole_a, each_a = align_runs(runs_a)
-    whole_b, each_b = align_runs(runs_b)
-    if whole_a.benchmark != whole_b.benchmark:
-        raise InputError(f"runs of {whole_a.benchmark!r} and {whole_b.benchmark!r} do not compare", where="providers")
-    names_a, names_b = _sides(whole_a, whole_b, a, b)
+    merged_a, each_a = align_runs(runs_a)
+    merged_b, each_b = align_runs(runs_b)
+    if merged_a.benchmark != merged_b.benchmark:
+        raise InputError(f"runs of {merged_a.benchmark!r} and {merged_b.benchmark!r} do not compare", where="providers")
+    names_a, names_b = _sides(merged_a, merged_b, a, b)
     side_a, side_b = _side(each_a, names_a), _side(each_b, names_b)
-    common = _common(whole_a.select(names_a), whole_b.select(names_b))
+    common = _common(merged_a.select(names_a), merged_b.select(names_b))
 
     stratified, by_runs = _stratified(*common), _two_sample(side_a, side_b, welch=method != "run-means")
     several = (side_a.n > 1) & (side_b.n > 1)
@@ -173,7 +173,9 @@ def providers(
     chosen = _Difference(*(np.where(use_runs, r, s) for r, s in zip(by_runs, stratified, strict=True)))
     n_questions = np.sum(common.a.answered & common.b.answered, axis=1)
     once = (n_questions > 0) & np.isnan(stratified.variance)
-    asked = [np.sum(whole.select(names).answered, axis=1) for whole, names in ((whole_a, names_a), (whole_b, names_b))]
+    n_answered = [
+        np.sum(merged.select(names).answered, axis=1) for merged, names in ((merged_a, names_a), (merged_b, names_b))
+    ]
     reasons = {
         "no question in common": n_questions == 0,
         "one generation per question on a side: its prediction noise is unknown": once & ~use_runs,
@@ -181,13 +183,15 @@ def providers(
         "a side drifts from run to run: "
         + ("tested on run means" if method == "stratified" else "see drift_p"): drifted & use_runs,
         "a side drifts from run to run, and one run of the other is too few to allow for it": drifted & ~use_runs,
-        "on the questions that both answered": ~use_runs & np.any(n_questions != asked, axis=0) & (n_questions > 0),
+        "on the questions that both answered": ~use_runs
+        & np.any(n_questions != n_answered, axis=0)
+        & (n_questions > 0),
         "run means of different questions: their difference is due to that too": use_runs
-        & np.any(n_questions != asked, axis=0),
+        & np.any(n_questions != n_answered, axis=0),
         "no variation was seen: no interval": chosen.variance == 0,
     }
-    for side, whole, each, names in (("a", whole_a, each_a, names_a), ("b", whole_b, each_b, names_b)):
-        chosen_runs = whole.select(names), [run.select(names) for run in each]
+    for side, merged, each, names in (("a", merged_a, each_a, names_a), ("b", merged_b, each_b, names_b)):
+        chosen_runs = merged.select(names), [run.select(names) for run in each]
         reasons |= {
             f"runs of {side} are copies of each other: they are worth fewer, and the p-value is too small": _copied(
                 *chosen_runs
@@ -197,7 +201,7 @@ def providers(
             ),
         }
     return Providers(
-        benchmark=whole_a.benchmark,
+        benchmark=merged_a.benchmark,
         models_a=tuple(names_a),
         models_b=tuple(names_b),
         n_questions=n_questions,
@@ -211,15 +215,15 @@ def providers(
         drift_p_a=side_a.drift_p,
         drift_p_b=side_b.drift_p,
         method=np.where(use_runs, "run-means" if method == "run-means" else "welch", "stratified").astype(object),
-        unit=whole_a.unit and whole_b.unit,
+        unit=merged_a.unit and merged_b.unit,
         level=level,
         reasons=notes(reasons),
     )
 
 
-def _copied(whole: Cells, each: Sequence[Cells]) -> NDArray[np.bool_]:
+def _copied(merged: Cells, each: Sequence[Cells]) -> NDArray[np.bool_]:
     """Where runs, or generations, of a side are copies of each other, shape (P,)."""
-    return find_copied_runs(whole, each, CHANCE) | find_unvaried(whole) | (find_multiples(whole) > 1)
+    return find_copied_runs(merged, each, CHANCE) | find_unvaried(merged) | (find_multiples(merged) > 1)
 
 
 class _Difference(NamedTuple):
@@ -260,14 +264,14 @@ def _sides(a_cells: Cells, b_cells: Cells, a: str | None, b: str | None) -> tupl
 
 def _side(each: Sequence[Cells], names: Sequence[str]) -> _Side:
     chosen = [run.select(names) for run in each]
-    told = summarize_runs(chosen)
+    summary = summarize_runs(chosen)
     drift_p = np.array([check_drift(chosen, m)[0] for m in range(len(names))])
-    return _Side(told.n_runs, told.center, told.sd_of_means, drift_p)
+    return _Side(summary.n_runs, summary.center, summary.sd_of_means, drift_p)
 
 
 def _common(a: Cells, b: Cells) -> _Common:
-    known = set(b.questions)
-    questions = tuple(q for q in a.questions if q in known)
+    in_b = set(b.questions)
+    questions = tuple(q for q in a.questions if q in in_b)
 
     return _Common(a.select(questions=questions), b.select(questions=questions))
 

@@ -138,11 +138,11 @@ def rank(
     scores = score(cells, claim=claim)
     M = len(cells.models)
     scored = ~np.isnan(scores.score)
-    told_apart = compared.p_holm < 1 - level
+    is_significant = compared.p_holm < 1 - level
     better = np.zeros((M, M), dtype=bool)  # [i, j]: i significantly better than j
     ahead, behind = compared.difference > 0, compared.difference < 0
-    better[compared.a, compared.b] = told_apart & ahead
-    better[compared.b, compared.a] = told_apart & behind
+    better[compared.a, compared.b] = is_significant & ahead
+    better[compared.b, compared.a] = is_significant & behind
     untested = np.zeros(M, dtype=bool)
     blank = np.isnan(compared.p_holm)
     untested[compared.a[blank]] = untested[compared.b[blank]] = True
@@ -307,22 +307,22 @@ def _rank_distribution(cells: Cells, scores: Scores, draws: int, draw: np.random
     """Share of draws in which each model has each rank, ties shared evenly, shape (M, M); NaN where unknown."""
     M = len(scores.score)
     covariance = covariance_of_means(cells, claim=scores.claim)
-    known = np.flatnonzero(~np.isnan(np.diag(covariance)))
+    is_known = np.flatnonzero(~np.isnan(np.diag(covariance)))
     out = np.full((M, M), np.nan)
-    if not len(known):
+    if not len(is_known):
         return out
-    values, axes = np.linalg.eigh(covariance[np.ix_(known, known)])
+    values, axes = np.linalg.eigh(covariance[np.ix_(is_known, is_known)])
     root = axes * np.sqrt(np.maximum(values, 0))
     # Rounded, so that models with the same scores tie; a tie falls at random.
-    noise = draw.standard_normal((draws, len(known))) @ root.T
+    noise = draw.standard_normal((draws, len(is_known))) @ root.T
     if cells.clusters is not None and scores.df is not None and scores.claim != "these-questions":
         # With few clusters the covariance is hardly known: draws of t with the least of the degrees of freedom.
         df = float(np.nanmin(scores.df))
         noise *= np.sqrt(df / draw.chisquare(df, draws))[:, None]
-    drawn = np.round(scores.score[known] + noise, 9)
+    drawn = np.round(scores.score[is_known] + noise, 9)
     order = np.lexsort((draw.random(drawn.shape), -drawn), axis=1)
-    place = order + len(known) * np.arange(len(known))  # [draw, r]: the model at rank r
-    times = np.bincount(place.ravel(), minlength=len(known) ** 2).reshape(len(known), -1)
-    out[known] = 0
-    out[np.ix_(known, np.arange(len(known)))] = times.T / draws
+    place = order + len(is_known) * np.arange(len(is_known))  # [draw, r]: the model at rank r
+    times = np.bincount(place.ravel(), minlength=len(is_known) ** 2).reshape(len(is_known), -1)
+    out[is_known] = 0
+    out[np.ix_(is_known, np.arange(len(is_known)))] = times.T / draws
     return out

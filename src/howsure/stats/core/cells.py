@@ -230,15 +230,15 @@ class Cells:
         clusters = None if self.clusters is None else tuple(self.clusters[j] for j in columns)
         return replace(self, models=models, questions=chosen, clusters=clusters, **arrays)
 
-    def without(self, gone: NDArray[np.bool_]) -> Cells:
+    def without(self, mask: NDArray[np.bool_]) -> Cells:
         """The same with nothing known of the cells `gone`, shape (M, N)."""
         arrays = {name: getattr(self, name) for name in ARRAYS}
         nothing = {"minimum": np.nan, "maximum": np.nan}
-        kept: dict[str, Any] = {
-            name: None if array is None else np.where(gone, nothing.get(name, 0), array).astype(array.dtype)
+        arrays_left: dict[str, Any] = {
+            name: None if array is None else np.where(mask, nothing.get(name, 0), array).astype(array.dtype)
             for name, array in arrays.items()
         }
-        return replace(self, **kept)
+        return replace(self, **arrays_left)
 
     def __add__(self, other: Cells) -> Cells:
         """Merge generations of the same benchmark: names are united, counts and sums add up, extremes are kept.
@@ -257,19 +257,19 @@ class Cells:
             np.ix_([row[m] for m in cells.models], [column[q] for q in cells.questions]) for cells in (self, other)
         ]
 
-        def united(name: str) -> NDArray[np.generic] | None:
+        def merge_array(name: str) -> NDArray[np.generic] | None:
             arrays = [getattr(cells, name) for cells in (self, other)]
-            known = [(place, array) for place, array in zip(places, arrays, strict=True) if array is not None]
-            if not known or (name == "outcomes" and (len(known) == 1 or self._overlaps(other))):
+            present = [(place, array) for place, array in zip(places, arrays, strict=True) if array is not None]
+            if not present or (name == "outcomes" and (len(present) == 1 or self._overlaps(other))):
                 return None
             merge = {"minimum": np.fmin, "maximum": np.fmax}.get(name, np.add)
             start = np.nan if name in {"minimum", "maximum"} else 0
-            out = np.full((len(models), len(questions)), start, dtype=known[0][1].dtype)
-            for place, array in known:
+            out = np.full((len(models), len(questions)), start, dtype=present[0][1].dtype)
+            for place, array in present:
                 out[place] = merge(out[place], array)
             return out
 
-        arrays: dict[str, Any] = {name: united(name) for name in ARRAYS}
+        arrays: dict[str, Any] = {name: merge_array(name) for name in ARRAYS}
         variants = tuple(sorted({*self.variants, *other.variants}))
         clusters = merge_clusters([self, other], questions)
         return Cells(self.benchmark, models, questions, variants=variants, clusters=clusters, **arrays)
@@ -291,10 +291,10 @@ def merge_clusters(parts: Sequence[Any], questions: Sequence[str]) -> tuple[str,
         if any(part.clusters is not None for part in parts):
             raise InputError("only some of the results have clusters", where=where, remedy="give them to all")
         return None
-    known: dict[str, str] = {}
+    cluster_of: dict[str, str] = {}
     for part in parts:
         for question, name in zip(part.questions, part.clusters, strict=True):
-            if known.setdefault(question, name) != name:
-                what = f"question {question!r} is in cluster {known[question]!r} and in {name!r}"
+            if cluster_of.setdefault(question, name) != name:
+                what = f"question {question!r} is in cluster {cluster_of[question]!r} and in {name!r}"
                 raise InputError(what, where=where, remedy="a question has one cluster")
-    return tuple(known[question] for question in questions)
+    return tuple(cluster_of[question] for question in questions)

@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from howsure.errors import InputError, UnknownNameError
 from howsure.stats.core.cells import Cells, FloatArray, IntArray
 
-__all__ = ["WHOLE", "Cube", "Layout"]
+__all__ = ["ALL_QUESTIONS", "Cube", "Layout"]
 
 #: Arrays of a `Cube`, shape (M, N, S); the last two may be None.
 _ARRAYS = ("n", "total", "total_sq", "minimum", "maximum")
 #: What stands for the questions where a score is of all of them together.
-WHOLE = "all"
+ALL_QUESTIONS = "all"
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,11 +35,11 @@ class Layout:
         What each of the M rows is: a model, or `a - b`.
     mean
         Mean score of a cell, or difference of two of them.
-    spread, error
+    variance, mean_variance
         Variance of one generation s2, and of the cell's mean s2/k; of a difference both models' sum. A cell with one
         generation has the mean s2 of the others (as in components.py); NaN where no cell of the row has two.
-    freedom
-        Degrees of freedom of `spread`, k - 1; 0 where it was filled in.
+    df
+        Degrees of freedom of `variance`, k - 1; 0 where it was filled in.
     bounds
         What a mean cannot leave, or None.
     nested
@@ -51,9 +51,9 @@ class Layout:
     benchmark: str
     names: tuple[str, ...]
     mean: FloatArray = field(repr=False)
-    spread: FloatArray = field(repr=False)
-    error: FloatArray = field(repr=False)
-    freedom: FloatArray = field(repr=False)
+    variance: FloatArray = field(repr=False)
+    mean_variance: FloatArray = field(repr=False)
+    df: FloatArray = field(repr=False)
     bounds: tuple[float, float] | None = None
     nested: bool = False
     clusters: tuple[str, ...] | None = None
@@ -67,7 +67,7 @@ class Layout:
     @cached_property
     def split(self) -> NDArray[np.bool_]:
         """Where sampling noise is known, so that it can be told from the interaction, shape (M,)."""
-        split: NDArray[np.bool_] = np.any(self.freedom > 0, axis=(1, 2))
+        split: NDArray[np.bool_] = np.any(self.df > 0, axis=(1, 2))
         return split
 
 
@@ -166,7 +166,7 @@ class Cube:
         variants: Sequence[str],
         scores: FloatArray,
         *,
-        questions: Sequence[str] = (WHOLE,),
+        questions: Sequence[str] = (ALL_QUESTIONS,),
     ) -> Cube:
         """Cube of scores that are means already, shape (M, S) or (M, N, S), NaN where missing; each counts as one."""
         shape = (len(models), len(questions), len(variants))
@@ -213,24 +213,24 @@ class Cube:
         return {name: None if array is None else array[place] for name, array in arrays.items()}
 
     @property
-    def whole(self) -> bool:
+    def is_whole(self) -> bool:
         """Whether it holds scores of the whole benchmark, as published tables do: nothing is known of its questions."""
-        return self.questions == (WHOLE,)
+        return self.questions == (ALL_QUESTIONS,)
 
     @cached_property
     def drawn(self) -> Cube:
         """Without the default prompt, which was chosen and not drawn; itself where there is no other."""
         if self.default is None or len(self.variants) == 1:
             return self
-        kept = [s for s in range(len(self.variants)) if s != self.default]
-        arrays = self._parts((slice(None), slice(None), kept))
-        values = {dimension: tuple(each[s] for s in kept) for dimension, each in self.values.items()}
-        variants = tuple(self.variants[s] for s in kept)
+        others = [s for s in range(len(self.variants)) if s != self.default]
+        arrays = self._parts((slice(None), slice(None), others))
+        values = {dimension: tuple(each[s] for s in others) for dimension, each in self.values.items()}
+        variants = tuple(self.variants[s] for s in others)
         return replace(self, variants=variants, values=values, default=None, **arrays)
 
     def cells(self) -> Cells:
         """Pooled over variants: every generation counts the same. Scores of the whole benchmark become their mean."""
-        if self.whole:
+        if self.is_whole:
             there = np.sum(self.n > 0, axis=2)
             mean = np.divide(np.nansum(self.mean, axis=2), there, out=np.zeros(there.shape), where=there > 0)
             once = (there > 0).astype(np.int64)
@@ -253,9 +253,9 @@ class Cube:
     @cached_property
     def layout(self) -> Layout:
         """Means and noise of each cell, a row per model."""
-        spread, error, freedom = self._noise
+        variance, mean_variance, df = self._noise
         bounds = (0.0, 1.0) if self.unit else None
-        arrays = self.mean, spread, error, freedom
+        arrays = self.mean, variance, mean_variance, df
         return Layout(self.benchmark, self.models, *arrays, bounds, self.nested, self.clusters)
 
     @cached_property
@@ -263,12 +263,12 @@ class Cube:
         answered, several = self.n > 0, self.n > 1
         # s2 = (sum y^2 - n mean^2) / (n - 1); rounding may leave a tiny negative
         square = np.maximum(self.total_sq - self.total * np.nan_to_num(self.mean), 0)
-        spread = np.divide(square, self.n - 1, out=np.full(self.n.shape, np.nan), where=several)
+        variance = np.divide(square, self.n - 1, out=np.full(self.n.shape, np.nan), where=several)
         with np.errstate(invalid="ignore", divide="ignore"):
-            typical = np.sum(spread, axis=(1, 2), where=several) / np.sum(several, axis=(1, 2))
-        spread = np.where(answered & ~several, typical[:, None, None], spread)
-        freedom = np.where(several, self.n - 1, 0).astype(float)
-        return spread, spread / np.maximum(self.n, 1), freedom
+            typical = np.sum(variance, axis=(1, 2), where=several) / np.sum(several, axis=(1, 2))
+        variance = np.where(answered & ~several, typical[:, None, None], variance)
+        df = np.where(several, self.n - 1, 0).astype(float)
+        return variance, variance / np.maximum(self.n, 1), df
 
     def difference(self, a: str | Sequence[str], b: str | Sequence[str]) -> Layout:
         """Differences a - b in the cells that both have, a row per pair: variances of the two add.
@@ -277,17 +277,17 @@ class Cube:
         """
         pairs = [(a, b)] if isinstance(a, str) and isinstance(b, str) else list(zip(a, b, strict=True))
         rows_a, rows_b = ([self.index(pair[side]) for pair in pairs] for side in (0, 1))
-        spread, error, freedom = self._noise
+        variance, mean_variance, df = self._noise
         mean = self.mean[rows_a] - self.mean[rows_b]
         both = ~np.isnan(mean)
         return Layout(
             self.benchmark,
             tuple(f"{x} - {y}" for x, y in pairs),
             mean,
-            np.where(both, spread[rows_a] + spread[rows_b], np.nan),
-            np.where(both, error[rows_a] + error[rows_b], np.nan),
+            np.where(both, variance[rows_a] + variance[rows_b], np.nan),
+            np.where(both, mean_variance[rows_a] + mean_variance[rows_b], np.nan),
             # unknown noise of one model is unknown noise of the difference
-            np.where(both, np.minimum(freedom[rows_a], freedom[rows_b]) * 2, 0),
+            np.where(both, np.minimum(df[rows_a], df[rows_b]) * 2, 0),
             (-1.0, 1.0) if self.unit else None,
             self.nested,
             self.clusters,

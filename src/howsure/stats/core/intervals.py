@@ -106,17 +106,17 @@ def interval(
     estimate, se, n = np.broadcast_arrays(np.asarray(estimate, float), np.asarray(se, float), np.asarray(n, float))
     with np.errstate(divide="ignore", invalid="ignore"):
         if method == "clt":
-            freedom = np.full(n.shape, np.nan)
+            degrees = np.full(n.shape, np.nan)
             quantile = np.full(n.shape, special.ndtri((1 + level) / 2))
             statistic = estimate / se
             p_value = 2 * special.ndtr(-np.abs(statistic))
         else:
-            freedom = n - 1 if df is None else np.broadcast_to(np.asarray(df, float), n.shape)
-            freedom = np.where(freedom > 0, freedom, np.nan)
-            quantile = special.stdtrit(freedom, (1 + level) / 2)
+            degrees = n - 1 if df is None else np.broadcast_to(np.asarray(df, float), n.shape)
+            degrees = np.where(degrees > 0, degrees, np.nan)
+            quantile = special.stdtrit(degrees, (1 + level) / 2)
             se = se * np.sqrt(n / (n - 1)) if df is None else se  # ddof = 1 in place of 0
             statistic = estimate / se
-            p_value = 2 * special.stdtr(freedom, -np.abs(statistic))
+            p_value = 2 * special.stdtr(degrees, -np.abs(statistic))
         flat = se == 0
         p_value = np.where(flat, np.where(estimate == 0, 1.0, np.nan), p_value)
         if method == "wilson-effective" and bounds is not None:
@@ -127,7 +127,7 @@ def interval(
             low, high = estimate - half, estimate + half
     if bounds is not None:
         low, high = np.clip(low, *bounds), np.clip(high, *bounds)
-    return Interval(low, high, level, np.full(n.shape, method), statistic, p_value, flat, freedom)
+    return Interval(low, high, level, np.full(n.shape, method), statistic, p_value, flat, degrees)
 
 
 def is_few_df(between: Interval) -> NDArray[np.bool_]:
@@ -141,12 +141,12 @@ def _wilson_effective(
 ) -> tuple[FloatArray, FloatArray]:
     width = bounds[1] - bounds[0]
     p = (estimate - bounds[0]) / width
-    spread = p * (1 - p)
+    p_variance = p * (1 - p)
     # All scores 0, or all 1: no spread to go by, so no more than n independent answers.
-    effective = np.where(se > 0, spread * width**2 / se**2, np.where(spread == 0, n, np.nan))
+    effective = np.where(se > 0, p_variance * width**2 / se**2, np.where(p_variance == 0, n, np.nan))
     q2 = quantile**2 / effective
     center = (p + q2 / 2) / (1 + q2)
-    half = np.sqrt(q2 * (spread + q2 / 4)) / (1 + q2)
+    half = np.sqrt(q2 * (p_variance + q2 / 4)) / (1 + q2)
     low = np.where(p == 0, 0.0, center - half)
     high = np.where(p == 1, 1.0, center + half)
     return bounds[0] + width * np.where(np.isnan(q2), np.nan, low), bounds[0] + width * np.where(

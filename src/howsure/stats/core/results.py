@@ -49,7 +49,7 @@ def _make_column(value: Any, n_rows: int) -> NDArray[Any]:
     return column.astype(object) if is_text else column
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Result(ABC):
     """The statistics of one benchmark, with one row per model, pair, run or whatever was asked about.
 
@@ -155,7 +155,7 @@ class Results(Result):
 
     def of(self, attribute: str) -> Results:
         """Return the results that the parts hold under this name, such as `runs` of `Repeats`."""
-        return Results(tuple(getattr(part, {"enough": "sample_size"}.get(attribute, attribute)) for part in self.parts))
+        return Results(tuple(getattr(part, attribute) for part in self.parts))
 
     def columns(self) -> Columns:
         """Return the rows of all parts, one below the other."""

@@ -56,12 +56,12 @@ def variance_factors(values: FloatArray, level: float) -> Factors:
     return Factors(np.where(few, normal.low, low), np.where(few, normal.high, high))
 
 
-def chi_square_factors(freedom: ArrayLike, level: float) -> Factors:
+def chi_square_factors(df: ArrayLike, level: float) -> Factors:
     """Factors of a variance that is chi-square with these degrees of freedom; NaN where there are none."""
-    freedom = np.asarray(freedom, float)
+    given = np.asarray(df, float)
     tail = (1 - level) / 2
-    df = np.where(freedom > 0, np.minimum(freedom, 1e7), np.nan)
-    return Factors(df / special.chdtri(df, tail), df / special.chdtri(df, 1 - tail))
+    used = np.where(given > 0, np.minimum(given, 1e7), np.nan)
+    return Factors(used / special.chdtri(used, tail), used / special.chdtri(used, 1 - tail))
 
 
 def variance_limits(estimate: FloatArray, values: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
@@ -85,6 +85,6 @@ def _trimmed_mean(values: FloatArray, n: FloatArray) -> FloatArray:
     share = 1 / (2 * np.sqrt(np.maximum(n - 4, 1)))
     cut = np.minimum(np.floor(share * n), np.maximum(np.ceil(n / 2) - 1, 0))[:, None]
     rank = np.arange(values.shape[1])
-    kept = (rank >= cut) & (rank < n[:, None] - cut)
-    mean: FloatArray = np.sum(np.sort(values, axis=1), axis=1, where=kept) / np.sum(kept, axis=1)
+    inside = (rank >= cut) & (rank < n[:, None] - cut)
+    mean: FloatArray = np.sum(np.sort(values, axis=1), axis=1, where=inside) / np.sum(inside, axis=1)
     return mean

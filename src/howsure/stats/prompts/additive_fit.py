@@ -91,7 +91,7 @@ def _fit_pattern(layout: Layout, rows: NDArray[np.integer]) -> tuple[FloatArray,
     B = W @ G
     leverage = (per_q + np.sum(B * W, axis=1) * per_q**2)[:, None] + np.diag(G) - 2 * B * per_q[:, None]
     leverage *= W
-    e = np.nan_to_num(layout.error[rows]) * W
+    e = np.nan_to_num(layout.mean_variance[rows]) * W
 
     def noise(weights: FloatArray) -> FloatArray:
         total: FloatArray = np.einsum("mqs,qs->m", e, weights * W)
@@ -106,8 +106,8 @@ def _fit_pattern(layout: Layout, rows: NDArray[np.integer]) -> tuple[FloatArray,
         question_ss = np.sum(q_mean**2 * n_q, axis=1) + variant_ss - np.sum(s_mean**2 * n_s, axis=1)
         weighted = c**2 * e
         error = weighted.sum(axis=(1, 2))
-        estimated = layout.freedom[rows] > 0
-        df = error**2 / np.sum(weighted**2 / np.maximum(layout.freedom[rows], 1), axis=(1, 2), where=estimated)
+        estimated = layout.df[rows] > 0
+        df = error**2 / np.sum(weighted**2 / np.maximum(layout.df[rows], 1), axis=(1, 2), where=estimated)
         split = layout.split[rows]
         base = center[:, None]
         question = base + q_effect + (s_effect @ in_s)[:, None] / S

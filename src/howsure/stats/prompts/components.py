@@ -36,7 +36,7 @@ from howsure.stats.core.intervals import Interval
 from howsure.stats.core.results import Columns, Result, notes
 from howsure.stats.core.variance_intervals import Factors, chi_square_factors, difference_limits, variance_factors
 from howsure.stats.prompts.additive_fit import AdditiveFit, fit_additive
-from howsure.stats.scores import ONE_CLUSTER, Clustered, cluster_excess, cluster_means
+from howsure.stats.scores import ONE_CLUSTER, ClusteredVariance, cluster_excess, cluster_means
 
 __all__ = ["COMPONENTS", "PROMPT_CLAIMS", "Component", "PromptClaim", "PromptComponents", "estimate_components"]
 
@@ -89,7 +89,7 @@ class PromptComponents(Result):
     mean: FloatArray
     parts: FloatArray = field(repr=False)
     level: float = 0.95
-    clustered: Clustered | None = field(default=None, repr=False)
+    clustered: ClusteredVariance | None = field(default=None, repr=False)
 
     def variance(self, claim: PromptClaim = "new-questions-and-variants") -> FloatArray:
         """Return the squared standard error of `mean` under a claim, shape (M,); NaN where a term of it is unknown.
@@ -181,7 +181,7 @@ class PromptComponents(Result):
                 low, high = difference_limits(*self._mean_squares(component, estimate, level))
             return np.where(np.isnan(estimate), np.nan, low), np.where(np.isnan(estimate), np.nan, high)
         if component == "generation":
-            deviation = np.where(self.layout.answered, self.layout.spread - estimate[:, None, None], 0)
+            deviation = np.where(self.layout.answered, self.layout.variance - estimate[:, None, None], 0)
             error, df = _two_way_error(deviation, self.fit.cells, nested=nested)
         elif component == "variant":
             error, df = _nested_terms(self.layout).within_error, self.fit.questions - 1
@@ -310,7 +310,9 @@ def _independent_components(layout: Layout, level: float) -> PromptComponents:
     """Return the components of questions that are independent of each other."""
     f = fit_additive(layout)
     with np.errstate(divide="ignore", invalid="ignore"):
-        generation = np.where(layout.split, np.sum(layout.spread, axis=(1, 2), where=layout.answered) / f.cells, np.nan)
+        generation = np.where(
+            layout.split, np.sum(layout.variance, axis=(1, 2), where=layout.answered) / f.cells, np.nan
+        )
         if layout.nested:
             return _nested_components(layout, f, generation, level)
         df = np.where(f.cells > f.rank, f.cells - f.rank, np.nan)
@@ -402,7 +404,7 @@ def _nested_terms(layout: Layout) -> _NestedTerms:
     W = layout.answered.astype(float)
     n_q = W.sum(axis=2)
     n, N = n_q.sum(axis=1), np.sum(n_q > 0, axis=1).astype(float)
-    y, e = np.nan_to_num(layout.mean), np.nan_to_num(layout.error) * W
+    y, e = np.nan_to_num(layout.mean), np.nan_to_num(layout.mean_variance) * W
     per_q = 1 / np.maximum(n_q, 1)
     e_q = e.sum(axis=2)
     with np.errstate(divide="ignore", invalid="ignore"):

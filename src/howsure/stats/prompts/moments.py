@@ -216,7 +216,7 @@ def summarize_variants(cube: Cube, *, level: float = 0.95, epsilon: float = 0.01
         unbiased = np.where(n > 1, square / (n - 1), np.nan)
         here = drawn.n > 0
         counts = np.maximum(here.sum(axis=1), 1)
-        error = np.sum(np.where(here, drawn.layout.error, 0), axis=1) / counts**2
+        error = np.sum(np.where(here, drawn.layout.mean_variance, 0), axis=1) / counts**2
         noise = np.sum(error, axis=1) / n
     low, high = variance_limits(unbiased, x, level)
     # in a table of scores, which has one question, only the variation over variants is known

@@ -82,19 +82,19 @@ def find_multiples(cells: Cells) -> IntArray:
     is a multiple of c with a probability that is below 1 for every p: its largest value over p, multiplied over the
     questions, bounds the chance. For n = 4 and c = 2 it is 3/7.
     """
-    found = np.ones(len(cells.models), np.int64)
-    whole = _binary(cells) & np.all(cells.total == np.rint(cells.total), axis=1)
-    for m in np.flatnonzero(whole):
+    multiple = np.ones(len(cells.models), np.int64)
+    has_counts = _binary(cells) & np.all(cells.total == np.rint(cells.total), axis=1)
+    for m in np.flatnonzero(has_counts):
         n, total = cells.n[m], cells.total[m].astype(np.int64)
         c = int(np.gcd.reduce(np.gcd(n, total)))
         inner = n[(total > 0) & (total < n)]
         if c > 1 and cells.outcomes is not None and (times_stored := _repeating(cells.outcomes[m], n, total, c)) > 1:
-            found[m] = times_stored
+            multiple[m] = times_stored
         elif c > 1 and inner.size:
             sizes, times = np.unique(inner, return_counts=True)
             bounds = np.array([_multiple_bound(int(size), c) for size in sizes])
-            found[m] = c if float(times @ np.log(bounds)) < np.log(CHANCE) else 1
-    return found
+            multiple[m] = c if float(times @ np.log(bounds)) < np.log(CHANCE) else 1
+    return multiple
 
 
 def _repeating(outcomes: NDArray[np.uint64], n: IntArray, total: IntArray, largest: int) -> int:
@@ -151,8 +151,8 @@ def find_copied_generations(outcomes: NDArray[np.uint64]) -> list[tuple[int, int
         return []
     agree, log_chance = _agreeing(outcomes, n, right)
     pairs = int(np.sum(_present(outcomes).any(axis=1)))
-    enough = log_chance < np.log(CHANCE) - np.log(max(pairs * (pairs - 1) / 2, 1))
-    return [(int(i), int(j)) for i, j in np.argwhere(np.triu(agree & enough, 1))]
+    is_unlikely = log_chance < np.log(CHANCE) - np.log(max(pairs * (pairs - 1) / 2, 1))
+    return [(int(i), int(j)) for i, j in np.argwhere(np.triu(agree & is_unlikely, 1))]
 
 
 def _count_bits(values: NDArray[np.uint64]) -> IntArray:
@@ -193,7 +193,7 @@ def find_retries(cells: Cells) -> NDArray[np.bool_]:
     of both is at most `CHANCE`.
     """
     single = _binary(cells) & np.all((cells.total == 0) | (cells.total == 1), axis=1)
-    found = np.zeros(len(cells.models), bool)
+    is_retried = np.zeros(len(cells.models), bool)
     for m in np.flatnonzero(single):
         answered = cells.answered[m]
         n, solved = cells.n[m][answered], cells.total[m][answered] == 1
@@ -202,13 +202,13 @@ def find_retries(cells: Cells) -> NDArray[np.bool_]:
             continue
         unsolved = np.sum(~solved)
         log = float(_log_choose(np.sum(most), unsolved) - _log_choose(np.array(len(n)), unsolved))
-        if cells.outcomes is not None and np.all(known := cells.outcomes[m][answered][solved] > 0):
+        if cells.outcomes is not None and np.all(is_last_known := cells.outcomes[m][answered][solved] > 0):
             last = np.frexp(cells.outcomes[m][answered][solved].astype(float))[1] % 2 == 0  # the first digit is 2
-            if not np.all(last & known):
+            if not np.all(last & is_last_known):
                 continue
             log -= float(np.sum(np.log(n[solved])))
-        found[m] = log < np.log(CHANCE)
-    return found
+        is_retried[m] = log < np.log(CHANCE)
+    return is_retried
 
 
 def _log_choose(n: IntArray, k: IntArray) -> FloatArray:
@@ -224,7 +224,7 @@ def _binary(cells: Cells) -> NDArray[np.bool_]:
     return np.array([bool(np.any(row[0] > 1) and np.all(is_binary(*row))) for row in rows], bool)
 
 
-def describe_dependence(parts: Sequence[Cells], whole: Cells) -> Iterator[str]:
+def describe_dependence(parts: Sequence[Cells], merged: Cells) -> Iterator[str]:
     """What speaks against independent generations of one benchmark, a line for each sign.
 
     Parameters
@@ -234,37 +234,37 @@ def describe_dependence(parts: Sequence[Cells], whole: Cells) -> Iterator[str]:
     whole
         Their sum.
     """
-    again = find_retries(whole)
-    if names := _named(whole, again):
+    again = find_retries(merged)
+    if names := _named(merged, again):
         yield (
-            f"{whole.benchmark}: {names}: generations look like retries until right (no question has more than one "
+            f"{merged.benchmark}: {names}: generations look like retries until right (no question has more than one "
             "right answer, and those without one have the most generations): the score is too high; read only the "
             "first generation of each question: --generations 1"
         )
-    same = find_unvaried(whole) & ~again
-    if names := _named(whole, same):
+    same = find_unvaried(merged) & ~again
+    if names := _named(merged, same):
         yield (
-            f"{whole.benchmark}: {names}: all generations of each question have the same score: copies of one (a "
+            f"{merged.benchmark}: {names}: all generations of each question have the same score: copies of one (a "
             "cache, a fixed seed, the same results twice) or temperature 0; they are worth one generation, and errors "
             "for these questions mean nothing: read only the first: --generations 1"
         )
-    times = np.where(again | same, 1, find_multiples(whole))
+    times = np.where(again | same, 1, find_multiples(merged))
     for c in np.unique(times[times > 1]).tolist():
         yield (
-            f"{whole.benchmark}: {_named(whole, times == c)}: every number of generations and of right answers is a "
+            f"{merged.benchmark}: {_named(merged, times == c)}: every number of generations and of right answers is a "
             f"multiple of {c}, as if each generation were stored {c} times; copies are not further generations, and "
             "errors for these questions are too small: leave the copies out"
         )
-    explained = {whole.models[m] for m in np.flatnonzero(again | same | (times > 1))}
+    explained = {merged.models[m] for m in np.flatnonzero(again | same | (times > 1))}
     for part in parts:
         yield from _within(part, explained)
-    if len(parts) > 2 and whole.n.size * len(parts) <= _MOST:
+    if len(parts) > 2 and merged.n.size * len(parts) <= _MOST:
         sums, each = align_runs(parts)
         if names := _named(
             sums, find_copied_runs(sums, each, CHANCE) & [model not in explained for model in sums.models]
         ):
             yield (
-                f"{whole.benchmark}: {names}: two of the sources have the same scores on all questions: copies are not "
+                f"{merged.benchmark}: {names}: two sources have the same scores on all questions: copies are not "
                 "further generations, and errors for these questions are too small; leave one out"
             )
 

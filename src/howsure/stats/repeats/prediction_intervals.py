@@ -172,18 +172,18 @@ def repeats(
         raise InputError(f"n_future is {n_future!r}", remedy="allowed: 1 or more, or inf")
     if not 0 <= alpha < 1:
         raise InputError(f"alpha is {alpha!r}", remedy="allowed: from 0 to below 1, such as 0.05")
-    whole, each = align_runs(runs)
-    told = summarize_runs(each, names)
-    n = told.n_runs
+    merged, each = align_runs(runs)
+    summary = summarize_runs(each, names)
+    n = summary.n_runs
     future = n if n_future is None else np.full(n.shape, n_future)
-    drift_p, alike_p = np.array([check_drift(each, m) for m in range(len(whole.models))]).reshape(-1, 2).T
+    drift_p, alike_p = np.array([check_drift(each, m) for m in range(len(merged.models))]).reshape(-1, 2).T
 
-    pooled, by_runs = _pooled(whole, each, future), _by_run_means(told, future)
+    pooled, by_runs = _pooled(merged, each, future), _by_run_means(summary, future)
     drifted, never_twice = drift_p < alpha, np.isnan(pooled.variance)
     use_runs = (n > 1) & (drifted | never_twice) if method == "pooled" else np.ones(n.shape, bool)
     chosen = _Prediction(*(np.where(use_runs, r, p) for r, p in zip(by_runs, pooled, strict=True)))
-    questions = np.sum(whole.answered, axis=1)
-    unvaried = ~use_runs & (chosen.variance == 0) & np.array([whole.select([name]).binary for name in whole.models])
+    questions = np.sum(merged.answered, axis=1)
+    unvaried = ~use_runs & (chosen.variance == 0) & np.array([merged.select([name]).binary for name in merged.models])
     reasons = {
         "no scores": n == 0,
         "one run: the spread of run means is unknown": (n == 1) & use_runs,
@@ -192,21 +192,21 @@ def repeats(
         "the run means drift more than independent generations would: the interval "
         + ("is from run means" if method == "pooled" else "holds if runs vary at random"): drifted & use_runs,
         "the run means agree more than independent generations would (a shared seed, copies?)": alike_p < alpha,
-        "some runs are the same score for score: copies are not runs": find_copied_runs(whole, each, alpha),
-        "looks like retries until right: later runs lack the questions that were right": find_retries(whole),
+        "some runs are the same score for score: copies are not runs": find_copied_runs(merged, each, alpha),
+        "looks like retries until right: later runs lack the questions that were right": find_retries(merged),
         "no variation was seen: no interval": (chosen.variance == 0) & ~unvaried,
         "no variation was seen: the interval is from how many generations may differ all the same": unvaried,
         "some runs lack questions" + ("" if method == "pooled" else ", and their means differ for that too"): np.any(
-            (told.n_questions > 0) & (told.n_questions < questions), axis=0
+            (summary.n_questions > 0) & (summary.n_questions < questions), axis=0
         ),
-        f"pooled over {len(whole.variants)} prompt variants, whose spread is in the interval": np.full(
-            n.shape, len(whole.variants) > 1
+        f"pooled over {len(merged.variants)} prompt variants, whose spread is in the interval": np.full(
+            n.shape, len(merged.variants) > 1
         ),
     }
     return Repeats(
-        benchmark=whole.benchmark,
-        models=whole.models,
-        runs=told,
+        benchmark=merged.benchmark,
+        models=merged.models,
+        runs=summary,
         n_runs=n,
         n_future=future,
         mean=chosen.mean,
@@ -216,9 +216,9 @@ def repeats(
         drift_p=drift_p,
         alike_p=alike_p,
         n_questions=questions,
-        n_past=_per_question(np.where(whole.n > 1, whole.n, 0), whole),
-        n_predicted=future / _per_question(_future_share(each), whole),
-        unit=whole.unit,
+        n_past=_per_question(np.where(merged.n > 1, merged.n, 0), merged),
+        n_predicted=future / _per_question(_future_share(each), merged),
+        unit=merged.unit,
         level=level,
         reasons=notes(reasons),
     )
@@ -232,29 +232,29 @@ class _Prediction(NamedTuple):
     df: FloatArray
 
 
-def _by_run_means(told: Runs, future: FloatArray | IntArray) -> _Prediction:
+def _by_run_means(summary: Runs, future: FloatArray | IntArray) -> _Prediction:
     with np.errstate(divide="ignore"):
-        variance = told.sd_of_means**2 * (1 / told.n_runs + 1 / future)
-    return _Prediction(told.center, variance, (told.n_runs - 1).astype(float))
+        variance = summary.sd_of_means**2 * (1 / summary.n_runs + 1 / future)
+    return _Prediction(summary.center, variance, (summary.n_runs - 1).astype(float))
 
 
-def _pooled(whole: Cells, each: Sequence[Cells], future: FloatArray | IntArray) -> _Prediction:
+def _pooled(merged: Cells, each: Sequence[Cells], future: FloatArray | IntArray) -> _Prediction:
     share = _future_share(each)
-    s2 = fill_within_variances(whole, whole.answered)
+    s2 = fill_within_variances(merged, merged.answered)
     with np.errstate(divide="ignore", invalid="ignore"):
-        N = np.sum(whole.answered, axis=1)
-        parts = s2 * (1 / np.maximum(whole.n, 1) + share / np.maximum(future, 1)[:, None])
-        variance = np.sum(parts, axis=1, where=whole.answered) / N**2
-    return _Prediction(mean_where(whole.mean, whole.answered), variance, sampling_df(parts, whole.n))
+        N = np.sum(merged.answered, axis=1)
+        parts = s2 * (1 / np.maximum(merged.n, 1) + share / np.maximum(future, 1)[:, None])
+        variance = np.sum(parts, axis=1, where=merged.answered) / N**2
+    return _Prediction(mean_where(merged.mean, merged.answered), variance, sampling_df(parts, merged.n))
 
 
 def _future_share(each: Sequence[Cells]) -> FloatArray:
     """Mean h_q of 1/k_rq over the runs that asked the question, shape (M, N); 0 where none did."""
-    asked = np.maximum(np.sum([run.answered for run in each], axis=0), 1)
-    share: FloatArray = np.sum([np.where(run.answered, 1 / np.maximum(run.n, 1), 0) for run in each], axis=0) / asked
+    n_runs = np.maximum(np.sum([run.answered for run in each], axis=0), 1)
+    share: FloatArray = np.sum([np.where(run.answered, 1 / np.maximum(run.n, 1), 0) for run in each], axis=0) / n_runs
     return share
 
 
-def _per_question(values: FloatArray | IntArray, whole: Cells) -> FloatArray:
+def _per_question(values: FloatArray | IntArray, merged: Cells) -> FloatArray:
     """Mean over the questions that were answered, shape (M,); NaN where none was."""
-    return mean_where(np.asarray(values, float), whole.answered)
+    return mean_where(np.asarray(values, float), merged.answered)

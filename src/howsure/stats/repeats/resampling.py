@@ -32,7 +32,7 @@ from howsure.stats.core.claims import (
 from howsure.stats.core.intervals import interval
 from howsure.stats.core.results import Columns, Result, make_columns, notes
 from howsure.stats.scores import (
-    Clustered,
+    ClusteredVariance,
     Scores,
     cluster_excess,
     cluster_means,
@@ -108,21 +108,21 @@ def run_gap(
     _check(level, trials)
     check_choice("method", method, RUN_GAP_METHODS)
     n_questions = np.sum(cells.answered, axis=1)
-    known = np.any(cells.n > 1, axis=1)
+    has_repeats = np.any(cells.n > 1, axis=1)
     gap, low, high = np.full((3, len(cells.models)), np.nan)
     tails = [(1 - level) / 2, (1 + level) / 2]
     if method == "normal":
-        sd = np.sqrt(score(cells).prediction / np.where(known, n_questions, np.nan))
+        sd = np.sqrt(score(cells).prediction / np.where(has_repeats, n_questions, np.nan))
         expected, (lower, upper) = _range_of_normals(runs, tails)
         gap, low, high = expected * sd, lower * sd, upper * sd
     else:
         require_binary(cells, "drawing generations again")
         draw = np.random.default_rng(rng)
         counts = distinct_counts(cells.total, cells.n)
-        for i in np.flatnonzero(known):
+        for i in np.flatnonzero(has_repeats):
             p = counts.correct[i] / np.maximum(counts.correct[i] + counts.wrong[i], 1)
-            law = np.cumsum(_law_of_sum(p, counts.weight[i]))
-            sums = np.searchsorted(law, draw.random((trials, runs)) * law[-1], side="right")
+            cdf = np.cumsum(_sum_probabilities(p, counts.weight[i]))
+            sums = np.searchsorted(cdf, draw.random((trials, runs)) * cdf[-1], side="right")
             gaps = np.ptp(sums, axis=1) / n_questions[i]
             gap[i], (low[i], high[i]) = gaps.mean(), np.quantile(gaps, tails)
     return RunGap(cells.benchmark, cells.models, n_questions, runs, gap, low, high, level, method)
@@ -246,9 +246,9 @@ def convergence(
     check_mean_claim(claim)
     check_choice("method", method, CONVERGENCE_METHODS)
     _check(level, trials)
-    found = score(cells, claim=claim)
+    scores = score(cells, claim=claim)
     if method == "unbiased":
-        mean, low, high, se, width = _by_components(found, np.asarray(k, float), level)
+        mean, low, high, se, width = _by_components(scores, np.asarray(k, float), level)
     else:
         mean, low, high, se, width = _by_drawing(cells, steps, claim, level, trials, np.random.default_rng(rng))
     return Convergence(
@@ -260,9 +260,9 @@ def convergence(
         high,
         se,
         width,
-        found.score,
-        found.prediction,
-        found.data,
+        scores.score,
+        scores.prediction,
+        scores.data,
         _data_error(cells),
         claim,
         level,
@@ -270,26 +270,26 @@ def convergence(
     )
 
 
-def _by_components(found: Scores, k: FloatArray, level: float) -> tuple[FloatArray, ...]:
+def _by_components(scores: Scores, k: FloatArray, level: float) -> tuple[FloatArray, ...]:
     """Score, range of runs, standard error and width of the interval, shape (M, len(k))."""
-    E, D = found.prediction[:, None], found.data[:, None]
-    N = np.where(found.n_questions > 0, found.n_questions, np.nan)[:, None]
+    E, D = scores.prediction[:, None], scores.data[:, None]
+    N = np.where(scores.n_questions > 0, scores.n_questions, np.nan)[:, None]
     runs = np.sqrt(E / (k * N))
-    added = _of_clusters(found.cells, found.claim)[1][:, None]
-    se = runs if found.claim == "these-questions" else np.sqrt(np.maximum(D + added + E / k, 0) / N)
-    mean = np.where(np.isnan(runs), np.nan, found.score[:, None])
+    added = _of_clusters(scores.cells, scores.claim)[1][:, None]
+    se = runs if scores.claim == "these-questions" else np.sqrt(np.maximum(D + added + E / k, 0) / N)
+    mean = np.where(np.isnan(runs), np.nan, scores.score[:, None])
     half = special.ndtri((1 + level) / 2) * runs
     low, high = mean - half, mean + half
-    method: BasicMethod = "wilson-effective" if found.unit else "t"
-    bounds = (0.0, 1.0) if found.unit else None
+    method: BasicMethod = "wilson-effective" if scores.unit else "t"
+    bounds = (0.0, 1.0) if scores.unit else None
     if bounds is not None:
         low, high = np.clip(low, *bounds), np.clip(high, *bounds)
-    df = None if found.df is None else found.df[:, None]
+    df = None if scores.df is None else scores.df[:, None]
     between = interval(mean, se, N, level=level, method=method, df=df, bounds=bounds)
     return mean, low, high, se, np.where(between.flat, 0, between.high - between.low)
 
 
-def _of_clusters(cells: Cells, claim: Claim) -> tuple[Clustered | None, FloatArray]:
+def _of_clusters(cells: Cells, claim: Claim) -> tuple[ClusteredVariance | None, FloatArray]:
     """Clustered variances, None without clusters, and what they add to the data variance of each model, shape (M,)."""
     if claim != "new-questions" or cells.clusters is None:
         return None, np.zeros(len(cells.models))
@@ -376,11 +376,11 @@ def _range_of_normals(runs: int, tails: Sequence[float]) -> tuple[float, FloatAr
     x, r = np.linspace(-9, 9, 721)[:, None], np.linspace(0, 14, 1401)
     density = np.exp(-0.5 * x**2) / np.sqrt(2 * np.pi)
     # P(range <= r) = runs * integral of phi(x) (Phi(x + r) - Phi(x))^(runs - 1)
-    law = runs * np.sum(density * (special.ndtr(x + r) - special.ndtr(x)) ** (runs - 1), axis=0) * (x[1, 0] - x[0, 0])
-    return float(np.trapezoid(1 - law, r)), np.interp(tails, law, r)
+    cdf = runs * np.sum(density * (special.ndtr(x + r) - special.ndtr(x)) ** (runs - 1), axis=0) * (x[1, 0] - x[0, 0])
+    return float(np.trapezoid(1 - cdf, r)), np.interp(tails, cdf, r)
 
 
-def _law_of_sum(p: FloatArray, weight: FloatArray) -> FloatArray:
+def _sum_probabilities(p: FloatArray, weight: FloatArray) -> FloatArray:
     """Probabilities (N+1,) of 0 to N successes in `weight` trials of each p, by characteristic functions."""
     N = int(weight.sum())
     turn = np.exp(2j * np.pi * np.arange(N + 1) / (N + 1))[:, None]

@@ -79,12 +79,12 @@ def align_runs(runs: Sequence[Cells]) -> tuple[Cells, list[Cells]]:
     """All runs together, and each run on the models and questions of that whole (0 where it has none)."""
     if not runs:
         raise InputError("no runs", remedy="give one Cells for each run")
-    whole = reduce(add, runs)
-    none = np.zeros(whole.n.shape)
+    merged = reduce(add, runs)
+    none = np.zeros(merged.n.shape)
     nothing: dict[str, Any] = dict.fromkeys(("failed", "unparsed", "minimum", "maximum", "outcomes"))
-    empty = replace(whole, n=none.astype(whole.n.dtype), total=none, total_sq=none, **nothing)
-    names = whole.models, whole.questions
-    return whole, [run if (run.models, run.questions) == names else empty + run for run in runs]
+    empty = replace(merged, n=none.astype(merged.n.dtype), total=none, total_sq=none, **nothing)
+    names = merged.models, merged.questions
+    return merged, [run if (run.models, run.questions) == names else empty + run for run in runs]
 
 
 def summarize_runs(each: Sequence[Cells], names: Sequence[str] | None = None) -> Runs:
@@ -133,36 +133,36 @@ def check_drift(each: Sequence[Cells], model: int) -> tuple[float, float]:
     weight = np.divide(s2, size, out=np.zeros(size.shape), where=size > 0)
     C = np.diag(k @ s2) - (k * weight) @ k.T
     values, vectors = np.linalg.eigh(C)
-    kept = values > 1e-9 * max(values[-1], 1e-300)
-    df = int(kept.sum())
+    positive = values > 1e-9 * max(values[-1], 1e-300)
+    df = int(positive.sum())
     if len(each) < 2 or df == 0:
         return np.nan, np.nan
-    statistic = float(np.sum((vectors.T @ U)[kept] ** 2 / values[kept]))
-    step = np.sqrt(np.mean(1 / values[kept]) / 2) if all(run.binary for run in each) else 0.0
+    statistic = float(np.sum((vectors.T @ U)[positive] ** 2 / values[positive]))
+    step = np.sqrt(np.mean(1 / values[positive]) / 2) if all(run.binary for run in each) else 0.0
     return float(special.chdtrc(df, statistic)), float(special.chdtr(df, (np.sqrt(statistic) + step) ** 2))
 
 
-def find_copied_runs(whole: Cells, each: Sequence[Cells], alpha: float) -> NDArray[np.bool_]:
+def find_copied_runs(merged: Cells, each: Sequence[Cells], alpha: float) -> NDArray[np.bool_]:
     """Where two runs score the same on every question though chance would hardly let them, shape (M,)."""
-    out = np.zeros(len(whole.models), bool)
-    if not whole.binary or len(each) < 3:
+    out = np.zeros(len(merged.models), bool)
+    if not merged.binary or len(each) < 3:
         return out  # two runs that are the same have no variance left to tell chance from copy
-    several = whole.n > 1
-    agreeing = np.prod(1 - 2 * whole.within, axis=1, where=several)  # 1 - 2 s2: share of a question's pairs that agree
+    several = merged.n > 1
+    agreeing = np.prod(1 - 2 * merged.within, axis=1, where=several)  # 1 - 2 s2: share of a question's pairs that agree
     scores = np.array([np.where(run.answered, run.total, -1) for run in each])
     for m in np.flatnonzero(agreeing * len(each) * (len(each) - 1) / 2 < alpha):
-        asked = scores[np.any(scores[:, m] >= 0, axis=1), m]
-        out[m] = len(np.unique(asked, axis=0)) < len(asked)
+        rows = scores[np.any(scores[:, m] >= 0, axis=1), m]
+        out[m] = len(np.unique(rows, axis=0)) < len(rows)
     return out
 
 
 def _sd(values: FloatArray, axis: int) -> FloatArray:
     """Standard deviation (ddof = 1) of what is not NaN; NaN for fewer than two; exactly 0 for equal values."""
-    known = ~np.isnan(values)
-    n = np.sum(known, axis=axis, keepdims=True)
+    is_known = ~np.isnan(values)
+    n = np.sum(is_known, axis=axis, keepdims=True)
     with np.errstate(divide="ignore", invalid="ignore"):
-        center = np.sum(values, axis=axis, where=known, keepdims=True) / n
-        square = np.sum((values - center) ** 2, axis=axis, where=known, keepdims=True)
+        center = np.sum(values, axis=axis, where=is_known, keepdims=True) / n
+        square = np.sum((values - center) ** 2, axis=axis, where=is_known, keepdims=True)
         square = np.where(square > n * (1e-14 * center) ** 2, square, 0)
         sd = np.sqrt(np.where(n > 1, square / (n - 1), np.nan))
     return np.squeeze(sd, axis=axis)

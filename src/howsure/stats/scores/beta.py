@@ -279,21 +279,21 @@ def posterior(cells: Cells, prior: BetaFit | str = "jeffreys", *, level: float =
 def _hierarchical(cells: Cells, level: float) -> Posterior:
     """The posterior of each question, averaged over that of the parameters of the model's Beta distribution."""
     require_binary(cells, "P(correct)")
-    found = np.full((3, *cells.n.shape), np.nan)
+    summaries = np.full((3, *cells.n.shape), np.nan)
     some = np.flatnonzero(np.any(cells.n > 0, axis=1))
     if not len(some):
-        return Posterior(*found)
+        return Posterior(*summaries)
     total, n = cells.total[some], cells.n[some]
     counts = distinct_counts(total, n)
-    grid = make_beta_grid(counts.correct, counts.wrong, counts.weight, correlation=_CORRELATION)
+    prior_grid = make_beta_grid(counts.correct, counts.wrong, counts.weight, correlation=_CORRELATION)
     U = counts.correct.shape[1]
     out = np.full((3, len(some) * U), np.nan)
     used = np.unique(counts.place + U * np.arange(len(some))[:, None])
     c, d = counts.correct.ravel()[used], counts.wrong.ravel()[used]
     many = c + d > _MANY
-    center = [np.sum(grid.probability * part, axis=1, keepdims=True) for part in (grid.a, grid.b)]
+    center = [np.sum(prior_grid.probability * part, axis=1, keepdims=True) for part in (prior_grid.a, prior_grid.b)]
     for rows, a, b, probability in (
-        (~many, grid.a, grid.b, grid.probability),
+        (~many, prior_grid.a, prior_grid.b, prior_grid.probability),
         (many, *center, np.ones((len(some), 1))),
     ):
         model = used[rows] // U
@@ -302,8 +302,8 @@ def _hierarchical(cells: Cells, level: float) -> Posterior:
         for i, tail in enumerate(((1 - level) / 2, (1 + level) / 2), start=1):
             out[i, used[rows]] = mixture_quantile(probability[model], shape_a, shape_b, tail)
     mean, low, high = (np.take_along_axis(part.reshape(len(some), U), counts.place, axis=1) for part in out)
-    found[:, some] = mean, np.where((n > 0) & (total == 0), 0, low), np.where((n > 0) & (total == n), 1, high)
-    return Posterior(*found)
+    summaries[:, some] = mean, np.where((n > 0) & (total == 0), 0, low), np.where((n > 0) & (total == n), 1, high)
+    return Posterior(*summaries)
 
 
 class Updated(NamedTuple):
@@ -326,9 +326,12 @@ def update_prior(cells: Cells, prior: BetaFit | str) -> Updated:
     else:
         if prior.models != cells.models:
             raise InputError("the fit is of other models", where=cells.benchmark, remedy="give fit_beta(cells)")
-        known = np.isfinite(prior.concentration)
-        a, b = np.where(known, prior.a, PRIORS["jeffreys"]), np.where(known, prior.b, PRIORS["jeffreys"])
-        zero = np.where(known, prior.zero, 0)
+        has_concentration = np.isfinite(prior.concentration)
+        a, b = (
+            np.where(has_concentration, prior.a, PRIORS["jeffreys"]),
+            np.where(has_concentration, prior.b, PRIORS["jeffreys"]),
+        )
+        zero = np.where(has_concentration, prior.zero, 0)
     counts = distinct_counts(cells.total, cells.n)
     c, d = counts.correct, counts.wrong
     a, b, zero = a[:, None], b[:, None], zero[:, None]

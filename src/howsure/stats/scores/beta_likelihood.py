@@ -150,7 +150,7 @@ def _bordered(inner: FloatArray, edge: FloatArray, corner: FloatArray) -> FloatA
 
 
 #: Nodes along both axes of the grid, and the nodes of highest probability that are kept.
-_NODES, _KEPT = 11, 48
+_NODES, _N_LIKELY = 11, 48
 #: Elements of the largest array of one block of models.
 _ELEMENTS = 2_000_000
 
@@ -182,7 +182,7 @@ def make_beta_grid(
     BetaGrid
         48 nodes for each model; what lies outside them is about a thousandth of the probability.
 
-    >>> grid = beta_grid(np.array([[7.0, 5.0]]), np.array([[3.0, 5.0]]), np.array([[20.0, 20.0]]))
+    >>> grid = make_beta_grid(np.array([[7.0, 5.0]]), np.array([[3.0, 5.0]]), np.array([[20.0, 20.0]]))
     >>> mean = float(np.sum(grid.probability * grid.a / (grid.a + grid.b)))
     >>> round(mean, 2)
     0.6
@@ -193,12 +193,12 @@ def make_beta_grid(
         rows = slice(start, start + block)
         x, t = make_grid_axes(c[rows], d[rows], weight[rows], _NODES, _NODES, correlation=correlation)
         log_density = log_posterior(x, t, c[rows], d[rows], weight[rows], correlation=correlation).reshape(len(x), -1)
-        kept = np.argpartition(-log_density, _KEPT, axis=1)[:, :_KEPT]
-        log_density = np.take_along_axis(log_density, kept, axis=1)
+        likely = np.argpartition(-log_density, _N_LIKELY, axis=1)[:, :_N_LIKELY]
+        log_density = np.take_along_axis(log_density, likely, axis=1)
         probability = np.exp(log_density - log_density.max(axis=1, keepdims=True))
         probability /= probability.sum(axis=1, keepdims=True)
         angle, s = (
-            np.take_along_axis(part, i, axis=1) for part, i in ((x, kept // _NODES), (np.exp(-t), kept % _NODES))
+            np.take_along_axis(part, i, axis=1) for part, i in ((x, likely // _NODES), (np.exp(-t), likely % _NODES))
         )
         blocks.append((np.sin(angle) ** 2 * s, np.cos(angle) ** 2 * s, probability))
     a, b, probability = (np.concatenate(parts) for parts in zip(*blocks, strict=True))

@@ -62,9 +62,9 @@ def bca_limits(cells: Cells, level: float, *, n_draws: int = DRAWS, seed: int = 
         for probability in ((1 - level) / 2, (1 + level) / 2):
             z = z0 + special.ndtri(probability)
             at = special.ndtr(z0 + z / (1 - acceleration * z))
-            known = np.isfinite(at)
+            is_finite = np.isfinite(at)
             end = np.full(len(score), np.nan)
-            for m in np.flatnonzero(known):  # each model has its own two quantiles
+            for m in np.flatnonzero(is_finite):  # each model has its own two quantiles
                 end[m] = np.quantile(values[:, m], at[m])
             ends.append(end)
     return ends[0], ends[1]
@@ -98,10 +98,10 @@ def paired_percentile_limits(
         for drawn, counts in _counts(len(cells.questions), n_draws, seed):
             with np.errstate(invalid="ignore"):
                 values[drawn] = (counts @ difference) / (counts @ weights)
-        known = ~np.any(np.isnan(values), axis=0)  # a draw without any common question says nothing
-        at = np.flatnonzero(known) + start
-        se[at] = np.std(values[:, known], axis=0)
-        low[at], high[at] = np.quantile(values[:, known], [(1 - level) / 2, (1 + level) / 2], axis=0)
+        is_defined = ~np.any(np.isnan(values), axis=0)  # a draw without any common question says nothing
+        at = np.flatnonzero(is_defined) + start
+        se[at] = np.std(values[:, is_defined], axis=0)
+        low[at], high[at] = np.quantile(values[:, is_defined], [(1 - level) / 2, (1 + level) / 2], axis=0)
     return se, low, high
 
 

@@ -48,7 +48,7 @@ __all__ = [
     "NEW_CLUSTERS",
     "ONE_CLUSTER",
     "WITHOUT_CLUSTERS",
-    "Clustered",
+    "ClusteredVariance",
     "add_cluster_variance",
     "cluster_excess",
     "cluster_means",
@@ -66,10 +66,10 @@ NEW_CLUSTERS = (
 WITHOUT_CLUSTERS = "clusters do not enter the error on these questions"
 
 
-class Clustered(NamedTuple):
+class ClusteredVariance(NamedTuple):
     """Variance of each of R means over clustered questions; arrays of shape (R,), NaN for fewer than two clusters."""
 
-    spread: FloatArray
+    variance: FloatArray
     """N times the squared standard error: what var(p_q) is without clusters."""
     df: FloatArray
     """Satterthwaite degrees of freedom."""
@@ -77,7 +77,7 @@ class Clustered(NamedTuple):
     """Clusters with at least one question."""
 
 
-def cluster_means(values: ArrayLike, clusters: Sequence[str] | None) -> Clustered:
+def cluster_means(values: ArrayLike, clusters: Sequence[str] | None) -> ClusteredVariance:
     """CR2 variance of each row's mean.
 
     Parameters
@@ -93,7 +93,7 @@ def cluster_means(values: ArrayLike, clusters: Sequence[str] | None) -> Clustere
         When `clusters` is None.
 
     >>> three = cluster_means([[1.0, 1.0, 0.0, 0.0]], ["x", "x", "y", "z"])
-    >>> three.spread.round(4).tolist(), three.df.round(4).tolist(), three.n_clusters.tolist()
+    >>> three.variance.round(4).tolist(), three.df.round(4).tolist(), three.n_clusters.tolist()
     ([0.6667], [1.8], [3])
     """
     y = np.asarray(values, float)
@@ -101,14 +101,14 @@ def cluster_means(values: ArrayLike, clusters: Sequence[str] | None) -> Clustere
     n_clusters = np.sum(sizes > 0, axis=1)
     n = sizes.sum(axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
-        spread = np.sum(residuals**2, axis=1) / n
+        variance = np.sum(residuals**2, axis=1) / n
     # What rounding leaves of equal values is no spread.
     largest = np.max(np.abs(np.nan_to_num(y)), axis=1, initial=0)
-    spread = np.where(spread > y.shape[1] * (1e-13 * largest) ** 2, spread, 0)
+    variance = np.where(variance > y.shape[1] * (1e-13 * largest) ** 2, variance, 0)
     weights = _weights(sizes, n[:, None])
     df = _df(n, np.sum(sizes**2, axis=1), weights.sum(axis=1), np.sum(weights**2, axis=1))
     several = n_clusters > 1
-    return Clustered(np.where(several, spread, np.nan), np.where(several, df, np.nan), n_clusters)
+    return ClusteredVariance(np.where(several, variance, np.nan), np.where(several, df, np.nan), n_clusters)
 
 
 def cluster_residuals(values: FloatArray, clusters: Sequence[str] | None) -> tuple[FloatArray, FloatArray]:
@@ -121,8 +121,8 @@ def cluster_residuals(values: FloatArray, clusters: Sequence[str] | None) -> tup
         raise InputError("the questions have no clusters", remedy="read them with a cluster")
     there = ~np.isnan(values)
     n = np.maximum(there.sum(axis=1, keepdims=True), 1)
-    filled = np.where(there, values, 0)
-    off = np.where(there, filled - filled.sum(axis=1, keepdims=True) / n, 0)
+    with_zeros = np.where(there, values, 0)
+    off = np.where(there, with_zeros - with_zeros.sum(axis=1, keepdims=True) / n, 0)
     _, cluster = np.unique(np.array(clusters), return_inverse=True)
     order = np.argsort(cluster, kind="stable")
     starts = np.flatnonzero(np.diff(cluster[order], prepend=-1))
@@ -148,7 +148,7 @@ def df_of_skewed(values: ArrayLike, clusters: Sequence[str] | None) -> FloatArra
     return df
 
 
-def clustered_pairs(cells: Cells, a: IntArray, b: IntArray) -> Clustered:
+def clustered_pairs(cells: Cells, a: IntArray, b: IntArray) -> ClusteredVariance:
     """CR2 variance of each difference a - b on the questions that both answered.
 
     The same as `cluster_means` of the differences, for many pairs at once: the sums over a cluster's common questions
@@ -171,31 +171,31 @@ def clustered_pairs(cells: Cells, a: IntArray, b: IntArray) -> Clustered:
 
     def sums(questions: slice | IntArray) -> tuple[FloatArray, FloatArray]:
         """Number of common questions, and sum of the differences of the centred means over them; shape (P,)."""
-        kept = patterns[:, questions]
-        by_pattern = x[:, questions] @ kept.T
-        return (kept @ kept.T)[of_a, of_b], by_pattern[a, of_b] - by_pattern[b, of_a]
+        patterns_here = patterns[:, questions]
+        by_pattern = x[:, questions] @ patterns_here.T
+        return (patterns_here @ patterns_here.T)[of_a, of_b], by_pattern[a, of_b] - by_pattern[b, of_a]
 
     n, total = sums(slice(None))
     _, cluster = np.unique(np.array(cells.clusters), return_inverse=True)
-    spread, squares, weight, weight_sq = np.zeros((4, len(a)))
+    variance, squares, weight, weight_sq = np.zeros((4, len(a)))
     n_clusters = np.zeros(len(a), dtype=np.int64)
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = total / n
         for questions in np.split(np.argsort(cluster, kind="stable"), np.cumsum(np.bincount(cluster))[:-1]):
             size, off = sums(questions)
             each = _weights(size, n)
-            spread += (off - size * mean) ** 2 / np.where(size < n, 1 - size / n, np.nan)
+            variance += (off - size * mean) ** 2 / np.where(size < n, 1 - size / n, np.nan)
             squares += size**2
             weight += each
             weight_sq += each**2
             n_clusters += size > 0
-        spread /= n
+        variance /= n
     # What rounding leaves of equal values is no spread.
     largest = np.max(np.abs(p), axis=1, initial=0)
-    spread = np.where(spread > p.shape[1] * (1e-13 * np.maximum(largest[a], largest[b])) ** 2, spread, 0)
+    variance = np.where(variance > p.shape[1] * (1e-13 * np.maximum(largest[a], largest[b])) ** 2, variance, 0)
     several = n_clusters > 1
     df = _df(n, squares, weight, weight_sq)
-    return Clustered(np.where(several, spread, np.nan), np.where(several, df, np.nan), n_clusters)
+    return ClusteredVariance(np.where(several, variance, np.nan), np.where(several, df, np.nan), n_clusters)
 
 
 def cluster_excess(values: ArrayLike, clusters: Sequence[str] | None) -> FloatArray:
@@ -205,13 +205,13 @@ def cluster_excess(values: ArrayLike, clusters: Sequence[str] | None) -> FloatAr
     same sizes. It is 0 with one question in each cluster, and may be negative; NaN for fewer than two clusters.
     `values` and `clusters` are those of `cluster_means`.
 
-    >>> excess([[1.0, 1.0, 0.0, 0.0]], ["x", "x", "y", "z"]).round(4).tolist()
+    >>> cluster_excess([[1.0, 1.0, 0.0, 0.0]], ["x", "x", "y", "z"]).round(4).tolist()
     [0.3333]
     """
     y = np.asarray(values, float)
     clustered = cluster_means(y, clusters)
     alone = cluster_means(y, [str(j) for j in range(y.shape[1])])
-    return clustered.spread - alone.spread
+    return clustered.variance - alone.variance
 
 
 def add_cluster_variance(
@@ -243,7 +243,7 @@ def add_cluster_variance(
     clustered = cluster_means(rows, cells.clusters)
     with np.errstate(invalid="ignore"):
         factor = clustered.df / special.chdtri(clustered.df, 0.8)  # chdtri takes the upper tail
-        error = float(np.sqrt(np.sum((clustered.spread * np.log(factor) / special.ndtri(0.8)) ** 2)))
+        error = float(np.sqrt(np.sum((clustered.variance * np.log(factor) / special.ndtri(0.8)) ** 2)))
     return data + added, total + added, error, ONE_CLUSTER if math.isnan(added) else NEW_CLUSTERS
 
 

@@ -80,12 +80,12 @@ def _by_variance(total: FloatArray, n: IntArray, level: float) -> tuple[FloatArr
     p = total / k
     score, h = p.sum(axis=1) / N, np.sum(answered / k, axis=1) / N
     # Questions all right or all wrong say nothing of r.
-    ratio, freedom = _spread(np.where(answered, p - score[:, None], 0), N, score)
+    ratio, df = _variance_ratio(np.where(answered, p - score[:, None], 0), N, score)
     # Middles of cells of r = u^3, which are small where r is: N/f may reach N/h.
     u = (np.arange(points := int(max(64, 6 * np.sqrt(N.max(initial=0))))) + 0.5) / points
     f = u**3 + (1 - u**3) * h[:, None]
     # df ratio / f ~ chi^2 with df degrees of freedom, a density of f^(-df/2) exp(-df ratio/(2f)); dr = 3 u^2 du
-    log_weight = -freedom / 2 * (np.log(f) + ratio / f) + 2 * np.log(u)
+    log_weight = -df / 2 * (np.log(f) + ratio / f) + 2 * np.log(u)
     weight = np.exp(log_weight - log_weight.max(axis=1, keepdims=True))
     weight /= weight.sum(axis=1, keepdims=True)
     a, b = score[:, None] * N[:, None] / f + 0.5, (1 - score[:, None]) * N[:, None] / f + 0.5
@@ -94,7 +94,7 @@ def _by_variance(total: FloatArray, n: IntArray, level: float) -> tuple[FloatArr
     return low, high
 
 
-def _spread(x: FloatArray, N: FloatArray, score: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _variance_ratio(x: FloatArray, N: FloatArray, score: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Variance of the question means over m(1-m), and its degrees of freedom; x (M, N) deviations from the score.
 
     Var(S^2) = S^4 (kurtosis - 1)/N, as of a chi-squared law with 2N/(kurtosis - 1) degrees of freedom: a variance that
@@ -103,10 +103,10 @@ def _spread(x: FloatArray, N: FloatArray, score: FloatArray) -> tuple[FloatArray
     square, fourth = np.sum(x**2, axis=1), np.sum(x**4, axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = square / (N - 1) / (score * (1 - score))
-        freedom = np.minimum(N - 1, 2 * N / np.maximum(N * fourth / square**2 - 1, 0))
-    freedom = np.where(square > 0, freedom, N - 1)
+        df = np.minimum(N - 1, 2 * N / np.maximum(N * fourth / square**2 - 1, 0))
+    df = np.where(square > 0, df, N - 1)
     silent = (score == 0) | (score == 1) | (N == 1)
-    return np.where(silent, 0, ratio)[:, None], np.where(silent, 0, freedom)[:, None]
+    return np.where(silent, 0, ratio)[:, None], np.where(silent, 0, df)[:, None]
 
 
 def _by_likelihood(c: FloatArray, d: FloatArray, weight: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:

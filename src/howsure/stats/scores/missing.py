@@ -36,8 +36,8 @@ def count_missing(cells: Cells) -> IntArray:
     there = cells.n + failed
     absent = there == 0
     usual = [int(np.median(row[row > 0])) if np.any(row > 0) else 1 for row in there]
-    found: IntArray = failed + absent * np.array(usual, dtype=np.int64)[:, None]
-    return found
+    n_missing: IntArray = failed + absent * np.array(usual, dtype=np.int64)[:, None]
+    return n_missing
 
 
 def fill_missing(cells: Cells, value: float) -> Cells:
@@ -154,12 +154,12 @@ class Bounds(Result):
         row = {model: i for i, model in enumerate(self.answered.models)}
         order = np.array([row[model] for model in columns["model"]], dtype=int)  # the best model first
         low, high = self.limits()
-        found: Columns = {}
+        changed: Columns = {}
         for name, values in columns.items():
-            found[name] = values
+            changed[name] = values
             if name == "score":
-                found |= {"score_low": self.as_zero.score[order], "score_high": self.as_one.score[order]}
-        return found | {"low": low[order], "high": high[order]}
+                changed |= {"score_low": self.as_zero.score[order], "score_high": self.as_one.score[order]}
+        return changed | {"low": low[order], "high": high[order]}
 
 
 def _interpolated(values: FloatArray, place: FloatArray) -> FloatArray:
@@ -168,8 +168,8 @@ def _interpolated(values: FloatArray, place: FloatArray) -> FloatArray:
     share, column = np.clip(place - below, 0, 1), np.arange(values.shape[1])
     share = np.where(share > 1 - 1e-9, 1, share)
     low, high = values[below, column], values[below + 1, column]
-    found: FloatArray = np.where(share == 1, high, (1 - share) * low + share * high)
-    return found
+    value: FloatArray = np.where(share == 1, high, (1 - share) * low + share * high)
+    return value
 
 
 def score_with_missing(cells: Cells, rule: MissingRule, score: Callable[[Cells], Scores]) -> Result:

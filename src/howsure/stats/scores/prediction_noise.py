@@ -48,8 +48,8 @@ def sampling_df(parts: FloatArray, k: IntArray) -> FloatArray:
     count = np.sum(np.maximum(k - 1, 0), axis=1).astype(float)
     with np.errstate(divide="ignore", invalid="ignore"):
         total = np.sum(parts, axis=1, where=several)
-        spread = np.sum((parts - (total / number)[:, None]) ** 2, axis=1, where=several) * number / (number - 1)
-        df: FloatArray = np.fmin(count, 2 * total**2 / spread)
+        sum_variance = np.sum((parts - (total / number)[:, None]) ** 2, axis=1, where=several) * number / (number - 1)
+        df: FloatArray = np.fmin(count, 2 * total**2 / sum_variance)
     return np.where(total > 0, df, count)
 
 
@@ -91,5 +91,5 @@ def unvaried_half_width(past: FloatArray, future: FloatArray | IntArray, level: 
     future = np.asarray(future, float)
     with np.errstate(divide="ignore", invalid="ignore"):
         most = np.log(1 - level) / -np.log1p(past / future)
-        whole: FloatArray = (np.ceil(most - 1e-9) - 1) / future
-    return np.where(np.isinf(future), -np.log(1 - level) / past, whole)
+        half_width: FloatArray = (np.ceil(most - 1e-9) - 1) / future
+    return np.where(np.isinf(future), -np.log(1 - level) / past, half_width)

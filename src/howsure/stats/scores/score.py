@@ -39,7 +39,7 @@ from howsure.stats.scores.clusters import (
     IN_CLUSTERS,
     ONE_CLUSTER,
     WITHOUT_CLUSTERS,
-    Clustered,
+    ClusteredVariance,
     cluster_means,
     df_of_skewed,
 )
@@ -140,7 +140,7 @@ class Scores(Result):
                 intervals.FEW_DF: intervals.is_few_df(between),
             }
         )
-        told = ["; ".join(filter(None, both)) for both in zip(self.reasons, missing, strict=True)]
+        all_notes = ["; ".join(filter(None, both)) for both in zip(self.reasons, missing, strict=True)]
         columns: Columns = make_columns(
             len(self.models),
             benchmark=self.benchmark,
@@ -159,7 +159,7 @@ class Scores(Result):
             n_missing=self.n_missing,
             method=between.method,
             df=between.df,
-            note=told,
+            note=all_notes,
         )
         return {name: values[best_first] for name, values in columns.items()}
 
@@ -199,15 +199,15 @@ def score(
         )
     counts = np.sum(cells.answered, axis=1)
     noise = {"plain": _plain, "plugin": _plugin}.get(method or "", _unbiased)(cells)
-    per_question = {"new-questions": noise.spread, "these-questions": noise.mean_error, "single-run": noise.total}[
+    per_question = {"new-questions": noise.between, "these-questions": noise.mean_error, "single-run": noise.total}[
         claim
     ]
     df = sampling_df(cells.within / np.maximum(cells.n, 1), cells.n) if claim == "these-questions" else None
-    clustered: Clustered | None = None
+    clustered: ClusteredVariance | None = None
     if cells.clusters is not None and claim != "these-questions":
         clustered = cluster_means(cells.mean, cells.clusters)
         # Sampling is independent from question to question: only the spread over questions comes in clusters.
-        per_question, df = per_question - noise.spread + clustered.spread, clustered.df
+        per_question, df = per_question - noise.between + clustered.variance, clustered.df
     with np.errstate(divide="ignore", invalid="ignore"):
         variance = per_question / counts
     return Scores(
@@ -232,14 +232,14 @@ def score(
     )
 
 
-def unbiased_data(data: ArrayLike, spread: ArrayLike, n_questions: ArrayLike) -> FloatArray:
+def unbiased_data(data: ArrayLike, variance: ArrayLike, n_questions: ArrayLike) -> FloatArray:
     """Data variance without the bias of a variance over questions that divides by N: D + var(p_q)/(N - 1).
 
     Parameters
     ----------
     data
         D = var(p_q) - mean(s2_q/k_q) of a score, or of a difference with d_q in place of p_q; any shape.
-    spread
+    variance
         var(p_q), which divides by N.
     n_questions
         N; the result is NaN below 2.
@@ -253,8 +253,8 @@ def unbiased_data(data: ArrayLike, spread: ArrayLike, n_questions: ArrayLike) ->
     0.042
     """
     N = np.asarray(n_questions, float)
-    found: FloatArray = np.asarray(data, float) + np.asarray(spread, float) / np.where(N > 1, N - 1, np.nan)
-    return found
+    unbiased: FloatArray = np.asarray(data, float) + np.asarray(variance, float) / np.where(N > 1, N - 1, np.nan)
+    return unbiased
 
 
 class _Noise(NamedTuple):
@@ -264,10 +264,10 @@ class _Noise(NamedTuple):
     data: FloatArray  # D
     total: FloatArray  # T
     mean_error: FloatArray  # mean s2_q / k_q: what sampling adds to the variance of the question means
-    spread: FloatArray  # variance of the question means: N times the squared error of the mean over new questions
+    between: FloatArray  # variance of the question means: N times the squared error of the mean over new questions
 
 
-def _spread(cells: Cells, ddof: int) -> FloatArray:
+def _variance_of_means(cells: Cells, ddof: int) -> FloatArray:
     """Variance of the question means, shape (M,); NaN for fewer than two questions, which have no spread to see."""
     center = mean_where(cells.mean, cells.answered)
     square = np.sum((cells.mean - center[:, None]) ** 2, axis=1, where=cells.answered)
@@ -282,18 +282,18 @@ def _unbiased(cells: Cells) -> _Noise:
     s2, several = cells.within, cells.n > 1
     k = np.maximum(cells.n, 1)
     E = mean_where(s2, several)
-    spread = _spread(cells, ddof=0)
+    between = _variance_of_means(cells, ddof=0)
     mean_error = mean_where(np.where(several, s2, E[:, None]) / k, cells.answered)
     # T = var(p_q) + mean s2_q (1 - 1/k_q); the last term is 0 where k_q = 1
-    T = spread + mean_where(np.where(several, s2, 0) * (1 - 1 / k), cells.answered)
-    return _Noise(E, spread - mean_error, T, mean_error, spread)
+    T = between + mean_where(np.where(several, s2, 0) * (1 - 1 / k), cells.answered)
+    return _Noise(E, between - mean_error, T, mean_error, between)
 
 
 def _plain(cells: Cells) -> _Noise:
     k = np.maximum(cells.n, 1)
     biased = np.where(cells.n > 1, cells.within, 0) * (k - 1) / k  # p (1 - p) for scores of 0 and 1
     E = mean_where(biased, cells.answered)
-    D = _spread(cells, ddof=0)
+    D = _variance_of_means(cells, ddof=0)
     return _Noise(E, D, D + E, mean_where(biased / k, cells.answered), D)
 
 
@@ -310,12 +310,12 @@ def _plugin(cells: Cells) -> _Noise:
             remedy="leave the method out",
         )
     mu = mean_where(cells.mean, cells.answered)
-    D = _spread(cells, ddof=1)  # GEN's sigma^2
+    D = _variance_of_means(cells, ddof=1)  # GEN's sigma^2
     E = mu - mu**2 - D
     return _Noise(E, D, D + E, E / k, D + E / k)
 
 
-def _reasons(cells: Cells, noise: _Noise, claim: Claim, clustered: Clustered | None) -> Iterator[str]:
+def _reasons(cells: Cells, noise: _Noise, claim: Claim, clustered: ClusteredVariance | None) -> Iterator[str]:
     several = np.sum(cells.n > 1, axis=1)
     answered = np.sum(cells.answered, axis=1)
     common = []
@@ -323,7 +323,7 @@ def _reasons(cells: Cells, noise: _Noise, claim: Claim, clustered: Clustered | N
         common.append(WITHOUT_CLUSTERS)
     if len(cells.variants) > 1:
         common.append(f"averaged over {len(cells.variants)} prompt variants, whose noise is not in the error")
-    counted = [("unparsed, scored 0", cells.unparsed), ("failed, left out", cells.failed)]
+    counters = [("unparsed, scored 0", cells.unparsed), ("failed, left out", cells.failed)]
     for i in range(len(cells.models)):
         conditions = {
             "no scores": answered[i] == 0,
@@ -340,6 +340,6 @@ def _reasons(cells: Cells, noise: _Noise, claim: Claim, clustered: Clustered | N
                 IN_CLUSTERS: clustered.n_clusters[i] > 1,
             }
         conditions |= {
-            f"{counts[i].sum()} {what}": bool(counts[i].any()) for what, counts in counted if counts is not None
+            f"{counts[i].sum()} {what}": bool(counts[i].any()) for what, counts in counters if counts is not None
         }
         yield "; ".join([text for text, holds in conditions.items() if holds] + common)
