@@ -21,8 +21,9 @@ from typing import Any
 import numpy as np
 
 from howsure.readers.evaluations import read
-from howsure.report import figure_files, page
-from howsure.report.sections.score_table import difficulty
+from howsure.report.page import build_page
+from howsure.report.report_data import ReportData
+from howsure.report.sections.score_table import mean_question_scores
 from howsure.stats.comparisons import pairs
 from howsure.stats.core.cells import Cells
 
@@ -66,7 +67,7 @@ def plotly(cells: Cells) -> str | None:
         return None
     result = pairs(cells)
     names = list(cells.models)
-    order = np.argsort(difficulty(cells), kind="stable")
+    order = np.argsort(mean_question_scores(cells), kind="stable")
     matrix = np.full((len(names), len(names)), np.nan)
     matrix[result.a, result.b], matrix[result.b, result.a] = result.difference, -result.difference
     N = np.where(result.n_questions > 0, result.n_questions, np.nan)
@@ -136,7 +137,8 @@ def main() -> int:
     for name in sys.argv[1:] or BENCHMARKS:
         cells, source = taken(name)
         start = time.perf_counter()
-        html = page.build([cells])
+        page = build_page(ReportData([cells]))
+        html = page.html
         built = time.perf_counter() - start
         most, soon = BENCHMARKS[name][4:]
         rows = [("howsure", html, _all_of_ours, built)]
@@ -153,7 +155,7 @@ def main() -> int:
             print(lines[-1], file=sys.stderr)
             if program == "howsure" and (size >= most or (soon and last >= soon)):
                 failed.append(name)
-        specs = sorted(((len(str(one.spec)), one.id) for one in figure_files.figures(html)), reverse=True)[:4]
+        specs = sorted(((len(str(one.spec)), one.id) for one in page.figures), reverse=True)[:4]
         lines.append(f"{'':17} largest figures: {', '.join(f'{id_} {size / 1e3:.0f} kB' for size, id_ in specs)}")
     print(f"{'benchmark':17} {'data':9} {'page':9} {'MB':>6} {'build s':>7} {'top s':>7} {'all s':>7}  promised")
     print("\n".join(lines))

@@ -20,7 +20,8 @@ from typing import Any
 import aiohttp
 import numpy as np
 
-from howsure.report import page
+from howsure.report.page import build_page
+from howsure.report.report_data import ReportData
 from howsure.stats.core.cells import Cells
 
 #: The first two screens.
@@ -208,5 +209,5 @@ if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as scratch:
         source = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(scratch, "report.html")
         if len(sys.argv) == 1:
-            page.write(source, [example()])
+            build_page(ReportData([example()]), file_name=Path(source).name).save(source)
         target.write_bytes(asyncio.run(_picture(source.resolve().as_uri())))

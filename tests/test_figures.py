@@ -28,7 +28,7 @@ def cube():
 
 def drawn(chart):
     spec = chart.to_dict()
-    svg = figure_files.drawn(spec, form="svg").decode()
+    svg = figure_files.render_spec(spec, file_format="svg").decode()
     assert spec["title"]["text"][0].endswith("?") or len(spec["title"]["text"]) > 1
     assert spec["title"]["subtitle"]
     assert spec["config"]["background"] == "white"
@@ -78,7 +78,7 @@ def test_every_figure_of_the_report():
     found = figures.every(cells(("a", "b")), level=0.9)
     assert {"forest", "noise", "difficulty"} <= set(found)
     for chart in found.values():
-        assert len(figure_files.drawn(chart.to_dict(), form="svg")) > 2000
+        assert len(figure_files.render_spec(chart.to_dict(), file_format="svg")) > 2000
 
 
 def test_chosen_models_and_moments(cube):

@@ -1,8 +1,8 @@
 """The report's figures as Altair charts, for notebooks and papers.
 
-Each function takes cells, cubes or results as the other functions of howsure take or give them, and returns a chart of
-one benchmark with its question as the title and its conclusion below; what Altair can do with a chart can be done with
-it: change it, put it beside others, save it as SVG, PNG or HTML.
+Each function takes cells, cubes, or results of other functions of howsure, and returns a chart of one benchmark with
+its question as the title and its conclusion below. Like any Altair chart, it can be changed, combined with others, and
+saved as SVG, PNG or HTML.
 
 >>> import howsure as hs
 >>> cells = hs.Cells.from_scores("demo", ["a", "b"], ["q1", "q2"], [[[1, 1], [1, 0]], [[0, 1], [0, 0]]])
@@ -14,34 +14,37 @@ it: change it, put it beside others, save it as SVG, PNG or HTML.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeVar
 
+import altair as alt
 import numpy as np
 
 from howsure.errors import InputError, UnknownNameError
-from howsure.report.charts.base import MAX_SERIES
+from howsure.report.benchmark_report import build_benchmark_reports
+from howsure.report.charts.base import MAX_SERIES, Chart
 from howsure.report.charts.comparisons import draw_forest, draw_matrix, draw_pair_errors
 from howsure.report.charts.heatmap import bin_questions, draw_heatmap
 from howsure.report.charts.noise import draw_noise_parts, draw_variance_components
 from howsure.report.charts.prompt_variants import draw_convergence, draw_spread
+from howsure.report.figure_files import fix_width
+from howsure.report.report_data import ReportData, ReportOptions
+from howsure.report.sections.distributions import build_histograms
+from howsure.report.sections.score_table import mean_question_scores, order_models, pick_spaced
 from howsure.report.sentences.comparisons import describe_forest, describe_matrix, describe_pair_errors
 from howsure.report.sentences.heatmap import describe_heatmap
 from howsure.report.sentences.noise import describe_noise_parts, describe_variance_components
 from howsure.report.sentences.prompt_variants import describe_convergence, describe_spread
 from howsure.report.sentences.summary import judge_pairs
-from howsure.stats import comparisons
-from howsure.stats import scores as scoring
 from howsure.stats.comparisons import Pairs
-from howsure.stats.core.cells import Cells
+from howsure.stats.comparisons import pairs as compare_pairs
+from howsure.stats.core.cells import Cells, IntArray
 from howsure.stats.core.cube import Cube
 from howsure.stats.core.results import Result, Results
-from howsure.stats.prompts import MOMENTS, VariantSummary
-from howsure.stats.prompts import summarize_variants as of_variants
+from howsure.stats.prompts import MOMENTS, VariantSummary, summarize_variants
+from howsure.stats.questions import AnswerCounts
 from howsure.stats.scores import Scores
-
-if TYPE_CHECKING:
-    from howsure.report.charts.base import Chart
+from howsure.stats.scores import score as score_models
 
 __all__ = [
     "components",
@@ -56,252 +59,361 @@ __all__ = [
     "spread",
 ]
 
+T = TypeVar("T")
+U = TypeVar("U")
+
 #: Width of a chart in pixels, without the names beside it.
 WIDTH = 560
 
 #: Cells of one benchmark or of several, or a result computed from them.
-Given = Cells | Cube | Pairs | Scores | Results | Iterable[Cells | Cube]
+FigureInput = Cells | Cube | Pairs | Scores | Results | Iterable[Cells | Cube]
 
-#: Cubes of one benchmark or of several, or what `variants` found.
-GivenVariants = Cube | VariantSummary | Results | Iterable[Cube]
+#: Cubes of one benchmark or of several, or a result of `howsure.variants`.
+VariantInput = Cube | VariantSummary | Results | Iterable[Cube]
 
 
 def forest(
-    runs: Given, reference: str | None = None, *, benchmark: str | None = None, level: float | None = None
+    runs: FigureInput, reference: str | None = None, *, benchmark: str | None = None, level: float | None = None
 ) -> Chart:
-    """Difference of each model from a reference, with its interval.
+    """Draw the difference of each model from a reference, with its interval.
 
     Parameters
     ----------
     runs
-        Cells with two models or more, or what `howsure.pairs` gave.
+        Cells with at least two models, or a result of `howsure.pairs`.
     reference
-        Default: the model with the highest score.
+        Reference model; default: the model with the highest score.
     benchmark
-        Which of several.
+        Name of the benchmark, if there are several.
     level
-        Of the intervals, in (0, 1); default: 0.95, or that of the result.
+        Level of the intervals, in (0, 1); default: 0.95, or the level of the result.
+
+    Returns
+    -------
+    altair.LayerChart
 
     Raises
     ------
     InputError
-        When `runs` is of several benchmarks and none is named, has one model, or the reference is unknown.
+        If there are several benchmarks and none is named, only one model, or the reference is unknown.
     """
-    found = _pairs(runs, benchmark, level)
-    order = _ordered(found)
-    if reference is not None and reference not in found.models:
-        raise UnknownNameError("model", reference, found.models, where="reference")
+    pairs = _select_pairs(runs, benchmark, level)
+    order = order_models(score_models(pairs.cells))
+    if reference is not None and reference not in pairs.models:
+        raise UnknownNameError("model", reference, pairs.models, where="reference")
     reference = reference or order[0]
     others = [model for model in order if model != reference]
-    chart = draw_forest(found, reference, others, verdicts=judge_pairs(found))
-    return _titled(chart, f"How far is each model from {reference}?", describe_forest(found, reference))
+    chart = draw_forest(pairs, reference, others, verdicts=judge_pairs(pairs))
+    return _add_title(chart, f"How far is each model from {reference}?", describe_forest(pairs, reference))
 
 
-def matrix(runs: Given, *, benchmark: str | None = None, level: float | None = None) -> Chart:
-    """Which pairs of models can be told apart: row minus column. Parameters as of `forest`."""
-    found = _pairs(runs, benchmark, level)
-    chart = draw_matrix(found, _ordered(found), verdicts=judge_pairs(found))
-    caption = describe_matrix(found, len(found.models))
-    return _titled(chart, "Which pairs of models can be told apart?", caption)
+def matrix(runs: FigureInput, *, benchmark: str | None = None, level: float | None = None) -> Chart:
+    """Draw which pairs of models are distinguishable: row minus column.
+
+    Parameters
+    ----------
+    runs, benchmark, level
+        As for `forest`.
+
+    Returns
+    -------
+    altair.LayerChart
+    """
+    pairs = _select_pairs(runs, benchmark, level)
+    order = order_models(score_models(pairs.cells))
+    chart = draw_matrix(pairs, order, verdicts=judge_pairs(pairs))
+    return _add_title(chart, "Which pairs of models are distinguishable?", describe_matrix(pairs, len(pairs.models)))
 
 
-def pair_errors(runs: Given, *, benchmark: str | None = None) -> Chart:
-    """Standard error of each difference against the mean score, and what theory expects. Parameters as of `forest`."""
-    found = _pairs(runs, benchmark, None)
-    binary = found.cells.binary
+def pair_errors(runs: FigureInput, *, benchmark: str | None = None) -> Chart:
+    """Draw the standard error of each difference against the mean score, and the errors that theory expects.
+
+    Parameters
+    ----------
+    runs, benchmark
+        As for `forest`.
+
+    Returns
+    -------
+    altair.LayerChart
+    """
+    pairs = _select_pairs(runs, benchmark, None)
+    binary = pairs.cells.binary
     title = "How large is the error of a difference, and what does theory expect?"
-    return _titled(draw_pair_errors(found, binary=binary), title, describe_pair_errors(found, binary=binary))
+    return _add_title(draw_pair_errors(pairs, binary=binary), title, describe_pair_errors(pairs, binary=binary))
 
 
-def components(runs: Given, *, benchmark: str | None = None) -> Chart:
-    """Data and prediction noise of each model: cells, or what `howsure.score` gave."""
-    from howsure.report.sections.score_table import ordered
+def components(runs: FigureInput, *, benchmark: str | None = None) -> Chart:
+    """Draw the data and prediction noise of each model.
 
-    part = _one(runs, benchmark, (Scores, Cells))
-    found = part if isinstance(part, Scores) else scoring.score(part)
-    order = ordered(found)
+    Parameters
+    ----------
+    runs
+        Cells, or a result of `howsure.score`.
+    benchmark
+        As for `forest`.
+
+    Returns
+    -------
+    altair.Chart
+    """
+    part = _select_benchmark(runs, benchmark, (Scores, Cells))
+    scores = score_models(part) if isinstance(part, Cells) else part
+    order = order_models(scores)
     title = "How much noise comes from the questions, how much from sampling?"
-    return _titled(draw_noise_parts(found, order), title, describe_noise_parts(found, len(order)))
+    return _add_title(draw_noise_parts(scores, order), title, describe_noise_parts(scores, len(order)))
 
 
 def difficulty(runs: Cells | Cube | Iterable[Cells | Cube], *, benchmark: str | None = None) -> Chart:
-    """Score of every model on every question, models by skill and questions by difficulty."""
-    from howsure.report.sections import score_table
+    """Draw the score of every model on every question, models by skill and questions by difficulty.
 
-    cells = _one(runs, benchmark, (Cells,))
-    bins = bin_questions(score_table.difficulty(cells), len(cells.models))
-    order = score_table.ordered(scoring.score(cells))
+    Parameters
+    ----------
+    runs
+        Cells or cubes.
+    benchmark
+        As for `forest`.
+
+    Returns
+    -------
+    altair.Chart
+    """
+    cells = _select_benchmark(runs, benchmark, (Cells, Cells))
+    bins = bin_questions(mean_question_scores(cells), len(cells.models))
+    order = order_models(score_models(cells))
     if bins.max(initial=-1) < 0:
         raise InputError("nothing was scored", where=cells.benchmark)
-    return _titled(draw_heatmap(cells, order), "Which questions are hard, and for whom?", describe_heatmap(cells, bins))
+    return _add_title(
+        draw_heatmap(cells, order), "Which questions are hard, and for whom?", describe_heatmap(cells, bins)
+    )
 
 
 def distributions(
     runs: Cells | Cube | Iterable[Cells | Cube], models: Sequence[str] | None = None, *, benchmark: str | None = None
 ) -> Chart:
-    """Share of the questions at each P(correct), for all models or for some; scores in [0, 1]."""
-    from howsure.report.sections import distributions, score_table
+    """Draw the share of the questions at each P(correct).
 
-    cells = _one(runs, benchmark, (Cells,))
+    Parameters
+    ----------
+    runs
+        Cells or cubes with scores in [0, 1].
+    models
+        Models to draw; default: all.
+    benchmark
+        As for `forest`.
+
+    Returns
+    -------
+    altair.FacetChart
+    """
+    cells = _select_benchmark(runs, benchmark, (Cells, Cells))
     if not cells.unit:
         raise InputError("scores are not in [0, 1]", where=cells.benchmark)
-    order = list(models or score_table.ordered(scoring.score(cells)))
+    order = list(models or order_models(score_models(cells)))
     order = [model for model in order if cells.n[cells.index(model)].max(initial=0) > int(cells.binary)]
     if not order:
         remedy = "sample each question several times"
         raise InputError(
             "one generation per question: nothing lies between 0 and 1", where=cells.benchmark, remedy=remedy
         )
-    chart, caption = distributions.densities(cells.select(order))
-    return _titled(chart, "Are questions solved always, never or sometimes?", caption)
+    chart, caption = build_histograms(cells.select(order))
+    return _add_title(chart, "Are questions solved always, never or sometimes?", caption)
 
 
-def sources(cubes: GivenVariants, *, benchmark: str | None = None) -> Chart:
-    """Variance of each model that comes from the question, the prompt, both together and sampling again.
+def sources(cubes: VariantInput, *, benchmark: str | None = None) -> Chart:
+    """Draw the variance components of each model: question, prompt, their interaction, and sampling.
 
     Parameters
     ----------
     cubes
-        Cells of each prompt variant, as `howsure.read(...).cubes()` returns them, or what `howsure.variants` found.
+        Cells of each prompt variant, as `howsure.read(...).cubes()` returns them, or a result of `howsure.variants`.
     benchmark
-        Which of several.
+        As for `forest`.
+
+    Returns
+    -------
+    altair.LayerChart
     """
-    found = _variants(cubes, benchmark)
-    order = [m for m in _by_mean(found) if not np.isnan(found.components.residual[found.cube.index(m)])]
+    summary = _select_variants(cubes, benchmark)
+    residual = summary.components.residual
+    order = [model for model in _order_by_mean(summary) if not np.isnan(residual[summary.cube.index(model)])]
     if not order:
-        raise InputError("the components of no model are known", where=found.cube.benchmark)
+        raise InputError("the components of no model are known", where=summary.cube.benchmark)
     title = "How much comes from the prompt, the question, and sampling again?"
-    return _titled(
-        draw_variance_components(found.components, order), title, describe_variance_components(found.components)
-    )
+    chart = draw_variance_components(summary.components, order)
+    return _add_title(chart, title, describe_variance_components(summary.components))
 
 
-def spread(cubes: GivenVariants, *, benchmark: str | None = None) -> Chart:
-    """Score of each model under each prompt. Parameters as of `sources`."""
-    found = _variants(cubes, benchmark)
-    order = _scored(found)
-    caption = describe_spread(found, len(found.cube.models), None)
-    return _titled(draw_spread(found, order), "How far does the score depend on the prompt?", caption)
-
-
-def convergence(
-    cubes: GivenVariants, models: Sequence[str] | None = None, *, moment: str = "mean", benchmark: str | None = None
-) -> Chart:
-    """How near the mean (or variance) of the score over some prompts comes to that over all, with n* marked.
+def spread(cubes: VariantInput, *, benchmark: str | None = None) -> Chart:
+    """Draw the score of each model under each prompt.
 
     Parameters
     ----------
     cubes, benchmark
-        As of `sources`.
+        As for `sources`.
+
+    Returns
+    -------
+    altair.LayerChart
+    """
+    summary = _select_variants(cubes, benchmark)
+    chart = draw_spread(summary, _list_scored_models(summary))
+    caption = describe_spread(summary, len(summary.cube.models), None)
+    return _add_title(chart, "How far does the score depend on the prompt?", caption)
+
+
+def convergence(
+    cubes: VariantInput, models: Sequence[str] | None = None, *, moment: str = "mean", benchmark: str | None = None
+) -> Chart:
+    """Draw the distance of the mean (or variance) over some prompts from that over all prompts, with n* marked.
+
+    Parameters
+    ----------
+    cubes, benchmark
+        As for `sources`.
     models
-        At most four; default: four, from the best to the worst.
+        At most four models; default: four, from the best to the worst.
     moment
-        One of `stats.enough.MOMENTS`.
+        "mean" or "variance".
+
+    Returns
+    -------
+    altair.LayerChart
     """
     if moment not in MOMENTS:
         raise UnknownNameError("moment", moment, MOMENTS)
-    found = _variants(cubes, benchmark)
-    scored = _scored(found)
-    places = np.unique(np.linspace(0, len(scored) - 1, min(MAX_SERIES, len(scored))).astype(int))
-    order = list(models) if models is not None else [scored[i] for i in places]
+    summary = _select_variants(cubes, benchmark)
+    scored = _list_scored_models(summary)
+    order = list(models) if models is not None else pick_spaced(scored, MAX_SERIES)
     for model in order:
         if model not in scored:
             raise UnknownNameError("model", model, scored, where="models")
     if not 0 < len(order) <= MAX_SERIES:
         raise InputError(f"{len(order)} models", where="models", remedy=f"name 1 to {MAX_SERIES}")
-    caption = describe_convergence(found.sample_size, moment, len(order))
+    caption = describe_convergence(summary.sample_size, moment, len(order))
     title = f"How many prompts until the {moment} is near that over all?"
-    return _titled(draw_convergence(found.sample_size, moment, order), title, caption)
+    return _add_title(draw_convergence(summary.sample_size, moment, order), title, caption)
 
 
-def every(runs: Cells | Cube | Iterable[Cells | Cube], *, benchmark: str | None = None, **how: Any) -> dict[str, Chart]:
-    """Every figure that a report on these results has, by name; slower than one alone.
+def every(
+    runs: Cells | Cube | Iterable[Cells | Cube],
+    *,
+    benchmark: str | None = None,
+    cubes: Sequence[Cube] = (),
+    unparsed: Mapping[str, IntArray] | None = None,
+    repeats: Mapping[str, Sequence[Cells]] | None = None,
+    answers: Mapping[str, AnswerCounts] | None = None,
+    level: float = 0.95,
+    reference: str | None = None,
+    epsilon: float = 0.01,
+    delta: float = 0.1,
+) -> dict[str, Chart]:
+    """Draw every figure that a report on these results has.
 
     Parameters
     ----------
     runs
-        Cells of one benchmark, or of several.
+        Cells of one benchmark or of several.
     benchmark
-        Which of several.
-    how
-        What else the report knows, such as `cubes`, `level` and `reference`: see `report.page.build`.
+        As for `forest`.
+    cubes, unparsed, repeats, answers
+        Further results, as `howsure.report.report_data.ReportData` describes them.
+    level, reference, epsilon, delta
+        Options of the report, as `howsure.report.report_data.ReportOptions` describes them.
+
+    Returns
+    -------
+    dict
+        Charts by the name of the figure.
     """
-    from howsure.report import figure_files, page
-
-    html = page.build([_one(runs, benchmark, (Cells,))], **how)
-    import altair as alt
-
+    data = ReportData(
+        [_select_benchmark(runs, benchmark, (Cells, Cells))],
+        cubes=cubes,
+        unparsed=unparsed or {},
+        repeats=repeats or {},
+        answers=answers or {},
+    )
+    options = ReportOptions(level=level, reference=reference, epsilon=epsilon, delta=delta)
+    (report,) = build_benchmark_reports(data, options)
     return {
-        one.id.partition("-")[2]: alt.Chart.from_dict(figure_files.fixed(one.spec, "white", WIDTH))
-        for one in figure_files.figures(html)
+        figure.id.partition("-")[2]: alt.Chart.from_dict(fix_width(figure.spec, "white", WIDTH))
+        for figure in report.figures
     }
 
 
-def _one(given: Any, benchmark: str | None, kinds: tuple[type, ...]) -> Any:
-    """The one benchmark that is asked for, which is of one of these kinds; cubes are cells of all prompts together."""
-    alone = isinstance(given, Cells | Cube | Result) and not isinstance(given, Results)
-    each: list[Any] = [given] if alone else list(getattr(given, "parts", given))
-    each = [one.cells() if isinstance(one, Cube) and Cells in kinds else one for one in each]
-    for one in each:
-        if not isinstance(one, kinds):
-            allowed = " or ".join(kind.__name__ for kind in kinds)
-            raise InputError(f"{type(one).__name__} where {allowed} is needed", where="howsure.figures")
-    names = [one.cube.benchmark if isinstance(one, VariantSummary) else one.benchmark for one in each]
-    named = dict(zip(names, each, strict=True))
-    if benchmark is None and len(each) == 1:
-        return each[0]
+def _select_benchmark(
+    given: FigureInput | VariantInput, benchmark: str | None, kinds: tuple[type[T], type[U]]
+) -> T | U:
+    """Return the named benchmark, or the only one, which is of one of these types; a cube can be turned into cells."""
+    parts: Iterable[object]
+    if isinstance(given, Results):
+        parts = given.parts
+    else:
+        parts = [given] if isinstance(given, Cells | Cube | Result) else given
+    named: dict[str, T | U] = {}
+    for part in parts:
+        result = part.cells() if isinstance(part, Cube) and Cells in kinds else part
+        if not isinstance(result, kinds):
+            raise InputError(f"{type(result).__name__} where {_join_types(kinds)} is needed", where="howsure.figures")
+        named[result.cube.benchmark if isinstance(result, VariantSummary) else _benchmark_name(result)] = result
+    if benchmark is None and len(named) == 1:
+        return next(iter(named.values()))
     if benchmark is None:
         remedy = f"name one with benchmark=: {', '.join(list(named)[:12])}" if named else "read some results"
-        raise InputError(f"{len(each)} benchmarks", where="howsure.figures", remedy=remedy)
+        raise InputError(f"{len(named)} benchmarks", where="howsure.figures", remedy=remedy)
     if benchmark not in named:
         raise UnknownNameError("benchmark", benchmark, named)
     return named[benchmark]
 
 
-def _pairs(runs: Given, benchmark: str | None, level: float | None) -> Pairs:
-    part = _one(runs, benchmark, (Pairs, Cells))
+def _benchmark_name(result: object) -> str:
+    """Return the name of the benchmark of cells or a result."""
+    return str(getattr(result, "benchmark", ""))
+
+
+def _join_types(kinds: tuple[type[object], ...]) -> str:
+    """Return the names of types in a message."""
+    return " or ".join(dict.fromkeys(kind.__name__ for kind in kinds))
+
+
+def _select_pairs(runs: FigureInput, benchmark: str | None, level: float | None) -> Pairs:
+    """Return the comparisons of one benchmark at a level, computed if cells are given."""
+    part = _select_benchmark(runs, benchmark, (Pairs, Cells))
     cells = part.cells if isinstance(part, Pairs) else part
     if len(cells.models) < 2:
         raise InputError("only one model", where=cells.benchmark, remedy="give the results of at least two")
-    if isinstance(part, Pairs):
-        asked = part.level if level is None else level
-        return (
-            part if asked == part.level else comparisons.pairs(cells, claim=part.claim, level=asked, method=part.method)
-        )
-    return comparisons.pairs(cells, level=0.95 if level is None else level)
+    if not isinstance(part, Pairs):
+        return compare_pairs(cells, level=0.95 if level is None else level)
+    if level is None or level == part.level:
+        return part
+    return compare_pairs(cells, claim=part.claim, level=level, method=part.method)
 
 
-def _ordered(found: Pairs) -> list[str]:
-    from howsure.report.sections.score_table import ordered
-
-    return ordered(scoring.score(found.cells))
-
-
-def _variants(cubes: GivenVariants, benchmark: str | None) -> VariantSummary:
-    part = _one(cubes, benchmark, (VariantSummary, Cube))
-    return part if isinstance(part, VariantSummary) else of_variants(part)
+def _select_variants(cubes: VariantInput, benchmark: str | None) -> VariantSummary:
+    """Return the results over the prompt variants of one benchmark, computed if a cube is given."""
+    part = _select_benchmark(cubes, benchmark, (VariantSummary, Cube))
+    return summarize_variants(part) if isinstance(part, Cube) else part
 
 
-def _by_mean(found: VariantSummary) -> list[str]:
-    """Models, best first; those without a score last."""
+def _order_by_mean(summary: VariantSummary) -> list[str]:
+    """Return the models with a score, best first."""
     with np.errstate(invalid="ignore"):
-        means = {model: found.cube.cells().mean[i] for i, model in enumerate(found.cube.models)}
+        means = {model: summary.cube.cells().mean[i] for i, model in enumerate(summary.cube.models)}
     known = {model: float(np.mean(mean[~np.isnan(mean)])) for model, mean in means.items() if not np.isnan(mean).all()}
     return sorted(known, key=lambda model: -known[model])
 
 
-def _scored(found: VariantSummary) -> list[str]:
-    there = np.sum(~np.isnan(found.moments.scores), axis=1) > 1
-    order = [model for model in _by_mean(found) if there[found.cube.index(model)]]
+def _list_scored_models(summary: VariantSummary) -> list[str]:
+    """Return the models with scores under at least two prompts, best first."""
+    several = np.sum(~np.isnan(summary.moments.scores), axis=1) > 1
+    order = [model for model in _order_by_mean(summary) if several[summary.cube.index(model)]]
     if not order:
-        raise InputError("no model has scores under two prompts", where=found.cube.benchmark)
+        raise InputError("no model has scores under two prompts", where=summary.cube.benchmark)
     return order
 
 
-def _titled(chart: Chart, question: str, caption: str) -> Chart:
-    """With the question above and its answer below."""
-    import altair as alt
-
+def _add_title(chart: Chart, question: str, caption: str) -> Chart:
+    """Return the chart with the question above and the caption below, in a form that needs no page around it."""
     title = alt.Title(
         text=textwrap.wrap(question, 80),
         subtitle=textwrap.wrap(caption, 100),
@@ -310,12 +422,11 @@ def _titled(chart: Chart, question: str, caption: str) -> Chart:
         fontSize=14,
         offset=12,
     )
-    about = {} if chart.usermeta is alt.Undefined else chart.usermeta
-    alone: Chart = chart.properties(title=title)
-    # A width that needs no page around it, and a background for its dark text.
-    alone.config.background = "white"
-    if "longest" in about:
-        alone.config.legend.columns = max(1, WIDTH // (7 * about["longest"] + 44))
-    if not isinstance(alone, alt.FacetChart):
-        alone = alone.properties(width=min(WIDTH, about.get("widest", WIDTH)), autosize="pad")
-    return alone
+    hints = {} if chart.usermeta is alt.Undefined else chart.usermeta
+    titled: Chart = chart.properties(title=title)
+    titled.config.background = "white"  # for its dark text
+    if "longest" in hints:
+        titled.config.legend.columns = max(1, WIDTH // (7 * hints["longest"] + 44))
+    if not isinstance(titled, alt.FacetChart):
+        titled = titled.properties(width=min(WIDTH, hints.get("widest", WIDTH)), autosize="pad")
+    return titled

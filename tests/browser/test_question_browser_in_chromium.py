@@ -11,7 +11,7 @@ import pytest
 from helpers.planted_texts import DEFAULT, NAMES, PlantedPrompt, PlantedTexts, index, section, text
 
 from howsure.report.sections import question_browser as made
-from howsure.report.sections.question_browser import question_section
+from howsure.report.sections.question_browser import build_question_browser
 from howsure.report.texts import MESSAGE
 from howsure.stats.core.cells import Cells
 
@@ -38,7 +38,7 @@ async def moved(tab, expression, heading):
 
 def test_a_browser_walks_the_questions_and_runs_nothing_of_theirs(picture, tmp_path):
     one = section()
-    (tmp_path / "page.html").write_text(made._page(one, "report.html"), encoding="utf-8")
+    (tmp_path / "page.html").write_text(made.render_text_file(one, "report.html"), encoding="utf-8")
     names = index(one)["names"]
     address = (tmp_path / "page.html").as_uri()
 
@@ -103,8 +103,8 @@ def test_a_browser_shows_what_a_prompt_says_otherwise(picture, tmp_path):
         PlantedPrompt("more", (("developer", "the same"), ("user", long), ("user", "added"))),
     ]
     source = PlantedTexts([text("only", {"m": "AB"}, prompts=tuple(prompts))])
-    one = question_section(Cells.from_scores("planted", ["m"], ["only"], [[[1, 0]]]), "b1", texts=source)
-    (tmp_path / "page.html").write_text(made._page(one, "report.html"), encoding="utf-8")
+    one = build_question_browser(Cells.from_scores("planted", ["m"], ["only"], [[[1, 0]]]), "b1", texts=source)
+    (tmp_path / "page.html").write_text(made.render_text_file(one, "report.html"), encoding="utf-8")
 
     async def look():
         async with picture.browser() as tab:
@@ -135,7 +135,7 @@ def test_a_browser_goes_to_a_page_beside_and_back(picture, tmp_path, monkeypatch
     monkeypatch.setattr(made, "_SIBLING", 1)
     sizes = len(section().scripts["question-b1-0"])
     one = section(budget=sizes, most_siblings=2, page="a report.html")
-    (tmp_path / "a report.html").write_text(made._page(one, ""), encoding="utf-8")
+    (tmp_path / "a report.html").write_text(made.render_text_file(one, ""), encoding="utf-8")
     (tmp_path / "a report_files").mkdir()
     for name, html in one.siblings.items():
         (tmp_path / name).write_text(html, encoding="utf-8")

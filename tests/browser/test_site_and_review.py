@@ -7,7 +7,8 @@ import subprocess
 import pytest
 from helpers.chromium_pages import HOSTILE, HOWSURE, planted_run, simulated
 
-from howsure.report import site
+from howsure.report.report_data import ReportData
+from howsure.report.site import write_report
 
 LOOKS = {"light": {}, "dark": {"dark": True}, "phone": {"width": 390, "height": 844}}
 
@@ -20,7 +21,7 @@ def index(tmp_path_factory):
         simulated(["large", "small"], 30, 2, seed=2, benchmark="sums"),
         simulated(HOSTILE[:3], 12, 3, seed=3, benchmark="</title><script>window.planted = 1</script>"),
     ]
-    return site.write(tmp_path_factory.mktemp("site") / "site", runs)
+    return write_report(tmp_path_factory.mktemp("site") / "site", ReportData(runs))
 
 
 @pytest.mark.parametrize("look", LOOKS.values(), ids=LOOKS)

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 from helpers import planted_prompts, planted_review
 
-from howsure.report import page
+from howsure.report.page import build_page
+from howsure.report.report_data import ReportData, ReportOptions
 from howsure.stats.core.cells import Cells
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -55,19 +56,24 @@ def _hostile():
     few = Cells(few.benchmark, few.models, tuple(f"</script><b>{q}" for q in few.questions), *tame)
     cube, lost = _prompts(HOSTILE)
     manifests = [{"</pre><script>window.planted = 5</script>": "</script>", "created": "2026-01-02"}]
-    return page.build([few, cube.cells()], cubes=[cube], unparsed={"b": lost}, manifests=manifests, title=HOSTILE[0])
+    return build_page(
+        ReportData([few, cube.cells()], cubes=[cube], unparsed={"b": lost}, manifests=manifests),
+        ReportOptions(title=HOSTILE[0]),
+    ).html
 
 
 def _prompted():
     cube, lost = _prompts()
-    return page.build([cube.cells()], cubes=[cube], unparsed={"b": lost})
+    return build_page(ReportData([cube.cells()], cubes=[cube], unparsed={"b": lost})).html
 
 
 def _several():
     two = [
         simulated(["large", "small"], 40, 4, benchmark=name, seed=i) for i, name in enumerate(("directions", "sums"))
     ]
-    return page.build([*two, simulated(["large"], 5, 1, benchmark="one model")], manifests=[{"created": "2026-01-02"}])
+    return build_page(
+        ReportData([*two, simulated(["large"], 5, 1, benchmark="one model")], manifests=[{"created": "2026-01-02"}])
+    ).html
 
 
 def _math500():
@@ -75,7 +81,7 @@ def _math500():
         pytest.skip("the tables of ../shared/data/all_the_noises are not here")
     from howsure import read
 
-    return page.build(read([SHARED]))
+    return build_page(ReportData(read([SHARED]))).html
 
 
 #: The command, as a shell starts it.
@@ -98,18 +104,20 @@ def _run():
 
 def _many():
     """More models than are shown at first."""
-    return page.build([simulated([f"model {i:02d}" for i in range(30)], 12, 2)])
+    return build_page(ReportData([simulated([f"model {i:02d}" for i in range(30)], 12, 2)])).html
 
 
 MODELS = ("gpt-large", "gpt-large:greedy", "llama-3.2-1B-instruct", "google_gemma_3_27b_it", "qwen3-32b")
 
 #: A page of each, made when it is asked for.
 PAGES: dict[str, Callable[[], str]] = {
-    "one": lambda: page.build([simulated(["only"], 1, 1)]),
-    "two": lambda: page.build([simulated(["large", "small"], 30, 4)]),
-    "five": lambda: page.build([simulated(MODELS, 60, 8)]),
-    "real": lambda: page.build([simulated(MODELS[:3], 30, 4, levels=[37.5, 1250.25, -3.0])]),
-    "certain": lambda: page.build([Cells.from_scores("easy", ["a", "b"], ["q1", "q2"], [[[1, 1], [1]], [[1], [1]]])]),
+    "one": lambda: build_page(ReportData([simulated(["only"], 1, 1)])).html,
+    "two": lambda: build_page(ReportData([simulated(["large", "small"], 30, 4)])).html,
+    "five": lambda: build_page(ReportData([simulated(MODELS, 60, 8)])).html,
+    "real": lambda: build_page(ReportData([simulated(MODELS[:3], 30, 4, levels=[37.5, 1250.25, -3.0])])).html,
+    "certain": lambda: (
+        build_page(ReportData([Cells.from_scores("easy", ["a", "b"], ["q1", "q2"], [[[1, 1], [1]], [[1], [1]]])])).html
+    ),
     "many": _many,
     "prompts": _prompted,
     "run": _run,

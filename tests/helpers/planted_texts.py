@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from howsure.report.sections.question_browser import question_section
+from howsure.report.sections.question_browser import build_question_browser
 from howsure.stats.core.cells import Cells
 from howsure.store.schema import Response
 
@@ -138,7 +138,9 @@ SAID = {
 
 
 def section(**more):
-    return question_section(cells(), "b1", **({"texts": planted(), "suspects": SUSPECTS, "verdicts": SAID} | more))
+    return build_question_browser(
+        cells(), "b1", **({"texts": planted(), "suspects": SUSPECTS, "verdicts": SAID} | more)
+    )
 
 
 def index(one):

@@ -11,7 +11,9 @@ import pytest
 from helpers.parsed_page import HOSTILE, Page
 
 from howsure.errors import InputError, UnknownNameError
-from howsure.report import figure_files, page
+from howsure.report import figure_files
+from howsure.report.page import build_page
+from howsure.report.report_data import ReportData
 from howsure.stats.core.cells import Cells
 
 NAMES = ["difficulty", "errors", "forest", "matrix", "noise"]
@@ -23,14 +25,14 @@ def cells(models, benchmark="bench"):
 
 
 @pytest.fixture(scope="module")
-def html():
-    return page.build([cells(["a", "=b", "c"])])
+def page():
+    return build_page(ReportData([cells(["a", "=b", "c"])]))
 
 
 @pytest.fixture(scope="module")
-def folder(html, tmp_path_factory):
+def folder(page, tmp_path_factory):
     made = tmp_path_factory.mktemp("figures") / "new"
-    figure_files.write(made, html)
+    figure_files.write_figures(made, page.figures)
     return made
 
 
@@ -49,16 +51,16 @@ def pixels(png):
     return width, height, {raw[i * step : (i + 1) * step] for i in range(height)}
 
 
-def test_every_figure_of_the_page_is_there_with_its_numbers(html, folder):
-    ids = [a["id"] for t, a in Page(html).tags if t == "figure"]
-    assert [one.id for one in figure_files.figures(html)] == ids
+def test_every_figure_of_the_page_is_there_with_its_numbers(page, folder):
+    ids = [a["id"] for t, a in Page(page.html).tags if t == "figure"]
+    assert [figure.id for figure in page.figures] == ids
     assert {f"b1-{name}" for name in NAMES} <= set(ids)
     found = sorted(file.name for file in folder.iterdir())
     assert found == sorted(f"{id_[3:]}.{form}" for id_ in ids for form in ("svg", "csv"))
 
 
-def test_numbers_are_those_of_the_page(html, folder):
-    table = Page(html).json("table-b1-scores")  # of noise
+def test_numbers_are_those_of_the_page(page, folder):
+    table = Page(page.html).json("table-b1-scores")  # of noise
     with (folder / "noise.csv").open(newline="", encoding="utf-8") as file:
         heading, *rows = csv.reader(file)
     assert heading == list(table)
@@ -79,20 +81,20 @@ def test_svg_has_its_names_as_text_and_a_light_background(folder):
     assert int(float(root.get("width"))) >= 600
 
 
-def test_png_has_two_pixels_for_one_and_is_not_blank(html):
-    (figure,) = [one for one in figure_files.figures(html) if one.id == "b1-noise"]
-    svg = ET.fromstring(figure_files.drawn(figure.spec, form="svg"))
-    width, height, rows = pixels(figure_files.drawn(figure.spec, form="png"))
+def test_png_has_two_pixels_for_one_and_is_not_blank(page):
+    (figure,) = [one for one in page.figures if one.id == "b1-noise"]
+    svg = ET.fromstring(figure_files.render_spec(figure.spec, file_format="svg"))
+    width, height, rows = pixels(figure_files.render_spec(figure.spec, file_format="png"))
     assert (width, height) == pytest.approx((2 * float(svg.get("width")), 2 * float(svg.get("height"))), abs=2)
     assert len(rows) > 10
-    clear = ET.fromstring(figure_files.drawn(figure.spec, form="svg", background="transparent"))
+    clear = ET.fromstring(figure_files.render_spec(figure.spec, file_format="svg", background="transparent"))
     assert not [node for node in clear if node.get("fill") == "white"]
-    assert figure_files.drawn(figure.spec, form="pdf").startswith(b"%PDF-")
+    assert figure_files.render_spec(figure.spec, file_format="pdf").startswith(b"%PDF-")
 
 
 def test_hostile_names_are_text_in_files_too(tmp_path):
     names = [*HOSTILE, "a,b\nc"]
-    written = figure_files.write(tmp_path, page.build([cells(names, benchmark="../../x")]))
+    written = figure_files.write_figures(tmp_path, build_page(ReportData([cells(names, benchmark="../../x")])).figures)
     assert {file.parent for file in written} == {tmp_path}
     root = ET.parse(tmp_path / "noise.svg").getroot()
     assert not list(root.iter("{http://www.w3.org/2000/svg}script"))
@@ -103,14 +105,16 @@ def test_hostile_names_are_text_in_files_too(tmp_path):
 
 
 def test_figures_of_several_benchmarks_on_one_page_keep_its_number(tmp_path):
-    found = figure_files.write(tmp_path, page.build([cells(["a"]), cells(["a"], benchmark="other")]))
+    found = figure_files.write_figures(
+        tmp_path, build_page(ReportData([cells(["a"]), cells(["a"], benchmark="other")])).figures
+    )
     assert {file.name[:3] for file in found} == {"b1-", "b2-"}
     assert len(set(found)) == len(found)
 
 
 def test_csv_is_what_pythons_own_reader_reads():
     columns = {"text": ['say "x"', "a,b", "-1", ""], "value": [0.1, None, 12345678.25, 3], "flag": [True, False, 1, 2]}
-    rows = list(csv.reader(io.StringIO(figure_files.csv(columns), newline="")))
+    rows = list(csv.reader(io.StringIO(figure_files.format_csv(columns), newline="")))
     assert rows == [
         ["text", "value", "flag"],
         ['say "x"', "0.1", "True"],
@@ -122,24 +126,22 @@ def test_csv_is_what_pythons_own_reader_reads():
 
 def test_legends_get_as_many_columns_as_fit():
     spec = {"usermeta": {"longest": 30, "widest": 300}, "width": "container", "config": {"legend": {"orient": "top"}}}
-    fixed = figure_files.fixed(spec, "white", 640)
+    fixed = figure_files.fix_width(spec, "white", 640)
     assert fixed["config"]["legend"] == {"orient": "top", "columns": 2}  # 640 / (7 * 30 + 44)
     assert fixed["width"] == 300
     assert spec["config"] == {"legend": {"orient": "top"}}  # what was given stays
 
 
-def test_wrong_use_is_told(html, tmp_path, monkeypatch):
+def test_wrong_use_is_told(page, tmp_path, monkeypatch):
     with pytest.raises(UnknownNameError, match="--format: unknown format 'gif'"):
-        figure_files.write(tmp_path, html, form="gif")
-    with pytest.raises(InputError, match="--figures: not a page of howsure; give the HTML file that howsure report"):
-        figure_files.write(tmp_path, "<figure id=x></figure>")
+        figure_files.write_figures(tmp_path, page.figures, file_format="gif")
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="cannot be written"):
-        figure_files.write(tmp_path / "file" / "below", html)
+        figure_files.write_figures(tmp_path / "file" / "below", page.figures)
     monkeypatch.setitem(sys.modules, "vl_convert", None)
     with pytest.raises(InputError, match=r"the report needs vl_convert; pip install 'howsure\[report\]'"):
-        figure_files.write(tmp_path, html)
+        figure_files.write_figures(tmp_path, page.figures)
 
 
 def test_a_page_without_figures_writes_none(tmp_path):
-    assert figure_files.write(tmp_path, '<script type="application/json" id="labels">{}</script>') == []
+    assert figure_files.write_figures(tmp_path, []) == []

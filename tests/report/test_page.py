@@ -12,8 +12,11 @@ import pytest
 from helpers.parsed_page import HOSTILE, Page
 
 from howsure.errors import InputError, UnknownNameError
-from howsure.report import assets, benchmark_report, page
+from howsure.report import assets, benchmark_report
 from howsure.report.charts.heatmap import LEVELS, bin_questions, draw_heatmap, encode_digits
+from howsure.report.page import build_page
+from howsure.report.report_data import ReportData, ReportOptions
+from howsure.report.sections import comparisons
 from howsure.stats.comparisons.pairs import pairs
 from howsure.stats.core.cells import Cells
 from howsure.stats.scores.score import score
@@ -34,7 +37,11 @@ def cells():
 
 @pytest.fixture(scope="module")
 def parsed(cells):
-    return Page(page.build([cells], manifests=[{"created": "2026-01-02T03:04:05", "seed": 7, "share": float("nan")}]))
+    return Page(
+        build_page(
+            ReportData([cells], manifests=[{"created": "2026-01-02T03:04:05", "seed": 7, "share": float("nan")}])
+        ).html
+    )
 
 
 def test_tables_hold_the_numbers_of_stats(cells, parsed):
@@ -95,7 +102,7 @@ def test_hostile_names_are_text():
         made.total,
         made.total_sq,
     )
-    html = page.build([made], manifests=[{"</pre><script>": "</script>"}], title="<i>&")
+    html = build_page(ReportData([made], manifests=[{"</pre><script>": "</script>"}]), ReportOptions(title="<i>&")).html
     read = Page(html)  # asserts that tags are balanced
     assert sum(tag == "script" for tag, _ in read.tags) == html.count("<script")
     assert len([1 for tag, a in read.tags if tag == "script" and a.get("type") != "application/json"]) == 2
@@ -116,7 +123,7 @@ def test_hostile_names_are_text():
 
 
 def test_headings_are_in_order_and_ids_are_unique(cells, parsed):
-    several = Page(page.build([cells, simulated(["m1", "m9"], benchmark="other")]))
+    several = Page(build_page(ReportData([cells, simulated(["m1", "m9"], benchmark="other")])).html)
     for read in (parsed, several):
         levels = [int(tag[1]) for tag, _ in read.tags if re.fullmatch(r"h[1-6]", tag)]
         assert levels[0] == 1
@@ -170,16 +177,17 @@ def test_manifest_level_and_dates_are_shown(parsed):
 def test_edge_cases_make_a_page(scores):
     models = [f"m{i}" for i in range(len(scores))]
     made = Cells.from_scores("edge", models, [f"q{i}" for i in range(len(scores[0]))], scores)
-    read = Page(page.build([made]))
+    read = Page(build_page(ReportData([made])).html)
     assert "nan" not in read.text.lower().split()
     assert "0 of 0" not in read.text
     assert ("only one model" in read.text) == (len(models) == 1)
 
 
 def test_many_models_are_cut_and_the_page_says_so(monkeypatch):
-    monkeypatch.setattr(benchmark_report, "PAIRS", 2000)
+    monkeypatch.setattr(benchmark_report, "MAX_PAIRS", 2000)
+    monkeypatch.setattr(comparisons, "MAX_PAIRS", 2000)
     made = simulated([f"m{i:02d}" for i in range(70)], n_questions=6)
-    read = Page(page.build([made]))
+    read = Page(build_page(ReportData([made])).html)
     assert "2,415 pairs are too many for one page" in read.text
     assert "Drawn for the first 60 of 69 other models" in read.text
     assert "Drawn for the first 60 of 70 models" in read.text
@@ -190,28 +198,30 @@ def test_many_models_are_cut_and_the_page_says_so(monkeypatch):
 
 
 def test_reference_is_chosen_or_given(cells):
-    read = Page(page.build([cells, simulated(["m9"], benchmark="other")], reference="m1"))
+    read = Page(
+        build_page(ReportData([cells, simulated(["m9"], benchmark="other")]), ReportOptions(reference="m1")).html
+    )
     assert "How far is each model from m1?" in read.text
     assert "m1 was not run on this benchmark" in read.text
     with pytest.raises(UnknownNameError, match="reference: unknown model 'm8'; did you mean"):
-        page.build([cells], reference="m8")
+        build_page(ReportData([cells]), ReportOptions(reference="m8"))
 
 
 def test_nothing_to_report():
     with pytest.raises(InputError, match="nothing to report"):
-        page.build([])
+        build_page(ReportData([]))
 
 
 def test_missing_extra_is_told_with_the_remedy(cells, monkeypatch):
-    assets.bundle.cache_clear()
+    assets.bundle_vega.cache_clear()
     monkeypatch.setitem(sys.modules, "vl_convert", None)
     with pytest.raises(InputError, match=r"the report needs vl_convert; pip install 'howsure\[report\]'"):
-        page.build([cells])
+        build_page(ReportData([cells]))
 
 
 def test_unwritable_path_is_told(tmp_path):
     with pytest.raises(InputError, match="cannot be written"):
-        page.write(tmp_path / "no" / "report.html", [simulated(["m"], 1, 1)])
+        build_page(ReportData([simulated(["m"], 1, 1)])).save(tmp_path / "no" / "report.html")
 
 
 def test_too_many_cells_are_grouped():
@@ -228,5 +238,5 @@ def test_48_models_and_500_questions_stay_below_5_mb(tmp_path):
     n = np.full((48, 500), 100)
     total = rng.binomial(n, rng.beta(0.6, 0.4, (48, 500))).astype(float)
     made = Cells("big", tuple(f"model-{i}" for i in range(48)), tuple(map(str, range(500))), n, total, total.copy())
-    page.write(tmp_path / "report.html", [made])
+    build_page(ReportData([made])).save(tmp_path / "report.html")
     assert (tmp_path / "report.html").stat().st_size < 5e6

@@ -15,7 +15,9 @@ from helpers.parsed_page import HOSTILE, Page
 
 from howsure.errors import InputError, UnknownNameError
 from howsure.readers.evaluations import read
-from howsure.report import figure_files, page, site
+from howsure.report import page, site
+from howsure.report.report_data import ReportData, ReportOptions
+from howsure.report.site import choose_file_names, render_index, summarize_benchmark, write_report
 from howsure.stats.core.cells import Cells
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -35,11 +37,11 @@ def bare(monkeypatch):
     """Pages without figures, where a test is about the folder around them; and what they were asked for."""
     asked = []
 
-    def made(runs, **how):
-        asked.append(how | {"benchmarks": [cells.benchmark for cells in runs]})
+    def built(data, options, **how):
+        asked.append((data, options, how))
         return page.Page("<!doctype html><body><header></header>")
 
-    monkeypatch.setattr(page, "made", made)
+    monkeypatch.setattr(site, "build_page", built)
     return asked
 
 
@@ -49,10 +51,15 @@ def written(tmp_path_factory):
     runs = [cells("one"), cells("two/three", ("a", "d"), 10, 1, seed=2), cells("lone", ("a",), 10, 1)]
     manifests = [{"benchmarks": {"one": {}}, "seed": 111}, {"benchmarks": {"lone": {}}, "seed": 222}, {"seed": 333}]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(figure_files, "write", lambda place, html, form: drawn.append((place, len(html) > 1e5, form)))
+        patch.setattr(
+            site, "write_figures", lambda place, some, file_format: drawn.append((place, len(some) > 1, file_format))
+        )
         drawn = []
-        path = site.write(
-            folder / "report.html", runs, manifests=manifests, told=["<b>told</b>"], figures="figures", form="pdf"
+        path = write_report(
+            folder / "report.html",
+            ReportData(runs, manifests=manifests, source_warnings=["<b>told</b>"]),
+            figures="figures",
+            figure_format="pdf",
         )
     assert drawn == [(Path("figures", name), True, "pdf") for name in ("one", "two-three", "lone")]
     return path, runs
@@ -69,7 +76,7 @@ def test_unsolved_and_negative_tau_are_those_published(part):
     with (NOISES / folder / "summary.csv").open(newline="") as file:
         (printed,) = [row for row in csv.DictReader(file) if row["benchmark_id"] == name]
     (runs,) = read(str(table))
-    found = site.row(runs, "x.html")
+    found = summarize_benchmark(runs, "x.html")
     assert found.questions == int(printed["size"])
     assert found.models == int(printed["models"])
     assert found.unsolved == int(printed["no_solve"])
@@ -81,7 +88,7 @@ def test_unsolved_and_negative_tau_are_those_published(part):
 # An independent slow version: loops over pairs and questions.
 def test_errors_of_the_index_are_those_of_loops():
     made = cells("slow", n_questions=25, generations=4)
-    found = site.row(made, "x.html")
+    found = summarize_benchmark(made, "x.html")
     total, data, prediction, correlation = [], [], [], []
     for a, b in combinations(range(3), 2):
         d, within, kept = [], [], []
@@ -113,7 +120,13 @@ def test_one_benchmark_is_a_file_and_several_are_a_folder(written, tmp_path):
     assert sorted(file.name for file in path.parent.iterdir()) == [
         "benchmarks.csv", "index.html", "lone.html", "one.html", "two-three.html",
     ]  # fmt: skip
-    one = site.write(tmp_path / "one.html", [cells("one", ("a",), 5)], title="<T>", figures=tmp_path / "f", form="png")
+    one = write_report(
+        tmp_path / "one.html",
+        ReportData([cells("one", ("a",), 5)]),
+        ReportOptions(title="<T>"),
+        figures=tmp_path / "f",
+        figure_format="png",
+    )
     assert one == tmp_path / "one.html"
     assert "<T>" in Page(one.read_text(encoding="utf-8")).text
     assert (tmp_path / "f" / "noise.png").exists()
@@ -121,7 +134,7 @@ def test_one_benchmark_is_a_file_and_several_are_a_folder(written, tmp_path):
 
 @pytest.mark.usefixtures("bare")
 def test_a_name_without_an_ending_is_a_folder(tmp_path):
-    asked = site.write(tmp_path / "folder", [cells("one")])
+    asked = write_report(tmp_path / "folder", ReportData([cells("one")]))
     assert sorted(file.name for file in asked.parent.iterdir()) == ["benchmarks.csv", "index.html", "one.html"]
 
 
@@ -172,14 +185,18 @@ def test_what_is_unknown_is_a_dash_and_sorts_last(written):
 @pytest.mark.usefixtures("bare")
 def test_hostile_names_make_safe_files(tmp_path):
     names = [*HOSTILE, "../../up", "/etc/x", "CON", "index", ".hidden", "ÜBER", "", "a" * 300, "A.b", "a.B"]
-    files = site.file_names(names)
+    files = choose_file_names(names)
     assert len({file.casefold() for file in files.values()}) == len(names)
     for file in files.values():
         assert len(file) <= 90
         assert set(file) <= set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
         assert file[0] not in ".-_"
         assert file.casefold().split(".")[0] not in {"con", "index"}
-    path = site.write(tmp_path / "s", [cells(name, HOSTILE[:2], n_questions=3) for name in HOSTILE[:3]], title="<i>")
+    path = write_report(
+        tmp_path / "s",
+        ReportData([cells(name, HOSTILE[:2], n_questions=3) for name in HOSTILE[:3]]),
+        ReportOptions(title="<i>"),
+    )
     index = Page(path.read_text(encoding="utf-8"))
     assert all(name in index.text for name in HOSTILE[:3])
     assert not [t for t, _ in index.tags if t in {"img", "i"}]
@@ -192,42 +209,50 @@ def test_edge_cases_have_a_row(scores):
     made = Cells.from_scores(
         "e", [f"m{i}" for i in range(len(scores))], [f"q{i}" for i in range(len(scores[0]))], scores
     )
-    html = site.index([site.row(made, "e.html")], models=1)
+    html = render_index([summarize_benchmark(made, "e.html")], models=1)
     assert "nan" not in Page(html).text.lower().split()
 
 
 def test_nothing_to_report_is_told(tmp_path):
     with pytest.raises(InputError, match="nothing to report"):
-        site.write(tmp_path / "s.html", [])
+        write_report(tmp_path / "s.html", ReportData([]))
 
 
 @pytest.mark.usefixtures("bare")
 def test_wrong_use_is_told(tmp_path):
     with pytest.raises(InputError, match="nothing to report"):
-        site.write(tmp_path / "s", [])
+        write_report(tmp_path / "s", ReportData([]))
     two = [cells("x"), cells("y")]
     with pytest.raises(UnknownNameError, match="reference: unknown model 'z'"):
-        site.write(tmp_path / "s", two, reference="z")
+        write_report(tmp_path / "s", ReportData(two), ReportOptions(reference="z"))
     (tmp_path / "taken").mkdir()
     (tmp_path / "taken" / "index.html").write_text("<h1>mine</h1>")
     with pytest.raises(InputError, match=r"has an index.html that howsure did not make; name another folder"):
-        site.write(tmp_path / "taken", two)
+        write_report(tmp_path / "taken", ReportData(two))
     assert (tmp_path / "taken" / "index.html").read_text() == "<h1>mine</h1>"
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="cannot be a folder"):
-        site.write(tmp_path / "file", two)
+        write_report(tmp_path / "file", ReportData(two))
     with pytest.raises(InputError, match="cannot be written"):
-        site.write(tmp_path / "no" / "one.html", two[:1])
-    assert site.write(tmp_path / "again", two[:1], reference="a") == site.write(tmp_path / "again", two[:1])
+        write_report(tmp_path / "no" / "one.html", ReportData(two[:1]))
+    assert write_report(tmp_path / "again", ReportData(two[:1]), ReportOptions(reference="a")) == write_report(
+        tmp_path / "again", ReportData(two[:1])
+    )
 
 
 def test_a_reference_of_one_benchmark_is_no_error_for_another(tmp_path, bare):
-    site.write(tmp_path / "s", [cells("x"), cells("y", ("d", "e"))], reference="d", told=["other"], delta=0.2)
-    assert [how["reference"] for how in bare] == [None, "d"]
-    assert bare[0]["told"] == ["other", "d was not run on this benchmark: the reference is the highest score."]
-    assert bare[1]["told"] == ["other"]
-    assert [how["delta"] for how in bare] == [0.2, 0.2]
-    assert [(how["name"], how["benchmarks"]) for how in bare] == [("x.html", ["x"]), ("y.html", ["y"])]
+    write_report(
+        tmp_path / "s",
+        ReportData([cells("x"), cells("y", ("d", "e"))], source_warnings=["other"]),
+        ReportOptions(reference="d", delta=0.2),
+    )
+    assert [options.reference for _, options, _ in bare] == [None, "d"]
+    first, second = (data for data, _, _ in bare)
+    assert first.source_warnings == ["other", "d was not run on this benchmark: the reference is the highest score."]
+    assert second.source_warnings == ["other"]
+    assert [options.delta for _, options, _ in bare] == [0.2, 0.2]
+    assert [how["file_name"] for _, _, how in bare] == ["x.html", "y.html"]
+    assert [[cells.benchmark for cells in data.cells] for data in (first, second)] == [["x"], ["y"]]
 
 
 def test_a_browser_sorts_the_index(written):

@@ -18,7 +18,8 @@ import pytest
 from helpers.servers import LONG, until
 
 from howsure.errors import InputError
-from howsure.report import page
+from howsure.report.page import build_page
+from howsure.report.report_data import ReportData
 from howsure.stats.core.cells import Cells
 from howsure.web.live import Live, serving
 
@@ -236,7 +237,7 @@ def test_a_browser_keeps_its_place_when_the_page_changes(tmp_path):
         n = np.full((3, 40), 5 + len(turn))
         total = rng.binomial(n, 0.6).astype(float)
         cells = Cells("b", ("a", "<b>", "c"), tuple(map(str, range(40))), n, total, total.copy())
-        return page.build([cells], told=["something new above"] * len(turn))
+        return build_page(ReportData([cells], source_warnings=["something new above"] * len(turn))).html
 
     async def look(url):
         async with picture.browser() as tab:

@@ -28,31 +28,40 @@ __all__ = ["convert", "report", "rescore", "review"]
 @click.option("--title", help="Title of the page, or of the index.")
 @click.option("--reference", help="Model that the others are compared with; default: the best.")
 @click.option("--figures", type=PATH, metavar="DIR", help="Export every figure to this folder, its numbers beside it.")
-@click.option("--format", "form", type=click.Choice(["svg", "png", "pdf"]), default="svg", help="Of the figures.")
+@click.option(
+    "--format", "figure_format", type=click.Choice(["svg", "png", "pdf"]), default="svg", help="Of the figures."
+)
 @click.option("--no-texts", is_flag=True, help="Leave prompts and generations out.")
-def report(inputs: Inputs, output: Path, *, no_texts: bool, **asked: Any) -> None:
+def report(
+    inputs: Inputs,
+    output: Path,
+    *,
+    no_texts: bool,
+    figures: Path | None,
+    figure_format: str,
+    **options: Any,
+) -> None:
     """Write a report that works offline: one file, or a folder of them."""
     from howsure.cli.spent import facts
-    from howsure.report import site
+    from howsure.report.report_data import ReportData, ReportOptions
+    from howsure.report.site import write_report
 
     known = inputs.evaluations.manifests()
     cells, cubes = inputs.cells, list(inputs.several().values())
-    written = site.write(
-        output,
+    data = ReportData(
         cells,
         cubes=cubes,
-        unparsed=inputs.unread(cubes),
+        unparsed=inputs.unread(cubes) or {},
         repeats=inputs.runs(),
         answers=inputs.answers(),
         texts=None if no_texts else inputs.texts(),
         verdicts=inputs.verdicts(),
-        everything=inputs.everything if inputs.exclude else (),
+        unreviewed_cells=inputs.everything if inputs.exclude else (),
         manifests=known,
         facts=list(facts(inputs.sources, known)),
-        told=[*inputs.evaluations.notes(), *inputs.told],
-        **asked,
+        source_warnings=[*inputs.evaluations.notes(), *inputs.told],
     )
-    print(written)
+    print(write_report(output, data, ReportOptions(**options), figures=figures, figure_format=figure_format))
 
 
 @click.command()

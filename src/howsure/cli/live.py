@@ -14,19 +14,21 @@ __all__ = ["page_of", "watched"]
 def page_of(folder: str) -> str:
     """The report of a run folder as it is now."""
     from howsure.cli.inputs import Inputs
-    from howsure.report import page
+    from howsure.report.page import build_page
+    from howsure.report.report_data import ReportData
 
     inputs = Inputs([folder])
     cells, cubes = inputs.cells, list(inputs.several().values())
-    return page.build(
+    data = ReportData(
         cells,
         cubes=cubes,
-        unparsed=inputs.unread(cubes),
+        unparsed=inputs.unread(cubes) or {},
         repeats=inputs.runs(),
         answers=inputs.answers(),
         manifests=inputs.evaluations.manifests(),
-        told=inputs.evaluations.notes(),
+        source_warnings=inputs.evaluations.notes(),
     )
+    return build_page(data).html
 
 
 @contextlib.contextmanager

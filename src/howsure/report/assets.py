@@ -1,36 +1,69 @@
-"""What pages are made of: templates, styles, scripts, and the hashes that a content security policy allows."""
+"""Templates, styles and scripts of the pages, and the content security policies that allow them."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from howsure.errors import InputError
 
-__all__ = ["bundle", "environment", "hashed", "template_text"]
+if TYPE_CHECKING:
+    import jinja2
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
-
-def hashed(text: str) -> str:
-    """The text's place in a policy."""
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+#: Unicode marks that change the direction of the text after them; they are replaced.
+_DIRECTION_MARKS = dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)], "\ufffd")
 
 
-def template_text(name: str) -> str:
-    """A file of the templates as it is."""
+def read_template(name: str) -> str:
+    """Return the text of a file of the templates."""
     return (_TEMPLATES / name).read_text(encoding="utf-8")
 
 
+def build_policy(styles: Sequence[str], scripts: Sequence[str], *more: str) -> str:
+    """Return a content security policy that allows these styles and scripts, by their hashes, and nothing else.
+
+    Parameters
+    ----------
+    styles, scripts
+        Texts of the style and script elements.
+    more
+        Further directives, such as `"img-src data:"`.
+    """
+    return "; ".join(
+        [
+            "default-src 'none'",
+            f"script-src {' '.join(map(_hash_source, scripts))}",
+            f"style-src {' '.join(map(_hash_source, styles))}",
+            *more,
+            "base-uri 'none'",
+            "form-action 'none'",
+        ]
+    )
+
+
+def _hash_source(text: str) -> str:
+    """Return the source expression of a text in a policy."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
 @cache
-def bundle() -> str:
-    """Vega, Vega-Lite and Vega-Embed as one script, of the version that Altair writes for."""
+def bundle_vega() -> str:
+    """Return Vega, Vega-Lite and Vega-Embed as one script, in the version that Altair writes for.
+
+    Raises
+    ------
+    InputError
+        If the `report` extra is not installed.
+    """
     try:
         import altair as alt
-        import jinja2  # noqa: F401  told here with the others
+        import jinja2  # noqa: F401  checked here with the others
         import vl_convert
     except ModuleNotFoundError as error:
         raise InputError(f"the report needs {error.name}", remedy="pip install 'howsure[report]'") from error
@@ -39,8 +72,8 @@ def bundle() -> str:
     return code.replace("</script", "<\\/script").replace("<!--", "<\\!--").replace("\r", "")
 
 
-def environment() -> Any:
-    """Of the templates; everything is escaped."""
+def load_templates() -> jinja2.Environment:
+    """Return the Jinja environment of the templates, in which every value is escaped."""
     import jinja2
 
     return jinja2.Environment(
@@ -49,13 +82,10 @@ def environment() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
-        finalize=_without_turns,
+        finalize=_replace_direction_marks,
     )
 
 
-#: Marks that turn the direction of the text after them.
-_TURNS = dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)], "\ufffd")
-
-
-def _without_turns(value: Any) -> Any:
-    return value.translate(_TURNS) if isinstance(value, str) else value
+def _replace_direction_marks(value: object) -> object:
+    """Return a text without marks of direction, and any other value unchanged."""
+    return value.translate(_DIRECTION_MARKS) if isinstance(value, str) else value

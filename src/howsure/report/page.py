@@ -1,7 +1,7 @@
-"""Results to one self-contained HTML file.
+"""One self-contained HTML page of results.
 
 The file loads nothing: scripts, styles and data are in it, and its content security policy allows only those, by hash.
-Whatever a name or a manifest says is text: escaped by the template, or data in JSON that scripts show as text.
+Names and manifests are treated as text: the template escapes them, and scripts show JSON data as text.
 """
 
 from __future__ import annotations
@@ -11,40 +11,57 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
-from howsure.errors import InputError, UnknownNameError
-from howsure.report.assets import bundle, environment, hashed, template_text
-from howsure.report.benchmark_report import Benchmark, Beside, Room
-from howsure.report.elements import clean, to_json
-from howsure.report.glossary import COLUMNS, TERMS
-from howsure.report.sections import data_map, distributions, generations, rejected_questions
-from howsure.report.sections import repeats as repeats_section
-from howsure.report.sections.question_browser import BUDGET, Said
-from howsure.report.texts import Texts
+from howsure.errors import InputError
+from howsure.report import glossary
+from howsure.report.assets import build_policy, bundle_vega, load_templates, read_template
+from howsure.report.benchmark_report import BenchmarkReport, build_benchmark_reports
+from howsure.report.elements import Figure, clean_json, dump_json
+from howsure.report.report_data import ReportData, ReportOptions
+from howsure.report.sections import data_map, distributions, generations, rejected_questions, repeats
+from howsure.report.sections.question_browser import TextLimits
 from howsure.stats.comparisons import POWER
-from howsure.stats.core.cells import Cells, IntArray
 from howsure.stats.core.claims import CLAIM_TEXTS
-from howsure.stats.core.cube import Cube
-from howsure.stats.questions import AnswerCounts
 
-#: Every column of every table: heading and meaning.
-_COLUMNS = COLUMNS
-for _section in (generations, distributions, data_map, rejected_questions, repeats_section):
-    _COLUMNS = _COLUMNS | _section.COLUMNS
+#: Heading and meaning of every column of every table.
+_COLUMNS = (
+    glossary.COLUMNS
+    | generations.COLUMNS
+    | distributions.COLUMNS
+    | data_map.COLUMNS
+    | rejected_questions.COLUMNS
+    | repeats.COLUMNS
+)
 
 
 @dataclass(frozen=True)
 class Page:
-    """A page, and the pages beside it that hold more texts, by their path from it."""
+    """A page of the report.
+
+    Attributes
+    ----------
+    html
+        Content of the page.
+    text_files
+        Content of further pages with prompts and generations, by their path relative to the page.
+    figures
+        Figures of the page in their order.
+    """
 
     html: str
-    siblings: Mapping[str, str] = field(default_factory=dict)
+    text_files: Mapping[str, str] = field(default_factory=dict)
+    figures: Sequence[Figure] = ()
 
     def save(self, path: str | Path) -> None:
-        """Write all of them."""
+        """Write the page and its further pages.
+
+        Raises
+        ------
+        InputError
+            If a file cannot be written.
+        """
         path = Path(path)
-        for name, text in {path.name: self.html, **self.siblings}.items():
+        for name, text in {path.name: self.html, **self.text_files}.items():
             file = path.parent / name
             try:
                 if name != path.name:
@@ -54,149 +71,89 @@ class Page:
                 raise InputError(f"cannot be written: {error.strerror}", where=str(file)) from error
 
 
-def write(path: str | Path, runs: Sequence[Cells], **how: Any) -> None:
-    """Write the report of `made` to a file, and to a folder beside it the texts that it has no room for."""
-    made(runs, **{"name": Path(path).name} | how).save(path)
-
-
-def build(runs: Sequence[Cells], **how: Any) -> str:
-    """One HTML page; parameters as of `made`. Texts that it has no room for are left out."""
-    return made(runs, **{"most_siblings": 0} | how).html
-
-
-def made(
-    runs: Sequence[Cells],
+def build_page(
+    data: ReportData,
+    options: ReportOptions | None = None,
     *,
-    cubes: Sequence[Cube] = (),
-    unparsed: Mapping[str, IntArray] | None = None,
-    repeats: Mapping[str, Sequence[Cells]] | None = None,
-    answers: Mapping[str, AnswerCounts] | None = None,
-    texts: Texts | None = None,
-    verdicts: Mapping[str, Mapping[str, Said]] | None = None,
-    everything: Sequence[Cells] = (),
-    manifests: Sequence[Mapping[str, object]] = (),
-    facts: Sequence[tuple[str, str]] = (),
-    told: Sequence[str] = (),
-    name: str = "report.html",
-    most_siblings: int = 4,
-    title: str | None = None,
-    level: float = 0.95,
-    reference: str | None = None,
-    epsilon: float = 0.01,
-    delta: float = 0.1,
+    file_name: str = "report.html",
+    max_text_files: int = 4,
+    index_address: str | None = None,
 ) -> Page:
-    """The page on these benchmarks.
+    """Build the page on one or several benchmarks.
 
     Parameters
     ----------
-    runs
-        Cells, one per benchmark.
-    cubes
-        The same by prompt variant, for the benchmarks that have several.
-    unparsed
-        Answers that could not be read, by benchmark, in the shape of its cube; they are among its `n` and score 0.
-    repeats
-        Runs of the same thing, by benchmark; in order.
-    answers
-        How often each model gave each answer, by benchmark.
-    texts
-        Where prompts and generations of single questions come from.
-    verdicts
-        What reviewers said, by benchmark and question.
-    everything
-        Cells with the questions that a review rejected and `runs` leave out.
-    name, most_siblings
-        Name of the file, for pages beside it to lead back to, and how many of these each benchmark may have.
-    manifests
-        What the run folders say about themselves, shown as they are.
-    facts
-        What else the header says of how all this was made: name and value.
-    told
-        What the sources could not say, a line each: shown above all benchmarks.
-    title
-        Title of the page; default: the name of the benchmark, or how many there are.
-    level
-        Level of all intervals, in (0, 1); 1 - level is the chance of any false claim among the pairs of a benchmark.
-    reference
-        Model that the others are compared with, on the benchmarks that have it; default: the highest score of each.
-    epsilon, delta
-        Deviation of a moment over prompts that is acceptable, and the probability of a larger one.
+    data
+        Results to show.
+    options
+        Options of the report.
+    file_name
+        Name of the file that the page will be saved to, which pages with further texts link to.
+    max_text_files
+        Largest number of such pages per benchmark.
+    index_address
+        Address of the index of a site that the page belongs to.
 
     Raises
     ------
     InputError
-        When there is no benchmark or model at all, the reference is unknown, or the `report` extra is not installed.
+        If the reference is unknown, or the `report` extra is not installed.
     """
-    runs = list(runs)
-    if not any(cells.models and cells.questions for cells in runs):
-        raise InputError("there is nothing to report: no benchmark with a model and a question")
-    known = {model for cells in runs for model in cells.models}
-    if reference is not None and reference not in known:
-        raise UnknownNameError("model", reference, known, where="reference")
-    script_bundle = bundle()  # before the statistics: a missing extra is told at once
-    by_name = {cube.benchmark: cube for cube in cubes}
-    parts = [
-        Benchmark(
-            cells,
-            f"b{i}",
-            level=level,
-            reference=reference,
-            beside=Beside(
-                cube=by_name.get(cells.benchmark),
-                unparsed=(unparsed or {}).get(cells.benchmark),
-                runs=(repeats or {}).get(cells.benchmark, ()),
-                answers=(answers or {}).get(cells.benchmark),
-                texts=texts,
-                verdicts=(verdicts or {}).get(cells.benchmark, {}),
-                whole=next((one for one in everything if one.benchmark == cells.benchmark), None),
-            ),
-            room=Room(budget=BUDGET // sum(1 for one in runs if one.models), page=name, most_siblings=most_siblings),
-            epsilon=epsilon,
-            delta=delta,
-        )
-        for i, cells in enumerate(runs, 1)
-        if cells.models and cells.questions
-    ]
-    heading = title or (parts[0].cells.benchmark if len(parts) == 1 else f"{len(parts)} benchmarks")
+    options = options or ReportOptions()
+    data.check_reference(options.reference)
+    bundle_vega()  # before the statistics, so that a missing extra is reported at once
+    parts = build_benchmark_reports(data, options, TextLimits(file_name=file_name, max_files=max_text_files))
+    return Page(
+        html=_render(data, options, parts, index_address),
+        text_files={
+            path: text
+            for part in parts
+            if part.question_browser
+            for path, text in part.question_browser.text_files.items()
+        },
+        figures=[figure for part in parts for figure in part.figures],
+    )
+
+
+def _render(
+    data: ReportData, options: ReportOptions, parts: Sequence[BenchmarkReport], index_address: str | None
+) -> str:
+    """Return the HTML of the page."""
+    title = parts[0].cells.benchmark if len(parts) == 1 else f"{len(parts)} benchmarks"
     style, script = (
-        "\n".join(template_text(f"{part}.{kind}") for part in ("page", "question")) for kind in ("css", "js")
+        "\n".join(read_template(f"{name}.{kind}") for name in ("page", "question")) for kind in ("css", "js")
     )
-    policy = "; ".join(
-        [
-            "default-src 'none'",
-            f"script-src {hashed(script_bundle)} {hashed(script)}",
-            f"style-src {hashed(style)}",
-            "img-src data:",
-            "base-uri 'none'",
-            "form-action 'none'",
-        ]
+    bundle = bundle_vega()
+    html: str = (
+        load_templates()
+        .get_template("page.html")
+        .render(
+            title=options.title or title,
+            index_address=index_address,
+            parts=parts,
+            level=f"{100 * options.level:g}",
+            claims=CLAIM_TEXTS,
+            power=f"{POWER:.0%}",
+            manifests=[json.dumps(clean_json(m), indent=2, ensure_ascii=False, default=str) for m in data.manifests],
+            source_warnings=data.source_warnings,
+            facts_of_all=data.facts,
+            dates=_format_dates(data.manifests),
+            columns=_COLUMNS,
+            terms=glossary.TERMS,
+            labels=dump_json({name: label for name, (label, _) in _COLUMNS.items()}),
+            version=version("howsure"),
+            models=len(data.models),
+            generations=sum(int(part.cells.n.sum()) for part in parts),
+            policy=build_policy([style], [bundle, script], "img-src data:"),
+            style=style,
+            script=script,
+            bundle=bundle,
+        )
     )
-    template = environment().get_template("page.html")
-    html: str = template.render(
-        title=heading,
-        parts=parts,
-        level=f"{100 * level:g}",
-        claims=CLAIM_TEXTS,
-        power=f"{POWER:.0%}",
-        manifests=[json.dumps(clean(m), indent=2, ensure_ascii=False, default=str) for m in manifests],
-        sources_told=told,
-        facts_of_all=facts,
-        dates=_dates(manifests),
-        columns=_COLUMNS,
-        terms=TERMS,
-        labels=to_json({name: label for name, (label, _) in _COLUMNS.items()}),
-        version=version("howsure"),
-        models=len(known),
-        generations=sum(int(part.cells.n.sum()) for part in parts),
-        policy=policy,
-        style=style,
-        script=script,
-        bundle=script_bundle,
-    )
-    return Page(html, {path: text for part in parts if part.question for path, text in part.question.siblings.items()})
+    return html
 
 
-def _dates(manifests: Sequence[Mapping[str, object]]) -> str:
-    """First and last day on which a run was begun, as the manifests say."""
+def _format_dates(manifests: Sequence[Mapping[str, object]]) -> str:
+    """Return the first and last day on which a run was begun, according to the manifests."""
     days = sorted({str(m["created"])[:10] for m in manifests if m.get("created")})
     return " to ".join(dict.fromkeys((days[0], days[-1]))) if days else ""

@@ -1,4 +1,4 @@
-"""Several benchmarks as a folder: an index that can be sorted, and a page for each, joined by relative links."""
+"""Reports on several benchmarks as a folder: a sortable index and a page per benchmark, joined by relative links."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from howsure.errors import InputError, UnknownNameError
-from howsure.report import figure_files, page
-from howsure.report.assets import environment, hashed, template_text
-from howsure.report.elements import clean
+from howsure.errors import InputError
+from howsure.report.assets import build_policy, load_templates, read_template
+from howsure.report.elements import clean_json
+from howsure.report.figure_files import format_csv, write_figures
+from howsure.report.page import Page, build_page
+from howsure.report.report_data import ReportData, ReportOptions
 from howsure.report.sentences.formatting import choose_decimals, format_count, format_number, format_share
 from howsure.report.sentences.summary import describe_verdict, judge_pairs
 from howsure.stats.comparisons import Pairs, pairs
@@ -24,20 +26,20 @@ from howsure.stats.core.cells import Cells, FloatArray
 from howsure.stats.questions import compute_question_tau
 from howsure.stats.scores import score
 
-#: The page that leads to all others.
+#: Name of the index page.
 INDEX = "index.html"
 
-#: Its numbers for a program.
+#: Name of the file with the numbers of the index.
 NUMBERS = "benchmarks.csv"
 
-#: Endings of an output that is to be one file.
-_FILES = {".html", ".htm"}
+#: Suffixes of an output that is a single file.
+_FILE_SUFFIXES = {".html", ".htm"}
 
-#: Names that Windows keeps for devices, and ours.
-_TAKEN = {"con", "prn", "aux", "nul", *(f"{port}{i}" for port in ("com", "lpt") for i in range(1, 10)), "index"}
+#: File names that Windows reserves for devices, and the index.
+_RESERVED = {"con", "prn", "aux", "nul", *(f"{port}{i}" for port in ("com", "lpt") for i in range(1, 10)), "index"}
 
-#: Models from which on the sign of a question's tau says something.
-_FEWEST = 5
+#: Fewest models with which the sign of a question's tau is informative.
+_MIN_MODELS = 5
 
 #: Columns of the index: heading and meaning. All errors are with one generation per question.
 HEADINGS: dict[str, tuple[str, str]] = {
@@ -63,13 +65,16 @@ HEADINGS: dict[str, tuple[str, str]] = {
             "with few models makes up to half of all."
         ),
     ),
-    "decided": ("Told apart", "Pairs of models with an adjusted p-value (Holm) below 1 − level."),
+    "decided": ("Distinguishable", "Pairs of models with an adjusted p-value (Holm) below 1 − level."),
 }
 
 
 @dataclass(frozen=True)
-class Row:
-    """One benchmark; numbers are NaN where the data do not say. Shares are in [0, 1], errors in units of the score."""
+class IndexRow:
+    """Numbers of one benchmark in the index; NaN where the data do not provide one.
+
+    Shares are in [0, 1], errors in units of the score.
+    """
 
     benchmark: str
     file: str
@@ -87,36 +92,29 @@ class Row:
     verdict: str
 
 
-def write(
+def write_report(
     output: str | Path,
-    runs: Sequence[Cells],
+    data: ReportData,
+    options: ReportOptions | None = None,
     *,
-    title: str | None = None,
-    level: float = 0.95,
-    manifests: Sequence[Mapping[str, object]] = (),
-    told: Sequence[str] = (),
     figures: str | Path | None = None,
-    form: str = "svg",
-    **how: Any,
+    figure_format: str = "svg",
 ) -> Path:
-    """Write the report of any number of benchmarks: one file, or a folder.
+    """Write the report on any number of benchmarks to a file or a folder.
 
     Parameters
     ----------
     output
-        `NAME.html` is one file when there is one benchmark, and the folder NAME when there are several; a name without
-        this ending, or a folder that is there, is a folder. A folder gets `index.html` and a page for each benchmark.
-    runs
-        Cells, one per benchmark.
-    title
-        Of the file, or of the index.
-    level, manifests, told
-        As for `page.made`. Each page has the manifests that name its benchmark, or no benchmark.
-    figures, form
-        Folder to which every figure is exported, and the file format (`figure_files.FORMATS`). With several benchmarks,
-        each has a folder of its own there.
-    how
-        Everything else that `page.made` takes.
+        `NAME.html` is a file for one benchmark, and stands for the folder NAME with several. A name without this
+        suffix, or an existing folder, is a folder. A folder contains `index.html` and a page for each benchmark.
+    data
+        Results to show. In a folder, each page shows the manifests that name its benchmark, or no benchmark.
+    options
+        Options of the report; the title is that of the file or of the index.
+    figures
+        Folder to which every figure is written; with several benchmarks, each has a folder of its own there.
+    figure_format
+        File format of the figures, one of `figure_files.FIGURE_FORMATS`.
 
     Returns
     -------
@@ -126,93 +124,104 @@ def write(
     Raises
     ------
     InputError
-        When there is nothing to report, or a file cannot be written or is somebody else's.
+        If the reference is unknown, a file cannot be written, or `index.html` exists and is not of howsure.
     """
-    output = Path(output)
-    some = [cells for cells in runs if cells.models and cells.questions]
-    names = file_names([cells.benchmark for cells in some])
-    is_file = output.suffix.lower() in _FILES and not output.is_dir()
-    if len(some) < 2 and is_file:
-        alone = page.made(runs, name=output.name, title=title, level=level, manifests=manifests, told=told, **how)
-        alone.save(output)
+    output, options = Path(output), options or ReportOptions()
+    benchmarks = [cells for cells in data.cells if cells.models and cells.questions]
+    names = choose_file_names([cells.benchmark for cells in benchmarks])
+    is_file = output.suffix.lower() in _FILE_SUFFIXES and not output.is_dir()
+    if len(benchmarks) == 1 and is_file:
+        page = build_page(data, options, file_name=output.name)
+        page.save(output)
         if figures is not None:
-            figure_files.write(figures, alone.html, form=form)
+            write_figures(figures, page.figures, file_format=figure_format)
         return output
-    if not some:
-        raise InputError("there is nothing to report: no benchmark with a model and a question")
-    known = {model for cells in some for model in cells.models}
-    if (reference := how.pop("reference", None)) is not None and reference not in known:
-        raise UnknownNameError("model", reference, known, where="reference")
-    how.pop("facts", None)  # of all benchmarks together: they would be wrong on the page of one
+    data.check_reference(options.reference)
     folder = output.with_suffix("") if is_file else output
-    _claim(folder)
-    for cells in some:
-        own = [manifest for manifest in manifests if _speaks_of(manifest, cells.benchmark)]
-        there = reference in {None, *cells.models}
-        strange = [] if there else [f"{reference} was not run on this benchmark: the reference is the highest score."]
-        file = f"{names[cells.benchmark]}.html"
-        made = page.made(
-            [cells],
-            name=file,
-            level=level,
-            manifests=own,
-            told=[*told, *strange],
-            reference=reference if there else None,
-            **how,
-        )
-        replace(made, html=_with_way_back(made.html)).save(folder / file)
+    _create_folder(folder)
+    for cells in benchmarks:
+        name = names[cells.benchmark]
+        page = _build_site_page(data, options, cells, f"{name}.html")
+        page.save(folder / f"{name}.html")
         if figures is not None:
-            figure_files.write(Path(figures) / names[cells.benchmark], made.html, form=form)
-    rows = [row(cells, f"{names[cells.benchmark]}.html", level=level) for cells in some]
-    _save(folder / NUMBERS, figure_files.csv(_columns(rows)), newline="")
-    # Last: a site that could not be finished has no new index.
-    _save(folder / INDEX, index(rows, models=len(known), level=level, title=title, told=told))
+            write_figures(Path(figures) / name, page.figures, file_format=figure_format)
+    rows = [summarize_benchmark(cells, f"{names[cells.benchmark]}.html", level=options.level) for cells in benchmarks]
+    _write_text(folder / NUMBERS, format_csv(_tabulate_rows(rows)), newline="")
+    # The index is last: a site that could not be finished has no new index.
+    _write_text(
+        folder / INDEX,
+        render_index(
+            rows,
+            models=len({model for cells in benchmarks for model in cells.models}),
+            level=options.level,
+            title=options.title,
+            source_warnings=data.source_warnings,
+        ),
+    )
     return folder / INDEX
 
 
-def file_names(benchmarks: Sequence[str]) -> dict[str, str]:
-    """A file name for each benchmark, without its ending, that every file system and every server takes as it is.
+def _build_site_page(data: ReportData, options: ReportOptions, cells: Cells, file_name: str) -> Page:
+    """Return the page of one benchmark of a site."""
+    has_reference = options.reference in {None, *cells.models}
+    strange = f"{options.reference} was not run on this benchmark: the reference is the highest score."
+    own = replace(
+        data,
+        cells=[cells],
+        manifests=[manifest for manifest in data.manifests if _concerns(manifest, cells.benchmark)],
+        facts=(),  # they are of all benchmarks together
+        source_warnings=[*data.source_warnings, *([] if has_reference else [strange])],
+    )
+    own_options = replace(options, title=None, reference=options.reference if has_reference else None)
+    return build_page(own, own_options, file_name=file_name, index_address=INDEX)
 
-    >>> file_names(["gsm8k", "a/b c", "../x", "GSM8K"])
+
+def choose_file_names(benchmarks: Sequence[str]) -> dict[str, str]:
+    """Return a file name without suffix for each benchmark that every file system and server accepts.
+
+    >>> choose_file_names(["gsm8k", "a/b c", "../x", "GSM8K"])
     {'gsm8k': 'gsm8k-0eb1f54b', 'a/b c': 'a-b-c', '../x': 'x', 'GSM8K': 'GSM8K-c601f806'}
     """
     plain = {name: re.sub(r"[^A-Za-z0-9._-]+", "-", name)[:80].strip("-._") or "benchmark" for name in benchmarks}
-    often = [one.casefold() for one in plain.values()]
+    folded = [file.casefold() for file in plain.values()]
     return {
-        name: f"{one}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
-        if often.count(one.casefold()) > 1 or one.casefold().partition(".")[0] in _TAKEN
-        else one
-        for name, one in plain.items()
+        name: f"{file}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+        if folded.count(file.casefold()) > 1 or file.casefold().partition(".")[0] in _RESERVED
+        else file
+        for name, file in plain.items()
     }
 
 
-def row(cells: Cells, file: str, *, level: float = 0.95) -> Row:
-    """The numbers of one benchmark."""
+def summarize_benchmark(cells: Cells, file: str, *, level: float = 0.95) -> IndexRow:
+    """Return the numbers of one benchmark for the index."""
     scores = score(cells, level=level)
     compared = pairs(cells, level=level) if len(cells.models) > 1 else None
-    words = judge_pairs(compared) if compared is not None else []
+    verdicts = judge_pairs(compared) if compared is not None else []
     answering = int(np.sum(cells.answered.any(axis=1)))
-    tau = compute_question_tau(cells).tau if answering >= _FEWEST else np.zeros(0)
+    tau = compute_question_tau(cells).tau if answering >= _MIN_MODELS else np.zeros(0)
     tau = tau[~np.isnan(tau)]
     answered = cells.answered.any(axis=0)
     unsolved = int(np.sum(answered & ~np.any(cells.total > 0, axis=0))) if cells.unit else math.nan
-    return Row(
+    return IndexRow(
         benchmark=cells.benchmark,
         file=file,
         questions=len(cells.questions),
         models=answering,
-        se_score=_typical(score(cells, claim="single-run").variance),
-        **_errors(compared),
+        se_score=_root_mean(score(cells, claim="single-run").variance),
+        **_average_errors(compared),
         unsolved=unsolved,
         negative=float(np.mean(tau < 0)) if len(tau) else math.nan,
-        decided=words.count("distinguishable"),
-        n_pairs=len(words),
+        decided=verdicts.count("distinguishable"),
+        n_pairs=len(verdicts),
         verdict=describe_verdict(scores, compared),
     )
 
 
-def _errors(compared: Pairs | None) -> dict[str, float]:
-    """Errors of a difference, root mean square over the pairs that can be split, or over all where none can be."""
+def _average_errors(compared: Pairs | None) -> dict[str, float]:
+    """Return the root mean square errors of a difference and the mean correlation.
+
+    The mean is over the pairs whose data and prediction noise are known, or over all pairs if there are none.
+    """
     names = ("se_difference", "se_data", "se_prediction", "correlation")
     if compared is None:
         return dict.fromkeys(names, math.nan)
@@ -224,100 +233,101 @@ def _errors(compared: Pairs | None) -> dict[str, float]:
         squares = (single, single - compared.prediction / N, compared.prediction / N)
     known = compared.correlation[np.isfinite(compared.correlation)]
     correlation = float(np.mean(known)) if len(known) else math.nan
-    return dict(zip(names, [*(_typical(square[split]) for square in squares), correlation], strict=True))
+    return dict(zip(names, [*(_root_mean(square[split]) for square in squares), correlation], strict=True))
 
 
-def _typical(squares: FloatArray) -> float:
-    """Root of the mean of squared errors, so that data and prediction add up to the total as they do in one pair."""
+def _root_mean(squares: FloatArray) -> float:
+    """Return the root of the mean of squared errors, for which data and prediction add up to the total as in a pair."""
     known = squares[np.isfinite(squares)]
     return math.sqrt(max(float(np.mean(known)), 0)) if len(known) else math.nan
 
 
-def index(
-    rows: Sequence[Row], *, models: int, level: float = 0.95, title: str | None = None, told: Sequence[str] = ()
+def render_index(
+    rows: Sequence[IndexRow],
+    *,
+    models: int,
+    level: float = 0.95,
+    title: str | None = None,
+    source_warnings: Sequence[str] = (),
 ) -> str:
-    """The index as HTML: complete without scripts, which sort it.
+    """Return the index as HTML, which is complete without scripts; a script sorts it.
 
     Parameters
     ----------
+    rows
+        One row per benchmark.
     models
-        Different models of all benchmarks.
+        Number of different models of all benchmarks.
+    level
+        Level of the verdicts.
+    title
+        Title of the index.
+    source_warnings
+        Warnings of the readers.
     """
-    style, script = template_text("page.css") + template_text("site.css"), template_text("site.js")
-    policy = (
-        f"default-src 'none'; script-src {hashed(script)}; style-src {hashed(style)}; base-uri 'none'; "
-        "form-action 'none'"
-    )
+    style, script = read_template("page.css") + read_template("site.css"), read_template("site.js")
     html: str = (
-        environment()
+        load_templates()
         .get_template("site.html")
         .render(
             title=title or "Benchmarks",
-            rows=[(one, _texts(one)) for one in rows],
+            rows=[(row, _format_row(row)) for row in rows],
             headings=HEADINGS,
             counts=f"{format_count(len(rows), 'benchmark')} and {format_count(models, 'model')}",
             numbers=NUMBERS,
             level=f"{100 * level:g}",
-            sources_told=told,
+            source_warnings=source_warnings,
             style=style,
             script=script,
-            policy=policy,
+            policy=build_policy([style], [script]),
             version=version("howsure"),
         )
     )
     return html
 
 
-def _texts(one: Row) -> dict[str, tuple[str, float | None]]:
-    """Each column as it is read, and the number that it is sorted by."""
-    errors = np.array([one.se_score, one.se_difference, one.se_data, one.se_prediction])
-    places = choose_decimals(errors)
-    written = {
-        "questions": f"{one.questions:,}",
-        "models": f"{one.models:,}",
-        **{
-            name: format_number(getattr(one, name), places)
-            for name in ("se_score", "se_difference", "se_data", "se_prediction")
-        },
-        "correlation": format_number(one.correlation, 2),
-        "unsolved": "–" if math.isnan(one.unsolved) else f"{one.unsolved:,.0f}",
-        "negative": format_share(one.negative),
-        "decided": f"{one.decided:,} of {one.n_pairs:,}" if one.n_pairs else "–",
+def _format_row(row: IndexRow) -> dict[str, tuple[str, float | None]]:
+    """Return the text of each column and the number that it is sorted by."""
+    places = choose_decimals(np.array([row.se_score, row.se_difference, row.se_data, row.se_prediction]))
+    errors = ("se_score", "se_difference", "se_data", "se_prediction")
+    texts = {
+        "questions": f"{row.questions:,}",
+        "models": f"{row.models:,}",
+        **{name: format_number(getattr(row, name), places) for name in errors},
+        "correlation": format_number(row.correlation, 2),
+        "unsolved": "–" if math.isnan(row.unsolved) else f"{row.unsolved:,.0f}",
+        "negative": format_share(row.negative),
+        "decided": f"{row.decided:,} of {row.n_pairs:,}" if row.n_pairs else "–",
     }
-    by = {name: float(getattr(one, name)) for name in HEADINGS}
-    by["decided"] = one.decided / one.n_pairs if one.n_pairs else math.nan
-    return {name: (text, None if math.isnan(by[name]) else by[name]) for name, text in written.items()}
+    numbers = {name: float(getattr(row, name)) for name in HEADINGS}
+    numbers["decided"] = row.decided / row.n_pairs if row.n_pairs else math.nan
+    return {name: (text, None if math.isnan(numbers[name]) else numbers[name]) for name, text in texts.items()}
 
 
-def _columns(rows: Sequence[Row]) -> dict[str, list[Any]]:
-    columns = {field.name: [getattr(one, field.name) for one in rows] for field in fields(Row)}
-    return {name: [clean(value) for value in values] for name, values in columns.items()}
+def _tabulate_rows(rows: Sequence[IndexRow]) -> dict[str, list[Any]]:
+    """Return the columns of the index's CSV file."""
+    return {field.name: [clean_json(getattr(row, field.name)) for row in rows] for field in fields(IndexRow)}
 
 
-def _with_way_back(html: str) -> str:
-    """A page of the site leads to its index."""
-    way = f'<p class="kind"><a href="{INDEX}">All benchmarks</a></p>'
-    return html.replace("<header>", f"<header>\n{way}", 1)
-
-
-def _speaks_of(manifest: Mapping[str, object], benchmark: str) -> bool:
-    """Whether a manifest names the benchmark, or does not say which it is about."""
+def _concerns(manifest: Mapping[str, object], benchmark: str) -> bool:
+    """Return whether a manifest names the benchmark, or names no benchmarks."""
     named = manifest.get("benchmarks")
     return not isinstance(named, Mapping) or benchmark in named
 
 
-def _claim(folder: Path) -> None:
-    """Make the folder; an index there that howsure did not make stays."""
+def _create_folder(folder: Path) -> None:
+    """Create the folder; raise an error if it has an index that howsure did not write."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        there = (folder / INDEX).read_text(encoding="utf-8", errors="replace") if (folder / INDEX).exists() else None
+        index = (folder / INDEX).read_text(encoding="utf-8", errors="replace") if (folder / INDEX).exists() else None
     except OSError as error:
         raise InputError(f"cannot be a folder: {error.strerror}", where=str(folder), remedy="name another") from error
-    if there is not None and '<meta name="generator" content="howsure' not in there[:4000]:
+    if index is not None and '<meta name="generator" content="howsure' not in index[:4000]:
         raise InputError(f"has an {INDEX} that howsure did not make", where=str(folder), remedy="name another folder")
 
 
-def _save(file: Path, text: str, *, newline: str = "\n") -> None:
+def _write_text(file: Path, text: str, *, newline: str = "\n") -> None:
+    """Write a file; raise an error that names it if that fails."""
     try:
         file.write_text(text, encoding="utf-8", newline=newline)
     except OSError as error:

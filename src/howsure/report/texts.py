@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from howsure.readers.answers import AnswerGroup, group_answers
 from howsure.readers.texts import QuestionGenerations
-from howsure.report.elements import to_json
+from howsure.report.elements import dump_json
 from howsure.store.schema import Response
 
 #: Characters of a completion, of a message of a prompt, and of an answer or anything else that is meant to be short.
@@ -45,7 +45,7 @@ def pages(texts: Texts, benchmark: str, order: Sequence[str], limits: Sequence[i
     found: list[dict[str, str]] = [{}]
     size = 0
     for one in _read(texts, benchmark, order):
-        text = to_json(kept(one))
+        text = dump_json(kept(one))
         if size + len(text) > limits[len(found) - 1] and (len(found) == 1 or found[-1]):
             if len(found) == len(limits):
                 return found

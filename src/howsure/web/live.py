@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from howsure.errors import HowsureError, InputError
-from howsure.report.assets import hashed, template_text
+from howsure.report.assets import build_policy, read_template
 
 __all__ = ["Live", "serving"]
 
@@ -270,11 +270,8 @@ _PLACES = ("", "state", "page")
 
 def _frame(poll: float) -> tuple[bytes, str]:
     """What surrounds the page, and its policy: it alone may ask this server, for the state."""
-    style, script = template_text("live.css"), template_text("live.js")
-    html = template_text("live.html").replace("/*STYLE*/", style).replace("/*SCRIPT*/", script)
+    style, script = read_template("live.css"), read_template("live.js")
+    html = read_template("live.html").replace("/*STYLE*/", style).replace("/*SCRIPT*/", script)
     html = html.replace("<body>", f'<body data-poll="{1000 * poll:.0f}">', 1)
-    policy = (
-        f"default-src 'none'; script-src {hashed(script)}; style-src {hashed(style)}; connect-src 'self'; "
-        "frame-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
-    )
-    return html.encode(), policy
+    more = ("connect-src 'self'", "frame-src 'self'", "frame-ancestors 'none'")
+    return html.encode(), build_policy([style], [script], *more)

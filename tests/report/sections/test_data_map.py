@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 from helpers.parsed_page import HOSTILE
 
-from howsure.report import page
-from howsure.report.benchmark_report import Benchmark
+from howsure.report.benchmark_report import BenchmarkReport
 from howsure.report.charts.data_map import KINDS, draw_data_map, is_dense
-from howsure.report.elements import Listing, Sheet
-from howsure.report.sections.data_map import COLUMNS, map_section
+from howsure.report.elements import ElementBuilder, TextTable, dump_json
+from howsure.report.page import build_page
+from howsure.report.report_data import ReportData
+from howsure.report.sections.data_map import COLUMNS, build_data_map_section
 from howsure.report.sentences.data_map import describe_data_map as caption
 from howsure.report.sentences.data_map import describe_few_generations, describe_label_errors
 from howsure.stats.core.cells import Cells
@@ -33,8 +34,8 @@ def planted(n_questions=40, k=6, seed=0, names=None, moved=3):
 
 
 def made(answers):
-    sheet = Sheet("b1")
-    return map_section(answers, sheet), sheet
+    sheet = ElementBuilder("b1")
+    return build_data_map_section(answers, sheet), sheet
 
 
 def drawn(spec, layer=-1):
@@ -64,12 +65,12 @@ def test_every_question_has_its_place_and_suspects_lie_on_top():
 def test_rows_are_the_suspects_and_lead_to_their_questions():
     section, sheet = made(planted())
     listing = section.items[1]
-    assert isinstance(listing, Listing)
+    assert isinstance(listing, TextTable)
     assert sorted(row[0] for row in listing.rows) == ["q00", "q01", "q02"]
     assert listing.rows[0][1:7] == ("1", "7", "0.00", "0.00", "1", "3 of 3")
     assert listing.rows[0][8] == f"{find_label_errors(planted()).p_wrong_max[0]:.2f}"
     assert listing.links[0] == f"#q={listing.rows[0][0]}&b=b1"
-    table = json.loads(sheet.tables["b1-suspects"])
+    table = sheet.tables["b1-suspects"]
     assert table["question"] == [row[0] for row in listing.rows]
     assert set(table["suspected_by"]) == {"data map and models"}
     assert set(table) - {"question", "n_models"} <= set(COLUMNS)
@@ -77,7 +78,7 @@ def test_rows_are_the_suspects_and_lead_to_their_questions():
 
 def test_a_click_and_a_legend_are_asked_of_the_page():
     section, _ = made(planted())
-    spec = json.loads(section.items[0].spec)
+    spec = section.items[0].spec
     assert spec["usermeta"]["click"] == "question"
     assert section.items[0].title.endswith("?")
     assert "holds 3 of 40 questions" in section.items[0].description
@@ -93,12 +94,12 @@ def test_hostile_names_stay_data():
     for row, link in zip(section.items[1].rows, section.items[1].links, strict=True):
         assert unquote(link.removeprefix("#q=").removesuffix("&b=b1")) == row[0]
         assert not set(link) & set("<>\"' ")
-    spec = section.items[0].spec
+    spec = dump_json(section.items[0].spec)
     assert "<" not in spec
     whole = json.loads(spec)
     del whole["datasets"], whole["description"]
     assert not any(name in json.dumps(whole, ensure_ascii=False) for name in HOSTILE)
-    assert "<" not in sheet.tables["b1-suspects"]
+    assert "<" not in sheet.packed_tables["b1-suspects"]
 
 
 def test_long_answers_are_cut():
@@ -107,7 +108,7 @@ def test_long_answers_are_cut():
     section, sheet = made(AnswerCounts.from_generations("b", given, {"q": "7"} | {f"r{i}": "7" for i in range(4)}))
     assert len(section.items[1].rows[0][2]) == 48
     assert section.items[1].rows[0][2].endswith("…")
-    assert len(json.loads(sheet.tables["b1-suspects"])["answer"][0]) == 200
+    assert len(sheet.tables["b1-suspects"]["answer"][0]) == 200
 
 
 # edges
@@ -121,7 +122,7 @@ def test_many_places_become_squares_that_hold_all_but_suspects():
     assert len(spec["layer"]) == 3
     assert sum(drawn(spec, 1)["n_here"]) == 297
     assert set(drawn(spec)["part"]) == {"Suspect"}
-    assert "The stronger the colour" in caption(found, dense=True)
+    assert "The stronger the colour" in caption(found, binned=True)
 
 
 def test_what_is_missing_is_named():
@@ -162,7 +163,7 @@ def test_few_and_unequal_generations_are_said():
 def test_questions_without_consistency_are_counted_not_drawn():
     given = {"m": {"q": ["A", "A"], "r": ["A"]}}
     found = find_label_errors(AnswerCounts.from_generations("b", given, {"q": "A", "r": "A"}))
-    assert "1 question with fewer than two read answers of any model is not drawn" in caption(found, dense=False)
+    assert "1 question with fewer than two read answers of any model is not drawn" in caption(found, binned=False)
     assert drawn(draw_data_map(found).to_dict())["question"] == ["q"]
 
 
@@ -204,14 +205,16 @@ def picture():
 def test_a_click_opens_the_question_and_headings_sort(tmp_path, monkeypatch, picture):
     answers = planted(names=["<b>&/?#q", *(f"q{i:02d}" for i in range(30))], moved=4)
     n, total = answers.n_cell.astype(int), answers.at_cells(answers.total)
-    before = Benchmark.__init__
+    before = BenchmarkReport.__init__
 
     def with_map(self, *args, **more):
         before(self, *args, **more)
-        self.sections = (map_section(answers, self.sheet),)
+        self.sections = (build_data_map_section(answers, self.builder),)
 
-    monkeypatch.setattr(Benchmark, "__init__", with_map)
-    page.write(tmp_path / "r.html", [Cells("b", answers.models, answers.questions, n, total, total.copy())])
+    monkeypatch.setattr(BenchmarkReport, "__init__", with_map)
+    build_page(ReportData([Cells("b", answers.models, answers.questions, n, total, total.copy())])).save(
+        tmp_path / "r.html"
+    )
 
     async def walk():
         async with picture.browser() as tab:

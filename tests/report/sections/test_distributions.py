@@ -10,8 +10,8 @@ from helpers.planted_runs import drawn, pooled, runs_of
 from scipy import stats
 
 from howsure.report.charts.distributions import draw_cumulative
-from howsure.report.elements import Sheet
-from howsure.report.sections.distributions import beside, distributions_section
+from howsure.report.elements import ElementBuilder
+from howsure.report.sections.distributions import build_distributions_section, group_by_setting
 from howsure.report.sentences.distributions import describe_models_left_out
 from howsure.stats.core.cells import Cells
 from howsure.stats.questions.difficulty import estimate_density, evaluate_beta_curves
@@ -25,12 +25,12 @@ def made(M=2, N=80, K=10, models=None):
 
 
 def section_of(cells, order=None):
-    sheet = Sheet("b1")
-    return distributions_section(cells, order or cells.models, sheet), sheet
+    sheet = ElementBuilder("b1")
+    return build_distributions_section(cells, order or cells.models, sheet), sheet
 
 
 def columns(sheet, name):
-    return json.loads(sheet.tables[f"b1-{name}"])
+    return sheet.tables[f"b1-{name}"]
 
 
 def test_bars_are_shares_of_questions():
@@ -79,14 +79,19 @@ def test_curves_go_from_0_to_1_and_rise():
 
 def test_temperatures_stand_side_by_side():
     names = ["a (temperature=1)", "b", "a (temperature=0.5)", "c (temperature=0.2)"]
-    assert beside(names, most=4) == {
+    assert group_by_setting(names, max_settings=4) == {
         "a": {"temperature=0.5": 2, "temperature=1": 0},
         "b": {"": 1},
         "c (temperature=0.2)": {"": 3},
     }
-    assert list(beside(names, most=1)) == ["a (temperature=1)", "a (temperature=0.5)", "b", "c (temperature=0.2)"]
-    assert beside(["a", "a (temperature=1)"], most=4) == {"a": {"": 0}, "a (temperature=1)": {"": 1}}
-    odd = beside(["a (temperature=x)", "a (temperature=0.1, top_p=0.9)"], most=4)
+    assert list(group_by_setting(names, max_settings=1)) == [
+        "a (temperature=1)",
+        "a (temperature=0.5)",
+        "b",
+        "c (temperature=0.2)",
+    ]
+    assert group_by_setting(["a", "a (temperature=1)"], max_settings=4) == {"a": {"": 0}, "a (temperature=1)": {"": 1}}
+    odd = group_by_setting(["a (temperature=x)", "a (temperature=0.1, top_p=0.9)"], max_settings=4)
     assert list(odd["a"]) == ["temperature=0.1, top_p=0.9", "temperature=x"]
     section, sheet = section_of(made(M=4, models=names))
     found = columns(sheet, "densities")
@@ -100,14 +105,14 @@ def test_temperatures_stand_side_by_side():
         s: found["left"][i] for i, (m, s) in enumerate(zip(found["model"], found["setting"], strict=True)) if m == "a"
     }
     assert left["temperature=0.5"] < left["temperature=1"]
-    assert "temperature=0.5" in section.items[0].spec
+    assert "temperature=0.5" in section.items[0].embedded_spec
 
 
 def test_pictures_are_drawn():
     cells = made(M=3, models=["a (temperature=1)", "a (temperature=0)", "b"])
     section, _ = section_of(cells)
     for figure in section.items:
-        png = vl_convert.vegalite_to_png(figure.spec)
+        png = vl_convert.vegalite_to_png(json.dumps(figure.spec))
         assert len(png) > 5000  # a blank one is smaller
 
 
@@ -169,5 +174,5 @@ def test_many_models_are_cut():
 def test_hostile_names_are_data():
     section, _ = section_of(made(M=5, N=12, K=3, models=HOSTILE))
     for figure in section.items:
-        assert "<" not in figure.spec
-        assert "calculate" not in figure.spec
+        assert "<" not in figure.embedded_spec
+        assert "calculate" not in figure.embedded_spec

@@ -9,9 +9,9 @@ from helpers.parsed_page import HOSTILE
 from helpers.planted_prompts import planted
 from helpers.planted_runs import drawn, pooled, runs_of
 
-from howsure.report.elements import Sheet
-from howsure.report.sections.generations import Pilot, best_designs, convergence_section
-from howsure.report.sections.score_table import ordered
+from howsure.report.elements import ElementBuilder
+from howsure.report.sections.generations import ModelPilot, build_generations_section, find_best_designs
+from howsure.report.sections.score_table import order_models
 from howsure.report.sentences.generations import describe_frontier, describe_standard_errors
 from howsure.stats.core.cells import Cells
 from howsure.stats.planning.cost import Cost
@@ -23,12 +23,12 @@ P = RNG.beta(0.7, 0.7, (2, 100))
 
 
 def section_of(cells, **more):
-    scores, sheet = score(cells), Sheet("b1")
-    return convergence_section(cells, scores, ordered(scores), sheet, **more), sheet
+    scores, sheet = score(cells), ElementBuilder("b1")
+    return build_generations_section(cells, scores, order_models(scores), sheet, **more), sheet
 
 
 def columns(sheet, name):
-    return json.loads(sheet.tables[f"b1-{name}"])
+    return sheet.tables[f"b1-{name}"]
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,7 @@ def test_three_figures_in_order(made):
     assert [figure.id for figure in section.items] == ["b1-growing", "b1-errors-k", "b1-frontier"]
     assert section.left_out == ()
     for figure in section.items:
-        assert len(vl_convert.vegalite_to_png(figure.spec)) > 5000  # a blank one is smaller
+        assert len(vl_convert.vegalite_to_png(json.dumps(figure.spec))) > 5000  # a blank one is smaller
 
 
 def test_runs_that_grow_spread_as_sampling_does(cells, made):
@@ -118,8 +118,8 @@ def test_standard_errors_follow_the_decomposition(cells, made):
 def test_the_frontier_is_the_best_of_all_designs_tried():
     # an independent version: every design of the budget, one by one
     noise = VarianceComponents(question=0.04, generation=0.16, models=1)
-    pilot = Pilot("m", noise, 60, 1, np.full(60, 8))
-    found = best_designs(pilot, Cost(), "calls", 480.0)
+    pilot = ModelPilot("m", noise, 60, 1, np.full(60, 8))
+    found = find_best_designs(pilot, Cost(), "calls", 480.0)
     assert list(found) == ["at most 60 questions", "any number of questions"]
     budgets = [480 * 2.0**j for j in range(-5, 4)]
     for limit, designs in zip((60, 10**9), found.values(), strict=True):
@@ -152,7 +152,7 @@ def test_several_prompts_are_planned_with_and_without():
 
 def test_kinds_of_design_that_are_the_same_are_told_once():
     noise = VarianceComponents(question=0.04, generation=0.16, models=1)
-    designs = best_designs(Pilot("m", noise, 60, 5, np.ones(300)), Cost(), "calls", 300.0)
+    designs = find_best_designs(ModelPilot("m", noise, 60, 5, np.ones(300)), Cost(), "calls", 300.0)
     text = describe_frontier(designs, "calls", (300.0, 0.05))
     # by hand: without noise of prompts, 60 questions of 5 generations: the root of .04/60 + .16/300
     assert "For as much, the best is 0.035 with either kind of design (60 questions × 5 generations). Each" in text
@@ -201,14 +201,16 @@ def test_many_models_are_cut():
 
 
 def test_sentences_at_the_edges():
-    told = describe_standard_errors("m", 1.0, drawn=True, se=(0.05, 0.05, 0.0), enough=None, several=False)
+    told = describe_standard_errors("m", 1.0, has_point=True, errors=(0.05, 0.05, 0.0), sufficient=None, several=False)
     assert told == (
         "m has a standard error of 0.0500 with one generation per question, and nothing else was seen that generations "
         "could not take out."
     )
-    never = describe_standard_errors("m", 3.0, drawn=True, se=(0.05, 0.03, 0.0001), enough=None, several=False)
+    never = describe_standard_errors(
+        "m", 3.0, has_point=True, errors=(0.05, 0.03, 0.0001), sufficient=None, several=False
+    )
     assert never.endswith("It takes more than a thousand to come within a tenth of that.")
-    one = describe_standard_errors("m", 1.0, drawn=True, se=(0.05, 0.05, 0.049), enough=1, several=False)
+    one = describe_standard_errors("m", 1.0, has_point=True, errors=(0.05, 0.05, 0.049), sufficient=1, several=False)
     assert "1 generation comes within a tenth of that." in one
     assert "no design of 30 questions is cheaper" in describe_frontier({"a": []}, "calls", (10.0, 0.1))
 
@@ -234,5 +236,5 @@ def test_hostile_names_are_data():
     hostile = pooled(runs_of(drawn(RNG.random((3, 20)), 3), HOSTILE[:3]))
     section, _ = section_of(hostile)
     for figure in section.items:
-        assert "<" not in figure.spec
-        assert "calculate" not in figure.spec
+        assert "<" not in figure.embedded_spec
+        assert "calculate" not in figure.embedded_spec

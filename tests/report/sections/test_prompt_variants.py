@@ -7,12 +7,13 @@ import pytest
 from helpers.parsed_page import HOSTILE, Page
 from helpers.planted_prompts import planted
 
-from howsure.report import page
-from howsure.report.benchmark_report import Benchmark, Beside
+from howsure.report.benchmark_report import BenchmarkReport
 from howsure.report.charts.prompt_variants import draw_convergence, draw_spread
-from howsure.report.elements import Sheet
-from howsure.report.sections.noise import noise_section
-from howsure.report.sections.prompt_variants import Prompts, enough_section, spread_section
+from howsure.report.elements import ElementBuilder
+from howsure.report.page import build_page
+from howsure.report.report_data import BenchmarkData, ReportData, ReportOptions
+from howsure.report.sections.noise import build_prompt_noise_figures
+from howsure.report.sections.prompt_variants import PromptAnalysis, build_sample_size_items, build_spread_items
 from howsure.stats.core.cube import Cube
 from howsure.stats.prompts.moments import summarize_variants
 from howsure.stats.prompts.rank_flips import estimate_rank_flips
@@ -26,7 +27,7 @@ def asked():
 @pytest.fixture(scope="module")
 def parsed(asked):
     cube, lost = asked
-    return Page(page.build([cube.cells()], cubes=[cube], unparsed={"b": lost}))
+    return Page(build_page(ReportData([cube.cells()], cubes=[cube], unparsed={"b": lost})).html)
 
 
 def _figures(parsed):
@@ -51,7 +52,7 @@ def test_sections_stand_in_the_reader_s_order(parsed):
     assert "Which values of enumerator score higher?" in parsed.text
     assert "With roman more answers could not be read than with the others" in parsed.text
     left = parsed.text.split("Left out, for want of data: ")[1]
-    assert left.startswith("data map and suspected labels (answers are not recorded); runs of the same")
+    assert left.startswith("data map and suspected labels (answers are not recorded); repeated runs")
 
 
 def test_tables_hold_the_numbers_of_stats(asked, parsed):
@@ -129,10 +130,14 @@ def test_convergence_ends_at_zero_and_crosses_epsilon_at_n_star(asked):
     assert stars(summarize_variants(asked[0], epsilon=1e-6).sample_size) == [False]  # hollow, where all are needed
 
 
-def _left(cells, **beside):
+def _report(cells, **data):
+    return BenchmarkReport(BenchmarkData(cells=cells, **data), "b1", ReportOptions())
+
+
+def _left(cells, **data):
     """What is left out of what prompts say; of answers, runs and texts the sections of their own tell."""
-    parts = Benchmark(cells, "b1", level=0.95, reference=None, beside=Beside(**beside)).left_out()
-    others = ("data map", "runs of the same thing", "prompts and generations")
+    parts = _report(cells, **data).list_left_out()
+    others = ("data map", "repeated runs", "prompts and generations")
     return "; ".join(part for part in parts if not part.startswith(others))
 
 
@@ -146,9 +151,9 @@ def test_what_is_missing_is_named(asked):
     nested = replace(cube, values={}, default=None, nested=True)
     left = _left(nested.cells(), cube=nested)
     assert "spread over prompts and how many prompts are enough (each question has variants of its own)" in left
-    numbers = Prompts(nested, None, nested.models, 0.95, 0.01, 0.1)
-    assert [figure.id for figure in noise_section(numbers, Sheet("b1"))] == ["b1-sources"]
-    assert not list(spread_section(numbers, Sheet("b1")))
+    numbers = PromptAnalysis(nested, None, nested.models, 0.95, 0.01, 0.1)
+    assert [figure.id for figure in build_prompt_noise_figures(numbers, ElementBuilder("b1"))] == ["b1-sources"]
+    assert not list(build_spread_items(numbers, ElementBuilder("b1")))
     one = cube.select(["m1"])
     left = _left(one.cells(), cube=one, unparsed=lost[1:2])
     assert left == "who beats whom (only one model); order of models under each prompt (only one model)"
@@ -163,7 +168,7 @@ def test_one_generation_and_scores_without_questions_say_what_they_do_not_tell(a
     once = once.select(["m1"])
     left = _left(once.cells(), cube=once)
     assert "what more generations would buy (one generation per question and prompt, or no noise was seen)" in left
-    spread, *_ = spread_section(Prompts(once, None, once.models, 0.95, 0.01, 0.1), Sheet("b1"))
+    spread, *_ = build_spread_items(PromptAnalysis(once, None, once.models, 0.95, 0.01, 0.1), ElementBuilder("b1"))
     assert "How much of this is the noise of sampling is not known" in spread.caption
 
 
@@ -172,7 +177,9 @@ def test_shuffles_are_left_out_and_answers_that_were_all_read_are_not_drawn(aske
     shuffles = {"order": tuple(f"shuffle-{s}" for s in range(20)), "wrapper": cube.values["wrapper"]}
     made = replace(cube, values=shuffles, default=None)
     assert _left(made.cells(), cube=made, unparsed=lost * 0) == "effects of order (20 values in 20 variants)"
-    spread, *others = spread_section(Prompts(made, lost * 0, made.models, 0.95, 0.01, 0.1), Sheet("b1"))
+    spread, *others = build_spread_items(
+        PromptAnalysis(made, lost * 0, made.models, 0.95, 0.01, 0.1), ElementBuilder("b1")
+    )
     assert "Every answer could be read" in spread.caption
     assert [item.id for item in others] == ["b1-swaps"]
 
@@ -188,7 +195,9 @@ def test_hostile_names_are_text_here_too():
         {HOSTILE[0]: styles, "b'": tuple("xxyyxxyyxx")},
         0,
     )
-    html = page.build([made.cells()], cubes=[made], unparsed={"b": rng.binomial((n - total).astype(int), 0.3)})
+    html = build_page(
+        ReportData([made.cells()], cubes=[made], unparsed={"b": rng.binomial((n - total).astype(int), 0.3)})
+    ).html
     read = Page(html)  # asserts that tags are balanced
     assert sum(tag == "script" for tag, _ in read.tags) == html.count("<script")
     assert not [tag for tag, _ in read.tags if tag in {"img", "v0"}]
@@ -203,27 +212,27 @@ def test_missing_cells_and_single_generations_make_a_page(missing):
     total = rng.binomial(n, 0.5).astype(float)
     values = {"style": tuple("aabbcc")}
     made = Cube("b", ("x", "y", "z"), tuple(map(str, range(12))), tuple("123456"), n, total, total, values)
-    read = Page(page.build([made.cells()], cubes=[made], unparsed={"b": n - total.astype(int)}))
+    read = Page(build_page(ReportData([made.cells()], cubes=[made], unparsed={"b": n - total.astype(int)})).html)
     assert "nan" not in read.text.lower().split()
 
 
 def test_many_models_are_cut_and_the_section_says_so():
     cube, _ = planted(models=25)
-    numbers = Prompts(cube, None, cube.models, 0.95, 0.01, 0.1)
-    sources, *effects = noise_section(numbers, Sheet("b1"))
+    numbers = PromptAnalysis(cube, None, cube.models, 0.95, 0.01, 0.1)
+    sources, *effects = build_prompt_noise_figures(numbers, ElementBuilder("b1"))
     assert "Drawn for the first 20 of 25 models" in sources.caption
     assert all("Drawn for 4 of 25 models" in figure.caption for figure in effects)
-    assert numbers.spaced(4) == ["m0", "m8", "m16", "m24"]
+    assert numbers.pick_models(4) == ["m0", "m8", "m16", "m24"]
 
 
 def test_dimensions_that_go_together_are_left_out_by_name():
     cube, _ = planted(models=2)
     same = {"style": ("a", "b") * 10, "tone": ("x", "y") * 10}
     made = Cube("b", cube.models, cube.questions, cube.variants, cube.n, cube.total, cube.total_sq, same)
-    why = "their values cannot be told from those of other dimensions in 20 variants: draw more"
+    why = "their values cannot be separated from those of other dimensions in 20 variants: draw more"
     assert _left(made.cells(), cube=made).startswith(f"effects of style and tone ({why}); ")
-    numbers = Prompts(made, None, made.models, 0.95, 0.01, 0.1)
-    assert [figure.id for figure in noise_section(numbers, Sheet("b1"))] == ["b1-sources"]
+    numbers = PromptAnalysis(made, None, made.models, 0.95, 0.01, 0.1)
+    assert [figure.id for figure in build_prompt_noise_figures(numbers, ElementBuilder("b1"))] == ["b1-sources"]
 
 
 def test_with_few_prompts_each_dimension_has_a_figure_that_says_how_it_was_fitted():
@@ -233,9 +242,9 @@ def test_with_few_prompts_each_dimension_has_a_figure_that_says_how_it_was_fitte
     drawn = {name: rng.permutation(np.arange(14) % 6) for name in "abc"}
     values = {name: (*map(str, each), *[""] * 6) for name, each in drawn.items()}
     made = replace(cube, values=values, default=None)
-    numbers = Prompts(made, None, cube.models, 0.95, 0.01, 0.1)
-    assert not list(numbers.untold())
-    _, *figures = noise_section(numbers, Sheet("b1"))
+    numbers = PromptAnalysis(made, None, cube.models, 0.95, 0.01, 0.1)
+    assert not list(numbers.list_missing_dimensions())
+    _, *figures = build_prompt_noise_figures(numbers, ElementBuilder("b1"))
     assert len(figures) == 3
     assert all("the dimension is fitted by itself: what the others do is noise" in one.caption for one in figures)
     score = cube.mean[0].mean(axis=0)[:14]
@@ -252,11 +261,9 @@ def test_one_prompt_beside_the_default_one_is_no_spread():
         values={},
         **{name: getattr(cube, name)[:, :, :2] for name in ("n", "total", "total_sq")},
     )
-    benchmark = Benchmark(
-        two.cells(), "b1", level=0.95, reference=None, beside=Beside(cube=two, unparsed=lost[:, :, :2])
-    )
-    assert "(one prompt variant beside the default prompt)" in "; ".join(benchmark.left_out())
-    assert dict(benchmark.facts())["Prompt variants"] == "1, and the default prompt"
+    benchmark = _report(two.cells(), cube=two, unparsed=lost[:, :, :2])
+    assert "(one prompt variant beside the default prompt)" in "; ".join(benchmark.list_left_out())
+    assert dict(benchmark.list_facts())["Prompt variants"] == "1, and the default prompt"
     assert "see Spread over prompts" not in " ".join(benchmark.warnings)
 
 
@@ -264,29 +271,29 @@ def test_scores_of_whole_benchmarks_have_no_section_on_questions():
     """By hand, and theory: Student's t over four prompts; no error of a question, pair or generation is shown."""
     scores = np.array([[0.2, 0.4, 0.9, 0.5], [0.3, 0.3, 0.4, np.nan], [np.nan] * 4])
     made = Cube.from_means("b", ["x", "y", "z"], ["v1", "v2", "v3", "v4"], scores)
-    read = Page(page.build([made.cells()], cubes=[made]))
+    read = Page(build_page(ReportData([made.cells()], cubes=[made])).html)
     assert _figures(read) == ["spread", "convergence-mean", "convergence-variance"]
-    benchmark = Benchmark(made.cells(), "b1", level=0.95, reference=None, beside=Beside(cube=made))
-    by_name = {row.model: row for row in benchmark.answer.rows}
+    benchmark = _report(made.cells(), cube=made)
+    by_name = {row.model: row for row in benchmark.score_table.rows}
     half = 3.182446 * scores[0].std(ddof=1) / 2
     assert by_name["x"].score == "0.50"
     assert by_name["x"].interval == f"{max(0.5 - half, 0):.2f} to {min(0.5 + half, 1):.2f}"
     assert {(row.se, row.rank, row.n_questions, row.n_generations) for row in by_name.values()} == {("–", *"–––")}
-    facts = dict(benchmark.facts())
-    assert (facts["Questions"], facts["Prompt variants"]) == ("not told apart", "4")
+    facts = dict(benchmark.list_facts())
+    assert (facts["Questions"], facts["Prompt variants"]) == ("not recorded", "4")
     assert "Generations scored" not in facts
     assert benchmark.warnings[0] == "No score at all: z."
     assert "in no error or interval of this page" in benchmark.warnings[1]
-    left = benchmark.left_out()
+    left = benchmark.list_left_out()
     assert left[-1] == "everything on single questions (scores of the whole benchmark)"
     assert left[0] == "who beats whom (their scores on single questions are not known)"
-    assert benchmark.methods() == "Student's t over the prompts"
+    assert benchmark.describe_methods() == "Student's t over the prompts"
     assert "one question" not in read.text.lower().split("methods and data")[0]
 
 
 def test_n_star_stands_as_the_command_prints_it(asked):
-    numbers = Prompts(asked[0], None, asked[0].models, 0.95, 0.01, 0.1)
-    *_, listing = enough_section(numbers, Sheet("b1"))
+    numbers = PromptAnalysis(asked[0], None, asked[0].models, 0.95, 0.01, 0.1)
+    *_, listing = build_sample_size_items(numbers, ElementBuilder("b1"))
     of_moments = [f"{what}, {moment}" for moment in ("mean", "variance") for what in ("n*", "Space", "Noise-free")]
     assert listing.headings == ("Model", "Prompts", *of_moments)
     assert {row[2] for row in listing.rows} == {"not reached"}
@@ -295,9 +302,9 @@ def test_n_star_stands_as_the_command_prints_it(asked):
 
 def test_swaps_are_those_of_the_command_whatever_the_order_of_the_page(asked):
     cube, lost = asked
-    numbers = Prompts(cube, lost, cube.models[::-1], 0.95, 0.01, 0.1)
-    np.testing.assert_array_equal(numbers.swaps.true_low, estimate_rank_flips(cube, rng=0).true_low)
-    *_, listing = spread_section(numbers, Sheet("b1"))
+    numbers = PromptAnalysis(cube, lost, cube.models[::-1], 0.95, 0.01, 0.1)
+    np.testing.assert_array_equal(numbers.rank_flips.true_low, estimate_rank_flips(cube, rng=0).true_low)
+    *_, listing = build_spread_items(numbers, ElementBuilder("b1"))
     means = dict(zip(cube.models, summarize_variants(cube).moments.mean, strict=True))
     assert all(means[better] >= means[other] for better, other, *_ in listing.rows)
 
@@ -306,4 +313,4 @@ def test_a_default_prompt_alone_has_values_of_no_dimension():
     cube, _ = planted(models=2)
     empty = {"style": ("",) * 20}
     made = Cube("b", cube.models, cube.questions, cube.variants, cube.n, cube.total, cube.total_sq, empty, 0)
-    assert Prompts(made, None, cube.models, 0.95, 0.01, 0.1).told == []
+    assert PromptAnalysis(made, None, cube.models, 0.95, 0.01, 0.1).estimated_dimensions == []

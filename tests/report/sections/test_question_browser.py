@@ -23,8 +23,9 @@ from helpers.planted_texts import (
 )
 
 from howsure.report import texts as texts_of
+from howsure.report.assets import build_policy
 from howsure.report.sections import question_browser as made
-from howsure.report.sections.question_browser import disagreement, policy, question_section
+from howsure.report.sections.question_browser import TextLimits, build_question_browser, score_variance
 from howsure.report.texts import COMPLETION, GROUPS, MESSAGE, SHORT, SHOWN, VARIANTS, kept, pages
 from howsure.stats.core.cells import Cells
 
@@ -115,7 +116,7 @@ def test_what_is_not_known_is_left_away():
 
 def test_disagreement_is_the_variance_of_a_score():
     scores = [[[1, 0, 0], [1, 1], []], [[0.25], [1], []]]
-    found = disagreement(Cells.from_scores("b", ["m1", "m2"], ["q1", "q2", "q3"], scores))
+    found = score_variance(Cells.from_scores("b", ["m1", "m2"], ["q1", "q2", "q3"], scores))
     weights, values = [1 / 6, 1 / 6, 1 / 6, 1 / 2], [1, 0, 0, 0.25]
     mean = sum(w * v for w, v in zip(weights, values, strict=True))
     assert found[0] == pytest.approx(sum(w * (v - mean) ** 2 for w, v in zip(weights, values, strict=True)))
@@ -129,7 +130,7 @@ def test_disagreement_is_the_variance_of_a_score():
 def test_suspects_come_first_then_those_that_divide_the_most():
     scores = [[[1, 1], [1, 0], [0, 0], [], [1, 1, 1, 0]]]
     some = Cells.from_scores("planted", ["m"], ["sure", "half", "wrong", "nobody", "three of four"], scores)
-    one = question_section(some, "b1", suspects={"wrong": "why", "is not there": "why"})
+    one = build_question_browser(some, "b1", suspects={"wrong": "why", "is not there": "why"})
     told = index(one)
     assert told["names"] == ["wrong", "half", "three of four", "sure", "nobody"]
     assert told["suspects"] == {"0": "why"}
@@ -137,10 +138,10 @@ def test_suspects_come_first_then_those_that_divide_the_most():
     assert told["total"] == [[0, 1, 3, 2, 0]]
     assert told["score"] == [0, 0.5, 0.75, 1, None]
     assert one.lead.endswith(
-        "(scores alone were read). Questions come in this order: suspects first, then those on which generations agree least."
+        "(scores alone were read). Questions come in this order: suspected label errors first, then those on which generations agree least."
     )
     assert one.left_out == ("prompts and generations of 5 questions (scores alone were read)",)
-    assert not one.siblings
+    assert not one.text_files
 
 
 def test_the_index_has_verdicts_and_counts_of_what_failed():
@@ -152,35 +153,38 @@ def test_the_index_has_verdicts_and_counts_of_what_failed():
 
 
 def test_many_cells_leave_only_the_mean_over_models(monkeypatch):
-    monkeypatch.setattr(made, "_CELLS", 10)
+    monkeypatch.setattr(made, "_MAX_CELLS", 10)
     told = index(section())
     assert told["n"] is told["total"] is None
     assert len(told["score"]) == len(NAMES)
 
 
-def test_texts_fill_the_page_and_then_pages_beside_it(monkeypatch):
+def test_texts_fill_the_page_and_then_pages_beside_it():
     whole = section()
     sizes = [len(whole.scripts[f"question-b1-{i}"]) for i in (0, 1, 2, 4)]
-    assert "of 4 of 5 questions in this page; of 1 question only what the models scored" in whole.lead
+    assert "of 4 of 5 questions in this page; of 1 question only the scores of the models" in whole.lead
     assert len(whole.left_out) == 1
-    monkeypatch.setattr(made, "_SIBLING", max(sizes[2:]))
-    one = section(budget=sizes[0] + sizes[1], most_siblings=5, page="my report.html")
+    one = section(
+        limits=TextLimits(
+            page_bytes=sizes[0] + sizes[1], file_bytes=max(sizes[2:]), max_files=5, file_name="my report.html"
+        )
+    )
     assert [i for i in range(5) if f"question-b1-{i}" in one.scripts] == [0, 1]
-    assert list(one.siblings) == ["my report_files/b1-1.html", "my report_files/b1-2.html"]
+    assert list(one.text_files) == ["my report_files/b1-1.html", "my report_files/b1-2.html"]
     assert index(one)["page"] == {"0": 0, "1": 0, "2": 1, "4": 2}
     assert index(one)["files"] == ["", "my%20report_files/b1-1.html", "my%20report_files/b1-2.html"]
     assert (
         "of 2 of 5 questions in this page, of 2 more in 2 files beside it (my report_files); of 1 question only"
         in one.lead
     )
-    beside = Page(one.siblings["my report_files/b1-1.html"])
+    beside = Page(one.text_files["my report_files/b1-1.html"])
     assert beside.json("questions-b1")["files"] == ["../my%20report.html", "b1-1.html", "b1-2.html"]
     assert beside.json("questions-b1")["here"] == 1
     assert beside.json("question-b1-2") == json.loads(whole.scripts["question-b1-2"])
     assert {"..", "#"} >= {a["href"][:2].replace("#b", "#") for t, a in beside.tags if t == "a"}
     # only as many as were asked for, and the page says what is missing
-    few = section(budget=sizes[0], most_siblings=1)
-    assert list(few.siblings) == ["report_files/b1-1.html"]
+    few = section(limits=TextLimits(page_bytes=sizes[0], file_bytes=max(sizes[2:]), max_files=1))
+    assert list(few.text_files) == ["report_files/b1-1.html"]
     assert "of 3 questions" in few.left_out[0]
 
 
@@ -198,18 +202,18 @@ def test_reading_stops_when_the_pages_are_full(monkeypatch):
 @pytest.mark.parametrize(
     ("source", "told"),
     [
-        (PlantedTexts([]), "not in this page (none are kept, or the page has no room for one)"),
+        (PlantedTexts([]), "not in this page (none are stored, or the page has no space for one)"),
         (PlantedTexts([text("only", {"m": "A"})]), "grouped by answer, of the one question. Questions"),
     ],
 )
 def test_the_lead_is_right_at_the_edges(source, told):
-    one = question_section(Cells.from_scores("planted", ["m"], ["only"], [[[1]]]), "b1", texts=source)
+    one = build_question_browser(Cells.from_scores("planted", ["m"], ["only"], [[[1]]]), "b1", texts=source)
     assert told in one.lead
 
 
 def test_all_questions_are_told_as_all():
     some = Cells.from_scores("planted", ["m"], ["a", "b"], [[[1], [0]]])
-    one = question_section(some, "b1", texts=PlantedTexts([text("a", {"m": "A"}), text("b", {"m": "B"})]))
+    one = build_question_browser(some, "b1", texts=PlantedTexts([text("a", {"m": "A"}), text("b", {"m": "B"})]))
     assert "of all 2 questions." in one.lead
     assert one.left_out == ()
 
@@ -218,7 +222,7 @@ def test_all_questions_are_told_as_all():
 
 
 def test_hostile_texts_are_json_that_no_parser_leaves():
-    html = made._page(section(), "report.html")
+    html = made.render_text_file(section(), "report.html")
     html.encode()  # no lone surrogate stands in it
     read = Page(html)  # asserts that tags are balanced
     assert sum(tag == "script" for tag, _ in read.tags) == html.count("<script") == html.count("</script") == 1 + 1 + 4
@@ -231,11 +235,11 @@ def test_hostile_texts_are_json_that_no_parser_leaves():
 
 
 def test_the_policy_allows_what_is_there_and_nothing_else():
-    assert policy("", "") == (  # printed: the digest of nothing
+    assert build_policy([""], [""]) == (  # printed: the digest of nothing
         "default-src 'none'; script-src 'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='; "
         "style-src 'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='; base-uri 'none'; form-action 'none'"
     )
-    read = Page(made._page(section(), "report.html"))
+    read = Page(made.render_text_file(section(), "report.html"))
     for tag, attrs in read.tags:
         assert tag not in {"link", "img", "iframe", "object", "embed", "base", "form"}
         assert not attrs.get("src")

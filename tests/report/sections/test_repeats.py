@@ -7,8 +7,8 @@ from helpers.parsed_page import HOSTILE
 from helpers.planted_runs import drawn, runs_of
 
 from howsure.report.charts.repeats import _stacked, draw_drift, draw_runs
-from howsure.report.elements import Figure, Listing, Sheet
-from howsure.report.sections.repeats import COLUMNS, repeats_of, repeats_section
+from howsure.report.elements import ElementBuilder, Figure, TextTable
+from howsure.report.sections.repeats import COLUMNS, build_repeats_section, compute_repeats
 from howsure.report.sentences.repeats import collect_repeat_warnings
 from howsure.stats.repeats.prediction_intervals import repeats
 
@@ -18,8 +18,8 @@ P = RNG.beta(0.8, 0.8, (3, 60))
 
 def section_of(scores, models=None, **more):
     runs = runs_of(scores, models)
-    sheet = Sheet("b1")
-    return repeats_section(repeats_of(runs, level=0.95), runs[0].models, sheet, **more), sheet
+    sheet = ElementBuilder("b1")
+    return build_repeats_section(compute_repeats(runs, level=0.95), runs[0].models, sheet, **more), sheet
 
 
 def data_of(chart, field):
@@ -30,7 +30,7 @@ def data_of(chart, field):
 def test_dots_are_the_means_of_the_runs():
     # an independent version: plain means over the questions
     scores = drawn(P, 6)
-    found = repeats_of(runs_of(scores), level=0.9)
+    found = compute_repeats(runs_of(scores), level=0.9)
     dots = data_of(draw_runs(found, ["m2", "m0"]), "run")
     for model, run, mean, kind in zip(dots["model"], dots["run"], dots["mean"], dots["kind"], strict=True):
         means = scores[int(model[1])].mean(axis=0)
@@ -55,13 +55,13 @@ def test_near_dots_are_stacked_and_far_ones_are_not():
 
 def test_the_page_shows_two_figures_and_a_table():
     section, sheet = section_of(drawn(P, 5))
-    assert [type(item) for item in section.items] == [Figure, Figure, Listing]
+    assert [type(item) for item in section.items] == [Figure, Figure, TextTable]
     assert section.left_out == ()
     assert section.items[2].headings[-2:] == ("Next run, 95%", "p, drift")
     assert set(sheet.tables) == {"b1-runs", "b1-repeats"}
     assert {"n_runs", "drift_p", "run"} <= set(COLUMNS)
     for chart in (draw_runs, draw_drift):
-        found = repeats_of(runs_of(drawn(P, 5)), level=0.95)
+        found = compute_repeats(runs_of(drawn(P, 5)), level=0.95)
         png = vl_convert.vegalite_to_png(chart(found, ["m0", "m1", "m2"]).to_dict())
         assert png.startswith(b"\x89PNG")
         assert len(png) > 3000  # a blank one is smaller
@@ -76,7 +76,7 @@ def test_drift_is_found_where_it_was_planted():
     assert "The runs of m1 differ by more than independent generations would, adjusted for 3 models" in drift.caption
     assert "farthest apart for m1" in runs.caption
     assert "the interval is from run means" in table.caption
-    found = repeats_of(runs_of(scores), level=0.95)
+    found = compute_repeats(runs_of(scores), level=0.95)
     assert any("The runs of m1 differ by more than sampling" in text for text in collect_repeat_warnings(found))
     alone, _ = section_of(scores[1:2])
     assert "The runs of m0 differ by more than independent generations would (p < 0.001)" in alone.items[1].caption
@@ -90,7 +90,7 @@ def test_copies_are_told():
     scores = drawn(P[:2], 6)
     scores[0, :, 3] = scores[0, :, 1]
     scores[0, :, 5] = scores[0, :, 2]
-    found = repeats_of(runs_of(scores), level=0.95)
+    found = compute_repeats(runs_of(scores), level=0.95)
     told = list(collect_repeat_warnings(found))
     assert told[0].startswith("Some runs of m0 are the same score for score")
     assert not any("m1" in text for text in told)
@@ -99,22 +99,22 @@ def test_copies_are_told():
     assert "cannot be tested" in section.items[1].caption
     # alike by chance or by a cache: the interval holds for the first, the warning is of the second
     assert "the next run will fall between 0.450 and 0.483" in section.items[0].caption
-    (cached,) = collect_repeat_warnings(repeats_of(runs_of(same), level=0.95))
+    (cached,) = collect_repeat_warnings(compute_repeats(runs_of(same), level=0.95))
     assert cached.startswith("All runs of m0 are the same score for score")
     # exactly half of the questions right in every run, each time others: independent runs would differ
     alike = np.stack([RNG.permutation(np.repeat([0.0, 1.0], 30)) for _ in range(10)], axis=1)[None]
-    (told,) = collect_repeat_warnings(repeats_of(runs_of(alike), level=0.95))
+    (told,) = collect_repeat_warnings(compute_repeats(runs_of(alike), level=0.95))
     assert told.startswith("The runs of m0 agree more than independent generations would")
 
 
 def test_one_run_says_nothing():
     section, sheet = section_of(drawn(P, 1))
     assert not section.items
-    assert section.left_out == ("runs of the same thing (one run of each model)",)
+    assert section.left_out == ("repeated runs (one run of each model)",)
     assert not sheet.tables
     once = drawn(P, 3)
     once[:, :, 1:] = np.nan
-    assert repeats_of(runs_of(once), level=0.95) is None
+    assert compute_repeats(runs_of(once), level=0.95) is None
 
 
 def test_models_of_one_run_are_left_out_and_many_are_cut():
@@ -130,7 +130,7 @@ def test_models_of_one_run_are_left_out_and_many_are_cut():
 
 
 def test_hostile_names_are_data():
-    found = repeats_of(runs_of(drawn(P, 3), HOSTILE[:3]), level=0.95)
+    found = compute_repeats(runs_of(drawn(P, 3), HOSTILE[:3]), level=0.95)
     for chart in (draw_runs, draw_drift):
         spec = chart(found, HOSTILE[:3]).to_dict()
         assert not any("expr" in str(layer.get("transform", "")) for layer in spec["layer"])

@@ -6,9 +6,9 @@ from helpers.parsed_page import HOSTILE
 from helpers.planted_prompts import planted
 
 from howsure.report.charts.comparisons import draw_disagreement, significant_difference
-from howsure.report.elements import Sheet
+from howsure.report.elements import ElementBuilder
 from howsure.report.sections import score_table
-from howsure.report.sections.comparisons import disagreement_figure
+from howsure.report.sections.comparisons import build_disagreement_figure
 from howsure.stats.comparisons.pairs import pairs
 from howsure.stats.comparisons.ranking import rank
 from howsure.stats.core.cells import Cells
@@ -26,7 +26,7 @@ def cells(*rows, models=None):
 
 def rows_of(made, **more):
     scores = score(made)
-    found = score_table.table(scores, score_table.ordered(scores), **more)
+    found = score_table.build_score_table(scores, score_table.order_models(scores), **more)
     return found, {row.model: row for row in found.rows}
 
 
@@ -34,10 +34,10 @@ def test_ranks_stand_with_their_sets():
     # theory: 60 right answers against 60 wrong ones are told apart by any test, equal strings by none
     made = cells("1" * 58 + "00", "1" * 57 + "000", "0" * 58 + "11", "-" * 60)
     found, rows = rows_of(made, ranking=rank(made, draws=1))
-    assert found.ranked
+    assert found.has_ranks
     assert (rows["m0"].rank, rows["m1"].rank, rows["m2"].rank) == ("1 (1–3)", "2 (1–3)", "3 (3–4)")
     assert rows["m3"].rank == "–"
-    assert not rows_of(made)[0].ranked
+    assert not rows_of(made)[0].has_ranks
     assert rows_of(made)[1]["m0"].rank == "–"
     alone = cells("1" * 60 + "0", "0" * 60 + "1")
     assert [row.rank for row in rows_of(alone, ranking=rank(alone, draws=1))[0].rows] == ["1 (1)", "2 (2)"]
@@ -62,7 +62,7 @@ def test_three_sources_of_error_are_the_parts_of_the_mean_square():
         np.testing.assert_allclose(rows[f"m{m}"].shares, np.array(parts) / sum(parts), rtol=1e-6)
         square = (ms_q - ms_r) / (N * S) + (ms_s - ms_r) / (N * S) + ms_r / (N * S)
         assert float(rows[f"m{m}"].se_prompts) == pytest.approx(np.sqrt(square), abs=1e-3)
-    assert not found.joined
+    assert not found.prediction_has_interaction
 
 
 def _joined(cube, **more):
@@ -74,7 +74,7 @@ def _joined(cube, **more):
 def test_single_generations_join_what_cannot_be_told_apart():
     cube = _joined(planted(effect=0.1, models=1)[0])
     found, rows = rows_of(cube.cells(), prompts=estimate_components(cube))
-    assert found.joined
+    assert found.prediction_has_interaction
     assert sum(rows["m0"].shares) == pytest.approx(1)
     assert rows["m0"].shares[1] > 0.2  # the planted effect of the prompt is seen all the same
     nested = _joined(planted(effect=0.1, models=1)[0], nested=True)
@@ -88,11 +88,9 @@ def test_without_prompts_there_are_two_sources_or_none():
     assert list(found.sources) == ["data", "prediction"]
     # by hand: p = .5, 1, 0; E = (.5 + 0 + 0)/3, var p = 1/6, D = 1/6 - E/2 = 1/12, SE^2 N = 1/6
     assert rows["a"].shares == pytest.approx((0.5, 0.5))
-    assert rows["a"].data == pytest.approx(0.5)
     assert rows["b"].shares is None
-    assert rows["b"].data is None
-    assert found.split
-    assert not rows_of(cells("10", "01"))[0].split
+    assert found.has_shares
+    assert not rows_of(cells("10", "01"))[0].has_shares
 
 
 # Disagreement of pairs
@@ -114,8 +112,9 @@ def test_the_parabola_is_where_the_test_turns_significant():
 def test_pairs_are_counted_against_the_curve():
     # by hand: m0 and m2 differ on all 60 questions in one direction; m0 and m1 on two
     made = cells("1" * 60, "1" * 58 + "00", "0" * 60)
-    sheet = Sheet("b1")
-    (figure,) = disagreement_figure(pairs(made), sheet, most=10)
+    sheet = ElementBuilder("b1")
+    sheet.add_table("pairs", pairs(made).columns())
+    (figure,) = build_disagreement_figure(pairs(made), sheet, max_pairs=10)
     assert figure.caption.startswith("2 of 3 pairs are on or above the curve")
     spec = draw_disagreement(pairs(made)).to_dict()
     data = [rows[0] for rows in spec["datasets"].values()]
@@ -123,20 +122,20 @@ def test_pairs_are_counted_against_the_curve():
     assert sorted(points["disagreement"]) == pytest.approx([2 / 60, 58 / 60, 1])
     assert points["distance"] == pytest.approx(points["disagreement"])  # all of it in one direction
     ragged = cells("1" * 60, "1" * 40 + "0" * 18 + "--", "0" * 58 + "11", "1" * 60)
-    (figure,) = disagreement_figure(pairs(ragged), sheet, most=3)
+    (figure,) = build_disagreement_figure(pairs(ragged), sheet, max_pairs=3)
     assert "Pairs have different numbers of common questions" in figure.caption
     assert "1 pair never disagreed" in figure.caption
     assert "Drawn for one pair in 2" in figure.caption
 
 
 def test_without_disagreement_there_is_no_figure():
-    sheet = Sheet("b1")
-    assert not list(disagreement_figure(pairs(cells("10", "01")), sheet, most=10))  # one pair
-    assert not list(disagreement_figure(pairs(cells("1", "1", "1")), sheet, most=10))
+    sheet = ElementBuilder("b1")
+    assert not list(build_disagreement_figure(pairs(cells("10", "01")), sheet, max_pairs=10))  # one pair
+    assert not list(build_disagreement_figure(pairs(cells("1", "1", "1")), sheet, max_pairs=10))
     real = Cells.from_scores("b", ["a", "b", "c"], ["q"], [[[2.5]], [[3.0]], [[4.0]]])
-    assert not list(disagreement_figure(pairs(real), sheet, most=10))
+    assert not list(build_disagreement_figure(pairs(real), sheet, max_pairs=10))
     apart = cells("10--", "--01", "10--")
-    assert not list(disagreement_figure(pairs(apart), sheet, most=10))
+    assert not list(build_disagreement_figure(pairs(apart), sheet, max_pairs=10))
 
 
 def test_hostile_names_are_data():

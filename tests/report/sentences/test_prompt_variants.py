@@ -177,5 +177,5 @@ def test_shares(part, told):
 
 
 def test_variants_warning_points_below():
-    text = "".join(collect_warnings(cube([[1, 0.5]]).cells(), shown_below=True))
+    text = "".join(collect_warnings(cube([[1, 0.5]]).cells(), has_prompt_section=True))
     assert "is not in the errors of the scores; see Spread over prompts." in text

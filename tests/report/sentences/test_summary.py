@@ -181,26 +181,26 @@ def test_numbers(value, places, text):
 
 def test_greedy_follows_its_model_and_stands_alone_without_it():
     made = cells([HIGH, LOW, HALF, RIGHT], ["m", "m:greedy", "n", "o:greedy"])
-    assert score_table.ordered(score(made)) == ["o:greedy", "m", "m:greedy", "n"]
+    assert score_table.order_models(score(made)) == ["o:greedy", "m", "m:greedy", "n"]
 
 
 def test_every_row_of_the_answer_is_its_own_models():
     # by hand: each model's SE is sqrt(var(p) / N) with N = 40
     made = cells([LOW, HIGH, HALF, RIGHT], ["low", "high", "half", "right"])
     scores = score(made)
-    rows = {row.model: row for row in score_table.table(scores, score_table.ordered(scores)).rows}
+    rows = {row.model: row for row in score_table.build_score_table(scores, score_table.order_models(scores)).rows}
     sd = np.sqrt(0.9 * 0.1 / 40)
     assert (rows["low"].score, rows["high"].score, rows["right"].score) == ("0.100", "0.900", "1.000")
     assert rows["low"].se == rows["high"].se == f"{sd:.3f}"
     assert rows["right"].interval.endswith(" to 1.000")
-    assert rows["low"].data == pytest.approx(1)  # no generation of a question differs from another
-    assert rows["low"].marks == ()
+    assert rows["low"].shares[0] == pytest.approx(1)  # no generation of a question differs from another
+    assert rows["low"].note_numbers == ()
 
 
 def test_a_row_without_an_interval_says_why():
     made = cells([[[0.5, 0.5]] * 40, LOW], ["same", "low"])
     scores = score(made)
-    table = score_table.table(scores, score_table.ordered(scores))
+    table = score_table.build_score_table(scores, score_table.order_models(scores))
     [row] = [row for row in table.rows if row.model == "same"]
     assert (row.interval, row.x_low) == ("–", None)
-    assert [table.notes[i - 1] for i in row.marks] == ["no variation was seen: no interval"]
+    assert [table.notes[i - 1] for i in row.note_numbers] == ["no variation was seen: no interval"]

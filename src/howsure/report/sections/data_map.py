@@ -1,20 +1,28 @@
-"""What the page shows of answers: the data map, and the questions whose label may be wrong."""
+"""Section 7 of the page: the data map, and the questions whose label may be wrong."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from howsure.report.charts.data_map import MAX_POINTS, draw_data_map, is_dense
-from howsure.report.elements import Figure, Listing, Section, Sheet
-from howsure.report.sentences.data_map import LEAD, describe_data_map, describe_few_generations, describe_label_errors
+from howsure.report.elements import ElementBuilder, Figure, Section, TextTable
+from howsure.report.sentences.data_map import (
+    LEAD,
+    describe_data_map,
+    describe_few_generations,
+    describe_label_errors,
+)
 from howsure.report.sentences.formatting import format_number
 from howsure.stats.core.results import Columns
 from howsure.stats.questions import AnswerCounts, LabelErrors, find_label_errors
 
-#: Rows of the table on the page, of the one behind it, and characters of an answer in each.
-_ROWS, _KEPT, _SHORT, _LONG = 50, 1_000, 48, 200
+#: Rows of the table on the page and of the table behind it, at most.
+_MAX_ROWS, _MAX_STORED_ROWS = 50, 1_000
 
-#: Column to its heading and its meaning.
+#: Characters of an answer in these two tables, at most.
+_MAX_CHARACTERS, _MAX_STORED_CHARACTERS = 48, 200
+
+#: Heading and meaning of the columns of this section's tables.
 COLUMNS: dict[str, tuple[str, str]] = {
     "target": ("Target", "The answer that the benchmark takes to be right."),
     "answer": ("Other answer", "The answer that speaks most against the target: that of most models, the better ones."),
@@ -37,82 +45,87 @@ COLUMNS: dict[str, tuple[str, str]] = {
         "Suspected by",
         "Data map: rarely right, nearly always alike. Models: most of them give the same other answer.",
     ),
-    "part": ("Kind", "Suspect, or another question."),
+    "part": ("Kind", "Suspected label error, or another question."),
     "n_here": ("Questions here", "Questions at this place of the map; the first by name is named."),
 }
 
 
-def map_section(answers: AnswerCounts | None, sheet: Sheet) -> Section:
-    """Data map and suspects of a benchmark; None where its sources keep no answers."""
+def build_data_map_section(answers: AnswerCounts | None, builder: ElementBuilder) -> Section:
+    """Build the section with the data map and the suspected label errors; it needs recorded answers."""
     title = "Which labels may be wrong"
     name = "map-part"
     if answers is None or not answers.read.any():
-        why = "answers are not recorded" if answers is None else "no answer was read"
-        return Section(name, title, title, LEAD, left_out=(f"data map and suspected labels ({why})",))
-    found = find_label_errors(answers)
-    items: list[Figure | Listing] = []
+        reason = "answers are not recorded" if answers is None else "no answer was read"
+        return Section(name, title, title, LEAD, left_out=(f"data map and suspected labels ({reason})",))
+    errors = find_label_errors(answers)
+    items: list[Figure | TextTable] = []
     left_out: list[str] = []
-    if np.any(~np.isnan(found.consistency) & ~np.isnan(found.p_correct)):
-        items.append(_map(found, answers, sheet))
+    if np.any(~np.isnan(errors.consistency) & ~np.isnan(errors.p_correct)):
+        items.append(_build_map(errors, answers, builder))
     else:
         left_out.append("data map (no model has two generations with an answer to a question)")
-    if found.suspected.any():
-        items.append(_suspects(found, sheet))
+    if errors.suspected.any():
+        items.append(_build_table(errors, builder))
     elif not items:
         left_out.append("suspected labels (there is none)")
     return Section(name, title, title, LEAD, tuple(items), tuple(left_out))
 
 
-def _map(found: LabelErrors, answers: AnswerCounts, sheet: Sheet) -> Figure:
-
-    dense = is_dense(found)
-    return sheet.figure(
+def _build_map(errors: LabelErrors, answers: AnswerCounts, builder: ElementBuilder) -> Figure:
+    """Return the figure of consistency against P(correct)."""
+    binned = is_dense(errors)
+    return builder.build_figure(
         "map",
         "Which questions are answered alike, and wrong?",
-        describe_data_map(found, dense=dense) + describe_few_generations(answers),
-        draw_data_map(found),
-        looks="Scatter plot, one point per question" if not dense else "Density of questions, suspects as points",
-        marks=min(len(found.questions), MAX_POINTS),
+        describe_data_map(errors, binned=binned) + describe_few_generations(answers),
+        draw_data_map(errors),
+        kind="Density of questions, suspected label errors as points"
+        if binned
+        else "Scatter plot, one point per question",
+        marks=min(len(errors.questions), MAX_POINTS),
     )
 
 
-def _suspects(found: LabelErrors, sheet: Sheet) -> Listing:
-    kept = found.select(found.suspected)
-    sheet.table("suspects", _rows(kept.select(slice(_KEPT))))
-    shown = kept.select(slice(_ROWS))
-    columns = shown.columns()
-    return sheet.listing(
+def _build_table(errors: LabelErrors, builder: ElementBuilder) -> TextTable:
+    """Return the table of suspected label errors, the strongest evidence first."""
+    suspected = errors.select(errors.suspected)
+    builder.add_table("suspects", _tabulate_errors(suspected.select(slice(_MAX_STORED_ROWS))))
+    rows = suspected.select(slice(_MAX_ROWS))
+    columns = rows.columns()
+    return builder.build_text_table(
         "suspects",
         "Which labels contradict the models?",
-        describe_label_errors(found, len(shown.questions)),
+        describe_label_errors(errors, len(rows.questions)),
         {
-            "Question": list(shown.questions),
-            "Target": [_cut(one, _SHORT) for one in shown.target],
-            "Other answer": [_cut(one, _SHORT) for one in shown.answer],
-            "P(correct)": [format_number(p, 2) for p in shown.p_correct.tolist()],
-            "Consistency": [format_number(s, 2) for s in shown.consistency.tolist()],
-            "Answers": [f"{n:,}" for n in shown.n_sets.tolist()],
+            "Question": list(rows.questions),
+            "Target": [_shorten(text, _MAX_CHARACTERS) for text in rows.target],
+            "Other answer": [_shorten(text, _MAX_CHARACTERS) for text in rows.answer],
+            "P(correct)": [format_number(p, 2) for p in rows.p_correct.tolist()],
+            "Consistency": [format_number(s, 2) for s in rows.consistency.tolist()],
+            "Answers": [f"{n:,}" for n in rows.n_sets.tolist()],
             "Models agreeing": [
-                f"{a} of {n}" for a, n in zip(shown.models_agreeing.tolist(), shown.n_models.tolist(), strict=True)
+                f"{a} of {n}" for a, n in zip(rows.models_agreeing.tolist(), rows.n_models.tolist(), strict=True)
             ],
-            "Evidence": [format_number(one, 1) for one in columns["evidence"].tolist()],
-            "P(wrong) at most": [format_number(one, 2) for one in columns["p_wrong_max"].tolist()],
+            "Evidence": [format_number(value, 1) for value in columns["evidence"].tolist()],
+            "P(wrong) at most": [format_number(value, 2) for value in columns["p_wrong_max"].tolist()],
         },
-        text=3,
+        text_columns=3,
         table="suspects",
-        opens=True,
+        link_questions=True,
     )
 
 
-def _rows(found: LabelErrors) -> Columns:
-    columns = found.columns()
+def _tabulate_errors(errors: LabelErrors) -> Columns:
+    """Return the columns of the suspected label errors, with long answers shortened."""
+    columns = errors.columns()
     del columns["benchmark"], columns["note"]
     for name in ("target", "answer"):
-        columns[name] = np.array([None if one is None else _cut(one, _LONG) for one in columns[name]], dtype=object)
+        texts = [None if text is None else _shorten(text, _MAX_STORED_CHARACTERS) for text in columns[name]]
+        columns[name] = np.array(texts, dtype=object)
     return columns
 
 
-def _cut(text: str | None, most: int) -> str:
-    """On one line, and not longer than this."""
+def _shorten(text: str | None, length: int) -> str:
+    """Return the text on one line, with at most `length` characters."""
     line = "–" if text is None else " ".join(text.split())
-    return line if len(line) <= most else f"{line[: most - 1]}…"
+    return line if len(line) <= length else f"{line[: length - 1]}…"

@@ -4,44 +4,46 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from howsure.report.charts.base import Chart
 from howsure.report.charts.distributions import MAX_SETTINGS, draw_cumulative, draw_histograms
-from howsure.report.elements import Figure, Section, Sheet
-from howsure.report.sentences.distributions import describe_cumulative, describe_histograms, describe_models_left_out
+from howsure.report.elements import ElementBuilder, Figure, Section
+from howsure.report.sections.score_table import pick_spaced
+from howsure.report.sentences.distributions import (
+    describe_cumulative,
+    describe_histograms,
+    describe_models_left_out,
+)
 from howsure.stats.core.cells import Cells, FloatArray
 from howsure.stats.questions import estimate_density, estimate_stability, evaluate_beta_curves
 from howsure.stats.scores import fit_beta
 
-if TYPE_CHECKING:
-    from howsure.report.charts.base import Chart
+#: Largest number of models that are drawn.
+_MAX_MODELS = 12
 
-#: Models that are drawn at most.
-DRAWN = 12
+#: Largest number of bins of the mean score, from 0 to 1.
+_MAX_BINS = 10
 
-#: Bins of the mean score at most, from 0 to 1.
-_BINS = 10
-
-#: Headings of the columns of this section's tables.
+#: Heading and meaning of the columns of this section's tables.
 COLUMNS = {
-    "setting": ("Setting", "What tells models of one name apart, such as the temperature."),
+    "setting": ("Setting", "What distinguishes models of one name, such as the temperature."),
     "expected": ("Expected share", "What the fitted Beta distribution expects of means of as many generations."),
     "curve": ("Curve", "Observed means, the same less sampling noise, or the fitted Beta distribution."),
     "p": ("P(correct)", "A probability to be answered correctly."),
 }
 
 
-def distributions_section(cells: Cells, order: Sequence[str], sheet: Sheet) -> Section:
-    """Histograms with the fitted Beta, and cumulative distributions.
+def build_distributions_section(cells: Cells, order: Sequence[str], builder: ElementBuilder) -> Section:
+    """Build the section with histograms of P(correct), the fitted Beta, and cumulative distributions.
 
     Parameters
     ----------
     cells
-        Scores in [0, 1]; the Beta and the denoised distribution need 0 and 1.
+        Cells with scores in [0, 1]; the Beta and the distribution without sampling noise need scores of 0 and 1.
     order
-        Models as the page has them; at most `DRAWN` are drawn, spread over it.
+        Models in the order of the page; at most `_MAX_MODELS` of them, spread over it, are drawn.
     """
     title, link = "How the questions are distributed", "Distributions"
     lead = (
@@ -50,106 +52,110 @@ def distributions_section(cells: Cells, order: Sequence[str], sheet: Sheet) -> S
         if cells.binary
         else "The mean score of a question over its generations, for each model."
     )
-    there = [model for model in order if cells.answered[cells.index(model)].any()]
-    several = [model for model in there if int(cells.n[cells.index(model)].max()) > 1]
-    drawable = several if cells.binary else there
+    answered = [model for model in order if cells.answered[cells.index(model)].any()]
+    several = [model for model in answered if int(cells.n[cells.index(model)].max()) > 1]
+    drawable = several if cells.binary else answered
     if not cells.unit or not drawable:
-        why = "one generation per question" if cells.unit and there else "scores are not between 0 and 1"
-        why = why if there else "no scores"
-        return Section("distributions-part", title, link, lead, (), (f"distributions over questions ({why})",))
-    places = np.unique(np.linspace(0, len(drawable) - 1, min(DRAWN, len(drawable))).astype(int))
-    shown = cells.select([drawable[i] for i in places])
-    told = describe_models_left_out(len(shown.models), len(drawable), len(there) - len(drawable))
+        reason = "one generation per question" if cells.unit and answered else "scores are not between 0 and 1"
+        reason = reason if answered else "no scores"
+        return Section("distributions-part", title, link, lead, (), (f"distributions over questions ({reason})",))
+    drawn = cells.select(pick_spaced(drawable, _MAX_MODELS))
+    note = describe_models_left_out(len(drawn.models), len(drawable), len(answered) - len(drawable))
     left_out = () if cells.binary else ("the Beta fit of P(correct) (scores are not 0 or 1)",)
-    return Section("distributions-part", title, link, lead, tuple(_figures(shown, sheet, told)), left_out)
+    return Section("distributions-part", title, link, lead, tuple(_build_figures(drawn, builder, note)), left_out)
 
 
-def densities(cells: Cells) -> tuple[Chart, str]:
-    """Histograms of the question means with the fitted Beta, and what they show; every model has a score in [0, 1]."""
-    levels, ends = _levels(cells)
+def build_histograms(cells: Cells) -> tuple[Chart, str]:
+    """Return histograms of the question means with the fitted Beta, and their caption; scores are in [0, 1]."""
+    levels, ends = _choose_bins(cells)
     fit = fit_beta(cells) if cells.binary else None
-    binned = None if fit is None else evaluate_beta_curves(cells, fit, ends)
-    chart = draw_histograms(binned, _shares(cells, ends), levels, beside(cells.models, most=MAX_SETTINGS))
+    curves = None if fit is None else evaluate_beta_curves(cells, fit, ends)
+    rows = group_by_setting(cells.models, max_settings=MAX_SETTINGS)
+    chart = draw_histograms(curves, _bin_shares(cells, ends), levels, rows)
     return chart, describe_histograms(cells, None if fit is None else estimate_stability(cells), fit)
 
 
-def _figures(cells: Cells, sheet: Sheet, told: str) -> list[Figure]:
-
-    chart, caption = densities(cells)
-    made = [
-        sheet.figure(
+def _build_figures(cells: Cells, builder: ElementBuilder, note: str) -> list[Figure]:
+    """Return the figures of the section; `note` is added to each caption."""
+    chart, caption = build_histograms(cells)
+    figures = [
+        builder.build_figure(
             "densities",
             "Are questions solved always, never or sometimes?",
-            caption + told,
+            caption + note,
             chart,
-            looks="Histograms of the questions' mean scores, one row per model",
-            marks=2 * len(_levels(cells)[0]) * len(cells.models),
+            kind="Histograms of the questions' mean scores, one row per model",
+            marks=2 * len(_choose_bins(cells)[0]) * len(cells.models),
         )
     ]
     if cells.binary:
         fit = fit_beta(cells)
         curves = evaluate_beta_curves(cells, fit)
-        made.append(
-            sheet.figure(
+        figures.append(
+            builder.build_figure(
                 "cumulative",
                 "How many questions are harder than that?",
-                describe_cumulative(curves, fit) + told,
+                describe_cumulative(curves, fit) + note,
                 draw_cumulative(curves, estimate_density(cells), cells.models),
-                looks="Cumulative curves from 0 to 1, one row per model",
+                kind="Cumulative curves from 0 to 1, one row per model",
                 marks=253 * len(cells.models),
             )
         )
-    return made
+    return figures
 
 
-def _levels(cells: Cells) -> tuple[FloatArray, FloatArray]:
-    """Means that k generations can have, for the k that is typical, and the upper ends of the bins around them.
+def _choose_bins(cells: Cells) -> tuple[FloatArray, FloatArray]:
+    """Return the levels of the mean score and the upper ends of the bins around them.
 
-    Tenths where there are more, or other scores.
+    The levels are the means that the typical number of generations can have; tenths with more generations or scores
+    other than 0 and 1.
     """
-    k = int(np.median(cells.n[cells.answered])) if cells.binary else _BINS
-    levels = np.linspace(0, 1, min(max(k, 2), _BINS) + 1)
+    k = int(np.median(cells.n[cells.answered])) if cells.binary else _MAX_BINS
+    levels = np.linspace(0, 1, min(max(k, 2), _MAX_BINS) + 1)
     # a mean halfway between two levels belongs to the upper one
     return levels, np.append((levels[1:] + levels[:-1]) / 2 - 1e-6, 1.0)
 
 
-def _shares(cells: Cells, ends: FloatArray) -> FloatArray:
-    """Share of the questions of each model between the ends of the bins, shape (M, L)."""
-    out = np.zeros((len(cells.models), len(ends)))
-    for row, p in zip(out, cells.mean, strict=True):
+def _bin_shares(cells: Cells, ends: FloatArray) -> FloatArray:
+    """Return the share of each model's questions in each bin, shape (M, L)."""
+    shares = np.zeros((len(cells.models), len(ends)))
+    for row, p in zip(shares, cells.mean, strict=True):
         known = p[~np.isnan(p)]
         row[:] = np.bincount(np.searchsorted(ends, known - 1e-9), minlength=len(ends))[: len(ends)] / len(known)
-    return out
+    return shares
 
 
-def beside(models: Sequence[str], *, most: int) -> dict[str, dict[str, int]]:
-    """Models by the name before " (temperature=...)", and in it by setting: those of one name are drawn side by side.
+def group_by_setting(models: Sequence[str], *, max_settings: int) -> dict[str, dict[str, int]]:
+    """Group models by the name before " (temperature=...)"; models of one name are drawn side by side.
 
-    A name with one model alone keeps it so, and names that would bring more than `most` settings keep theirs apart.
+    Each group maps the setting to the index of the model. A name with a single model is a group with the setting "".
+    So is each model of a name whose settings would bring the number of different settings above `max_settings`.
 
-    >>> beside(["a (temperature=1)", "b", "a (temperature=0.5)"], most=5)
+    >>> group_by_setting(["a (temperature=1)", "b", "a (temperature=0.5)"], max_settings=5)
     {'a': {'temperature=0.5': 2, 'temperature=1': 0}, 'b': {'': 1}}
     """
-    found: dict[str, dict[str, int]] = {}
+    by_name: dict[str, dict[str, int]] = {}
     for i, model in enumerate(models):
-        name, setting = _parts(model)
-        found.setdefault(name, {})[setting] = i
-    out: dict[str, dict[str, int]] = {}
+        name, setting = _split_setting(model)
+        by_name.setdefault(name, {})[setting] = i
+    groups: dict[str, dict[str, int]] = {}
     settings: set[str] = set()
-    for name, members in found.items():
-        if len(members) > 1 and "" not in members and len(settings | set(members)) <= most:
+    for name, members in by_name.items():
+        if len(members) > 1 and "" not in members and len(settings | set(members)) <= max_settings:
             settings |= set(members)
-            out[name] = {setting: members[setting] for setting in sorted(members, key=_temperature)}
+            groups[name] = {setting: members[setting] for setting in sorted(members, key=_temperature_key)}
         else:
-            out |= {models[i]: {"": i} for i in members.values()}
-    return out
+            groups |= {models[i]: {"": i} for i in members.values()}
+    return groups
 
 
-def _parts(model: str) -> tuple[str, str]:
+def _split_setting(model: str) -> tuple[str, str]:
+    """Return the name of a model and its temperature setting, or "" without one."""
     name, middle, rest = model.rpartition(" (temperature=")
     return (name, f"temperature={rest[:-1]}") if middle and rest.endswith(")") else (model, "")
 
 
-def _temperature(setting: str) -> tuple[float, str]:
-    found = re.match(r"temperature=(\d+(?:\.\d+)?)", setting)
-    return (float(found[1]) if found else np.inf), setting
+def _temperature_key(setting: str) -> tuple[float, str]:
+    """Return a key that sorts settings by temperature."""
+    match = re.match(r"temperature=(\d+(?:\.\d+)?)", setting)
+    return (float(match[1]) if match else np.inf), setting

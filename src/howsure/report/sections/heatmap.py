@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from howsure.report.charts.heatmap import bin_questions, draw_heatmap
-from howsure.report.elements import Figure, Sheet
-from howsure.report.sections import score_table
+from howsure.report.elements import ElementBuilder, Figure, Section
+from howsure.report.sections.score_table import mean_question_scores
 from howsure.report.sentences.heatmap import describe_heatmap
 from howsure.stats.core.cells import Cells
 
 
-def questions(cells: Cells, order: Sequence[str], sheet: Sheet) -> Iterator[Figure]:
-    """Which questions are hard for whom."""
-    bins = bin_questions(score_table.difficulty(cells), len(cells.models))
+def build_heatmap_section(cells: Cells, order: Sequence[str], builder: ElementBuilder) -> Section:
+    """Build the section with the heatmap of questions and models; without any score it has no figure."""
+    mean = "P(correct) is the" if cells.binary else "The figure shows the"
+    bins = bin_questions(mean_question_scores(cells), len(cells.models))
+    figures: tuple[Figure, ...] = ()
     if bins.max() >= 0:
-        yield sheet.figure(
+        figure = builder.build_figure(
             "difficulty",
             "Which questions are hard, and for whom?",
             describe_heatmap(cells, bins),
             draw_heatmap(cells, order),
-            looks="Heatmap of scores, models by skill and questions by difficulty",
+            kind="Heatmap of scores, models by skill and questions by difficulty",
             table="questions",
             marks=len(cells.models) * (int(bins.max()) + 1),
         )
+        figures = (figure,)
+    lead = f"{mean} mean score of a model on a question over its generations."
+    return Section("questions-part", "The questions", "Questions", lead, figures)

@@ -1,179 +1,177 @@
-"""One question: which ones come first, whose texts the page has room for, and pages beside it for more."""
+"""Section 10 of the page: one question at a time, with its prompts and generations."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from dataclasses import dataclass, field, replace
+from typing import Any
 from urllib.parse import quote
 
 import numpy as np
 
-from howsure.report.assets import environment, hashed, template_text
-from howsure.report.elements import clean, to_json
-from howsure.report.sections.score_table import difficulty
+from howsure.report.assets import build_policy, load_templates, read_template
+from howsure.report.elements import clean_json, dump_json
+from howsure.report.report_data import ReviewVerdict
+from howsure.report.sections.score_table import mean_question_scores
 from howsure.report.sentences.formatting import format_count
 from howsure.report.texts import SHOWN, Texts, pages
-from howsure.stats.core.cells import Cells, FloatArray
+from howsure.stats.core.cells import Cells, FloatArray, IntArray
 
-#: Bytes of texts in the page, and in each of the pages beside it.
-BUDGET, _SIBLING = 2_000_000, 4_000_000
-#: Scores of models on questions that are kept one by one; of more, only the mean over the models is.
-_CELLS = 250_000
+#: Scores of models on questions that are stored one by one; of more, only the mean over the models is.
+_MAX_CELLS = 250_000
 
 
-class Said(Protocol):
-    """What a reviewer said: `review.verdicts.Verdict`, or anything like it."""
+@dataclass(frozen=True, kw_only=True)
+class TextLimits:
+    """Limits for the prompts and generations of a report.
 
-    @property
-    def verdict(self) -> str:
-        """A word."""
+    Attributes
+    ----------
+    page_bytes
+        Bytes of texts in the page.
+    file_bytes
+        Bytes of texts in each further file.
+    file_name
+        Name of the page, which further files link to.
+    max_files
+        Largest number of further files. They lie in the folder `NAME_files`, where NAME is the page's name without its
+        suffix.
+    """
 
-    @property
-    def note(self) -> str:
-        """What they noted."""
+    page_bytes: int = 2_000_000
+    file_bytes: int = 4_000_000
+    file_name: str = "report.html"
+    max_files: int = 0
 
-    @property
-    def reviewer(self) -> str:
-        """Who it was."""
-
-    @property
-    def when(self) -> str:
-        """When, as ISO 8601."""
+    def divide(self, n_benchmarks: int) -> TextLimits:
+        """Return the limits of each benchmark on a page with several."""
+        return replace(self, page_bytes=self.page_bytes // n_benchmarks)
 
 
 @dataclass(frozen=True)
-class OneQuestion:
-    """What `question.html` shows; its macro is `one_question(part.question, level)`.
+class QuestionBrowser:
+    """Content of `question.html`; the page shows it with `{{ one_question(browser, level) }}`.
 
     Attributes
     ----------
     part
-        Id of the benchmark's part of the page, such as b1.
+        Id of the benchmark on the page, such as `b1`.
     scripts
         JSON by the id of its script element.
-    siblings
-        Pages that lie beside this one, by their path from it.
+    text_files
+        Further pages with texts, by their path relative to the page.
     left_out
-        What there is no text of, each with the reason.
+        Texts that are missing, with the reason.
     """
 
     part: str
     benchmark: str
     lead: str
     scripts: Mapping[str, str]
-    siblings: Mapping[str, str] = field(default_factory=dict)
+    text_files: Mapping[str, str] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()
     name: str = "question"
     title: str = "One question"
     link: str = "One question"
 
 
-def question_section(
+def build_question_browser(
     cells: Cells,
     part: str,
     *,
     texts: Texts | None = None,
     suspects: Mapping[str, str] | None = None,
-    verdicts: Mapping[str, Said] | None = None,
-    budget: int = BUDGET,
-    page: str = "report.html",
-    most_siblings: int = 0,
-) -> OneQuestion:
-    """The last section of a benchmark, where every question can be opened.
+    verdicts: Mapping[str, ReviewVerdict] | None = None,
+    limits: TextLimits | None = None,
+) -> QuestionBrowser:
+    """Build the section of a benchmark in which every question can be opened.
 
     Parameters
     ----------
+    cells
+        Cells of the benchmark.
     part
-        Id of the benchmark's part of the page.
+        Id of the benchmark on the page.
     texts
-        Where prompts and generations come from; without, a question shows what the models scored on it.
+        Source of prompts and generations; without it, a question shows the scores of the models only.
     suspects
-        Questions whose label may be wrong, the most suspicious first, each with the reason in a few words.
+        Questions whose label may be wrong, the strongest evidence first, each with the reason in a few words.
     verdicts
-        What reviewers said, by question.
-    budget
-        Bytes of texts that the page has room for.
-    page
-        Name of the page's file: pages beside it link back to it.
-    most_siblings
-        Pages beside it for texts that it has no room for, at most. They go to the folder `page` without its suffix,
-        followed by `_files`.
+        Verdicts of reviewers by question.
+    limits
+        Limits for the texts.
     """
+    limits = limits or TextLimits()
     suspects = {name: why for name, why in (suspects or {}).items() if name in cells.questions}
-    names = _order(cells, tuple(suspects))
-    limits = [budget, *[_SIBLING] * most_siblings]
-    found = pages(texts, cells.benchmark, names, limits) if texts is not None else [{}]
+    names = _order_questions(cells, tuple(suspects))
+    sizes = [limits.page_bytes, *[limits.file_bytes] * limits.max_files]
+    contents = pages(texts, cells.benchmark, names, sizes) if texts is not None else [{}]
     place = {name: i for i, name in enumerate(names)}
-    held = {place[name]: i for i, page_texts in enumerate(found) for name in page_texts}
-    folder = f"{page.rsplit('.', 1)[0]}_files"
-    files = [f"{part}-{i}.html" for i in range(1, len(found))]
-    index = _index(cells, names, suspects, verdicts or {}) | {"part": part, "page": held}
+    page_of = {place[name]: i for i, questions in enumerate(contents) for name in questions}
+    folder = f"{limits.file_name.rsplit('.', 1)[0]}_files"
+    files = [f"{part}-{i}.html" for i in range(1, len(contents))]
+    index = _build_index(cells, names, suspects, verdicts or {}) | {"part": part, "page": page_of}
 
-    def scripts(i: int, addresses: Sequence[str]) -> dict[str, str]:
-        told = to_json(clean(index | {"here": i, "files": addresses}))
-        return {f"questions-{part}": told} | {f"question-{part}-{place[name]}": text for name, text in found[i].items()}
+    def build_scripts(i: int, addresses: Sequence[str]) -> dict[str, str]:
+        scripts = {f"questions-{part}": dump_json(clean_json(index | {"here": i, "files": addresses}))}
+        return scripts | {f"question-{part}-{place[name]}": text for name, text in contents[i].items()}
 
-    siblings = {}
-    back = f"../{quote(page, safe='')}"
+    text_files = {}
+    back = f"../{quote(limits.file_name, safe='')}"
     for i, file in enumerate(files, 1):
-        told = (
-            f"Prompts and generations of {format_count(len(found[i]), 'question')}, which the report has no room for."
-        )
-        one = OneQuestion(part, cells.benchmark, told, scripts(i, [back, *files]))
-        siblings[f"{folder}/{file}"] = _page(one, back)
-    there = ["", *(f"{quote(folder, safe='')}/{file}" for file in files)]
-    missing = len(names) - len(held)
-    left_out = (f"prompts and generations of {format_count(missing, 'question')} ({_why(texts)})",) if missing else ()
-    lead = _lead(cells, [len(page_texts) for page_texts in found], folder, texts, suspects=bool(suspects))
-    return OneQuestion(part, cells.benchmark, lead, scripts(0, there), siblings, left_out)
+        count = format_count(len(contents[i]), "question")
+        lead = f"Prompts and generations of {count} for which the report has no space."
+        browser = QuestionBrowser(part, cells.benchmark, lead, build_scripts(i, [back, *files]))
+        text_files[f"{folder}/{file}"] = render_text_file(browser, back)
+    addresses = ["", *(f"{quote(folder, safe='')}/{file}" for file in files)]
+    missing = len(names) - len(page_of)
+    reason = "scores alone were read" if texts is None else "they are not in this page, or none are stored"
+    left_out = (f"prompts and generations of {format_count(missing, 'question')} ({reason})",) if missing else ()
+    lead = _describe_contents(cells, [len(one) for one in contents], folder, texts, has_suspects=bool(suspects))
+    return QuestionBrowser(part, cells.benchmark, lead, build_scripts(0, addresses), text_files, left_out)
 
 
-def _why(texts: Texts | None) -> str:
-    return "scores alone were read" if texts is None else "they are not in this page, or nothing is kept of them"
-
-
-def _order(cells: Cells, suspects: Sequence[str]) -> list[str]:
-    """Suspects as they are given; then where generations agree least; what nobody answered at the end."""
-    spread = np.nan_to_num(disagreement(cells), nan=-1.0)
+def _order_questions(cells: Cells, suspects: Sequence[str]) -> list[str]:
+    """Return the suspects as given, then the other questions by decreasing disagreement; unanswered ones last."""
+    spread = np.nan_to_num(score_variance(cells), nan=-1.0)
     rest = [cells.questions[i] for i in np.argsort(-spread, kind="stable")]
     return [*suspects, *(name for name in rest if name not in set(suspects))]
 
 
-def disagreement(cells: Cells) -> FloatArray:
-    """Variance of a generation's score on each question, over models of equal weight and their generations, shape (N,).
+def score_variance(cells: Cells) -> FloatArray:
+    """Return the variance of a generation's score on each question, shape (N,); NaN without any answer.
 
-    NaN where nobody answered.
+    Models have equal weight, and so have the generations of a model.
     """
     models = cells.answered.sum(axis=0)
     n = np.where(cells.answered, cells.n, 1)
     with np.errstate(divide="ignore", invalid="ignore"):
         square = (cells.total_sq / n).sum(axis=0) / models
         mean = (cells.total / n).sum(axis=0) / models
-    spread: FloatArray = np.maximum(square - mean**2, 0)  # 1e-17 below 0 by rounding
-    return spread
+    variance: FloatArray = np.maximum(square - mean**2, 0)  # rounding can make it -1e-17
+    return variance
 
 
-def _index(
-    cells: Cells, names: Sequence[str], suspects: Mapping[str, str], verdicts: Mapping[str, Said]
+def _build_index(
+    cells: Cells, names: Sequence[str], suspects: Mapping[str, str], verdicts: Mapping[str, ReviewVerdict]
 ) -> dict[str, Any]:
-    """What the page knows of every question, in the order of `names`."""
+    """Return what the page stores of every question, in the order of `names`."""
     at = {name: i for i, name in enumerate(cells.questions)}
     order = np.array([at[name] for name in names], dtype=int)
-    whole = cells.n.size <= _CELLS
+    by_model = cells.n.size <= _MAX_CELLS
     return {
         "benchmark": cells.benchmark,
         "names": list(names),
         "models": list(cells.models),
-        "n": [_short(row) for row in cells.n[:, order]] if whole else None,
-        "total": [_numbers(row) for row in cells.total[:, order]] if whole else None,
-        "score": _numbers(difficulty(cells)[order]),
+        "n": [_shorten_counts(row) for row in cells.n[:, order]] if by_model else None,
+        "total": [_round_values(row) for row in cells.total[:, order]] if by_model else None,
+        "score": _round_values(mean_question_scores(cells)[order]),
         "suspects": {i: suspects[name] for i, name in enumerate(names) if name in suspects},
         "verdicts": {
-            i: [said.verdict, said.note, said.reviewer, said.when[:10]]
+            i: [verdict.verdict, verdict.note, verdict.reviewer, verdict.when[:10]]
             for i, name in enumerate(names)
-            if (said := verdicts.get(name)) is not None
+            if (verdict := verdicts.get(name)) is not None
         },
         **{
             kind: {} if counts is None else {i: int(n) for i, n in enumerate(counts.sum(axis=0)[order]) if n}
@@ -182,80 +180,51 @@ def _index(
     }
 
 
-def _short(counts: Any) -> int | list[int]:
-    """One number where all are the same."""
-    found: list[int] = counts.tolist()
-    return found[0] if len(set(found)) == 1 else found
+def _shorten_counts(counts: IntArray) -> int | list[int]:
+    """Return a single number if all counts are equal."""
+    values: list[int] = counts.tolist()
+    return values[0] if len(set(values)) == 1 else values
 
 
-def _numbers(values: FloatArray) -> list[float | None]:
-    """At 5 significant digits, whole ones without a point; NaN as None."""
-    found: list[float] = values.tolist()
-    return [None if math.isnan(v) else int(v) if v.is_integer() else float(f"{v:.5g}") for v in found]
+def _round_values(values: FloatArray) -> list[float | None]:
+    """Return the values with 5 significant digits, whole ones as int, and NaN as None."""
+    listed: list[float] = values.tolist()
+    return [None if math.isnan(v) else int(v) if v.is_integer() else float(f"{v:.5g}") for v in listed]
 
 
-def _lead(cells: Cells, counts: Sequence[int], folder: str, texts: Texts | None, *, suspects: bool) -> str:
-    """What can be read of how many questions, and in which order they come."""
+def _describe_contents(
+    cells: Cells, counts: Sequence[int], folder: str, texts: Texts | None, *, has_suspects: bool
+) -> str:
+    """Return how many questions have texts, where these are, and the order of the questions."""
     N = len(cells.questions)
-    first = "suspects first, then those" if suspects else "first those"
+    first = "suspected label errors first, then those" if has_suspects else "first those"
     order = f"Questions come in this order: {first} on which generations agree least."
     if texts is None or not sum(counts):
-        why = "scores alone were read" if texts is None else "none are kept, or the page has no room for one"
-        return f"What each model scored on a question; its prompt and generations are not in this page ({why}). {order}"
-    what = f"The prompt, and up to {SHOWN} generations grouped by answer"
+        reason = "scores alone were read" if texts is None else "none are stored, or the page has no space for one"
+        return (
+            "The page shows the score of each model on a question; prompts and generations are not in this page "
+            f"({reason}). {order}"
+        )
+    what = f"The page shows the prompt and up to {SHOWN} generations grouped by answer"
     if counts[0] == N:
         return f"{what}, of {'the one question' if N == 1 else f'all {N:,} questions'}. {order}"
-    told = f"{what}: of {counts[0]:,} of {N:,} questions in this page"
-    beside = sum(counts[1:])
-    if beside:
-        told += f", of {beside:,} more in {format_count(len(counts) - 1, 'file')} beside it ({folder})"
-    left = N - sum(counts)
-    if left:
-        told += f"; of {format_count(left, 'question')} only what the models scored"
-    return f"{told}. {order}"
+    text = f"{what}: of {counts[0]:,} of {N:,} questions in this page"
+    in_files = sum(counts[1:])
+    if in_files:
+        text += f", of {in_files:,} more in {format_count(len(counts) - 1, 'file')} beside it ({folder})"
+    rest = N - sum(counts)
+    if rest:
+        text += f"; of {format_count(rest, 'question')} only the scores of the models"
+    return f"{text}. {order}"
 
 
-def policy(style: str, *scripts: str) -> str:
-    """A content security policy that allows these texts and nothing else."""
-    return "; ".join(
-        [
-            "default-src 'none'",
-            f"script-src {' '.join(map(hashed, scripts))}",
-            f"style-src {hashed(style)}",
-            "base-uri 'none'",
-            "form-action 'none'",
-        ]
+def render_text_file(browser: QuestionBrowser, back: str) -> str:
+    """Return a page beside the report with the texts of some questions; `back` is the address of the report."""
+    style = "\n".join(map(read_template, ("page.css", "question.css")))
+    script = read_template("question.js")
+    html: str = (
+        load_templates()
+        .get_template("text_file.html")
+        .render(browser=browser, back=back, style=style, script=script, policy=build_policy([style], [script]))
     )
-
-
-def _page(one: OneQuestion, back: str) -> str:
-    """A page beside the report with the texts of some questions."""
-    style = "\n".join(map(template_text, ("page.css", "question.css")))
-    script = template_text("question.js")
-    shell = environment().from_string(_SHELL)
-    html: str = shell.render(one=one, back=back, style=style, script=script, policy=policy(style, script))
     return html
-
-
-_SHELL = """\
-<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{{ policy }}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="referrer" content="no-referrer">
-<title>{{ one.benchmark }}, questions – howsure</title>
-<style>{{ style|safe }}</style>
-</head>
-{% from "question.html" import one_question, question_scripts %}
-<body>
-<header><p class="kind"><a href="{{ back }}">Evaluation report</a></p><h1>{{ one.benchmark }}</h1></header>
-<main id="content">
-{{ one_question(one, 2) }}
-</main>
-{{ question_scripts(one) }}
-<script>{{ script|safe }}</script>
-</body>
-</html>
-"""

@@ -1,4 +1,4 @@
-"""Section 9 of the page: runs of the same thing, where a future one may fall, drift, and copies."""
+"""Section 9 of the page: repeated runs, where a future one may fall, drift, and copies."""
 
 from __future__ import annotations
 
@@ -6,17 +6,19 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from howsure.report.charts.base import MAX_SERIES
 from howsure.report.charts.repeats import draw_drift, draw_runs
-from howsure.report.elements import Figure, Listing, Section, Sheet
+from howsure.report.elements import ElementBuilder, Figure, Section, TextTable
+from howsure.report.sections.score_table import pick_spaced
 from howsure.report.sentences.formatting import choose_decimals, format_level, format_number
 from howsure.report.sentences.repeats import describe_drift, describe_runs, format_p_value
 from howsure.stats.core.cells import Cells
 from howsure.stats.repeats import Repeats, repeats
 
-#: Models with a row of dots, and in the table.
-_ROWS = 20
+#: Models with a row in the figure and in the table, at most.
+_MAX_ROWS = 20
 
-#: Headings of the columns of this section's tables.
+#: Heading and meaning of the columns of this section's tables.
 COLUMNS = {
     "run": ("Run", "One pass over the questions; its name, or its number in the order they were made."),
     "n_runs": ("Runs", "Runs that the model is in."),
@@ -29,91 +31,92 @@ COLUMNS = {
 }
 
 
-def repeats_of(runs: Sequence[Cells], *, level: float) -> Repeats | None:
-    """What the runs say of the next one; None where no model is in two of them."""
+def compute_repeats(runs: Sequence[Cells], *, level: float) -> Repeats | None:
+    """Return the prediction interval for the next run; None if no model is in two runs."""
     if len(runs) < 2:
         return None
-    found = repeats(runs, n_future=1, level=level)
-    return found if np.any(found.n_runs > 1) else None
+    result = repeats(runs, n_future=1, level=level)
+    return result if np.any(result.n_runs > 1) else None
 
 
-def repeats_section(found: Repeats | None, order: Sequence[str], sheet: Sheet) -> Section:
-    """Run means with the prediction interval, their order, and a table.
+def build_repeats_section(result: Repeats | None, order: Sequence[str], builder: ElementBuilder) -> Section:
+    """Build the section on run means, their order and the prediction interval.
 
     Parameters
     ----------
-    found
-        From `repeats_of`.
+    result
+        Result of `compute_repeats`.
     order
-        Models as the page has them.
+        Models in the order of the page.
     """
-    title, link = "Runs of the same thing", "Repeats"
+    title, link = "Repeated runs", "Repeats"
     lead = (
         "The g-th generations of all questions make the g-th run: what an evaluation with one generation per question "
         "would have reported. On these questions again, runs differ by sampling alone, unless something drifts."
     )
-    if found is None:
-        return Section("repeats-part", title, link, lead, (), ("runs of the same thing (one run of each model)",))
-    several = [model for model in order if model in found.models and found.n_runs[found.models.index(model)] > 1]
-    sheet.table("runs", found.runs.columns())
-    sheet.table("repeats", found.columns())
-    return Section("repeats-part", title, link, lead, tuple(_items(found, several, sheet)))
+    if result is None:
+        return Section("repeats-part", title, link, lead, (), ("repeated runs (one run of each model)",))
+    models = [model for model in order if model in result.models and result.n_runs[result.models.index(model)] > 1]
+    builder.add_table("runs", result.runs.columns())
+    builder.add_table("repeats", result.columns())
+    return Section("repeats-part", title, link, lead, tuple(_build_items(result, models, builder)))
 
 
-def _items(found: Repeats, several: Sequence[str], sheet: Sheet) -> list[Figure | Listing]:
-    from howsure.report.charts.base import MAX_SERIES
-
-    shown = several[:_ROWS]
-    dots = int(found.n_runs.max()) * len(shown)
-    cut = f" Drawn for the first {len(shown)} of {len(several):,} models." if len(shown) < len(several) else ""
-    apart = [several[i] for i in np.unique(np.linspace(0, len(several) - 1, min(MAX_SERIES, len(several))).astype(int))]
-    some = f" Drawn for {len(apart)} of {len(several):,} models." if len(apart) < len(several) else ""
+def _build_items(result: Repeats, models: Sequence[str], builder: ElementBuilder) -> list[Figure | TextTable]:
+    """Return the figure of runs, the figure of drift and the table, for models with several runs."""
+    rows, series = models[:_MAX_ROWS], pick_spaced(models, MAX_SERIES)
+    most_runs = int(result.n_runs.max())
+    first = f" Drawn for the first {len(rows)} of {len(models):,} models." if len(rows) < len(models) else ""
+    some = f" Drawn for {len(series)} of {len(models):,} models." if len(series) < len(models) else ""
     return [
-        sheet.figure(
+        builder.build_figure(
             "runs",
             "How lucky can a single run be?",
-            describe_runs(found, several) + cut,
-            draw_runs(found, shown),
-            looks="Dots for the runs over bars for the next run, one row per model",
+            describe_runs(result, models) + first,
+            draw_runs(result, rows),
+            kind="Dots for the runs over bars for the next run, one row per model",
             table="runs",
-            marks=dots + 2 * len(shown),
+            marks=(most_runs + 2) * len(rows),
         ),
-        sheet.figure(
+        builder.build_figure(
             "drift",
             "Do scores drift from run to run?",
-            describe_drift(found) + some,
-            draw_drift(found, apart),
-            looks="Lines of scores over the runs in their order",
+            describe_drift(result) + some,
+            draw_drift(result, series),
+            kind="Lines of scores over the runs in their order",
             table="runs",
-            marks=2 * int(found.n_runs.max()) * len(apart),
+            marks=2 * most_runs * len(series),
         ),
-        _listing(found, several, sheet),
+        _build_table(result, models, builder),
     ]
 
 
-def _listing(found: Repeats, several: Sequence[str], sheet: Sheet) -> Listing:
-    at = [found.models.index(model) for model in several[:_ROWS]]
-    between = found.interval()
-    places = choose_decimals(found.sd[at])
+def _build_table(result: Repeats, models: Sequence[str], builder: ElementBuilder) -> TextTable:
+    """Return the table of run means and prediction intervals."""
+    at = [result.models.index(model) for model in models[:_MAX_ROWS]]
+    interval = result.interval()
+    places = choose_decimals(result.sd[at])
     rows = {
-        "Model": list(several[:_ROWS]),
-        "Runs": [f"{int(found.n_runs[i]):,}" for i in at],
-        "Mean": [format_number(float(found.mean[i]), places) for i in at],
-        "SD of runs": [format_number(float(found.sd[i]), places) for i in at],
-        "Worst": [format_number(float(found.worst[i]), places) for i in at],
-        "Best": [format_number(float(found.best[i]), places) for i in at],
-        f"Next run, {format_level(found.level)}": [
+        "Model": list(models[:_MAX_ROWS]),
+        "Runs": [f"{int(result.n_runs[i]):,}" for i in at],
+        "Mean": [format_number(float(result.mean[i]), places) for i in at],
+        "SD of runs": [format_number(float(result.sd[i]), places) for i in at],
+        "Worst": [format_number(float(result.worst[i]), places) for i in at],
+        "Best": [format_number(float(result.best[i]), places) for i in at],
+        f"Next run, {format_level(result.level)}": [
             "–"
-            if np.isnan(between.low[i])
-            else f"{format_number(float(between.low[i]), places)} to {format_number(float(between.high[i]), places)}"
+            if np.isnan(interval.low[i])
+            else f"{format_number(float(interval.low[i]), places)} to {format_number(float(interval.high[i]), places)}"
             for i in at
         ],
-        "p, drift": [format_p_value(float(found.drift_p[i])) for i in at],
+        "p, drift": [format_p_value(float(result.drift_p[i])) for i in at],
     }
-    told = [text for note in found.reasons[at] for text in str(note).split("; ") if text]
+    notes = [text for note in result.reasons[at] for text in str(note).split("; ") if text]
     caption = "The mean of all runs, and where a single further run of the same questions will fall."
-    if told:
-        caption += f" To be read with: {'; '.join(dict.fromkeys(told))}."
-    if len(at) < len(several):
-        caption += f" The first {len(at)} of {len(several):,} models; the download has all."
-    return sheet.listing("repeats", "What will the next run score?", caption, rows, text=1, table="repeats")
+    if notes:
+        caption += f" To be read with: {'; '.join(dict.fromkeys(notes))}."
+    if len(at) < len(models):
+        caption += f" The first {len(at)} of {len(models):,} models; the download has all."
+    return builder.build_text_table(
+        "repeats", "What will the next run score?", caption, rows, text_columns=1, table="repeats"
+    )

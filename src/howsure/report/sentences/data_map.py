@@ -13,14 +13,14 @@ LEAD = (
 )
 
 
-def describe_data_map(found: LabelErrors, *, dense: bool) -> str:
+def describe_data_map(found: LabelErrors, *, binned: bool) -> str:
     """How consistency goes with being right, and how many lie in the corner.
 
     >>> from howsure.stats.questions import AnswerCounts
     >>> from howsure.stats.questions import find_label_errors
     >>> given = {m: {"q1": ["4", "4"], "q2": ["7", "7"], "q3": ["2", "3"]} for m in "ab"}
     >>> answers = AnswerCounts.from_generations("s", given, {"q1": "4", "q2": "8", "q3": "3"})
-    >>> print(describe_data_map(find_label_errors(answers), dense=False))
+    >>> print(describe_data_map(find_label_errors(answers), binned=False))
     On questions that are right more often than not consistency is 0.00 on average, on the others −0.50. The marked \
 corner, P(correct) up to 0.1 and consistency of −0.8 at least, holds 1 of 3 questions. Means over 2 models.
     """
@@ -46,7 +46,7 @@ corner, P(correct) up to 0.1 and consistency of −0.8 at least, holds 1 of 3 qu
         f"holds {f'{corner:,}' if corner else 'none'} of {format_count(N, 'question')}."
     )
     told += f" Means over {format_count(most, 'model')}." if (most := int(found.n_models.max(initial=0))) > 1 else ""
-    if dense:
+    if binned:
         told += " The stronger the colour of a square, the more questions lie in it; suspects are drawn one by one."
     if len(known) > N:
         left = len(known) - N

@@ -51,37 +51,51 @@ def describe_run_ranges(found: Convergence, greedy: Mapping[str, float], ends: M
 
 
 def describe_standard_errors(
-    model: str, here: float, *, drawn: bool, se: tuple[float, float, float], enough: int | None, several: bool
+    model: str,
+    n_generations: float,
+    *,
+    has_point: bool,
+    errors: tuple[float, float, float],
+    sufficient: int | None,
+    several: bool,
 ) -> str:
-    """What one generation, as many as there are, and any number of them give a model.
+    """Describe the standard error of a model with one generation, with those of the data, and with any number.
 
     Parameters
     ----------
-    here
-        Generations per question that there are; `drawn`: with a point.
-    se
-        Standard errors with one, with `here` and with any number of them.
-    enough
-        Generations that come within a tenth of the last; None where a thousand do not.
+    n_generations
+        Generations per question in the data.
+    has_point
+        Whether the figure has a point there.
+    errors
+        Standard errors with one, with `n_generations` and with infinitely many generations.
+    sufficient
+        Fewest generations with an error within a tenth of the last; None if more than a thousand.
     several
-        Whether generations are per prompt, and the errors for new prompts.
+        Whether generations are per prompt and errors are for new prompts.
     """
-    places = choose_decimals(np.array(se)) + 1  # the last two differ little
-    one, now, least = (format_number(value, places) for value in se)
+    places = choose_decimals(np.array(errors)) + 1  # the last two differ little
+    one, now, least = (format_number(value, places) for value in errors)
     each = "per question and prompt" if several else "per question"
     text = f"{model} has a standard error of {one} with one generation {each}"
-    if not math.isclose(here, 1):
-        count = f"{here:,.0f}" if here >= 100 or here == int(here) else f"{here:.3g}"
-        text += f", {now} with {count}{' (the point)' if drawn else ''}"
-    if se[2] > 0:
+    if not math.isclose(n_generations, 1):
+        count = (
+            f"{n_generations:,.0f}"
+            if n_generations >= 100 or n_generations == int(n_generations)
+            else f"{n_generations:.3g}"
+        )
+        text += f", {now} with {count}{' (the point)' if has_point else ''}"
+    if errors[2] > 0:
         text += (
             f" and {least} with any number of them: only more questions{' and prompts' if several else ''} go below. "
         )
     else:
         text += ", and nothing else was seen that generations could not take out. "
-    if enough is not None and se[2] > 0:
-        text += f"{format_count(enough, 'generation')} {'comes' if enough == 1 else 'come'} within a tenth of that."
-    elif se[2] > 0:
+    if sufficient is not None and errors[2] > 0:
+        text += (
+            f"{format_count(sufficient, 'generation')} {'comes' if sufficient == 1 else 'come'} within a tenth of that."
+        )
+    elif errors[2] > 0:
         text += "It takes more than a thousand to come within a tenth of that."
     if several:
         text += " The errors are for new questions in new prompts."

@@ -107,8 +107,8 @@ def describe_verdict(scores: Scores, pairs: Pairs | None) -> str:
     return f"{opening} {text[0].upper()}{text[1:]}."
 
 
-def collect_warnings(cells: Cells, *, shown_below: bool = False) -> Iterator[str]:
-    """What the numbers should be read with; `shown_below`: the page has sections on prompt variants."""
+def collect_warnings(cells: Cells, *, has_prompt_section: bool = False) -> Iterator[str]:
+    """What the numbers should be read with; `has_prompt_section`: the page has sections on prompt variants."""
     n, answered = cells.n, cells.answered
     scored = int(n.sum())
     active = np.flatnonzero(np.any(answered, axis=1))
@@ -149,5 +149,5 @@ def collect_warnings(cells: Cells, *, shown_below: bool = False) -> Iterator[str
     if len(cells.variants) > 1:
         yield (
             f"Scores are averaged over {len(cells.variants):,} prompt variants; the noise of choosing these variants "
-            f"is not in the errors{' of the scores; see Spread over prompts' if shown_below else ''}."
+            f"is not in the errors{' of the scores; see Spread over prompts' if has_prompt_section else ''}."
         )
