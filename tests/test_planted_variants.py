@@ -16,7 +16,7 @@ import pytest
 
 from howsure.benchmarks import load
 from howsure.models.simulated import UNREADABLE, SimulatedModel, truth
-from howsure.perturb import sampled
+from howsure.perturb import draw_variants
 from howsure.sample.experiment import load_experiment
 from howsure.sample.run import run
 from howsure.store.manifest import load as load_manifest
@@ -30,7 +30,7 @@ CAPITALS = load(
 EXPERIMENT = msgspec.structs.replace(
     load_experiment(EXAMPLES / "prompts.yaml"), variants={"space": "multiple-choice", "sample": 36, "seed": 7}
 )
-SPACE = sampled(EXPERIMENT.variants, CAPITALS)
+SPACE = draw_variants(EXPERIMENT.variants, CAPITALS)
 SPELLED = dict(zip("αβγδ", ("alpha", "beta", "gamma", "delta"), strict=True))
 
 

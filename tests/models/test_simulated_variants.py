@@ -14,13 +14,13 @@ import pytest
 from helpers.simulated_requests import ask, normal
 
 from howsure.benchmarks import Benchmark, Prompt, Question, load
-from howsure.benchmarks.question import Read
+from howsure.benchmarks.question import ParsedAnswer
 from howsure.errors import InputError
 from howsure.models.generating_process import ABILITIES, answer_shares
 from howsure.models.main_effects import main_effects
 from howsure.models.model import Settings
 from howsure.models.simulated import UNREADABLE, SimulatedModel, population_score, truth
-from howsure.perturb import Own, sampled
+from howsure.perturb import FixedPrompt, draw_variants
 from howsure.stats.prompts.effects import estimate_effects
 
 CITIES = ("Rome", "Paris", "Oslo", "Bern", "Riga", "Bonn")
@@ -34,7 +34,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*with the same words")  # 12 dr
 
 SUMS = load({"name": "population", "size": 200, "seed": 3})
 SMALL = load("directions-small")
-MC = sampled({"space": "multiple-choice", "sample": 60, "seed": 1}, CHOICES)
+MC = draw_variants({"space": "multiple-choice", "sample": 60, "seed": 1}, CHOICES)
 #: Few points, so that some are drawn twice.
 FEW = {
     "space": "multiple-choice",
@@ -57,7 +57,7 @@ def names(space):
 
 def own_values(point, question):
     """Name of the value of each dimension for one question."""
-    drawn = {name: pick.value.name for name, pick in point.picks.items() if pick.value is not None}
+    drawn = {name: pick.value.name for name, pick in point.draws.items() if pick.value is not None}
     return drawn | point.record(question).get("values", {})
 
 
@@ -83,7 +83,7 @@ def slow_truth(name, benchmark, point):
 )
 @pytest.mark.parametrize("name", ABILITIES)
 def test_truth_of_a_point_comes_from_its_values(name, spec):
-    for point in sampled(spec, CHOICES).variants[:3]:
+    for point in draw_variants(spec, CHOICES).variants[:3]:
         np.testing.assert_allclose(
             truth(SimulatedModel(name, CHOICES), variant=point), slow_truth(name, CHOICES, point), rtol=1e-12
         )
@@ -93,13 +93,15 @@ def test_the_law_of_points_never_changes_by_itself():
     """Frozen values: simulated runs repeat on every machine and in later versions."""
     text = 'Work through the problem step by step. Put the final number on the last line, after "Answer:".'
     one = [{"imperative-steps": text}]
-    point = sampled({"space": "maths", "sample": 1, "seed": 5, "dimensions": {"instruction": one}}, SUMS).variants[0]
+    point = draw_variants(
+        {"space": "maths", "sample": 1, "seed": 5, "dimensions": {"instruction": one}}, SUMS
+    ).variants[0]
     model = SimulatedModel("medium", SUMS)
     np.testing.assert_allclose(truth(model, variant=point)[:3], [0.40942, 0.72909, 0.95069], atol=5e-6)
 
 
 def test_draws_of_one_content_share_their_truth_and_no_generation():
-    drawn = sampled(FEW, CHOICES).variants
+    drawn = draw_variants(FEW, CHOICES).variants
     first, again = next((a, b) for a, b in itertools.combinations(drawn, 2) if a.content == b.content)
     assert first.id != again.id
     model = SimulatedModel("medium", CHOICES)
@@ -120,7 +122,7 @@ def test_draws_of_one_content_share_their_truth_and_no_generation():
 def test_each_variant_reads_what_was_drawn(spec):
     """Every answer, phrase and enumerator: what is said must be what was drawn, or the truth would not be the truth."""
     model, seen = SimulatedModel("small", CHOICES), set()
-    for point in sampled(spec, CHOICES).variants:
+    for point in draw_variants(spec, CHOICES).variants:
         for row in (0, 1, 2, 3):
             question = CHOICES.questions[row]
             assert model.law.answers(row)[0] == question.target
@@ -159,7 +161,7 @@ def test_frequencies_are_the_truth_of_the_point():
 @pytest.mark.parametrize("benchmark", [SMALL, SUMS, CHOICES], ids=lambda b: b.name)
 def test_a_plain_prompt_is_answered_as_ever(benchmark):
     """That the variant itself is handed over changes neither the truth nor a letter of what is said."""
-    model, own = SimulatedModel("medium", benchmark), Own(benchmark, benchmark.prompt)
+    model, own = SimulatedModel("medium", benchmark), FixedPrompt(benchmark, benchmark.prompt)
     np.testing.assert_array_equal(truth(model, variant=own), truth(model))
     if benchmark is CHOICES:
         benchmark = replace(benchmark, extract=lambda text: own.read(benchmark.questions[0], text).answer)
@@ -170,7 +172,7 @@ def test_a_plain_prompt_is_answered_as_ever(benchmark):
 
 
 def test_questions_without_choices_are_answered_in_the_benchmarks_words():
-    model, variants = SimulatedModel("medium", SUMS), sampled({"space": "maths", "sample": 3}, SUMS).variants
+    model, variants = SimulatedModel("medium", SUMS), draw_variants({"space": "maths", "sample": 3}, SUMS).variants
     for point in variants:
         texts = {c.text for c in ask(model, SUMS.questions[0], range(1, 50), asked=point).choices}
         read = {text: point.read(SUMS.questions[0], text).answer for text in texts}
@@ -188,7 +190,7 @@ class Deaf:
         return getattr(self.point, name)
 
     def read(self, question, completion):  # noqa: ARG002  as every variant
-        return Read(None, "none")
+        return ParsedAnswer(None, "none")
 
 
 def test_a_variant_that_does_not_read_its_own_labels_is_told():
@@ -197,7 +199,7 @@ def test_a_variant_that_does_not_read_its_own_labels_is_told():
         InputError, match=rf"cities: variant {point.id} does not read '.*' as choice . of question q0; "
     ):
         ask(SimulatedModel("medium", CHOICES), CHOICES.questions[0], [1], asked=point)
-    deaf = Own(replace(SUMS, extract=lambda _: None), SUMS.prompt)
+    deaf = FixedPrompt(replace(SUMS, extract=lambda _: None), SUMS.prompt)
     with pytest.raises(InputError, match="population: it does not read the answer"):
         ask(SimulatedModel("medium", SUMS), SUMS.questions[0], [1], asked=deaf)
 
@@ -207,7 +209,7 @@ def test_a_label_that_is_the_text_of_another_choice_is_put_in_brackets():
     benchmark = replace(CHOICES, questions=[letters])
     dimensions = FEW["dimensions"] | {"enumerator": ["lowercase"], "order": ["reversed"]}
     dimensions |= {"instruction": ["terse-plain"]}  # does not ask for a label
-    point = sampled({"space": "multiple-choice", "dimensions": dimensions, "sample": 1}, benchmark).variants[0]
+    point = draw_variants({"space": "multiple-choice", "dimensions": dimensions, "sample": 1}, benchmark).variants[0]
     reply = ask(SimulatedModel("large", benchmark), letters, range(1, 50), asked=point)
     assert {point.read(letters, choice.text).answer for choice in reply.choices} <= {*"ABCD", None}
     # b stands beside the text C
@@ -218,7 +220,7 @@ def test_a_label_that_is_the_text_of_another_choice_is_put_in_brackets():
 def test_long_labels_may_be_cut():
     labels = [f"the choice with the long name {word}" for word in ("one", "two", "three", "four")]
     spec = FEW | {"dimensions": FEW["dimensions"] | {"enumerator": [{"long": labels}]}}
-    point = sampled(spec, CHOICES).variants[0]
+    point = draw_variants(spec, CHOICES).variants[0]
     model, settings = SimulatedModel("medium", CHOICES), Settings(max_tokens=30)
     assert truth(model, settings=settings).shape == (40,)
     for known in (truth, population_score):
@@ -235,7 +237,7 @@ def test_population_score_of_a_point_is_the_mean_over_new_questions(nested):
     benchmark = load({"name": "population", "size": 4_000, "seed": 11})
     effects = {("casing", "upper"): -2.0, ("markers", "lines"): 1.0}
     model = SimulatedModel("medium", benchmark, effects=effects)
-    for point in sampled({"space": "maths", "nested": nested, "sample": 1 if nested else 3}, benchmark).variants:
+    for point in draw_variants({"space": "maths", "nested": nested, "sample": 1 if nested else 3}, benchmark).variants:
         p = truth(model, variant=point)
         assert abs(p.mean() - population_score(model, variant=point)) < 4 * p.std() / math.sqrt(p.size)
 
@@ -269,14 +271,14 @@ def test_main_effects_are_means_over_the_space(settings):
 
 def test_the_effects_of_a_sample_are_found():
     """Guarantee by simulation: 95 % intervals hold the true effects of 2 x 36 values, as often as binomial allows."""
-    drawn = sampled({"space": "multiple-choice", "sample": 600, "seed": 4}, CHOICES)
+    drawn = draw_variants({"space": "multiple-choice", "sample": 600, "seed": 4}, CHOICES)
     hits = misses = 0
     known = names(drawn.space)
     for name in ("small", "large"):
         model = SimulatedModel(name, CHOICES)
         true = main_effects(model, known)
         scores = [[truth(model, variant=point).mean() for point in drawn.variants]]
-        of = {d: [point.picks[d].value.name for point in drawn.variants] for d in known}
+        of = {d: [point.draws[d].value.name for point in drawn.variants] for d in known}
         found = estimate_effects("cities", [name], scores, of)
         between = found.interval(0.95)
         for i, (dimension, value) in enumerate(zip(found.dimensions, found.values, strict=True)):
@@ -290,10 +292,10 @@ def test_effects_can_be_planted():
     plain, worse = (SimulatedModel("medium", CHOICES, effects=e) for e in (None, {("order", "shuffle"): -5.0}))
     for point in MC.variants[:20]:
         same = truth(plain, variant=point) == truth(worse, variant=point)
-        is_planted = point.values["order"].startswith("shuffle ") and point.picks["order"].value.name == "shuffle"
+        is_planted = point.values["order"].startswith("shuffle ") and point.draws["order"].value.name == "shuffle"
         assert (not same.any()) if is_planted else same.all()
         if is_planted:
             # the key of a shuffle is no part of the value's name
             assert len(point.values["order"]) == len("shuffle ") + 16
-    assert sum(point.picks["order"].value.name == "shuffle" for point in MC.variants[:20]) >= 2
+    assert sum(point.draws["order"].value.name == "shuffle" for point in MC.variants[:20]) >= 2
     np.testing.assert_array_equal(truth(plain), truth(worse))

@@ -9,7 +9,7 @@ from helpers.perturb_questions import benchmark, open_benchmark
 
 from howsure.benchmarks.question import Question
 from howsure.errors import InputError
-from howsure.perturb import Dimension, Value, bind, sampled, space
+from howsure.perturb import Dimension, Value, bind_space, draw_variants, parse_space
 
 MC = {"space": "multiple-choice", "sample": 1}
 
@@ -26,9 +26,9 @@ CASES = [
     (only(enumerator=[{"twice": ["a", "b", "a", "c"]}]), benchmark(), "dimension enumerator, twice: two choices would be labelled 'a.'; give labels that differ"),
     (only(enumerator=[{"wide": "ABＡC"}]), benchmark(), "dimension enumerator, wide: two choices would be labelled"),
     (only(enumerator=[{"few": "αβγ"}]), benchmark(), "dimension enumerator, few: 3 labels for questions of up to 4 choices; give more labels"),
-    (only(enumerator=[{"odd": "!@)("}]), benchmark(), r"label '\)' cannot be told from what is put around labels"),
+    (only(enumerator=[{"odd": "!@)("}]), benchmark(), r"label '\)' cannot be distinguished from the wrapper of labels"),
     (MC, with_choices("one or two", "three, four", "five"), r"dimension separator: comma stands inside the choice 'three, four' of question q \(so do or in others\); keep those that fit: separator: \[newline, semicolon, pipe, spaces, tab\]"),
-    (only(separator=["comma"]), with_choices("a, b", "c"), "comma stands inside .*; give one that stands in no choice"),
+    (only(separator=["comma"]), with_choices("a, b", "c"), "comma stands inside .*; give one that is in no choice"),
     (only(), with_choices("Rome", " rome."), "question q: two choices say the same: 'Rome' and ' rome.'; correct the question"),
     (only(), with_choices("Rome", "Oslo", target="Oslo"), "question q: target 'Oslo' is none of its choices; give a letter from A to B"),
     (only(), replace(benchmark(), questions=[*benchmark().questions, Question("z", "?", "A")]), "question z: it has no choices, as others have"),
@@ -46,14 +46,16 @@ CASES = [
 @pytest.mark.parametrize(("spec", "asked", "message"), CASES)
 def test_told_before_anything_is_asked(spec, asked, message):
     with pytest.raises(InputError, match=message) as raised:
-        sampled(spec, asked)
+        draw_variants(spec, asked)
     assert "\n" not in str(raised.value)
 
 
 def test_a_dimension_that_no_template_uses():
-    own = replace(space("open"), dimensions=(*space("open").dimensions, Dimension("tone", (Value("a", "a"),))))
+    own = replace(
+        parse_space("open"), dimensions=(*parse_space("open").dimensions, Dimension("tone", (Value("a", "a"),)))
+    )
     with pytest.raises(InputError, match="dimension tone: no template has a place for it; write {tone} into head"):
-        bind(own, open_benchmark())
+        bind_space(own, open_benchmark())
 
 
 @pytest.mark.parametrize("change", [{}, {"id": "other"}, {"text": "Something else?"}])
@@ -61,4 +63,4 @@ def test_demonstrations_among_the_questions(change):
     asked = open_benchmark()
     shown = replace(asked.questions[2], **change)
     with pytest.raises(InputError, match=rf"demonstration '{shown.id}' is one of the questions; take it out"):
-        sampled({"space": "open", "sample": 1, "dimensions": {"demonstrations": [1]}}, asked, pool=[shown])
+        draw_variants({"space": "open", "sample": 1, "dimensions": {"demonstrations": [1]}}, asked, pool=[shown])

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from howsure.extraction.choices import read_choice
-from howsure.perturb import sampled
+from howsure.perturb import draw_variants
 from howsure.perturb.dimensions import ENUMERATORS
 
 CITIES = ["Rome", "Paris", "Oslo", "Bern"]
@@ -31,7 +31,7 @@ PHRASES = (
 def test_what_is_said_is_read_in_every_point(seed, choices):
     spec = {"space": "multiple-choice", "sample": 4, "seed": seed, "dimensions": {"order": ["original", "shuffle", "shuffle-each", "length", "alphabetical", "reversed"]}}  # fmt: skip
     asked = benchmark(n=2, choices=choices)
-    for variant, question in itertools.product(sampled(spec, asked).variants, asked.questions):
+    for variant, question in itertools.product(draw_variants(spec, asked).variants, asked.questions):
         labels = variant.record(question)["labels"]
         prompt = variant.messages(question)[0]["content"]
         for label, original in labels.items():
@@ -41,7 +41,7 @@ def test_what_is_said_is_read_in_every_point(seed, choices):
                 str(w.content).replace("{label}", label) for w in wrapped if w.name == variant.values["wrapper"]
             )
             assert f"{shown} {text}" in prompt  # gold follows: the label stands before the original choice
-            assert variant.say(question, letter) == label
+            assert variant.write_answer(question, letter) == label
             other = next(o for o in labels if o != label)
             for phrase in PHRASES:
                 said = phrase.format(label=label, text=text, shown=shown, other=other)

@@ -13,8 +13,8 @@ from scipy.stats import chisquare
 
 from howsure.benchmarks.question import Prompt, Question
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
-from howsure.perturb import SPACES, Dimension, Own, Space, Value, hold_out, sampled, space
-from howsure.perturb.hash_draws import RANGE, below, permutation
+from howsure.perturb import SPACES, Dimension, FixedPrompt, Space, Value, draw_variants, hold_out, parse_space
+from howsure.perturb.hash_draws import RANGE, draw_below, draw_permutation
 
 
 def big():
@@ -29,12 +29,12 @@ def test_draws_of_a_trillion_points():
 
 
 def test_draws_are_uniform_and_dimensions_independent():
-    points = space("multiple-choice").sample(6000, 3)
+    points = parse_space("multiple-choice").sample(6000, 3)
     for name in ("instruction", "enumerator", "separator"):
-        counts = Counter(point.picks[name].value.name for point in points)
-        assert len(counts) == len(space("multiple-choice").dimension(name).values)
+        counts = Counter(point.draws[name].value.name for point in points)
+        assert len(counts) == len(parse_space("multiple-choice").dimension(name).values)
         assert chisquare(list(counts.values())).pvalue > 1e-3
-    pairs = Counter((p.picks["enumerator"].value.name, p.picks["wrapper"].value.name) for p in points)
+    pairs = Counter((p.draws["enumerator"].value.name, p.draws["wrapper"].value.name) for p in points)
     assert len(pairs) == 24
     assert chisquare(list(pairs.values())).pvalue > 1e-3
 
@@ -43,27 +43,27 @@ def test_rejection_makes_remainders_equally_likely(monkeypatch):
     """With hashes of 0 to 15 and n = 6, 12 to 15 must be drawn again."""
     monkeypatch.setattr("howsure.perturb.hash_draws.RANGE", 16)
     monkeypatch.setattr("howsure.perturb.hash_draws._hash", lambda j, attempt: (j + 5 * attempt) % 16)
-    assert [below(6, j) for j in range(16)] == [*range(6), *range(6), 1, 2, 3, 4]
+    assert [draw_below(6, j) for j in range(16)] == [*range(6), *range(6), 1, 2, 3, 4]
     assert RANGE == 2**64
 
 
 def test_permutations_are_uniform_and_extend():
-    counts = Counter(permutation(4, "test", i) for i in range(4800))
+    counts = Counter(draw_permutation(4, "test", i) for i in range(4800))
     assert len(counts) == 24
     assert chisquare(list(counts.values())).pvalue > 1e-3
-    assert all(permutation(9, "x", k=k) == permutation(9, "x")[:k] for k in range(10))
+    assert all(draw_permutation(9, "x", k=k) == draw_permutation(9, "x")[:k] for k in range(10))
 
 
 def test_extending_keeps_the_first_ones():
-    few, many = space("open").sample(20, 7), space("open").sample(50, 7)
+    few, many = parse_space("open").sample(20, 7), parse_space("open").sample(50, 7)
     assert [p.id for p in few] == [p.id for p in many[:20]]
-    assert [p.values for p in few] == [space("open").point(j, 7).values for j in range(20)]
-    assert [p.id for p in few] != [p.id for p in space("open").sample(20, 8)]
+    assert [p.values for p in few] == [parse_space("open").point(j, 7).values for j in range(20)]
+    assert [p.id for p in few] != [p.id for p in parse_space("open").sample(20, 8)]
 
 
 def test_adding_a_value_moves_only_its_dimension():
     more = {"space": "multiple-choice", "dimensions": {"separator": ["newline", "tab", {"dash": " - "}]}}
-    one, other = space("multiple-choice").sample(200, 1), space(more).sample(200, 1)
+    one, other = parse_space("multiple-choice").sample(200, 1), parse_space(more).sample(200, 1)
     for name in ("instruction", "enumerator", "wrapper", "order", "demonstrations"):
         assert [p.values[name] for p in one] == [p.values[name] for p in other]
     assert {p.values["separator"] for p in other} == {"newline", "tab", "dash"}
@@ -82,8 +82,8 @@ def test_a_point_drawn_again_is_a_variant_of_its_own():
 
 def test_ids_are_the_same_whatever_the_hash_seed():
     code = (
-        "from howsure.perturb import space\n"
-        "s = space({'space': 'multiple-choice', 'nested': ['separator']})\n"
+        "from howsure.perturb import parse_space\n"
+        "s = parse_space({'space': 'multiple-choice', 'nested': ['separator']})\n"
         "print([p.id for p in s.sample(30, 7)], s.sample(3, 7)[2].values)"
     )
     said = {
@@ -114,8 +114,10 @@ def test_an_id_is_of_the_content_not_of_names_or_defaults():
 
 def test_crossed_values_are_shared_and_nested_ones_drawn_per_question():
     spec = {"sample": 40, "seed": 1, "space": "multiple-choice", "dimensions": {"separator": ["newline", "tab"]}}
-    crossed = sampled(spec | {"dimensions": {"separator": ["newline", "tab"], "order": ["shuffle"]}}, benchmark(n=30))
-    nested = sampled(spec | {"nested": ["enumerator"]}, benchmark(n=30))
+    crossed = draw_variants(
+        spec | {"dimensions": {"separator": ["newline", "tab"], "order": ["shuffle"]}}, benchmark(n=30)
+    )
+    nested = draw_variants(spec | {"nested": ["enumerator"]}, benchmark(n=30))
     questions = benchmark(n=30).questions
     for variant in crossed.variants:
         assert len({tuple(variant.record(q)["order"]) for q in questions}) == 1
@@ -125,13 +127,13 @@ def test_crossed_values_are_shared_and_nested_ones_drawn_per_question():
     assert chisquare(list(drawn.values())).pvalue > 1e-3
     assert nested.space.dimension("enumerator").nested
     assert not crossed.space.dimension("enumerator").nested
-    each = sampled(spec | {"dimensions": {"separator": ["tab"], "order": ["shuffle-each"]}}, benchmark(n=30))
+    each = draw_variants(spec | {"dimensions": {"separator": ["tab"], "order": ["shuffle-each"]}}, benchmark(n=30))
     assert len({tuple(each.variants[0].record(q)["order"]) for q in questions}) > 10
 
 
 def test_the_default_prompt_keeps_its_id_and_is_marked():
     asked = benchmark()
-    found = sampled({"space": "multiple-choice", "sample": 3, "seed": 7, "default": True}, asked)
+    found = draw_variants({"space": "multiple-choice", "sample": 3, "seed": 7, "default": True}, asked)
     own = found.variants[0]
     assert (found.default, own.id, len(found.variants)) == (asked.prompt.id, asked.prompt.id, 4)
     assert own.messages(asked.questions[0]) == [
@@ -139,10 +141,10 @@ def test_the_default_prompt_keeps_its_id_and_is_marked():
     ]
     assert own.read(asked.questions[0], "The answer is Oslo.") == ("C", "statement")
     assert own.read(asked.questions[0], "no") == (None, "none")
-    assert own.say(asked.questions[0], "C") == "C"
+    assert own.write_answer(asked.questions[0], "C") == "C"
     assert own.record(asked.questions[0])["labels"] == {"A": 0, "B": 1, "C": 2, "D": 3}
-    assert sampled({"space": "multiple-choice", "sample": 3, "seed": 7}, asked).default is None
-    plain = Own(open_benchmark(), Prompt(system="Be brief."))
+    assert draw_variants({"space": "multiple-choice", "sample": 3, "seed": 7}, asked).default is None
+    plain = FixedPrompt(open_benchmark(), Prompt(system="Be brief."))
     assert plain.read(open_benchmark().questions[1], " 2 ") == ("2", "benchmark")
     assert plain.values == {"system": "Be brief.", "template": "{question}"}
     assert set(plain.record(open_benchmark().questions[1])) == {"prompt"}
@@ -165,7 +167,7 @@ def test_demonstrations_are_drawn_from_the_pool_and_rendered_as_the_question():
         "space": "multiple-choice", "sample": 60, "seed": 2, "hold_out": 5,
         "dimensions": {"demonstrations": [0, 2, 5], "turns": ["text", "chat"], "markers": ["none", "Q/A"], "enumerator": ["roman"], "order": ["original"], "wrapper": ["(A)"], "separator": ["newline"]},
     }  # fmt: skip
-    found = sampled(spec, benchmark(n=12))
+    found = draw_variants(spec, benchmark(n=12))
     asked = found.benchmark.questions[0]
     held = {q.id: q for q in found.space.pool}
     orders = set()
@@ -194,7 +196,7 @@ def test_a_prompt_as_it_is_sent():
         "dimensions": {"instruction": [{"mine": "Give one of {labels}."}], "enumerator": ["greek"], "wrapper": ["A)"], "separator": ["pipe"], "order": ["reversed"], "casing": ["upper"], "tone": [{"warm": "Take your time."}]},
         "altering": ["tone"],
     }  # fmt: skip
-    found = sampled(spec, benchmark(n=1))
+    found = draw_variants(spec, benchmark(n=1))
     variant = found.variants[0]
     assert variant.messages(found.benchmark.questions[0]) == [
         {"role": "system", "content": "Test. Take your time."},
@@ -204,7 +206,7 @@ def test_a_prompt_as_it_is_sent():
         },
     ]
     assert variant.record(found.benchmark.questions[0])["labels"] == {"α": 3, "β": 2, "γ": 1, "δ": 0}
-    assert variant.say(found.benchmark.questions[0], "A") == "δ"
+    assert variant.write_answer(found.benchmark.questions[0], "A") == "δ"
     assert not found.space.dimension("tone").preserving
     assert found.space.dimension("order").preserving
 
@@ -212,7 +214,7 @@ def test_a_prompt_as_it_is_sent():
 def test_what_a_question_says_in_braces_stays():
     question = Question("x", "Is {choices} or {question} a set {labels}?", "A", choices=("{question}", "no"))
     asked = benchmark()
-    found = sampled(
+    found = draw_variants(
         {
             "space": "multiple-choice",
             "sample": 1,
@@ -234,14 +236,14 @@ def test_what_a_question_says_in_braces_stays():
 
 def test_open_spaces_read_as_the_benchmark_does():
     for name in ("open", "maths"):
-        found = sampled(
+        found = draw_variants(
             {"space": name, "sample": 30, "seed": 1, "hold_out": 2, "dimensions": {"demonstrations": [0, 2]}},
             open_benchmark(),
         )
         for variant in found.variants:
             question = found.benchmark.questions[0]
             assert variant.read(question, " 7 ") == ("7", "benchmark")
-            assert variant.say(question, "7") == "7"
+            assert variant.write_answer(question, "7") == "7"
             assert question.text in variant.messages(question)[-1]["content"]
 
 
@@ -254,13 +256,15 @@ def test_sorting_by_length_and_alphabet():
     }.items():
         question = Question("x", "?", "A", choices=("Rome", "Paris", "Oslo", "Bern", "Vaduz"))
         asked = benchmark()
-        found = sampled(spec | {"dimensions": {"order": [kind]}}, type(asked)("b", [question], Prompt(), asked.extract))
+        found = draw_variants(
+            spec | {"dimensions": {"order": [kind]}}, type(asked)("b", [question], Prompt(), asked.extract)
+        )
         assert " ".join(question.choices[i] for i in found.variants[0].record(question)["order"]) == expected
 
 
 @pytest.mark.parametrize("name", SPACES)
 def test_built_in_spaces_have_twelve_phrasings_or_more(name):
-    assert len(space(name).dimension("instruction").values) >= 12
+    assert len(parse_space(name).dimension("instruction").values) >= 12
     assert len(CITIES) == 10
 
 
@@ -292,7 +296,7 @@ BAD = [
 @pytest.mark.parametrize(("spec", "message"), BAD)
 def test_bad_declarations(spec, message):
     with pytest.raises(InputError, match=message):
-        space(spec)
+        parse_space(spec)
 
 
 @pytest.mark.parametrize(
@@ -307,13 +311,13 @@ def test_bad_declarations(spec, message):
 )
 def test_bad_samples(spec, message):
     with pytest.raises(InputError, match=message):
-        sampled(spec, open_benchmark())
+        draw_variants(spec, open_benchmark())
 
 
 def test_a_space_written_in_python():
     own = Dimension("tone", (Value("plain", ""), Value("warm", "Take your time.")), nested=True)
     mine = Space("mine", (own,), head="{tone}")
-    found = sampled({"space": mine, "sample": 3, "altering": ["tone"]}, open_benchmark())
+    found = draw_variants({"space": mine, "sample": 3, "altering": ["tone"]}, open_benchmark())
     assert (found.space.name, found.space.size, len(found.variants)) == ("mine", 2, 3)
     assert (found.space.dimension("tone").nested, found.space.dimension("tone").preserving) == (True, False)
 
@@ -326,9 +330,9 @@ def test_more_draws_than_points_are_told():
     with pytest.warns(
         HowsureWarning, match="3 variants from a space of 2: those that are drawn again ask with the same"
     ):
-        assert len(sampled(spec | {"sample": 3}, open_benchmark()).variants) == 3
-    sampled(spec | {"sample": 3, "nested": ["markers"]}, open_benchmark())
-    sampled(spec | {"sample": 2}, open_benchmark())
+        assert len(draw_variants(spec | {"sample": 3}, open_benchmark()).variants) == 3
+    draw_variants(spec | {"sample": 3, "nested": ["markers"]}, open_benchmark())
+    draw_variants(spec | {"sample": 2}, open_benchmark())
 
 
 @pytest.mark.parametrize("part", ["head", "system", "layout"])
@@ -339,7 +343,7 @@ def test_a_template_that_names_the_labels_asks_for_one(part):
     one = {"instruction": ["none"], "enumerator": ["digits"], "order": ["original"], "separator": ["newline"]}
     templates = {"head": "One of {labels}.", "system": "One of {labels}.", "layout": "{question} {choices} ({labels})"}
     for spec, answer in (({}, None), ({part: templates[part]}, "A")):
-        found = sampled({"space": "multiple-choice", "sample": 1, "dimensions": one, **spec}, asked)
+        found = draw_variants({"space": "multiple-choice", "sample": 1, "dimensions": one, **spec}, asked)
         assert found.variants[0].read(asked.questions[0], "1").answer == answer
         assert found.variants[0].record(asked.questions[0])["labels_asked"] == (answer is not None)
 
@@ -348,8 +352,8 @@ def test_bad_use_in_python():
     with pytest.raises(InputError, match="two dimensions are called 'order'; rename one"):
         Space("x", (Dimension("order", (Value("a", "a"),)), Dimension("order", (Value("b", "b"),))))
     with pytest.raises(UnknownNameError, match="unknown dimension 'ordr'; did you mean 'order'"):
-        space("multiple-choice").dimension("ordr")
+        parse_space("multiple-choice").dimension("ordr")
     with pytest.raises(InputError, match="does not know how answers are read; bind"):
-        space("open").point(0, 0).read(open_benchmark().questions[0], "3")
+        parse_space("open").point(0, 0).read(open_benchmark().questions[0], "3")
     with pytest.raises(InputError, match="both a pool and questions held out; keep one"):
-        sampled({"space": "open", "sample": 1, "hold_out": 1}, open_benchmark(), pool=[Question("p", "?", "1")])
+        draw_variants({"space": "open", "sample": 1, "hold_out": 1}, open_benchmark(), pool=[Question("p", "?", "1")])

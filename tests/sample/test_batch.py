@@ -15,7 +15,7 @@ from howsure.benchmarks import Prompt
 from howsure.errors import StoreError
 from howsure.models.batch_client import Batches
 from howsure.models.model import Settings
-from howsure.perturb.variants import Own
+from howsure.perturb.variants import FixedPrompt
 from howsure.sample.batch import api_calls
 from howsure.sample.batch import batch_worker as module
 from howsure.sample.batch.batch_files import Names
@@ -40,7 +40,7 @@ class Runs:
     def __init__(self, server, folder, *, questions=5, generations=2, prompts=None, settings=None, key="", **keys):
         self.server, self.folder, self.key, self.keys = server, folder, key, keys
         self.benchmark = sums(questions)
-        self.prompts = [Own(self.benchmark, prompt) for prompt in prompts or [self.benchmark.prompt]]
+        self.prompts = [FixedPrompt(self.benchmark, prompt) for prompt in prompts or [self.benchmark.prompt]]
         self.generations = generations
         self.entry = ModelEntry(
             "m", "m-1", "endpoint", generations=generations, mode="batch", settings=settings or Settings(), **keys

@@ -15,7 +15,7 @@ from howsure.cli import main
 from howsure.errors import EndpointError, FatalEndpointError, InputError, UnknownNameError
 from howsure.models.model import Choice, Reply
 from howsure.perturb import Instruction
-from howsure.perturb.instructions import packaged, parse, reviewed
+from howsure.perturb.instructions import load_packaged, parse_instructions, require_reviewed
 from howsure.sample.collect_paraphrases import ATTEMPTS, ask, instructions_of, paraphrase
 
 TWO = """
@@ -85,7 +85,7 @@ def test_the_file_holds_the_old_ones_and_the_new_ones_to_review(written):
     ]
     assert text.startswith("# Phrasings marked `reviewed = false` came from the model openai/m and nobody")
     with pytest.raises(InputError, match="not reviewed: fresh, plain-"):
-        reviewed(parse(text))
+        require_reviewed(parse_instructions(text))
     # Only what was read is rephrased: one request, and the model is closed.
     assert [r.question for r in written.model.requests] == ["plain"]
     assert "Write 3 other ways" in written.model.requests[0].messages[0]["content"]
@@ -99,7 +99,7 @@ def test_nothing_is_asked_when_the_file_is_there(written):
     assert written.model.requests == []
     assert written.output.read_text() == "mine"
     written(said("1. Which of {labels}?"), force=True)
-    assert len(parse(written.output.read_text())) == 3
+    assert len(parse_instructions(written.output.read_text())) == 3
 
 
 def test_nothing_is_written_when_nothing_came(written):
@@ -154,7 +154,7 @@ def test_wrong_use(written, tmp_path):
 
 
 def test_instructions_are_those_of_a_space_or_a_file(tmp_path):
-    assert instructions_of("maths") == packaged("maths")
+    assert instructions_of("maths") == load_packaged("maths")
     (tmp_path / "own.toml").write_text(TWO)
     assert [i.id for i in instructions_of(str(tmp_path / "own.toml"))] == ["plain", "fresh"]
     with pytest.raises(UnknownNameError, match="unknown space or file 'mats'; did you mean 'maths'"):
@@ -256,9 +256,9 @@ def test_the_command_against_an_endpoint(endpoint, tmp_path, monkeypatch, capsys
     assert "  terse-plain: not a line of the list: 'Done!'" in told
     assert told[-1] == str(output)
     assert [(body["model"], body.get("n", 1)) for body in bodies] == [("w", 1)] * 2
-    entries = parse(output.read_text())
-    assert entries[: len(packaged("open"))] == packaged("open")
-    new = entries[len(packaged("open")) :]
+    entries = parse_instructions(output.read_text())
+    assert entries[: len(load_packaged("open"))] == load_packaged("open")
+    new = entries[len(load_packaged("open")) :]
     assert {e.text for e in new} == {t for k in (1, 2) for t in (f"Way {k} to ask.", f"Another way, number {k}.")}
     assert not any(e.reviewed for e in new)
     assert "s3cret" not in output.read_text()
@@ -268,5 +268,5 @@ def test_the_command_against_an_endpoint(endpoint, tmp_path, monkeypatch, capsys
     monkeypatch.setenv("MINE", "wrong")
     assert command(*arguments, "--force") == 2
     assert "401" in capsys.readouterr().err
-    assert parse(output.read_text()) == entries
+    assert parse_instructions(output.read_text()) == entries
     assert len(bodies) == 2

@@ -43,7 +43,7 @@ def answering(answer):
     questions = {}
 
     def script(request):
-        said = request.asked.say(questions[request.question], answer(questions[request.question]))
+        said = request.asked.write_answer(questions[request.question], answer(questions[request.question]))
         return Reply(tuple(Choice(said, "stop") for _ in request.generations))
 
     model = ScriptedModel(script)

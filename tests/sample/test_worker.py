@@ -11,7 +11,7 @@ from helpers.scripted_model import ScriptedModel, VirtualTime, right, sums
 
 from howsure.errors import EndpointError, FatalEndpointError, StoreError
 from howsure.models.model import Reply, Request
-from howsure.perturb.variants import Own
+from howsure.perturb.variants import FixedPrompt
 from howsure.sample.experiment import ModelEntry
 from howsure.sample.resume import find_missing_cells
 from howsure.sample.retry import backoff
@@ -35,7 +35,7 @@ class Ran:
                 self.model,
                 benchmark,
                 benchmark.questions,
-                [Own(benchmark, benchmark.prompt)],
+                [FixedPrompt(benchmark, benchmark.prompt)],
                 keep or self.rows.extend,
                 sleep=self.time.sleep,
                 clock=self.time.clock,

@@ -11,8 +11,8 @@ from helpers.scored_runs import context, response, run_of
 from howsure.benchmarks import load
 from howsure.benchmarks.question import Benchmark, Prompt, Question
 from howsure.errors import InputError
-from howsure.perturb.instructions import packaged
-from howsure.perturb.variants import Own, sampled
+from howsure.perturb.instructions import load_packaged
+from howsure.perturb.variants import FixedPrompt, draw_variants
 from howsure.scorers.base import ScoringItem
 from howsure.scorers.choice_scorer import build_choice_scorer
 from howsure.scorers.own_benchmark import build_own_scorer
@@ -37,7 +37,7 @@ def sampled_run(path, benchmark, variants):
         for variant in variants:
             record = variant.record(question)
             prompts.append((benchmark.name, question.id, variant.id, [], question.target, record))
-            texts = [*COMPLETIONS, variant.say(question, question.target)]
+            texts = [*COMPLETIONS, variant.write_answer(question, question.target)]
             for k, text in enumerate(texts, 1):
                 common = {"benchmark": benchmark.name, "variant": variant.id, "target": question.target}
                 rows.append(response(question.id, k, completion=text, score=0.0, **common))
@@ -56,9 +56,9 @@ def test_own_reads_what_the_variants_that_asked_read(tmp_path, nested):
         "demonstrations": [0, 2],
         "answer": ["label", "text"],
         "enumerator": ["digits", "roman"],
-        "instruction": ["none", packaged("multiple-choice")[0].id],
+        "instruction": ["none", load_packaged("multiple-choice")[0].id],
     }
-    found = sampled(spec, benchmark)
+    found = draw_variants(spec, benchmark)
     path, rows = sampled_run(tmp_path / "runs" / "one", found.benchmark, found.variants)
     questions, variants = ({each.id: each for each in group} for group in (benchmark.questions, found.variants))
     chosen = build_own_scorer("own", context(path))
@@ -76,7 +76,7 @@ def test_own_without_choices_reads_as_the_kind_of_the_file_says_without_the_file
     (tmp_path / "sums.jsonl").write_text('{"q": "9 * 2", "a": "#### 18"}')
     spec = {"file": "sums.jsonl", "question": "q", "target": "a", "target_after": "####", "answer": "numeric"}
     benchmark = load(spec, base=tmp_path)
-    path, _ = sampled_run(tmp_path / "run", benchmark, [Own(benchmark, benchmark.prompt)])
+    path, _ = sampled_run(tmp_path / "run", benchmark, [FixedPrompt(benchmark, benchmark.prompt)])
     (tmp_path / "sums.jsonl").unlink()
     chosen = build_own_scorer("own", context(path))
     asked = ScoringItem("sums", benchmark.questions[0].id, benchmark.prompt.id, "18")
@@ -111,7 +111,7 @@ def test_own_reads_recorded_scores_and_benchmarks_that_are_handed_in(tmp_path):
 def test_own_wants_the_file_as_it_was_and_finds_it_where_it_is_said(tmp_path):
     (tmp_path / "data").mkdir()
     benchmark = multiple_choice(tmp_path / "data")
-    variant = Own(benchmark, benchmark.prompt)
+    variant = FixedPrompt(benchmark, benchmark.prompt)
     path, _ = sampled_run(tmp_path / "run", benchmark, [variant])
     with pytest.raises(InputError, match=r"cities\.jsonl, the file of 'cities', is not near; say in which folder"):
         build_own_scorer("own", context(path))
@@ -130,12 +130,12 @@ def test_own_wants_the_file_as_it_was_and_finds_it_where_it_is_said(tmp_path):
 def test_a_choice_of_our_own_run_is_read_by_its_labels(tmp_path):
     # the order and the labels of the prompt are kept, the texts of the choices are not
     benchmark = multiple_choice(tmp_path)
-    found = sampled({"space": "multiple-choice", "sample": 6, "seed": 1}, benchmark)
+    found = draw_variants({"space": "multiple-choice", "sample": 6, "seed": 1}, benchmark)
     path, _ = sampled_run(tmp_path / "run", found.benchmark, found.variants)
     chosen = build_choice_scorer("choice", context(path))
     for question in benchmark.questions:
         for variant in found.variants:
             for letter in "ABC":
-                said = f"The answer is {variant.say(question, letter)}"
+                said = f"The answer is {variant.write_answer(question, letter)}"
                 got = chosen.score(said, ScoringItem(benchmark.name, question.id, variant.id, question.target))
                 assert (got.answer, got.score) == (letter, float(letter == question.target))

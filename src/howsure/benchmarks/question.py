@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
-__all__ = ["Benchmark", "Message", "Prompt", "Question", "Read", "Variant", "value_of"]
+__all__ = ["Benchmark", "Message", "ParsedAnswer", "Prompt", "Question", "Variant", "value_of"]
 
 Message = dict[str, str]
 """`{"role": "system" | "user" | "assistant", "content": text}`, as chat endpoints take it."""
@@ -32,7 +32,7 @@ class Question:
     """Texts to choose from, in their original order. The canonical answer is then a letter: A for the first."""
 
 
-class Read(NamedTuple):
+class ParsedAnswer(NamedTuple):
     """What was read from a completion."""
 
     answer: str | None
@@ -58,11 +58,11 @@ class Variant(Protocol):
         """Chat messages for one question."""
         ...
 
-    def read(self, question: Question, completion: str) -> Read:
+    def read(self, question: Question, completion: str) -> ParsedAnswer:
         """The answer that a completion gives, in the benchmark's canonical form."""
         ...
 
-    def say(self, question: Question, answer: str) -> str:
+    def write_answer(self, question: Question, answer: str) -> str:
         """How a model would write a canonical answer under this variant: `read` gives it back."""
         ...
 

@@ -151,7 +151,7 @@ class SimulatedModel:
         if self._kept > MOST_KEPT:
             self._said.clear()
             self._kept = 1
-        said = answer if asked is None else asked.say(question, answer)
+        said = answer if asked is None else asked.write_answer(question, answer)
         # In brackets a label is one, also where it is the text of another choice but for its case.
         for form in (_PHRASES[phrase], "{answer}", "({answer})"):
             text = form.format(answer=said, Answer=said[:1].upper() + said[1:])
@@ -268,7 +268,7 @@ def refuse_cuts(model: SimulatedModel, settings: Settings, variant: Drawn | str 
     if settings.stop is None and settings.max_tokens is None:
         return
     answers = ((q, answer) for q in model.benchmark.questions for answer in (q.target, *q.alternatives))
-    said = (answer if isinstance(variant, str) else variant.say(q, answer) for q, answer in answers)
+    said = (answer if isinstance(variant, str) else variant.write_answer(q, answer) for q, answer in answers)
     enough = _tokens(max(_PHRASES, key=len)) + max(map(len, said), default=0)
     if settings.stop is not None or (settings.max_tokens or 0) < enough:
         remedy = f"leave out stop, and max_tokens below {enough}"

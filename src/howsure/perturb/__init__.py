@@ -1,33 +1,33 @@
-"""A question to its prompt variants: points of a space, drawn by hash; pure and seeded."""
+"""Prompt variants of a question: points of a space, drawn by hash from a seed."""
 
 from __future__ import annotations
 
-from howsure.perturb.checks import bind, check
-from howsure.perturb.dimensions import Dimension, Value, dimension
-from howsure.perturb.instructions import Instruction, Paraphrases, paraphrases, request
-from howsure.perturb.space import Point, Space
-from howsure.perturb.space_spec import SPACES, space
-from howsure.perturb.unitxt import Imported, from_templates
-from howsure.perturb.variants import Own, Sampled, hold_out, sampled
+from howsure.perturb.checks import bind_space, check_space
+from howsure.perturb.dimensions import Dimension, Value, parse_dimension
+from howsure.perturb.instructions import Instruction, Paraphrases, build_paraphrase_request, parse_paraphrases
+from howsure.perturb.space import PromptPoint, Space
+from howsure.perturb.space_spec import SPACES, parse_space
+from howsure.perturb.unitxt import ImportedSpace, from_templates
+from howsure.perturb.variants import DrawnVariants, FixedPrompt, draw_variants, hold_out
 
 __all__ = [
     "SPACES",
     "Dimension",
-    "Imported",
+    "DrawnVariants",
+    "FixedPrompt",
+    "ImportedSpace",
     "Instruction",
-    "Own",
     "Paraphrases",
-    "Point",
-    "Sampled",
+    "PromptPoint",
     "Space",
     "Value",
-    "bind",
-    "check",
-    "dimension",
+    "bind_space",
+    "build_paraphrase_request",
+    "check_space",
+    "draw_variants",
     "from_templates",
     "hold_out",
-    "paraphrases",
-    "request",
-    "sampled",
-    "space",
+    "parse_dimension",
+    "parse_paraphrases",
+    "parse_space",
 ]

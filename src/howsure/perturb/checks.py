@@ -1,118 +1,126 @@
-"""Whether a space and the questions go together, said before anything is asked."""
+"""Check that a space of prompt variants fits the questions of a benchmark, before the first request."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from howsure.benchmarks.question import Benchmark, Question
 from howsure.errors import InputError
 from howsure.extraction.vocabulary import normalize
-from howsure.perturb.dimensions import KNOWN, Value
+from howsure.perturb.dimensions import BUILT_IN_VALUES, Value
 from howsure.perturb.rendering import FIELD
 from howsure.perturb.space import Space
 
-__all__ = ["bind", "check"]
+__all__ = ["bind_space", "check_space"]
 
 _OF_CHOICES = ("enumerator", "wrapper", "separator", "order", "answer")
 _OF_LAYOUT = ("question", "choices", "labels", "question_marker", "answer_marker")
 _BRACKETS = re.compile(r"[()\[\]{}.:*_`\s]+")
 
 
-def bind(space: Space, benchmark: Benchmark, pool: Sequence[Question] = ()) -> Space:
-    """Return the space for the questions of one benchmark, with a pool of demonstrations.
+def bind_space(space: Space, benchmark: Benchmark, pool: Sequence[Question] = ()) -> Space:
+    """Return the space with the pool of demonstrations and the answer extraction of one benchmark.
 
     Raises
     ------
     InputError
-        When the questions, the pool and the values do not go together: see `check`.
+        When the questions, the pool and the values do not fit together: see `check_space`.
     """
     bound = replace(space, pool=tuple(pool), extract=benchmark.extract)
-    check(bound, benchmark.questions)
+    check_space(bound, benchmark.questions)
     return bound
 
 
-def check(space: Space, questions: Sequence[Question]) -> None:
-    """Check the space against the questions and its own pool.
+def check_space(space: Space, questions: Sequence[Question]) -> None:
+    """Check a space against the questions and its own pool.
 
     Raises
     ------
     InputError
-        When a template leaves a field unused or names one that does not exist; an enumerator is too short, or two
-        rendered labels are the same; a separator stands inside a choice; choices are not distinct; demonstrations are
+        When a template does not use a field or names one that does not exist; an enumerator is too short, or two
+        rendered labels are the same; a separator occurs inside a choice; choices are not distinct; demonstrations are
         too few, or among the questions; a target is no choice.
     """
-    asked = (*questions, *space.pool)
-    _templates(space, with_choices=any(question.choices for question in asked))
-    if any(question.choices for question in asked):
-        _choices(asked)
-        _labels(space, max(len(question.choices) for question in asked))
-        _separators(space, asked)
+    all_questions = (*questions, *space.pool)
+    with_choices = any(question.choices for question in all_questions)
+    _check_templates(space, with_choices=with_choices)
+    if with_choices:
+        _check_choices(all_questions)
+        _check_labels(space, max(len(question.choices) for question in all_questions))
+        _check_separators(space, all_questions)
     else:
         for dimension in space.dimensions:
             if dimension.name in _OF_CHOICES and len(dimension.values) > 1:
                 remedy = "use a space for open questions, or name the field with the choices: choices: FIELD"
                 raise InputError("the questions have no choices", where=_where(dimension.name), remedy=remedy)
-    _pool(space, questions)
+    _check_pool(space, questions)
 
 
 def _where(dimension: str) -> str:
+    """Return the location of an error in a dimension."""
     return f"dimension {dimension}"
 
 
-def _templates(space: Space, *, with_choices: bool) -> None:
-    own = [dimension.name for dimension in space.dimensions if dimension.name not in KNOWN]
-    instructions = space.taken("instruction")
+def _check_templates(space: Space, *, with_choices: bool) -> None:
+    """Check that templates use every field, and only fields that exist."""
+    own = [dimension.name for dimension in space.dimensions if dimension.name not in BUILT_IN_VALUES]
+    instructions = space.values_of("instruction")
     outer = FIELD.findall(space.system) + FIELD.findall(space.head)
-    spoken = {value.name: FIELD.findall(str(value.content)) for value in instructions}
-    _known(outer, "system and head", ("instruction", "labels", *own))
-    for name, fields in spoken.items():
-        _known(fields, f"instruction {name!r}", ("labels", *own))
-    used = {*outer, *(field for fields in spoken.values() for field in fields)}
+    by_instruction = {value.name: FIELD.findall(str(value.content)) for value in instructions}
+    _check_fields(outer, "system and head", ("instruction", "labels", *own))
+    for name, fields in by_instruction.items():
+        _check_fields(fields, f"instruction {name!r}", ("labels", *own))
+    used = {*outer, *(field for fields in by_instruction.values() for field in fields)}
     for name in (*own, *(["instruction"] if any(value.content for value in instructions) else [])):
         if name not in used:
             remedy = f"write {{{name}}} into head or system"
             raise InputError("no template has a place for it", where=_where(name), remedy=remedy)
-    marked = any(any(value.content) for value in space.taken("markers") if isinstance(value.content, tuple))
+    has_markers = any(any(value.content) for value in space.values_of("markers") if isinstance(value.content, tuple))
     needed = ["question", *(["choices"] if with_choices else [])]
-    needed += ["question_marker", "answer_marker"] if marked else []
-    for value in space.taken("layout"):
+    needed += ["question_marker", "answer_marker"] if has_markers else []
+    for value in space.values_of("layout"):
         fields = FIELD.findall(str(value.content))
-        _known(fields, f"layout {value.name!r}", _OF_LAYOUT)
+        _check_fields(fields, f"layout {value.name!r}", _OF_LAYOUT)
         for field in needed:
             if field not in fields:
                 remedy = f"write {{{field}}} where it goes"
                 raise InputError(f"layout {value.name!r} has no place for {{{field}}}", where="space", remedy=remedy)
 
 
-def _known(fields: Sequence[str], where: str, known: Sequence[str]) -> None:
+def _check_fields(fields: Sequence[str], where: str, allowed: Sequence[str]) -> None:
+    """Check that fields of a template exist."""
     for field in fields:
-        if field not in known:
-            remedy = "use " + ", ".join(f"{{{name}}}" for name in known)
+        if field not in allowed:
+            remedy = "use " + ", ".join(f"{{{name}}}" for name in allowed)
             raise InputError(f"there is no field {{{field}}}", where=where, remedy=remedy)
 
 
-def _choices(asked: Sequence[Question]) -> None:
-    for question in asked:
+def _check_choices(questions: Sequence[Question]) -> None:
+    """Check that all questions have choices, that these are distinct, and that the target is one of them."""
+    for question in questions:
         where = f"question {question.id}"
         if not question.choices:
-            raise InputError("it has no choices, as others have", where=where, remedy="ask the two kinds apart")
-        seen: dict[str, str] = {}
+            raise InputError(
+                "it has no choices, as others have", where=where, remedy="evaluate the two kinds separately"
+            )
+        by_text: dict[str, str] = {}
         for choice in question.choices:
-            said = normalize(unicodedata.normalize("NFKC", choice))
-            if said in seen:
-                what = f"two choices say the same: {seen[said]!r} and {choice!r}"
+            text = normalize(unicodedata.normalize("NFKC", choice))
+            if text in by_text:
+                what = f"two choices say the same: {by_text[text]!r} and {choice!r}"
                 raise InputError(what, where=where, remedy="correct the question or leave it out")
-            seen[said] = choice
+            by_text[text] = choice
         if question.target not in (chr(ord("A") + i) for i in range(len(question.choices))):
             remedy = f"give a letter from A to {chr(ord('A') + len(question.choices) - 1)}"
             raise InputError(f"target {question.target!r} is none of its choices", where=where, remedy=remedy)
 
 
-def _labels(space: Space, most: int) -> None:
-    for value in space.taken("enumerator"):
+def _check_labels(space: Space, most: int) -> None:
+    """Check that every enumerator has enough labels, and that they differ once they are wrapped."""
+    for value in space.values_of("enumerator"):
         labels = value.content if isinstance(value.content, tuple) else ()
         where = f"{_where('enumerator')}, {value.name}"
         if len(labels) < most:
@@ -121,45 +129,44 @@ def _labels(space: Space, most: int) -> None:
         used = labels[:most]
         for label in used:
             if not _BRACKETS.sub("", label):
-                what = f"label {label!r} cannot be told from what is put around labels"
+                what = f"label {label!r} cannot be distinguished from the wrapper of labels"
                 raise InputError(what, where=where, remedy="give another label, or leave the enumerator out")
-        for wrapper in space.taken("wrapper"):
-            shown = [unicodedata.normalize("NFKC", str(wrapper.content).replace("{label}", label)) for label in used]
-            for i, label in enumerate(shown):
-                if label in shown[:i]:
+        for wrapper in space.values_of("wrapper"):
+            wrapped = [unicodedata.normalize("NFKC", str(wrapper.content).replace("{label}", label)) for label in used]
+            for i, label in enumerate(wrapped):
+                if label in wrapped[:i]:
                     what = f"two choices would be labelled {label!r}"
                     raise InputError(what, where=where, remedy="give labels that differ")
 
 
-def _separators(space: Space, asked: Sequence[Question]) -> None:
-    values = space.taken("separator")
-    unfit = {value.name: found for value in values if (found := next(_inside(value, asked), None))}
+def _check_separators(space: Space, questions: Sequence[Question]) -> None:
+    """Check that no separator occurs inside a choice."""
+    values = space.values_of("separator")
+    unfit = {value.name: match for value in values if (match := _find_inside(value, questions))}
     if unfit:
         name, (question, choice) = next(iter(unfit.items()))
         fit = ", ".join(value.name for value in values if value.name not in unfit)
         also = f" (so do {', '.join(list(unfit)[1:])} in others)" if len(unfit) > 1 else ""
-        remedy = (
-            f"keep those that fit: separator: [{fit}]" if fit else "give one that stands in no choice: {NAME: TEXT}"
-        )
+        remedy = f"keep those that fit: separator: [{fit}]" if fit else "give one that is in no choice: {NAME: TEXT}"
         what = f"{name} stands inside the choice {choice!r} of question {question.id}{also}"
         raise InputError(what, where=_where("separator"), remedy=remedy)
 
 
-def _inside(value: Value, asked: Sequence[Question]) -> Iterator[tuple[Question, str]]:
-    for question in asked:
-        for choice in question.choices:
-            if str(value.content) in choice:
-                yield question, choice
+def _find_inside(separator: Value, questions: Sequence[Question]) -> tuple[Question, str] | None:
+    """Return the first choice that holds a separator, and its question."""
+    pairs = ((question, choice) for question in questions for choice in question.choices)
+    return next((pair for pair in pairs if str(separator.content) in pair[1]), None)
 
 
-def _pool(space: Space, questions: Sequence[Question]) -> None:
-    most = max(value.content for value in space.taken("demonstrations") if isinstance(value.content, int))
+def _check_pool(space: Space, questions: Sequence[Question]) -> None:
+    """Check that the pool has enough demonstrations, and none of the questions."""
+    most = max(value.content for value in space.values_of("demonstrations") if isinstance(value.content, int))
     where = _where("demonstrations")
     if most > len(space.pool):
         what = f"{most} demonstrations from a pool of {len(space.pool)}"
         raise InputError(what, where=where, remedy="hold questions out (hold_out: N), or give a larger pool")
     ids, texts = {q.id for q in questions}, {(q.text, q.choices) for q in questions}
-    for shown in space.pool:
-        if shown.id in ids or (shown.text, shown.choices) in texts:
-            what = f"demonstration {shown.id!r} is one of the questions"
+    for demonstration in space.pool:
+        if demonstration.id in ids or (demonstration.text, demonstration.choices) in texts:
+            what = f"demonstration {demonstration.id!r} is one of the questions"
             raise InputError(what, where=where, remedy="take it out of the pool, or hold questions out (hold_out: N)")

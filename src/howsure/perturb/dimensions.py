@@ -1,4 +1,4 @@
-"""What choices are labelled with, how a label is wrapped, and in which order choices stand."""
+"""Dimensions of prompt variants and their values: labels, wrappers, orders of choices, markers and noise."""
 
 from __future__ import annotations
 
@@ -7,26 +7,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from howsure.errors import InputError, UnknownNameError
-from howsure.perturb.hash_draws import permutation
+from howsure.perturb.hash_draws import draw_permutation
 
 __all__ = [
-    "CASINGS",
+    "BUILT_IN_VALUES",
     "ENUMERATORS",
-    "KNOWN",
-    "ORDERS",
-    "SEEDED_ORDERS",
-    "SPACINGS",
     "WRAPPERS",
-    "Content",
     "Dimension",
     "Value",
-    "dimension",
-    "order",
-    "spoken",
+    "join_labels",
+    "order_choices",
+    "parse_dimension",
 ]
 
 
 def _roman(number: int) -> str:
+    """Return a Roman numeral."""
     text = ""
     for value, digits in ((10, "X"), (9, "IX"), (5, "V"), (4, "IV"), (1, "I")):
         text += digits * (number // value)
@@ -34,7 +30,7 @@ def _roman(number: int) -> str:
     return text
 
 
-#: Name -> labels. The symbols of `keyboard` are no part of a wrapper and rarely end a sentence.
+#: Name -> labels. The symbols of `keyboard` occur in no wrapper and rarely end a sentence.
 ENUMERATORS: dict[str, tuple[str, ...]] = {
     "capitals": tuple(string.ascii_uppercase),
     "lowercase": tuple(string.ascii_lowercase),
@@ -44,10 +40,10 @@ ENUMERATORS: dict[str, tuple[str, ...]] = {
     "keyboard": tuple("!@#$%^&+=~"),
 }
 
-#: By their looks -> with a place for the label; a space and the text of the choice follow.
+#: Name -> template with a place for the label; a space and the text of the choice follow.
 WRAPPERS = {"A.": "{label}.", "(A)": "({label})", "A)": "{label})", "[A]": "[{label}]"}
 
-#: Orders that take a key: one permutation for all questions of as many choices, or another one for each question.
+#: Orders that need a key: one permutation for all questions with the same number of choices, or one for each question.
 SEEDED_ORDERS = ("shuffle", "shuffle-each")
 ORDERS = (
     "original",
@@ -64,20 +60,20 @@ CASINGS = ("as-is", "lower", "upper")
 SPACINGS = ("as-is", "double")
 
 
-def order(kind: str, choices: Sequence[str], key: str, question: str) -> tuple[int, ...]:
-    """Original index of the choice at each place.
+def order_choices(kind: str, choices: Sequence[str], key: str, question: str) -> tuple[int, ...]:
+    """Return the original index of the choice at each place.
 
-    A shared shuffle leaves position bias in: where the target stands stays as uneven as it was. Sorting is stable, by
-    number of characters or by the text without case.
+    A shared shuffle does not remove position bias: the places of the targets stay as uneven as they were. Sorting is
+    stable, by number of characters or by the text in lower case.
 
-    >>> order("length", ["ccc", "a", "bb"], "", "q"), order("reversed", ["x", "y"], "", "q")
+    >>> order_choices("length", ["ccc", "a", "bb"], "", "q"), order_choices("reversed", ["x", "y"], "", "q")
     ((1, 2, 0), (1, 0))
     """
     n = len(choices)
     if kind == "shuffle":
-        return permutation(n, key)
+        return draw_permutation(n, key)
     if kind == "shuffle-each":
-        return permutation(n, key, question)
+        return draw_permutation(n, key, question)
     places = list(range(n))
     if kind.startswith("length"):
         places.sort(key=lambda i: len(choices[i]))
@@ -86,10 +82,10 @@ def order(kind: str, choices: Sequence[str], key: str, question: str) -> tuple[i
     return tuple(places[::-1] if kind.endswith("reversed") else places)
 
 
-def spoken(labels: Sequence[str]) -> str:
-    """Labels as a sentence names them.
+def join_labels(labels: Sequence[str]) -> str:
+    """Return labels as a sentence lists them.
 
-    >>> spoken(["A", "B", "C"])
+    >>> join_labels(["A", "B", "C"])
     'A, B or C'
     """
     return " or ".join(part for part in (", ".join(labels[:-1]), labels[-1]) if part)
@@ -104,23 +100,24 @@ class Value:
 
     name: str
     content: Content
-    """What enters the prompt, and the hash of the variant: text, labels, (question marker, answer marker), or k."""
+    """Part of the prompt and of the variant's hash: text, labels, (question marker, answer marker), or a number."""
     asks: str = ""
-    """Of an instruction: "label" when it asks for the label of a choice."""
+    """"label" for an instruction that asks for the label of a choice."""
     seeded: bool = False
-    """Whether it needs a key for draws of its own: a shuffle, a choice of demonstrations."""
+    """Whether the value needs a key for draws, as a shuffle or a selection of demonstrations does."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dimension:
-    """One way in which prompts differ; its values are equally likely.
+    """One way in which prompts differ; its values are drawn with equal probability.
 
     Attributes
     ----------
     preserving
         Whether the meaning of the question stays the same.
     nested
-        Drawn anew for each question; else crossed, the same for all questions of a variant.
+        Whether the value is drawn for each question; otherwise the dimension is crossed, and all questions of a variant
+        have the same value.
     """
 
     name: str
@@ -139,10 +136,10 @@ class Dimension:
                     raise InputError(f"the same value twice: {same}", where=where, remedy="remove one")
 
 
-#: With more slips than this the meaning is hardly kept.
+#: Largest rate of typos; with more of them the meaning is lost.
 MOST_TYPOS = 0.5
-#: Dimension -> its built-in values. `instruction` takes its values from files, `layout` from the space.
-KNOWN: dict[str, tuple[Value, ...]] = {
+#: Dimension -> its built-in values. The values of `instruction` are in files, that of `layout` is in the space.
+BUILT_IN_VALUES: dict[str, tuple[Value, ...]] = {
     "instruction": (Value("none", ""),),
     "layout": (),
     "enumerator": tuple(Value(name, content) for name, content in ENUMERATORS.items()),
@@ -174,20 +171,26 @@ KNOWN: dict[str, tuple[Value, ...]] = {
 }
 
 
-def dimension(
+def parse_dimension(
     name: str,
     items: Sequence[object],
     *,
-    known: Sequence[Value] = (),
+    named_values: Sequence[Value] = (),
     preserving: bool = True,
     nested: bool = False,
 ) -> Dimension:
-    r"""A dimension from a list as it stands in YAML: names of built-in values, or new values `{NAME: CONTENT}`.
+    r"""Return a dimension from a list of YAML: names of built-in values, or new values `{NAME: CONTENT}`.
 
     Parameters
     ----------
-    known
-        Values that a name may stand for, besides the built-in ones of this dimension.
+    name
+        Name of the dimension.
+    items
+        Its values.
+    named_values
+        Values that can be given by name besides the built-in ones of this dimension.
+    preserving, nested
+        Attributes of the dimension.
 
     Raises
     ------
@@ -196,41 +199,44 @@ def dimension(
     InputError
         When a new value has no content of the right kind, or the same value comes twice.
 
-    >>> [value.content for value in dimension("separator", ["tab", {"dash": " - "}]).values]
+    >>> [value.content for value in parse_dimension("separator", ["tab", {"dash": " - "}]).values]
     ['\t', ' - ']
     """
-    named = {value.name: value for value in (*KNOWN.get(name, ()), *known)}
+    named = {value.name: value for value in (*BUILT_IN_VALUES.get(name, ()), *named_values)}
     values = []
     for item in items:
         if name == "demonstrations" and isinstance(item, int) and not isinstance(item, bool):
-            values.append(_shots(item))
+            values.append(_demonstrations_value(item))
         elif name == "typos" and isinstance(item, int | float) and not isinstance(item, bool):
-            values.append(_rate(item))
+            values.append(_typos_value(item))
         elif isinstance(item, Mapping):
-            values.append(_new(name, item))
+            values.append(_parse_value(name, item))
         elif str(item) in named:
             values.append(named[str(item)])
-        elif name not in KNOWN and isinstance(item, str):
+        elif name not in BUILT_IN_VALUES and isinstance(item, str):
             values.append(Value(item, item))
         else:
             raise UnknownNameError(f"{name} value", str(item), named, where="variants")
     return Dimension(name, tuple(values), preserving=preserving, nested=nested)
 
 
-def _shots(k: int) -> Value:
+def _demonstrations_value(k: int) -> Value:
+    """Return the value of a number of demonstrations."""
     if k < 0:
         raise InputError(f"{k} demonstrations", where="dimension demonstrations", remedy="give 0 or more")
     return Value(str(k), k, seeded=k > 0)
 
 
-def _rate(rate: float) -> Value:
+def _typos_value(rate: float) -> Value:
+    """Return the value of a rate of typos."""
     if not 0 <= rate <= MOST_TYPOS:
-        remedy = f"give the share of words with a slip, 0 to {MOST_TYPOS:g}"
+        remedy = f"give the share of words with a typo, 0 to {MOST_TYPOS:g}"
         raise InputError(f"typos at a rate of {rate:g}", where="dimension typos", remedy=remedy)
     return Value(f"{rate:g}", f"{rate:g}", seeded=rate > 0)
 
 
-def _new(dimension: str, item: Mapping[object, object]) -> Value:
+def _parse_value(dimension: str, item: Mapping[object, object]) -> Value:
+    """Return the new value `{NAME: CONTENT}` of a dimension."""
     where = f"dimension {dimension}"
     if dimension == "instruction" and "text" in item:
         given = {str(key): str(value) for key, value in item.items()}
@@ -238,20 +244,20 @@ def _new(dimension: str, item: Mapping[object, object]) -> Value:
     if len(item) != 1:
         raise InputError(f"a value with {len(item)} names", where=where, remedy="write each as {NAME: CONTENT}")
     (name, content), *_ = item.items()
-    content = _checked(dimension, content, f"{where}, {name}")
+    content = _parse_content(dimension, content, f"{where}, {name}")
     return Value(str(name), content)
 
 
-def _checked(dimension: str, content: object, where: str) -> Content:
+def _parse_content(dimension: str, content: object, where: str) -> Content:
+    """Return the content of a new value, checked for its dimension."""
     if dimension in ("order", "demonstrations", "turns", "answer", "casing", "spacing", "typos"):
         raise InputError("it has no values but its own", where=where, remedy="give one of them by name")
     if dimension == "enumerator":
-        found = tuple(str(label).strip() for label in (content if isinstance(content, Sequence) else ()))
-        if not found or "" in found:
-            raise InputError(
-                f"{content!r} is no list of labels", where=where, remedy='write ["1st", "2nd", ...] or "αβγ"'
-            )
-        return found
+        enumerator = tuple(str(label).strip() for label in (content if isinstance(content, Sequence) else ()))
+        if not enumerator or "" in enumerator:
+            remedy = 'write ["1st", "2nd", ...] or "αβγ"'
+            raise InputError(f"{content!r} is no list of labels", where=where, remedy=remedy)
+        return enumerator
     if dimension == "markers":
         if not (isinstance(content, Sequence) and len(content) == 2 and not isinstance(content, str)):
             raise InputError(f"{content!r} is not two markers", where=where, remedy='write ["Question: ", "Answer:"]')
@@ -261,5 +267,5 @@ def _checked(dimension: str, content: object, where: str) -> Content:
     if dimension == "wrapper" and content.count("{label}") != 1:
         raise InputError(f"{content!r} has no place for the label", where=where, remedy="write {label} once")
     if dimension == "separator" and not content:
-        raise InputError("it is empty", where=where, remedy="give what stands between two choices")
+        raise InputError("it is empty", where=where, remedy="give the text between two choices")
     return content

@@ -1,4 +1,7 @@
-"""Files of instructions: reviewed phrasings that ask for the same thing, each with an id."""
+"""Files of reviewed phrasings of an instruction, and further phrasings from a model.
+
+No phrasing of a model enters a run before a person has read it: each new entry has `reviewed = false`.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +20,19 @@ from howsure.errors import InputError, UnknownNameError
 from howsure.extraction.statements import remove_reasoning
 from howsure.perturb.rendering import FIELD
 
-__all__ = ["FILES", "Instruction", "Paraphrases", "packaged", "paraphrases", "parse", "request", "reviewed", "written"]
+__all__ = [
+    "FILES",
+    "Instruction",
+    "Paraphrases",
+    "build_paraphrase_request",
+    "format_instructions",
+    "load_packaged",
+    "parse_instructions",
+    "parse_paraphrases",
+    "require_reviewed",
+]
 
-#: Name -> file, of those that ship with the package.
+#: Name -> file of the phrasings that are part of the package.
 FILES = {"multiple-choice": "multiple_choice.toml", "open": "open.toml", "maths": "maths.toml"}
 
 _KEYS = ("id", "text", "style", "asks", "reviewed")
@@ -27,19 +40,19 @@ _KEYS = ("id", "text", "style", "asks", "reviewed")
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """One phrasing."""
+    """One phrasing of an instruction."""
 
     id: str
     text: str
     style: str = ""
     asks: str = ""
-    """"label" when it asks for the label of a choice; empty when it leaves the form open."""
+    """"label" when it asks for the label of a choice; empty when it does not say in which form to answer."""
     reviewed: bool = False
 
 
 @lru_cache
-def packaged(name: str) -> tuple[Instruction, ...]:
-    """The reviewed phrasings that ship with the package.
+def load_packaged(name: str) -> tuple[Instruction, ...]:
+    """Return the reviewed phrasings of a file that is part of the package.
 
     Raises
     ------
@@ -48,16 +61,17 @@ def packaged(name: str) -> tuple[Instruction, ...]:
     """
     if name not in FILES:
         raise UnknownNameError("instruction file", name, FILES)
-    return parse((Path(__file__).parent / "phrasings" / FILES[name]).read_text(encoding="utf-8"), where=FILES[name])
+    file = Path(__file__).parent / "phrasings" / FILES[name]
+    return parse_instructions(file.read_text(encoding="utf-8"), where=file.name)
 
 
-def parse(text: str, *, where: str = "instructions") -> tuple[Instruction, ...]:
-    """The phrasings of a TOML file; `where` names it in errors.
+def parse_instructions(text: str, *, where: str = "instructions") -> tuple[Instruction, ...]:
+    """Return the phrasings of a TOML file; `where` names it in errors.
 
     Raises
     ------
     InputError
-        When it is not TOML, an entry lacks its id or text, or two have the same one.
+        When it is not TOML, an entry has no id or text, or two entries have the same id or text.
     UnknownNameError
         When an entry has a key that does not exist.
     """
@@ -65,20 +79,21 @@ def parse(text: str, *, where: str = "instructions") -> tuple[Instruction, ...]:
         tables = tomllib.loads(text).get("instruction", [])
     except tomllib.TOMLDecodeError as e:
         raise InputError(f"not TOML: {e}", where=where, remedy="correct the line") from None
-    found: list[Instruction] = []
+    entries: list[Instruction] = []
     for i, table in enumerate(tables if isinstance(tables, list) else [], start=1):
         place = f"{where}, instruction {i}"
-        entry = _entry(table, place)
-        for other in found:
-            if entry.id == other.id or _same(entry.text, other.text):
+        entry = _parse_entry(table, place)
+        for other in entries:
+            if entry.id == other.id or _word_list(entry.text) == _word_list(other.text):
                 raise InputError(f"the same as {other.id!r}", where=place, remedy="remove one, or give it another id")
-        found.append(entry)
-    if not found:
+        entries.append(entry)
+    if not entries:
         raise InputError("no instructions", where=where, remedy='write [[instruction]], id = "...", text = "..."')
-    return tuple(found)
+    return tuple(entries)
 
 
-def _entry(table: dict[str, Any], place: str) -> Instruction:
+def _parse_entry(table: dict[str, Any], place: str) -> Instruction:
+    """Return the phrasing of one table of the file."""
     for key in table:
         if key not in _KEYS:
             raise UnknownNameError("key", key, _KEYS, where=place)
@@ -90,13 +105,13 @@ def _entry(table: dict[str, Any], place: str) -> Instruction:
     return Instruction(**table)
 
 
-def reviewed(entries: Iterable[Instruction], *, where: str = "instructions") -> tuple[Instruction, ...]:
-    """The entries, when all of them were reviewed.
+def require_reviewed(entries: Iterable[Instruction], *, where: str = "instructions") -> tuple[Instruction, ...]:
+    """Return the entries if all of them were reviewed.
 
     Raises
     ------
     InputError
-        When some were not: no run asks what nobody has read.
+        When some were not: a run must not use phrasings that nobody has read.
     """
     entries = tuple(entries)
     if waiting := [entry.id for entry in entries if not entry.reviewed]:
@@ -105,41 +120,43 @@ def reviewed(entries: Iterable[Instruction], *, where: str = "instructions") -> 
     return entries
 
 
-def written(entries: Iterable[Instruction]) -> str:
-    """The entries as a TOML file, which `parse` reads back."""
-    return "\n".join(_table(entry) for entry in entries)
+def format_instructions(entries: Iterable[Instruction]) -> str:
+    """Return the text of a TOML file, which `parse_instructions` reads back."""
+    return "\n".join(_format_entry(entry) for entry in entries)
 
 
-def _table(entry: Instruction) -> str:
+def _format_entry(entry: Instruction) -> str:
+    """Return the table of one phrasing."""
     keys = {"id": entry.id, "style": entry.style, "asks": entry.asks, "text": entry.text}
-    lines = [f"{key} = {_quoted(text)}" for key, text in keys.items() if text]
+    lines = [f"{key} = {_quote(text)}" for key, text in keys.items() if text]
     return "\n".join(["[[instruction]]", *lines, f"reviewed = {str(entry.reviewed).lower()}", ""])
 
 
-def _quoted(text: str) -> str:
-    """A string of JSON is one of TOML, but for the one control character that JSON leaves alone."""
+def _quote(text: str) -> str:
+    """Return a TOML string: that of JSON, except for the only control character that JSON does not escape."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007F")
 
 
-def _same(a: str, b: str) -> bool:
-    return a.casefold().split() == b.casefold().split()
+def _word_list(text: str) -> list[str]:
+    """Return the words of a text in lower case."""
+    return text.casefold().split()
 
 
-#: Longest phrasing that is taken, in characters.
+#: Longest phrasing that is accepted, in characters.
 LONGEST = 600
 _NUMBERED = re.compile(r"\s*(?:[-*•]|\(?\d{1,3}[.):])\s+(?P<text>\S.*?)\s*")
 
 
 @dataclass(frozen=True)
 class Paraphrases:
-    """New phrasings, and why others of the reply were refused."""
+    """New phrasings, and the reasons why others of the reply were refused."""
 
     entries: tuple[Instruction, ...]
     refused: tuple[str, ...]
 
 
-def request(instruction: str, n: int) -> list[Message]:
-    """Messages that ask a model for n further phrasings.
+def build_paraphrase_request(instruction: str, n: int) -> list[Message]:
+    """Return the messages that ask a model for n further phrasings.
 
     Raises
     ------
@@ -151,44 +168,46 @@ def request(instruction: str, n: int) -> list[Message]:
     if not instruction.strip():
         raise InputError("the instruction is empty", where="paraphrase", remedy="give the text to rephrase")
     fields = sorted(set(FIELD.findall(instruction)))
-    kept = f" Keep {' and '.join(f'{{{field}}}' for field in fields)} as it stands, in braces." if fields else ""
-    asked = (
+    keep = f" Keep {' and '.join(f'{{{field}}}' for field in fields)} as it stands, in braces." if fields else ""
+    prompt = (
         f"Here is an instruction that stands before test questions:\n\n<instruction>\n{instruction}\n</instruction>\n\n"
         f"Write {n} other ways to say it. Each must ask for exactly the same thing, and for an answer in the same "
-        f"form: add nothing, leave nothing out, and give no hint of how to solve a question.{kept} Let them differ in "
+        f"form: add nothing, leave nothing out, and give no hint of how to solve a question.{keep} Let them differ in "
         "wording, tone and sentence structure. Reply with a numbered list, one phrasing on each line, and nothing else."
     )
-    return [{"role": "user", "content": asked}]
+    return [{"role": "user", "content": prompt}]
 
 
-def paraphrases(reply: str, of: Instruction, known: Sequence[Instruction] = ()) -> Paraphrases:
-    """The phrasings in a model's reply, for a person to review.
+def parse_paraphrases(reply: str, of: Instruction, others: Sequence[Instruction] = ()) -> Paraphrases:
+    """Return the phrasings in a model's reply, for a person to review.
 
     Parameters
     ----------
+    reply
+        The completion of the model.
     of
-        The instruction that was rephrased; its style and what it asks for are taken over.
-    known
+        The instruction that was rephrased; its style and `asks` are copied.
+    others
         Further entries that no phrasing may repeat.
 
     Raises
     ------
     InputError
-        When the reply has no phrasing that can be taken.
+        When the reply has no phrasing that is accepted.
     """
-    taken = {_said(entry.text) for entry in (of, *known)}
-    ids = {entry.id for entry in (of, *known)}
+    texts = {_fingerprint(entry.text) for entry in (of, *others)}
+    ids = {entry.id for entry in (of, *others)}
     fields = sorted(set(FIELD.findall(of.text)))
     entries, refused = [], []
     for line in remove_reasoning(reply).splitlines():
-        found = _NUMBERED.fullmatch(line)
-        if not found:
+        match = _NUMBERED.fullmatch(line)
+        if not match:
             if line.strip():
                 refused.append(f"not a line of the list: {line.strip()[:80]!r}")
             continue
-        text = _unquoted(found["text"])
+        text = _unquote(match["text"])
         identity = f"{of.id}-{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:6]}"
-        if _said(text) in taken or identity in ids:
+        if _fingerprint(text) in texts or identity in ids:
             refused.append(f"there already: {text[:80]!r}")
         elif len(text) > LONGEST:
             refused.append(f"longer than {LONGEST} characters: {text[:80]!r}")
@@ -197,17 +216,17 @@ def paraphrases(reply: str, of: Instruction, known: Sequence[Instruction] = ()) 
         elif not text.isprintable():
             refused.append(f"it has characters that cannot be seen: {text[:80]!r}")
         else:
-            taken.add(_said(text))
+            texts.add(_fingerprint(text))
             entries.append(Instruction(identity, text, style=of.style, asks=of.asks, reviewed=False))
     if not entries:
         why = refused[0] if refused else "it is empty"
-        raise InputError(
-            f"the reply has no new phrasing: {why}", where="paraphrase", remedy="ask again, or another model"
-        )
+        what = f"the reply has no new phrasing: {why}"
+        raise InputError(what, where="paraphrase", remedy="ask again, or another model")
     return Paraphrases(tuple(entries), tuple(refused))
 
 
-def _unquoted(text: str) -> str:
+def _unquote(text: str) -> str:
+    """Return a text without the quotation marks or the markup around it."""
     for start, end in (('"', '"'), ("“", "”"), ("**", "**")):
         if len(text) > len(start + end) and text.startswith(start) and text.endswith(end):
             inner = text[len(start) : -len(end)]
@@ -216,6 +235,6 @@ def _unquoted(text: str) -> str:
     return text
 
 
-def _said(text: str) -> str:
-    """A text without case, spaces and punctuation, to know it again."""
+def _fingerprint(text: str) -> str:
+    """Return a text in lower case without spaces and punctuation."""
     return "".join(re.findall(r"\w+", text.casefold()))

@@ -1,23 +1,38 @@
-"""One question under one choice of values to chat messages."""
+"""Render a question with the values of a prompt variant as chat messages, with noise of the surface if drawn.
+
+Noise (casing, spacing, typing errors) changes instructions and questions only. Choices, fields in braces, quotations,
+formulas and code stay as they are, so that labels and answers keep their spelling. So do numbers, short words (not, no,
+all) and words in mixed case (DNA, McGee).
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from howsure.benchmarks.question import Message, Question
-from howsure.perturb.dimensions import Value, order, spoken
-from howsure.perturb.hash_draws import below
+from howsure.perturb.dimensions import Value, join_labels, order_choices
+from howsure.perturb.hash_draws import draw_below
 
-__all__ = ["FIELD", "Form", "cased", "messages", "spaced", "typed"]
+__all__ = ["FIELD", "PromptForm", "add_typos", "apply_casing", "apply_spacing", "build_messages", "hash_messages"]
 
+#: A field of a template.
 FIELD = re.compile(r"\{(\w+)\}")
+_PROTECTED = re.compile(
+    r"(\{\w+\}|\\\w+(?:\{[^{}]*\})?|\"[^\"\n]*\"|“[^”\n]*”|`[^`]*`|\$[^$\n]*\$|\S*\d\S*|\S*[#@/\\<>_=]\S*)"
+)
+_FIELD_OR_COMMAND = re.compile(r"(\{\w+\}|\\\w+)")
+_WORD = re.compile(r"(?<![\w'’])(?:[A-Z][a-z]{3,}|[a-z]{4,})(?![\w'’])")
+#: Rates of typing errors are multiples of 1 / RESOLUTION.
+RESOLUTION = 10**6
 
 
 @dataclass(frozen=True)
-class Form:
-    """The values that one question is asked with, `keys` those of their own draws: shuffle, demonstrations, slips."""
+class PromptForm:
+    """The values with which one question is rendered; `keys` are those of draws: shuffle, demonstrations, typos."""
 
     system: str
     head: str
@@ -25,155 +40,156 @@ class Form:
     keys: Mapping[str, str]
 
     def text(self, dimension: str) -> str:
-        """Content of a value that is text."""
+        """Return the content of a value that is text."""
         return str(self.values[dimension].content)
 
     def order(self, question: Question) -> tuple[int, ...]:
-        """Original index of the choice at each place."""
-        return order(self.text("order"), question.choices, self.keys.get("order", ""), question.id)
+        """Return the original index of the choice at each place."""
+        return order_choices(self.text("order"), question.choices, self.keys.get("order", ""), question.id)
 
     def labels(self, question: Question) -> tuple[str, ...]:
-        """Labels of the places, without their wrapper."""
+        """Return the labels of the places, without their wrapper."""
         labels = self.values["enumerator"].content
         assert isinstance(labels, tuple)
         return labels[: len(question.choices)]
 
-    def wrapped(self, label: str) -> str:
-        """A label as it stands before a choice."""
+    def wrap_label(self, label: str) -> str:
+        """Return a label as it is written before a choice."""
         return self.text("wrapper").replace("{label}", label)
 
-    def shots(self) -> int:
-        """Number of demonstrations."""
+    def n_demonstrations(self) -> int:
+        """Return the number of demonstrations."""
         k = self.values["demonstrations"].content
         assert isinstance(k, int)
         return k
 
-    def block(self, question: Question) -> str:
-        """A question with its choices and markers, up to where the answer goes."""
+    def render_question(self, question: Question) -> str:
+        """Return a question with its choices and markers, up to the place of the answer."""
         choices = [question.choices[i] for i in self.order(question)]
-        lines = [f"{self.wrapped(label)} {text}" for label, text in zip(self.labels(question), choices, strict=True)]
-        before, after = (cased(marker, self.text("casing")) for marker in _pair(self.values["markers"]))
+        lines = [f"{self.wrap_label(label)} {text}" for label, text in zip(self.labels(question), choices, strict=True)]
+        before, after = (apply_casing(marker, self.text("casing")) for marker in _markers(self.values["markers"]))
         fields = {
-            "question": self._noisy(question.text, question.id),
+            "question": self._add_noise(question.text, question.id),
             "choices": self.text("separator").join(lines),
-            "labels": spoken(self.labels(question)) if choices else "",
+            "labels": join_labels(self.labels(question)) if choices else "",
             "question_marker": before,
             "answer_marker": after,
         }
-        return _filled(self.text("layout"), fields).rstrip()
+        return _fill(self.text("layout"), fields).rstrip()
 
-    def answer(self, question: Question) -> str:
-        """The right answer as a demonstration gives it."""
+    def render_answer(self, question: Question) -> str:
+        """Return the right answer as a demonstration gives it."""
         if not question.choices:
             return question.target
         original = ord(question.target) - ord("A")
         label = self.labels(question)[self.order(question).index(original)]
         text = question.choices[original]
-        shown = {"label": label, "text": text, "label-text": f"{self.wrapped(label)} {text}"}
-        return shown[self.text("answer")]
+        answers = {"label": label, "text": text, "label-text": f"{self.wrap_label(label)} {text}"}
+        return answers[self.text("answer")]
 
-    def opening(self, question: Question) -> tuple[str, str]:
-        """System message, and what stands before the first question."""
+    def render_head(self, question: Question) -> tuple[str, str]:
+        """Return the system message, and the text before the first question."""
         fields = {name: str(value.content) for name, value in self.values.items()}
-        said = {**fields, "labels": spoken(self.labels(question)) if question.choices else ""}
-        instruction = cased(self._noisy(self.text("instruction"), "instruction"), self.text("casing"))
-        said["instruction"] = _filled(instruction, said)
-        return _filled(self.system, said).strip(), _filled(self.head, said).strip()
+        fields["labels"] = join_labels(self.labels(question)) if question.choices else ""
+        instruction = apply_casing(self._add_noise(self.text("instruction"), "instruction"), self.text("casing"))
+        fields["instruction"] = _fill(instruction, fields)
+        return _fill(self.system, fields).strip(), _fill(self.head, fields).strip()
 
-    def _noisy(self, text: str, of: str) -> str:
-        """A text with its slips and spaces; the same for one question, wherever it stands."""
-        slipped = typed(text, float(self.text("typos")), self.keys.get("typos", ""), of)
-        return spaced(slipped, self.text("spacing"))
+    def _add_noise(self, text: str, name: str) -> str:
+        """Return a text with its typos and spaces; they are the same for one question wherever it is used."""
+        return apply_spacing(
+            add_typos(text, float(self.text("typos")), self.keys.get("typos", ""), name), self.text("spacing")
+        )
 
 
-def messages(form: Form, question: Question, demonstrations: Sequence[Question]) -> list[Message]:
-    """Chat messages; demonstrations as text before the question, or as turns of their own."""
-    system, opening = form.opening(question)
-    pairs = [(form.block(shown), form.answer(shown)) for shown in demonstrations]
-    asked = form.block(question)
-    said: list[Message] = [{"role": "system", "content": system}] if system else []
+def build_messages(form: PromptForm, question: Question, demonstrations: Sequence[Question]) -> list[Message]:
+    """Return chat messages, with demonstrations as text before the question or as turns."""
+    system, head = form.render_head(question)
+    pairs = [(form.render_question(one), form.render_answer(one)) for one in demonstrations]
+    last = form.render_question(question)
+    messages: list[Message] = [{"role": "system", "content": system}] if system else []
     if form.text("turns") == "chat" and pairs:
-        users = [block for block, _ in pairs] + [asked]
-        users[0] = _joined(opening, users[0])
+        users = [block for block, _ in pairs] + [last]
+        users[0] = _join_parts(head, users[0])
         for user, (_, answer) in zip(users, pairs, strict=False):
-            said += [{"role": "user", "content": user}, {"role": "assistant", "content": answer}]
-        return [*said, {"role": "user", "content": users[-1]}]
-    _, marker = _pair(form.values["markers"])
+            messages += [{"role": "user", "content": user}, {"role": "assistant", "content": answer}]
+        return [*messages, {"role": "user", "content": users[-1]}]
+    _, marker = _markers(form.values["markers"])
     between = " " if marker and not marker.endswith("\n") else "\n"
-    shown = [f"{block}{between}{answer}" for block, answer in pairs]
-    return [*said, {"role": "user", "content": _joined(opening, *shown, asked)}]
+    blocks = [f"{block}{between}{answer}" for block, answer in pairs]
+    return [*messages, {"role": "user", "content": _join_parts(head, *blocks, last)}]
 
 
-def _pair(value: Value) -> tuple[str, str]:
+def hash_messages(messages: list[Message]) -> str:
+    """Return the SHA-256 hash of chat messages, which a run stores with each prompt."""
+    text = json.dumps(messages, ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _markers(value: Value) -> tuple[str, str]:
+    """Return the texts before the question and before the answer."""
     content = value.content
     assert isinstance(content, tuple)
     return content[0], content[1]
 
 
-def _filled(template: str, fields: Mapping[str, str]) -> str:
-    """In one pass: what a field says in braces stays as it is."""
-    return FIELD.sub(lambda found: fields.get(found[1], found[0]), template)
+def _fill(template: str, fields: Mapping[str, str]) -> str:
+    """Return a template with its fields filled in one pass, so that braces in a value stay as they are."""
+    return FIELD.sub(lambda match: fields.get(match[1], match[0]), template)
 
 
-def _joined(*parts: str) -> str:
+def _join_parts(*parts: str) -> str:
+    """Return the parts that are not empty, with a blank line between them."""
     return "\n\n".join(part for part in parts if part)
 
 
-_KEPT = re.compile(
-    r"(\{\w+\}|\\\w+(?:\{[^{}]*\})?|\"[^\"\n]*\"|“[^”\n]*”|`[^`]*`|\$[^$\n]*\$|\S*\d\S*|\S*[#@/\\<>_=]\S*)"
-)
-_FIELD = re.compile(r"(\{\w+\}|\\\w+)")
-_WORD = re.compile(r"(?<![\w'’])(?:[A-Z][a-z]{3,}|[a-z]{4,})(?![\w'’])")
-#: Chances are whole numbers of these parts.
-PARTS = 10**6
+def apply_casing(text: str, casing: str) -> str:
+    """Return a text in another casing; fields and commands of LaTeX keep theirs.
 
-
-def cased(text: str, casing: str) -> str:
-    """A text in another casing; fields and commands of LaTeX keep theirs.
-
-    >>> cased("Give one of {labels}.", "upper")
+    >>> apply_casing("Give one of {labels}.", "upper")
     'GIVE ONE OF {labels}.'
     """
     if casing == "as-is":
         return text
-    parts = _FIELD.split(text)
+    parts = _FIELD_OR_COMMAND.split(text)
     return "".join(part if i % 2 else getattr(part, casing)() for i, part in enumerate(parts))
 
 
-def spaced(text: str, spacing: str) -> str:
-    """A text with two spaces between words, if `spacing` is "double".
+def apply_spacing(text: str, spacing: str) -> str:
+    """Return a text with two spaces between words if `spacing` is "double".
 
-    >>> spaced("Give one.", "double")
+    >>> apply_spacing("Give one.", "double")
     'Give  one.'
     """
     return text if spacing == "as-is" else re.sub(r"(?<=\S) (?=\S)", "  ", text)
 
 
-def typed(text: str, rate: float, *parts: object) -> str:
-    """A text in which each word of four letters or more has a slip with chance `rate`, drawn by the hash of `parts`.
+def add_typos(text: str, rate: float, *parts: object) -> str:
+    """Return a text in which each word of four letters or more has a typo with probability `rate`.
 
-    A slip is two letters swapped, one left out, or one doubled, each as likely (equal ones that would be swapped are
-    doubled); the first and the last letter stay.
+    Typos are drawn by the hash of `parts`. A typo swaps two letters, omits one, or doubles one, each with the same
+    probability (equal letters are doubled instead of swapped). The first and the last letter stay.
 
-    >>> typed("Which river runs through Paris?", 0.5, "seed")
+    >>> add_typos("Which river runs through Paris?", 0.5, "seed")
     'Which rier ruuns through Pairs?'
     """
     if not rate:
         return text
-    pieces = _KEPT.split(text)
-    words = iter(range(len(text)))
+    pieces = _PROTECTED.split(text)
+    numbers = iter(range(len(text)))
 
-    def word(found: re.Match[str]) -> str:
-        return _slip(found[0], rate, *parts, next(words))
+    def replace_word(match: re.Match[str]) -> str:
+        return _mistype(match[0], rate, *parts, next(numbers))
 
-    return "".join(piece if i % 2 else _WORD.sub(word, piece) for i, piece in enumerate(pieces))
+    return "".join(piece if i % 2 else _WORD.sub(replace_word, piece) for i, piece in enumerate(pieces))
 
 
-def _slip(word: str, rate: float, *parts: object) -> str:
-    if below(PARTS, *parts) >= round(rate * PARTS):
+def _mistype(word: str, rate: float, *parts: object) -> str:
+    """Return a word with a typo, or as it is."""
+    if draw_below(RESOLUTION, *parts) >= round(rate * RESOLUTION):
         return word
-    at = 1 + below(len(word) - 3, *parts, "place")
-    kind = below(3, *parts, "kind")
-    if kind == 0 and word[at] != word[at + 1]:
-        return word[:at] + word[at + 1] + word[at] + word[at + 2 :]
-    return word[:at] + word[at + 1 :] if kind == 1 else word[:at] + word[at] + word[at:]
+    place = 1 + draw_below(len(word) - 3, *parts, "place")
+    kind = draw_below(3, *parts, "kind")
+    if kind == 0 and word[place] != word[place + 1]:
+        return word[:place] + word[place + 1] + word[place] + word[place + 2 :]
+    return word[:place] + word[place + 1 :] if kind == 1 else word[:place] + word[place] + word[place:]

@@ -1,4 +1,4 @@
-"""What all points of a space share: its dimensions, its templates, its pool, and how answers are read."""
+"""A space of prompt variants, and its points, each of which is one variant."""
 
 from __future__ import annotations
 
@@ -11,41 +11,42 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
-from howsure.benchmarks.question import Message, Question, Read
+from howsure.benchmarks.question import Message, ParsedAnswer, Question
 from howsure.errors import InputError, UnknownNameError
 from howsure.extraction.choices import read_choice
-from howsure.perturb.dimensions import KNOWN, Dimension, Value
-from howsure.perturb.hash_draws import below, key, permutation
-from howsure.perturb.rendering import Form, messages
+from howsure.perturb.dimensions import BUILT_IN_VALUES, Dimension, Value
+from howsure.perturb.hash_draws import draw_below, draw_key, draw_permutation
+from howsure.perturb.rendering import PromptForm, build_messages, hash_messages
 
-__all__ = ["Pick", "Point", "Space"]
+__all__ = ["DrawnValue", "PromptPoint", "Space"]
 
 
-def _unbound(_: str) -> str | None:
-    remedy = "bind the space first: bind(space, benchmark)"
+def _refuse_unbound(_: str) -> str | None:
+    """Raise the error of a space that is not bound to a benchmark."""
+    remedy = "bind the space first: bind_space(space, benchmark)"
     raise InputError("the space does not know how answers are read", where="space", remedy=remedy)
 
 
 @dataclass(frozen=True)
 class Space:
-    """Points that differ in the values of some dimensions; the product is never built.
+    """A set of prompt variants that differ in the values of some dimensions; the product is never built.
 
     Parameters
     ----------
     name
-        For people; it enters no id.
+        Name for people; it enters no id.
     dimensions
-        Those that this space draws; a built-in one that is left out keeps its default value.
+        Dimensions that are drawn. A built-in dimension that is left out keeps its default value.
     layout
-        Of a question: a template with `{question}`, `{choices}`, `{labels}`, `{question_marker}`, `{answer_marker}`.
+        Template of a question, with `{question}`, `{choices}`, `{labels}`, `{question_marker}`, `{answer_marker}`.
     head
-        What stands before the questions: a template with `{instruction}` and the dimensions of one's own.
+        Template of the text before the questions, with `{instruction}` and the names of further dimensions.
     system
-        The system message, as `head`.
+        Template of the system message, with the same fields as `head`.
     pool
-        Questions to take demonstrations from.
+        Questions from which demonstrations are taken.
     extract
-        How answers to questions without choices are read.
+        Function that reads the answers to questions without choices.
 
     Raises
     ------
@@ -59,7 +60,7 @@ class Space:
     head: str = "{instruction}"
     system: str = ""
     pool: tuple[Question, ...] = ()
-    extract: Callable[[str], str | None] = _unbound
+    extract: Callable[[str], str | None] = _refuse_unbound
 
     def __post_init__(self) -> None:
         for name, count in Counter(d.name for d in self.dimensions).items():
@@ -68,11 +69,11 @@ class Space:
 
     @property
     def size(self) -> int:
-        """Number of points; a shuffle or a choice of demonstrations counts once, however many it can be."""
+        """Number of points; a shuffle or a selection of demonstrations counts as one value."""
         return math.prod(len(d.values) for d in self.dimensions)
 
     def dimension(self, name: str) -> Dimension:
-        """One dimension by name.
+        """Return the dimension with a name.
 
         Raises
         ------
@@ -83,34 +84,36 @@ class Space:
             raise UnknownNameError("dimension", name, self._by_name)
         return self._by_name[name]
 
-    def taken(self, name: str) -> tuple[Value, ...]:
-        """Values that a built-in dimension takes: those that are drawn, or its default."""
+    def values_of(self, name: str) -> tuple[Value, ...]:
+        """Return the values of a built-in dimension: those that are drawn, or its default."""
         return self._by_name[name].values if name in self._by_name else (self.defaults[name],)
 
     @cached_property
     def defaults(self) -> Mapping[str, Value]:
-        """Value of each built-in dimension where a space does not draw it."""
-        return {name: values[0] for name, values in KNOWN.items() if values} | {"layout": Value("own", self.layout)}
+        """Value of each built-in dimension that a space does not draw."""
+        return {name: values[0] for name, values in BUILT_IN_VALUES.items() if values} | {
+            "layout": Value("own", self.layout)
+        }
 
     @cached_property
     def pool_hash(self) -> str:
-        """Content of the pool."""
-        said = json.dumps([(q.id, q.text, q.target, q.choices) for q in self.pool], ensure_ascii=False)
-        return hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        """Hash of the content of the pool."""
+        text = json.dumps([(q.id, q.text, q.target, q.choices) for q in self.pool], ensure_ascii=False)
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
     @cached_property
     def _by_name(self) -> dict[str, Dimension]:
         return {d.name: d for d in self.dimensions}
 
-    def point(self, j: int, seed: int) -> Point:
-        """Draw j, counted from 0, each dimension by its own hash of (seed, j, name of the dimension)."""
-        return Point(self, {d.name: _pick(d, seed, j) for d in self.dimensions})
+    def point(self, j: int, seed: int) -> PromptPoint:
+        """Return draw j, counted from 0; each dimension is drawn by the hash of (seed, j, name of the dimension)."""
+        return PromptPoint(self, {d.name: _draw_value(d, seed, j) for d in self.dimensions})
 
-    def sample(self, n: int, seed: int) -> list[Point]:
-        """Draws 0 to n - 1: i.i.d. uniform, with replacement; a larger n keeps the first ones.
+    def sample(self, n: int, seed: int) -> list[PromptPoint]:
+        """Return draws 0 to n - 1: i.i.d. uniform, with replacement; a larger n keeps the first ones.
 
-        A point that is drawn again is a variant of its own, with its own id and generations: as many variants as
-        draws, so the draws stay independent and every estimator that takes them so is right.
+        A point that is drawn again is another variant, with its own id and generations. There are as many variants as
+        draws, so that the draws are independent, as the estimators assume.
 
         Raises
         ------
@@ -119,144 +122,143 @@ class Space:
         """
         if n < 1:
             raise InputError(f"a sample of {n} variants", where="variants", remedy="give 1 or more")
-        drawn: Counter[tuple[Pick, ...]] = Counter()
+        counts: Counter[tuple[DrawnValue, ...]] = Counter()
         points = []
         for point in (self.point(j, seed) for j in range(n)):
-            same = tuple(point.picks.values())
-            drawn[same] += 1
-            points.append(point if drawn[same] == 1 else replace(point, repeat=drawn[same]))
+            values = tuple(point.draws.values())
+            counts[values] += 1
+            points.append(point if counts[values] == 1 else replace(point, repeat=counts[values]))
         return points
 
 
-class Pick(NamedTuple):
-    """What was drawn on one dimension."""
+class DrawnValue(NamedTuple):
+    """The value that was drawn on one dimension."""
 
     value: Value | None
-    """None: nested, drawn for each question from the key."""
+    """None where the dimension is nested: its value is drawn for each question from the key."""
     key: str = ""
-    """Of the draws that the value itself makes, or of the nested draws."""
+    """Key of the draws that the value itself needs, or of the nested draws."""
 
 
 @dataclass(frozen=True)
-class Point:
-    """A prompt variant with values on every dimension of its space; a `benchmarks.question.Variant`.
+class PromptPoint:
+    """A prompt variant with a value on every dimension of its space; a `benchmarks.question.Variant`.
 
     Attributes
     ----------
     repeat
-        How many draws of the sample up to this one have the same content: each is a variant of its own.
+        Number of draws of the sample up to this one with the same content; each of them is another variant.
     """
 
     space: Space = field(repr=False)
-    picks: Mapping[str, Pick]
+    draws: Mapping[str, DrawnValue]
     repeat: int = 1
 
     @cached_property
     def content(self) -> str:
         """Hash of everything that enters its prompts; values at their defaults are left out."""
         defaults = self.space.defaults
-        said: dict[str, object] = {"system": self.space.system, "head": self.space.head, "layout": self.space.layout}
-        for name, (value, drawn) in self.picks.items():
+        content: dict[str, object] = {"system": self.space.system, "head": self.space.head, "layout": self.space.layout}
+        for name, (value, key) in self.draws.items():
             if value is None:
-                said[name] = ["nested", drawn, *(v.content for v in self.space.dimension(name).values)]
+                content[name] = ["nested", key, *(v.content for v in self.space.dimension(name).values)]
             elif name not in defaults or value.content != defaults[name].content:
-                said[name] = [value.content, drawn] if drawn else value.content
-        if "demonstrations" in said:
-            said["pool"] = self.space.pool_hash
-        text = json.dumps(said, sort_keys=True, ensure_ascii=False)
+                content[name] = [value.content, key] if key else value.content
+        if "demonstrations" in content:
+            content["pool"] = self.space.pool_hash
+        text = json.dumps(content, sort_keys=True, ensure_ascii=False)
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
     @property
     def id(self) -> str:
-        """The content hash; with "-2" for the second draw of the same content, and so on."""
+        """Hash of the content; with "-2" for the second draw of the same content, and so on."""
         return self.content if self.repeat == 1 else f"{self.content}-{self.repeat}"
 
     @cached_property
     def values(self) -> dict[str, str]:
-        """Names of the values by dimension; a key follows the name of what it draws."""
+        """Names of the values by dimension, each followed by its key if it has one."""
         return {
-            name: " ".join(part for part in ("nested" if value is None else value.name, drawn) if part)
-            for name, (value, drawn) in self.picks.items()
+            name: " ".join(part for part in ("nested" if value is None else value.name, key) if part)
+            for name, (value, key) in self.draws.items()
         }
 
     def messages(self, question: Question) -> list[Message]:
-        """Chat messages for one question."""
+        """Return the chat messages for one question."""
         form = self._form(question)
-        return messages(form, question, self._demonstrations(form))
+        return build_messages(form, question, self._demonstrations(form))
 
-    def read(self, question: Question, completion: str) -> Read:
-        """The answer that a completion gives: of choices the original letter, else as the benchmark reads it."""
+    def read(self, question: Question, completion: str) -> ParsedAnswer:
+        """Return the answer that a completion gives: the original letter of a choice, or what the benchmark reads."""
         if not question.choices:
-            return Read(self.space.extract(completion), "benchmark")
+            return ParsedAnswer(self.space.extract(completion), "benchmark")
         form = self._form(question)
         order = form.order(question)
-        place, rule = read_choice(
-            completion,
-            form.labels(question),
-            [question.choices[i] for i in order],
-            labels_asked=self._labels_asked(form),
-        )
-        return Read(None if place is None else chr(ord("A") + order[place]), rule)
+        choices = [question.choices[i] for i in order]
+        labels_asked = self._labels_asked(form)
+        place, rule = read_choice(completion, form.labels(question), choices, labels_asked=labels_asked)
+        return ParsedAnswer(None if place is None else chr(ord("A") + order[place]), rule)
 
-    def say(self, question: Question, answer: str) -> str:
-        """The canonical answer as a model would give it: its label; in brackets where that is a choice's text too."""
+    def write_answer(self, question: Question, answer: str) -> str:
+        """Return the label of an answer; in brackets where the label is the text of a choice too."""
         if not question.choices:
             return answer
         form = self._form(question)
         original = ord(answer) - ord("A")
         label = form.labels(question)[form.order(question).index(original)]
-        # However it is cased: "b" under lowercase labels may be read as the text "B".
+        # In any case: "b" under lowercase labels may be read as the text "B".
         is_text = label.casefold() in (choice.casefold() for choice in question.choices)
         return f"({label})" if is_text else label
 
     def record(self, question: Question) -> dict[str, object]:
-        """Label map, order, whether a label is asked for, demonstrations, nested values, and the hash of the prompt."""
+        """Return what the run stores of a prompt: its hash, labels, order, demonstrations, and nested values."""
         form = self._form(question)
-        shown = self._demonstrations(form)
-        prompt = json.dumps(messages(form, question, shown), ensure_ascii=False)
-        kept: dict[str, object] = {"prompt": hashlib.sha256(prompt.encode("utf-8", "surrogatepass")).hexdigest()}
+        demonstrations = self._demonstrations(form)
+        record: dict[str, object] = {"prompt": hash_messages(build_messages(form, question, demonstrations))}
         if question.choices:
             order = form.order(question)
-            kept["labels"] = dict(zip(form.labels(question), order, strict=True))
-            kept["order"] = list(order)
-            kept["labels_asked"] = self._labels_asked(form)
-        if shown:
-            kept["demonstrations"] = [question.id for question in shown]
-        nested = {name: form.values[name].name for name, pick in self.picks.items() if pick.value is None}
-        return kept | ({"values": nested} if nested else {})
+            record["labels"] = dict(zip(form.labels(question), order, strict=True))
+            record["order"] = list(order)
+            record["labels_asked"] = self._labels_asked(form)
+        if demonstrations:
+            record["demonstrations"] = [question.id for question in demonstrations]
+        nested = {name: form.values[name].name for name, draw in self.draws.items() if draw.value is None}
+        return record | ({"values": nested} if nested else {})
 
-    def _form(self, question: Question) -> Form:
-        """The values of one question."""
-        if not any(pick.value is None for pick in self.picks.values()):
-            return self._crossed
-        values, keys = dict(self._crossed.values), dict(self._crossed.keys)
-        for name, (value, drawn) in self.picks.items():
+    def _form(self, question: Question) -> PromptForm:
+        """Return the values for one question."""
+        if not any(draw.value is None for draw in self.draws.values()):
+            return self._crossed_form
+        values, keys = dict(self._crossed_form.values), dict(self._crossed_form.keys)
+        for name, (value, key) in self.draws.items():
             if value is None:
                 nested = self.space.dimension(name).values
-                values[name] = nested[below(len(nested), drawn, question.id)]
-                keys[name] = key(drawn, question.id, "key")
-        return Form(self.space.system, self.space.head, values, keys)
+                values[name] = nested[draw_below(len(nested), key, question.id)]
+                keys[name] = draw_key(key, question.id, "key")
+        return PromptForm(self.space.system, self.space.head, values, keys)
 
     @cached_property
-    def _crossed(self) -> Form:
-        values = {name: value for name, (value, _) in self.picks.items() if value is not None}
-        keys = {name: drawn for name, (value, drawn) in self.picks.items() if value is not None and drawn}
-        return Form(self.space.system, self.space.head, {**self.space.defaults, **values}, keys)
+    def _crossed_form(self) -> PromptForm:
+        """Values that all questions share."""
+        values = {name: value for name, (value, _) in self.draws.items() if value is not None}
+        keys = {name: key for name, (value, key) in self.draws.items() if value is not None and key}
+        return PromptForm(self.space.system, self.space.head, {**self.space.defaults, **values}, keys)
 
-    def _demonstrations(self, form: Form) -> list[Question]:
-        """The first of a permutation of the pool, in its order; no question that is asked is in the pool."""
-        pool = self.space.pool
-        return [pool[i] for i in permutation(len(pool), form.keys.get("demonstrations", ""), k=form.shots())]
+    def _demonstrations(self, form: PromptForm) -> list[Question]:
+        """Return the first questions of a permutation of the pool, which holds none of the benchmark's questions."""
+        pool, key = self.space.pool, form.keys.get("demonstrations", "")
+        return [pool[i] for i in draw_permutation(len(pool), key, k=form.n_demonstrations())]
 
-    def _labels_asked(self, form: Form) -> bool:
-        """Whether the prompt shows that a label is wanted."""
-        shown = form.shots() > 0 and form.text("answer") != "text"
+    def _labels_asked(self, form: PromptForm) -> bool:
+        """Return whether the prompt asks for a label or demonstrates answers with labels."""
+        demonstrated = form.n_demonstrations() > 0 and form.text("answer") != "text"
         templates = (form.system, form.head, form.text("layout"), form.text("instruction"))
-        return shown or form.values["instruction"].asks == "label" or any("{labels}" in text for text in templates)
+        asked = form.values["instruction"].asks == "label" or any("{labels}" in text for text in templates)
+        return demonstrated or asked
 
 
-def _pick(dimension: Dimension, seed: int, j: int) -> Pick:
+def _draw_value(dimension: Dimension, seed: int, j: int) -> DrawnValue:
+    """Return the value of draw j on one dimension."""
     if dimension.nested:
-        return Pick(None, key(seed, j, dimension.name, "nested"))
-    value = dimension.values[below(len(dimension.values), seed, j, dimension.name)]
-    return Pick(value, key(seed, j, dimension.name, "key") if value.seeded else "")
+        return DrawnValue(None, draw_key(seed, j, dimension.name, "nested"))
+    value = dimension.values[draw_below(len(dimension.values), seed, j, dimension.name)]
+    return DrawnValue(value, draw_key(seed, j, dimension.name, "key") if value.seeded else "")

@@ -1,4 +1,4 @@
-"""The built-in spaces, and spaces declared in YAML or Python."""
+"""The built-in spaces of prompt variants, and spaces that are declared in YAML or Python."""
 
 from __future__ import annotations
 
@@ -6,46 +6,49 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from howsure.errors import InputError, UnknownNameError
-from howsure.perturb.dimensions import KNOWN, Dimension, Value, dimension
-from howsure.perturb.instructions import Instruction, packaged, reviewed
+from howsure.perturb.dimensions import BUILT_IN_VALUES, Dimension, Value, parse_dimension
+from howsure.perturb.instructions import Instruction, load_packaged, require_reviewed
 from howsure.perturb.space import Space
 
-__all__ = ["OPEN_LAYOUT", "SPACES", "SPACE_KEYS", "space"]
+__all__ = ["OPEN_LAYOUT", "SPACES", "SPACE_KEYS", "parse_space"]
 
 OPEN_LAYOUT = "{question_marker}{question}\n{answer_marker}"
 
 
-def _values(name: str, *names: str) -> Dimension:
-    """A built-in dimension with some of its values, by default all."""
-    return Dimension(name, tuple(value for value in KNOWN[name] if not names or value.name in names))
+def _built_in(name: str, *names: str) -> Dimension:
+    """Return a built-in dimension with some of its values, by default all."""
+    return Dimension(name, tuple(value for value in BUILT_IN_VALUES[name] if not names or value.name in names))
 
 
-def _instructions(entries: Sequence[Instruction]) -> tuple[Value, ...]:
+def _instruction_values(entries: Sequence[Instruction]) -> tuple[Value, ...]:
+    """Return phrasings as values of a dimension."""
     return tuple(Value(entry.id, entry.text, asks=entry.asks) for entry in entries)
 
 
-def _multiple_choice() -> Space:
+def _multiple_choice_space() -> Space:
+    """Return the space for questions with choices."""
     return Space(
         "multiple-choice",
         (
-            Dimension("instruction", _instructions(packaged("multiple-choice"))),
-            _values("enumerator"),
-            _values("wrapper"),
-            _values("separator"),
-            _values("order", "original", "shuffle", "shuffle-each", "length", "alphabetical"),
-            _values("demonstrations"),
+            Dimension("instruction", _instruction_values(load_packaged("multiple-choice"))),
+            _built_in("enumerator"),
+            _built_in("wrapper"),
+            _built_in("separator"),
+            _built_in("order", "original", "shuffle", "shuffle-each", "length", "alphabetical"),
+            _built_in("demonstrations"),
         ),
     )
 
 
-def _open(name: str) -> Space:
+def _open_space(name: str) -> Space:
+    """Return a space for questions without choices, with the instructions of a packaged file."""
     return Space(
         name,
         (
-            Dimension("instruction", _instructions(packaged(name))),
-            _values("demonstrations"),
-            _values("markers"),
-            _values("casing"),
+            Dimension("instruction", _instruction_values(load_packaged(name))),
+            _built_in("demonstrations"),
+            _built_in("markers"),
+            _built_in("casing"),
         ),
         layout=OPEN_LAYOUT,
     )
@@ -53,27 +56,27 @@ def _open(name: str) -> Space:
 
 #: Name -> function that returns the space.
 SPACES: dict[str, Callable[[], Space]] = {
-    "multiple-choice": _multiple_choice,
-    "open": lambda: _open("open"),
-    "maths": lambda: _open("maths"),
+    "multiple-choice": _multiple_choice_space,
+    "open": lambda: _open_space("open"),
+    "maths": lambda: _open_space("maths"),
 }
 
 SPACE_KEYS = ("space", "dimensions", "nested", "altering", "system", "head", "layout")
 
 
-def space(spec: str | Space | Mapping[str, object], *, instructions: Sequence[Instruction] = ()) -> Space:
-    """A space by name, or by name with changes.
+def parse_space(spec: str | Space | Mapping[str, object], *, instructions: Sequence[Instruction] = ()) -> Space:
+    """Return a space by name, or by name with changes.
 
     Parameters
     ----------
     spec
         As in an experiment: `multiple-choice`, or `{space: multiple-choice, dimensions: {order: [original, shuffle],
         tone: [{plain: ""}, {warm: "Take your time."}]}, nested: [order], altering: [tone], head: ...}`. `dimensions`
-        names the values to keep, adds values, and adds dimensions; `nested` those drawn for each question; `altering`
-        those that may change what is asked; `system`, `head` and `layout` are the templates of `Space`. In Python
-        `space` may be a `Space`, such as one of `from_templates`.
+        lists the values of a dimension, new values and new dimensions; `nested` the dimensions drawn for each question;
+        `altering` those that may change the meaning of a question; `system`, `head` and `layout` are the templates of
+        `Space`. In Python `space` may be a `Space`, such as one of `from_templates`.
     instructions
-        Phrasings that replace those of the space, as `instructions.parse` returns them.
+        Phrasings that replace those of the space, as `instructions.parse_instructions` returns them.
 
     Raises
     ------
@@ -82,69 +85,72 @@ def space(spec: str | Space | Mapping[str, object], *, instructions: Sequence[In
     InputError
         When something else of the spec cannot be read, or a phrasing was not reviewed.
 
-    >>> space({"space": "multiple-choice", "dimensions": {"enumerator": ["roman"]}}).size
+    >>> parse_space({"space": "multiple-choice", "dimensions": {"enumerator": ["roman"]}}).size
     1960
     """
     given = {"space": spec} if isinstance(spec, str | Space) else dict(spec)
     for key in given:
         if key not in SPACE_KEYS:
             raise UnknownNameError("key", str(key), SPACE_KEYS, where="variants")
-    base = _named(given.get("space"))
-    found = {d.name: d for d in base.dimensions}
+    base = _parse_base(given.get("space"))
+    dimensions = {d.name: d for d in base.dimensions}
     if instructions:
-        found["instruction"] = Dimension("instruction", _instructions(reviewed(instructions)))
+        dimensions["instruction"] = Dimension("instruction", _instruction_values(require_reviewed(instructions)))
     changes = given.get("dimensions", {})
     if not isinstance(changes, Mapping):
         raise InputError(f"{changes!r} is no map", where="variants, dimensions", remedy="write {NAME: [VALUE, ...]}")
-    texts = {key: _text(given, key, getattr(base, key)) for key in ("system", "head", "layout")}
+    texts = {key: _parse_text(given, key, getattr(base, key)) for key in ("system", "head", "layout")}
     for key, items in ((str(key), items) for key, items in changes.items()):
-        if key not in KNOWN:
-            _placed(key, texts["system"] + texts["head"])
+        if key not in BUILT_IN_VALUES:
+            _check_field(key, texts["system"] + texts["head"])
         listed = items if isinstance(items, list | tuple) else [items]
-        known = found[key].values if key in found else ()
-        found[key] = dimension(key, listed, known=known)
-    nested, altering = _names(given, "nested", found), _names(given, "altering", found)
-    dimensions = (
+        named_values = dimensions[key].values if key in dimensions else ()
+        dimensions[key] = parse_dimension(key, listed, named_values=named_values)
+    nested, altering = _parse_names(given, "nested", dimensions), _parse_names(given, "altering", dimensions)
+    flagged = (
         replace(d, preserving=d.preserving and d.name not in altering, nested=d.nested or d.name in nested)
-        for d in found.values()
+        for d in dimensions.values()
     )
     system, head, layout = (texts[key] for key in ("system", "head", "layout"))
-    return replace(base, dimensions=tuple(dimensions), system=system, head=head, layout=layout)
+    return replace(base, dimensions=tuple(flagged), system=system, head=head, layout=layout)
 
 
-def _named(named: object) -> Space:
-    if isinstance(named, Space):
-        return named
-    if not isinstance(named, str):
+def _parse_base(given: object) -> Space:
+    """Return the space that the spec names or holds."""
+    if isinstance(given, Space):
+        return given
+    if not isinstance(given, str):
         raise InputError("no space is named", where="variants", remedy="give one: " + ", ".join(SPACES))
-    if named not in SPACES:
-        raise UnknownNameError("space", named, SPACES, where="variants")
-    return SPACES[named]()
+    if given not in SPACES:
+        raise UnknownNameError("space", given, SPACES, where="variants")
+    return SPACES[given]()
 
 
-def _placed(name: str, templates: str) -> None:
-    """A dimension of one's own needs its place in a template; without one its name is most likely a slip."""
+def _check_field(name: str, templates: str) -> None:
+    """Check that a dimension that is not built in has its field in a template; otherwise its name may be misspelt."""
     if not name.isidentifier():
         remedy = "use letters, digits and underscores, so that {NAME} can stand in a template"
         raise InputError(f"dimension {name!r} is no name of a field", where="variants", remedy=remedy)
     if f"{{{name}}}" not in templates:
-        where = f"variants (one of your own stands in head or system as {{{name}}})"
-        raise UnknownNameError("dimension", name, KNOWN, where=where)
+        where = f"variants (a new dimension is a field of head or system: {{{name}}})"
+        raise UnknownNameError("dimension", name, BUILT_IN_VALUES, where=where)
 
 
-def _text(given: Mapping[str, object], key: str, default: str) -> str:
+def _parse_text(given: Mapping[str, object], key: str, default: str) -> str:
+    """Return a text of the spec."""
     text = given.get(key, default)
     if not isinstance(text, str):
         raise InputError(f"{key} is {text!r}", where="variants", remedy="give text")
     return text
 
 
-def _names(given: Mapping[str, object], key: str, known: Mapping[str, object]) -> list[str]:
+def _parse_names(given: Mapping[str, object], key: str, dimensions: Mapping[str, object]) -> list[str]:
+    """Return the names of dimensions under a key of the spec."""
     names = given.get(key, [])
     listed = [names] if isinstance(names, str) else names
     if not isinstance(listed, list | tuple):
         raise InputError(f"{key} is {names!r}", where="variants", remedy="list names of dimensions")
     for name in listed:
-        if name not in known:
-            raise UnknownNameError("dimension", str(name), known, where=f"variants, {key}")
+        if name not in dimensions:
+            raise UnknownNameError("dimension", str(name), dimensions, where=f"variants, {key}")
     return [str(name) for name in listed]

@@ -16,7 +16,15 @@ import numpy as np
 from howsure.benchmarks.question import Benchmark, Prompt
 from howsure.errors import EndpointError, FatalEndpointError, InputError, UnknownNameError
 from howsure.models.model import Choice, Model, Request, Settings
-from howsure.perturb.instructions import FILES, Instruction, packaged, paraphrases, parse, request, written
+from howsure.perturb.instructions import (
+    FILES,
+    Instruction,
+    build_paraphrase_request,
+    format_instructions,
+    load_packaged,
+    parse_instructions,
+    parse_paraphrases,
+)
 from howsure.sample.model_config import ModelEntry, ModelLine, entries, open_model
 from howsure.sample.retry import LONGEST_WAIT, backoff
 from howsure.sample.yaml_source import Source
@@ -93,7 +101,7 @@ def paraphrase(
         raise InputError("there is no such folder", where=str(output.parent), remedy="make it first")
     known = instructions_of(of)
     chosen = _chosen(known, only, of)
-    request("?", n)  # n is checked before a model is opened
+    build_paraphrase_request("?", n)  # n is checked before a model is opened
     entry = _entry(model, base_url, key_env)
     opened = open_model(entry) if open_model else _opened(entry, environ)
 
@@ -108,7 +116,9 @@ def paraphrase(
         why = (*found.refused, *found.failed)[0]
         raise InputError(f"no new phrasing came: {why}", where=model, remedy="ask again, or another model")
     with replacing(output) as path:
-        path.write_text(HEADER.format(model=model) + "\n" + written((*known, *found.entries)), encoding="utf-8")
+        path.write_text(
+            HEADER.format(model=model) + "\n" + format_instructions((*known, *found.entries)), encoding="utf-8"
+        )
     return found
 
 
@@ -154,7 +164,7 @@ async def ask(
             text, _, cut = text.rpartition("\n")
             refused.append(f"{instruction.id}: cut off at the model's limit of tokens: {cut[:80]!r}")
         try:
-            found = paraphrases(text, instruction, taken)
+            found = parse_paraphrases(text, instruction, taken)
         except InputError as error:
             refused.append(f"{instruction.id}: {error.what}")
             continue
@@ -176,7 +186,7 @@ async def _choice(
         benchmark="paraphrase",
         question=instruction.id,
         variant="paraphrase",
-        messages=request(instruction.text, n),
+        messages=build_paraphrase_request(instruction.text, n),
         generations=(1,),
         settings=Settings(),
     )
@@ -209,7 +219,7 @@ def instructions_of(name: str) -> tuple[Instruction, ...]:
         When the file cannot be read.
     """
     if name in FILES:
-        return packaged(name)
+        return load_packaged(name)
     path = Path(name)
     if not path.exists() and path.suffix != ".toml":
         raise UnknownNameError("space or file", name, FILES)
@@ -219,7 +229,7 @@ def instructions_of(name: str) -> tuple[Instruction, ...]:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         remedy = f"give a TOML file, or a space: {', '.join(FILES)}"
         raise InputError(f"cannot read the instructions: {why}", where=name, remedy=remedy) from None
-    return parse(text, where=name)
+    return parse_instructions(text, where=name)
 
 
 def _chosen(known: Sequence[Instruction], only: Sequence[str], where: str) -> list[Instruction]:

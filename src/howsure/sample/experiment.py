@@ -11,7 +11,7 @@ import msgspec
 
 from howsure.benchmarks.question import Prompt
 from howsure.errors import InputError, UnknownNameError
-from howsure.perturb.variants import KEYS
+from howsure.perturb.variants import VARIANT_KEYS
 from howsure.sample.model_config import Count, ModelEntry, ModelLine, PriceLine, Rate, entries
 from howsure.sample.stopping_rule import Until
 from howsure.sample.yaml_source import Kinds, Source
@@ -53,7 +53,7 @@ class Experiment(msgspec.Struct, frozen=True):
     models: tuple[ModelEntry, ...]
     """With the greedy ones, if they were asked for."""
     variants: tuple[PromptLine, ...] | dict[str, object] = (PromptLine(),)
-    """Prompts that are written out, or the space that they are drawn from: see `perturb.sampled`."""
+    """Prompts that are written out, or the space that they are drawn from: see `perturb.draw_variants`."""
     limit: int | None = None
     """Ask only this many questions, a seeded sample: a larger limit later keeps those and adds to them."""
     until: Until | None = None
@@ -158,8 +158,8 @@ def _variants(file: _File, source: Source) -> tuple[PromptLine, ...] | dict[str,
         source.fail("no variants", "variants", remedy="leave the key out to ask with the benchmark's own prompt")
     if isinstance(file.variants, dict):
         for key in file.variants:
-            if key not in KEYS:
-                raise UnknownNameError("key", str(key), KEYS, where=source.at("variants", key))
+            if key not in VARIANT_KEYS:
+                raise UnknownNameError("key", str(key), VARIANT_KEYS, where=source.at("variants", key))
         return file.variants
     for i, line in enumerate(file.variants):
         if line.template is not None and "{question}" not in line.template:

@@ -13,7 +13,7 @@ from howsure.benchmarks.question import Benchmark, Question, Variant
 from howsure.errors import HowsureWarning, InputError
 from howsure.perturb import instructions
 from howsure.perturb.unitxt import from_templates
-from howsure.perturb.variants import Own, sampled
+from howsure.perturb.variants import FixedPrompt, draw_variants
 from howsure.sample.experiment import Experiment
 from howsure.sample.model_config import ModelEntry
 from howsure.sample.prices import FREE, Price, price_of, unpriced
@@ -107,13 +107,15 @@ def prompted(experiment: Experiment, benchmark: Benchmark) -> Prompted:
         When two are the same, or the space cannot be read or does not go with the questions.
     """
     if not isinstance(experiment.variants, dict):
-        variants: list[Variant] = [Own(benchmark, line.prompt(benchmark.prompt)) for line in experiment.variants]
+        variants: list[Variant] = [
+            FixedPrompt(benchmark, line.prompt(benchmark.prompt)) for line in experiment.variants
+        ]
         if len({variant.id for variant in variants}) < len(variants):
             remedy = "remove one, or give it other words"
             raise InputError("two variants ask with the same words", where="variants", remedy=remedy)
         return Prompted(benchmark, variants, {})
     spec = _with_templates(experiment.variants, experiment.base)
-    found = sampled(spec, benchmark, pool=_pool(spec, experiment), instructions=_instructions(spec, experiment))
+    found = draw_variants(spec, benchmark, pool=_pool(spec, experiment), instructions=_instructions(spec, experiment))
     dimensions = {
         dimension.name: {"preserving": dimension.preserving, "nested": dimension.nested}
         for dimension in found.space.dimensions
@@ -172,4 +174,4 @@ def _instructions(spec: dict[str, object], experiment: Experiment) -> tuple[inst
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise InputError(f"cannot read the instructions: {why}", where=str(path), remedy="give a TOML file") from None
-    return instructions.reviewed(instructions.parse(text, where=str(path)), where=str(path))
+    return instructions.require_reviewed(instructions.parse_instructions(text, where=str(path)), where=str(path))

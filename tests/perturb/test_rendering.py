@@ -7,8 +7,8 @@ from helpers.perturb_questions import open_benchmark
 from scipy.stats import binomtest, chisquare
 
 from howsure.errors import InputError
-from howsure.perturb import sampled, space
-from howsure.perturb.rendering import cased, spaced, typed
+from howsure.perturb import draw_variants, parse_space
+from howsure.perturb.rendering import add_typos, apply_casing, apply_spacing
 
 WORDS = [f"{start}onderfu{end}" for start in "abcdefghij" for end in "klmnopqrst"]
 
@@ -16,7 +16,7 @@ WORDS = [f"{start}onderfu{end}" for start in "abcdefghij" for end in "klmnopqrst
 def test_slips_come_at_the_stated_rate_and_keep_the_ends_of_words():
     changed, kinds = 0, {-1: 0, 0: 0, 1: 0}
     for j in range(60):
-        for word, typo in zip(WORDS, typed(" ".join(WORDS), 0.1, j).split(), strict=True):
+        for word, typo in zip(WORDS, add_typos(" ".join(WORDS), 0.1, j).split(), strict=True):
             assert (typo[0], typo[-1]) == (word[0], word[-1])
             if typo != word:
                 changed += 1
@@ -24,7 +24,7 @@ def test_slips_come_at_the_stated_rate_and_keep_the_ends_of_words():
                 assert sorted(typo) == sorted(word) or abs(len(typo) - len(word)) == 1
     assert binomtest(changed, 60 * len(WORDS), 0.1).pvalue > 1e-3
     assert chisquare(list(kinds.values())).pvalue > 1e-3
-    assert typed("x", 0, "seed") == "x"
+    assert add_typos("x", 0, "seed") == "x"
 
 
 @pytest.mark.parametrize(
@@ -35,19 +35,19 @@ def test_slips_come_at_the_stated_rate_and_keep_the_ends_of_words():
     ],
 )  # fmt: skip
 def test_what_is_compared_or_counted_has_no_slips(text):
-    assert all(typed(text, 0.5, j) == text for j in range(50))
+    assert all(add_typos(text, 0.5, j) == text for j in range(50))
 
 
 def test_casing_and_spacing():
-    assert cased(r"Put it in \boxed{} of {labels}.", "upper") == r"PUT IT IN \boxed{} OF {labels}."
-    assert spaced("a b\n  c d", "double") == "a  b\n  c  d"
+    assert apply_casing(r"Put it in \boxed{} of {labels}.", "upper") == r"PUT IT IN \boxed{} OF {labels}."
+    assert apply_spacing("a b\n  c d", "double") == "a  b\n  c  d"
 
 
 def test_noise_in_prompts_is_of_the_question_and_instruction_alone():
     spec = {"space": "open", "sample": 40, "seed": 3, "hold_out": 2}
     dimensions = {"typos": [0, 0.5], "spacing": ["as-is", "double"], "demonstrations": [2], "markers": ["Question/Answer"], "casing": ["as-is"]}  # fmt: skip
-    found = sampled(spec | {"dimensions": dimensions}, open_benchmark())
-    plain = sampled(spec | {"dimensions": dimensions | {"typos": [0], "spacing": ["as-is"]}}, open_benchmark())
+    found = draw_variants(spec | {"dimensions": dimensions}, open_benchmark())
+    plain = draw_variants(spec | {"dimensions": dimensions | {"typos": [0], "spacing": ["as-is"]}}, open_benchmark())
     question = found.benchmark.questions[0]
     for variant, other in zip(found.variants, plain.variants, strict=True):
         said, without = variant.messages(question)[0]["content"], other.messages(question)[0]["content"]
@@ -61,5 +61,5 @@ def test_noise_in_prompts_is_of_the_question_and_instruction_alone():
 
 
 def test_more_slips_than_words():
-    with pytest.raises(InputError, match="typos at a rate of 0.6; give the share of words with a slip, 0 to 0.5"):
-        space({"space": "open", "dimensions": {"typos": [0.6]}})
+    with pytest.raises(InputError, match="typos at a rate of 0.6; give the share of words with a typo, 0 to 0.5"):
+        parse_space({"space": "open", "dimensions": {"typos": [0.6]}})

@@ -8,20 +8,27 @@ import pytest
 from helpers.perturb_questions import CITIES
 
 from howsure.errors import InputError
-from howsure.perturb import Instruction, bind, from_templates, paraphrases, request, space
-from howsure.perturb.instructions import FILES, packaged, parse, reviewed, written
+from howsure.perturb import (
+    Instruction,
+    bind_space,
+    build_paraphrase_request,
+    from_templates,
+    parse_paraphrases,
+    parse_space,
+)
+from howsure.perturb.instructions import FILES, format_instructions, load_packaged, parse_instructions, require_reviewed
 
 MINE = Instruction("mine", "Pick one of {labels}.", style="terse", asks="label", reviewed=True)
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_packaged_phrasings_are_reviewed_distinct_and_varied(name):
-    entries = packaged(name)
+    entries = load_packaged(name)
     assert len(entries) >= 12
     assert len({" ".join(e.text.casefold().split()) for e in entries}) == len(entries)
     assert len({e.style for e in entries}) >= 6
     assert all(e.reviewed and e.style for e in entries)
-    assert reviewed(entries) == entries
+    assert require_reviewed(entries) == entries
 
 
 @pytest.mark.parametrize(
@@ -39,32 +46,32 @@ def test_packaged_phrasings_are_reviewed_distinct_and_varied(name):
 )  # fmt: skip
 def test_broken_files_of_instructions(text, message):
     with pytest.raises(InputError, match=message):
-        parse(text, where="f.toml")
+        parse_instructions(text, where="f.toml")
 
 
 def test_files_are_read_back_as_they_were_written():
     entries = (MINE, Instruction("odd", 'A "quoted" \\ line\nand 7 – \x7f é.'))
-    assert parse(written(entries)) == entries
-    assert tomllib.loads(written(entries))["instruction"][1]["reviewed"] is False
+    assert parse_instructions(format_instructions(entries)) == entries
+    assert tomllib.loads(format_instructions(entries))["instruction"][1]["reviewed"] is False
 
 
 def test_no_run_asks_what_nobody_has_read():
-    waiting = parse(written([MINE, Instruction("new", "Choose.")]))
+    waiting = parse_instructions(format_instructions([MINE, Instruction("new", "Choose.")]))
     with pytest.raises(InputError, match="not reviewed: new; read them and set reviewed = true"):
-        space("multiple-choice", instructions=waiting)
-    kept = space("multiple-choice", instructions=waiting[:1]).dimension("instruction").values
+        parse_space("multiple-choice", instructions=waiting)
+    kept = parse_space("multiple-choice", instructions=waiting[:1]).dimension("instruction").values
     assert [(v.name, v.content, v.asks) for v in kept] == [("mine", "Pick one of {labels}.", "label")]
 
 
 def test_a_request_for_paraphrases_says_what_must_stay():
-    (message,) = request(MINE.text, 5)
+    (message,) = build_paraphrase_request(MINE.text, 5)
     assert message["role"] == "user"
     assert "Write 5 other ways" in message["content"]
     assert "Keep {labels} as it stands" in message["content"]
-    assert "in braces" not in request("Answer.", 5)[0]["content"]
+    assert "in braces" not in build_paraphrase_request("Answer.", 5)[0]["content"]
     for text, n, why in (("x", 0, "0 phrasings; ask for 1 to 100"), (" ", 3, "the instruction is empty")):
         with pytest.raises(InputError, match=why):
-            request(text, n)
+            build_paraphrase_request(text, n)
 
 
 def test_paraphrases_wait_for_review_and_repeat_nothing():
@@ -72,7 +79,7 @@ def test_paraphrases_wait_for_review_and_repeat_nothing():
         'Here you are:\n1. Choose among {labels}.\n2) "Say {labels}, please."\n3. choose some of {LABEL}\n'
         "4. Pick ONE of {labels}!\n- choose among {labels}\n5. " + "{labels} " * 100 + "\n6. See\u200b {labels}.\n7. Known {labels}."
     )  # fmt: skip
-    found = paraphrases(reply, MINE, [Instruction("k", "known {labels}")])
+    found = parse_paraphrases(reply, MINE, [Instruction("k", "known {labels}")])
     assert [e.text for e in found.entries] == ["Choose among {labels}.", "Say {labels}, please."]
     assert all((e.style, e.asks, e.reviewed) == ("terse", "label", False) for e in found.entries)
     assert len({e.id for e in found.entries} | {"mine"}) == 3
@@ -85,12 +92,12 @@ def test_paraphrases_wait_for_review_and_repeat_nothing():
         "it has characters that cannot be seen",
         "there already",
     ]
-    thought = paraphrases("<think>\n1. A draft.\n</think>\n1. Pick {labels} now.", MINE)
+    thought = parse_paraphrases("<think>\n1. A draft.\n</think>\n1. Pick {labels} now.", MINE)
     assert [e.text for e in thought.entries] == ["Pick {labels} now."]
     with pytest.raises(InputError, match="no new phrasing: not a line of the list: 'Sorry.'; ask again"):
-        paraphrases("Sorry.", MINE)
+        parse_paraphrases("Sorry.", MINE)
     with pytest.raises(InputError, match="no new phrasing: it is empty"):
-        paraphrases("", MINE)
+        parse_paraphrases("", MINE)
 
 
 def template(**changes):
@@ -140,7 +147,7 @@ def test_a_catalogue_becomes_a_space():
         "4 different templates were given; the space of their values has 144 points",
     ):
         assert note in told
-    bound = bind(found.space, benchmark())
+    bound = bind_space(found.space, benchmark())
     point = next(p for p in bound.sample(50, 1) if p.values["separator"] == " OR " and p.values["order"] == "original")
     assert " OR " in point.messages(benchmark().questions[0])[0]["content"]
     assert CITIES[3] in point.messages(benchmark().questions[0])[0]["content"]
@@ -171,5 +178,5 @@ def test_templates_that_cannot_be_taken_over(change, why):
 
 def test_two_kinds_of_templates():
     open_one = {"__type__": "input_output_template", "input_format": "{question}"}
-    with pytest.raises(InputError, match="a has choices, b has none; import the two kinds apart"):
+    with pytest.raises(InputError, match="a has choices, b has none; import the two kinds separately"):
         from_templates({"a": template(), "b": open_one, "c": 3})
