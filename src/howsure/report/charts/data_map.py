@@ -16,7 +16,7 @@ from howsure.report.charts.base import (
     tooltips,
     x_channel,
 )
-from howsure.stats.questions import CONSISTENCY, P_CORRECT, LabelErrors
+from howsure.stats.questions import MAX_P_CORRECT, MIN_CONSISTENCY, LabelErrors
 
 #: Points up to which each is drawn; above, squares that are coloured by how many questions they hold.
 MAX_POINTS = 5_000
@@ -40,7 +40,7 @@ def draw_data_map(found: LabelErrors, *, most: int = MAX_POINTS) -> Chart:
     places, kind, first, count = _places(drawn)
     dense = len(count) > most
     shown = kind == 1 if dense else np.ones(len(count), bool)
-    low = float(places[:, 1].min(initial=CONSISTENCY))
+    low = float(places[:, 1].min(initial=MIN_CONSISTENCY))
     right = (min(0.0, float(places[:, 0].min(initial=0))), max(1.0, float(places[:, 0].max(initial=1))))
     x = x_channel("p_correct", "P(correct)", scale=alt.Scale(domain=right, nice=False, padding=8))
     y = alt.Y(
@@ -51,7 +51,7 @@ def draw_data_map(found: LabelErrors, *, most: int = MAX_POINTS) -> Chart:
         axis=alt.Axis(tickCount=6),
     )
     corner = chart_of_columns(
-        p_correct=[right[0]], p_end=[P_CORRECT], consistency=[CONSISTENCY], s_end=[0.0]
+        p_correct=[right[0]], p_end=[MAX_P_CORRECT], consistency=[MIN_CONSISTENCY], s_end=[0.0]
     ).mark_rect(fill=GREY, fillOpacity=0.14, stroke=GREY, strokeDash=[4, 3])
     points = chart_of_columns(
         question=[drawn.questions[i] for i in first[shown].tolist()],

@@ -54,7 +54,7 @@ def build_data_map_section(answers: AnswerCounts | None, builder: ElementBuilder
     """Build the section with the data map and the suspected label errors; it needs recorded answers."""
     title = "Which labels may be wrong"
     name = "map-part"
-    if answers is None or not answers.read.any():
+    if answers is None or not answers.parsed.any():
         reason = "answers are not recorded" if answers is None else "no answer was read"
         return Section(name, title, title, LEAD, left_out=(f"data map and suspected labels ({reason})",))
     errors = find_label_errors(answers)

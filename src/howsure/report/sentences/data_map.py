@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from howsure.report.sentences.formatting import format_count, format_level, format_number, format_share, is_or_are
-from howsure.stats.questions import CONSISTENCY, P_CORRECT, AnswerCounts, LabelErrors, min_generations
+from howsure.stats.questions import MAX_P_CORRECT, MIN_CONSISTENCY, AnswerCounts, LabelErrors, min_generations
 
 LEAD = (
     "Who is right mostly says so every time. A question that models answer alike, and wrong, is either one that they "
@@ -41,8 +41,8 @@ corner, P(correct) up to 0.1 and consistency of −0.8 at least, holds 1 of 3 qu
         )
     corner, N = int(found.on_map.sum()), int(known.sum())
     told += (
-        f" The marked corner, P(correct) up to {P_CORRECT:g} and consistency of {format_number(CONSISTENCY, 1)} at "
-        "least, "
+        f" The marked corner, P(correct) up to {MAX_P_CORRECT:g} and consistency of "
+        f"{format_number(MIN_CONSISTENCY, 1)} at least, "
         f"holds {f'{corner:,}' if corner else 'none'} of {format_count(N, 'question')}."
     )
     told += f" Means over {format_count(most, 'model')}." if (most := int(found.n_models.max(initial=0))) > 1 else ""
@@ -65,15 +65,15 @@ def describe_few_generations(answers: AnswerCounts) -> str:
     ' 1 of 1 cell of a model and a question has fewer than 4 answers: there a single one that differs brings \
 consistency below −0.8.'
     """
-    n = answers.at_cells(answers.n * answers.read)
+    n = answers.at_cells(answers.n * answers.parsed)
     n = n[n > 1]
-    text, least = "", min_generations(CONSISTENCY)
+    text, least = "", min_generations(MIN_CONSISTENCY)
     if few := int(np.sum(n < least)):
         text += (
             f" {few:,} of {format_count(n.size, 'cell')} of a model and a question {'has' if few == 1 else 'have'} "
             "fewer "
             f"than {least} answers: there a single one that differs brings consistency below "
-            f"{format_number(CONSISTENCY, 1)}."
+            f"{format_number(MIN_CONSISTENCY, 1)}."
         )
     if n.size and n.max() > 2 * n.min():
         text += (

@@ -11,10 +11,7 @@ label_errors   questions whose label may be wrong, from the answers of several m
 
 from howsure.stats.questions.attempts import Attempts, estimate_majority, estimate_pass_at_k, pass_all, pass_any
 from howsure.stats.questions.consistency import (
-    CONSISTENCY_METHODS,
     AnswerCounts,
-    answer_agreement,
-    count_answer_sets,
     estimate_consistency,
     min_generations,
     modal_answers,
@@ -31,9 +28,9 @@ from howsure.stats.questions.difficulty import (
 )
 from howsure.stats.questions.items import OneParameter, QuestionTau, compute_question_tau, fit_one_parameter
 from howsure.stats.questions.label_errors import (
-    CONSISTENCY,
+    MAX_P_CORRECT,
     MAX_SHARE,
-    P_CORRECT,
+    MIN_CONSISTENCY,
     Audit,
     LabelErrors,
     audit,
@@ -41,10 +38,9 @@ from howsure.stats.questions.label_errors import (
 )
 
 __all__ = [
-    "CONSISTENCY",
-    "CONSISTENCY_METHODS",
+    "MAX_P_CORRECT",
     "MAX_SHARE",
-    "P_CORRECT",
+    "MIN_CONSISTENCY",
     "AnswerCounts",
     "Attempts",
     "Audit",
@@ -55,10 +51,8 @@ __all__ = [
     "LabelErrors",
     "OneParameter",
     "QuestionTau",
-    "answer_agreement",
     "audit",
     "compute_question_tau",
-    "count_answer_sets",
     "estimate_consistency",
     "estimate_density",
     "estimate_majority",

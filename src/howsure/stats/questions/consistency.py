@@ -1,6 +1,7 @@
-"""Whether a model says the same again: generations of a question fall into sets of equal answers.
+"""Counts of the answers of models to questions, and the consistency of a model's answers to one question.
 
-`Answers` counts them; counts add up as cells do, so answers of several files, machines and days merge.
+The generations of a question fall into sets of equal answers. `AnswerCounts` counts them; counts can be added, so that
+answers of several files can be merged.
 """
 
 from __future__ import annotations
@@ -14,27 +15,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from howsure.errors import InputError, UnknownNameError
 from howsure.stats.core.cells import FloatArray, IntArray
+from howsure.stats.core.claims import CONSISTENCY_METHODS, ConsistencyMethod, check_choice
 
-__all__ = [
-    "CONSISTENCY_METHODS",
-    "AnswerCounts",
-    "answer_agreement",
-    "count_answer_sets",
-    "estimate_consistency",
-    "min_generations",
-    "modal_answers",
-]
-
-#: How the entropy of the sets is estimated.
-CONSISTENCY_METHODS = ("corrected", "plugin")
+__all__ = ["AnswerCounts", "estimate_consistency", "min_generations", "modal_answers"]
 
 
 @dataclass(frozen=True, eq=False)
 class AnswerCounts:
     """How often each of M models gave each answer to each of the N questions of a benchmark.
 
-    Sparse: C entries, one for each model, question and answer that occurs, sorted by question, model and answer. Make
-    one with `of` or `from_generations`, which sort and add up.
+    The counts are sparse: C entries, one for each combination of model, question and answer that occurs, sorted by
+    question, model and answer. `of` and `from_generations` construct one from unsorted entries.
 
     Attributes
     ----------
@@ -45,9 +36,9 @@ class AnswerCounts:
     answers
         The different answers of all questions, length A, sorted.
     model, question, answer
-        Places in these, shape (C,); `answer` is -1 where no answer could be read.
-    n
-        Generations of the entry that did not fail, shape (C,), and `scored`, those of them that have a score.
+        Indices in these, shape (C,); `answer` is -1 for generations without a parsed answer.
+    n, scored
+        Generations of the entry that did not fail, and those of them that have a score, shape (C,).
     total
         Sum of these scores, shape (C,).
     """
@@ -81,27 +72,27 @@ class AnswerCounts:
         total: ArrayLike,
         targets: Mapping[str, str] | None = None,
     ) -> AnswerCounts:
-        """From entries in any order; those of the same model, question and answer add up.
+        """Construct counts from entries in any order; entries of the same model, question and answer are added.
 
         Parameters
         ----------
         names
             Models, questions and answers, each without duplicates.
         places
-            Of each entry in these; -1 for an answer that could not be read.
+            Indices of each entry in these; -1 for generations without a parsed answer.
         n, scored, total
-            Of each entry.
+            Generations that did not fail, those with a score, and the sum of the scores, of each entry.
         targets
-            By question, where they are known.
+            Target by question, where it is known.
         """
         models, questions, answers = names
         texts, rank = np.unique(np.array(answers, dtype=object), return_inverse=True)
         for kind, given in (("model", models), ("question", questions), ("answer", answers)):
             if len(set(given)) < len(given):
-                raise InputError(f"a {kind} is there twice", where=f"Answers of {benchmark!r}")
+                raise InputError(f"a {kind} is there twice", where=f"AnswerCounts of {benchmark!r}")
         m, q, a = (np.asarray(place, np.int64) for place in places)
         code = np.where(a < 0, -1, np.append(rank, -1)[a])
-        # One number for each entry, which sorts by question, model and answer
+        # one number for each entry, in the order of question, model and answer
         key, where = np.unique((q * len(models) + m) * (len(texts) + 1) + code + 1, return_inverse=True)
         cell, code = np.divmod(key, len(texts) + 1)
         sums: list[FloatArray] = [
@@ -128,8 +119,10 @@ class AnswerCounts:
         generations: Mapping[str, Mapping[str, Sequence[str | None]]],
         targets: Mapping[str, str],
     ) -> AnswerCounts:
-        """Of single answers, `generations[model][question]`, right where they equal the target. For examples.
+        """Construct counts from single answers, `generations[model][question]`, that are right if equal to the target.
 
+        Examples
+        --------
         >>> AnswerCounts.from_generations("b", {"m": {"q": ["A", "A", None]}}, {"q": "A"})
         Answers('b', 1 models x 1 questions, 3 generations, 1 answers)
         """
@@ -152,11 +145,13 @@ class AnswerCounts:
         )
 
     def __add__(self, other: AnswerCounts) -> AnswerCounts:
-        """Merge answers to the same benchmark; names are united and sorted. Where both know a target, ours stays."""
+        """Return the sum of the counts of one benchmark; where both know a target, the left one is used."""
         if not isinstance(other, AnswerCounts):
             return NotImplemented
         if other.benchmark != self.benchmark:
-            raise InputError(f"answers of {self.benchmark!r} and {other.benchmark!r} do not add up", where="Answers")
+            raise InputError(
+                f"answers of {self.benchmark!r} and {other.benchmark!r} cannot be added", where="AnswerCounts"
+            )
         both = (self, other)
         models, questions, answers = (
             sorted({name for one in both for name in getattr(one, kind)}) for kind in ("models", "questions", "answers")
@@ -182,7 +177,7 @@ class AnswerCounts:
         )
 
     def select(self, questions: Sequence[str]) -> AnswerCounts:
-        """Only these questions, in this order."""
+        """Return the counts of these questions, in this order."""
         place = {question: j for j, question in enumerate(questions)}
         if unknown := [question for question in questions if question not in set(self.questions)]:
             raise UnknownNameError("question", unknown[0], self.questions, where=self.benchmark)
@@ -200,94 +195,96 @@ class AnswerCounts:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Models and questions."""
+        """Number of models and of questions."""
         return len(self.models), len(self.questions)
 
     @property
     def known_targets(self) -> dict[str, str]:
-        """Target by question, of those that have one."""
+        """Target by question, where it is known."""
         both = zip(self.questions, self.targets, strict=True)
         return {question: target for question, target in both if target is not None}
 
     @cached_property
     def cell(self) -> IntArray:
-        """Place of each entry in an array of shape (M, N), raveled, shape (C,)."""
+        """Index of each entry in a raveled array (M, N), shape (C,)."""
         return np.asarray(self.model * len(self.questions) + self.question)
 
     @cached_property
-    def read(self) -> NDArray[np.bool_]:
-        """Entries whose answer could be read, shape (C,)."""
+    def parsed(self) -> NDArray[np.bool_]:
+        """Whether the entry has a parsed answer, shape (C,)."""
         return np.asarray(self.answer >= 0)
 
     def at_cells(self, values: ArrayLike) -> FloatArray:
-        """Sums of a value per entry (C,) over the entries of each cell, shape (M, N)."""
+        """Return the sums of the values (C,) over the entries of each model and question, shape (M, N)."""
         M, N = self.shape
         return np.bincount(self.cell, np.asarray(values, float), M * N).astype(float).reshape(M, N)
 
     @cached_property
     def n_cell(self) -> FloatArray:
-        """Generations of each cell that did not fail, shape (M, N)."""
+        """Generations that did not fail, shape (M, N)."""
         return self.at_cells(self.n)
 
     @cached_property
     def share(self) -> FloatArray:
-        """Share of the cell's generations, of which those without an answer are some, shape (C,)."""
+        """Share of the generations of the entry's model and question, unparsed ones included, shape (C,)."""
         return np.asarray(self.n / np.maximum(self.n_cell.ravel()[self.cell], 1))
 
     @cached_property
-    def right(self) -> NDArray[np.bool_]:
-        """Whether an entry's answer is right, shape (C,): by the scores it got from all models, else by the target."""
+    def correct(self) -> NDArray[np.bool_]:
+        """Whether the answer is right, shape (C,): by its scores over all models, without scores by the target."""
         A = len(self.answers)
         _, place = np.unique(self.question * (A + 1) + self.answer + 1, return_inverse=True)
         total, scored = np.bincount(place, self.total)[place], np.bincount(place, self.scored)[place]
         code = {answer: i for i, answer in enumerate(self.answers)}
         target = np.array([-2 if one is None else code.get(one, -2) for one in self.targets], np.int64)
         by_target = self.answer == target[self.question]
-        return np.asarray(self.read & np.where(scored > 0, total >= scored / 2, by_target))
+        return np.asarray(self.parsed & np.where(scored > 0, total >= scored / 2, by_target))
 
     @cached_property
     def p_correct(self) -> FloatArray:
-        """Mean score of each cell, shape (M, N); where nothing is scored, the share of answers that equal the target.
-
-        NaN where the model has no generation, or where neither is known.
-        """
+        """Mean score, or the share of answers equal to the target, shape (M, N); NaN where neither is known."""
         scored = self.at_cells(self.scored)
         with np.errstate(invalid="ignore", divide="ignore"):
             by_score = self.at_cells(self.total) / scored
-            by_answer = self.at_cells(self.n * self.right) / self.n_cell
+            by_answer = self.at_cells(self.n * self.correct) / self.n_cell
         by_answer[:, [target is None for target in self.targets]] = np.nan
         return np.where(scored > 0, by_score, by_answer)
 
 
-def estimate_consistency(answers: AnswerCounts, method: str = "corrected") -> FloatArray:
-    """Estimate S(consistency) of each cell, shape (M, N): the sum over sets of equal answers of p log p.
+def estimate_consistency(answers: AnswerCounts, method: ConsistencyMethod = "corrected") -> FloatArray:
+    """Estimate S(consistency), the sum of p log p over sets of equal answers, of each model and question.
 
-    Natural logarithm; 0 is a model that always answers alike.
+    It uses the natural logarithm and is 0 for a model that always gives the same answer.
 
     Parameters
     ----------
     answers
-        Counts of the answers of M models to N questions; answers that could not be read are left out.
+        Counts of the answers of M models to N questions; unparsed answers are left out.
     method
         `"plugin"`: p is the share of the generations with an answer, as published (GEN, appendix E). `"corrected"`: the
         sum of p (psi(n p) - psi(n)) over sets, for n generations (Zhang 2012, in the form of Schuermann 2015).
 
     Returns
     -------
-    FloatArray
-        NaN where fewer than two generations have an answer: one alone says nothing of the next.
+    numpy.ndarray
+        Shape (M, N); NaN where fewer than two generations have an answer.
+
+    Raises
+    ------
+    UnknownNameError
+        Where the method is unknown.
 
     Notes
     -----
-    Both are too high on average where generations are few, so compare cells of about as many generations only. The
-    plug-in is too high by about (sets - 1)/(2n) and never below -log n. The corrected one is too high by the sum over
-    sets of p times the sum over j >= n of (1 - p)^j / j, which is little where each set holds some of the n
-    generations, and never below -(1 + 1/2 + ... + 1/(n - 1)). With 50 answers of equal chance the truth is -3.91, and
-    its average is -2.00 at n = 5, -2.66 at n = 10 and -3.69 at n = 50.
+    Both are biased upwards for few generations, so that only values from similar numbers of generations can be
+    compared. The bias of the plug-in is about (sets - 1)/(2n), and it is never below -log n. The bias of the corrected
+    estimate is the sum over sets of p times the sum over j >= n of (1 - p)^j / j, which is small where each set holds
+    some of the n generations, and it is never below -(1 + 1/2 + ... + 1/(n - 1)). With 50 equally probable answers the
+    true value is -3.91, and the corrected estimate is on average -2.00 at n = 5, -2.66 at n = 10 and -3.69 at n = 50.
 
-    The chance to pass a threshold is not monotone in n either. An answer of chance .9 beside one of .1 passes GEN's
-    -.8 with chance .82, .73, .95 and 1.00 at n = 2, 3, 4 and 5, because at n = 2 and 3 a single generation that differs
-    is enough to fall below it. `fewest_generations` says from which n on it is not.
+    The probability to exceed a threshold is not monotone in n either. Two answers with probabilities .9 and .1 exceed
+    GEN's -.8 with probability .82, .73, .95 and 1.00 at n = 2, 3, 4 and 5, because at n = 2 and 3 a single deviating
+    generation suffices to fall below it; see `min_generations`.
 
     References
     ----------
@@ -302,25 +299,32 @@ def estimate_consistency(answers: AnswerCounts, method: str = "corrected") -> Fl
     """
     from scipy.special import digamma
 
-    if method not in CONSISTENCY_METHODS:
-        remedy = f"allowed: {', '.join(CONSISTENCY_METHODS)}"
-        raise InputError(f"method is {method!r}", where="consistency", remedy=remedy)
-    count = np.where(answers.read, answers.n, 0)
+    check_choice("method", method, CONSISTENCY_METHODS, where="consistency")
+    count = np.where(answers.parsed, answers.n, 0)
     n = answers.at_cells(count)
-    whole, one = np.maximum(n.ravel()[answers.cell], 1), np.maximum(count, 1)
-    log = np.log(one / whole) if method == "plugin" else digamma(one) - digamma(whole)
-    return np.where(n > 1, answers.at_cells(count / whole * log), np.nan)
+    all_sets, one_set = np.maximum(n.ravel()[answers.cell], 1), np.maximum(count, 1)
+    log = np.log(one_set / all_sets) if method == "plugin" else digamma(one_set) - digamma(all_sets)
+    return np.where(n > 1, answers.at_cells(count / all_sets * log), np.nan)
 
 
 def min_generations(threshold: float) -> int:
-    """Return the fewest generations of which a single one may differ without S(consistency) below a threshold.
-
-    Of n generations of which one differs, the corrected estimate is -(1 + 1 + 1/2 + ... + 1/(n - 1))/n.
+    """Return the smallest number of generations where one deviating answer keeps S(consistency) above a threshold.
 
     Parameters
     ----------
     threshold
         Below 0, such as GEN's -0.8.
+
+    Returns
+    -------
+    int
+        Smallest n with -(1 + 1 + 1/2 + ... + 1/(n - 1))/n >= threshold, the corrected estimate where one of n
+        generations deviates.
+
+    Raises
+    ------
+    InputError
+        Where the threshold is not below 0.
 
     Examples
     --------
@@ -328,48 +332,20 @@ def min_generations(threshold: float) -> int:
     (4, 14)
     """
     if not threshold < 0:
-        raise InputError(f"threshold is {threshold!r}", where="fewest_generations", remedy="allowed: below 0")
+        raise InputError(f"threshold is {threshold!r}", where="min_generations", remedy="allowed: below 0")
     n, harmonic = 2, 1.0  # of n - 1
     while -(1 + harmonic) / n < threshold:
         harmonic, n = harmonic + 1 / n, n + 1
     return n
 
 
-def count_answer_sets(answers: AnswerCounts) -> IntArray:
-    """Different answers of each cell, shape (M, N); those that could not be read are none."""
-    return answers.at_cells(answers.read).astype(np.int64)
-
-
 def modal_answers(answers: AnswerCounts) -> IntArray:
-    """Place in `answers` of what each model said more often than anything else, (M, N); -1: a tie, or no answer."""
-    count = np.where(answers.read, answers.n, 0)
+    """Return the index of each model's most frequent answer, shape (M, N); -1 for a tie, or without answers."""
+    count = np.where(answers.parsed, answers.n, 0)
     most = np.zeros(answers.n_cell.size, np.int64)
     np.maximum.at(most, answers.cell, count)
-    first = (count > 0) & (count == most[answers.cell])
-    alone = first & (np.bincount(answers.cell, first, len(most))[answers.cell] == 1)
-    found = np.full(len(most), -1)
-    found[answers.cell[alone]] = answers.answer[alone]
-    return found.reshape(answers.shape)
-
-
-def answer_agreement(answers: AnswerCounts) -> FloatArray:
-    """Chance that a generation each of two models gives the same answer, (M, M), mean over the questions of both.
-
-    On the diagonal, of two different generations of one model; NaN where there are none. A generation without an answer
-    agrees with no other.
-    """
-    from scipy.sparse import csr_array
-
-    M, _ = answers.shape
-    key = answers.question * len(answers.answers) + answers.answer
-    pairs, place = np.unique(key[answers.read], return_inverse=True)
-    by_answer = csr_array((answers.share[answers.read], (answers.model[answers.read], place)), shape=(M, len(pairs)))
-    there = (answers.n_cell > 0).astype(float)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        found = (by_answer @ by_answer.T).toarray() / (there @ there.T)
-        # Two of n generations: sum of c (c - 1) / (n (n - 1))
-        n, same = answers.n_cell, answers.at_cells(answers.read * answers.n * (answers.n - 1.0))
-        several = n > 1
-        own = np.sum(np.divide(same, n * (n - 1), out=np.zeros_like(n), where=several), axis=1) / several.sum(axis=1)
-    np.fill_diagonal(found, own)
-    return np.asarray(found)
+    is_mode = (count > 0) & (count == most[answers.cell])
+    is_unique = is_mode & (np.bincount(answers.cell, is_mode, len(most))[answers.cell] == 1)
+    modes = np.full(len(most), -1)
+    modes[answers.cell[is_unique]] = answers.answer[is_unique]
+    return modes.reshape(answers.shape)

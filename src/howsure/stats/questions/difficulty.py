@@ -1,9 +1,9 @@
-"""How difficult each question is for each model: P(correct), its distribution over questions, and its stability.
+"""Difficulty of each question for each model: P(correct), its distribution over questions, and its stability.
 
-GEN draws the density of P(correct) over the questions of a benchmark: stable models have it near 0 and 1, models that
-answer by chance in between. Of few generations, 0/k and k/k say too much of stability, and kernels smear what is at the
-ends. Here the density is the mean over questions of what is known of each, its posterior under the fitted Beta
-distribution: it stays in [0, 1], needs no bandwidth, and becomes the distribution of the question means as k grows.
+GEN plots the density of P(correct) over the questions of a benchmark: for stable models it lies near 0 and 1, for
+models that answer at random in between. With few generations, the question means overstate stability (0/k and k/k), and
+kernels smooth the peaks at 0 and 1. Here the density is the mean over questions of the posterior under the fitted Beta
+distribution: it stays in [0, 1], needs no bandwidth, and approaches the distribution of the question means as k grows.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from scipy import special
 
 from howsure.errors import InputError, UnknownNameError
 from howsure.stats.core.cells import Cells, FloatArray, IntArray
+from howsure.stats.core.claims import DENSITY_METHODS, DensityMethod, check_choice, check_level
 from howsure.stats.core.results import Columns, Result, notes
 from howsure.stats.scores import HIERARCHICAL, PRIORS, BetaFit, fit_beta, posterior, require_binary, update_prior
 
 __all__ = [
-    "DENSITIES",
     "BetaCurves",
     "Difficulty",
     "DifficultyDensity",
@@ -31,9 +31,6 @@ __all__ = [
     "evaluate_beta_curves",
 ]
 
-#: Ways to a density: of the posteriors, or of the question means as GEN draws it.
-DENSITIES = ("posterior", "kernel")
-
 _FITTED = "fitted"
 
 
@@ -43,12 +40,18 @@ class Difficulty(Result):
 
     Attributes
     ----------
+    benchmark, models, questions
+        Names.
     n
-        Generations.
+        Number of generations.
     mean
-        Observed share of correct ones; NaN where there is none.
+        Observed share of correct generations; NaN where there is no generation.
     p_correct, low, high
         Posterior mean and equal-tailed interval; NaN where there is no generation.
+    prior, level
+        Name of the prior, and probability of the interval.
+    reasons
+        Notes on each entry.
     """
 
     benchmark: str
@@ -65,11 +68,11 @@ class Difficulty(Result):
 
     @property
     def logit(self) -> FloatArray:
-        """log(p/(1-p)) of the posterior mean: ability less difficulty in the 1PL model of one model (GEN eq. 4)."""
+        """log(p/(1-p)) of the posterior mean: ability minus difficulty in the 1PL model of one model (GEN, eq. 4)."""
         return np.asarray(special.logit(self.p_correct))
 
     def columns(self) -> Columns:
-        """One row per model and question."""
+        """Return one row per model and question."""
         M, N = self.n.shape
         return {
             "benchmark": np.full(M * N, self.benchmark, dtype=object),
@@ -97,16 +100,31 @@ def estimate_p_correct(cells: Cells, *, prior: str = HIERARCHICAL, level: float 
     prior
         `"hierarchical"`: the Beta distribution of the model's questions, whose two parameters are averaged over their
         posterior. `"fitted"`: the same distribution at its maximum likelihood, taken as known (empirical Bayes;
-        Jeffreys' prior where the data do not determine it); its intervals are too narrow where questions or
-        generations are few. Or a name of `beta.PRIORS`.
+        Jeffreys' prior where the data do not determine it); its intervals are too narrow for few questions or
+        generations. Or a name of `scores.PRIORS`.
     level
-        Probability of the interval. It is the average over questions that is meant: of the questions like one of
-        yours, a share of `level` have their P(correct) in the interval. See `beta.posterior` for what was measured.
+        Probability of the interval, on average over questions: among questions like these, a share of `level` have
+        their P(correct) in the interval. The measured coverage is in the docstring of `scores.posterior`.
 
     Returns
     -------
     Difficulty
         NaN with a reason where a question has no generation.
+
+    Raises
+    ------
+    UnknownNameError
+        Where the prior is unknown.
+    InputError
+        Where a score is not 0 or 1.
+
+    Notes
+    -----
+    Under a Beta(a, b) prior, c of k correct generations give the posterior Beta(a + c, b + k - c).
+
+    References
+    ----------
+    Gelman, A. et al. (2013), Bayesian Data Analysis, third edition, sections 2.4 and 5.3.
 
     Examples
     --------
@@ -114,24 +132,23 @@ def estimate_p_correct(cells: Cells, *, prior: str = HIERARCHICAL, level: float 
     >>> estimate_p_correct(cells, prior="uniform").p_correct.tolist()
     [[0.8, 0.4]]
     """
-    known = [HIERARCHICAL, _FITTED, *PRIORS]
-    if prior not in known:
-        raise UnknownNameError("prior", prior, known)
+    check_choice("prior", prior, [HIERARCHICAL, _FITTED, *PRIORS])
+    check_level(level, where="p_correct")
     missing = cells.n == 0
     reasons = {"no generation": missing}
     if prior == HIERARCHICAL:
-        found = posterior(cells, prior, level=level)
+        estimates = posterior(cells, prior, level=level)
         single = np.max(cells.n, axis=1, initial=0) == 1
         reasons["one generation of each question: how much questions differ is unknown, and assumed to be anything"] = (
             single[:, None] & ~missing
         )
     else:
-        taken, unknown = _prior(cells, prior)
-        found = posterior(cells, taken, level=level)
+        distribution, unknown = _prior_distribution(cells, prior)
+        estimates = posterior(cells, distribution, level=level)
         reasons["Jeffreys' prior: the data do not know the model's own"] = np.repeat(
             unknown[:, None], cells.n.shape[1], axis=1
         )
-    mean, low, high = (np.where(missing, np.nan, part) for part in found)
+    mean, low, high = (np.where(missing, np.nan, part) for part in estimates)
     note = notes({text: where.ravel() for text, where in reasons.items()}).reshape(cells.n.shape)
     return Difficulty(
         cells.benchmark, cells.models, cells.questions, cells.n, cells.mean, mean, low, high, prior, level, note
@@ -140,7 +157,19 @@ def estimate_p_correct(cells: Cells, *, prior: str = HIERARCHICAL, level: float 
 
 @dataclass(frozen=True, eq=False)
 class DifficultyDensity(Result):
-    """Distribution of P(correct) over questions: `mass` (M, G) in the G bins between `edges` (G+1,); rows sum to 1."""
+    """Distribution of P(correct) over questions.
+
+    Attributes
+    ----------
+    benchmark, models
+        Name of the benchmark, and the M names.
+    edges
+        Edges of the G bins, shape (G + 1,).
+    mass
+        Share of the questions in each bin, shape (M, G); rows sum to 1.
+    method
+        Estimator of the density.
+    """
 
     benchmark: str
     models: tuple[str, ...]
@@ -154,7 +183,7 @@ class DifficultyDensity(Result):
         return np.asarray(self.mass / np.diff(self.edges))
 
     def columns(self) -> Columns:
-        """One row per model and bin."""
+        """Return one row per model and bin."""
         M, G = self.mass.shape
         return {
             "benchmark": np.full(M * G, self.benchmark, dtype=object),
@@ -169,22 +198,45 @@ class DifficultyDensity(Result):
 
 
 def estimate_density(
-    cells: Cells, *, bins: int = 50, method: str = "posterior", prior: str = _FITTED
+    cells: Cells, *, bins: int = 50, method: DensityMethod = "posterior", prior: str = _FITTED
 ) -> DifficultyDensity:
-    """Density of P(correct) over the questions of a benchmark, for each model.
+    """Estimate the density of P(correct) over the questions of a benchmark, for each model.
 
     Parameters
     ----------
     cells
         Scores of 0 and 1.
     bins
-        Bins of equal width on [0, 1].
+        Number of bins of equal width on [0, 1], at least 1.
     method
-        `"posterior"`, the mean of the questions' posteriors, or `"kernel"`, of the question means as GEN figure 1:
+        `"posterior"`, the mean of the questions' posteriors, or `"kernel"`, of the question means as in GEN, figure 1:
         Gaussian kernels with Scott's bandwidth, reflected at 0 and 1.
     prior
         `"fitted"`, the Beta distribution of the model's questions at its maximum likelihood, or a name of
-        `beta.PRIORS`. The mean over questions hardly depends on how well its parameters are known.
+        `scores.PRIORS`. The mean over questions hardly depends on the uncertainty of its parameters.
+
+    Returns
+    -------
+    DifficultyDensity
+
+    Raises
+    ------
+    InputError
+        Where an argument is out of range, or a score is not 0 or 1.
+
+    Notes
+    -----
+    The distribution function is mean over q of P(p_q <= x | c_q of k_q), for the posterior Beta(a + c, b + k - c).
+
+    References
+    ----------
+    Scott, D. W. (1992), Multivariate Density Estimation, section 6.5 (the bandwidth of the kernel density).
+
+    Examples
+    --------
+    >>> cells = Cells.from_scores("demo", ["a"], ["q1", "q2"], [[[1, 1, 1], [0, 0, 0]]])
+    >>> estimate_density(cells, bins=2, prior="uniform").mass.round(3).tolist()
+    [[0.5, 0.5]]
     """
     if bins < 1:
         raise InputError(f"bins is {bins!r}", where="density", remedy="allowed: 1 or more")
@@ -197,15 +249,27 @@ def estimate_density(
             [_kernel_cdf(p[known], edges[1:-1]) for p, known in zip(cells.mean, cells.answered, strict=True)]
         )
     else:
-        raise UnknownNameError("density", method, DENSITIES)
-    whole = np.where(np.any(cells.answered, axis=1), 1.0, np.nan)[:, None]
-    mass = np.diff(np.concatenate([0 * whole, cdf.reshape(len(whole), bins - 1), whole], axis=1), axis=1)
+        raise UnknownNameError("density", method, DENSITY_METHODS)
+    one = np.where(np.any(cells.answered, axis=1), 1.0, np.nan)[:, None]
+    mass = np.diff(np.concatenate([0 * one, cdf.reshape(len(one), bins - 1), one], axis=1), axis=1)
     return DifficultyDensity(cells.benchmark, cells.models, edges, mass, method)
 
 
 @dataclass(frozen=True, eq=False)
 class DifficultyStability(Result):
-    """Share of questions that a model nearly never or nearly always answers; arrays have shape (M,)."""
+    """Share of questions that a model answers correctly almost never or almost always; arrays have shape (M,).
+
+    Attributes
+    ----------
+    benchmark, models
+        Name of the benchmark, and the M names.
+    n_questions
+        Number of questions with a generation.
+    near_0, near_1
+        Share of questions with P(correct) in [0, margin] and in [1 - margin, 1].
+    margin
+        Width of these ranges.
+    """
 
     benchmark: str
     models: tuple[str, ...]
@@ -215,7 +279,7 @@ class DifficultyStability(Result):
     margin: float
 
     def columns(self) -> Columns:
-        """One row per model."""
+        """Return one row per model."""
         M = len(self.models)
         return {
             "benchmark": np.full(M, self.benchmark, dtype=object),
@@ -230,7 +294,33 @@ class DifficultyStability(Result):
 
 
 def estimate_stability(cells: Cells, *, margin: float = 0.1, prior: str = _FITTED) -> DifficultyStability:
-    """Mass of P(correct) in [0, margin] and in [1 - margin, 1], under the posteriors; 1 is a model without chance."""
+    """Estimate the share of questions with P(correct) in [0, margin] and in [1 - margin, 1].
+
+    Parameters
+    ----------
+    cells
+        Scores of 0 and 1.
+    margin
+        Width of the two ranges, above 0 and up to 0.5.
+    prior
+        As for `estimate_density`.
+
+    Returns
+    -------
+    DifficultyStability
+        The two shares under the posteriors; their sum is 1 for a model without randomness.
+
+    Raises
+    ------
+    InputError
+        Where an argument is out of range, or a score is not 0 or 1.
+
+    Examples
+    --------
+    >>> cells = Cells.from_scores("demo", ["a"], ["q1", "q2"], [[[1] * 20, [0] * 20]])
+    >>> estimate_stability(cells, prior="uniform").near_1.round(2).tolist()
+    [0.45]
+    """
     if not 0 < margin <= 0.5:
         raise InputError(f"margin is {margin!r}", where="stability", remedy="allowed: above 0 up to 0.5")
     cdf = _posterior_cdf(cells, np.array([margin, 1 - margin]), prior)
@@ -240,10 +330,20 @@ def estimate_stability(cells: Cells, *, margin: float = 0.1, prior: str = _FITTE
 
 @dataclass(frozen=True, eq=False)
 class BetaCurves(Result):
-    """A Beta fit beside the data: cumulative shares (M, X) of questions at or below each of the points (X,).
+    """Cumulative shares of questions at or below each of X points, observed and under a Beta fit, shape (M, X).
 
-    `empirical` is of the observed question means, `expected` what the fit lets expect of just these (a mean of k
-    generations takes k + 1 values only), `fitted` the distribution of P(correct) itself.
+    Attributes
+    ----------
+    benchmark, models
+        Name of the benchmark, and the M names.
+    points
+        Scores at which the shares are given, shape (X,).
+    empirical
+        Share of the observed question means.
+    expected
+        Its expectation under the fit: a mean of k generations has k + 1 possible values.
+    fitted
+        Distribution function of P(correct) under the fit.
     """
 
     benchmark: str
@@ -259,7 +359,7 @@ class BetaCurves(Result):
         return np.asarray(np.max(np.abs(self.empirical - self.expected), axis=1))
 
     def columns(self) -> Columns:
-        """One row per model and point."""
+        """Return one row per model and point."""
         M, X = self.fitted.shape
         return {
             "benchmark": np.full(M * X, self.benchmark, dtype=object),
@@ -273,14 +373,43 @@ class BetaCurves(Result):
 
 
 def evaluate_beta_curves(cells: Cells, fit: BetaFit, points: ArrayLike | None = None) -> BetaCurves:
-    """Cumulative distributions of the fit beside the empirical one (NOISE appendix B, figure 6)."""
+    """Compare the cumulative distribution of the question means with a Beta fit (NOISE, appendix B, figure 6).
+
+    Parameters
+    ----------
+    cells
+        Scores of 0 and 1.
+    fit
+        `fit_beta(cells)`.
+    points
+        Scores at which to compare, shape (X,); by default 0, 0.01, ..., 1.
+
+    Returns
+    -------
+    BetaCurves
+
+    Raises
+    ------
+    InputError
+        Where the fit is of other models.
+
+    Notes
+    -----
+    c of k correct generations have the Beta-binomial probability C(k, c) B(a + c, b + k - c) / B(a, b).
+
+    Examples
+    --------
+    >>> cells = Cells.from_scores("demo", ["a"], ["q1", "q2", "q3"], [[[1, 1], [0, 1], [0, 0]]])
+    >>> evaluate_beta_curves(cells, fit_beta(cells), [0.0, 0.5, 1.0]).empirical.round(3).tolist()
+    [[0.333, 0.667, 1.0]]
+    """
     if fit.models != cells.models:
         raise InputError("the fit is of other models", where=cells.benchmark, remedy="give fit_beta(cells)")
     x = np.linspace(0, 1, 101) if points is None else np.asarray(points, float)
-    slack = 1e-9  # 3 of 10 is at 0.3
+    tolerance = 1e-9  # the mean of 3 of 10 must count at the point 0.3
     order = np.sort(cells.mean, axis=1)  # NaN last
     answered = np.sum(cells.answered, axis=1)[:, None]
-    below = np.array([np.searchsorted(row, x + slack, side="right") for row in order])
+    below = np.array([np.searchsorted(row, x + tolerance, side="right") for row in order])
     expected = np.zeros(below.shape)
     for k in np.unique(cells.n[cells.answered]):
         c = np.arange(k + 1)
@@ -289,14 +418,14 @@ def evaluate_beta_curves(cells: Cells, fit: BetaFit, points: ArrayLike | None = 
             special.betaln(a + c, b + k - c) - special.betaln(a, b) - special.betaln(c + 1, k - c + 1) - np.log1p(k)
         )
         pmf = (1 - fit.zero[:, None]) * np.exp(log_pmf) + np.where(c == 0, fit.zero[:, None], 0)
-        cdf = np.cumsum(pmf, axis=1)[:, np.clip(np.floor(x * k + slack * k), 0, k).astype(np.int64)]
+        cdf = np.cumsum(pmf, axis=1)[:, np.clip(np.floor(x * k + tolerance * k), 0, k).astype(np.int64)]
         expected += np.sum(cells.n == k, axis=1)[:, None] * cdf
     with np.errstate(invalid="ignore"):
         return BetaCurves(cells.benchmark, cells.models, x, below / answered, expected / answered, fit.cdf(x))
 
 
-def _prior(cells: Cells, prior: str) -> tuple[BetaFit | str, NDArray[np.bool_]]:
-    """The prior to update, and for which models the data do not know it, shape (M,)."""
+def _prior_distribution(cells: Cells, prior: str) -> tuple[BetaFit | str, NDArray[np.bool_]]:
+    """Return the prior to update, and for which models the data do not determine it, shape (M,)."""
     if prior == _FITTED:
         fit = fit_beta(cells)
         return fit, np.isnan(fit.concentration)
@@ -306,8 +435,8 @@ def _prior(cells: Cells, prior: str) -> tuple[BetaFit | str, NDArray[np.bool_]]:
 
 
 def _posterior_cdf(cells: Cells, x: FloatArray, prior: str) -> FloatArray:
-    """Mean over questions of P(p_q <= x) for x (X,) inside (0, 1): shape (M, X)."""
-    counts, a, b, zero = update_prior(cells, _prior(cells, prior)[0])
+    """Return the mean over questions of P(p_q <= x) for x (X,) inside (0, 1), shape (M, X)."""
+    counts, a, b, zero = update_prior(cells, _prior_distribution(cells, prior)[0])
     beta = special.betainc(a[:, :, None], b[:, :, None], x)
     cdf = zero[:, :, None] + (1 - zero[:, :, None]) * beta
     with np.errstate(invalid="ignore"):
@@ -315,11 +444,11 @@ def _posterior_cdf(cells: Cells, x: FloatArray, prior: str) -> FloatArray:
 
 
 def _kernel_cdf(p: FloatArray, x: FloatArray) -> FloatArray:
-    """Mean of Gaussian kernels at p (N,), reflected at 0 and 1, up to x (X,)."""
+    """Return the distribution function at x (X,) of Gaussian kernels at p (N,), reflected at 0 and 1."""
     if not len(p):
         return np.full(x.shape, np.nan)
     width = max(float(np.std(p, ddof=1)) if len(p) > 1 else 0, 0.01) * len(p) ** -0.2
-    # The kernel at p and its reflections at -p and 2 - p
+    # the kernels at p and their reflections at -p and 2 - p
     centers = np.concatenate([p, -p, 2 - p])
     up_to = special.ndtr((x[:, None] - centers) / width) - special.ndtr(-centers / width)
     inside = np.sum(special.ndtr((1 - centers) / width) - special.ndtr(-centers / width))

@@ -1,10 +1,11 @@
-"""Questions across models: difficulties on one scale with abilities, and questions that better models fail.
+"""Questions across models: difficulties and abilities on one scale, and the correlation of a question with ability.
 
-The 1PL model (GEN appendix B, eq. 4), ability t of model m and difficulty b of question q:
+The one-parameter logistic (1PL) model (GEN, appendix B, eq. 4), with ability t of model m and difficulty b of question
+q:
 
     P(correct) = 1 / (1 + exp(-(t_m - b_q)))
 
-For one model alone it is P(correct) on another scale, b_q = t - logit p_q: its maximum likelihood is that of p_q.
+For one model it is P(correct) on another scale, b_q = t - logit p_q, with the same maximum likelihood.
 """
 
 from __future__ import annotations
@@ -15,30 +16,33 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from howsure.errors import InputError, UnknownNameError
+from howsure.errors import InputError
 from howsure.stats.core.cells import Cells, FloatArray, IntArray
+from howsure.stats.core.claims import ABILITY_RULES, AbilityRule, check_choice
 from howsure.stats.core.results import Columns, Result, notes
 from howsure.stats.scores import require_binary
 
-__all__ = ["ABILITIES", "OneParameter", "QuestionTau", "compute_question_tau", "fit_one_parameter"]
-
-#: Questions that a model's ability is the mean over.
-ABILITIES = ("others", "all")
+__all__ = ["OneParameter", "QuestionTau", "compute_question_tau", "fit_one_parameter"]
 
 
 @dataclass(frozen=True, eq=False)
 class OneParameter(Result):
-    """The 1PL model fitted: difficulties of N questions and abilities of M models, in logits.
+    """Fitted 1PL model: difficulties of N questions and abilities of M models, in logits.
 
     Attributes
     ----------
+    benchmark, models, questions
+        Names.
     ability
-        Shape (M,), mean 0 over models; NaN for a model without a score.
+        Ability of each model, shape (M,), with mean 0; NaN for a model without a score.
     difficulty, se
-        Shape (N,): b_q and its standard error from the information matrix, which holds where the model does; NaN for a
-        question without a score. See `one_parameter` for what it covers where the model does not hold.
+        Difficulty of each question and its standard error from the information matrix, which is valid where the 1PL
+        model holds, shape (N,); NaN for a question without a score. The notes of `fit_one_parameter` give the coverage
+        where the model does not hold.
     n_models
-        Models that answered each question, shape (N,).
+        Number of models that answered each question, shape (N,).
+    n_scales
+        Number of groups of models that share no question; each group has its own scale.
     """
 
     benchmark: str
@@ -51,7 +55,7 @@ class OneParameter(Result):
     n_scales: int = field(repr=False, default=1)
 
     def columns(self) -> Columns:
-        """One row per question."""
+        """Return one row per question."""
         N = len(self.questions)
         return {
             "benchmark": np.full(N, self.benchmark, dtype=object),
@@ -71,40 +75,54 @@ class OneParameter(Result):
 
 
 def fit_one_parameter(cells: Cells, *, pseudo: float = 0.5) -> OneParameter:
-    """Fit the 1PL model to all models and questions at once, by Newton's method on the joint likelihood.
-
-    The abilities and difficulties of these models and questions are parameters, not a sample.
+    """Fit the 1PL model to all models and questions jointly, by Newton's method on the likelihood.
 
     Parameters
     ----------
     cells
-        Scores of 0 and 1; generations of a question given its model are independent.
+        Scores of 0 and 1; the generations of a model and a question are independent.
     pseudo
-        Right and as many wrong generations added to each question, spread evenly over the models that answered it: a
-        question that is always right has no finite difficulty without. With one model and 0.5,
-        difficulty = -logit((c + 1/2)/(n + 1)), the empirical logit; towards 0, that of maximum likelihood.
+        Number of right, and of wrong, generations added to each question and divided among the models that answered it,
+        above 0; without them, a question that is always right has no finite difficulty. With one model and 0.5,
+        difficulty = -logit((c + 1/2)/(n + 1)), the empirical logit; as it approaches 0, the maximum likelihood.
 
     Returns
     -------
     OneParameter
-        Abilities have mean 0 in each group of models that are joined by common questions.
+        Abilities have mean 0 in each group of models that are connected by common questions.
+
+    Raises
+    ------
+    InputError
+        Where a score is not 0 or 1, or `pseudo` is not above 0.
 
     Notes
     -----
-    The pseudo generations pull all probabilities of a question to one half, and so abilities together and difficulties
-    to 0: their spread is that of more generations times .64, .80 and .90 with 10 models and 1, 3 and 10 generations
-    (published answers to 500 questions; .45, .64 and .78 with 13 models on 30 hard ones). Orders are kept; compare
-    numbers only between fits of about as many models and generations.
+    The pseudo generations shift all probabilities of a question towards one half, and shrink abilities and
+    difficulties: their standard deviation is .64, .80 and .90 times that from many generations, with 10 models and 1, 3
+    and 10 generations (published answers to 500 questions; .45, .64 and .78 with 13 models on 30 hard questions). The
+    order is not affected; compare values only between fits of similar numbers of models and generations.
 
-    Standard errors take the 1PL model as true and leave out that pull. Where models differ in more than ability,
-    nominal 95 % intervals of difficulties between .05 and .95 cover .91 to .94 (10 models, 500 questions, 1 to 10
-    generations), .97 (38 models) and .65 to .73 (13 models, 30 hard questions), of what 1,100 generations give. A
-    sandwich of squared residuals does not help: it covers .78, .87 and .95 in the first case and .45 to .82 in the
-    last, as the bias is what is missing.
+    Standard errors assume the 1PL model and ignore this bias. Where models differ in more than ability, nominal 95 %
+    intervals of difficulties between .05 and .95 cover the difficulties from 1,100 generations with probability .91 to
+    .94 (10 models, 500 questions, 1 to 10 generations), .97 (38 models) and .65 to .73 (13 models, 30 hard questions).
+    A sandwich estimator does not help (.78, .87 and .95 in the first case, .45 to .82 in the last), because the error
+    is a bias.
+
+    References
+    ----------
+    Rasch, G. (1960), Probabilistic Models for Some Intelligence and Attainment Tests.
+
+    Examples
+    --------
+    >>> scores = [[[1, 1], [1, 0], [0, 0]], [[1, 1], [0, 0], [1, 0]]]
+    >>> fit = fit_one_parameter(Cells.from_scores("demo", ["a", "b"], ["q1", "q2", "q3"], scores))
+    >>> fit.ability.round(2).tolist(), bool(fit.difficulty[0] < fit.difficulty[1])
+    ([0.0, 0.0], True)
     """
     require_binary(cells, "the 1PL model")
     if not pseudo > 0:
-        raise InputError(f"pseudo is {pseudo!r}", where="one_parameter", remedy="allowed: above 0, such as 0.5")
+        raise InputError(f"pseudo is {pseudo!r}", where="fit_one_parameter", remedy="allowed: above 0, such as 0.5")
     from scipy.sparse.csgraph import connected_components
 
     answered = cells.answered.astype(float)
@@ -127,37 +145,37 @@ def fit_one_parameter(cells: Cells, *, pseudo: float = 0.5) -> OneParameter:
         difficulty = difficulty + step_difficulty * min(1, 2 / max(size, 2))
         if size < 1e-8:
             break
-    # Abilities have mean 0 in each group of models that are joined by common questions.
+    # centre the abilities in each group of models that are connected by common questions
     center = same @ ability / same.sum(axis=1)
-    of_question = np.sum(center[:, None] * answered, axis=0) / np.maximum(n_models, 1)
+    question_center = np.sum(center[:, None] * answered, axis=0) / np.maximum(n_models, 1)
     inverse, schur = _schur(W)
     # (H^-1)_qq = 1/B_q + (W'/B S^-1 W/B)_qq
-    spread = schur + np.einsum("mq,ml,lq->q", W * schur, inverse, W * schur, optimize=True)
+    variance = schur + np.einsum("mq,ml,lq->q", W * schur, inverse, W * schur, optimize=True)
     some = n_models > 0
     return OneParameter(
         cells.benchmark,
         cells.models,
         cells.questions,
         np.where(cells.answered.any(axis=1), ability - center, np.nan),
-        np.where(some, difficulty - of_question, np.nan),
-        np.where(some, np.sqrt(spread), np.nan),
+        np.where(some, difficulty - question_center, np.nan),
+        np.where(some, np.sqrt(variance), np.nan),
         n_models,
         len(np.unique(group[cells.answered.any(axis=1)])),
     )
 
 
 def _schur(W: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Inverse of diag(A) - W diag(1/B) W' (M, M), and 1/B (N,), for weights W (M, N), A and B its row and column sums.
+    """Return the pseudo-inverse of diag(A) - W diag(1/B) W' (M, M) and 1/B (N,), A and B the row and column sums of W.
 
-    Adding a constant to all abilities and difficulties changes nothing: the pseudo-inverse leaves it alone.
+    The pseudo-inverse leaves out the constant that can be added to all abilities and difficulties.
     """
     B = W.sum(axis=0)
     inverse_B = np.divide(1, B, out=np.zeros(B.shape), where=B > 0)
     information = np.diag(W.sum(axis=1)) - (W * inverse_B) @ W.T
     values, vectors = np.linalg.eigh(information)
-    # relative to W: of one model alone all that is left of the information is rounding
-    kept = values > 1e-10 * W.sum(axis=1).max(initial=0)
-    return (vectors[:, kept] / values[kept]) @ vectors[:, kept].T, inverse_B
+    # relative to W: the information of a single model is a rounding error
+    positive = values > 1e-10 * W.sum(axis=1).max(initial=0)
+    return (vectors[:, positive] / values[positive]) @ vectors[:, positive].T, inverse_B
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,14 +184,17 @@ class QuestionTau(Result):
 
     Attributes
     ----------
+    benchmark, questions
+        Names.
     n_models
-        Models compared on the question.
+        Number of models compared on the question.
     score
-        Mean over those of their question mean.
+        Mean of the question over these models.
     tau
-        1: better models do better on it; negative: they fail it more, which a wrong label does. NaN where unknown.
+        Positive where better models do better on the question; negative where they do worse, which may indicate a wrong
+        label. NaN where unknown.
     p_value
-        Two-sided, of tau = 0, asymptotic with ties (Kendall 1970), rough for fewer than ten models.
+        Two-sided p-value of tau = 0, asymptotic with ties (Kendall 1970), rough for fewer than ten models.
     """
 
     benchmark: str
@@ -184,7 +205,7 @@ class QuestionTau(Result):
     p_value: FloatArray
 
     def columns(self) -> Columns:
-        """One row per question, the most suspicious first."""
+        """Return one row per question, the most suspicious first."""
         order = np.argsort(np.where(np.isnan(self.tau), 2, self.tau), kind="stable")
         columns: Columns = {
             "benchmark": np.full(len(self.questions), self.benchmark, dtype=object),
@@ -203,22 +224,46 @@ class QuestionTau(Result):
         return {name: values[order] for name, values in columns.items()}
 
 
-def compute_question_tau(cells: Cells, *, ability: str = "others") -> QuestionTau:
-    """Kendall's tau-b of each question with the ability of the models that answered it.
+def compute_question_tau(cells: Cells, *, ability: AbilityRule = "others") -> QuestionTau:
+    """Compute Kendall's tau-b of each question with the ability of the models that answered it.
 
     Parameters
     ----------
     cells
-        Any real scores. Models that missed questions are compared by what they answered, assuming that these are not
-        the easier ones.
+        Any real scores. A model with missing questions is compared by those that it answered, which assumes that they
+        are not easier than the others.
     ability
-        `"others"`, the mean over the other questions that the model answered, or `"all"`, the question itself among
-        them: then each question agrees with itself, which among few hides the very ones that are looked for.
+        `"others"`, the mean over the other questions that the model answered, or `"all"`, the mean over all of them:
+        each question is then correlated with itself, which hides wrong labels among few questions.
+
+    Returns
+    -------
+    QuestionTau
+
+    Raises
+    ------
+    UnknownNameError
+        Where `ability` is unknown.
+
+    Notes
+    -----
+    tau-b = (concordant - discordant pairs of models) / sqrt((pairs not tied in the question) (pairs not tied in
+    ability)).
+
+    References
+    ----------
+    Kendall, M. G. (1970), Rank Correlation Methods, fourth edition, chapters 3 and 4.
+
+    Examples
+    --------
+    >>> scores = [[[1], [1], [0]], [[1], [0], [0]], [[0], [0], [1]]]
+    >>> tau = compute_question_tau(Cells.from_scores("demo", ["a", "b", "c"], ["q1", "q2", "q3"], scores))
+    >>> tau.tau.round(2).tolist()
+    [-0.5, nan, -0.82]
     """
-    if ability not in ABILITIES:
-        raise UnknownNameError("ability", ability, ABILITIES)
+    check_choice("ability", ability, ABILITY_RULES)
     M, N = cells.n.shape
-    # Rounded, so that equal means tie however their sums came about.
+    # rounded, so that equal means tie whatever the order of their sums
     p = np.asarray(np.round(np.nan_to_num(cells.mean), 12), float)
     known = cells.answered
     count, total = np.sum(known, axis=1, keepdims=True) + 0 * known, np.sum(p, axis=1, keepdims=True) + 0 * p
@@ -238,12 +283,12 @@ def compute_question_tau(cells: Cells, *, ability: str = "others") -> QuestionTa
 
 
 def _tau(x: FloatArray, y: FloatArray, known: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
-    """tau-b and its p-value of each row of x and y (B, M), over the known ones."""
+    """Return tau-b and its p-value for each row of x and y (B, M), over the known entries."""
     both = known[:, :, None] & known[:, None]
     signs = [np.sign(v[:, :, None] - v[:, None]).astype(np.int8) * both for v in (x, y)]
     m = known.sum(axis=1).astype(float)
     agree = np.sum(signs[0] * signs[1], axis=(1, 2), dtype=float) / 2
-    # Of each model, the size t of its group of ties: sums of f(t) over groups are sums of f(t)/t over models.
+    # t is the size of a model's group of ties: a sum of f(t) over groups is a sum of f(t)/t over models
     ties = [np.where(known, np.sum((sign == 0) & both, axis=2), 1).astype(float) for sign in signs]
     pairs = [(np.sum(t - 1, axis=1) / 2) for t in ties]
     threes = [np.sum((t - 1) * (t - 2), axis=1) for t in ties]
