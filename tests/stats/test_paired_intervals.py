@@ -1,5 +1,7 @@
 """Intervals of differences that hold where few questions differ."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import special, stats
@@ -90,6 +92,18 @@ def test_methods_for_single_answers_say_so(method):
     columns = pairs(cells_of(n, total), method=method).columns()
     assert np.isnan(columns["low"]).tolist() == [True, True, False]
     assert ["one generation per question, scored" in note for note in columns["note"]] == [True, True, False]
+
+
+@pytest.mark.parametrize("method", ["tango", "bonett-price", "bootstrap"])
+def test_methods_for_new_questions_refuse_other_claims_and_clusters(method):
+    cells = singles(20, 3, 1)
+    for claim in ("these-questions", "single-run"):
+        with pytest.raises(InputError, match=f"method '{method}' makes the claim 'new-questions' only"):
+            compare(cells, *cells.models, claim=claim, method=method)
+    clustered = replace(cells, clusters=tuple(str(q % 5) for q in range(20)))
+    for call in (lambda: compare(clustered, *cells.models, method=method), lambda: pairs(clustered, method=method)):
+        with pytest.raises(InputError, match="without clusters"):
+            call()
 
 
 @pytest.mark.parametrize("method", [None, "tango", "bonett-price"])

@@ -352,9 +352,9 @@ def _fields(
     check_level(level)
     if method is not None:
         check_choice("method", method, DIFFERENCE_METHODS)
-    if method == "bootstrap" and (claim != "new-questions" or cells.clusters is not None):
+    if method in {"bootstrap", *_OF_SINGLE_ANSWERS} and (claim != "new-questions" or cells.clusters is not None):
         raise InputError(
-            "method 'bootstrap' makes the claim 'new-questions' only, without clusters",
+            f"method {method!r} makes the claim 'new-questions' only, without clusters",
             where=cells.benchmark,
             remedy="leave the method out",
         )
