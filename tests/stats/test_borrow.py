@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import howsure as hs
 from howsure.errors import InputError, UnknownNameError
@@ -354,6 +355,27 @@ def test_differences_cover(all_of_b):
         borrowed.append((found.difference[0] - truth) ** 2)
     assert np.mean(inside) > 0.95 - 3.5 * np.sqrt(0.95 * 0.05 / 250)
     assert np.mean(plain) / np.mean(borrowed) > (1.3 if all_of_b else 0.9)
+
+
+def test_what_is_detectable_goes_with_the_interval():
+    """Theory: the limits of the interval are t_{.975} standard errors from the difference; detectable adds t_{.8}."""
+    cells, reference, _ = two(all_of_b=True)
+    for method in (None, "clt"):
+        found = borrowing.compare(cells, "a", "b", reference, claim="these-questions", method=method)
+        assert found.n_reference[0] > 0
+        half = (found.interval().high - found.interval().low)[0] / 2
+        df = np.inf if method == "clt" else found.df[0]
+        ratio = 1 + stats.t.ppf(0.8, df) / stats.t.ppf(0.975, df)
+        assert found.columns()["detectable"][0] == pytest.approx(half * ratio, rel=1e-9)
+
+
+def test_a_row_that_does_not_borrow_has_the_df_of_its_own_interval():
+    cells, reference, _ = new_and_reference(n=20)
+    result = borrowing.score(cells, reference)
+    own = replace(result.plain, method=result.method).interval()
+    assert result.n_reference.tolist() == [0]
+    np.testing.assert_array_equal(result.interval().df, own.df)
+    np.testing.assert_array_equal(result.columns()["df"], own.df)
 
 
 def test_models_that_answer_alike_get_an_interval():

@@ -206,7 +206,7 @@ class BorrowedScores(Result):
         if self.claim != "new-questions" or borrows.all():
             return between
         own = replace(self.plain, method=self.method).interval(level)
-        names = ("low", "high", "method", "statistic", "p_value", "flat")
+        names = ("low", "high", "method", "statistic", "p_value", "flat", "df")
         return replace(
             between, **{name: np.where(borrows, getattr(between, name), getattr(own, name)) for name in names}
         )
@@ -225,7 +225,8 @@ class BorrowedScores(Result):
         }
         order = np.argsort(-np.nan_to_num(self.score, nan=-np.inf), kind="stable")
         # Of the plain interval only its notes are shown: the quickest method will do.
-        plain = replace(self.plain, method=self.method or ("wilson-effective" if self.plain.unit else "t")).columns()
+        quick = self.method or ("wilson-effective" if self.plain.unit else "t")
+        plain = replace(self.plain, level=self.level, method=quick).columns()
         place = {model: i for i, model in enumerate(plain["model"])}
         at = [place[self.plain.models[i]] for i in order]
         plain = {name: values[at] for name, values in plain.items()}
@@ -260,12 +261,29 @@ class BorrowedDifference(Result):
     method: TestMethod | None
     reasons: NDArray[np.object_]
 
+    @property
+    def _is_plain(self) -> bool:
+        """Whether the interval is that of the plain difference: nothing was borrowed, and the claim is the same."""
+        return self.claim == "new-questions" and not np.any(self.n_reference > 0)
+
+    @property
+    def detectable(self) -> FloatArray:
+        """Smallest true difference found with power `POWER` by the test of the interval, shape (1,); else NaN.
+
+        (t_{1 - alpha/2} + t_power) sqrt(variance + unit_variance), with normal quantiles for the method ``"clt"``.
+        """
+        if self._is_plain:
+            return replace(self.plain, method=self.method, level=self.level).detectable
+        tails = (1 + self.level) / 2, comparisons.POWER
+        quantiles = sum(special.ndtri(p) if self.method == "clt" else special.stdtrit(self.df, p) for p in tails)
+        return np.asarray(np.where(self.variance > 0, quantiles * np.sqrt(self.variance + self.unit_variance), np.nan))
+
     def interval(self, level: float | None = None) -> Interval:
         """Student's t interval at a level in (0, 1), or the normal one.
 
         Where nothing was borrowed and the claim is about new questions, that of the plain difference.
         """
-        if self.claim == "new-questions" and not np.any(self.n_reference > 0):
+        if self._is_plain:
             return replace(self.plain, method=self.method).interval(self.level if level is None else level)
         return interval(
             self.difference,
@@ -287,9 +305,7 @@ class BorrowedDifference(Result):
             "high": between.high,
             "z": np.divide(self.difference, se, out=np.full(1, np.nan), where=se > 0),
             "p_value": between.p_value,
-            "detectable": np.where(
-                se > 0, (special.ndtri((1 + self.level) / 2) + special.ndtri(comparisons.POWER)) * se, np.nan
-            ),
+            "detectable": self.detectable,
             "method": between.method.astype(object),
             "df": between.df,
         }
@@ -445,8 +461,8 @@ def compare(
     -----
     The regression is of the paired differences of the question means. Where one of the two answered all N questions and
     the other did not, its own mean over the N is known, and the regression is of the other one's answers, with the
-    known model among the reference models. The interval has the smallest unit of a difference added to its variance, so
-    that models which hardly differ do not get an interval that is too narrow, or none.
+    known model among the reference models. The interval has the variance of two pseudo-questions
+    added, so that models which hardly differ do not get an interval that is too narrow, or none.
 
     Two models of about the same score that were asked the same n questions gain nothing (.98 to 1.05 in squared error,
     n = 100): difficulty is gone from their differences already. Where one has all N, it is 1.7 to 2.6 times smaller.
