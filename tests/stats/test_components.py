@@ -148,3 +148,16 @@ def test_plugin_needs_binary_scores_and_equal_counts():
         score(Cells.from_scores("b", ["a"], ["1", "2"], [[[0.5], [1]]]), method="plugin")
     with pytest.raises(InputError, match="as many generations of each question"):
         score(Cells.from_scores("b", ["a"], ["1", "2"], [[[0], [1, 1]]]), method="plugin")
+
+
+def test_the_share_of_data_noise_is_what_more_generations_leave():
+    """Theory: with k generations the share is D/(D + E/k)."""
+    rng = np.random.default_rng(1)
+    p = rng.beta(0.6, 0.4, 200)
+    n = np.full((1, 200), 4)
+    total = rng.binomial(4, p)[None].astype(float)
+    found = score(Cells("b", ("m",), tuple(map(str, range(200))), n, total, total))
+    expected = found.data / (found.data + found.prediction / 4)
+    np.testing.assert_allclose(found.data_share, expected, rtol=1e-12)
+    once = score(Cells("b", ("m",), ("1", "2"), np.ones((1, 2), int), np.array([[0.0, 1]]), np.array([[0.0, 1]])))
+    assert np.isnan(once.data_share[0])

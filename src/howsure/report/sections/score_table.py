@@ -14,7 +14,7 @@ from howsure.stats.comparisons import Ranking
 from howsure.stats.core.cells import Cells, FloatArray
 from howsure.stats.core.results import Columns
 from howsure.stats.prompts import PromptComponents
-from howsure.stats.scores import Scores, score
+from howsure.stats.scores import Scores
 
 T = TypeVar("T")
 
@@ -179,7 +179,7 @@ def build_score_table(
 
     prompt_shares = {} if prompts is None else _error_shares(prompts)
     has_prompts = any(shares for shares, _ in prompt_shares.values())
-    data_share = _data_share(scores)
+    data_share = scores.data_share
     numbers: dict[str, int] = {}
     following = count(1)
     rows = []
@@ -220,14 +220,6 @@ def build_score_table(
         has_ranks=ranking is not None,
         prediction_has_interaction=has_prompts and prompts is not None and _has_joined_components(prompts),
     )
-
-
-def _data_share(scores: Scores) -> FloatArray:
-    """Return the share of data noise in each squared standard error: what more generations cannot remove."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        sampling = score(scores.cells, claim="these-questions").variance  # the noise of clusters is in the rest
-        share: FloatArray = np.clip(1 - sampling / scores.variance, 0, 1)
-    return share
 
 
 def _format_rank(ranking: Ranking | None, model: str) -> str:

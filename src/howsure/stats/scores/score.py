@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -94,6 +95,17 @@ class Scores(Result):
     level: float = 0.95
     method: IntervalMethod | None = None
     reasons: tuple[str, ...] = field(default=(), repr=False)
+
+    @cached_property
+    def data_share(self) -> FloatArray:
+        """Share of `variance` that more generations of these questions cannot remove, in [0, 1]; NaN where unknown.
+
+        1 - SE^2("these-questions") / SE^2: data noise of the score over its squared standard error.
+        """
+        with np.errstate(divide="ignore", invalid="ignore"):
+            sampling = score(self.cells, claim="these-questions").variance  # clusters are in the rest
+            share: FloatArray = np.clip(1 - sampling / self.variance, 0, 1)
+        return share
 
     def interval(self, level: float | None = None) -> Interval:
         """Interval for each score at a level in (0, 1)."""
