@@ -112,3 +112,10 @@ def test_bounds_cover_the_score_whatever_is_missing(kind, share, lost):
     assert covered > 0.93 - 2.5 * np.sqrt(0.93 * 0.07 / draws)
     if kind == "binary" and lost != "any":  # then a bound is the truth: two-sided intervals cover .97 and more
         assert covered < 0.97
+
+
+def test_added_generations_have_no_order():
+    cells = Cells.from_scores("b", ["x", "y"], ["1", "2"], [[[1], []], [[1], [0]]])
+    assert cells.outcomes is not None
+    assert fill_missing(cells, 0).outcomes is None
+    assert fill_missing(cells.select(["y"]), 0).outcomes is not None

@@ -65,6 +65,7 @@ def fill_missing(cells: Cells, value: float) -> Cells:
         failed=none,
         minimum=None if cells.minimum is None else np.where(more > 0, np.fmin(cells.minimum, value), cells.minimum),
         maximum=None if cells.maximum is None else np.where(more > 0, np.fmax(cells.maximum, value), cells.maximum),
+        outcomes=None,  # the order of the generations does not include those that were added
     )
 
 
