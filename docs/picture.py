@@ -20,8 +20,8 @@ from typing import Any
 import aiohttp
 import numpy as np
 
-from howsure.report.page import build_page
-from howsure.report.report_data import ReportData
+from howsure.reporting.page import build_page
+from howsure.reporting.report_data import ReportData
 from howsure.stats.core.cells import Cells
 
 #: The first two screens.

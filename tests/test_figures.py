@@ -9,7 +9,7 @@ from helpers.planted_prompts import planted
 import howsure
 from howsure import figures
 from howsure.errors import InputError, UnknownNameError
-from howsure.report import figure_files
+from howsure.reporting import figure_files
 from howsure.stats.comparisons.pairs import pairs
 from howsure.stats.core.cells import Cells
 from howsure.stats.core.results import Results

@@ -24,6 +24,11 @@ if TYPE_CHECKING:
     from howsure.api.prompt_variants import proxy as proxy
     from howsure.api.prompt_variants import rank_flips as rank_flips
     from howsure.api.prompt_variants import variants as variants
+    from howsure.api.question_audit import audit as audit
+    from howsure.api.run_folders import convert as convert
+    from howsure.api.run_folders import report as report
+    from howsure.api.run_folders import rescore as rescore
+    from howsure.api.run_folders import run as run
     from howsure.api.study_plans import draw_questions as draw_questions
     from howsure.api.study_plans import frontier as frontier
     from howsure.api.study_plans import plan as plan
@@ -38,7 +43,6 @@ if TYPE_CHECKING:
     from howsure.stats.core.cells import Cells as Cells
     from howsure.stats.core.cube import Cube as Cube
     from howsure.stats.planning import Cost as Cost
-    from howsure.stats.questions import audit as audit
 
 __version__: str
 
@@ -55,9 +59,10 @@ _MODULE_OF = {
     "InputError": "howsure.errors",
     "StoreError": "howsure.errors",
     "UnknownNameError": "howsure.errors",
-    "audit": "howsure.stats.questions",
+    "audit": "howsure.api.question_audit",
     "combine": "howsure.api.model_scores",
     "compare": "howsure.api.model_scores",
+    "convert": "howsure.api.run_folders",
     "difference_components": "howsure.api.prompt_variants",
     "draw_questions": "howsure.api.study_plans",
     "effects": "howsure.api.prompt_variants",
@@ -72,6 +77,9 @@ _MODULE_OF = {
     "rank_flips": "howsure.api.prompt_variants",
     "read": "howsure.readers.evaluations",
     "repeats": "howsure.api.model_scores",
+    "report": "howsure.api.run_folders",
+    "rescore": "howsure.api.run_folders",
+    "run": "howsure.api.run_folders",
     "score": "howsure.api.model_scores",
     "variants": "howsure.api.prompt_variants",
 }

@@ -10,9 +10,9 @@ from urllib.parse import quote
 import pytest
 from helpers.planted_texts import DEFAULT, NAMES, PlantedPrompt, PlantedTexts, index, section, text
 
-from howsure.report.sections import question_browser as made
-from howsure.report.sections.question_browser import build_question_browser
-from howsure.report.texts import MESSAGE
+from howsure.reporting.sections import question_browser as made
+from howsure.reporting.sections.question_browser import build_question_browser
+from howsure.reporting.texts import MESSAGE
 from howsure.stats.core.cells import Cells
 
 ROOT = Path(__file__).resolve().parents[2]

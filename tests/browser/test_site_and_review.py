@@ -7,8 +7,8 @@ import subprocess
 import pytest
 from helpers.chromium_pages import HOSTILE, HOWSURE, planted_run, simulated
 
-from howsure.report.report_data import ReportData
-from howsure.report.site import write_report
+from howsure.reporting.report_data import ReportData
+from howsure.reporting.site import write_report
 
 LOOKS = {"light": {}, "dark": {"dark": True}, "phone": {"width": 390, "height": 844}}
 

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from helpers import planted_prompts, planted_review
 
-from howsure.report.page import build_page
-from howsure.report.report_data import ReportData, ReportOptions
+from howsure.reporting.page import build_page
+from howsure.reporting.report_data import ReportData, ReportOptions
 from howsure.stats.core.cells import Cells
 
 ROOT = Path(__file__).resolve().parents[2]

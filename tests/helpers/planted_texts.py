@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from howsure.report.sections.question_browser import build_question_browser
+from howsure.reporting.sections.question_browser import build_question_browser
 from howsure.stats.core.cells import Cells
 from howsure.store.schema import Response
 

@@ -43,7 +43,7 @@ def without(cube):
 ASKED = {
     "the table": hs.variants,
     "components": lambda cube: hs.variants(cube).of("components"),
-    "enough": lambda cube: hs.variants(cube, epsilon=0.03).of("enough"),
+    "enough": lambda cube: hs.variants(cube, epsilon=0.03).of("sample_size"),
     "a difference": lambda cube: hs.difference_components(cube, "a", "b"),
     "a plan": lambda cube: hs.plan(cube, a="a", b="b", width=0.1, max_variants=40),
     "effects": hs.effects,
@@ -125,7 +125,7 @@ def test_the_default_and_one_draw_are_one_clear_line():
         hs.variants([replace(cube, benchmark="c"), two])
     # planned for the prompts that there are
     assert "n_variants 1" in str(hs.plan(two, a="a", width=0.2))
-    with pytest.raises(InputError, match="one prompt variant says nothing"):
+    with pytest.raises(InputError, match="cannot be estimated from one prompt variant"):
         hs.plan(two, a="a", width=0.2, max_variants=5)
     assert np.isnan(components_from_cube(two, "a").variant)
 

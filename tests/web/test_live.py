@@ -18,8 +18,8 @@ import pytest
 from helpers.servers import LONG, until
 
 from howsure.errors import InputError
-from howsure.report.page import build_page
-from howsure.report.report_data import ReportData
+from howsure.reporting.page import build_page
+from howsure.reporting.report_data import ReportData
 from howsure.stats.core.cells import Cells
 from howsure.web.live import Live, serving
 

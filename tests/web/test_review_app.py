@@ -464,6 +464,6 @@ def test_a_choice_comes_back_out_of_its_address():
 
 def test_the_colours_are_those_of_the_report():
     here = Path(howsure.__file__).parent
-    ours, theirs = ((here / part).read_text() for part in ("web/static/review.css", "report/templates/page.css"))
+    ours, theirs = ((here / part).read_text() for part in ("web/static/review.css", "reporting/templates/page.css"))
     first = theirs[theirs.index(":root") : theirs.index("* {")]
     assert first in ours

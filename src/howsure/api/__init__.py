@@ -5,6 +5,11 @@ model_scores       score, compare, pairs, rank, combine and repeats of models
 study_plans        plan how many questions, prompt variants and generations are needed
 prompt_variants    what the wording of the prompt does to a score
 prompt_results     the printed table of results on prompt variants
+question_audit     suspected label errors
+run_folders        run an experiment, report, convert logs, score stored completions again
+report_facts       settings, tokens and costs for the header of a report
+result_selection   results without the questions that reviewers rejected
+choices            names that functions and commands accept, as `Literal` types
 =================  =====================================================================
 
 Users import them from `howsure` itself.

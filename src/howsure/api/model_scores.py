@@ -1,87 +1,210 @@
-"""Ask the same question of each benchmark: what the commands and Python users call."""
+"""Scores of models, their differences, ranks and repeated runs, on each benchmark."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeAlias
 
 from howsure.errors import InputError, UnknownNameError
+from howsure.readers.evaluations import Evaluations, to_cells, to_runs
+from howsure.readers.sources import Data
 from howsure.stats import borrowing, comparisons
-from howsure.stats import repeats as repeated
-from howsure.stats import scores as scoring
+from howsure.stats import repeats as run_statistics
+from howsure.stats import scores as score_statistics
 from howsure.stats.comparisons import Comparison
 from howsure.stats.core.cells import Cells
 from howsure.stats.core.claims import (
+    CLAIMS,
+    DIFFERENCE_METHODS,
+    INTERVAL_METHODS,
+    MISSING_RULES,
+    REPEATS_METHODS,
     Claim,
     DifferenceMethod,
     IntervalMethod,
     MissingRule,
     RepeatsMethod,
     WeightRule,
+    check_choice,
+    check_level,
 )
 from howsure.stats.core.results import Result, Results
 
-#: Results of other models on one or several benchmarks.
-Reference = Cells | Iterable[Cells]
+#: Results of models on one or several benchmarks.
+CellsLike: TypeAlias = Data | Evaluations | Cells | Iterable[Cells]
 
 
 def score(
-    runs: Cells | Iterable[Cells],
+    data: CellsLike,
     *,
     claim: Claim = "new-questions",
     level: float = 0.95,
     method: IntervalMethod | None = None,
     missing: MissingRule = "as-missing",
-    borrow: Reference | None = None,
+    borrow: CellsLike | None = None,
 ) -> Results:
-    """Score of each model on each benchmark, with its error; see `stats.components.score`.
+    r"""Score each model on each benchmark, with its standard error and the sources of the noise.
 
-    `missing` is one of `stats.missing.RULES`: what failed or was not asked is left out, counted as wrong, or the
-    interval covers the score whatever it would have been.
+    Parameters
+    ----------
+    data
+        Results of `howsure.read`, anything that `howsure.read` takes (paths of run folders, logs and tables, or
+        frames), or one or several `Cells`.
+    claim
+        What the error is about. ``"new-questions"``: the expected score on new questions like these.
+        ``"these-questions"``: the expected score on these very questions, sampled again. ``"single-run"``: the score of
+        one run with one generation per question.
+    level
+        Coverage of the interval, between 0 and 1.
+    method
+        How the interval is computed; None chooses ``"posterior"`` for scores of 0 and 1, ``"wilson-effective"`` for
+        other scores in [0, 1], and ``"t"`` for any others.
+    missing
+        What is done with generations that failed or do not exist. ``"as-missing"`` leaves them out, ``"as-zero"``
+        counts them as wrong, and ``"bounds"`` gives an interval that covers the score whatever they would have been.
+    borrow
+        Results of at least five other models on all N questions of a benchmark, of which the models in `data` answered
+        some; any form that `data` may have. They predict the questions that were not answered. The claim
+        ``"these-questions"`` is then about those N questions. Benchmarks are matched by name.
 
-    `borrow` holds results of other models on all N questions of the benchmarks, of which the models here answered some:
-    the scores are then the borrowed ones of `stats.borrow.score`, with the plain ones beside them. `claim`
-    ``"these-questions"`` is then about the N questions of the reference, and ``"new-questions"`` about new questions
-    like those N. Several benchmarks are matched by name.
+    Returns
+    -------
+    Results
+        A row per benchmark and model: ``score``, ``se``, the limits ``low`` and ``high``, and the errors by source,
+        ``se_prediction`` and ``se_data``. With `borrow` the plain score stands beside the borrowed one.
 
-    >>> cells = Cells.from_scores("demo", ["a"], ["q1", "q2"], [[[1, 0], [1, 1]]])
-    >>> print(score(cells).columns()["score"])
-    [0.75]
+    Raises
+    ------
+    InputError
+        If an argument is not allowed, nothing can be read, or a method does not support the claim.
+
+    See Also
+    --------
+    compare : The difference of two models, with the smaller error of a paired comparison.
+
+    Notes
+    -----
+    With the mean p_q and the unbiased variance s2_q of the k_q generations of question q, and N questions, the squared
+    standard errors of the three claims are [1]_
+
+    .. math::
+
+        \frac{\mathrm{var}(p_q)}{N}, \qquad \frac{\mathrm{mean}(s^2_q / k_q)}{N}, \qquad \frac{D + E}{N}
+
+    where E = mean(s2_q) is the variance of the generations of a question (prediction noise) and
+    D = var(p_q) - mean(s2_q / k_q) the variance between questions (data noise). If questions come in clusters, the
+    variance between questions is the clustered one, CR2 [2]_.
+
+    References
+    ----------
+    .. [1] Wang (2025), Measuring all the noises of LLM evals, eq. (22)-(25).
+    .. [2] Bell and McCaffrey (2002), Bias reduction in standard errors for linear regression with multi-stage samples.
+
+    Examples
+    --------
+    >>> import howsure as hs
+    >>> scores = [[[1, 0], [1, 1], [0, 0]], [[0], [0], [1]]]
+    >>> cells = hs.Cells.from_scores("demo", ["a", "b"], ["q1", "q2", "q3"], scores)
+    >>> result = hs.score(cells)
+    >>> result.columns()["score"].round(3).tolist()
+    [0.5, 0.333]
+
+    The same from a frame:
+
+    >>> import pyarrow as pa
+    >>> frame = pa.table({"model": ["a", "a", "b", "b"], "question": ["1", "2", "1", "2"], "score": [1, 1, 0, 1]})
+    >>> hs.score(frame, claim="new-questions", level=0.9).columns()["score"].tolist()
+    [1.0, 0.5]
     """
-    if borrow is not None:
-        if missing != "as-missing":
-            raise InputError(
-                f"missing is {missing!r} with borrow", remedy="leave one out: borrowing predicts what was not asked"
-            )
-        reference = _list(borrow)
-        return _each(
-            runs,
-            lambda cells: borrowing.score(
-                cells, borrowing.match_reference(cells.benchmark, reference), claim=claim, level=level, method=method
+    _check(claim, level)
+    if method is not None:
+        check_choice("method", method, INTERVAL_METHODS)
+    check_choice("missing", missing, MISSING_RULES)
+    if borrow is None:
+        return _for_each(
+            to_cells(data),
+            lambda cells: score_statistics.score_with_missing(
+                cells, missing, lambda one: score_statistics.score(one, claim=claim, level=level, method=method)
             ),
         )
-    return _each(
-        runs,
-        lambda cells: scoring.score_with_missing(
-            cells, missing, lambda one: scoring.score(one, claim=claim, level=level, method=method)
+    if missing != "as-missing":
+        raise InputError(
+            f"missing is {missing!r} with borrow",
+            remedy="leave one out: borrowing predicts the answers that are missing",
+        )
+    reference = to_cells(borrow)
+    return _for_each(
+        to_cells(data),
+        lambda cells: borrowing.score(
+            cells, borrowing.match_reference(cells.benchmark, reference), claim=claim, level=level, method=method
         ),
     )
 
 
 def compare(
-    runs: Cells | Iterable[Cells],
+    data: CellsLike,
     a: str,
     b: str,
     *,
     claim: Claim = "new-questions",
     level: float = 0.95,
     method: DifferenceMethod | None = None,
-    borrow: Reference | None = None,
+    borrow: CellsLike | None = None,
 ) -> Results:
-    """Compare two models on each benchmark that has both; see `stats.pairs.compare`.
+    r"""Compare two models on each benchmark that has both, paired on the questions that both answered.
 
-    `borrow` holds results of other models on all questions, as in `score`; see `stats.borrow.compare`.
+    Parameters
+    ----------
+    data
+        As for `score`.
+    a, b
+        Names of the models; differences are a - b.
+    claim, level
+        As for `score`.
+    method
+        How the interval is computed. None or ``"adjusted-t"``: Student's t after two pseudo-questions [1]_. ``"t"``
+        and ``"clt"``: without them. ``"tango"`` and ``"bonett-price"``: for one generation per question scored 0 or 1.
+        ``"bootstrap"``: percentiles of resampled questions.
+    borrow
+        Results of other models on all questions, as for `score`.
+
+    Returns
+    -------
+    Results
+        A row per benchmark: ``difference``, ``se``, ``low``, ``high``, ``p_value``, the errors by source, and
+        ``detectable``, the smallest difference that so many questions detect with a power of 0.8.
+
+    Raises
+    ------
+    UnknownNameError
+        If no benchmark has a model of this name.
+    InputError
+        If no benchmark has both models, or an argument is not allowed.
+
+    Notes
+    -----
+    With d_q = p_aq - p_bq over the N common questions, the squared standard error for new questions is [2]_
+
+    .. math:: \mathrm{var}(d_q) / N
+
+    which is smaller than the sum of the squared errors of the two scores if the models find the same questions hard.
+
+    References
+    ----------
+    .. [1] Bonett and Price (2012), Adjusted Wald confidence interval for a difference of binomial proportions based on
+       paired data.
+    .. [2] Wang (2025), Measuring all the noises of LLM evals, eq. (15)-(25).
+
+    Examples
+    --------
+    >>> import howsure as hs
+    >>> cells = hs.Cells.from_scores("demo", ["a", "b"], list("pqrs"), [[[1], [1], [1], [0]], [[0], [1], [0], [0]]])
+    >>> result = hs.compare(cells, "a", "b")
+    >>> result.columns()["difference"].tolist(), result.columns()["se"].tolist()
+    ([0.5], [0.25])
     """
-    benchmarks = _list(runs)
+    _check(claim, level, method)
+    benchmarks = to_cells(data)
     both = [cells for cells in benchmarks if {a, b} <= set(cells.models)]
     if not both:
         known = sorted({model for cells in benchmarks for model in cells.models})
@@ -89,74 +212,181 @@ def compare(
             if model not in known:
                 raise UnknownNameError("model", model, known)
         raise InputError(f"no benchmark has both {a!r} and {b!r}", remedy="compare models run on the same questions")
-    if borrow is not None:
-        reference = _list(borrow)
-        return _each(
-            both,
-            lambda cells: borrowing.compare(
-                cells,
-                a,
-                b,
-                borrowing.match_reference(cells.benchmark, reference),
-                claim=claim,
-                level=level,
-                method=method,
-            ),
-        )
-    return _each(
-        both,
-        lambda cells: comparisons.compare(cells, a, b, claim=claim, level=level, method=method),
-    )
+    if borrow is None:
+        return _for_each(both, lambda cells: comparisons.compare(cells, a, b, claim=claim, level=level, method=method))
+    references = to_cells(borrow)
+
+    def compare_borrowed(cells: Cells) -> Result:
+        reference = borrowing.match_reference(cells.benchmark, references)
+        return borrowing.compare(cells, a, b, reference, claim=claim, level=level, method=method)
+
+    return _for_each(both, compare_borrowed)
 
 
 def pairs(
-    runs: Cells | Iterable[Cells],
+    data: CellsLike,
     *,
     claim: Claim = "new-questions",
     level: float = 0.95,
     method: DifferenceMethod | None = None,
 ) -> Results:
-    """All pairs of models on each benchmark with two or more; see `stats.pairs.pairs`.
+    """Compare all pairs of models on each benchmark that has two or more.
 
-    The families of Holm and Benjamini-Hochberg are the pairs of one benchmark.
+    Parameters
+    ----------
+    data, claim, level, method
+        As for `compare`.
+
+    Returns
+    -------
+    Results
+        A row per benchmark and pair, with the columns of `compare` and two adjusted p-values: ``p_holm`` [1]_ controls
+        the chance of any wrong finding, ``p_bh`` [2]_ the share of wrong findings. The family of tests is all pairs of
+        one benchmark.
+
+    Raises
+    ------
+    InputError
+        If no benchmark has two models, or an argument is not allowed.
+
+    References
+    ----------
+    .. [1] Holm (1979), A simple sequentially rejective multiple test procedure.
+    .. [2] Benjamini and Hochberg (1995), Controlling the false discovery rate.
+
+    Examples
+    --------
+    >>> import howsure as hs
+    >>> scores = [[[1], [1], [1], [0]], [[0], [1], [0], [0]], [[0], [0], [0], [1]]]
+    >>> cells = hs.Cells.from_scores("demo", ["a", "b", "c"], list("pqrs"), scores)
+    >>> columns = hs.pairs(cells).columns()
+    >>> list(zip(columns["model_a"].tolist(), columns["model_b"].tolist(), columns["difference"].tolist()))
+    [('a', 'b', 0.5), ('a', 'c', 0.5), ('b', 'c', 0.0)]
     """
-    several = _with_several_models(runs)
-    return _each(several, lambda cells: comparisons.pairs(cells, claim=claim, level=level, method=method))
+    _check(claim, level, method)
+    return _for_each(
+        _with_several_models(data), lambda cells: comparisons.pairs(cells, claim=claim, level=level, method=method)
+    )
 
 
 def rank(
-    runs: Cells | Iterable[Cells],
+    data: CellsLike,
     *,
     claim: Claim = "new-questions",
     level: float = 0.95,
     method: DifferenceMethod | None = None,
 ) -> Results:
-    """Ranks of the models on each benchmark with two or more, with confidence sets; see `stats.ranking.rank`."""
-    several = _with_several_models(runs)
-    return _each(several, lambda cells: comparisons.rank(cells, claim=claim, level=level, method=method))
+    """Rank the models of each benchmark that has two or more, with confidence sets of the ranks.
+
+    Parameters
+    ----------
+    data, claim, method
+        As for `compare`.
+    level
+        Joint coverage of the rank sets of all models of a benchmark.
+
+    Returns
+    -------
+    Results
+        A row per benchmark and model: ``rank``, the best and the worst rank that cannot be ruled out, and the
+        probability to be the best.
+
+    Raises
+    ------
+    InputError
+        If no benchmark has two models, or an argument is not allowed.
+
+    Notes
+    -----
+    The best rank of a model is 1 plus the number of models that are significantly better, the worst rank is M minus the
+    number that are significantly worse, over Holm-adjusted paired tests [1]_. Probabilities come from normal draws of
+    all scores, with the covariance that shared questions give them.
+
+    References
+    ----------
+    .. [1] Mogstad, Romano, Shaikh and Wilhelm (2024), Inference for ranks with applications to mobility across
+       neighbourhoods and academic achievement across countries.
+
+    Examples
+    --------
+    >>> import howsure as hs
+    >>> cells = hs.Cells.from_scores("demo", ["a", "b"], list("pqrs"), [[[1], [1], [1], [0]], [[0], [1], [0], [0]]])
+    >>> hs.rank(cells).columns()["rank"].tolist()
+    [1, 2]
+    """
+    _check(claim, level, method)
+    return _for_each(
+        _with_several_models(data), lambda cells: comparisons.rank(cells, claim=claim, level=level, method=method)
+    )
 
 
 def repeats(
-    runs: Mapping[str, Sequence[Cells]],
+    data: Data | Evaluations | Mapping[str, Sequence[Cells]],
     *,
     n_future: float | None = None,
     level: float = 0.95,
     method: RepeatsMethod = "pooled",
 ) -> Results:
-    """Prediction interval for future runs of each model; see `stats.repeats.repeats`.
+    r"""Predict the mean of future runs of each model, and test whether the runs drifted.
 
     Parameters
     ----------
-    runs
-        Runs by benchmark, as `howsure.read(...).runs()` returns them.
+    data
+        Results of `howsure.read` or anything that it takes, or the runs of each benchmark. Each generation of a folder,
+        log or table is a run, and so is each of these.
+    n_future
+        Number of future runs whose mean is predicted; None takes as many as there are, and ``math.inf`` is allowed.
+    level
+        Coverage of the prediction interval, between 0 and 1.
+    method
+        ``"pooled"`` uses the variance of the generations of each question, ``"run-means"`` only the means of runs.
+
+    Returns
+    -------
+    Results
+        A row per benchmark and model: ``mean``, the limits ``low`` and ``high`` for the mean of the future runs, and
+        ``drift_p``. ``.of("runs")`` has a row per run.
+
+    Raises
+    ------
+    InputError
+        If there are fewer than two runs, or an argument is not allowed.
+
+    Notes
+    -----
+    With n runs, m future runs and the variance s2 of run means, the interval is [1]_
+
+    .. math:: \bar{x} \pm t_{n-1} \, s \sqrt{1/n + 1/m}
+
+    for ``"run-means"``. ``"pooled"`` replaces s2 by mean(s2_q) / N, which has more degrees of freedom. The claim is
+    about these very questions: clusters of questions do not enter the error.
+
+    References
+    ----------
+    .. [1] Blackwell, Barry and Cohn (2024), Towards reproducible LLM evaluation, eq. (3).
+
+    Examples
+    --------
+    >>> import howsure as hs
+    >>> import pyarrow as pa
+    >>> rows = [("m", q, g, s) for q, scores in {"p": (1, 0, 1), "q": (1, 1, 0)}.items() for g, s in enumerate(scores)]
+    >>> frame = pa.table(dict(zip(["model", "question", "generation", "score"], map(list, zip(*rows)))))
+    >>> result = hs.repeats(frame)
+    >>> result.columns()["n_runs"].tolist(), result.columns()["mean"].round(3).tolist()
+    ([3], [0.667])
     """
+    check_level(level)
+    check_choice("method", method, REPEATS_METHODS)
     return Results(
-        tuple(repeated.repeats(each, n_future=n_future, level=level, method=method) for each in runs.values())
+        tuple(
+            run_statistics.repeats(runs, n_future=n_future, level=level, method=method)
+            for runs in to_runs(data).values()
+        )
     )
 
 
 def combine(
-    runs: Cells | Iterable[Cells],
+    data: CellsLike,
     a: str,
     b: str,
     *,
@@ -164,13 +394,61 @@ def combine(
     claim: Claim = "new-questions",
     method: DifferenceMethod | None = None,
 ) -> comparisons.Combination:
-    """One statement about two models from all benchmarks that have both; see `stats.combine.combine`."""
-    parts = compare(runs, a, b, claim=claim, method=method).parts
+    r"""Combine the comparisons of two models on several benchmarks into one test.
+
+    Parameters
+    ----------
+    data, a, b, claim, method
+        As for `compare`; only benchmarks that have both models count.
+    weights
+        ``"precision"`` (1/SE), ``"equal"``, ``"questions"`` (the root of the number of questions), or a number for each
+        benchmark.
+
+    Returns
+    -------
+    Combination
+        A row per benchmark, the combined ``z_meta`` and ``p_meta``, and Cochran's Q, which tests whether the
+        differences agree.
+
+    Raises
+    ------
+    InputError
+        If no benchmark has both models, or a benchmark has no weight.
+
+    Notes
+    -----
+    With the normal score z_i and the weight w_i of benchmark i [1]_
+
+    .. math:: z = \sum_i w_i z_i \Big/ \sqrt{\sum_i w_i^2}
+
+    References
+    ----------
+    .. [1] Wang (2025), Measuring all the noises of LLM evals, appendix D.
+
+    Examples
+    --------
+    >>> import howsure as hs
+    >>> scores = [[[1], [1], [1], [0]], [[0], [1], [0], [1]]]
+    >>> benchmarks = [hs.Cells.from_scores(name, ["a", "b"], list("pqrs"), scores) for name in ("x", "y")]
+    >>> result = hs.combine(benchmarks, "a", "b", weights={"x": 1, "y": 1})
+    >>> round(result.p_meta, 2)
+    0.51
+    """
+    parts = compare(data, a, b, claim=claim, method=method).parts
     return comparisons.combine([part for part in parts if isinstance(part, Comparison)], weights=weights)
 
 
-def _with_several_models(runs: Cells | Iterable[Cells]) -> list[Cells]:
-    benchmarks = _list(runs)
+def _check(claim: Claim, level: float, method: DifferenceMethod | None = None) -> None:
+    """Raise InputError if an argument that several functions take is not allowed."""
+    check_choice("claim", claim, CLAIMS)
+    check_level(level)
+    if method is not None:
+        check_choice("method", method, DIFFERENCE_METHODS)
+
+
+def _with_several_models(data: CellsLike) -> list[Cells]:
+    """Return the cells of the benchmarks that have two or more models; raise InputError if none has."""
+    benchmarks = to_cells(data)
     several = [cells for cells in benchmarks if len(cells.models) > 1]
     if not several:
         names = sorted({model for cells in benchmarks for model in cells.models})
@@ -178,9 +456,6 @@ def _with_several_models(runs: Cells | Iterable[Cells]) -> list[Cells]:
     return several
 
 
-def _list(runs: Cells | Iterable[Cells]) -> list[Cells]:
-    return [runs] if isinstance(runs, Cells) else list(runs)
-
-
-def _each(runs: Cells | Iterable[Cells], ask: Callable[[Cells], Result]) -> Results:
-    return Results(tuple(ask(cells) for cells in _list(runs)))
+def _for_each(benchmarks: Iterable[Cells], compute: Callable[[Cells], Result]) -> Results:
+    """Return the results of a statistic on each benchmark."""
+    return Results(tuple(compute(cells) for cells in benchmarks))

@@ -20,7 +20,7 @@ _NAME_COLUMNS = frozenset(
     {"benchmark", "model", "model_a", "model_b", "proxy", "dimension", "value", "component", "moment"}
 )
 #: Results that a summary of prompt variants holds.
-_PARTS = ("moments", "components", "enough")
+_PARTS = ("moments", "components", "sample_size")
 #: Smaller absolute values are printed as 0, so that rounding errors do not show as -0.0000.
 _ROUNDING = 1e-9
 #: Columns of one group are printed in the same part of a table.
@@ -40,7 +40,7 @@ class PromptResults(Results):
     """
 
     def of(self, attribute: str) -> PromptResults:
-        """Return what each part holds under this name: moments, components, or enough (the sample sizes n*)."""
+        """Return what each part holds under this name: moments, components or sample_size."""
         if attribute not in _PARTS:
             raise UnknownNameError("part", attribute, _PARTS)
         parts = [part for part in self.parts if isinstance(part, VariantSummary)]

@@ -4,38 +4,121 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from typing import TypeAlias
 
 from howsure.api.prompt_results import PromptResults, ProxyChecks
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
+from howsure.readers.evaluations import Evaluations, to_cubes
+from howsure.readers.sources import Data
 from howsure.stats import prompts as statistics
+from howsure.stats.core.claims import check_level
 from howsure.stats.core.cube import Cube
 from howsure.stats.core.results import Result
 
+#: Results with prompt variants, of one or several benchmarks.
+CubesLike: TypeAlias = Data | Evaluations | Cube | Iterable[Cube]
 
-def variants(
-    cubes: Cube | Iterable[Cube], *, level: float = 0.95, epsilon: float = 0.01, delta: float = 0.1
-) -> PromptResults:
-    """Moments over prompt variants, components of the noise and n* of each model; see `stats.prompts.moments`.
 
-    `.of("moments")`, `.of("components")` and `.of("enough")` say more of each, with intervals.
+def variants(data: CubesLike, *, level: float = 0.95, epsilon: float = 0.01, delta: float = 0.1) -> PromptResults:
+    r"""Estimate what the prompt does to each score, and how many prompt variants are enough.
 
+    Parameters
+    ----------
+    data
+        Results of `howsure.read`, anything that it takes (paths or frames), or one or several `Cube`; with two or more
+        prompt variants. The default prompt of a benchmark is no draw from the space and does not count.
+    level
+        Coverage of the intervals, between 0 and 1.
+    epsilon, delta
+        n* is the smallest number of variants whose mean (and variance) deviates by more than `epsilon` from that of all
+        variants with probability `delta`/2 at most.
+
+    Returns
+    -------
+    PromptResults
+        A row per benchmark and model: mean and variance over variants, ``n_star`` as published, ``n_star_space`` for
+        the whole space of variants, and the variance by source. ``.of("moments")``, ``.of("components")`` and
+        ``.of("sample_size")`` give more of each, with intervals.
+
+    Raises
+    ------
+    InputError
+        If no benchmark has two variants, or an argument is out of range.
+
+    Notes
+    -----
+    The moments over S variants divide by S [1]_. The score of question q under variant v is modelled as
+
+    .. math:: y_{qv} = \mu + Q_q + V_v + I_{qv} + E_{qv}
+
+    and the variance components are estimated without bias from the mean squares, with missing cells too [2]_.
+
+    References
+    ----------
+    .. [1] Lior et al. (2025), ReliableEval: a recipe for stochastic LLM evaluation via method of moments, definition 1.
+    .. [2] Searle, Casella and McCulloch (1992), Variance components, chapter 5.
+
+    Examples
+    --------
+    >>> import howsure as hs
     >>> import numpy as np
-    >>> cube = Cube.from_means("demo", ["a"], ["v1", "v2", "v3"], np.array([[0.5, 0.6, 0.7]]))
-    >>> variants(cube).columns()["mean"].round(2).tolist()
+    >>> cube = hs.Cube.from_means("demo", ["a"], ["v1", "v2", "v3"], np.array([[0.5, 0.6, 0.7]]))
+    >>> hs.variants(cube).columns()["mean"].round(2).tolist()
     [0.6]
     """
+    check_level(level)
     return _for_each(
-        _with_variants(cubes),
+        _with_variants(data),
         lambda cube: statistics.summarize_variants(cube, level=level, epsilon=epsilon, delta=delta),
     )
 
 
-def effects(cubes: Cube | Iterable[Cube], *, level: float = 0.95) -> PromptResults:
-    """Main effect of each value of each dimension of the space; see `stats.prompts.effects`.
+def effects(data: CubesLike, *, level: float = 0.95) -> PromptResults:
+    r"""Estimate the main effect of each value of each dimension of the prompt space.
 
-    The default prompt, and variants without a value on some dimension, are left out.
+    Parameters
+    ----------
+    data
+        As for `variants`; the values of the variants come from a run folder, or from columns of a table that are named
+        by ``howsure.read(..., dimensions=[...])``.
+    level
+        Coverage of the intervals, between 0 and 1.
+
+    Returns
+    -------
+    PromptResults
+        A row per benchmark, model, dimension and value. The default prompt, and variants without a value on some
+        dimension, are left out.
+
+    Raises
+    ------
+    InputError
+        If the values of the variants are unknown, or no dimension has two values with two variants each.
+
+    Notes
+    -----
+    The effect of a value is the mean score of its variants minus the mean over the values of its dimension, from a
+    least-squares fit of all dimensions together if enough degrees of freedom remain, or of each alone [1]_.
+
+    References
+    ----------
+    .. [1] Searle (1971), Linear models, chapter 5.
+
+    Examples
+    --------
+    >>> import howsure as hs
+    >>> import numpy as np
+    >>> from dataclasses import replace
+    >>> names = [f"v{i}" for i in range(6)]
+    >>> scores = np.array([[0.5, 0.52, 0.49, 0.61, 0.6, 0.62]])
+    >>> cube = hs.Cube.from_means("demo", ["a"], names, scores)
+    >>> cube = replace(cube, values={"case": ("lower",) * 3 + ("upper",) * 3})
+    >>> result = hs.effects(cube).columns()
+    >>> dict(zip(result["value"].tolist(), result["effect"].round(3).tolist()))
+    {'lower': -0.053, 'upper': 0.053}
     """
-    return _for_each(_with_variants(cubes), lambda cube: _estimate_effects(cube, level))
+    check_level(level)
+    return _for_each(_with_variants(data), lambda cube: _estimate_effects(cube, level))
 
 
 def _estimate_effects(cube: Cube, level: float) -> statistics.Effects:
@@ -64,14 +147,51 @@ def _estimate_effects(cube: Cube, level: float) -> statistics.Effects:
     return result
 
 
-def rank_flips(
-    cubes: Cube | Iterable[Cube], *, a: str | None = None, b: str | None = None, level: float = 0.95
-) -> PromptResults:
-    """How often the prompt decides which model is better, of all pairs or of `a` and `b`.
+def rank_flips(data: CubesLike, *, a: str | None = None, b: str | None = None, level: float = 0.95) -> PromptResults:
+    r"""Estimate how often the prompt decides which of two models is better.
 
-    Components in its rows are those of the difference.
+    Parameters
+    ----------
+    data
+        As for `variants`, with two or more models.
+    a, b
+        Names of two models; without them, all pairs.
+    level
+        Coverage of the intervals, between 0 and 1.
+
+    Returns
+    -------
+    PromptResults
+        A row per benchmark and pair; the variance components are those of the difference.
+
+    Raises
+    ------
+    InputError
+        If there is only one model, or only one of `a` and `b` is given.
+    UnknownNameError
+        If no benchmark has a model of this name.
+
+    Notes
+    -----
+    If the differences over prompts are normal with mean :math:`\delta` and variance :math:`\sigma_V^2`, the worse model
+    is ahead under a share :math:`\Phi(-|\delta| / \sigma_V)` of the prompts.
+
+    References
+    ----------
+    .. [1] Gail and Simon (1985), Testing for qualitative interactions between treatment effects and patient subsets.
+    .. [2] Weerahandi (1993), Generalized confidence intervals.
+
+    Examples
+    --------
+    >>> import howsure as hs
+    >>> import numpy as np
+    >>> scores = np.array([[0.5, 0.6, 0.7], [0.55, 0.58, 0.6]])
+    >>> cube = hs.Cube.from_means("demo", ["a", "b"], ["v1", "v2", "v3"], scores)
+    >>> hs.rank_flips(cube).columns()["n_variants"].tolist()
+    [3]
     """
-    with_variants = _with_variants(cubes)
+    check_level(level)
+    with_variants = _with_variants(data)
     if a is None and b is None:
         pairs = [cube for cube in with_variants if len(cube.models) > 1]
         if not pairs:
@@ -85,20 +205,126 @@ def rank_flips(
     )
 
 
-def difference_components(cubes: Cube | Iterable[Cube], a: str, b: str, *, level: float = 0.95) -> PromptResults:
-    """Components of the difference a - b, variants crossed with questions or nested in them."""
-    both = _with_models(_with_variants(cubes), _check_pair(a, b))
+def difference_components(data: CubesLike, a: str, b: str, *, level: float = 0.95) -> PromptResults:
+    """Estimate the variance components of the difference of two models over questions and prompt variants.
+
+    Parameters
+    ----------
+    data
+        As for `variants`.
+    a, b
+        Names of the models; differences are a - b.
+    level
+        Coverage of the intervals, between 0 and 1.
+
+    Returns
+    -------
+    PromptResults
+        A row per benchmark and component: questions, variants, their interaction, and generations.
+
+    Raises
+    ------
+    InputError
+        If no benchmark has both models.
+
+    Notes
+    -----
+    The model is that of `variants`, with the difference of the scores of a cell in place of the score. Variants may be
+    crossed with questions or drawn for each question by itself (nested).
+
+    References
+    ----------
+    .. [1] Searle, Casella and McCulloch (1992), Variance components, chapter 5.
+
+    Examples
+    --------
+    >>> import howsure as hs
+    >>> import numpy as np
+    >>> scores = np.array([[0.5, 0.6, 0.7], [0.55, 0.58, 0.6]])
+    >>> cube = hs.Cube.from_means("demo", ["a", "b"], ["v1", "v2", "v3"], scores)
+    >>> hs.difference_components(cube, "a", "b").columns()["model"][0]
+    'a - b'
+    """
+    check_level(level)
+    both = _with_models(_with_variants(data), (a, b))
     return _for_each(both, lambda cube: statistics.estimate_components(cube.drawn.difference(a, b), level=level))
 
 
-def prompteval(cubes: Cube | Iterable[Cube]) -> PromptResults:
-    """Quantiles of the score over prompts from few cells; see `stats.prompts.prompteval`."""
-    return _for_each(_with_variants(cubes), statistics.prompteval)
+def prompteval(data: CubesLike) -> PromptResults:
+    """Estimate quantiles of the score over prompts from few cells of questions and variants.
+
+    Parameters
+    ----------
+    data
+        As for `variants`; most cells may be missing.
+
+    Returns
+    -------
+    PromptResults
+        A row per benchmark, model and quantile.
+
+    Raises
+    ------
+    InputError
+        If no benchmark has two variants.
+
+    Notes
+    -----
+    A Rasch model of questions and prompts predicts the cells that are missing.
+
+    References
+    ----------
+    .. [1] Polo et al. (2024), Efficient multi-prompt evaluation of LLMs.
+
+    Examples
+    --------
+    >>> import howsure as hs
+    >>> scores = [[[[1], [1]], [[0], [1]], [[1], [0]], [[0], [0]]]]
+    >>> cube = hs.Cube.from_scores("demo", ["a"], list("pqrs"), ["v1", "v2"], scores)
+    >>> sorted(set(hs.prompteval(cube).columns()["model"].tolist()))
+    ['a']
+    """
+    return _for_each(_with_variants(data), statistics.prompteval)
 
 
-def proxy(cubes: Cube | Iterable[Cube], cheap: str, *, epsilon: float = 0.01, delta: float = 0.1) -> PromptResults:
-    """Whether n* of a cheap model was enough for each of the others; see `stats.prompts.check_proxy`."""
-    with_cheap = _with_models(_with_variants(cubes), [cheap])
+def proxy(data: CubesLike, cheap: str, *, epsilon: float = 0.01, delta: float = 0.1) -> PromptResults:
+    """Test whether n* of a cheap model is enough for each of the other models.
+
+    Parameters
+    ----------
+    data
+        As for `variants`, with two or more models.
+    cheap
+        Name of the model whose n* stands for that of the others.
+    epsilon, delta
+        As for `variants`.
+
+    Returns
+    -------
+    PromptResults
+        A row per benchmark and other model; ``bounded`` is yes, no, or unknown if n* of the proxy is not reached.
+
+    Raises
+    ------
+    InputError
+        If there is only one model.
+    UnknownNameError
+        If no benchmark has a model of this name.
+
+    References
+    ----------
+    .. [1] Lior et al. (2025), ReliableEval: a recipe for stochastic LLM evaluation via method of moments, section 4.
+
+    Examples
+    --------
+    >>> import howsure as hs
+    >>> import numpy as np
+    >>> scores = np.array([[0.50, 0.51, 0.52, 0.49], [0.5, 0.6, 0.7, 0.4]])
+    >>> cube = hs.Cube.from_means("demo", ["small", "large"], ["v1", "v2", "v3", "v4"], scores)
+    >>> hs.proxy(cube, "small").columns()["model"].tolist()
+    ['large']
+    """
+    with_cheap = _with_models(_with_variants(data), [cheap])
     return _for_each(with_cheap, lambda cube: _check_proxy(cube, cheap, epsilon, delta))
 
 
@@ -119,9 +345,9 @@ def _check_pair(a: str | None, b: str | None) -> tuple[str, str]:
     return a, b
 
 
-def _with_variants(cubes: Cube | Iterable[Cube]) -> list[Cube]:
+def _with_variants(data: CubesLike) -> list[Cube]:
     """Return the cubes with several variants beside the default prompt; warn of others, raise if there are none."""
-    each = [cubes] if isinstance(cubes, Cube) else list(cubes)
+    each = to_cubes(data)
     several = [cube for cube in each if len(cube.drawn.variants) > 1]
     single = [cube for cube in each if len(cube.drawn.variants) < 2]
     names = ", ".join(cube.benchmark for cube in single)

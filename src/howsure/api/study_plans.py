@@ -5,16 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
-from howsure.api.model_scores import Reference, _list
+from howsure.api.model_scores import CellsLike
+from howsure.api.result_selection import open_results, select_variant_cubes
 from howsure.errors import InputError
+from howsure.readers.evaluations import Evaluations, to_cells
+from howsure.readers.sources import Data
 from howsure.sample.resume import order_key
 from howsure.stats import borrowing, planning
 from howsure.stats.core.cells import Cells
-from howsure.stats.core.claims import MeanClaim
+from howsure.stats.core.claims import MEAN_CLAIMS, CostUnit, MeanClaim, check_choice, check_level
 from howsure.stats.core.cube import Cube
 from howsure.stats.core.results import Results
 from howsure.stats.planning import (
@@ -25,72 +28,270 @@ from howsure.stats.planning import (
     components_from_cube,
 )
 
+#: Results of a pilot, with or without prompt variants.
+PilotLike: TypeAlias = Data | Evaluations | Cells | Cube | Iterable[Cells | Cube]
+
 
 def plan(
-    pilot: Cells | Cube | Iterable[Cells | Cube] | None,
+    pilot: PilotLike | None = None,
     *,
+    detect: float | None = None,
+    width: float | None = None,
+    se: float | None = None,
+    budget: float | None = None,
+    unit: CostUnit | None = None,
+    level: float = 0.95,
+    power: float = 0.8,
     a: str | None = None,
     b: str | None = None,
     accuracy: float | None = None,
+    temperature: float | None = None,
     cost: Cost | None = None,
     available: int | None = None,
+    fewest: int = planning.FEWEST_QUESTIONS,
     max_variants: int | None = None,
+    max_generations: int = 10_000,
     claim: MeanClaim = "new-questions",
-    temperature: float | None = None,
     assurance: float | None = planning.ASSURANCE,
-    borrow: Reference | None = None,
-    **goal: Any,
+    borrow: CellsLike | None = None,
+    every: bool = False,
 ) -> Results:
-    """What to run: a design per benchmark; see `stats.planning.plan` for the goals.
+    r"""Find the cheapest design for a target error, or the best design for a budget, on each benchmark.
+
+    Exactly one of `detect`, `width`, `se` and `budget` is given.
 
     Parameters
     ----------
     pilot
-        Results to learn the noise from, or None to assume it from `accuracy`. Cubes of several prompt variants plan for
-        new variants of their space; cells, and cubes of one, for the prompts that they have.
+        Results to estimate the noise from, in any form that `howsure.read` takes or returns, or one or several `Cells`
+        and `Cube`; None if the noise is assumed from `accuracy` or estimated from `borrow`. A pilot with several prompt
+        variants plans for new variants of their space, any other for the prompts that it has.
+    detect
+        The smallest difference of two models that is found with probability `power` by a test at 1 - `level`.
+    width
+        Width of the interval from low to high, at `level`.
+    se
+        Standard error.
+    budget
+        What may be spent at most, in `unit`.
+    unit
+        What a budget counts or a design should save: ``"calls"``, ``"tokens"`` or ``"cost"``. None takes the last of
+        these that `cost` knows.
+    level, power
+        Coverage of the interval, and probability that the test finds the difference; between 0 and 1.
     a, b
-        Models to compare; `a` alone plans for its score. By default the two models, or the one, of the pilot.
+        Models to compare; `a` alone plans for its score. None takes the two models, or the one, of the pilot.
+    accuracy, temperature
+        Without a pilot: how often the models are right, and the sampling temperature, on which the assumed noise
+        depends.
+    cost
+        Tokens and prices of each model; None counts one call per generation.
     available, max_variants
-        Questions and prompt variants that there are; by default those of the pilot, or of `borrow`.
-    temperature
-        Without a pilot: the sampling temperature, on which the assumed noise depends; see `stats.pilot.assumed`.
+        Questions and prompt variants that exist; None takes those of the pilot, or of `borrow`.
+    fewest
+        Questions that a design has at least, if so many are available.
+    max_generations
+        Generations per question and variant at most.
+    claim
+        ``"new-questions"`` or ``"these-questions"``, as for `howsure.score`.
     assurance
-        The design reaches its goal with this chance, from 0.5 to below 1, given how roughly the noise is known: it is
-        planned with the upper limit of its variance. 0.5 or None: with the noise as estimated, which delivers less than
-        it promises in about half of all cases. Beside the assured design stands the plain one.
+        Probability, from 0.5 to below 1, that the design reaches its goal given the uncertainty of the pilot: designs
+        are planned with the upper limit of their variance at this one-sided level. 0.5 or None takes the noise as
+        estimated, which misses the goal in about half of all cases. The plain plan is a row of its own.
     borrow
-        Results of other models on all questions, as in `score`: how many of those questions to ask. Without a pilot,
-        the noise is that of the reference's own models, each predicted from the others: for ``detect``, of pairs of
-        neighbours in score. `draw_questions` draws which to ask.
+        Results of other models on all questions, as for `howsure.score`: the plan says how many of those questions to
+        answer, and `draw_questions` draws them. Without a pilot the noise is that of the reference models, each
+        predicted from the others.
+    every
+        True adds a row for every combination of generations and variants.
 
-    >>> cells = Cells.from_scores("demo", ["a"], list("pqrs"), [[[1, 0], [1, 1], [0, 0], [0, 1]]])
-    >>> [plan(cells, width=0.2, available=10_000, assurance=level).parts[0].best.n_questions for level in (0.8, None)]
-    [121, 113]
+    Returns
+    -------
+    Results
+        One `StudyPlan` per benchmark in `parts`: ``best`` is the design, and the rows show what other numbers of
+        generations and variants need for the same goal, or buy for the same budget.
+
+    Raises
+    ------
+    InputError
+        If there is nothing to plan from, no goal or two goals, or an argument is out of range.
+
+    Notes
+    -----
+    A design of N questions, S variants and K generations per cell has the squared error
+
+    .. math:: \frac{Q}{N} + \frac{V}{S} + \frac{I}{N S} + \frac{E}{N S K}
+
+    with the variance components of questions, variants, their interaction and generations. The upper limit of this sum
+    comes from the errors of the components [1]_ [2]_.
+
+    References
+    ----------
+    .. [1] Browne (1995), On the use of a pilot sample for sample size determination.
+    .. [2] Kieser and Wassmer (1996), On the use of the upper confidence limit for the variance from a pilot sample for
+       sample size determination.
+
+    Examples
+    --------
+    >>> import howsure as hs
+    >>> cells = hs.Cells.from_scores("demo", ["a"], list("pqrs"), [[[1, 0], [1, 1], [0, 0], [0, 1]]])
+    >>> assured = hs.plan(cells, width=0.2, available=10_000)
+    >>> plain = hs.plan(cells, width=0.2, available=10_000, assurance=None)
+    >>> assured.parts[0].best.n_questions, plain.parts[0].best.n_questions
+    (121, 113)
     """
-    is_pair = goal.get("detect") is not None
-    asked = _planned(pilot, a, b, accuracy, available, max_variants, claim, temperature, borrow, is_pair=is_pair)
+    check_level(level)
     return Results(
         tuple(
-            planning.plan(noise, cost, available=available, max_variants=variants, assurance=assurance, **goal)
-            for noise, available, variants in asked
+            planning.plan(
+                noise.components,
+                cost,
+                detect=detect,
+                width=width,
+                se=se,
+                budget=budget,
+                unit=unit,
+                level=level,
+                power=power,
+                available=noise.n_questions,
+                fewest=fewest,
+                max_variants=noise.n_variants,
+                max_generations=max_generations,
+                every=every,
+                assurance=assurance,
+            )
+            for noise in _estimate_noise(
+                pilot,
+                a=a,
+                b=b,
+                accuracy=accuracy,
+                temperature=temperature,
+                available=available,
+                max_variants=max_variants,
+                claim=claim,
+                borrow=borrow,
+                is_pair=detect is not None,
+            )
         )
     )
 
 
+def frontier(
+    pilot: PilotLike | None = None,
+    *,
+    budget: float,
+    unit: CostUnit | None = None,
+    level: float = 0.95,
+    power: float = 0.8,
+    a: str | None = None,
+    b: str | None = None,
+    accuracy: float | None = None,
+    temperature: float | None = None,
+    cost: Cost | None = None,
+    available: int | None = None,
+    fewest: int = planning.FEWEST_QUESTIONS,
+    max_variants: int | None = None,
+    max_generations: int = 10_000,
+    claim: MeanClaim = "new-questions",
+    assurance: float | None = planning.ASSURANCE,
+    borrow: CellsLike | None = None,
+) -> Results:
+    """Find the best design for a budget, for half of it, for a quarter, and so on.
+
+    Parameters
+    ----------
+    pilot, unit, level, power, a, b, accuracy, temperature, cost, available, fewest, max_variants, max_generations
+        As for `plan`.
+    claim, assurance, borrow
+        As for `plan`.
+    budget
+        The largest budget, in `unit`.
+
+    Returns
+    -------
+    Results
+        One `StudyPlan` per benchmark, with a row for each budget that buys another design than the one before; the last
+        row is the smallest budget that buys a design at all.
+
+    Raises
+    ------
+    InputError
+        As `plan`.
+
+    Examples
+    --------
+    >>> import howsure as hs
+    >>> cells = hs.Cells.from_scores("demo", ["a"], list("pqrs"), [[[1, 0], [1, 1], [0, 0], [0, 1]]])
+    >>> hs.frontier(cells, budget=400, available=10_000).columns()["n_questions"].tolist()
+    [400, 200, 100, 50]
+    """
+    check_level(level)
+    plans = []
+    for noise in _estimate_noise(
+        pilot,
+        a=a,
+        b=b,
+        accuracy=accuracy,
+        temperature=temperature,
+        available=available,
+        max_variants=max_variants,
+        claim=claim,
+        borrow=borrow,
+        is_pair=False,
+    ):
+
+        def plan_within(budget: float, noise: _Noise = noise) -> planning.StudyPlan:
+            return planning.plan(
+                noise.components,
+                cost,
+                budget=budget,
+                unit=unit,
+                level=level,
+                power=power,
+                available=noise.n_questions,
+                fewest=fewest,
+                max_variants=noise.n_variants,
+                max_generations=max_generations,
+                assurance=assurance,
+            )
+
+        largest = plan_within(budget)
+        designs, best, remaining = [], largest.best, budget
+        while best:
+            designs.append(best)
+            remaining /= 2
+            best = plan_within(remaining).best
+        plans.append(_replace_designs(largest, list(dict.fromkeys(designs))) if designs else largest)
+    return Results(tuple(plans))
+
+
 def draw_questions(reference: Cells, n: int, *, seed: int = 0) -> tuple[str, ...]:
-    """Draw n questions of a reference at random: those that a run with ``limit: n`` and this seed asks.
+    """Draw n questions of a reference at random: those that a run with ``limit: n`` and this seed samples.
 
     Parameters
     ----------
     reference
-        Results of other models on all questions.
+        Results of other models on all questions of a benchmark.
     n
-        How many, at most all; a larger number with the same seed keeps these and adds to them.
+        Number of questions, from 1 to all. A larger number with the same seed keeps these questions and adds others.
     seed
-        Of the draw.
+        Seed of the draw.
 
-    >>> cells = Cells.from_scores("demo", ["a"], ["q1", "q2", "q3"], [[[1], [0], [1]]])
-    >>> draw_questions(cells, 2) == draw_questions(cells, 3)[:2]
+    Returns
+    -------
+    tuple of str
+        The ids of the questions.
+
+    Raises
+    ------
+    InputError
+        If n is not between 1 and the number of questions.
+
+    Examples
+    --------
+    >>> import howsure as hs
+    >>> cells = hs.Cells.from_scores("demo", ["a"], ["q1", "q2", "q3"], [[[1], [0], [1]]])
+    >>> hs.draw_questions(cells, 2) == hs.draw_questions(cells, 3)[:2]
     True
     """
     if not 1 <= n <= len(reference.questions):
@@ -98,132 +299,125 @@ def draw_questions(reference: Cells, n: int, *, seed: int = 0) -> tuple[str, ...
     return tuple(sorted(reference.questions, key=lambda question: order_key(question, seed=seed))[:n])
 
 
-def frontier(
-    pilot: Cells | Cube | Iterable[Cells | Cube] | None,
-    *,
-    budget: float,
-    a: str | None = None,
-    b: str | None = None,
-    accuracy: float | None = None,
-    cost: Cost | None = None,
-    available: int | None = None,
-    max_variants: int | None = None,
-    claim: MeanClaim = "new-questions",
-    temperature: float | None = None,
-    borrow: Reference | None = None,
-    **goal: Any,
-) -> Results:
-    """The best design for a budget, for half of it, for a quarter, and so on; parameters as of `plan`.
+class _Noise(NamedTuple):
+    """Variance components of one benchmark, and the questions and prompt variants that a design may have."""
 
-    Half a budget that buys the same design has no row; the last row is the smallest budget that buys one.
-    """
-    plans = []
-    for noise, questions, variants in _planned(
-        pilot, a, b, accuracy, available, max_variants, claim, temperature, borrow, is_pair=False
-    ):
-        limits = {"available": questions, "max_variants": variants, **goal}
-        whole = planning.plan(noise, cost, budget=budget, **limits)
-        designs, best, spent = [], whole.best, budget
-        while best:
-            designs.append(best)
-            spent /= 2
-            best = planning.plan(noise, cost, budget=spent, **limits).best
-        kept = list(dict.fromkeys(designs))
-        plans.append(_designs(whole, kept) if kept else whole)
-    return Results(tuple(plans))
+    components: VarianceComponents
+    n_questions: int | None
+    n_variants: int
 
 
-def _designs(plan: planning.StudyPlan, designs: Sequence[planning.StudyDesign]) -> planning.StudyPlan:
-    """The plan with these rows."""
+def _replace_designs(plan: planning.StudyPlan, designs: Sequence[planning.StudyDesign]) -> planning.StudyPlan:
+    """Return the plan with these designs as its rows."""
     columns: dict[str, Any] = {
         name: np.array([getattr(one, name) for one in designs]) for name in planning.StudyDesign._fields
     }
     return replace(plan, remarks=("",) * len(designs), **columns)
 
 
-def _planned(
-    pilot: Cells | Cube | Iterable[Cells | Cube] | None,
+def _list_pilots(pilot: PilotLike) -> list[Cells | Cube]:
+    """Return the cells of each benchmark, or its cube if it has several prompt variants."""
+    given = [pilot] if isinstance(pilot, Cells | Cube) else pilot
+    if isinstance(given, list | tuple) and all(isinstance(one, Cells | Cube) for one in given):
+        return list(given)
+    results = open_results(cast("Data | Evaluations", given))
+    cubes = select_variant_cubes(results)
+    return [cubes.get(cells.benchmark, cells) for cells in results.cells()]
+
+
+def _estimate_noise(
+    pilot: PilotLike | None,
+    *,
     a: str | None,
     b: str | None,
     accuracy: float | None,
+    temperature: float | None,
     available: int | None,
     max_variants: int | None,
     claim: MeanClaim,
-    temperature: float | None,
-    borrow: Reference | None,
-    *,
+    borrow: CellsLike | None,
     is_pair: bool,
-) -> list[tuple[VarianceComponents, int | None, int]]:
-    """Noise, and the questions and variants that there are, of each benchmark."""
-    references = None if borrow is None else _list(borrow)
+) -> list[_Noise]:
+    """Return the noise of each benchmark, from the pilot, the reference or the assumed accuracy."""
+    check_choice("claim", claim, MEAN_CLAIMS)
+    references = None if borrow is None else to_cells(borrow)
     if references is not None:
         if accuracy is not None:
-            raise InputError("accuracy with borrow", remedy="leave it out: the reference tells the noise")
-        _check_one(max_variants, "borrowing plans for one prompt variant")
+            raise InputError("accuracy with borrow", remedy="leave it out: the noise is that of the reference")
+        _check_single_variant(max_variants, "borrowing plans for one prompt variant")
     if pilot is None:
-        return _planned_without_pilot(a, b, accuracy, available, max_variants, claim, temperature, references, is_pair)
+        return _assume_noise(a, b, accuracy, temperature, available, max_variants, claim, references, is_pair=is_pair)
     if temperature is not None:
         what = "a temperature is for plans without a pilot, whose noise is measured"
         raise InputError(what, where=f"--temperature {temperature:g}", remedy="leave it out")
-    found: list[tuple[VarianceComponents, int | None, int]] = []
-    for data in [pilot] if isinstance(pilot, Cells | Cube) else pilot:
-        pair = [a, b] if a is not None else list(data.models)
-        if len(pair) > 2:
-            raise InputError(f"{len(pair)} models", where=data.benchmark, remedy="name one or two with --a and --b")
-        names = [name for name in pair if name is not None]
+    result = []
+    for data in _list_pilots(pilot):
+        models = [a, b] if a is not None else list(data.models)
+        if len(models) > 2:
+            raise InputError(f"{len(models)} models", where=data.benchmark, remedy="name one or two with --a and --b")
+        names = [name for name in models if name is not None]
         if references is not None:
             cells = data.cells() if isinstance(data, Cube) else data
             reference = borrowing.match_reference(cells.benchmark, references)
-            noise = borrowing.components_of(reference, cells, *names, claim=claim)
-            found.append((noise, len(reference.questions) if available is None else available, 1))
-            continue
-        if isinstance(data, Cube) and len(data.drawn.variants) > 1:
-            noise = components_from_cube(data, *names, claim=claim)
-            most = len(data.drawn.variants) if max_variants is None else max_variants
+            components = borrowing.components_of(reference, cells, *names, claim=claim)
+            n_questions, n_variants = len(reference.questions), 1
+        elif isinstance(data, Cube) and len(data.drawn.variants) > 1:
+            components = components_from_cube(data, *names, claim=claim)
+            n_questions = len(data.questions)
+            n_variants = len(data.drawn.variants) if max_variants is None else max_variants
         else:
-            _check_one(max_variants, f"{data.benchmark}: one prompt variant says nothing of the noise of the prompt")
-            noise, most = (
-                components_from_cells(data.cells() if isinstance(data, Cube) else data, *names, claim=claim),
+            what = f"{data.benchmark}: the noise of the prompt cannot be estimated from one prompt variant"
+            _check_single_variant(max_variants, what)
+            cells = data.cells() if isinstance(data, Cube) else data
+            components, n_questions, n_variants = (
+                components_from_cells(cells, *names, claim=claim),
+                len(data.questions),
                 1,
             )
-        found.append((noise, len(data.questions) if available is None else available, most))
-    return found
+        result.append(_Noise(components, n_questions if available is None else available, n_variants))
+    return result
 
 
-def _planned_without_pilot(
+def _assume_noise(
     a: str | None,
     b: str | None,
     accuracy: float | None,
+    temperature: float | None,
     available: int | None,
     max_variants: int | None,
     claim: MeanClaim,
-    temperature: float | None,
     references: list[Cells] | None,
+    *,
     is_pair: bool,
-) -> list[tuple[VarianceComponents, int | None, int]]:
-    """The same where nothing was asked yet: noise of the references' own models, or assumed from an accuracy."""
+) -> list[_Noise]:
+    """Return the noise without a pilot: that of the reference models, or what is assumed for an accuracy."""
     if references is not None:
         models = 2 if is_pair else 1
-        known = [borrowing.components_of_reference(one, models=models, claim=claim) for one in references]
-        numbers = (len(one.questions) if available is None else available for one in references)
-        return [(noise, number, 1) for noise, number in zip(known, numbers, strict=True)]
+        return [
+            _Noise(
+                borrowing.components_of_reference(one, models=models, claim=claim),
+                len(one.questions) if available is None else available,
+                1,
+            )
+            for one in references
+        ]
     if accuracy is None:
         raise InputError("nothing to plan from", remedy="give the results of a pilot, or --accuracy")
-    _check_one(max_variants, "an accuracy says nothing of the noise of the prompt")
-    number = 1 if a is not None and b is None else 2
-    noise = components_from_accuracy(accuracy, models=number, temperature=temperature)
+    _check_single_variant(max_variants, "the noise of the prompt does not follow from an accuracy")
+    n_models = 1 if a is not None and b is None else 2
+    components = components_from_accuracy(accuracy, models=n_models, temperature=temperature)
     if claim == "these-questions":
-        # All of these questions are asked, or as many as there are: data noise is in what is left out alone.
-        noise = (
-            replace(noise, question=0.0, question_se=0.0, total=math.nan, total_se=math.nan)
+        # If all questions are answered there is no data noise; if some are, it comes from those that are not.
+        components = (
+            replace(components, question=0.0, question_se=0.0, total=math.nan, total_se=math.nan)
             if available is None
-            else replace(noise, population=available)
+            else replace(components, population=available)
         )
-    return [(noise, available, 1)]
+    return [_Noise(components, available, 1)]
 
 
-def _check_one(max_variants: int | None, what: str) -> None:
+def _check_single_variant(max_variants: int | None, what: str) -> None:
+    """Raise InputError if several variants are asked for where only one can be planned."""
     if max_variants not in {None, 1}:
-        raise InputError(
-            what, where=f"--max-variants {max_variants}", remedy="give a pilot with several prompt variants"
-        )
+        remedy = "give a pilot with several prompt variants"
+        raise InputError(what, where=f"--max-variants {max_variants}", remedy=remedy)

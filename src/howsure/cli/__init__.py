@@ -1,4 +1,18 @@
-"""One function per command: parse, call, print. Everything heavy is imported by the command that needs it."""
+"""The command `howsure`: each command parses its options, calls a public function, and prints the result.
+
+=================  ==================================================
+model_commands     score, compare, pairs, rank, repeats, combine
+prompt_commands    variants, paraphrase
+plan_command       plan
+question_commands  audit, review
+file_commands      report, convert, rescore
+run_command        run
+options            options that several commands share
+command_inputs     the results that the options name
+=================  ==================================================
+
+Modules that import much are imported inside the commands, so that ``howsure --help`` is fast.
+"""
 
 from __future__ import annotations
 
@@ -6,49 +20,46 @@ import contextlib
 import sys
 import warnings
 from collections.abc import Sequence
-from typing import Any
 
 import click
 
-from howsure.cli import answers, files, sampling
-from howsure.cli.sampling import INTERRUPTED
+from howsure.cli import file_commands, model_commands, prompt_commands, question_commands
+from howsure.cli.plan_command import plan
+from howsure.cli.run_command import INTERRUPTED, run
 from howsure.errors import HowsureError, HowsureWarning
-
-__all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run a command; a wrong use or an unreadable input is one line on stderr and exit code 2."""
+    """Run a command; wrong use or unreadable input prints one line on stderr and exits with code 2."""
     warnings.showwarning = _show_warning
     warnings.simplefilter("always", HowsureWarning)
     try:
         code = cli.main(args=arguments, standalone_mode=False)
-    except click.exceptions.Abort:
-        _say("interrupted")
-        code = INTERRUPTED
-    except KeyboardInterrupt:
-        _say("interrupted")
+    except (click.exceptions.Abort, KeyboardInterrupt):
+        _print_error("interrupted")
         code = INTERRUPTED
     except click.ClickException as error:
-        _say(" ".join(error.format_message().split()))
+        _print_error(" ".join(error.format_message().split()))
         code = 2
     except HowsureError as error:
-        _say(str(error))
+        _print_error(str(error))
         code = 2
-    except BrokenPipeError:  # the reader of a pipe, such as head, has enough
+    except BrokenPipeError:  # the program that reads the output, such as head, has closed the pipe
         with contextlib.suppress(OSError):
             sys.stdout.close()
         code = 0
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def _say(line: str) -> None:
+def _print_error(line: str) -> None:
+    """Print a line on stderr."""
     print(f"howsure: {line}", file=sys.stderr)
 
 
-def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+def _show_warning(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
+    """Print a warning of this package on stderr; drop warnings of other libraries."""
     if issubclass(category, HowsureWarning):
-        _say(f"warning: {message}")
+        _print_error(f"warning: {message}")
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -63,8 +74,20 @@ def cli() -> None:
 
 
 for command in (
-    *(sampling.run, answers.score, answers.compare, answers.pairs, answers.rank, answers.repeats, answers.variants),
-    *(answers.combine, answers.plan, answers.audit, sampling.paraphrase),
-    *(files.convert, files.rescore, files.report, files.review),
+    run,
+    model_commands.score,
+    model_commands.compare,
+    model_commands.pairs,
+    model_commands.rank,
+    model_commands.repeats,
+    prompt_commands.variants,
+    model_commands.combine,
+    plan,
+    question_commands.audit,
+    prompt_commands.paraphrase,
+    file_commands.convert,
+    file_commands.rescore,
+    file_commands.report,
+    question_commands.review,
 ):
     cli.add_command(command)

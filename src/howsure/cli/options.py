@@ -1,99 +1,74 @@
-"""Options that several commands share, and how they print."""
+"""Options that several commands share, and the printing of results."""
 
 from __future__ import annotations
 
 import functools
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeAlias
 
 import click
 
-from howsure.cli.inputs import Inputs
+from howsure.api.choices import ENGINES, OUTPUT_FORMATS, OutputFormat
+from howsure.cli.command_inputs import CommandInputs, parse_columns
+from howsure.stats.core.claims import CLAIMS, DIFFERENCE_METHODS
 
 if TYPE_CHECKING:
     from howsure.stats.core.results import Columns, Result
 
-__all__ = [
-    "CLAIMS",
-    "FORMAT",
-    "LEVEL",
-    "METHOD_HELP",
-    "PATH",
-    "answers",
-    "borrows",
-    "difference_method",
-    "parse_assurance",
-    "reads",
-    "reliable",
-    "show",
-    "two_models",
-]
+#: A function that becomes a command.
+Command: TypeAlias = Callable[..., None]
+#: Adds options to a command.
+Decorator: TypeAlias = Callable[[Command], Command]
 
 PATH = click.Path(path_type=Path)
-CLAIMS = ["new-questions", "these-questions", "single-run"]
-METHOD_HELP = (
-    "posterior (default for scores of 0 and 1), wilson-effective (default for others in [0, 1]), t (default for any "
-    "others), clt, beta-binomial, bootstrap, bca; wilson and exact for one generation per question; plain and plugin "
-    "as published, biased."
-)
-LEVEL = click.option("--level", type=float, default=0.95, show_default=True, help="Level of the intervals.")
-FORMAT = click.option(
+add_level = click.option("--level", type=float, default=0.95, show_default=True, help="Level of the intervals.")
+add_format = click.option(
     "--format",
     "form",
-    type=click.Choice(["table", "json", "csv"]),
+    type=click.Choice(OUTPUT_FORMATS),
     default="table",
     show_default=True,
-    help="A table for a person, or rows for a program.",
+    help="Print a table for a person, or rows for a program.",
 )
-
-
-def parse_assurance(value: str | float) -> float:
-    """Read a one-sided level; "none" is 0.5, which takes the variances as known."""
-    if value == "none":
-        return 0.5
-    try:
-        return float(value)
-    except ValueError as error:
-        raise click.BadParameter(f"{value!r} is neither a number nor 'none'") from error
-
-
-_CLAIM = click.option(
-    "--claim", type=click.Choice(CLAIMS), default=CLAIMS[0], show_default=True, help="What the error claims."
+_add_claim = click.option(
+    "--claim", type=click.Choice(CLAIMS), default=CLAIMS[0], show_default=True, help="What the error is about."
 )
-difference_method = click.option(
+add_difference_method = click.option(
     "--method",
-    type=click.Choice(["adjusted-t", "t", "clt", "bonett-price", "tango", "bootstrap"]),
-    help="How an interval is made; default: adjusted-t. bonett-price and tango: one generation per question.",
+    type=click.Choice(DIFFERENCE_METHODS),
+    help="How the interval is computed; default: adjusted-t. bonett-price and tango: one generation per question.",
 )
-_READING = (
+_READ_OPTIONS = (
     click.option(
         "--columns",
         multiple=True,
         metavar="NAME=COLUMN",
-        help="Say which column of a table, or field of a log, is our NAME (model, question, score, ...).",
+        help="Column of a table, or field of a log, that holds NAME (model, question, score, ...).",
     ),
-    click.option("--scorer", metavar="NAME", help="Which of several scores; of runs, what howsure rescore wrote."),
+    click.option(
+        "--scorer", metavar="NAME", help="Which of several scores is read; of run folders, a scorer of howsure rescore."
+    ),
     click.option(
         "--generations",
         type=click.IntRange(min=1),
         metavar="N",
-        help="Read only the first N generations of each question, as of logs that retry until an answer is right.",
+        help="Read only the first N generations of each question, as for logs that retry until an answer is right.",
     ),
     click.option(
-        "--exclude", type=PATH, metavar="FILE", help="Leave out the questions that these verdicts of a review reject."
+        "--exclude", type=PATH, metavar="FILE", help="Leave out the questions that the verdicts in this file reject."
     ),
     click.option(
         "--engine",
-        type=click.Choice(["duckdb", "spark"]),
-        default="duckdb",
-        help="Where tables are reduced; spark: PATHS are what the cluster reaches, or its tables.",
+        type=click.Choice(ENGINES),
+        default=ENGINES[0],
+        help="Where tables are reduced; with spark, PATHS are files that the cluster reaches, or its tables.",
     ),
-    click.option("--master", metavar="URL", help="Of Spark, such as spark://host:7077."),
+    click.option("--master", metavar="URL", help="Address of the Spark cluster, such as spark://host:7077."),
 )
-_VARIANTS = (
+_VARIANT_OPTIONS = (
     click.option(
         "--dimension",
         "dimensions",
@@ -109,100 +84,131 @@ _VARIANTS = (
         "such as _acc that all models share is no part of their names.",
     ),
 )
-_EPSILON = click.option(
-    "--epsilon", type=float, default=0.01, show_default=True, help="n_star: deviation that is acceptable."
-)
-_DELTA = click.option(
-    "--delta",
-    type=float,
-    default=0.1,
-    show_default=True,
-    help="n_star: twice the probability of a larger one (the percentile is 1 - delta/2).",
+_CLUSTER_OPTION = click.option(
+    "--cluster",
+    metavar="COLUMN",
+    help="Column of a table, or field of a log, that says which questions belong together (a passage, a repository). "
+    "The clusters of a run folder are used without it.",
 )
 
 
-def reads(
+def add_reading(
     *, cluster: bool = False, level: bool = True, required: bool = True, variants: bool = False
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """PATHS and how they are read, `variants` of tables too: the command gets them as its first argument, `Inputs`."""
+) -> Decorator:
+    """Add PATHS and the options with which they are read; the command gets `CommandInputs` as its first argument.
 
-    def wrapped(command: Callable[..., Any]) -> Callable[..., Any]:
+    `cluster`, `level` and `variants` say whether the command has these options, too.
+    """
+
+    def decorate(command: Command) -> Command:
         @functools.wraps(command)
-        def reading(**asked: Any) -> Any:
-            names = ("columns", "cluster", "scorer", "generations", "engine", "master", "exclude", "dimensions", "wide")
-            how = {name: asked.pop(name) for name in names if name in asked}
-            return command(Inputs(asked.pop("paths"), **how), **asked)
-
-        found: Callable[..., Any] = reading
-        for option in reversed((*_READING, *(_VARIANTS if variants else ()))):
-            found = option(found)
-        if cluster:
-            help_ = (
-                "Column of a table, or field of a log, that says which questions belong together (a passage, a "
-                "repository). A run folder that keeps clusters uses them by itself."
+        def read_and_call(
+            paths: Sequence[str],
+            *,
+            columns: Sequence[str],
+            scorer: str | None,
+            generations: int | None,
+            exclude: Path | None,
+            engine: str,
+            master: str | None,
+            cluster: str | None = None,
+            dimensions: Sequence[str] = (),
+            wide: bool = False,
+            **options: object,
+        ) -> None:
+            inputs = CommandInputs(
+                paths,
+                columns=parse_columns(columns) | ({"cluster": cluster} if cluster else {}),
+                scorer=scorer,
+                generations=generations,
+                engine=engine,
+                master=master,
+                exclude=exclude,
+                dimensions=tuple(dimensions),
+                wide=wide,
             )
-            found = click.option("--cluster", metavar="COLUMN", help=help_)(found)
-        found = LEVEL(found) if level else found
-        return click.argument("paths", nargs=-1, required=required)(found)
+            command(inputs, **options)
 
-    return wrapped
+        decorated: Command = read_and_call
+        for option in reversed((*_READ_OPTIONS, *(_VARIANT_OPTIONS if variants else ()))):
+            decorated = option(decorated)
+        if cluster:
+            decorated = _CLUSTER_OPTION(decorated)
+        if level:
+            decorated = add_level(decorated)
+        return click.argument("paths", nargs=-1, required=required)(decorated)
+
+    return decorate
 
 
-def answers(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Options of every command that makes a claim and prints a table."""
-    return _CLAIM(FORMAT(command))
+def add_claim_and_format(command: Command) -> Command:
+    """Add the options of every command that makes a claim and prints a table."""
+    return _add_claim(add_format(command))
 
 
-def borrows(command: Callable[..., Any]) -> Callable[..., Any]:
-    """--borrow, read with the options of PATHS: the command gets cells of the reference, or None."""
+def add_borrow(command: Command) -> Command:
+    """Add --borrow, read with the options of PATHS: the command gets cells of the reference, or None."""
 
     @functools.wraps(command)
-    def reading(inputs: Inputs, **asked: Any) -> Any:
-        paths = asked.pop("borrow")
-        return command(inputs, borrow=inputs.reference(paths) if paths else None, **asked)
+    def read_and_call(inputs: CommandInputs, *, borrow: Sequence[str], **options: object) -> None:
+        command(inputs, borrow=inputs.read_reference(borrow) if borrow else None, **options)
 
     option = click.option(
         "--borrow",
         multiple=True,
         metavar="REFERENCE",
         help="Results of at least five other models on all questions, of which these models answered some: any "
-        "readable path, several at once. They tell which questions are hard, so that fewer answers are enough.",
+        "readable path, several at once. They show which questions are hard, so that fewer answers are enough.",
     )
-    return option(reading)
+    return option(read_and_call)
 
 
-def reliable(command: Callable[..., Any]) -> Callable[..., Any]:
-    """--epsilon and --delta."""
-    return _EPSILON(_DELTA(command))
+def add_deviation(command: Command) -> Command:
+    """Add --epsilon and --delta, which define n_star."""
+    epsilon = click.option(
+        "--epsilon", type=float, default=0.01, show_default=True, help="Deviation that n_star variants may have."
+    )
+    delta = click.option(
+        "--delta",
+        type=float,
+        default=0.1,
+        show_default=True,
+        help="Twice the probability of a larger deviation (the percentile is 1 - delta/2).",
+    )
+    return epsilon(delta(command))
 
 
-def two_models(command: Callable[..., Any]) -> Callable[..., Any]:
-    """--a and --b."""
+def add_two_models(command: Command) -> Command:
+    """Add --a and --b."""
     a = click.option("--a", required=True, help="One model.")
-    return a(click.option("--b", required=True, help="The other; differences are a - b.")(command))
+    b = click.option("--b", required=True, help="The other model; differences are a - b.")
+    return a(b(command))
 
 
-def show(result: Result, form: str) -> None:
-    """Print a result."""
+def print_result(result: Result, form: OutputFormat) -> None:
+    """Print a result as a table, as JSON, or as CSV."""
     if form == "table":
         print(result)
-    elif form == "json":
+        return
+    columns = result.columns()
+    if form == "json":
         import msgspec
 
-        rows = [dict(zip(result.columns(), row, strict=True)) for row in _rows(result.columns())]
+        rows = [dict(zip(columns, row, strict=True)) for row in _list_rows(columns)]
         print(msgspec.json.format(msgspec.json.encode(rows), indent=2).decode())  # NaN becomes null
-    else:
-        import csv
+        return
+    import csv
 
-        writer = csv.writer(sys.stdout, lineterminator="\n")
-        columns = result.columns()
-        writer.writerow(columns)
-        writer.writerows(["" if _is_nan(value) else value for value in row] for row in _rows(columns))
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(["" if _is_nan(value) else value for value in row] for row in _list_rows(columns))
 
 
-def _rows(columns: Columns) -> list[tuple[Any, ...]]:
+def _list_rows(columns: Columns) -> list[tuple[object, ...]]:
+    """Return the rows of the columns."""
     return list(zip(*(values.tolist() for values in columns.values()), strict=True))
 
 
-def _is_nan(value: Any) -> bool:
+def _is_nan(value: object) -> bool:
+    """Return whether the value is a float that is not a number."""
     return isinstance(value, float) and math.isnan(value)

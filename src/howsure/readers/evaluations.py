@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from howsure.errors import HowsureWarning
 from howsure.readers.merging import compare_sources, drop_earlier_cells, merge_cubes, share_clusters
-from howsure.readers.sources import Given, Source, find_sources
+from howsure.readers.sources import Data, Source, find_sources
 from howsure.stats.core.cells import Cells
 from howsure.stats.core.cube import Cube
 from howsure.stats.questions import AnswerCounts
@@ -28,7 +28,7 @@ Part = TypeVar("Part", Cells, Cube)
 
 
 def read(
-    given: Given,
+    given: Data,
     *,
     columns: Mapping[str, str] | None = None,
     scorer: str | None = None,
@@ -127,8 +127,11 @@ class Evaluations(Sequence[Cells]):
         return self.cells()[index]
 
     def cells(self) -> list[Cells]:
-        """Return the cells of each benchmark, pooled over prompt variants."""
-        return list(self._cells)
+        """Return the cells of each benchmark, pooled over prompt variants.
+
+        Tables of scores of whole benchmarks, which `dimensions` or `wide` describe, have cells through their cubes.
+        """
+        return [cube.cells() for cube in self._cubes] if self._holds_benchmark_scores else list(self._cells)
 
     def cubes(self) -> list[Cube]:
         """Return the cells of each prompt variant, one cube per benchmark."""
@@ -137,8 +140,10 @@ class Evaluations(Sequence[Cells]):
     def runs(self) -> dict[str, list[Cells]]:
         """Return the runs of each benchmark: each generation of a run folder, log or table, and each of these, is one.
 
-        A table without a column for the generation is one run, whatever it holds.
+        A table without a column for the generation is one run, whatever it holds. Scores of whole benchmarks have none.
         """
+        if self._holds_benchmark_scores:
+            return {}
         return {benchmark: list(runs) for benchmark, runs in self._runs.items()}
 
     def answers(self) -> dict[str, AnswerCounts]:
@@ -168,6 +173,11 @@ class Evaluations(Sequence[Cells]):
             for line in dict.fromkeys([*source.notes, *self._doubts[i]]):
                 paths[line].append(str(source.path))
         return [f"{of[0]}{f' and {len(of) - 1} more' * (len(of) > 1)}: {line}" for line, of in paths.items()]
+
+    @property
+    def _holds_benchmark_scores(self) -> bool:
+        """Whether the tables have one score per variant for a whole benchmark, and none per question."""
+        return (self.wide or bool(self.dimensions)) and any(cube.is_whole for cube in self._cubes)
 
     @cached_property
     def _cells(self) -> tuple[Cells, ...]:
@@ -225,7 +235,7 @@ class Evaluations(Sequence[Cells]):
         self._emitted.update(self.notes())
 
 
-def to_cells(data: Given | Evaluations | Cells | Iterable[Cells]) -> list[Cells]:
+def to_cells(data: Data | Evaluations | Cells | Iterable[Cells]) -> list[Cells]:
     """Return the cells of each benchmark, of results in any form that the public functions take.
 
     Parameters
@@ -239,7 +249,7 @@ def to_cells(data: Given | Evaluations | Cells | Iterable[Cells]) -> list[Cells]
     return items if are_cells else read(items).cells()
 
 
-def to_cubes(data: Given | Evaluations | Cube | Iterable[Cube]) -> list[Cube]:
+def to_cubes(data: Data | Evaluations | Cube | Iterable[Cube]) -> list[Cube]:
     """Return the cubes of each benchmark, of results in any form that the public functions take."""
     if isinstance(data, Evaluations):
         return data.cubes()
@@ -247,14 +257,14 @@ def to_cubes(data: Given | Evaluations | Cube | Iterable[Cube]) -> list[Cube]:
     return items if are_cubes else read(items).cubes()
 
 
-def to_runs(data: Given | Evaluations | Mapping[str, Sequence[Cells]]) -> dict[str, list[Cells]]:
+def to_runs(data: Data | Evaluations | Mapping[str, Sequence[Cells]]) -> dict[str, list[Cells]]:
     """Return the runs of each benchmark, of results in any form that the public functions take."""
     if isinstance(data, Mapping):
         return {benchmark: list(runs) for benchmark, runs in data.items()}
     return (data if isinstance(data, Evaluations) else read(data)).runs()
 
 
-def to_answers(data: Given | Evaluations | AnswerCounts | Mapping[str, AnswerCounts]) -> dict[str, AnswerCounts]:
+def to_answers(data: Data | Evaluations | AnswerCounts | Mapping[str, AnswerCounts]) -> dict[str, AnswerCounts]:
     """Return the answers of each benchmark, of results in any form that the public functions take."""
     if isinstance(data, AnswerCounts):
         return {data.benchmark: data}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, cast
 
 from howsure.errors import HowsureWarning, InputError
 from howsure.readers.logs import find_reader
@@ -22,10 +23,19 @@ if TYPE_CHECKING:
     from howsure.stats.core.cells import Cells
     from howsure.stats.core.cube import Cube
 
-__all__ = ["Given", "Source", "TableSource", "find_sources"]
+__all__ = ["Data", "Source", "TableSource", "find_sources"]
+
+
+class FrameLike(Protocol):
+    """A frame of pandas, polars, pyarrow, DuckDB, PySpark or another library that narwhals supports."""
+
+    @property
+    def columns(self) -> object:
+        """Names or values of the columns."""
+
 
 #: What can be read: a path, a glob or address, a frame, or several of them.
-Given = Any
+Data: TypeAlias = str | PathLike[str] | FrameLike | Iterable[str | PathLike[str] | FrameLike]
 
 #: Kinds of file that might have been a log: a warning names those that no reader recognises.
 _LOG_KINDS = ("json", "zip", "parquet")
@@ -114,7 +124,7 @@ class TableSource:
 
 
 def find_sources(
-    given: Given,
+    given: Data,
     *,
     columns: Mapping[str, str] | None = None,
     scorer: str | None = None,
@@ -152,7 +162,8 @@ def find_sources(
     if generations is not None and generations < 1:
         raise InputError(f"--generations {generations}", remedy="allowed: 1 or more")
     options = _Options(columns or {}, scorer, generations)
-    each = [given] if isinstance(given, (str, Path)) or is_frame(given) else list(given)
+    is_one = isinstance(given, (str, PathLike)) or is_frame(given)
+    each = [given] if is_one else list(cast("Iterable[str | PathLike[str] | FrameLike]", given))
     if engine == "spark":
         from howsure.tables.spark import read_spark_table, start_session
 
@@ -166,7 +177,7 @@ def find_sources(
             table = one if is_frame(one) else str(one)
             found.append(_Found(None, TableSource(table, options.columns, most_generations=generations)))
             continue
-        for item in _find_at(Path(one), options):
+        for item in _find_at(Path(cast("str | PathLike[str]", one)), options):
             if (resolved := item.path.resolve()) not in seen:
                 seen.add(resolved)
                 found.append(item)

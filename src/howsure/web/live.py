@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from howsure.errors import HowsureError, InputError
-from howsure.report.assets import build_policy, read_template
+from howsure.reporting.assets import build_policy, read_template
 
 __all__ = ["Live", "serving"]
 
@@ -187,7 +187,7 @@ def _quiet() -> None:
     with suppress(OSError):
         os.nice(5)
     warnings.simplefilter("ignore")
-    import_module("howsure.report.charts")
+    import_module("howsure.reporting.charts")
 
 
 def _files(folder: Path) -> tuple[tuple[str, int, int], ...]:

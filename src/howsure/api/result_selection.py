@@ -1,0 +1,93 @@
+"""Results without the questions that reviewers rejected, and the cubes of benchmarks with several prompt variants."""
+
+from __future__ import annotations
+
+import warnings
+from functools import cached_property
+from pathlib import Path
+from typing import TypeVar
+
+from howsure.errors import HowsureWarning
+from howsure.readers.evaluations import Evaluations, read
+from howsure.readers.sources import Data
+from howsure.review import verdicts
+from howsure.review.verdicts import Verdict
+from howsure.stats.core.cells import Cells
+from howsure.stats.core.cube import Cube
+from howsure.stats.questions import AnswerCounts
+
+#: Results of one benchmark, of which questions can be selected.
+Part = TypeVar("Part", Cells, Cube, AnswerCounts)
+
+
+class ReviewedEvaluations(Evaluations):
+    """Results without the questions that reviewers rejected.
+
+    Parameters
+    ----------
+    results
+        The results with all questions.
+    file
+        Verdicts, as ``howsure review`` writes them.
+    """
+
+    def __init__(self, results: Evaluations, file: str | Path) -> None:
+        super().__init__(results.sources, dimensions=results.dimensions, wide=results.wide)
+        self.all_questions = results
+        self._verdicts = verdicts.load(Path(file))
+
+    def cells(self) -> list[Cells]:
+        """Return the cells of each benchmark without the rejected questions."""
+        return list(self._selection[0])
+
+    def cubes(self) -> list[Cube]:
+        """Return the cells of each prompt variant without the rejected questions."""
+        return [self._select(cube) for cube in self.all_questions.cubes()]
+
+    def runs(self) -> dict[str, list[Cells]]:
+        """Return the runs of each benchmark without the rejected questions."""
+        return {name: [self._select(run) for run in runs] for name, runs in self.all_questions.runs().items()}
+
+    def answers(self) -> dict[str, AnswerCounts]:
+        """Return how often each model gave each answer to the questions that are not rejected."""
+        return {name: self._select(one) for name, one in self.all_questions.answers().items()}
+
+    def notes(self) -> list[str]:
+        """Return what the results should be read with, and which questions are excluded."""
+        return [*self.all_questions.notes(), *self._selection[1]]
+
+    def verdicts(self) -> dict[str, dict[str, Verdict]]:
+        """Return the verdicts by benchmark and question."""
+        result: dict[str, dict[str, Verdict]] = {}
+        for verdict in self._verdicts.values():
+            result.setdefault(verdict.benchmark, {})[verdict.question] = verdict
+        return result
+
+    @cached_property
+    def _selection(self) -> tuple[list[Cells], list[str]]:
+        """Cells without the rejected questions, and a line on each benchmark that lost some."""
+        cells, notes = verdicts.exclude(self.all_questions.cells(), self._verdicts)
+        for line in notes:
+            warnings.warn(line, HowsureWarning, stacklevel=4)
+        return cells, notes
+
+    def _select(self, part: Part) -> Part:
+        """Return the part with the questions that the cells of its benchmark have."""
+        kept = next((set(one.questions) for one in self.cells() if one.benchmark == part.benchmark), set())
+        return part.select(questions=[question for question in part.questions if question in kept])
+
+
+def open_results(data: Data | Evaluations, exclude: str | Path | None = None) -> Evaluations:
+    """Return the results as `read` does, without the questions that the verdicts in a file reject."""
+    results = data if isinstance(data, Evaluations) else read(data)
+    return results if exclude is None else ReviewedEvaluations(results, exclude)
+
+
+def select_variant_cubes(results: Evaluations) -> dict[str, Cube]:
+    """Return the cubes of the benchmarks that have several prompt variants."""
+    if not results.dimensions and all(len(cells.variants) < 2 for cells in results.cells()):
+        return {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", HowsureWarning)  # reading the cells has raised the same warnings
+        cubes = results.cubes()
+    return {cube.benchmark: cube for cube in cubes if len(cube.variants) > 1}

@@ -1,0 +1,300 @@
+"""Run an experiment, report on results, convert logs to run folders, and score stored completions again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO, TypeVar
+
+from howsure.api.choices import CONVERSION_TARGETS, FIGURE_FORMATS, ConversionTarget, FigureFormat
+from howsure.api.report_facts import list_facts
+from howsure.api.result_selection import ReviewedEvaluations, open_results, select_variant_cubes
+from howsure.errors import InputError
+from howsure.readers.evaluations import Evaluations, read
+from howsure.readers.sources import Data
+from howsure.stats.core.cells import Cells
+from howsure.stats.core.claims import check_choice, check_level
+from howsure.stats.core.results import Result, Results
+
+if TYPE_CHECKING:
+    from howsure.reporting.report_data import ReportData
+
+T = TypeVar("T")
+
+#: Exit code of a run that was interrupted.
+INTERRUPTED = 130
+
+
+def run(
+    experiment: str | Path,
+    output: str | Path | None = None,
+    *,
+    retry: bool = False,
+    shard: str | None = None,
+) -> Evaluations:
+    """Sample, score and store what an experiment file describes.
+
+    Running it again continues where it stopped: only missing generations are requested. Progress is printed on stderr.
+    It works in a notebook too, where an event loop already runs.
+
+    Parameters
+    ----------
+    experiment
+        YAML file of the experiment; docs/experiments.md describes its keys.
+    output
+        Run folder; None takes the name of the experiment without its suffix.
+    retry
+        True requests again what failed in earlier sessions.
+    shard
+        ``"I/N"``: only the I-th of N parts of the questions. Each part needs a folder of its own.
+
+    Returns
+    -------
+    Evaluations
+        The results in the run folder, as `howsure.read` returns them.
+
+    Raises
+    ------
+    InputError
+        If the file does not describe an experiment.
+    StoreError
+        If the folder cannot be written, or belongs to another experiment.
+    KeyboardInterrupt
+        If the run was interrupted; what arrived is stored.
+
+    Examples
+    --------
+    >>> import howsure as hs
+    >>> import tempfile, pathlib
+    >>> file = pathlib.Path(tempfile.mkdtemp(), "exp.yaml")
+    >>> _ = file.write_text("{benchmark: directions-small, models: [simulated/medium], generations: 2}")
+    >>> results = hs.run(file)
+    >>> hs.score(results).columns()["n_questions"].tolist()
+    [100]
+    """
+    experiment = Path(experiment)
+    folder = Path(output) if output is not None else experiment.with_suffix("")
+    code, _ = sample_experiment(experiment, folder, retry=retry, shard=shard)
+    if code == INTERRUPTED:
+        raise KeyboardInterrupt
+    return read(folder)
+
+
+def sample_experiment(
+    experiment: Path,
+    folder: Path,
+    *,
+    retry: bool = False,
+    shard: str | None = None,
+    lines: TextIO | None = None,
+) -> tuple[int, list[Cells] | None]:
+    """Run an experiment and return its exit code, and the reference results that it borrows from.
+
+    `lines` receives progress as JSON lines for a program, in place of the progress for a person.
+    """
+    from howsure.sample.run import asked_for, run_experiment
+
+    described = asked_for(experiment, shard)
+    borrow = described.until.borrow if described.until is not None else None
+    reference = read(_resolve(described.base, borrow)).cells() if borrow is not None else None
+    code = _run_beside_loop(lambda: run_experiment(described, folder, retry=retry, reference=reference, lines=lines))
+    return code, reference
+
+
+def _resolve(base: Path, path: str) -> str:
+    """Return a path of the experiment file relative to the folder of that file; addresses such as s3://... stay."""
+    return path if "://" in path else str(base / path)
+
+
+def _run_beside_loop(function: Callable[[], T]) -> T:
+    """Call a function that starts an event loop, in a thread of its own if a loop already runs in this one."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return function()
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="howsure-run") as pool:
+        return pool.submit(function).result()
+
+
+def report(
+    data: Data | Evaluations,
+    output: str | Path = "report.html",
+    *,
+    title: str | None = None,
+    reference: str | None = None,
+    level: float = 0.95,
+    epsilon: float = 0.01,
+    delta: float = 0.1,
+    texts: bool = True,
+    figures: str | Path | None = None,
+    figure_format: FigureFormat = "svg",
+    exclude: str | Path | None = None,
+) -> Path:
+    """Write a report that works offline: one HTML file, or a folder of them.
+
+    Parameters
+    ----------
+    data
+        Results of `howsure.read`, or anything that it takes.
+    output
+        The HTML file. For several benchmarks, or a name without ``.html``, a folder with an index and a page for each.
+    title
+        Title of the page, or of the index.
+    reference
+        Model that the others are compared with; None takes the best.
+    level
+        Coverage of the intervals, between 0 and 1.
+    epsilon, delta
+        As for `variants`.
+    texts
+        False leaves prompts and generations out.
+    figures, figure_format
+        Folder to which every figure and its numbers are exported, and the format: svg, png or pdf.
+    exclude
+        File of verdicts, as ``howsure review`` writes it: rejected questions are left out.
+
+    Returns
+    -------
+    Path
+        The file to open.
+
+    Raises
+    ------
+    InputError
+        If there is nothing to report, or a file cannot be written.
+
+    Examples
+    --------
+    >>> import howsure as hs
+    >>> import pyarrow as pa, tempfile, pathlib
+    >>> frame = pa.table({"model": ["a", "a", "b", "b"], "question": ["1", "2", "1", "2"], "score": [1, 1, 0, 1]})
+    >>> hs.report(frame, pathlib.Path(tempfile.mkdtemp(), "report.html")).name
+    'report.html'
+    """
+    from howsure.reporting.report_data import ReportOptions
+    from howsure.reporting.site import write_report
+
+    check_level(level)
+    check_choice("figure format", figure_format, FIGURE_FORMATS)
+    report_data = _collect_report_data(open_results(data, exclude), texts=texts)
+    options = ReportOptions(title=title, level=level, reference=reference, epsilon=epsilon, delta=delta)
+    return write_report(output, report_data, options, figures=figures, figure_format=figure_format)
+
+
+def build_live_page(folder: str) -> str:
+    """Return the report of a run folder as it is now, as HTML."""
+    from howsure.reporting.page import build_page
+
+    return build_page(_collect_report_data(read(folder), texts=False, facts=False)).html
+
+
+def _collect_report_data(results: Evaluations, *, texts: bool, facts: bool = True) -> ReportData:
+    """Return the results as a report takes them; the warnings come last, when everything has been read."""
+    from howsure.reporting.report_data import ReportData
+
+    reviewed = results if isinstance(results, ReviewedEvaluations) else None
+    cubes = list(select_variant_cubes(results).values())
+    manifests = results.manifests()
+    return ReportData(
+        results.cells(),
+        cubes=cubes,
+        unparsed=results.count_unparsed(cubes) if cubes and reviewed is None else {},
+        repeats=results.runs(),
+        answers=results.answers(),
+        texts=results.texts() if texts else None,
+        verdicts=reviewed.verdicts() if reviewed else {},
+        unreviewed_cells=reviewed.all_questions.cells() if reviewed else (),
+        manifests=manifests,
+        facts=list(list_facts(results.sources, manifests)) if facts else (),
+        source_warnings=results.notes(),
+    )
+
+
+def rescore(data: Data | Evaluations, scorer: str, output: str | Path | None = None, *, level: float = 0.95) -> Results:
+    """Score stored completions again, and show how far the new scores agree with those that were stored.
+
+    Nothing stored is changed: the scores are a new column, which ``howsure.read(folder, scorer=...)`` reads.
+
+    Parameters
+    ----------
+    data
+        Run folders, or logs that keep completions.
+    scorer
+        ``"numeric"``, ``"exact"``, ``"choice"``, ``"choice:KIND"``, ``"maths"``, ``"regex:PATTERN"``,
+        ``"regex-first:PATTERN"``, or ``"own"``: the scorer of the run's own benchmark as it is now.
+    output
+        For logs: the run folder that they are converted to first.
+    level
+        Coverage of the interval of the agreement, between 0 and 1.
+
+    Returns
+    -------
+    Results
+        A row per benchmark and model with the agreement; ``.of("disagreements")`` gives examples.
+
+    Raises
+    ------
+    InputError
+        If there are logs but no `output`, or no completions.
+    UnknownNameError
+        If there is no such scorer.
+
+    Examples
+    --------
+    >>> import howsure as hs
+    >>> import tempfile, pathlib
+    >>> file = pathlib.Path(tempfile.mkdtemp(), "exp.yaml")
+    >>> _ = file.write_text("{benchmark: directions-small, models: [simulated/medium], generations: 1}")
+    >>> hs.rescore(hs.run(file), "own").columns()["agreement"].tolist()
+    [1.0]
+    """
+    from howsure.export import conversion
+
+    check_level(level)
+    folder = Path(output) if output is not None else None
+    result, _ = conversion.rescore(open_results(data).sources, scorer, folder, level=level)
+    return result
+
+
+def convert(data: Data | Evaluations, output: str | Path, to: ConversionTarget = "run") -> Result:
+    r"""Convert logs and tables to a run folder, or a run folder to another form.
+
+    Parameters
+    ----------
+    data
+        Results of `howsure.read`, or anything that it takes, of files.
+    output
+        A folder or file that does not exist yet.
+    to
+        ``"run"``: a run folder with all texts, of any logs. ``"eval-arena"``: counts as JSON lines. ``"parquet"``: a
+        tidy table of one run folder. ``"dataset"``: a folder for the Hugging Face hub, of one run folder.
+
+    Returns
+    -------
+    Result
+        What was written.
+
+    Raises
+    ------
+    InputError
+        If the output exists, or the results have no such form.
+
+    Examples
+    --------
+    >>> import howsure as hs
+    >>> import tempfile, pathlib
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "results.csv").write_text("model,question,score\na,1,1\na,2,0\n")
+    >>> _ = hs.convert(folder / "results.csv", folder / "counts.jsonl", to="eval-arena")
+    >>> (folder / "counts.jsonl").exists()
+    True
+    """
+    from howsure.export import conversion
+
+    check_choice("form", to, CONVERSION_TARGETS)
+    results = open_results(data)
+    if isinstance(results, ReviewedEvaluations):
+        raise InputError("a conversion keeps every question", remedy="give the results without verdicts")
+    return conversion.convert(results.sources, Path(output), to)

@@ -1,0 +1,121 @@
+"""Commands that write files: report, convert, rescore."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from howsure.api.choices import CONVERSION_TARGETS, FIGURE_FORMATS, ConversionTarget, FigureFormat, OutputFormat
+from howsure.cli.command_inputs import CommandInputs
+from howsure.cli.options import PATH, add_deviation, add_format, add_level, add_reading, print_result
+from howsure.errors import InputError
+
+
+@click.command()
+@add_reading(cluster=True, variants=True)
+@add_deviation
+@click.option(
+    "-o",
+    "--output",
+    type=PATH,
+    default=Path("report.html"),
+    show_default=True,
+    help="The HTML file; of several benchmarks, or without .html, a folder with an index and a page for each.",
+)
+@click.option("--title", help="Title of the page, or of the index.")
+@click.option("--reference", help="Model that the others are compared with; default: the best.")
+@click.option("--figures", type=PATH, metavar="DIR", help="Export every figure to this folder, its numbers beside it.")
+@click.option(
+    "--format",
+    "figure_format",
+    type=click.Choice(FIGURE_FORMATS),
+    default=FIGURE_FORMATS[0],
+    help="Format of exported figures.",
+)
+@click.option("--no-texts", is_flag=True, help="Leave prompts and generations out.")
+def report(
+    inputs: CommandInputs,
+    output: Path,
+    *,
+    level: float,
+    epsilon: float,
+    delta: float,
+    title: str | None,
+    reference: str | None,
+    figures: Path | None,
+    figure_format: FigureFormat,
+    no_texts: bool,
+) -> None:
+    """Write a report that works offline: one file, or a folder of them."""
+    import howsure as hs
+
+    file = hs.report(
+        inputs.results,
+        output,
+        title=title,
+        reference=reference,
+        level=level,
+        epsilon=epsilon,
+        delta=delta,
+        texts=not no_texts,
+        figures=figures,
+        figure_format=figure_format,
+    )
+    print(file)
+
+
+@click.command()
+@add_reading(cluster=True, level=False)
+@add_format
+@click.option("-o", "--output", type=PATH, required=True, help="A folder, or file, that does not exist yet.")
+@click.option(
+    "--to",
+    "target",
+    type=click.Choice(CONVERSION_TARGETS),
+    default=CONVERSION_TARGETS[0],
+    show_default=True,
+    help="run: a run folder with all texts, of any logs; eval-arena: counts as JSON lines; parquet: a tidy table of a "
+    "run folder; dataset: a folder for the Hugging Face hub, of a run folder.",
+)
+def convert(inputs: CommandInputs, output: Path, *, target: ConversionTarget, form: OutputFormat) -> None:
+    """Convert logs and tables to a run folder, or a run folder to other forms."""
+    import howsure as hs
+
+    remedy = "leave it to the commands that read it"
+    if inputs.exclude:
+        raise InputError("--exclude: a conversion keeps every question", remedy=remedy)
+    if inputs.generations:
+        raise InputError("--generations: a conversion keeps every generation", remedy=remedy)
+    print_result(hs.convert(inputs.results, output, target), form)
+    if form == "table":
+        print(output)
+
+
+@click.command()
+@click.argument("paths", nargs=-1, required=True)
+@click.option(
+    "--scorer",
+    required=True,
+    metavar="SCORER",
+    help="numeric, exact, choice[:KIND], maths, regex:PATTERN, regex-first:PATTERN or own.",
+)
+@click.option("-o", "--output", type=PATH, help="Of logs: the run folder that they are converted to first.")
+@click.option("--each", is_flag=True, help="Print examples of disagreement instead, a row each.")
+@add_level
+@add_format
+def rescore(
+    paths: Sequence[str], *, scorer: str, output: Path | None, each: bool, level: float, form: OutputFormat
+) -> None:
+    """Score stored completions again, beside the scores that are stored.
+
+    Nothing stored is changed: the scores are a new column, which --scorer of other commands reads. The table shows how
+    far they agree with the stored scores. own is the run's own benchmark, after its rules were fixed.
+    """
+    from howsure.export import conversion
+
+    result, folders = conversion.rescore(CommandInputs(paths).results.sources, scorer, output, level=level)
+    print_result(result.of("disagreements") if each else result, form)
+    for folder in folders if form == "table" else ():
+        print(f"{folder}: howsure score {folder} --scorer {scorer} reads these scores")

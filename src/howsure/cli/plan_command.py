@@ -1,0 +1,200 @@
+"""The command plan."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from howsure.api.choices import OutputFormat
+from howsure.cli.command_inputs import CommandInputs
+from howsure.cli.options import PATH, add_borrow, add_format, add_reading, print_result
+from howsure.errors import InputError
+from howsure.stats.core.claims import COST_UNITS, MEAN_CLAIMS, CostUnit, MeanClaim
+
+if TYPE_CHECKING:
+    from howsure.stats.core.cells import Cells
+    from howsure.stats.core.results import Results
+
+
+def parse_assurance(value: str | float) -> float:
+    """Return a one-sided level; "none" is 0.5, which takes the variances as known."""
+    if value == "none":
+        return 0.5
+    try:
+        return float(value)
+    except ValueError as error:
+        raise click.BadParameter(f"{value!r} is neither a number nor 'none'") from error
+
+
+@click.command()
+@add_reading(cluster=True, required=False, variants=True)
+@add_borrow
+@add_format
+@click.option(
+    "--claim",
+    type=click.Choice(MEAN_CLAIMS),
+    default=MEAN_CLAIMS[0],
+    show_default=True,
+    help="What the error is about.",
+)
+@click.option("--a", help="One model; alone: plan for its score.")
+@click.option("--b", help="The other model.")
+@click.option("--accuracy", type=float, help="Without a pilot: about how often the models are right.")
+@click.option(
+    "--temperature", type=float, help="Without a pilot: the sampling temperature; up to 0.2 answers vary less."
+)
+@click.option("--detect", type=float, help="Goal: find a difference this small.")
+@click.option("--width", type=float, help="Goal: an interval this wide.")
+@click.option("--budget", type=float, help="Goal: the smallest error for so many calls, tokens or so much money.")
+@click.option("--unit", type=click.Choice(COST_UNITS), help="What a budget counts, or a design saves.")
+@click.option("--power", type=float, default=0.8, show_default=True, help="Probability to find the difference.")
+@click.option(
+    "--assurance",
+    type=parse_assurance,
+    metavar="LEVEL|none",
+    default=0.8,
+    show_default=True,
+    help="Probability that the design reaches its goal, given how uncertain the pilot's noise is; none: take the noise "
+    "as known.",
+)
+@click.option("--questions", "available", type=int, help="Questions that exist; default: those of the pilot.")
+@click.option("--max-variants", type=int, help="Prompt variants at most; default: as many as the pilot has.")
+@click.option("--every", is_flag=True, help="Print a row for every combination of generations and variants, too.")
+@click.option("--frontier", is_flag=True, help="Print the best design for the --budget, for half of it, a quarter, ...")
+@click.option("--prompt-tokens", type=float, help="Tokens of a prompt.")
+@click.option("--completion-tokens", type=float, help="Tokens of a completion.")
+@click.option("--input-price", type=float, help="Money per million prompt tokens.")
+@click.option("--output-price", type=float, help="Money per million completion tokens.")
+@click.option(
+    "--generations-per-request", type=int, default=1, show_default=True, help="Generations that one request returns."
+)
+@click.option(
+    "--questions-file",
+    type=PATH,
+    metavar="FILE",
+    help="With --borrow: write the ids of the questions to sample, drawn at random, one a line.",
+)
+@click.option(
+    "--seed",
+    type=int,
+    default=0,
+    show_default=True,
+    help="Seed of that draw; a run with the same seed and limit: N samples the same questions.",
+)
+def plan(
+    inputs: CommandInputs,
+    form: OutputFormat,
+    *,
+    level: float,
+    borrow: list[Cells] | None,
+    claim: MeanClaim,
+    a: str | None,
+    b: str | None,
+    accuracy: float | None,
+    temperature: float | None,
+    detect: float | None,
+    width: float | None,
+    budget: float | None,
+    unit: CostUnit | None,
+    power: float,
+    assurance: float,
+    available: int | None,
+    max_variants: int | None,
+    every: bool,
+    frontier: bool,
+    prompt_tokens: float | None,
+    completion_tokens: float | None,
+    input_price: float | None,
+    output_price: float | None,
+    generations_per_request: int,
+    questions_file: Path | None,
+    seed: int,
+) -> None:
+    """Plan the numbers of questions, variants and generations for a target error or a budget.
+
+    PATHS are the results of a pilot. Without them the noise is assumed from --accuracy, or estimated from --borrow. If
+    the pilot has several prompt variants, the plan is for new variants, too.
+    """
+    import howsure as hs
+
+    prices = {
+        "prompt_tokens": prompt_tokens,
+        "completion_tokens": completion_tokens,
+        "input_price": input_price,
+        "output_price": output_price,
+    }
+    known = {name: value for name, value in prices.items() if value is not None}
+    cost = hs.Cost(generations_per_request=generations_per_request, **known)
+    if not inputs.paths and "cluster" in inputs.columns:
+        raise InputError("--cluster without results", remedy="give the results of a pilot, whose column it names")
+    if questions_file is not None and (not borrow or len(borrow) > 1 or frontier):
+        what = "--questions-file draws from one benchmark of --borrow, for one plan"
+        raise InputError(what, remedy="give --borrow with one benchmark, without --frontier")
+    pilot = inputs.results if inputs.paths else None
+    if frontier:
+        if budget is None:
+            raise InputError("--frontier without --budget", remedy="say what may be spent at most")
+        if detect is not None or width is not None:
+            raise InputError("--frontier with another goal", remedy="give --budget alone")
+        result = hs.frontier(
+            pilot,
+            budget=budget,
+            unit=unit,
+            level=level,
+            power=power,
+            a=a,
+            b=b,
+            accuracy=accuracy,
+            temperature=temperature,
+            cost=cost,
+            available=available,
+            max_variants=max_variants,
+            claim=claim,
+            assurance=assurance,
+            borrow=borrow,
+        )
+    else:
+        result = hs.plan(
+            pilot,
+            detect=detect,
+            width=width,
+            budget=budget,
+            unit=unit,
+            level=level,
+            power=power,
+            a=a,
+            b=b,
+            accuracy=accuracy,
+            temperature=temperature,
+            cost=cost,
+            available=available,
+            max_variants=max_variants,
+            claim=claim,
+            assurance=assurance,
+            borrow=borrow,
+            every=every,
+        )
+    print_result(result, form)
+    if questions_file is not None and borrow:
+        _write_questions(result, borrow[0], questions_file, seed)
+
+
+def _write_questions(result: Results, reference: Cells, file: Path, seed: int) -> None:
+    """Write the ids of the questions of the best design, one a line."""
+    import howsure as hs
+    from howsure.stats.planning import StudyPlan
+
+    best = next((part.best for part in result.parts if isinstance(part, StudyPlan)), None)
+    if best is None:
+        raise InputError("there is no design, so no questions to write", where=str(file), remedy="change the goal")
+    questions = hs.draw_questions(reference, best.n_questions, seed=seed)
+    if any("\n" in question for question in questions):
+        raise InputError("a question id has a line break", where=str(file), remedy="give questions other ids")
+    try:
+        file.write_text("".join(f"{question}\n" for question in questions), encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot write: {error.strerror}", where=str(file), remedy="name another file") from None
+    print(f"{len(questions)} of {len(reference.questions)} questions, drawn with seed {seed}: {file}", file=sys.stderr)

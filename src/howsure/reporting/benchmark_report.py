@@ -1,0 +1,266 @@
+"""The report on one benchmark: its statistics and the sections that show them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from howsure.reporting.elements import ElementBuilder, Figure, Section
+from howsure.reporting.report_data import BenchmarkData, ReportData, ReportOptions
+from howsure.reporting.sections.comparisons import MAX_MODELS, MAX_PAIRS, build_comparison_section
+from howsure.reporting.sections.data_map import build_data_map_section
+from howsure.reporting.sections.distributions import build_distributions_section
+from howsure.reporting.sections.generations import build_generations_section
+from howsure.reporting.sections.heatmap import build_heatmap_section
+from howsure.reporting.sections.noise import build_noise_section
+from howsure.reporting.sections.prompt_variants import (
+    PromptAnalysis,
+    build_sample_size_section,
+    build_spread_section,
+)
+from howsure.reporting.sections.question_browser import QuestionBrowser, TextLimits, build_question_browser
+from howsure.reporting.sections.rejected_questions import build_rejected_section
+from howsure.reporting.sections.repeats import build_repeats_section, compute_repeats
+from howsure.reporting.sections.score_table import build_score_table, order_models, tabulate_questions
+from howsure.reporting.sentences.formatting import format_count
+from howsure.reporting.sentences.prompt_variants import CLAIM_OVER_PROMPTS, collect_benchmark_score_warnings
+from howsure.reporting.sentences.repeats import collect_repeat_warnings
+from howsure.reporting.sentences.summary import collect_warnings, describe_verdict, find_best_models, judge_pairs
+from howsure.reporting.sentences.unparsed_answers import describe_parser_warning
+from howsure.stats.comparisons import Pairs, pairs, rank
+from howsure.stats.core.cells import FloatArray
+from howsure.stats.core.claims import CLAIM_TEXTS
+from howsure.stats.core.results import Columns
+from howsure.stats.questions import find_label_errors
+from howsure.stats.scores import Scores, score
+
+#: Names of the interval methods in sentences.
+_METHODS = {
+    "posterior": "the posterior of a proportion worth as many independent answers",
+    "wilson-effective": "Wilson's for as many independent answers",
+    "t": "Student's t",
+    "clt": "normal (central limit theorem)",
+}
+
+
+class BenchmarkReport:
+    """Everything that the page shows of one benchmark, as plain text, tables and figures.
+
+    Parameters
+    ----------
+    data
+        Results of the benchmark.
+    id_
+        Id of the benchmark on the page, such as `b1`.
+    options
+        Options of the report.
+    text_limits
+        Limits for prompts and generations of single questions.
+
+    Attributes
+    ----------
+    sections
+        Sections in the order of the page; those that the data do not allow have no items.
+    question_browser
+        The section in which each question can be opened; None when only scores of the whole benchmark are known.
+    """
+
+    def __init__(
+        self, data: BenchmarkData, id_: str, options: ReportOptions, text_limits: TextLimits | None = None
+    ) -> None:
+        self.data, self.id, self.level = data, id_, options.level
+        self.cells, self.cube = data.cells, data.cube
+        #: False when only scores of the whole benchmark are known.
+        self.has_questions = self.cube is None or not self.cube.is_whole
+        self.scores: Scores = score(self.cells, level=self.level)
+        several = len(self.cells.models) > 1
+        self.pairs: Pairs | None = pairs(self.cells, level=self.level) if several else None
+        self.order = order_models(self.scores)
+        self.verdict = describe_verdict(self.scores, self.pairs)
+        self.prompts = self._analyse_prompts(options)
+        self.warnings = self._collect_warnings()
+        self.reference = self._choose_reference(options.reference)
+        self.score_table = build_score_table(
+            self.scores,
+            self.order,
+            ranking=rank(self.cells, level=self.level, draws=1) if several and self.has_questions else None,
+            prompts=None if self.prompts is None else self.prompts.summary.components,
+            limits=self._prompt_limits(),
+        )
+        self.claim = CLAIM_TEXTS[self.scores.claim] if self.has_questions else CLAIM_OVER_PROMPTS
+        self.builder = ElementBuilder(id_)
+        self.sections: tuple[Section, ...] = tuple(self._build_sections())
+        self.question_browser: QuestionBrowser | None = None
+        if self.has_questions:
+            self.question_browser = build_question_browser(
+                self.cells,
+                id_,
+                texts=data.texts,
+                suspects=self._describe_label_errors(),
+                verdicts=data.verdicts,
+                limits=text_limits or TextLimits(),
+            )
+
+    @property
+    def figures(self) -> list[Figure]:
+        """Figures of all sections in the order of the page."""
+        return [item for section in self.sections for item in section.items if isinstance(item, Figure)]
+
+    @property
+    def packed_tables(self) -> dict[str, str]:
+        """The numbers behind figures and tables, by id, as JSON."""
+        return self.builder.packed_tables
+
+    def _build_sections(self) -> Iterator[Section]:
+        """Yield the sections in the order of the page, after the tables that several of them use."""
+        builder, cells = self.builder, self.cells
+        builder.add_table("scores", self.scores.columns())
+        builder.add_table("questions", tabulate_questions(cells))
+        if self.pairs is not None:
+            builder.add_table("pairs", self._tabulate_pairs(self.pairs))
+        repeats = compute_repeats(self.data.repeats, level=self.level)
+        if repeats is not None:
+            self.warnings += collect_repeat_warnings(repeats)
+        has_questions = self.has_questions
+        yield build_rejected_section(cells, self.scores, self.data.unreviewed_cells, self.order, builder)
+        yield build_comparison_section(self.pairs, self.order, self.reference, builder, has_questions=has_questions)
+        yield build_noise_section(self.scores, self.order, self.prompts, builder, has_questions=has_questions)
+        yield build_spread_section(self.prompts, builder, cells, self.cube)
+        yield build_sample_size_section(self.prompts, builder)
+        if has_questions:
+            yield build_generations_section(cells, self.scores, self.order, builder, cube=self.cube)
+            yield build_heatmap_section(cells, self.order, builder)
+            yield build_data_map_section(self.data.answers, builder)
+            yield build_distributions_section(cells, self.order, builder)
+        yield build_repeats_section(repeats, self.order, builder)
+
+    def _analyse_prompts(self, options: ReportOptions) -> PromptAnalysis | None:
+        """Return the results over prompt variants; None with fewer than two variants."""
+        cube = self.cube
+        if cube is None or len(cube.drawn.variants) < 2:
+            return None
+        models = tuple(model for model in self.order if model in cube.models)
+        return PromptAnalysis(cube, self.data.unparsed, models, self.level, options.epsilon, options.delta)
+
+    def _collect_warnings(self) -> list[str]:
+        """Return the warnings about the scores and about answers that could not be parsed."""
+        if self.has_questions:
+            warnings = list(collect_warnings(self.cells, has_prompt_section=self.prompts is not None))
+        else:
+            warnings = list(collect_benchmark_score_warnings(self.cells))
+        effect = None if self.prompts is None else self.prompts.unparsed_effect
+        if effect is not None and effect.varies.any():
+            warnings.append(describe_parser_warning(effect))
+        return warnings
+
+    def _choose_reference(self, reference: str | None) -> str:
+        """Return the reference model; the model with the highest score if the given one was not run."""
+        if reference is not None and reference not in self.cells.models:
+            self.warnings.append(f"{reference} was not run on this benchmark: the reference is the highest score.")
+            reference = None
+        return reference or next(iter(find_best_models(self.scores)), self.order[0])
+
+    def _prompt_limits(self) -> tuple[FloatArray, FloatArray] | None:
+        """Return intervals over prompts when only scores of the whole benchmark are known."""
+        if self.has_questions or self.prompts is None:
+            return None
+        moments = self.prompts.summary.moments
+        at = [moments.models.index(model) for model in self.cells.models]
+        return moments.low[at], moments.high[at]
+
+    def _describe_label_errors(self) -> dict[str, str]:
+        """Return the questions whose label may be wrong, the strongest evidence first, each with the reason."""
+        if self.data.answers is None:
+            return {}
+        errors = find_label_errors(self.data.answers)
+        errors = errors.select(errors.suspected)
+        rows = zip(
+            errors.questions, errors.models_agreeing.tolist(), errors.n_models.tolist(), errors.answer, strict=True
+        )
+        return {
+            question: f"{agreeing} of {format_count(models, 'model')} prefer another answer"
+            + (f": {answer[:60]}" if answer else "")
+            for question, agreeing, models, answer in rows
+        }
+
+    def _tabulate_pairs(self, pairs: Pairs) -> Columns:
+        """Return the table of pairs; of very many, those among the first models and with the reference."""
+        columns = pairs.columns()
+        if len(pairs.a) <= MAX_PAIRS:
+            return columns
+        first = set(self.order[:MAX_MODELS])
+        selected = np.array(
+            [
+                {a, b} <= first or self.reference in {a, b}
+                for a, b in zip(columns["model_a"].tolist(), columns["model_b"].tolist(), strict=True)
+            ]
+        )
+        self.warnings.append(
+            f"{len(pairs.a):,} pairs are too many for one page: its table of pairs has those among the first "
+            f"{MAX_MODELS} models and with {self.reference}."
+        )
+        return {name: values[selected] for name, values in columns.items()}
+
+    def list_facts(self) -> Iterator[tuple[str, str]]:
+        """Yield the names and values of the header: models, questions, generations, prompts and scores."""
+        cells, cube = self.cells, self.cube
+        yield "Models", f"{len(cells.models):,}"
+        counts = cells.n[cells.answered]
+        if self.has_questions:
+            yield "Questions", f"{len(cells.questions):,}"
+            yield "Generations scored", f"{int(cells.n.sum()):,}"
+        else:
+            yield "Questions", "not recorded"
+        if len(counts) and self.has_questions:
+            low, high = int(counts.min()), int(counts.max())
+            yield "Generations per question", f"{low:,}" if low == high else f"{low:,} to {high:,}"
+        drawn = cells.variants if cube is None else cube.drawn.variants
+        if drawn:
+            each = " per question" if cube is not None and cube.nested else ""
+            default = "" if cube is None or cube.drawn is cube else ", and the default prompt"
+            yield f"Prompt variants{each}", f"{len(drawn):,}{default}"
+        yield "Scores", "0 or 1" if cells.binary else "between 0 and 1" if cells.unit else "any number"
+
+    def describe_methods(self) -> str:
+        """Return how the intervals of the scores were made."""
+        if not self.has_questions:
+            return "Student's t over the prompts"
+        interval = self.scores.interval()
+        known = ~np.isnan(interval.low)
+        counts = {name: int(np.sum((interval.method == name) & known)) for name in np.unique(interval.method)}
+        parts = [f"{_METHODS.get(name, name)} for {format_count(n, 'model')}" for name, n in counts.items() if n]
+        return "; ".join(parts) or "none: no standard error is known"
+
+    def count_distinguishable(self) -> str:
+        """Return the number of distinguishable pairs out of all pairs."""
+        if self.pairs is None:
+            return "–"
+        verdicts = judge_pairs(self.pairs)
+        return f"{verdicts.count('distinguishable'):,} of {len(verdicts):,}"
+
+    def list_left_out(self) -> list[str]:
+        """Return what the data say nothing about, each with the reason."""
+        reasons = [reason for section in self.sections for reason in section.left_out]
+        if self.question_browser is None:
+            return [*reasons, "everything on single questions (scores of the whole benchmark)"]
+        return [*reasons, *self.question_browser.left_out]
+
+
+def build_benchmark_reports(
+    data: ReportData, options: ReportOptions, text_limits: TextLimits | None = None
+) -> list[BenchmarkReport]:
+    """Return the report on each benchmark that has a model and a question.
+
+    Raises
+    ------
+    UnknownNameError
+        If no benchmark has the reference model.
+    """
+    data.check_reference(options.reference)
+    numbered = [(i, cells.benchmark) for i, cells in enumerate(data.cells, 1) if cells.models and cells.questions]
+    limits = (text_limits or TextLimits()).divide(sum(1 for cells in data.cells if cells.models))
+    return [
+        BenchmarkReport(benchmark, f"b{i}", options, limits)
+        for (i, _), benchmark in zip(numbered, data.benchmarks(), strict=True)
+    ]

@@ -1,0 +1,295 @@
+"""Elements of the page: figures, text tables and sections, with the numbers behind them as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import numpy as np
+
+from howsure.stats.core.results import Columns
+
+if TYPE_CHECKING:
+    from howsure.reporting.charts.base import Chart
+
+#: Figures with fewer marks are drawn as SVG, which is sharp on paper; others on a canvas, with their text in SVG.
+_SVG_MARKS = 2_000
+
+#: Heights in pixels of an axis with its title, a row of a legend, a colour gradient, and the heading of a facet.
+_AXIS_HEIGHT, _LEGEND_ROW_HEIGHT, _GRADIENT_HEIGHT, _FACET_HEADING_HEIGHT = 50, 16, 65, 42
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A chart with the question that it answers, its conclusion and the numbers behind it.
+
+    Attributes
+    ----------
+    id
+        Id of the element on the page, such as `b1-forest`.
+    spec
+        Vega-Lite specification of the chart.
+    renderer
+        Vega's renderer: "svg" or "hybrid".
+    table
+        Id of the table with the numbers behind the chart.
+    columns
+        Columns of that table.
+    draws_table
+        Whether the chart draws exactly that table.
+    height
+        Approximate height of the chart in pixels; 0 when it is not known in advance.
+    """
+
+    id: str
+    title: str
+    caption: str
+    description: str
+    spec: Mapping[str, Any] = field(repr=False)
+    renderer: str
+    table: str
+    columns: Mapping[str, Sequence[Any]] = field(repr=False)
+    draws_table: bool
+    height: int
+
+    @property
+    def embedded_spec(self) -> str:
+        """Specification as JSON for a page that contains the table; data equal to the table are replaced by its id."""
+        if not self.draws_table:
+            return dump_json(self.spec)
+        columns = _find_columns(self.spec)
+        datasets = {key: self.id if rows[0] == columns else rows for key, rows in self.spec["datasets"].items()}
+        return dump_json({**self.spec, "datasets": datasets})
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """A table of formatted text with the question that it answers and its conclusion.
+
+    Attributes
+    ----------
+    headings
+        Headings of the columns; the first column names the row.
+    numeric
+        Whether each column is aligned to the right.
+    rows
+        Cells of each row.
+    table
+        Id of the table with the unformatted numbers.
+    links
+        Address that each row links to; empty when rows have no links.
+    """
+
+    id: str
+    title: str
+    caption: str
+    headings: tuple[str, ...]
+    numeric: tuple[bool, ...]
+    rows: tuple[tuple[str, ...], ...]
+    table: str
+    links: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Section:
+    """Figures and tables under one heading; a section without items is not shown.
+
+    Attributes
+    ----------
+    name
+        Name of the element on the page: `#b1-NAME`.
+    title
+        Heading of the section.
+    link
+        Name of the section in the table of contents.
+    lead
+        What a reader must know before the first figure.
+    left_out
+        Figures that the data do not allow, each with the reason.
+    """
+
+    name: str
+    title: str
+    link: str
+    lead: str
+    items: tuple[Figure | TextTable, ...] = ()
+    left_out: tuple[str, ...] = ()
+
+
+class ElementBuilder:
+    """Builds the figures and tables of one benchmark and collects the numbers behind them.
+
+    Attributes
+    ----------
+    id
+        Id of the benchmark on the page, such as `b1`.
+    tables
+        Columns of each table by its id.
+    """
+
+    def __init__(self, id_: str) -> None:
+        self.id = id_
+        self.tables: dict[str, dict[str, list[Any]]] = {}
+
+    @property
+    def packed_tables(self) -> dict[str, str]:
+        """Each table as JSON in which every text of a column occurs once."""
+        return {id_: dump_json(pack_columns(columns)) for id_, columns in self.tables.items()}
+
+    def add_table(self, name: str, columns: Columns) -> None:
+        """Store columns under a name that figures, text tables and downloads refer to."""
+        self.tables[f"{self.id}-{name}"] = {
+            column: [clean_json(value) for value in values.tolist()] for column, values in columns.items()
+        }
+
+    def build_figure(
+        self, name: str, title: str, caption: str, chart: Chart, *, kind: str, table: str | None = None, marks: int
+    ) -> Figure:
+        """Build a figure.
+
+        Parameters
+        ----------
+        name
+            Name of the figure within the benchmark.
+        title
+            The question that the figure answers.
+        caption
+            The answer.
+        chart
+            The chart.
+        kind
+            Kind of chart in words, for the text alternative.
+        table
+            Name of a stored table with the numbers behind the chart; default: the data of the chart.
+        marks
+            Approximate number of marks, which decides on the renderer.
+        """
+        spec = chart.properties(description=f"{kind}. {caption}").to_dict()
+        if longest := _longest_legend_name(spec):
+            spec.setdefault("usermeta", {})["longest"] = longest
+        if table is None:
+            self.tables[f"{self.id}-{name}"] = _find_columns(spec)
+        table_id = f"{self.id}-{table or name}"
+        return Figure(
+            id=f"{self.id}-{name}",
+            title=title,
+            caption=caption,
+            description=spec["description"],
+            spec=spec,
+            renderer="svg" if marks < _SVG_MARKS else "hybrid",
+            table=table_id,
+            columns=self.tables[table_id],
+            draws_table=table is None,
+            height=_estimate_height(spec),
+        )
+
+    def build_text_table(
+        self,
+        name: str,
+        title: str,
+        caption: str,
+        rows: Mapping[str, Sequence[str]],
+        *,
+        text_columns: int,
+        table: str,
+        link_questions: bool = False,
+    ) -> TextTable:
+        """Build a text table.
+
+        Parameters
+        ----------
+        rows
+            Cells by heading, one sequence per column.
+        text_columns
+            Number of leading columns that hold words; the others hold numbers.
+        table
+            Name of a stored table with the unformatted numbers.
+        link_questions
+            Whether the first column names questions, which the rows then link to.
+        """
+        questions = next(iter(rows.values())) if link_questions else ()
+        return TextTable(
+            id=f"{self.id}-{name}",
+            title=title,
+            caption=caption,
+            headings=tuple(rows),
+            numeric=tuple(i >= text_columns for i in range(len(rows))),
+            rows=tuple(zip(*rows.values(), strict=True)),
+            table=f"{self.id}-{table}",
+            links=tuple(f"#q={quote(question, safe='', errors='replace')}&b={self.id}" for question in questions),
+        )
+
+
+def _list_legends(spec: Mapping[str, Any]) -> Iterator[list[Any]]:
+    """Yield the domain of each legend of a chart; empty where the domain comes from the data."""
+    for part in (*spec.get("layer", ()), *([spec["spec"]] if "spec" in spec else ())):
+        yield from _list_legends(part)
+    for channel in ("color", "fill", "stroke", "shape", "strokeDash"):
+        encoding = spec.get("encoding", {}).get(channel, {})
+        if "field" in encoding and encoding.get("legend", True) is not None:
+            domain = (encoding.get("scale") or {}).get("domain", [])
+            yield domain if isinstance(domain, list) else []
+
+
+def _longest_legend_name(spec: Mapping[str, Any]) -> int:
+    """Return the number of characters of the longest name in a legend with several entries."""
+    legends = [names for names in _list_legends(spec) if len(names) > 1]
+    return max((len(name) for names in legends for name in names if isinstance(name, str)), default=0)
+
+
+def _estimate_height(spec: Mapping[str, Any]) -> int:
+    """Return the approximate height in pixels, so that the page does not move when a figure is drawn; 0 if unknown."""
+    inner = spec.get("spec", spec).get("height")
+    if not isinstance(inner, (int, float)):
+        return 0
+    if "spec" in spec:
+        facet = spec["facet"].get("row", {}).get("field")
+        inner = len(set(_find_columns(spec).get(facet, ()))) * (inner + _FACET_HEADING_HEIGHT)
+    names_per_row = max(1, 750 // (7 * _longest_legend_name(spec) + 44))  # as page.js arranges them on a screen
+    legends = [
+        (1 - len(names) // -names_per_row) * _LEGEND_ROW_HEIGHT
+        if names and isinstance(names[0], str)
+        else _GRADIENT_HEIGHT
+        for names in _list_legends(spec)
+    ]
+    return int(inner) + _AXIS_HEIGHT + max(legends, default=0)
+
+
+def _find_columns(spec: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Return the columns that a chart draws: the longest of its datasets."""
+    datasets: list[dict[str, list[Any]]] = [
+        rows[0] for rows in spec["datasets"].values() if all(isinstance(column, list) for column in rows[0].values())
+    ]
+    return max(datasets, key=lambda columns: len(next(iter(columns.values()))))
+
+
+def pack_columns(columns: Mapping[str, list[Any]]) -> dict[str, Any]:
+    """Store each text of a column once: `{"names": [...], "at": [...]}`.
+
+    >>> pack_columns({"model": ["a", "a", "b"], "score": [1, 2, 3]})
+    {'model': {'names': ['a', 'b'], 'at': [0, 0, 1]}, 'score': [1, 2, 3]}
+    """
+    packed: dict[str, Any] = {}
+    for column, values in columns.items():
+        names = list(dict.fromkeys(values)) if all(isinstance(value, str) for value in values) else values
+        place = {name: i for i, name in enumerate(names)} if len(names) < len(values) else {}
+        packed[column] = {"names": names, "at": [place[value] for value in values]} if place else values
+    return packed
+
+
+def clean_json(value: Any) -> Any:
+    """Round numbers to 9 significant digits and replace NaN and infinities by None."""
+    if isinstance(value, float):
+        return float(f"{value:.9g}") if np.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(key): clean_json(v) for key, v in value.items()}
+    return [clean_json(v) for v in value] if isinstance(value, (list, tuple)) else value
+
+
+def dump_json(value: Any) -> str:
+    """Return JSON that is safe inside a script element: no character opens or closes a tag."""
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False)  # ASCII, so without U+2028 as well
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")

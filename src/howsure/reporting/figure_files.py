@@ -1,0 +1,116 @@
+"""Write the figures of a report as SVG, PNG or PDF, drawn without a browser, and their numbers as CSV."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from howsure.errors import InputError, UnknownNameError
+from howsure.reporting.elements import Figure
+
+FigureFormat = Literal["svg", "png", "pdf"]
+
+#: File formats of figures.
+FIGURE_FORMATS: tuple[str, ...] = get_args(FigureFormat)
+
+#: Width of a figure in pixels, and pixels of a PNG for each of them.
+WIDTH, PNG_SCALE = 640, 2
+
+
+def write_figures(
+    folder: str | Path, figures: Sequence[Figure], *, file_format: str = "svg", background: str = "white"
+) -> list[Path]:
+    """Write each figure and its numbers to a folder.
+
+    Parameters
+    ----------
+    folder
+        Folder for `NAME.svg` and `NAME.csv` of each figure, created if it is missing. NAME is the id of the figure on
+        the page; when all figures belong to one benchmark, without the prefix of the benchmark.
+    figures
+        Figures of a `Page`.
+    file_format
+        One of `FIGURE_FORMATS`. A PNG has two pixels for each pixel of the page.
+    background
+        CSS colour, or "transparent".
+
+    Returns
+    -------
+    list of Path
+        The drawings, in the order of the page.
+
+    Raises
+    ------
+    InputError
+        If the format is unknown or a file cannot be written.
+    """
+    if file_format not in FIGURE_FORMATS:
+        raise UnknownNameError("format", file_format, FIGURE_FORMATS, where="--format")
+    one_benchmark = len({figure.id.partition("-")[0] for figure in figures}) == 1
+    folder, paths = Path(folder), []
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for figure in figures:
+            name = figure.id.partition("-")[2] if one_benchmark else figure.id
+            paths.append(folder / f"{name}.{file_format}")
+            paths[-1].write_bytes(render_spec(figure.spec, file_format=file_format, background=background))
+            (folder / f"{name}.csv").write_text(format_csv(figure.columns), encoding="utf-8", newline="")
+    except OSError as error:
+        raise InputError(f"cannot be written: {error.strerror}", where=str(error.filename or folder)) from error
+    return paths
+
+
+def render_spec(
+    spec: Mapping[str, Any], *, file_format: str = "svg", background: str = "white", width: int = WIDTH
+) -> bytes:
+    """Draw a Vega-Lite specification `width` pixels wide and return the bytes of the file."""
+    try:
+        import altair as alt
+        import vl_convert
+    except ModuleNotFoundError as error:
+        raise InputError(f"the report needs {error.name}", remedy="pip install 'howsure[report]'") from error
+    release = ".".join(alt.SCHEMA_VERSION.lstrip("v").split(".")[:2])
+    convert = getattr(vl_convert, f"vegalite_to_{file_format}")
+    scale = {"scale": PNG_SCALE} if file_format == "png" else {}
+    # No base URL is allowed, so that a specification cannot load anything.
+    drawing = convert(fix_width(spec, background, width), vl_version=release, allowed_base_urls=[], **scale)
+    return drawing.encode() if isinstance(drawing, str) else bytes(drawing)
+
+
+def fix_width(spec: Mapping[str, Any], background: str, width: int) -> dict[str, Any]:
+    """Return the specification with the settings that page.js otherwise chooses for the width of the page."""
+    config = dict(spec.get("config", {}))
+    # vl-convert contains this font: the drawing is the same on every machine.
+    config |= {"background": background, "font": "Liberation Sans, sans-serif"}
+    config["axisY"] = {"labelLimit": max(90, min(260, 0.34 * width)), **config.get("axisY", {})}
+    if longest := spec.get("usermeta", {}).get("longest"):
+        config["legend"] = {**config.get("legend", {}), "columns": max(1, int(width // (7 * longest + 44)))}
+    fixed = {**spec, "config": config}
+    if fixed.get("width") == "container":
+        fixed["width"] = min(width, spec.get("usermeta", {}).get("widest", width))
+    if "spec" in fixed:
+        fixed["spec"] = {**fixed["spec"], "width": width - 60}
+    return fixed
+
+
+def format_csv(columns: Mapping[str, Sequence[Any]]) -> str:
+    """Format columns as comma-separated values in which no text can be read as a spreadsheet formula.
+
+    >>> format_csv({"model": ["=1+1", "a, b"], "score": [0.5, None]}).splitlines()
+    ['model,score', "'=1+1,0.5", '"a, b",']
+    """
+    rows: Iterator[Sequence[Any]] = zip(*columns.values(), strict=True)
+    return "".join(",".join(map(_format_csv_field, row)) + "\r\n" for row in [tuple(columns), *rows])
+
+
+def _format_csv_field(value: Any) -> str:
+    """Return one field, quoted where CSV requires it."""
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.9g}"
+    text = str(value)
+    if isinstance(value, str) and text.startswith(("=", "+", "-", "@", "\t", "\r")):
+        text = f"'{text}"
+    return '"{}"'.format(text.replace('"', '""')) if set(text) & set(',"\r\n') else text

@@ -1,0 +1,159 @@
+"""One self-contained HTML page of results.
+
+The file loads nothing: scripts, styles and data are in it, and its content security policy allows only those, by hash.
+Names and manifests are treated as text: the template escapes them, and scripts show JSON data as text.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+
+from howsure.errors import InputError
+from howsure.reporting import glossary
+from howsure.reporting.assets import build_policy, bundle_vega, load_templates, read_template
+from howsure.reporting.benchmark_report import BenchmarkReport, build_benchmark_reports
+from howsure.reporting.elements import Figure, clean_json, dump_json
+from howsure.reporting.report_data import ReportData, ReportOptions
+from howsure.reporting.sections import data_map, distributions, generations, rejected_questions, repeats
+from howsure.reporting.sections.question_browser import TextLimits
+from howsure.stats.comparisons import POWER
+from howsure.stats.core.claims import CLAIM_TEXTS
+
+#: Heading and meaning of every column of every table.
+_COLUMNS = (
+    glossary.COLUMNS
+    | generations.COLUMNS
+    | distributions.COLUMNS
+    | data_map.COLUMNS
+    | rejected_questions.COLUMNS
+    | repeats.COLUMNS
+)
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page of the report.
+
+    Attributes
+    ----------
+    html
+        Content of the page.
+    text_files
+        Content of further pages with prompts and generations, by their path relative to the page.
+    figures
+        Figures of the page in their order.
+    """
+
+    html: str
+    text_files: Mapping[str, str] = field(default_factory=dict)
+    figures: Sequence[Figure] = ()
+
+    def save(self, path: str | Path) -> None:
+        """Write the page and its further pages.
+
+        Raises
+        ------
+        InputError
+            If a file cannot be written.
+        """
+        path = Path(path)
+        for name, text in {path.name: self.html, **self.text_files}.items():
+            file = path.parent / name
+            try:
+                if name != path.name:
+                    file.parent.mkdir(exist_ok=True)
+                file.write_text(text, encoding="utf-8", newline="\n")
+            except OSError as error:
+                raise InputError(f"cannot be written: {error.strerror}", where=str(file)) from error
+
+
+def build_page(
+    data: ReportData,
+    options: ReportOptions | None = None,
+    *,
+    file_name: str = "report.html",
+    max_text_files: int = 4,
+    index_address: str | None = None,
+) -> Page:
+    """Build the page on one or several benchmarks.
+
+    Parameters
+    ----------
+    data
+        Results to show.
+    options
+        Options of the report.
+    file_name
+        Name of the file that the page will be saved to, which pages with further texts link to.
+    max_text_files
+        Largest number of such pages per benchmark.
+    index_address
+        Address of the index of a site that the page belongs to.
+
+    Raises
+    ------
+    InputError
+        If the reference is unknown, or the `report` extra is not installed.
+    """
+    options = options or ReportOptions()
+    data.check_reference(options.reference)
+    bundle_vega()  # before the statistics, so that a missing extra is reported at once
+    parts = build_benchmark_reports(data, options, TextLimits(file_name=file_name, max_files=max_text_files))
+    return Page(
+        html=_render(data, options, parts, index_address),
+        text_files={
+            path: text
+            for part in parts
+            if part.question_browser
+            for path, text in part.question_browser.text_files.items()
+        },
+        figures=[figure for part in parts for figure in part.figures],
+    )
+
+
+def _render(
+    data: ReportData, options: ReportOptions, parts: Sequence[BenchmarkReport], index_address: str | None
+) -> str:
+    """Return the HTML of the page."""
+    title = parts[0].cells.benchmark if len(parts) == 1 else f"{len(parts)} benchmarks"
+    style, script = (
+        "\n".join(read_template(f"{name}.{kind}") for name in ("page", "question")) for kind in ("css", "js")
+    )
+    bundle = bundle_vega()
+    html: str = (
+        load_templates()
+        .get_template("page.html")
+        .render(
+            title=options.title or title,
+            index_address=index_address,
+            parts=parts,
+            level=f"{100 * options.level:g}",
+            claims=CLAIM_TEXTS,
+            power=f"{POWER:.0%}",
+            manifests=[json.dumps(clean_json(m), indent=2, ensure_ascii=False, default=str) for m in data.manifests],
+            source_warnings=data.source_warnings,
+            facts_of_all=data.facts,
+            dates=_format_dates(data.manifests),
+            columns=_COLUMNS,
+            terms=glossary.TERMS,
+            labels=dump_json({name: label for name, (label, _) in _COLUMNS.items()}),
+            version=version("howsure"),
+            models=len(data.models),
+            generations=sum(int(part.cells.n.sum()) for part in parts),
+            policy=build_policy([style], [bundle, script], "img-src data:"),
+            style=style,
+            script=script,
+            bundle=bundle,
+        )
+    )
+    return html
+
+
+def _format_dates(manifests: Sequence[Mapping[str, object]]) -> str:
+    """Return the first and last day on which a run was begun, according to the manifests."""
+    days = sorted({str(m["created"])[:10] for m in manifests if m.get("created")})
+    return " to ".join(dict.fromkeys((days[0], days[-1]))) if days else ""

@@ -1,0 +1,151 @@
+"""The input of a report: results of one or several benchmarks, and the options of the page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from howsure.errors import InputError, UnknownNameError
+from howsure.reporting.texts import Texts
+from howsure.stats.core.cells import Cells, IntArray
+from howsure.stats.core.cube import Cube
+from howsure.stats.questions import AnswerCounts
+
+
+class ReviewVerdict(Protocol):
+    """Verdict of a reviewer on a question; `review.verdicts.Verdict` has these attributes."""
+
+    @property
+    def verdict(self) -> str:
+        """One word, such as "mislabeled"."""
+
+    @property
+    def note(self) -> str:
+        """Free text of the reviewer."""
+
+    @property
+    def reviewer(self) -> str:
+        """Name of the reviewer."""
+
+    @property
+    def when(self) -> str:
+        """Time of the verdict in ISO 8601."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BenchmarkData:
+    """What is known of one benchmark; see `ReportData` for the fields."""
+
+    cells: Cells
+    cube: Cube | None = None
+    unparsed: IntArray | None = None
+    repeats: Sequence[Cells] = ()
+    answers: AnswerCounts | None = None
+    texts: Texts | None = None
+    verdicts: Mapping[str, ReviewVerdict] = field(default_factory=dict)
+    unreviewed_cells: Cells | None = None
+
+
+@dataclass(frozen=True)
+class ReportData:
+    """Results that a report shows.
+
+    Parameters
+    ----------
+    cells
+        Cells, one per benchmark.
+    cubes
+        Cells by prompt variant, for the benchmarks that have several variants.
+    unparsed
+        Counts of answers that could not be parsed, by benchmark, in the shape of its cube. They are included in `n` of
+        the cube and score 0.
+    repeats
+        Repeated runs by benchmark, in the order in which they were made.
+    answers
+        Counts of each model's answers, by benchmark.
+    texts
+        Source of the prompts and generations of single questions.
+    verdicts
+        Verdicts of reviewers by benchmark and question.
+    unreviewed_cells
+        Cells that include the questions which a review rejected and `cells` leaves out.
+    manifests
+        Manifests of the run folders, shown as they are.
+    facts
+        Further entries of the page's header: name and value.
+    source_warnings
+        Warnings of the readers, shown above all benchmarks.
+
+    Raises
+    ------
+    InputError
+        If no benchmark has both a model and a question.
+    """
+
+    cells: Sequence[Cells]
+    cubes: Sequence[Cube] = ()
+    unparsed: Mapping[str, IntArray] = field(default_factory=dict)
+    repeats: Mapping[str, Sequence[Cells]] = field(default_factory=dict)
+    answers: Mapping[str, AnswerCounts] = field(default_factory=dict)
+    texts: Texts | None = None
+    verdicts: Mapping[str, Mapping[str, ReviewVerdict]] = field(default_factory=dict)
+    unreviewed_cells: Sequence[Cells] = ()
+    manifests: Sequence[Mapping[str, object]] = ()
+    facts: Sequence[tuple[str, str]] = ()
+    source_warnings: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        if not any(cells.models and cells.questions for cells in self.cells):
+            raise InputError("there is nothing to report: no benchmark with a model and a question")
+
+    @property
+    def models(self) -> set[str]:
+        """Models of all benchmarks."""
+        return {model for cells in self.cells for model in cells.models}
+
+    def benchmarks(self) -> Iterator[BenchmarkData]:
+        """Yield the data of each benchmark that has a model and a question."""
+        cubes = {cube.benchmark: cube for cube in self.cubes}
+        unreviewed = {cells.benchmark: cells for cells in self.unreviewed_cells}
+        for cells in self.cells:
+            if cells.models and cells.questions:
+                name = cells.benchmark
+                yield BenchmarkData(
+                    cells=cells,
+                    cube=cubes.get(name),
+                    unparsed=self.unparsed.get(name),
+                    repeats=self.repeats.get(name, ()),
+                    answers=self.answers.get(name),
+                    texts=self.texts,
+                    verdicts=self.verdicts.get(name, {}),
+                    unreviewed_cells=unreviewed.get(name),
+                )
+
+    def check_reference(self, reference: str | None) -> None:
+        """Raise an error if no benchmark has the reference model."""
+        if reference is not None and reference not in self.models:
+            raise UnknownNameError("model", reference, self.models, where="reference")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportOptions:
+    """Options of a report.
+
+    Parameters
+    ----------
+    title
+        Title of the page; default: the name of the benchmark, or the number of benchmarks.
+    level
+        Level of all intervals, in (0, 1). The chance of any false claim among the pairs of a benchmark is 1 - level.
+    reference
+        Model that the others are compared with; default: on each benchmark the model with the highest score.
+    epsilon, delta
+        Acceptable deviation of a mean or variance over prompts, and the probability of a larger one.
+    """
+
+    title: str | None = None
+    level: float = 0.95
+    reference: str | None = None
+    epsilon: float = 0.01
+    delta: float = 0.1

@@ -1,0 +1,161 @@
+"""Section 8 of the page: how P(correct) is distributed over the questions, for each model and temperature."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+from howsure.reporting.charts.base import Chart
+from howsure.reporting.charts.distributions import MAX_SETTINGS, draw_cumulative, draw_histograms
+from howsure.reporting.elements import ElementBuilder, Figure, Section
+from howsure.reporting.sections.score_table import pick_spaced
+from howsure.reporting.sentences.distributions import (
+    describe_cumulative,
+    describe_histograms,
+    describe_models_left_out,
+)
+from howsure.stats.core.cells import Cells, FloatArray
+from howsure.stats.questions import estimate_density, estimate_stability, evaluate_beta_curves
+from howsure.stats.scores import fit_beta
+
+#: Largest number of models that are drawn.
+_MAX_MODELS = 12
+
+#: Largest number of bins of the mean score, from 0 to 1.
+_MAX_BINS = 10
+
+#: Heading and meaning of the columns of this section's tables.
+COLUMNS = {
+    "setting": ("Setting", "What distinguishes models of one name, such as the temperature."),
+    "expected": ("Expected share", "What the fitted Beta distribution expects of means of as many generations."),
+    "curve": ("Curve", "Observed means, the same less sampling noise, or the fitted Beta distribution."),
+    "p": ("P(correct)", "A probability to be answered correctly."),
+}
+
+
+def build_distributions_section(cells: Cells, order: Sequence[str], builder: ElementBuilder) -> Section:
+    """Build the section with histograms of P(correct), the fitted Beta, and cumulative distributions.
+
+    Parameters
+    ----------
+    cells
+        Cells with scores in [0, 1]; the Beta and the distribution without sampling noise need scores of 0 and 1.
+    order
+        Models in the order of the page; at most `_MAX_MODELS` of them, spread over it, are drawn.
+    """
+    title, link = "How the questions are distributed", "Distributions"
+    lead = (
+        "P(correct) of a question is the chance that one generation answers it. Near 0 and 1 a model is stable; in "
+        "between, its score is left to chance, which is prediction noise."
+        if cells.binary
+        else "The mean score of a question over its generations, for each model."
+    )
+    answered = [model for model in order if cells.answered[cells.index(model)].any()]
+    several = [model for model in answered if int(cells.n[cells.index(model)].max()) > 1]
+    drawable = several if cells.binary else answered
+    if not cells.unit or not drawable:
+        reason = "one generation per question" if cells.unit and answered else "scores are not between 0 and 1"
+        reason = reason if answered else "no scores"
+        return Section("distributions-part", title, link, lead, (), (f"distributions over questions ({reason})",))
+    drawn = cells.select(pick_spaced(drawable, _MAX_MODELS))
+    note = describe_models_left_out(len(drawn.models), len(drawable), len(answered) - len(drawable))
+    left_out = () if cells.binary else ("the Beta fit of P(correct) (scores are not 0 or 1)",)
+    return Section("distributions-part", title, link, lead, tuple(_build_figures(drawn, builder, note)), left_out)
+
+
+def build_histograms(cells: Cells) -> tuple[Chart, str]:
+    """Return histograms of the question means with the fitted Beta, and their caption; scores are in [0, 1]."""
+    levels, ends = _choose_bins(cells)
+    fit = fit_beta(cells) if cells.binary else None
+    curves = None if fit is None else evaluate_beta_curves(cells, fit, ends)
+    rows = group_by_setting(cells.models, max_settings=MAX_SETTINGS)
+    chart = draw_histograms(curves, _bin_shares(cells, ends), levels, rows)
+    return chart, describe_histograms(cells, None if fit is None else estimate_stability(cells), fit)
+
+
+def _build_figures(cells: Cells, builder: ElementBuilder, note: str) -> list[Figure]:
+    """Return the figures of the section; `note` is added to each caption."""
+    chart, caption = build_histograms(cells)
+    figures = [
+        builder.build_figure(
+            "densities",
+            "Are questions solved always, never or sometimes?",
+            caption + note,
+            chart,
+            kind="Histograms of the questions' mean scores, one row per model",
+            marks=2 * len(_choose_bins(cells)[0]) * len(cells.models),
+        )
+    ]
+    if cells.binary:
+        fit = fit_beta(cells)
+        curves = evaluate_beta_curves(cells, fit)
+        figures.append(
+            builder.build_figure(
+                "cumulative",
+                "How many questions are harder than that?",
+                describe_cumulative(curves, fit) + note,
+                draw_cumulative(curves, estimate_density(cells), cells.models),
+                kind="Cumulative curves from 0 to 1, one row per model",
+                marks=253 * len(cells.models),
+            )
+        )
+    return figures
+
+
+def _choose_bins(cells: Cells) -> tuple[FloatArray, FloatArray]:
+    """Return the levels of the mean score and the upper ends of the bins around them.
+
+    The levels are the means that the typical number of generations can have; tenths with more generations or scores
+    other than 0 and 1.
+    """
+    k = int(np.median(cells.n[cells.answered])) if cells.binary else _MAX_BINS
+    levels = np.linspace(0, 1, min(max(k, 2), _MAX_BINS) + 1)
+    # a mean halfway between two levels belongs to the upper one
+    return levels, np.append((levels[1:] + levels[:-1]) / 2 - 1e-6, 1.0)
+
+
+def _bin_shares(cells: Cells, ends: FloatArray) -> FloatArray:
+    """Return the share of each model's questions in each bin, shape (M, L)."""
+    shares = np.zeros((len(cells.models), len(ends)))
+    for row, p in zip(shares, cells.mean, strict=True):
+        known = p[~np.isnan(p)]
+        row[:] = np.bincount(np.searchsorted(ends, known - 1e-9), minlength=len(ends))[: len(ends)] / len(known)
+    return shares
+
+
+def group_by_setting(models: Sequence[str], *, max_settings: int) -> dict[str, dict[str, int]]:
+    """Group models by the name before " (temperature=...)"; models of one name are drawn side by side.
+
+    Each group maps the setting to the index of the model. A name with a single model is a group with the setting "".
+    So is each model of a name whose settings would bring the number of different settings above `max_settings`.
+
+    >>> group_by_setting(["a (temperature=1)", "b", "a (temperature=0.5)"], max_settings=5)
+    {'a': {'temperature=0.5': 2, 'temperature=1': 0}, 'b': {'': 1}}
+    """
+    by_name: dict[str, dict[str, int]] = {}
+    for i, model in enumerate(models):
+        name, setting = _split_setting(model)
+        by_name.setdefault(name, {})[setting] = i
+    groups: dict[str, dict[str, int]] = {}
+    settings: set[str] = set()
+    for name, members in by_name.items():
+        if len(members) > 1 and "" not in members and len(settings | set(members)) <= max_settings:
+            settings |= set(members)
+            groups[name] = {setting: members[setting] for setting in sorted(members, key=_temperature_key)}
+        else:
+            groups |= {models[i]: {"": i} for i in members.values()}
+    return groups
+
+
+def _split_setting(model: str) -> tuple[str, str]:
+    """Return the name of a model and its temperature setting, or "" without one."""
+    name, middle, rest = model.rpartition(" (temperature=")
+    return (name, f"temperature={rest[:-1]}") if middle and rest.endswith(")") else (model, "")
+
+
+def _temperature_key(setting: str) -> tuple[float, str]:
+    """Return a key that sorts settings by temperature."""
+    match = re.match(r"temperature=(\d+(?:\.\d+)?)", setting)
+    return (float(match[1]) if match else np.inf), setting

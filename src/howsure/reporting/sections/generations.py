@@ -1,0 +1,271 @@
+"""Part of section 5 of the page: what more generations would buy, and the best design for a budget."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from howsure.reporting.charts.base import MAX_SERIES
+from howsure.reporting.charts.generations import draw_frontier, draw_run_ranges, draw_standard_errors
+from howsure.reporting.elements import ElementBuilder, Figure, Section
+from howsure.reporting.sections.score_table import GREEDY_SUFFIX, pick_spaced
+from howsure.reporting.sentences.generations import describe_frontier, describe_run_ranges, describe_standard_errors
+from howsure.stats.core.cells import Cells, FloatArray, IntArray
+from howsure.stats.core.cube import Cube
+from howsure.stats.planning import (
+    COST_UNITS,
+    Cost,
+    StudyDesign,
+    VarianceComponents,
+    components_from_cells,
+    components_from_cube,
+    cost_per_cell,
+    plan,
+)
+from howsure.stats.repeats import convergence
+from howsure.stats.scores import Scores
+
+#: Numbers of generations that grow by about the same factor.
+_STEPS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 70, 100, 150, 200)
+
+#: Largest number of generations in the figure of run ranges, and in the search of `_sufficient_generations`.
+_MAX_DRAWN, _MAX_SEARCHED = 50, 1000
+
+#: Budgets of the frontier, as multiples of the cost of the run.
+_BUDGETS = 2.0 ** np.arange(-5, 4)
+
+#: Heading and meaning of the columns of this section's tables.
+COLUMNS = {
+    "part": ("Part", "What the row is of: a band, a line, or a kind of design."),
+    "k": ("Generations", "Generations per question (and prompt)."),
+    "spent": ("Spent", "Calls, tokens or money that a design takes."),
+}
+
+
+@dataclass(frozen=True)
+class ModelPilot:
+    """Design and variance components of one model in the data.
+
+    Attributes
+    ----------
+    counts
+        Generations of each cell of a question and a prompt with at least one generation.
+    """
+
+    model: str
+    components: VarianceComponents
+    n_questions: int
+    n_variants: int
+    counts: IntArray
+
+    @property
+    def n_generations(self) -> float:
+        """Mean number of generations per question and prompt."""
+        return float(self.counts.mean())
+
+    def standard_error(self, k: FloatArray | float) -> FloatArray:
+        """Standard error for new questions and prompts, with as many as here and k generations each."""
+        error: FloatArray = np.sqrt(self.components.variance(self.n_questions, k, self.n_variants))
+        return error
+
+
+def build_generations_section(
+    cells: Cells,
+    scores: Scores,
+    order: Sequence[str],
+    builder: ElementBuilder,
+    *,
+    cube: Cube | None = None,
+    cost: Cost | None = None,
+) -> Section:
+    """Build the section on run ranges, standard errors against generations, and the budget frontier.
+
+    Parameters
+    ----------
+    cells, scores
+        Cells of the benchmark and scores of its models.
+    order
+        Models in the order of the page; a few, spread over it, are drawn.
+    cube
+        Cells by prompt; with several prompts, errors are for new questions in new prompts.
+    cost
+        Cost of one generation; default: one call.
+    """
+    several = cube is not None and len(cube.drawn.variants) > 1
+    sampled = [model for model in order if not math.isnan(scores.prediction[cells.index(model)])]
+    pilots = [
+        pilot for model in sampled if (pilot := _estimate_pilot(cells, cube if several else None, model)) is not None
+    ]
+    figures: list[Figure] = []
+    # Scores of one question in several prompts, as in a table of scores, are not generations of that question.
+    if not (several and len(cells.questions) == 1):
+        figures += _build_range_figure(cells, scores, sampled, builder)
+    if pilots:
+        figures.append(_build_error_figure(pilots, builder, several=several))
+        figures += _build_frontier_figure(pilots[0], cost or Cost(), builder)
+    each = "per question and prompt" if several else "per question"
+    left_out = []
+    if not figures:
+        left_out = [f"how many generations are enough (one generation {each})"]
+    elif not pilots:
+        left_out = [f"what more generations would buy (one generation {each}, or no noise was seen)"]
+    return Section(
+        "generations-part",
+        "How many generations are enough",
+        "How many generations",
+        "More generations per question reduce the sampling noise of a score; the noise of the choice of questions "
+        "remains. More questions reduce both.",
+        tuple(figures),
+        tuple(left_out),
+    )
+
+
+def _estimate_pilot(cells: Cells, cube: Cube | None, model: str) -> ModelPilot | None:
+    """Return the variance components of a model; None if they are unknown or there is no noise."""
+    if cube is None or model not in cube.models:
+        n, n_variants = cells.n[cells.index(model)][:, None], 1
+        components = components_from_cells(cells, model)
+    else:
+        n = cube.drawn.n[cube.index(model)]
+        n_variants = int(np.sum(np.any(n > 0, axis=0)))
+        components = components_from_cube(cube, model)
+    if not components.known or not components.single > 0:
+        return None
+    return ModelPilot(model, components, int(np.sum(np.any(n > 0, axis=1))), n_variants, n[n > 0])
+
+
+def _build_range_figure(
+    cells: Cells, scores: Scores, sampled: Sequence[str], builder: ElementBuilder
+) -> Iterator[Figure]:
+    """Yield the figure of the ranges in which runs fall, if some model has several generations per question."""
+    counts = {model: _typical_generations(cells.n[cells.index(model)]) for model in sampled}
+    several = [model for model in sampled if counts[model] > 1]
+    if not several:
+        return
+    models = pick_spaced(several, MAX_SERIES)
+    ends = {model: min(counts[model], _MAX_DRAWN) for model in models}
+    k = sorted({step for step in _STEPS if step <= max(ends.values())} | set(ends.values()))
+    ranges = convergence(cells.select(models), k, level=scores.level)
+    greedy = _find_greedy_scores(cells, scores, models)
+    caption = describe_run_ranges(ranges, greedy, ends)
+    if len(cells.variants) > 1:
+        caption += f" Generations are from {len(cells.variants):,} prompts."
+    if len(models) < len(sampled):
+        caption += f" Drawn for {len(models)} of {len(sampled):,} models."
+    yield builder.build_figure(
+        "growing",
+        "How does the score settle as generations are added?",
+        caption,
+        draw_run_ranges(ranges, ends, greedy, unit=cells.unit),
+        kind="Bands that narrow from left to right, one row per model",
+        marks=4 * sum(step <= end for end in ends.values() for step in k),
+    )
+
+
+def _find_greedy_scores(cells: Cells, scores: Scores, models: Sequence[str]) -> Mapping[str, float]:
+    """Return the score of the greedy run of each model that has one."""
+    return {
+        model: float(scores.score[cells.index(model + GREEDY_SUFFIX)])
+        for model in models
+        if model + GREEDY_SUFFIX in cells.models
+    }
+
+
+def _typical_generations(n: IntArray) -> int:
+    """Return the number of generations that at least half of the answered questions have."""
+    return int(np.median(n[n > 0]))
+
+
+def _build_error_figure(pilots: Sequence[ModelPilot], builder: ElementBuilder, *, several: bool) -> Figure:
+    """Return the figure of standard errors against generations."""
+    drawn = pick_spaced(pilots, MAX_SERIES)
+    most = max(2 * max(pilot.n_generations for pilot in drawn), 50)
+    k = np.array([step for step in _STEPS if step <= most], float)
+    points = {
+        pilot.model: (pilot.n_generations, float(pilot.standard_error(pilot.n_generations)))
+        for pilot in drawn
+        if pilot.n_generations <= k[-1]
+    }
+    first = drawn[0]
+    caption = describe_standard_errors(
+        first.model,
+        first.n_generations,
+        has_point=first.model in points,
+        errors=(
+            float(first.standard_error(1)),
+            float(first.standard_error(first.n_generations)),
+            float(first.standard_error(math.inf)),
+        ),
+        sufficient=_sufficient_generations(first),
+        several=several,
+    )
+    if len(drawn) < len(pilots):
+        caption += f" Drawn for {len(drawn)} of {len(pilots):,} models."
+    return builder.build_figure(
+        "errors-k",
+        "What would more generations per question buy?",
+        caption,
+        draw_standard_errors(k, {pilot.model: pilot.standard_error(k) for pilot in drawn}, points),
+        kind="Falling curves, one per model",
+        marks=(len(k) + 1) * len(drawn),
+    )
+
+
+def _sufficient_generations(pilot: ModelPilot) -> int | None:
+    """Return the fewest generations with an error within a tenth of the limit; None if more than a thousand."""
+    k = np.arange(1.0, _MAX_SEARCHED + 1)
+    near = pilot.standard_error(k) <= 1.1 * pilot.standard_error(math.inf)
+    return int(k[np.argmax(near)]) if near.any() else None
+
+
+def find_best_designs(pilot: ModelPilot, cost: Cost, unit: str, spent: float) -> dict[str, list[StudyDesign]]:
+    """Return the best design for each of a few budgets around `spent`, by kind of design, cheapest first.
+
+    With several prompts the kinds are designs with one prompt and designs with up to as many prompts as in the data,
+    both with at most the questions at hand. With one prompt they are designs with at most the questions at hand and
+    designs with any number of questions.
+    """
+    N, S = pilot.n_questions, pilot.n_variants
+    kinds: dict[str, tuple[int | None, int]] = (
+        {"one prompt": (N, 1), f"up to {S:,} prompts": (N, S)}
+        if S > 1
+        else {f"at most {N:,} questions": (N, 1), "any number of questions": (None, 1)}
+    )
+    designs: dict[str, list[StudyDesign]] = {}
+    for kind, (available, variants) in kinds.items():
+        best = [
+            # without assurance: the error of the run, which the page shows beside it, has none
+            plan(
+                pilot.components,
+                cost,
+                budget=budget,
+                unit=unit,
+                available=available,
+                max_variants=variants,
+                assurance=None,
+            ).best
+            for budget in (spent * _BUDGETS).tolist()
+        ]
+        designs[kind] = list(dict.fromkeys(design for design in best if design is not None))
+    return designs
+
+
+def _build_frontier_figure(pilot: ModelPilot, cost: Cost, builder: ElementBuilder) -> Iterator[Figure]:
+    """Yield the figure of the best error for each budget, if each kind of design has one."""
+    unit = next(name for name in reversed(COST_UNITS) if float(cost_per_cell([cost], 1, name)) > 0)
+    spent = float(cost_per_cell([cost], pilot.counts, unit).sum())
+    designs = find_best_designs(pilot, cost, unit, spent)
+    if not all(designs.values()):
+        return
+    run = (spent, float(pilot.standard_error(pilot.n_generations)))
+    yield builder.build_figure(
+        "frontier",
+        f"What is the best error of {pilot.model} for each budget?",
+        describe_frontier(designs, unit, run),
+        draw_frontier(designs, unit, run),
+        kind="Falling lines with points, one for each kind of design, and a cross for the run",
+        marks=2 * sum(map(len, designs.values())) + 1,
+    )

@@ -1,0 +1,230 @@
+"""Section 10 of the page: one question at a time, with its prompts and generations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+from urllib.parse import quote
+
+import numpy as np
+
+from howsure.reporting.assets import build_policy, load_templates, read_template
+from howsure.reporting.elements import clean_json, dump_json
+from howsure.reporting.report_data import ReviewVerdict
+from howsure.reporting.sections.score_table import mean_question_scores
+from howsure.reporting.sentences.formatting import format_count
+from howsure.reporting.texts import SHOWN, Texts, pages
+from howsure.stats.core.cells import Cells, FloatArray, IntArray
+
+#: Scores of models on questions that are stored one by one; of more, only the mean over the models is.
+_MAX_CELLS = 250_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextLimits:
+    """Limits for the prompts and generations of a report.
+
+    Attributes
+    ----------
+    page_bytes
+        Bytes of texts in the page.
+    file_bytes
+        Bytes of texts in each further file.
+    file_name
+        Name of the page, which further files link to.
+    max_files
+        Largest number of further files. They lie in the folder `NAME_files`, where NAME is the page's name without its
+        suffix.
+    """
+
+    page_bytes: int = 2_000_000
+    file_bytes: int = 4_000_000
+    file_name: str = "report.html"
+    max_files: int = 0
+
+    def divide(self, n_benchmarks: int) -> TextLimits:
+        """Return the limits of each benchmark on a page with several."""
+        return replace(self, page_bytes=self.page_bytes // n_benchmarks)
+
+
+@dataclass(frozen=True)
+class QuestionBrowser:
+    """Content of `question.html`; the page shows it with `{{ one_question(browser, level) }}`.
+
+    Attributes
+    ----------
+    part
+        Id of the benchmark on the page, such as `b1`.
+    scripts
+        JSON by the id of its script element.
+    text_files
+        Further pages with texts, by their path relative to the page.
+    left_out
+        Texts that are missing, with the reason.
+    """
+
+    part: str
+    benchmark: str
+    lead: str
+    scripts: Mapping[str, str]
+    text_files: Mapping[str, str] = field(default_factory=dict)
+    left_out: tuple[str, ...] = ()
+    name: str = "question"
+    title: str = "One question"
+    link: str = "One question"
+
+
+def build_question_browser(
+    cells: Cells,
+    part: str,
+    *,
+    texts: Texts | None = None,
+    suspects: Mapping[str, str] | None = None,
+    verdicts: Mapping[str, ReviewVerdict] | None = None,
+    limits: TextLimits | None = None,
+) -> QuestionBrowser:
+    """Build the section of a benchmark in which every question can be opened.
+
+    Parameters
+    ----------
+    cells
+        Cells of the benchmark.
+    part
+        Id of the benchmark on the page.
+    texts
+        Source of prompts and generations; without it, a question shows the scores of the models only.
+    suspects
+        Questions whose label may be wrong, the strongest evidence first, each with the reason in a few words.
+    verdicts
+        Verdicts of reviewers by question.
+    limits
+        Limits for the texts.
+    """
+    limits = limits or TextLimits()
+    suspects = {name: why for name, why in (suspects or {}).items() if name in cells.questions}
+    names = _order_questions(cells, tuple(suspects))
+    sizes = [limits.page_bytes, *[limits.file_bytes] * limits.max_files]
+    contents = pages(texts, cells.benchmark, names, sizes) if texts is not None else [{}]
+    place = {name: i for i, name in enumerate(names)}
+    page_of = {place[name]: i for i, questions in enumerate(contents) for name in questions}
+    folder = f"{limits.file_name.rsplit('.', 1)[0]}_files"
+    files = [f"{part}-{i}.html" for i in range(1, len(contents))]
+    index = _build_index(cells, names, suspects, verdicts or {}) | {"part": part, "page": page_of}
+
+    def build_scripts(i: int, addresses: Sequence[str]) -> dict[str, str]:
+        scripts = {f"questions-{part}": dump_json(clean_json(index | {"here": i, "files": addresses}))}
+        return scripts | {f"question-{part}-{place[name]}": text for name, text in contents[i].items()}
+
+    text_files = {}
+    back = f"../{quote(limits.file_name, safe='')}"
+    for i, file in enumerate(files, 1):
+        count = format_count(len(contents[i]), "question")
+        lead = f"Prompts and generations of {count} for which the report has no space."
+        browser = QuestionBrowser(part, cells.benchmark, lead, build_scripts(i, [back, *files]))
+        text_files[f"{folder}/{file}"] = render_text_file(browser, back)
+    addresses = ["", *(f"{quote(folder, safe='')}/{file}" for file in files)]
+    missing = len(names) - len(page_of)
+    reason = "scores alone were read" if texts is None else "they are not in this page, or none are stored"
+    left_out = (f"prompts and generations of {format_count(missing, 'question')} ({reason})",) if missing else ()
+    lead = _describe_contents(cells, [len(one) for one in contents], folder, texts, has_suspects=bool(suspects))
+    return QuestionBrowser(part, cells.benchmark, lead, build_scripts(0, addresses), text_files, left_out)
+
+
+def _order_questions(cells: Cells, suspects: Sequence[str]) -> list[str]:
+    """Return the suspects as given, then the other questions by decreasing disagreement; unanswered ones last."""
+    spread = np.nan_to_num(score_variance(cells), nan=-1.0)
+    rest = [cells.questions[i] for i in np.argsort(-spread, kind="stable")]
+    return [*suspects, *(name for name in rest if name not in set(suspects))]
+
+
+def score_variance(cells: Cells) -> FloatArray:
+    """Return the variance of a generation's score on each question, shape (N,); NaN without any answer.
+
+    Models have equal weight, and so have the generations of a model.
+    """
+    models = cells.answered.sum(axis=0)
+    n = np.where(cells.answered, cells.n, 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        square = (cells.total_sq / n).sum(axis=0) / models
+        mean = (cells.total / n).sum(axis=0) / models
+    variance: FloatArray = np.maximum(square - mean**2, 0)  # rounding can make it -1e-17
+    return variance
+
+
+def _build_index(
+    cells: Cells, names: Sequence[str], suspects: Mapping[str, str], verdicts: Mapping[str, ReviewVerdict]
+) -> dict[str, Any]:
+    """Return what the page stores of every question, in the order of `names`."""
+    at = {name: i for i, name in enumerate(cells.questions)}
+    order = np.array([at[name] for name in names], dtype=int)
+    by_model = cells.n.size <= _MAX_CELLS
+    return {
+        "benchmark": cells.benchmark,
+        "names": list(names),
+        "models": list(cells.models),
+        "n": [_shorten_counts(row) for row in cells.n[:, order]] if by_model else None,
+        "total": [_round_values(row) for row in cells.total[:, order]] if by_model else None,
+        "score": _round_values(mean_question_scores(cells)[order]),
+        "suspects": {i: suspects[name] for i, name in enumerate(names) if name in suspects},
+        "verdicts": {
+            i: [verdict.verdict, verdict.note, verdict.reviewer, verdict.when[:10]]
+            for i, name in enumerate(names)
+            if (verdict := verdicts.get(name)) is not None
+        },
+        **{
+            kind: {} if counts is None else {i: int(n) for i, n in enumerate(counts.sum(axis=0)[order]) if n}
+            for kind, counts in (("unparsed", cells.unparsed), ("failed", cells.failed))
+        },
+    }
+
+
+def _shorten_counts(counts: IntArray) -> int | list[int]:
+    """Return a single number if all counts are equal."""
+    values: list[int] = counts.tolist()
+    return values[0] if len(set(values)) == 1 else values
+
+
+def _round_values(values: FloatArray) -> list[float | None]:
+    """Return the values with 5 significant digits, whole ones as int, and NaN as None."""
+    listed: list[float] = values.tolist()
+    return [None if math.isnan(v) else int(v) if v.is_integer() else float(f"{v:.5g}") for v in listed]
+
+
+def _describe_contents(
+    cells: Cells, counts: Sequence[int], folder: str, texts: Texts | None, *, has_suspects: bool
+) -> str:
+    """Return how many questions have texts, where these are, and the order of the questions."""
+    N = len(cells.questions)
+    first = "suspected label errors first, then those" if has_suspects else "first those"
+    order = f"Questions come in this order: {first} on which generations agree least."
+    if texts is None or not sum(counts):
+        reason = "scores alone were read" if texts is None else "none are stored, or the page has no space for one"
+        return (
+            "The page shows the score of each model on a question; prompts and generations are not in this page "
+            f"({reason}). {order}"
+        )
+    what = f"The page shows the prompt and up to {SHOWN} generations grouped by answer"
+    if counts[0] == N:
+        return f"{what}, of {'the one question' if N == 1 else f'all {N:,} questions'}. {order}"
+    text = f"{what}: of {counts[0]:,} of {N:,} questions in this page"
+    in_files = sum(counts[1:])
+    if in_files:
+        text += f", of {in_files:,} more in {format_count(len(counts) - 1, 'file')} beside it ({folder})"
+    rest = N - sum(counts)
+    if rest:
+        text += f"; of {format_count(rest, 'question')} only the scores of the models"
+    return f"{text}. {order}"
+
+
+def render_text_file(browser: QuestionBrowser, back: str) -> str:
+    """Return a page beside the report with the texts of some questions; `back` is the address of the report."""
+    style = "\n".join(map(read_template, ("page.css", "question.css")))
+    script = read_template("question.js")
+    html: str = (
+        load_templates()
+        .get_template("text_file.html")
+        .render(browser=browser, back=back, style=style, script=script, policy=build_policy([style], [script]))
+    )
+    return html

@@ -1,0 +1,264 @@
+"""Section 1 of the page: the table of scores with intervals, ranks and the sources of each error."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import TypeVar
+
+import numpy as np
+
+from howsure.reporting.sentences.formatting import choose_decimals, format_number
+from howsure.stats.comparisons import Ranking
+from howsure.stats.core.cells import Cells, FloatArray
+from howsure.stats.core.results import Columns
+from howsure.stats.prompts import PromptComponents
+from howsure.stats.scores import Scores
+
+T = TypeVar("T")
+
+#: Suffix of the label of a model with greedy decoding, which is listed as a model of its own.
+GREEDY_SUFFIX = ":greedy"
+
+#: Sources of the error of a score, and what would be drawn again.
+_SOURCES = {"data": "which questions", "prompt": "which prompts", "prediction": "sampling the model again"}
+
+
+@dataclass(frozen=True)
+class ScoreRow:
+    """Formatted numbers of one model.
+
+    Attributes
+    ----------
+    is_greedy
+        Whether this is a greedy run, listed below the model that it belongs to.
+    rank
+        Rank with its confidence set; "–" where it is unknown.
+    se_prompts
+        Standard error for new questions in new prompts.
+    x, x_low, x_high
+        Position of the score and its interval on the shared axis, in [0, 1]; None where unknown.
+    shares
+        Share of the squared standard error from each source of the table; None where unknown.
+    note_numbers
+        Numbers of the notes below the table.
+    """
+
+    model: str
+    is_greedy: bool
+    rank: str
+    score: str
+    interval: str
+    se: str
+    se_prompts: str
+    n_questions: str
+    n_generations: str
+    x: float | None
+    x_low: float | None
+    x_high: float | None
+    shares: tuple[float, ...] | None
+    note_numbers: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class ScoreTable:
+    """Rows of the table of scores, the ends of their axis, and the notes.
+
+    Attributes
+    ----------
+    low, high
+        Ends of the axis of intervals.
+    sources
+        Sources of the error and what would be drawn again: data, prompt and prediction where prompts are known, else
+        data and prediction.
+    has_ranks
+        Whether rows have a rank.
+    prediction_has_interaction
+        Whether the prediction share includes the interaction of question and prompt, because there is only one
+        generation per question and prompt.
+    """
+
+    rows: tuple[ScoreRow, ...]
+    low: str
+    high: str
+    notes: tuple[str, ...]
+    sources: dict[str, str]
+    has_ranks: bool
+    prediction_has_interaction: bool = False
+
+    @property
+    def has_shares(self) -> bool:
+        """Whether the sources of the error are known for any row."""
+        return any(row.shares is not None for row in self.rows)
+
+
+def order_models(scores: Scores) -> list[str]:
+    """Return the models from the highest score to the lowest; a greedy run follows the model it belongs to."""
+    by_score = sorted(
+        zip(scores.models, scores.score.tolist(), strict=True),
+        key=lambda pair: (-pair[1] if pair[1] == pair[1] else np.inf, pair[0]),
+    )
+    order: list[str] = []
+    for model, _ in by_score:
+        if not _is_greedy_run(model, scores.models):
+            order += [model, *([model + GREEDY_SUFFIX] if model + GREEDY_SUFFIX in scores.models else [])]
+    return order
+
+
+def pick_spaced(items: Sequence[T], count: int) -> list[T]:
+    """Return at most `count` items, evenly spaced from the first to the last.
+
+    >>> pick_spaced("abcdefg", 3)
+    ['a', 'd', 'g']
+    """
+    return [items[i] for i in np.unique(np.linspace(0, len(items) - 1, min(count, len(items))).astype(int))]
+
+
+def _is_greedy_run(model: str, models: Sequence[str]) -> bool:
+    """Return whether the model is a greedy run of another model."""
+    return model.endswith(GREEDY_SUFFIX) and model.removesuffix(GREEDY_SUFFIX) in models
+
+
+def mean_question_scores(cells: Cells) -> FloatArray:
+    """Return the mean over models of each question's mean score, shape (N,); NaN without any answer."""
+    answered = cells.answered.sum(axis=0)
+    mean: FloatArray = np.nansum(cells.mean, axis=0) / np.where(answered > 0, answered, np.nan)
+    return mean
+
+
+def tabulate_questions(cells: Cells) -> Columns:
+    """Return one row per question, the hardest first."""
+    mean = mean_question_scores(cells)
+    order = np.argsort(mean, kind="stable")
+    return {
+        "question": np.array(cells.questions, dtype=object)[order],
+        "score": mean[order],
+        "n_models": cells.answered.sum(axis=0)[order],
+        "n_generations": cells.n.sum(axis=0)[order],
+    }
+
+
+def build_score_table(
+    scores: Scores,
+    order: Sequence[str],
+    *,
+    ranking: Ranking | None = None,
+    prompts: PromptComponents | None = None,
+    limits: tuple[FloatArray, FloatArray] | None = None,
+) -> ScoreTable:
+    """Build the table of scores, best model first.
+
+    Parameters
+    ----------
+    scores
+        Scores of all models.
+    order
+        Models in the order of the table.
+    ranking
+        Ranks of the same models; None for one model.
+    prompts
+        Variance components over several prompts of all or some of the models.
+    limits
+        Lower and upper ends of intervals when the data are scores of the whole benchmark. Notes and numbers of
+        questions and generations are then left out.
+    """
+    columns = scores.columns()
+    lows, highs = (scores.interval().low, scores.interval().high) if limits is None else limits
+    # The rows of columns() have an order of their own.
+    note_of = dict(zip(columns["model"].tolist(), columns["note"].tolist(), strict=True))
+    se = np.sqrt(scores.variance)
+    places = choose_decimals(se if limits is None else (limits[1] - limits[0]) / 4)
+    ends = np.concatenate([scores.score, lows, highs])
+    ends = ends[np.isfinite(ends)]
+    low, high = (float(ends.min()), float(ends.max())) if len(ends) else (0.0, 1.0)
+    span = (high - low) or 1.0
+
+    def position(value: float) -> float | None:
+        return (value - low) / span if np.isfinite(value) else None
+
+    prompt_shares = {} if prompts is None else _error_shares(prompts)
+    has_prompts = any(shares for shares, _ in prompt_shares.values())
+    data_share = scores.data_share
+    numbers: dict[str, int] = {}
+    following = count(1)
+    rows = []
+    for model in order:
+        i = scores.models.index(model)
+        notes = [note for note in note_of[model].split("; ") if note and limits is None]
+        for note in notes:
+            if note not in numbers:
+                numbers[note] = next(following)
+        interval = f"{format_number(float(lows[i]), places)} to {format_number(float(highs[i]), places)}"
+        shares, se_prompts = prompt_shares.get(model, (None, np.nan))
+        if not has_prompts and np.isfinite(data_share[i]):
+            shares = (float(data_share[i]), 1 - float(data_share[i]))
+        rows.append(
+            ScoreRow(
+                model=model,
+                is_greedy=_is_greedy_run(model, scores.models),
+                rank=_format_rank(ranking, model),
+                score=format_number(float(scores.score[i]), places),
+                interval=interval if np.isfinite(lows[i]) else "–",
+                se=format_number(float(se[i]), places),
+                se_prompts=format_number(se_prompts, places),
+                n_questions=f"{int(scores.n_questions[i]):,}" if limits is None else "–",
+                n_generations=f"{int(scores.n_generations[i]):,}" if limits is None else "–",
+                x=position(float(scores.score[i])),
+                x_low=position(float(lows[i])),
+                x_high=position(float(highs[i])),
+                shares=shares,
+                note_numbers=tuple(numbers[note] for note in notes),
+            )
+        )
+    return ScoreTable(
+        rows=tuple(rows),
+        low=format_number(low, places),
+        high=format_number(high, places),
+        notes=tuple(numbers),
+        sources={name: text for name, text in _SOURCES.items() if has_prompts or name != "prompt"},
+        has_ranks=ranking is not None,
+        prediction_has_interaction=has_prompts and prompts is not None and _has_joined_components(prompts),
+    )
+
+
+def _format_rank(ranking: Ranking | None, model: str) -> str:
+    """Return a rank with the first and last rank of its confidence set: "2 (1–4)"."""
+    if ranking is None or np.isnan(ranking.rank[i := ranking.models.index(model)]):
+        return "–"
+    first, last = int(ranking.rank_low[i]), int(ranking.rank_high[i])
+    return (
+        f"{int(ranking.rank[i]):,} ({first:,})" if first == last else f"{int(ranking.rank[i]):,} ({first:,}–{last:,})"
+    )
+
+
+def _has_joined_components(components: PromptComponents) -> bool:
+    """Return whether interaction and generation noise cannot be separated for some model."""
+    joined = np.isnan(components.generation) & ~np.isnan(components.mean)
+    return not components.layout.nested and bool(np.any(joined))
+
+
+def _error_shares(components: PromptComponents) -> dict[str, tuple[tuple[float, ...] | None, float]]:
+    """Return each model's shares of data, prompt and prediction noise, and its standard error for new prompts.
+
+    The shares are of the squared error for new questions in new prompts. The interaction of question and prompt, which
+    enters it as vQS/(NS), counts as prompt noise where it is separate from sampling. Negative components count as 0.
+    """
+    question, variant, interaction, generation = np.maximum(components.parts, 0)
+    joined = np.isnan(generation)
+    if components.layout.nested:
+        variant = np.where(joined, np.nan, variant)  # with one generation it includes the sampling noise
+    parts = np.stack(
+        [
+            question,
+            variant + np.where(joined, 0, interaction),
+            np.where(joined, interaction, generation),
+        ]
+    )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = parts / parts.sum(axis=0)
+    errors = np.sqrt(components.variance()).tolist()
+    return {
+        model: (tuple(shares[:, m].tolist()) if np.all(np.isfinite(shares[:, m])) else None, float(error))
+        for m, (model, error) in enumerate(zip(components.layout.names, errors, strict=True))
+    }

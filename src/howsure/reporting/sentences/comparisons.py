@@ -1,0 +1,110 @@
+"""Captions of figures: what each shows, as a conclusion."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from howsure.reporting.sentences.formatting import format_count, format_level, format_share, is_or_are
+from howsure.reporting.sentences.summary import group_by_verdict, judge_pairs
+from howsure.stats.comparisons import POWER, Pairs
+from howsure.stats.core.cells import FloatArray
+
+
+def describe_forest(pairs: Pairs, reference: str) -> str:
+    """What the differences to the reference say."""
+    sides = group_by_verdict(pairs, reference)
+    parts = [
+        f"{format_count(len(names), 'model')} {phrase if len(names) > 1 else single}"
+        for names, phrase, single in (
+            (sides["below"], "are distinguishably below it", "is distinguishably below it"),
+            (sides["above"], "are distinguishably above it", "is distinguishably above it"),
+            (
+                sides["open"],
+                "are not distinguishable from it at this sample size",
+                "is not distinguishable from it at this sample size",
+            ),
+            (sides["untestable"], "cannot be tested against it", "cannot be tested against it"),
+        )
+        if names
+    ]
+    at = pairs.models.index(reference)
+    detectable = pairs.detectable[(pairs.a == at) | (pairs.b == at)]
+    detectable = detectable[detectable > 0]
+    found = (
+        f" Against it, a true difference of about {np.median(detectable):.2g} (median over pairs) would be found with "
+        f"{POWER:.0%} power by a single test at level {format_level(pairs.level)}."
+        if len(detectable)
+        else ""
+    )
+    return (
+        f"Compared with {reference}: {'; '.join(parts)}.{found} "
+        f"Bars are {format_level(pairs.level)} intervals of single differences; verdicts are adjusted for all pairs "
+        "(Holm)."
+    )
+
+
+def describe_matrix(pairs: Pairs, shown: int) -> str:
+    """How many pairs are decided."""
+    words = judge_pairs(pairs)
+    decided, silent = words.count("distinguishable"), words.count("not testable")
+    text = (
+        f"{decided:,} of {format_count(len(words), 'pair')} {is_or_are(decided)} distinguishable, adjusted for all "
+        "pairs (Holm)"
+    )
+    text += f"; {silent:,} cannot be tested." if silent else "."
+    text += " Blue: the row's model scores higher; orange: lower; a grey dot: not distinguishable or not testable."
+    if shown < len(pairs.models):
+        text += f" Drawn for the first {shown} of {len(pairs.models):,} models; the counts are over all."
+    return text
+
+
+def describe_pair_errors(pairs: Pairs, *, binary: bool, every: int = 1) -> str:
+    """How large the standard errors of differences are, and whether pairing helps."""
+    se = np.sqrt(pairs.total / np.where(pairs.n_questions > 0, pairs.n_questions, np.nan))
+    known = se[~np.isnan(se)]
+    if len(known) == 0:
+        return "No two models have a question in common."
+    text = f"With one generation per question the median standard error of a difference is {np.median(known):.2g}."
+    correlation = pairs.correlation[np.isfinite(pairs.correlation)]
+    if len(correlation):
+        helped = int(np.sum(correlation > 0))
+        text += (
+            f" In {helped:,} of {format_count(len(correlation), 'pair')} the two models' scores go together over "
+            "questions: "
+            "there, pairing makes the difference surer than two separate sets of questions would."
+        )
+    if binary and len(np.unique(pairs.n_questions)) > 1:
+        text += " Pairs have different numbers of common questions; the curves are drawn for the median number."
+    if every > 1:
+        text += f" Drawn for every {every}{'nd' if every == 2 else 'rd' if every == 3 else 'th'} pair."
+    return text
+
+
+def describe_disagreement(pairs: Pairs, needed: FloatArray, *, every: int = 1) -> str:
+    """How many pairs one generation per question tells apart, of pairs some of which disagree.
+
+    `needed` is the difference that it takes, shape (P,).
+    """
+    known = ~np.isnan(pairs.disagreement) & ~np.isnan(needed)
+    count = int(known.sum())
+    above = int(np.sum(np.abs(pairs.difference[known]) >= needed[known]))
+    none = int(np.sum(pairs.disagreement[known] <= 0))
+    middle = int(np.argsort(pairs.disagreement[known], kind="stable")[count // 2])
+    text = (
+        f"{above:,} of {format_count(count, 'pair')} {is_or_are(above)} on or above the curve: a difference of that "
+        "size in one "
+        f"generation per question has p ≤ {1 - pairs.level:.2g}, for this pair alone. "
+    )
+    of = format_share(float(pairs.disagreement[known][middle]))
+    text += (
+        f"Models that differ on {of} of the questions, as a typical pair here, need a difference of "
+        f"{needed[known][middle]:.2g}. "
+    )
+    if none:
+        text += f"{format_count(none, 'pair')} never disagreed. "
+    text += "More questions lower the curve; more generations per question find smaller differences than it says."
+    if len(np.unique(pairs.n_questions[known])) > 1:
+        text += " Pairs have different numbers of common questions: the curve is for the median, the count for each."
+    if every > 1:
+        text += f" Drawn for one pair in {every:,}."
+    return text

@@ -1,0 +1,334 @@
+"""Reports on several benchmarks as a folder: a sortable index and a page per benchmark, joined by relative links."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from howsure.errors import InputError
+from howsure.reporting.assets import build_policy, load_templates, read_template
+from howsure.reporting.elements import clean_json
+from howsure.reporting.figure_files import format_csv, write_figures
+from howsure.reporting.page import Page, build_page
+from howsure.reporting.report_data import ReportData, ReportOptions
+from howsure.reporting.sentences.formatting import choose_decimals, format_count, format_number, format_share
+from howsure.reporting.sentences.summary import describe_verdict, judge_pairs
+from howsure.stats.comparisons import Pairs, pairs
+from howsure.stats.core.cells import Cells, FloatArray
+from howsure.stats.questions import compute_question_tau
+from howsure.stats.scores import score
+
+#: Name of the index page.
+INDEX = "index.html"
+
+#: Name of the file with the numbers of the index.
+NUMBERS = "benchmarks.csv"
+
+#: Suffixes of an output that is a single file.
+_FILE_SUFFIXES = {".html", ".htm"}
+
+#: File names that Windows reserves for devices, and the index.
+_RESERVED = {"con", "prn", "aux", "nul", *(f"{port}{i}" for port in ("com", "lpt") for i in range(1, 10)), "index"}
+
+#: Fewest models with which the sign of a question's tau is informative.
+_MIN_MODELS = 5
+
+#: Columns of the index: heading and meaning. All errors are with one generation per question.
+HEADINGS: dict[str, tuple[str, str]] = {
+    "questions": ("Questions", "Questions of the benchmark."),
+    "models": ("Models", "Models with a score."),
+    "se_score": ("SE(A)", "Standard error of the score of a model."),
+    "se_difference": (
+        "SE(A − B)",
+        (
+            "Standard error of the difference of two models on the questions that both answered. Near 1.4 times SE(A) "
+            "when the models have nothing in common; smaller when they find the same questions hard."
+        ),
+    ),
+    "se_data": ("Data", "Its part that comes from which questions were drawn: only more questions make it smaller."),
+    "se_prediction": ("Prediction", "Its part that comes from sampling each model once: more generations do, too."),
+    "correlation": ("Correlation", "Of two models' mean scores over the common questions: mean over the pairs."),
+    "unsolved": ("Unsolved", "Questions that no generation of any model scored on; of scores in [0, 1]."),
+    "negative": (
+        "Negative tau",
+        (
+            "Share of the questions that better models fail more (Kendall's tau with the score on the other questions "
+            "is below 0), of benchmarks with five models or more. Wrong labels are among them; so is chance, which "
+            "with few models makes up to half of all."
+        ),
+    ),
+    "decided": ("Distinguishable", "Pairs of models with an adjusted p-value (Holm) below 1 − level."),
+}
+
+
+@dataclass(frozen=True)
+class IndexRow:
+    """Numbers of one benchmark in the index; NaN where the data do not provide one.
+
+    Shares are in [0, 1], errors in units of the score.
+    """
+
+    benchmark: str
+    file: str
+    questions: int
+    models: int
+    se_score: float
+    se_difference: float
+    se_data: float
+    se_prediction: float
+    correlation: float
+    unsolved: float
+    negative: float
+    decided: int
+    n_pairs: int
+    verdict: str
+
+
+def write_report(
+    output: str | Path,
+    data: ReportData,
+    options: ReportOptions | None = None,
+    *,
+    figures: str | Path | None = None,
+    figure_format: str = "svg",
+) -> Path:
+    """Write the report on any number of benchmarks to a file or a folder.
+
+    Parameters
+    ----------
+    output
+        `NAME.html` is a file for one benchmark, and stands for the folder NAME with several. A name without this
+        suffix, or an existing folder, is a folder. A folder contains `index.html` and a page for each benchmark.
+    data
+        Results to show. In a folder, each page shows the manifests that name its benchmark, or no benchmark.
+    options
+        Options of the report; the title is that of the file or of the index.
+    figures
+        Folder to which every figure is written; with several benchmarks, each has a folder of its own there.
+    figure_format
+        File format of the figures, one of `figure_files.FIGURE_FORMATS`.
+
+    Returns
+    -------
+    Path
+        The file to open.
+
+    Raises
+    ------
+    InputError
+        If the reference is unknown, a file cannot be written, or `index.html` exists and is not of howsure.
+    """
+    output, options = Path(output), options or ReportOptions()
+    benchmarks = [cells for cells in data.cells if cells.models and cells.questions]
+    names = choose_file_names([cells.benchmark for cells in benchmarks])
+    is_file = output.suffix.lower() in _FILE_SUFFIXES and not output.is_dir()
+    if len(benchmarks) == 1 and is_file:
+        page = build_page(data, options, file_name=output.name)
+        page.save(output)
+        if figures is not None:
+            write_figures(figures, page.figures, file_format=figure_format)
+        return output
+    data.check_reference(options.reference)
+    folder = output.with_suffix("") if is_file else output
+    _create_folder(folder)
+    for cells in benchmarks:
+        name = names[cells.benchmark]
+        page = _build_site_page(data, options, cells, f"{name}.html")
+        page.save(folder / f"{name}.html")
+        if figures is not None:
+            write_figures(Path(figures) / name, page.figures, file_format=figure_format)
+    rows = [summarize_benchmark(cells, f"{names[cells.benchmark]}.html", level=options.level) for cells in benchmarks]
+    _write_text(folder / NUMBERS, format_csv(_tabulate_rows(rows)), newline="")
+    # The index is last: a site that could not be finished has no new index.
+    _write_text(
+        folder / INDEX,
+        render_index(
+            rows,
+            models=len({model for cells in benchmarks for model in cells.models}),
+            level=options.level,
+            title=options.title,
+            source_warnings=data.source_warnings,
+        ),
+    )
+    return folder / INDEX
+
+
+def _build_site_page(data: ReportData, options: ReportOptions, cells: Cells, file_name: str) -> Page:
+    """Return the page of one benchmark of a site."""
+    has_reference = options.reference in {None, *cells.models}
+    strange = f"{options.reference} was not run on this benchmark: the reference is the highest score."
+    own = replace(
+        data,
+        cells=[cells],
+        manifests=[manifest for manifest in data.manifests if _concerns(manifest, cells.benchmark)],
+        facts=(),  # they are of all benchmarks together
+        source_warnings=[*data.source_warnings, *([] if has_reference else [strange])],
+    )
+    own_options = replace(options, title=None, reference=options.reference if has_reference else None)
+    return build_page(own, own_options, file_name=file_name, index_address=INDEX)
+
+
+def choose_file_names(benchmarks: Sequence[str]) -> dict[str, str]:
+    """Return a file name without suffix for each benchmark that every file system and server accepts.
+
+    >>> choose_file_names(["gsm8k", "a/b c", "../x", "GSM8K"])
+    {'gsm8k': 'gsm8k-0eb1f54b', 'a/b c': 'a-b-c', '../x': 'x', 'GSM8K': 'GSM8K-c601f806'}
+    """
+    plain = {name: re.sub(r"[^A-Za-z0-9._-]+", "-", name)[:80].strip("-._") or "benchmark" for name in benchmarks}
+    folded = [file.casefold() for file in plain.values()]
+    return {
+        name: f"{file}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+        if folded.count(file.casefold()) > 1 or file.casefold().partition(".")[0] in _RESERVED
+        else file
+        for name, file in plain.items()
+    }
+
+
+def summarize_benchmark(cells: Cells, file: str, *, level: float = 0.95) -> IndexRow:
+    """Return the numbers of one benchmark for the index."""
+    scores = score(cells, level=level)
+    compared = pairs(cells, level=level) if len(cells.models) > 1 else None
+    verdicts = judge_pairs(compared) if compared is not None else []
+    answering = int(np.sum(cells.answered.any(axis=1)))
+    tau = compute_question_tau(cells).tau if answering >= _MIN_MODELS else np.zeros(0)
+    tau = tau[~np.isnan(tau)]
+    answered = cells.answered.any(axis=0)
+    unsolved = int(np.sum(answered & ~np.any(cells.total > 0, axis=0))) if cells.unit else math.nan
+    return IndexRow(
+        benchmark=cells.benchmark,
+        file=file,
+        questions=len(cells.questions),
+        models=answering,
+        se_score=_root_mean(score(cells, claim="single-run").variance),
+        **_average_errors(compared),
+        unsolved=unsolved,
+        negative=float(np.mean(tau < 0)) if len(tau) else math.nan,
+        decided=verdicts.count("distinguishable"),
+        n_pairs=len(verdicts),
+        verdict=describe_verdict(scores, compared),
+    )
+
+
+def _average_errors(compared: Pairs | None) -> dict[str, float]:
+    """Return the root mean square errors of a difference and the mean correlation.
+
+    The mean is over the pairs whose data and prediction noise are known, or over all pairs if there are none.
+    """
+    names = ("se_difference", "se_data", "se_prediction", "correlation")
+    if compared is None:
+        return dict.fromkeys(names, math.nan)
+    N = np.where(compared.n_questions > 0, compared.n_questions, np.nan)
+    split = ~np.isnan(compared.prediction) if np.any(~np.isnan(compared.prediction)) else np.full(len(N), True)
+    squares = (compared.total / N, compared.data / N, compared.prediction / N)
+    if compared.n_clusters is not None:  # the noise of questions is that of their clusters
+        single = pairs(compared.cells, claim="single-run").variance
+        squares = (single, single - compared.prediction / N, compared.prediction / N)
+    known = compared.correlation[np.isfinite(compared.correlation)]
+    correlation = float(np.mean(known)) if len(known) else math.nan
+    return dict(zip(names, [*(_root_mean(square[split]) for square in squares), correlation], strict=True))
+
+
+def _root_mean(squares: FloatArray) -> float:
+    """Return the root of the mean of squared errors, for which data and prediction add up to the total as in a pair."""
+    known = squares[np.isfinite(squares)]
+    return math.sqrt(max(float(np.mean(known)), 0)) if len(known) else math.nan
+
+
+def render_index(
+    rows: Sequence[IndexRow],
+    *,
+    models: int,
+    level: float = 0.95,
+    title: str | None = None,
+    source_warnings: Sequence[str] = (),
+) -> str:
+    """Return the index as HTML, which is complete without scripts; a script sorts it.
+
+    Parameters
+    ----------
+    rows
+        One row per benchmark.
+    models
+        Number of different models of all benchmarks.
+    level
+        Level of the verdicts.
+    title
+        Title of the index.
+    source_warnings
+        Warnings of the readers.
+    """
+    style, script = read_template("page.css") + read_template("site.css"), read_template("site.js")
+    html: str = (
+        load_templates()
+        .get_template("site.html")
+        .render(
+            title=title or "Benchmarks",
+            rows=[(row, _format_row(row)) for row in rows],
+            headings=HEADINGS,
+            counts=f"{format_count(len(rows), 'benchmark')} and {format_count(models, 'model')}",
+            numbers=NUMBERS,
+            level=f"{100 * level:g}",
+            source_warnings=source_warnings,
+            style=style,
+            script=script,
+            policy=build_policy([style], [script]),
+            version=version("howsure"),
+        )
+    )
+    return html
+
+
+def _format_row(row: IndexRow) -> dict[str, tuple[str, float | None]]:
+    """Return the text of each column and the number that it is sorted by."""
+    places = choose_decimals(np.array([row.se_score, row.se_difference, row.se_data, row.se_prediction]))
+    errors = ("se_score", "se_difference", "se_data", "se_prediction")
+    texts = {
+        "questions": f"{row.questions:,}",
+        "models": f"{row.models:,}",
+        **{name: format_number(getattr(row, name), places) for name in errors},
+        "correlation": format_number(row.correlation, 2),
+        "unsolved": "–" if math.isnan(row.unsolved) else f"{row.unsolved:,.0f}",
+        "negative": format_share(row.negative),
+        "decided": f"{row.decided:,} of {row.n_pairs:,}" if row.n_pairs else "–",
+    }
+    numbers = {name: float(getattr(row, name)) for name in HEADINGS}
+    numbers["decided"] = row.decided / row.n_pairs if row.n_pairs else math.nan
+    return {name: (text, None if math.isnan(numbers[name]) else numbers[name]) for name, text in texts.items()}
+
+
+def _tabulate_rows(rows: Sequence[IndexRow]) -> dict[str, list[Any]]:
+    """Return the columns of the index's CSV file."""
+    return {field.name: [clean_json(getattr(row, field.name)) for row in rows] for field in fields(IndexRow)}
+
+
+def _concerns(manifest: Mapping[str, object], benchmark: str) -> bool:
+    """Return whether a manifest names the benchmark, or names no benchmarks."""
+    named = manifest.get("benchmarks")
+    return not isinstance(named, Mapping) or benchmark in named
+
+
+def _create_folder(folder: Path) -> None:
+    """Create the folder; raise an error if it has an index that howsure did not write."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        index = (folder / INDEX).read_text(encoding="utf-8", errors="replace") if (folder / INDEX).exists() else None
+    except OSError as error:
+        raise InputError(f"cannot be a folder: {error.strerror}", where=str(folder), remedy="name another") from error
+    if index is not None and '<meta name="generator" content="howsure' not in index[:4000]:
+        raise InputError(f"has an {INDEX} that howsure did not make", where=str(folder), remedy="name another folder")
+
+
+def _write_text(file: Path, text: str, *, newline: str = "\n") -> None:
+    """Write a file; raise an error that names it if that fails."""
+    try:
+        file.write_text(text, encoding="utf-8", newline=newline)
+    except OSError as error:
+        raise InputError(f"cannot be written: {error.strerror}", where=str(file)) from error

@@ -1,0 +1,240 @@
+"""What more generations buy: runs that grow, standard errors against k, the budget frontier."""
+
+import json
+
+import numpy as np
+import pytest
+import vl_convert
+from helpers.parsed_page import HOSTILE
+from helpers.planted_prompts import planted
+from helpers.planted_runs import drawn, pooled, runs_of
+
+from howsure.reporting.elements import ElementBuilder
+from howsure.reporting.sections.generations import ModelPilot, build_generations_section, find_best_designs
+from howsure.reporting.sections.score_table import order_models
+from howsure.reporting.sentences.generations import describe_frontier, describe_standard_errors
+from howsure.stats.core.cells import Cells
+from howsure.stats.planning.cost import Cost
+from howsure.stats.planning.variance_components import VarianceComponents
+from howsure.stats.scores.score import score
+
+RNG = np.random.default_rng(4)
+P = RNG.beta(0.7, 0.7, (2, 100))
+
+
+def section_of(cells, **more):
+    scores, sheet = score(cells), ElementBuilder("b1")
+    return build_generations_section(cells, scores, order_models(scores), sheet, **more), sheet
+
+
+def columns(sheet, name):
+    return sheet.tables[f"b1-{name}"]
+
+
+@pytest.fixture(scope="module")
+def cells():
+    greedy = runs_of((P[:1, :, None] > 0.5).astype(float), ["m0:greedy"])[0]
+    return pooled(runs_of(drawn(P, 10))) + greedy
+
+
+@pytest.fixture(scope="module")
+def made(cells):
+    return section_of(cells)
+
+
+def test_three_figures_in_order(made):
+    section, _ = made
+    assert [figure.id for figure in section.items] == ["b1-growing", "b1-errors-k", "b1-frontier"]
+    assert section.left_out == ()
+    for figure in section.items:
+        assert len(vl_convert.vegalite_to_png(json.dumps(figure.spec))) > 5000  # a blank one is smaller
+
+
+def test_runs_that_grow_spread_as_sampling_does(cells, made):
+    # theory: runs of k generations on these questions have variance mean p(1-p) / (N k)
+    _, sheet = made
+    found = columns(sheet, "growing")
+    for model in ("m0", "m1"):
+        p = cells.mean[cells.index(model)]
+        rows = zip(found["model"], found["part"], found["k"], found["low"], found["high"], strict=True)
+        bands = {k: high - low for m, part, k, low, high in rows if (m, part) == (model, "runs on these questions")}
+        for k in (1, 5, 10):
+            # p (1 - p) of 10 generations is 9/10 of what it is on average
+            assert bands[k] == pytest.approx(2 * 1.96 * np.sqrt(np.mean(p * (1 - p)) * 10 / 9 / 100 / k), rel=1e-3)
+
+
+@pytest.mark.parametrize("k", [2, 3, 10])
+def test_mostly_data_noise_is_said_only_where_it_is(k):
+    # half a chance for each question: no data noise at all, and by chance the widths are alike
+    rng = np.random.default_rng(11)
+    for p, said in ((np.full((1, 200), 0.5), False), (rng.beta(0.1, 0.1, (1, 200)), True)):
+        section, _ = section_of(pooled(runs_of(drawn(p, k))))
+        assert ("mostly data noise" in section.items[0].caption) == said
+
+
+def test_no_more_generations_are_spoken_of_than_there_are():
+    # another model has 12 generations, this one 3: its bands and its sentence end at 3
+    rng = np.random.default_rng(12)
+    n = np.array([[3] * 40, [12] * 40])
+    right = rng.binomial(n, [[0.8], [0.4]]).astype(float)
+    section, sheet = section_of(Cells("b", ("few", "many"), tuple(map(str, range(40))), n, right, right))
+    assert ", with 3 from" in section.items[0].caption
+    found = columns(sheet, "growing")
+    most = {
+        model: max(k for m, k in zip(found["model"], found["k"], strict=True) if m == model)
+        for model in ("few", "many")
+    }
+    assert most == {"few": 3, "many": 12}
+
+
+def test_greedy_is_a_line_where_it_was_run(cells, made):
+    section, sheet = made
+    found = columns(sheet, "growing")
+    lines = [
+        (model, low)
+        for model, part, low in zip(found["model"], found["part"], found["low"], strict=True)
+        if part == "greedy"
+    ]
+    greedy = float(cells.mean[cells.index("m0:greedy")].mean())
+    assert {model for model, _ in lines} == {"m0"}
+    assert lines[0][1] == lines[-1][1] == pytest.approx(greedy)
+    assert f"Greedy decoding of m0 scores {greedy:.3f}" in section.items[0].caption
+
+
+def test_standard_errors_follow_the_decomposition(cells, made):
+    # an independent version by loops: (D + E/k) / N, D without the bias of a variance that divides by N
+    _, sheet = made
+    found = columns(sheet, "errors-k")
+    for model in ("m0", "m1"):
+        right = cells.total[cells.index(model)]
+        E = np.mean([c * (10 - c) / 90 for c in right])
+        D = np.sum((right / 10 - np.mean(right / 10)) ** 2) / 99 - E / 10
+        for m, k, se in zip(found["model"], found["k"], found["se"], strict=True):
+            if m == model:
+                assert se == pytest.approx(np.sqrt((D + E / k) / 100), rel=1e-5)
+    assert max(found["k"]) == 50
+
+
+def test_the_frontier_is_the_best_of_all_designs_tried():
+    # an independent version: every design of the budget, one by one
+    noise = VarianceComponents(question=0.04, generation=0.16, models=1)
+    pilot = ModelPilot("m", noise, 60, 1, np.full(60, 8))
+    found = find_best_designs(pilot, Cost(), "calls", 480.0)
+    assert list(found) == ["at most 60 questions", "any number of questions"]
+    budgets = [480 * 2.0**j for j in range(-5, 4)]
+    for limit, designs in zip((60, 10**9), found.values(), strict=True):
+        best = []
+        for budget in budgets:
+            tried = [
+                (0.04 / n + 0.16 / (n * k)) ** 0.5
+                for k in range(1, int(budget) + 1)
+                for n in (min(limit, int(budget) // k),)
+                if n >= 30
+            ]
+            best += [min(tried)] if tried else []
+        assert sorted({round(d.se, 9) for d in designs}) == sorted({round(b, 9) for b in best})
+    assert found["any number of questions"][0].calls <= 15 * 2
+
+
+def test_several_prompts_are_planned_with_and_without():
+    cube, _ = planted(effect=0.15, models=2)
+    section, sheet = section_of(cube.cells(), cube=cube)
+    assert "with one generation per question and prompt" in section.items[1].caption
+    assert "for new questions in new prompts" in section.items[1].caption
+    assert "Generations are from 20 prompts." in section.items[0].caption
+    found = columns(sheet, "frontier")
+    one = [se for part, se in zip(found["part"], found["se"], strict=True) if part == "one prompt"]
+    # theory: with one prompt the error never falls below the standard deviation over prompts, here .15 at least
+    assert min(one) > 0.13
+    assert min(found["se"]) < 0.06
+    assert max(found["n_variants"]) == 19  # the default prompt was not drawn
+
+
+def test_kinds_of_design_that_are_the_same_are_told_once():
+    noise = VarianceComponents(question=0.04, generation=0.16, models=1)
+    designs = find_best_designs(ModelPilot("m", noise, 60, 5, np.ones(300)), Cost(), "calls", 300.0)
+    text = describe_frontier(designs, "calls", (300.0, 0.05))
+    # by hand: without noise of prompts, 60 questions of 5 generations: the root of .04/60 + .16/300
+    assert "For as much, the best is 0.035 with either kind of design (60 questions × 5 generations). Each" in text
+
+
+def test_costs_are_what_the_frontier_is_drawn_against(cells):
+    cost = Cost(prompt_tokens=100, completion_tokens=50, input_price=1, output_price=2, generations_per_request=8)
+    section, sheet = section_of(cells, cost=cost)
+    # by hand: 100 questions x (2 requests of 100 prompt tokens + 10 x 50 completion tokens x 2) per million
+    assert "This run took a cost of 0.12 for a standard error" in section.items[2].caption
+    assert max(columns(sheet, "frontier")["spent"]) <= 8 * 0.12 + 1e-9
+    tokens = section_of(cells, cost=Cost(prompt_tokens=100, completion_tokens=50))[0]
+    assert "This run took 150,000 tokens" in tokens.items[2].caption
+
+
+def test_what_cannot_be_said_is_left_out():
+    once = pooled(runs_of(drawn(P, 1)))
+    section, _ = section_of(once)
+    assert not section.items
+    assert section.left_out == ("how many generations are enough (one generation per question)",)
+    flat = Cells.from_scores("b", ["a"], ["q1", "q2"], [[[1, 1], [1, 1]]])
+    assert [figure.id for figure in section_of(flat)[0].items] == ["b1-growing"]  # no noise to plan with
+    assert section_of(flat)[0].left_out[0].startswith("what more generations would buy (one generation per question")
+    uneven = Cells.from_scores("b", ["a"], ["q1", "q2", "q3"], [[[1, 0], [1], [0, 0]]])
+    section, sheet = section_of(uneven)
+    assert [figure.id for figure in section.items] == ["b1-growing", "b1-errors-k", "b1-frontier"]
+    assert set(columns(sheet, "growing")["k"]) == {1, 2}
+    once_for_most = Cells.from_scores("b", ["a"], ["q1", "q2", "q3"], [[[1, 0], [1], [0]]])
+    assert section_of(once_for_most)[0].items[0].id == "b1-errors-k"
+
+
+def test_a_cube_without_a_model_falls_back_to_its_cells():
+    cube, _ = planted(models=1)
+    both = cube.cells() + pooled(runs_of(drawn(P[:, :80], 4), ["x", "y"]))
+    section, sheet = section_of(both, cube=cube)
+    assert set(columns(sheet, "errors-k")["model"]) == {"m0", "x", "y"}
+    assert section.items
+
+
+def test_many_models_are_cut():
+    many = pooled(runs_of(drawn(RNG.random((6, 40)), 4)))
+    section, sheet = section_of(many)
+    assert "Drawn for 4 of 6 models." in section.items[0].caption
+    assert "Drawn for 4 of 6 models." in section.items[1].caption
+    assert len(set(columns(sheet, "errors-k")["model"])) == 4
+
+
+def test_sentences_at_the_edges():
+    told = describe_standard_errors("m", 1.0, has_point=True, errors=(0.05, 0.05, 0.0), sufficient=None, several=False)
+    assert told == (
+        "m has a standard error of 0.0500 with one generation per question, and nothing else was seen that generations "
+        "could not take out."
+    )
+    never = describe_standard_errors(
+        "m", 3.0, has_point=True, errors=(0.05, 0.03, 0.0001), sufficient=None, several=False
+    )
+    assert never.endswith("It takes more than a thousand to come within a tenth of that.")
+    one = describe_standard_errors("m", 1.0, has_point=True, errors=(0.05, 0.05, 0.049), sufficient=1, several=False)
+    assert "1 generation comes within a tenth of that." in one
+    assert "no design of 30 questions is cheaper" in describe_frontier({"a": []}, "calls", (10.0, 0.1))
+
+
+def test_very_many_generations_are_cut_and_bands_stay_in_range():
+    n = np.full((1, 30), 1200)
+    right = np.random.default_rng(5).binomial(n, 0.003).astype(float)
+    section, sheet = section_of(Cells("b", ("a",), tuple(map(str, range(30))), n, right, right))
+    found = columns(sheet, "growing")
+    assert max(found["k"]) == 50
+    assert min(found["low"]) >= 0
+    assert "with 1,200 and" in section.items[1].caption
+    assert max(columns(sheet, "errors-k")["k"]) == 200
+
+
+def test_real_scores_are_drawn_too():
+    real = Cells.from_scores("b", ["a"], [f"q{i}" for i in range(8)], [[[i + 0.5, 2.0 * i] for i in range(8)]])
+    section, _ = section_of(real)
+    assert [figure.id for figure in section.items] == ["b1-growing", "b1-errors-k", "b1-frontier"]
+
+
+def test_hostile_names_are_data():
+    hostile = pooled(runs_of(drawn(RNG.random((3, 20)), 3), HOSTILE[:3]))
+    section, _ = section_of(hostile)
+    for figure in section.items:
+        assert "<" not in figure.embedded_spec
+        assert "calculate" not in figure.embedded_spec

@@ -1,0 +1,136 @@
+"""Runs of the same thing: dots, prediction interval, drift, copies."""
+
+import numpy as np
+import pytest
+import vl_convert
+from helpers.parsed_page import HOSTILE
+from helpers.planted_runs import drawn, runs_of
+
+from howsure.reporting.charts.repeats import _stacked, draw_drift, draw_runs
+from howsure.reporting.elements import ElementBuilder, Figure, TextTable
+from howsure.reporting.sections.repeats import COLUMNS, build_repeats_section, compute_repeats
+from howsure.reporting.sentences.repeats import collect_repeat_warnings
+from howsure.stats.repeats.prediction_intervals import repeats
+
+RNG = np.random.default_rng(2)
+P = RNG.beta(0.8, 0.8, (3, 60))
+
+
+def section_of(scores, models=None, **more):
+    runs = runs_of(scores, models)
+    sheet = ElementBuilder("b1")
+    return build_repeats_section(compute_repeats(runs, level=0.95), runs[0].models, sheet, **more), sheet
+
+
+def data_of(chart, field):
+    spec = chart.to_dict()
+    return next(rows[0] for rows in spec["datasets"].values() if field in rows[0])
+
+
+def test_dots_are_the_means_of_the_runs():
+    # an independent version: plain means over the questions
+    scores = drawn(P, 6)
+    found = compute_repeats(runs_of(scores), level=0.9)
+    dots = data_of(draw_runs(found, ["m2", "m0"]), "run")
+    for model, run, mean, kind in zip(dots["model"], dots["run"], dots["mean"], dots["kind"], strict=True):
+        means = scores[int(model[1])].mean(axis=0)
+        assert mean == pytest.approx(means[int(run) - 1], rel=1e-6)
+        expected = "best" if mean >= means.max() - 1e-6 else "worst" if mean <= means.min() + 1e-6 else "run"
+        assert kind == expected
+    band = data_of(draw_runs(found, ["m2", "m0"]), "low")
+    whole = repeats(runs_of(scores), n_future=1, level=0.9)  # what the command prints
+    assert band["low"][1] == pytest.approx(whole.interval().low[0], rel=1e-6)
+    line = data_of(draw_drift(found, ["m1"]), "n")
+    assert line["n"] == [1, 2, 3, 4, 5, 6]
+    np.testing.assert_allclose(line["mean"], scores[1].mean(axis=0), rtol=1e-6)
+
+
+def test_near_dots_are_stacked_and_far_ones_are_not():
+    x, model = np.array([0.0, 0.001, 0.5, 0.002, *[0.9] * 7]), np.zeros(11, dtype=np.intp)
+    place = _stacked(x, model)
+    assert len({place[0], place[1], place[3]}) == 3
+    assert place[2] == place[0] == 2  # the middle of five
+    assert set(place[4:].tolist()) == {0, 1, 2, 3, 4}
+
+
+def test_the_page_shows_two_figures_and_a_table():
+    section, sheet = section_of(drawn(P, 5))
+    assert [type(item) for item in section.items] == [Figure, Figure, TextTable]
+    assert section.left_out == ()
+    assert section.items[2].headings[-2:] == ("Next run, 95%", "p, drift")
+    assert set(sheet.tables) == {"b1-runs", "b1-repeats"}
+    assert {"n_runs", "drift_p", "run"} <= set(COLUMNS)
+    for chart in (draw_runs, draw_drift):
+        found = compute_repeats(runs_of(drawn(P, 5)), level=0.95)
+        png = vl_convert.vegalite_to_png(chart(found, ["m0", "m1", "m2"]).to_dict())
+        assert png.startswith(b"\x89PNG")
+        assert len(png) > 3000  # a blank one is smaller
+
+
+def test_drift_is_found_where_it_was_planted():
+    # theory: chances that fall by .4 after half of the runs; the other models do not change
+    scores = drawn(P, 8)
+    scores[1, :, 4:] = drawn(np.clip(P[1:2] - 0.4, 0, 1), 4, seed=7)[0]
+    section, _ = section_of(scores)
+    runs, drift, table = section.items
+    assert "The runs of m1 differ by more than independent generations would, adjusted for 3 models" in drift.caption
+    assert "farthest apart for m1" in runs.caption
+    assert "the interval is from run means" in table.caption
+    found = compute_repeats(runs_of(scores), level=0.95)
+    assert any("The runs of m1 differ by more than sampling" in text for text in collect_repeat_warnings(found))
+    alone, _ = section_of(scores[1:2])
+    assert "The runs of m0 differ by more than independent generations would (p < 0.001)" in alone.items[1].caption
+    steady, _ = section_of(drawn(P, 8))
+    assert "For none of 3 models" in steady.items[1].caption
+    single, _ = section_of(drawn(P[:1], 8))
+    assert "by no more than independent generations would (p = " in single.items[1].caption
+
+
+def test_copies_are_told():
+    scores = drawn(P[:2], 6)
+    scores[0, :, 3] = scores[0, :, 1]
+    scores[0, :, 5] = scores[0, :, 2]
+    found = compute_repeats(runs_of(scores), level=0.95)
+    told = list(collect_repeat_warnings(found))
+    assert told[0].startswith("Some runs of m0 are the same score for score")
+    assert not any("m1" in text for text in told)
+    same = np.repeat(drawn(P[:1], 1), 4, axis=2)  # what a cache gives
+    section, _ = section_of(same)
+    assert "cannot be tested" in section.items[1].caption
+    # alike by chance or by a cache: the interval holds for the first, the warning is of the second
+    assert "the next run will fall between 0.450 and 0.483" in section.items[0].caption
+    (cached,) = collect_repeat_warnings(compute_repeats(runs_of(same), level=0.95))
+    assert cached.startswith("All runs of m0 are the same score for score")
+    # exactly half of the questions right in every run, each time others: independent runs would differ
+    alike = np.stack([RNG.permutation(np.repeat([0.0, 1.0], 30)) for _ in range(10)], axis=1)[None]
+    (told,) = collect_repeat_warnings(compute_repeats(runs_of(alike), level=0.95))
+    assert told.startswith("The runs of m0 agree more than independent generations would")
+
+
+def test_one_run_says_nothing():
+    section, sheet = section_of(drawn(P, 1))
+    assert not section.items
+    assert section.left_out == ("repeated runs (one run of each model)",)
+    assert not sheet.tables
+    once = drawn(P, 3)
+    once[:, :, 1:] = np.nan
+    assert compute_repeats(runs_of(once), level=0.95) is None
+
+
+def test_models_of_one_run_are_left_out_and_many_are_cut():
+    scores = drawn(P, 4)
+    scores[1, :, 1:] = np.nan  # a greedy run
+    section, _ = section_of(scores)
+    assert [row[0] for row in section.items[2].rows] == ["m0", "m2"]
+    many, _ = section_of(drawn(np.tile(P[:1], (25, 1)), 3))
+    assert "Drawn for the first 20 of 25 models." in many.items[0].caption
+    assert "Drawn for 4 of 25 models." in many.items[1].caption
+    assert "The first 20 of 25 models" in many.items[2].caption
+    assert len(many.items[2].rows) == 20
+
+
+def test_hostile_names_are_data():
+    found = compute_repeats(runs_of(drawn(P, 3), HOSTILE[:3]), level=0.95)
+    for chart in (draw_runs, draw_drift):
+        spec = chart(found, HOSTILE[:3]).to_dict()
+        assert not any("expr" in str(layer.get("transform", "")) for layer in spec["layer"])

@@ -1,0 +1,181 @@
+"""Sentences on prompts, on hand-made cubes: what they must say, worked out by hand from the scores."""
+
+import numpy as np
+import pytest
+
+from howsure.reporting.sentences.formatting import format_share
+from howsure.reporting.sentences.noise import describe_effects, describe_variance_components
+from howsure.reporting.sentences.prompt_variants import (
+    describe_convergence,
+    describe_rank_flips,
+    describe_sample_sizes,
+    describe_spread,
+)
+from howsure.reporting.sentences.summary import collect_warnings
+from howsure.stats.core.cube import Cube
+from howsure.stats.prompts.components import estimate_components
+from howsure.stats.prompts.effects import estimate_effects
+from howsure.stats.prompts.moments import summarize_variants
+from howsure.stats.prompts.rank_flips import estimate_rank_flips
+from howsure.stats.prompts.sample_size import required_variants
+from howsure.stats.prompts.unparsed import estimate_unparsed_effect
+
+NAMES = ("large", "small")
+
+
+def cube(means, *, n_questions=40, default=None, values=None):
+    """Every question of a variant has the same mean, of two generations: `means[model][variant]` in {0, .5, 1}."""
+    scores = [
+        [[[1, 1] if m == 1 else [0, 0] if m == 0 else [1, 0] for m in row] for _ in range(n_questions)] for row in means
+    ]
+    variants_ = [f"v{s}" for s in range(len(means[0]))]
+    questions = [f"q{i}" for i in range(n_questions)]
+    return Cube.from_scores("b", NAMES[: len(means)], questions, variants_, scores, default=default, values=values)
+
+
+def test_range_default_and_unread_of_the_spread():
+    made = cube([[1, 1, 0.5, 0.5], [0.5, 0.5, 0.5, 0.5]], default=0)
+    found = summarize_variants(made)
+    text = describe_spread(found, 2, None)
+    assert "Over 3 prompts the score of large goes from 0.50 to 1.00, the widest range of all models" in text
+    assert "a range grows with the number of prompts" in text
+    # ties do not count: 2 of the 3 drawn are below 1.0, none below .5
+    assert "not drawn, scores higher than half of those that were drawn for 1 of 2 models." in text
+    assert "could be read" not in text
+    nothing = estimate_unparsed_effect(made, np.zeros(made.n.shape, dtype=int))
+    assert "Every answer could be read: none of this spread is the parser's." in describe_spread(found, 2, nothing)
+    assert "Drawn for the first 1 of 2 models" in describe_spread(found, 1, None)
+    alone = describe_spread(summarize_variants(cube([[1, 1, 0.5, 0.5]], default=0)), 1, None)
+    assert "The default prompt (diamond), which was chosen and not drawn, scores higher than 2 of the 3 that" in alone
+    assert "of all models" not in alone
+
+
+def test_components_add_up_to_a_whole():
+    made = cube([[1, 1, 0.5, 0.5, 0, 0]], n_questions=30)
+    text = describe_variance_components(estimate_components(made))
+    # by hand: no question noise; variant scores 1, 1, .5, .5, 0, 0 have variance .2 less the sampling's;
+    # generations: .5 in two of six variants is 1/6
+    assert "the question 0%, the prompt 55%" in text
+    assert "sampling again 45%" in text
+    assert "the choice of prompts is 100% (median)" in text
+
+
+def test_components_of_one_generation_and_of_nothing():
+    one = Cube.from_scores("b", ["a"], ["q1", "q2"], ["v1", "v2"], [[[[1], [0]], [[1], [1]]]])
+    assert "are one component" in describe_variance_components(estimate_components(one))
+    none = Cube.from_scores("b", ["a"], ["q1"], ["v1", "v2"], [[[[], []]]])
+    assert describe_variance_components(estimate_components(none)).startswith(
+        "These data do not tell the components apart."
+    )
+    nested = Cube.from_scores("b", ["a"], ["q1", "q2"], ["1", "2"], [[[[1, 0], [0, 0]], [[1, 1], [1, 0]]]], nested=True)
+    assert describe_variance_components(estimate_components(nested)).startswith("Each question has variants of its own")
+
+
+def _effects(scores, styles):
+    return estimate_effects("b", NAMES[: len(scores)], np.array(scores), {"style": styles})
+
+
+def test_best_worst_and_rarely_drawn_values():
+    styles = ["a", "a", "a", "b", "b", "b", "c"]
+    rows = [[0.70, 0.71, 0.72, 0.50, 0.51, 0.52, 0.95]]
+    text = describe_effects(_effects(rows, styles), "style", 1)
+    # c was drawn once, and its interval leaves out 0; effects are from the mean over values (.71 + .51 + .95)/3
+    assert text.startswith("c scores highest (+0.227) and b lowest (−0.213). ")
+    assert "Drawn fewer than 3 times (hollow), so read with care: c." in text
+    assert "where about 0.15 would by chance alone" in text
+    assert "mean over models" not in text
+    both = describe_effects(_effects([rows[0], [x - 0.1 for x in rows[0]]], styles), "style", 1)
+    assert "mean over models" in both
+    assert "Drawn for 1 of 2 models" in both
+
+
+def test_a_value_drawn_once_and_by_no_means_sure_is_neither_best_nor_worst():
+    """Theory: means .7, .6 and .9, so effects of -.033, -.133 and +.167; that of c has the error of one score."""
+    styles = ["a", "a", "a", "b", "b", "b", "c"]
+    text = describe_effects(_effects([[0.5, 0.7, 0.9, 0.4, 0.6, 0.8, 0.9]], styles), "style", 1)
+    assert text.startswith("a scores highest (−0.03) and b lowest (−0.13) of those drawn often enough. ")
+
+
+def test_effects_that_cannot_be_told_are_not_drawn():
+    twice = {"style": ["a", "a", "b", "b"], "tone": ["x", "x", "y", "y"]}
+    found = estimate_effects("b", ["large"], np.array([[0.1, 0.2, 0.3, 0.4]]), twice)
+    assert describe_effects(found, "style", 1) == (
+        "Drawn fewer than 3 times (hollow), so read with care: a and b. "
+        "An effect that cannot be told from others, for want of draws, is not drawn."
+    )
+
+
+def test_swaps_of_one_pair_and_of_several():
+    made = cube([[1, 1, 1, 0.5], [0.5, 0.5, 0.5, 1]])
+    text = describe_rank_flips(estimate_rank_flips(made), 1)
+    assert text.startswith(
+        "large and small are in the other order under 25% of the 4 prompts; the noise alone would do so"
+    )
+    assert "A true flip under some prompt is sure at 95%" in text
+    three = Cube.from_means("b", ["a", "b", "c"], ["v1", "v2"], np.array([[0.9, 0.1], [0.5, 0.5], [0.4, 0.45]]))
+    text = describe_rank_flips(estimate_rank_flips(three), 2)
+    # a over b and a over c turn round; b stays above c
+    assert text.startswith("The order of 2 of 3 pairs flips, or is a tie, under at least one prompt. ")
+    assert "cannot be told apart" in text
+    assert text.endswith("The 2 closest of 3 pairs; the download has all.")
+
+
+def test_n_star_that_is_reached_and_one_that_is_not():
+    flat, wild = [0.5] * 10, [0.0, 1.0] * 5
+    reached = required_variants(("large",), [flat])
+    assert describe_convergence(reached, "mean", 1).startswith(
+        "1 of 10 prompts brings the mean with 95% chance within 0.01 of the mean over all for large. A point is n*. A "
+    )
+    lost = required_variants(("large", "small"), [wild, wild])
+    text = describe_convergence(lost, "mean", 1)
+    assert text.startswith(
+        "No number of prompts below all of them brings the mean with 95% chance within 0.01 of the mean"
+    )
+    assert "for any model: n* is not reached." in text
+    assert text.endswith("Drawn for 1 of 2 models, spread over their order.")
+    mixed = describe_convergence(required_variants(("large", "small"), [flat, wild]), "mean", 2)
+    assert "for the 1 model where fewer than all are enough; for 1 n* is not reached." in mixed
+    every = describe_convergence(required_variants(("large", "small"), [flat, flat]), "mean", 2)
+    assert "for every model. A point" in every
+    more = describe_convergence(required_variants(("large", "small"), [flat, [0.5] * 5 + [0.53] * 5]), "mean", 2)
+    assert "for every model; small needs the most." in more
+    assert "hollow" not in more
+    assert "A hollow point is all prompts, where n* is not reached." in mixed
+    single = describe_convergence(required_variants(("large", "small"), [flat, [0.5] + [np.nan] * 9]), "mean", 2)
+    assert "for every model with two prompts or more" in single
+
+
+def test_what_the_space_needs():
+    # theory: (z sd / eps)^2 with z = 1.96 and a variance of 0, 1, 0, 1, ... over 10 - 1 of 2.5/9: 10671 of the mean
+    text = describe_sample_sizes(required_variants(("large",), [[0.0, 1.0] * 5]))
+    assert "large needs 10,671 (" in text
+    assert "10 were asked. For 1 model that is more than were asked. How many it would take without the noise" in text
+    # theory: (1.96 x .03/.01)^2 of a variance of .0009
+    noisy = [[0.4, 0.5, 0.6]]
+    assert "no noise of its own, 35 would be enough." in describe_sample_sizes(
+        required_variants(("m",), noisy, variance=[0.0009])
+    )
+    assert "differ by no more than the noise" in describe_sample_sizes(
+        required_variants(("m",), noisy, variance=[-0.0001])
+    )
+    # two prompts say nothing of how the variance varies: what the mean needs, (1.96 sd/eps)^2 with a variance of .005
+    assert describe_sample_sizes(required_variants(("large",), [[0.4, 0.5]])).startswith(
+        "For new prompts from the same space, large needs 193 ("
+    )
+    assert "of all models" not in text
+    assert describe_sample_sizes(required_variants(("large",), [[0.5]])) == (
+        "Two prompts or more are needed to say how many are enough."
+    )
+
+
+@pytest.mark.parametrize(
+    ("part", "told"),
+    [(0, "0%"), (0.0005, "<0.1%"), (0.005, "0.5%"), (0.03, "3%"), (0.5, "50%"), (0.996, ">99%"), (1, "100%")],
+)
+def test_shares(part, told):
+    assert format_share(float(part)) == told
+
+
+def test_variants_warning_points_below():
+    text = "".join(collect_warnings(cube([[1, 0.5]]).cells(), has_prompt_section=True))
+    assert "is not in the errors of the scores; see Spread over prompts." in text

@@ -1,0 +1,206 @@
+"""Sentences on hand-made cases: what they must say, worked out by hand from the scores."""
+
+import numpy as np
+import pytest
+
+from howsure.reporting.sections import score_table
+from howsure.reporting.sentences.comparisons import describe_forest, describe_matrix, describe_pair_errors
+from howsure.reporting.sentences.formatting import format_number
+from howsure.reporting.sentences.heatmap import describe_heatmap
+from howsure.reporting.sentences.noise import describe_noise_parts
+from howsure.reporting.sentences.summary import collect_warnings, describe_verdict
+from howsure.stats.comparisons.pairs import pairs
+from howsure.stats.core.cells import Cells
+from howsure.stats.scores.score import score
+
+
+def cells(scores, models=None, **more):
+    models = models or [chr(97 + i) for i in range(len(scores))]
+    made = Cells.from_scores("b", models, [f"q{i}" for i in range(len(scores[0]))], scores)
+    return Cells(**{**vars_of(made), **more})
+
+
+def vars_of(made):
+    return {f: getattr(made, f) for f in made.__dataclass_fields__}
+
+
+def verdict(made):
+    return describe_verdict(score(made), pairs(made) if len(made.models) > 1 else None)
+
+
+RIGHT, WRONG = [[1, 1]] * 40, [[0, 0]] * 40
+HALF = [[1, 0]] * 20 + [[0, 1]] * 20
+LOW = [[0, 0]] * 36 + [[1, 1]] * 4
+HIGH = [[1, 1]] * 36 + [[0, 0]] * 4
+
+
+def test_one_model_is_not_compared():
+    text = verdict(cells([HIGH]))
+    assert text.startswith("a scores 0.900 (95% interval ")
+    assert "expected score on new questions" in text
+    assert "distinguishable" not in text
+
+
+def test_all_right_is_no_certainty():
+    """Theory: worth 40 to 80 independent answers, Jeffreys' intervals of which start at .9391 and .9691."""
+    text = verdict(cells([RIGHT]))
+    assert text.startswith("a scores 1.000 (95% interval 0.9")
+    assert 0.939 < float(text.split("interval ")[1].split()[0]) < 0.9692
+
+
+def test_one_question_says_next_to_nothing():
+    low, _, high = verdict(cells([[[1, 0]]])).split("interval ")[1].split(")")[0].split()
+    assert float(high) - float(low) > 0.9
+
+
+def test_scores_without_variation_have_no_known_error():
+    assert "with an error that these data cannot tell" in verdict(cells([[[0.5, 0.5]] * 3]))
+
+
+def test_equal_scores_share_the_first_place_and_are_never_called_equal():
+    text = verdict(cells([RIGHT, RIGHT, RIGHT]))
+    assert text.startswith("a, b and c share the highest score, 1.000.")
+    assert "not distinguishable from any of the 2 others at this sample size" in text
+    assert "equal" not in text
+
+
+def test_all_right_against_all_wrong_is_distinguishable():
+    assert verdict(cells([RIGHT, WRONG])).endswith("It is distinguishable from the other model.")
+
+
+def test_models_of_other_questions_cannot_be_tested():
+    text = verdict(cells([[[1], [0], []], [[], [], [0]]]))
+    assert text.endswith("No test was possible against b.")
+
+
+def test_far_apart_is_distinguishable_and_close_is_not():
+    assert verdict(cells([LOW, HIGH])).endswith("It is distinguishable from the other model.")
+    almost = [*HIGH[:-5], [0, 0], *HIGH[-4:]]
+    text = verdict(cells([almost, HIGH]))
+    assert text.endswith("It is not distinguishable from the other model at this sample size.")
+
+
+def test_some_of_both():
+    almost = [*HIGH[:-5], [0, 0], *HIGH[-4:]]
+    text = verdict(cells([LOW, HIGH, almost]))
+    assert "b has the highest score" in text
+    assert text.endswith(
+        "It is distinguishable from 1 of the 2 others; it is not distinguishable at this sample size from c."
+    )
+
+
+def test_highest_score_on_fewer_questions_may_lose_the_common_ones():
+    # a answers 40 easy questions (38 right) and 20 that b also answers (all wrong there, b all but two right).
+    easy, common = 200, 20
+    a = [[1]] * easy + [[0]] * common
+    b = [[]] * easy + [[1]] * (common - 2) + [[0]] * 2
+    made = cells([a, b], ["a", "b"])
+    assert "on the questions both answered, b did better" in verdict(made).lower()
+    assert "1 model is distinguishably above it" in describe_forest(pairs(made), "a")
+
+
+def test_nothing_scored():
+    made = cells([[[], []], [[], []]])
+    assert verdict(made) == "No generation was scored, so there is nothing to compare."
+    assert next(collect_warnings(made)) == "No score at all: a and b."
+
+
+def test_warnings_count_what_is_missing_failed_and_unparsed():
+    made = cells(
+        [[[1, 0], [1, 1], []], [[1, 1], [0, 1], [0, 0]]],
+        failed=np.array([[0, 1, 2], [0, 0, 0]]),
+        unparsed=np.array([[1, 0, 0], [0, 0, 0]]),
+        variants=("v1", "v2"),
+    )
+    told = list(collect_warnings(made))
+    assert told[0] == "3 generations failed (23.08% of those asked) and are left out, not scored 0."  # 3 of 13
+    assert told[1] == "No answer could be read in 1 generation (10.00% of those scored); it scores 0."
+    assert told[2].startswith("1 model did not answer every question: 16.67% of the scores")  # 1 of 6 cells
+    assert told[3].startswith("Only 3 questions: ")
+    assert told[4].startswith("Scores are averaged over 2 prompt variants")
+
+
+def test_one_generation_only_is_told_for_all_or_by_name():
+    assert "One generation per question: data and" in " ".join(collect_warnings(cells([[[1], [0]]])))
+    told = " ".join(collect_warnings(cells([[[1, 0], [0, 0]], [[1], [0]]], ["x", "x:greedy"])))
+    assert "One generation per question for x:greedy:" in told
+    assert "One generation" not in " ".join(collect_warnings(cells([HIGH])))
+
+
+def test_components_name_the_larger_noise():
+    # HALF: every question is a coin; HIGH: every question is certain.
+    text = describe_noise_parts(score(cells([HALF, HIGH, [[1]] * 40])), 3)
+    assert "larger part for 1 and prediction noise (sampling again) for 1 of 2 models whose parts are known" in text
+    assert "drawn as 0" in text
+    assert "cannot be told apart" in describe_noise_parts(score(cells([[[1], [0]]])), 1)
+    assert "Drawn for the first 1 of 2 models" in describe_noise_parts(score(cells([HALF, HIGH])), 1)
+
+
+def test_difficulty_counts_questions_that_all_fail_or_solve():
+    made = cells([[[0, 0], [1, 1], [1, 0], [1]], [[0], [1], [1], []]])
+    text = describe_heatmap(made, np.arange(4))
+    assert text.startswith("Every generation of every model that answered scored 0 on 1 of 4 questions, and 1 on 2.")
+    assert "grey" in text
+    assert "into 2 groups" in describe_heatmap(made, np.array([0, 0, 1, 1]))
+
+
+def test_real_scores_are_not_called_solved():
+    text = describe_heatmap(cells([[[5.0], [-2.0]]]), np.arange(2))
+    assert text.startswith("2 questions, from the lowest mean score to the highest.")
+
+
+def test_matrix_counts_all_pairs():
+    text = describe_matrix(pairs(cells([LOW, HIGH, RIGHT, WRONG])), 2)
+    # LOW-HIGH, LOW-RIGHT, HIGH-WRONG and RIGHT-WRONG are 0.8 to 1 apart; LOW-WRONG and HIGH-RIGHT are close.
+    assert text.startswith("4 of 6 pairs are distinguishable")
+    assert "cannot be tested" not in text
+    apart = describe_matrix(pairs(cells([LOW, HIGH, [[]] * len(LOW)])), 3)
+    assert "; 2 cannot be tested." in apart
+    assert "Drawn for the first 2 of 4 models" in text
+
+
+def test_pair_errors_say_when_pairing_helps():
+    made = pairs(cells([LOW, HIGH, HALF]))
+    # LOW is right on the last 4 only, HIGH wrong there: negative; HALF has no spread over questions: no correlation.
+    assert "In 0 of 1 pair the two models' scores go together" in describe_pair_errors(made, binary=True)
+    apart = cells([[[1], []], [[], [0]]])
+    assert describe_pair_errors(pairs(apart), binary=True) == "No two models have a question in common."
+    assert describe_pair_errors(made, binary=True, every=2).endswith("Drawn for every 2nd pair.")
+    uneven = cells([[[1], [0], [1]], [[1], [0], []], [[1], [1], [0]]])
+    assert "drawn for the median number" in describe_pair_errors(pairs(uneven), binary=True)
+    assert "Drawn" not in describe_pair_errors(made, binary=True)
+
+
+@pytest.mark.parametrize(
+    ("value", "places", "text"),
+    [(float("nan"), 2, "–"), (-1.5, 1, "−1.5"), (1234.5, 0, "1,234"), (-0.001, 2, "0.00"), (0.5, 3, "0.500")],
+)
+def test_numbers(value, places, text):
+    assert format_number(value, places) == text
+
+
+def test_greedy_follows_its_model_and_stands_alone_without_it():
+    made = cells([HIGH, LOW, HALF, RIGHT], ["m", "m:greedy", "n", "o:greedy"])
+    assert score_table.order_models(score(made)) == ["o:greedy", "m", "m:greedy", "n"]
+
+
+def test_every_row_of_the_answer_is_its_own_models():
+    # by hand: each model's SE is sqrt(var(p) / N) with N = 40
+    made = cells([LOW, HIGH, HALF, RIGHT], ["low", "high", "half", "right"])
+    scores = score(made)
+    rows = {row.model: row for row in score_table.build_score_table(scores, score_table.order_models(scores)).rows}
+    sd = np.sqrt(0.9 * 0.1 / 40)
+    assert (rows["low"].score, rows["high"].score, rows["right"].score) == ("0.100", "0.900", "1.000")
+    assert rows["low"].se == rows["high"].se == f"{sd:.3f}"
+    assert rows["right"].interval.endswith(" to 1.000")
+    assert rows["low"].shares[0] == pytest.approx(1)  # no generation of a question differs from another
+    assert rows["low"].note_numbers == ()
+
+
+def test_a_row_without_an_interval_says_why():
+    made = cells([[[0.5, 0.5]] * 40, LOW], ["same", "low"])
+    scores = score(made)
+    table = score_table.build_score_table(scores, score_table.order_models(scores))
+    [row] = [row for row in table.rows if row.model == "same"]
+    assert (row.interval, row.x_low) == ("–", None)
+    assert [table.notes[i - 1] for i in row.note_numbers] == ["no variation was seen: no interval"]

@@ -1,0 +1,147 @@
+"""Figures as files: what a parser of each format finds in them, and the numbers beside them."""
+
+import csv
+import io
+import struct
+import sys
+import xml.etree.ElementTree as ET
+import zlib
+
+import pytest
+from helpers.parsed_page import HOSTILE, Page
+
+from howsure.errors import InputError, UnknownNameError
+from howsure.reporting import figure_files
+from howsure.reporting.page import build_page
+from howsure.reporting.report_data import ReportData
+from howsure.stats.core.cells import Cells
+
+NAMES = ["difficulty", "errors", "forest", "matrix", "noise"]
+
+
+def cells(models, benchmark="bench"):
+    scores = [[[int((q * 7 + m * 3 + g) % 5 < 3) for g in range(4)] for q in range(12)] for m in range(len(models))]
+    return Cells.from_scores(benchmark, models, [f"q{i}" for i in range(12)], scores)
+
+
+@pytest.fixture(scope="module")
+def page():
+    return build_page(ReportData([cells(["a", "=b", "c"])]))
+
+
+@pytest.fixture(scope="module")
+def folder(page, tmp_path_factory):
+    made = tmp_path_factory.mktemp("figures") / "new"
+    figure_files.write_figures(made, page.figures)
+    return made
+
+
+def pixels(png):
+    """Width, height and the different rows of a PNG."""
+    assert png.startswith(b"\x89PNG\r\n\x1a\n")
+    width, height = struct.unpack(">II", png[16:24])
+    data, at = b"", 8
+    while at < len(png):
+        (size,) = struct.unpack(">I", png[at : at + 4])
+        if png[at + 4 : at + 8] == b"IDAT":
+            data += png[at + 8 : at + 8 + size]
+        at += 12 + size
+    raw = zlib.decompress(data)
+    step = len(raw) // height
+    return width, height, {raw[i * step : (i + 1) * step] for i in range(height)}
+
+
+def test_every_figure_of_the_page_is_there_with_its_numbers(page, folder):
+    ids = [a["id"] for t, a in Page(page.html).tags if t == "figure"]
+    assert [figure.id for figure in page.figures] == ids
+    assert {f"b1-{name}" for name in NAMES} <= set(ids)
+    found = sorted(file.name for file in folder.iterdir())
+    assert found == sorted(f"{id_[3:]}.{form}" for id_ in ids for form in ("svg", "csv"))
+
+
+def test_numbers_are_those_of_the_page(page, folder):
+    table = Page(page.html).json("table-b1-scores")  # of noise
+    with (folder / "noise.csv").open(newline="", encoding="utf-8") as file:
+        heading, *rows = csv.reader(file)
+    assert heading == list(table)
+    models = [row[heading.index("model")] for row in rows]
+    assert sorted(models) == ["'=b", "a", "c"]  # no formula
+    for name in ("score", "se"):
+        told = [float(row[heading.index(name)]) for row in rows]
+        assert told == pytest.approx(table[name], rel=1e-8)
+
+
+def test_svg_has_its_names_as_text_and_a_light_background(folder):
+    root = ET.fromstring((folder / "forest.svg").read_text(encoding="utf-8"))
+    texts = {"".join(node.itertext()) for node in root.iter("{http://www.w3.org/2000/svg}text")}
+    assert {"=b", "c"} & texts
+    assert "distinguishable" in texts
+    (back,) = [node for node in root if node.get("fill") == "white"]
+    assert back.get("width")
+    assert int(float(root.get("width"))) >= 600
+
+
+def test_png_has_two_pixels_for_one_and_is_not_blank(page):
+    (figure,) = [one for one in page.figures if one.id == "b1-noise"]
+    svg = ET.fromstring(figure_files.render_spec(figure.spec, file_format="svg"))
+    width, height, rows = pixels(figure_files.render_spec(figure.spec, file_format="png"))
+    assert (width, height) == pytest.approx((2 * float(svg.get("width")), 2 * float(svg.get("height"))), abs=2)
+    assert len(rows) > 10
+    clear = ET.fromstring(figure_files.render_spec(figure.spec, file_format="svg", background="transparent"))
+    assert not [node for node in clear if node.get("fill") == "white"]
+    assert figure_files.render_spec(figure.spec, file_format="pdf").startswith(b"%PDF-")
+
+
+def test_hostile_names_are_text_in_files_too(tmp_path):
+    names = [*HOSTILE, "a,b\nc"]
+    written = figure_files.write_figures(tmp_path, build_page(ReportData([cells(names, benchmark="../../x")])).figures)
+    assert {file.parent for file in written} == {tmp_path}
+    root = ET.parse(tmp_path / "noise.svg").getroot()
+    assert not list(root.iter("{http://www.w3.org/2000/svg}script"))
+    assert not list(root.iter("{http://www.w3.org/2000/svg}image"))
+    with (tmp_path / "noise.csv").open(newline="", encoding="utf-8") as file:
+        models = [row["model"] for row in csv.DictReader(file)]
+    assert sorted(models) == sorted(f"'{name}" if name == "=1+1" else name for name in names)
+
+
+def test_figures_of_several_benchmarks_on_one_page_keep_its_number(tmp_path):
+    found = figure_files.write_figures(
+        tmp_path, build_page(ReportData([cells(["a"]), cells(["a"], benchmark="other")])).figures
+    )
+    assert {file.name[:3] for file in found} == {"b1-", "b2-"}
+    assert len(set(found)) == len(found)
+
+
+def test_csv_is_what_pythons_own_reader_reads():
+    columns = {"text": ['say "x"', "a,b", "-1", ""], "value": [0.1, None, 12345678.25, 3], "flag": [True, False, 1, 2]}
+    rows = list(csv.reader(io.StringIO(figure_files.format_csv(columns), newline="")))
+    assert rows == [
+        ["text", "value", "flag"],
+        ['say "x"', "0.1", "True"],
+        ["a,b", "", "False"],
+        ["'-1", "12345678.2", "1"],
+        ["", "3", "2"],
+    ]
+
+
+def test_legends_get_as_many_columns_as_fit():
+    spec = {"usermeta": {"longest": 30, "widest": 300}, "width": "container", "config": {"legend": {"orient": "top"}}}
+    fixed = figure_files.fix_width(spec, "white", 640)
+    assert fixed["config"]["legend"] == {"orient": "top", "columns": 2}  # 640 / (7 * 30 + 44)
+    assert fixed["width"] == 300
+    assert spec["config"] == {"legend": {"orient": "top"}}  # what was given stays
+
+
+def test_wrong_use_is_told(page, tmp_path, monkeypatch):
+    with pytest.raises(UnknownNameError, match="--format: unknown format 'gif'"):
+        figure_files.write_figures(tmp_path, page.figures, file_format="gif")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="cannot be written"):
+        figure_files.write_figures(tmp_path / "file" / "below", page.figures)
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    with pytest.raises(InputError, match=r"the report needs vl_convert; pip install 'howsure\[report\]'"):
+        figure_files.write_figures(tmp_path, page.figures)
+
+
+def test_a_page_without_figures_writes_none(tmp_path):
+    assert figure_files.write_figures(tmp_path, []) == []

@@ -1,0 +1,242 @@
+"""The page as a parser sees it: numbers, names, safety, size. What a browser makes of it: tests/browser."""
+
+import base64
+import hashlib
+import json
+import re
+import sys
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from helpers.parsed_page import HOSTILE, Page
+
+from howsure.errors import InputError, UnknownNameError
+from howsure.reporting import assets, benchmark_report
+from howsure.reporting.charts.heatmap import LEVELS, bin_questions, draw_heatmap, encode_digits
+from howsure.reporting.page import build_page
+from howsure.reporting.report_data import ReportData, ReportOptions
+from howsure.reporting.sections import comparisons
+from howsure.stats.comparisons.pairs import pairs
+from howsure.stats.core.cells import Cells
+from howsure.stats.scores.score import score
+
+
+def simulated(models, n_questions=20, generations=4, seed=1, benchmark="bench"):
+    rng = np.random.default_rng(seed)
+    scores = [
+        [(rng.random(generations) < rng.beta(1, 1)).astype(float).tolist() for _ in range(n_questions)] for _ in models
+    ]
+    return Cells.from_scores(benchmark, models, [f"q{i}" for i in range(n_questions)], scores)
+
+
+@pytest.fixture(scope="module")
+def cells():
+    return simulated(["m1", "m2", "m2:greedy", "m3"])
+
+
+@pytest.fixture(scope="module")
+def parsed(cells):
+    return Page(
+        build_page(
+            ReportData([cells], manifests=[{"created": "2026-01-02T03:04:05", "seed": 7, "share": float("nan")}])
+        ).html
+    )
+
+
+def test_tables_hold_the_numbers_of_stats(cells, parsed):
+    for name, result in (("b1-scores", score(cells)), ("b1-pairs", pairs(cells))):
+        found, expected = parsed.json(f"table-{name}"), result.columns()
+        assert list(found) == list(expected)
+        for column, values in expected.items():
+            if values.dtype == object:
+                assert found[column] == values.tolist()
+            else:
+                told = np.array([np.nan if v is None else v for v in found[column]], float)
+                np.testing.assert_allclose(told, values.astype(float), rtol=1e-8)
+
+
+def test_figures_hold_the_numbers_of_stats(cells, parsed):
+    result, rows = pairs(cells), parsed.json("table-b1-forest")
+    best = cells.models[int(np.argmax(score(cells).score))]
+    names, at = result.models, result.models.index(best)
+    for a, b, difference in zip(result.a, result.b, result.difference, strict=True):
+        if at in {a, b}:
+            row = rows["model"].index(names[b if a == at else a])
+            assert rows["difference"][row] == pytest.approx(-difference if a == at else difference, rel=1e-6)
+            assert rows["low"][row] < rows["difference"][row] < rows["high"][row]
+    spec = parsed.json("b1-difficulty-spec")
+    (data,) = [rows[0] for rows in spec["datasets"].values()]
+    by_hand = sorted(np.mean(cells.mean, axis=0))
+    digits = np.array([[LEVELS.index(d) for d in row] for row in data["digits"]]) / 20
+    assert np.abs(digits.mean(axis=0) - by_hand).max() <= 0.025 + 1e-9
+
+
+def test_nothing_is_loaded_and_the_policy_allows_only_what_is_there(parsed):
+    for tag, attrs in parsed.tags:
+        assert tag not in {"link", "img", "iframe", "object", "embed", "base", "form"}
+        assert not attrs.get("src")
+        assert attrs.get("href", "#").startswith("#")
+        assert "style" not in attrs
+        assert not [name for name in attrs if name.startswith("on")]
+    (policy,) = [a["content"] for t, a in parsed.tags if a.get("http-equiv") == "Content-Security-Policy"]
+    assert policy.startswith("default-src 'none';")
+    assert "unsafe" not in policy
+    assert "http" not in policy
+    run = [(tag, text) for tag, attrs, text in parsed.scripts if attrs.get("type") != "application/json"]
+    assert len(run) == 3
+    for tag, text in run:
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        assert f"'sha256-{digest}'" in next(p for p in policy.split(";") if p.strip().startswith(tag))
+    own = [text for _, attrs, text in parsed.scripts if len(text) < 500_000 and not attrs.get("type")]
+    assert not [text for text in own if re.search(r"innerHTML|https?://|@import|url\(", text)]
+
+
+def test_hostile_names_are_text():
+    made = simulated(HOSTILE, benchmark="</title><script>alert(3)</script>")
+    made = Cells(
+        made.benchmark,
+        made.models,
+        tuple(f"</script><b>{q}" for q in made.questions),
+        made.n,
+        made.total,
+        made.total_sq,
+    )
+    html = build_page(ReportData([made], manifests=[{"</pre><script>": "</script>"}]), ReportOptions(title="<i>&")).html
+    read = Page(html)  # asserts that tags are balanced
+    assert sum(tag == "script" for tag, _ in read.tags) == html.count("<script")
+    assert len([1 for tag, a in read.tags if tag == "script" and a.get("type") != "application/json"]) == 2
+    assert not [tag for tag, _ in read.tags if tag in {"img", "i"}]
+    assert sorted(read.json("table-b1-scores")["model"]) == sorted(HOSTILE)
+    for name in [*HOSTILE, "<i>&", "</pre><script>"]:
+        assert name in read.text
+    assert "7 * 7" in read.text
+    # names never reach an expression of a drawing
+    for _, attrs, text in read.scripts:
+        if attrs.get("id", "").endswith("-spec"):
+            spec = json.loads(text)
+            spec.pop("datasets")
+            expressions = re.findall(
+                r'"(?:calculate|filter|test|expr|signal)":"(.*?)"', json.dumps(spec, separators=(",", ":"))
+            )
+            assert not [e for e in expressions if "alert" in e or "7 * 7" in e]
+
+
+def test_headings_are_in_order_and_ids_are_unique(cells, parsed):
+    several = Page(build_page(ReportData([cells, simulated(["m1", "m9"], benchmark="other")])).html)
+    for read in (parsed, several):
+        levels = [int(tag[1]) for tag, _ in read.tags if re.fullmatch(r"h[1-6]", tag)]
+        assert levels[0] == 1
+        assert levels.count(1) == 1
+        assert all(b <= a + 1 for a, b in pairwise(levels))
+        ids = [a["id"] for _, a in read.tags if "id" in a]
+        assert len(set(ids)) == len(ids)
+        links = [a["href"][1:] for t, a in read.tags if t == "a"]
+        assert set(links) <= set(ids)
+        labelled = [a["aria-labelledby"] for _, a in read.tags if "aria-labelledby" in a]
+        assert set(labelled) <= set(ids)
+        assert dict(read.tags[0][1]) or read.tags[0][0] == "html"
+    assert several.text.count("2 benchmarks, 5 models") == 1
+
+
+def test_each_figure_has_a_question_a_conclusion_a_description_and_a_table(parsed):
+    figures = [a for t, a in parsed.tags if t == "figure"]
+    assert [f["id"] for f in figures] == [
+        f"b1-{n}"
+        for n in (
+            *("forest", "matrix", "errors", "disagreement", "noise", "growing", "errors-k", "frontier"),
+            *("difficulty", "densities", "cumulative"),
+        )
+    ]
+    tables = {a["id"] for _, a, _ in parsed.scripts if a.get("id", "").startswith("table-")}
+    asked = [f"table-{a['data-table']}" for _, a in parsed.tags if "data-table" in a]
+    assert set(asked) == tables
+    for figure in figures:
+        assert parsed.json(f"{figure['id']}-spec")["description"]
+
+
+def test_manifest_level_and_dates_are_shown(parsed):
+    assert '"seed": 7' in parsed.text
+    assert '"share": null' in parsed.text
+    assert "2026-01-02" in parsed.text
+
+
+@pytest.mark.parametrize(
+    "scores",
+    [
+        [[[1]]],  # one model, one question, one generation
+        [[[1, 1]], [[0, 0]]],
+        [[[1, 1], [1, 1]], [[1, 1], [1, 1]], [[1], [1]]],  # all right
+        [[[0], [0]], [[0], [0]]],  # all wrong
+        [[[5.5, -3], [100]], [[], [2.0]], [[], []]],  # real, ragged, a model without any
+        [[[1], []], [[], [0]], [[0.5], [0.5]]],  # no question in common
+        [[[], []]],  # nothing
+        [[[7.0], [7.0]], [[7.0], [7.0]]],  # real and constant
+    ],
+)
+def test_edge_cases_make_a_page(scores):
+    models = [f"m{i}" for i in range(len(scores))]
+    made = Cells.from_scores("edge", models, [f"q{i}" for i in range(len(scores[0]))], scores)
+    read = Page(build_page(ReportData([made])).html)
+    assert "nan" not in read.text.lower().split()
+    assert "0 of 0" not in read.text
+    assert ("only one model" in read.text) == (len(models) == 1)
+
+
+def test_many_models_are_cut_and_the_page_says_so(monkeypatch):
+    monkeypatch.setattr(benchmark_report, "MAX_PAIRS", 2000)
+    monkeypatch.setattr(comparisons, "MAX_PAIRS", 2000)
+    made = simulated([f"m{i:02d}" for i in range(70)], n_questions=6)
+    read = Page(build_page(ReportData([made])).html)
+    assert "2,415 pairs are too many for one page" in read.text
+    assert "Drawn for the first 60 of 69 other models" in read.text
+    assert "Drawn for the first 60 of 70 models" in read.text
+    assert "Drawn for every 2nd pair" in read.text
+    assert len(read.json("table-b1-pairs")["z"]) == 60 * 59 // 2 + 10
+    assert len(read.json("table-b1-scores")["model"]) == 70
+    assert "Show all 70 models" in read.text
+
+
+def test_reference_is_chosen_or_given(cells):
+    read = Page(
+        build_page(ReportData([cells, simulated(["m9"], benchmark="other")]), ReportOptions(reference="m1")).html
+    )
+    assert "How far is each model from m1?" in read.text
+    assert "m1 was not run on this benchmark" in read.text
+    with pytest.raises(UnknownNameError, match="reference: unknown model 'm8'; did you mean"):
+        build_page(ReportData([cells]), ReportOptions(reference="m8"))
+
+
+def test_nothing_to_report():
+    with pytest.raises(InputError, match="nothing to report"):
+        build_page(ReportData([]))
+
+
+def test_missing_extra_is_told_with_the_remedy(cells, monkeypatch):
+    assets.bundle_vega.cache_clear()
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    with pytest.raises(InputError, match=r"the report needs vl_convert; pip install 'howsure\[report\]'"):
+        build_page(ReportData([cells]))
+
+
+def test_unwritable_path_is_told(tmp_path):
+    with pytest.raises(InputError, match="cannot be written"):
+        build_page(ReportData([simulated(["m"], 1, 1)])).save(tmp_path / "no" / "report.html")
+
+
+def test_too_many_cells_are_grouped():
+    assert bin_questions(np.linspace(0, 1, 1000), 100).max() == 499
+    made = simulated(["a", "b"], n_questions=30)
+    means = np.array([[0.0, np.nan, 1.0]])
+    assert encode_digits(means, 0, 1) == ["0-K"]
+    assert encode_digits(np.array([[7.0]]), 7, 7) == ["0"]
+    assert len(draw_heatmap(made, ["a", "b"]).to_dict()["datasets"]) == 1
+
+
+def test_48_models_and_500_questions_stay_below_5_mb(tmp_path):
+    rng = np.random.default_rng(5)
+    n = np.full((48, 500), 100)
+    total = rng.binomial(n, rng.beta(0.6, 0.4, (48, 500))).astype(float)
+    made = Cells("big", tuple(f"model-{i}" for i in range(48)), tuple(map(str, range(500))), n, total, total.copy())
+    build_page(ReportData([made])).save(tmp_path / "report.html")
+    assert (tmp_path / "report.html").stat().st_size < 5e6

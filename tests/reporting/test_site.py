@@ -1,0 +1,283 @@
+"""Several benchmarks as a folder: numbers of the index, names of files, links, and what is refused."""
+
+import asyncio
+import base64
+import csv
+import hashlib
+import importlib.util
+import math
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers.parsed_page import HOSTILE, Page
+
+from howsure.errors import InputError, UnknownNameError
+from howsure.readers.evaluations import read
+from howsure.reporting import page, site
+from howsure.reporting.report_data import ReportData, ReportOptions
+from howsure.reporting.site import choose_file_names, render_index, summarize_benchmark, write_report
+from howsure.stats.core.cells import Cells
+
+ROOT = Path(__file__).resolve().parents[2]
+NOISES = ROOT / "../shared/data/all_the_noises"
+
+
+def cells(benchmark, models=("a", "b", "c"), n_questions=40, generations=5, seed=1):
+    rng = np.random.default_rng(seed)
+    p = np.clip(rng.beta(1, 1, n_questions) + np.arange(len(models))[:, None] * 0.05, 0, 1)
+    n = np.full(p.shape, generations)
+    total = rng.binomial(n, p).astype(float)
+    return Cells(benchmark, tuple(models), tuple(f"q{i}" for i in range(n_questions)), n, total, total.copy())
+
+
+@pytest.fixture
+def bare(monkeypatch):
+    """Pages without figures, where a test is about the folder around them; and what they were asked for."""
+    asked = []
+
+    def built(data, options, **how):
+        asked.append((data, options, how))
+        return page.Page("<!doctype html><body><header></header>")
+
+    monkeypatch.setattr(site, "build_page", built)
+    return asked
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("site")
+    runs = [cells("one"), cells("two/three", ("a", "d"), 10, 1, seed=2), cells("lone", ("a",), 10, 1)]
+    manifests = [{"benchmarks": {"one": {}}, "seed": 111}, {"benchmarks": {"lone": {}}, "seed": 222}, {"seed": 333}]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            site, "write_figures", lambda place, some, file_format: drawn.append((place, len(some) > 1, file_format))
+        )
+        drawn = []
+        path = write_report(
+            folder / "report.html",
+            ReportData(runs, manifests=manifests, source_warnings=["<b>told</b>"]),
+            figures="figures",
+            figure_format="pdf",
+        )
+    assert drawn == [(Path("figures", name), True, "pdf") for name in ("one", "two-three", "lone")]
+    return path, runs
+
+
+# Another program's output, as printed: unsolved questions and those with negative tau, NOISE's summary tables.
+@pytest.mark.shared
+@pytest.mark.parametrize("part", ["main/gsm8k", "main/humaneval+", "main/swebench-lite", "highk_temp0.7/math500_cot"])
+def test_unsolved_and_negative_tau_are_those_published(part):
+    folder, name = part.split("/")
+    table = NOISES / folder / f"input_table_{name}.csv"
+    if not table.exists():
+        pytest.skip("the tables of ../shared/data/all_the_noises are not here")
+    with (NOISES / folder / "summary.csv").open(newline="") as file:
+        (printed,) = [row for row in csv.DictReader(file) if row["benchmark_id"] == name]
+    (runs,) = read(str(table))
+    found = summarize_benchmark(runs, "x.html")
+    assert found.questions == int(printed["size"])
+    assert found.models == int(printed["models"])
+    assert found.unsolved == int(printed["no_solve"])
+    # ours leaves the question itself out of the ability: a borderline question or two may change sign
+    known = found.questions - found.unsolved
+    assert found.negative * known == pytest.approx(int(printed["tau-"]), abs=3)
+
+
+# An independent slow version: loops over pairs and questions.
+def test_errors_of_the_index_are_those_of_loops():
+    made = cells("slow", n_questions=25, generations=4)
+    found = summarize_benchmark(made, "x.html")
+    total, data, prediction, correlation = [], [], [], []
+    for a, b in combinations(range(3), 2):
+        d, within, kept = [], [], []
+        for q in range(25):
+            pa, pb = made.total[a, q] / 4, made.total[b, q] / 4
+            s2 = (4 / 3) * (pa * (1 - pa) + pb * (1 - pb))  # of generations scored 0 or 1
+            d.append(pa - pb)
+            within.append(s2)
+            kept.append(s2 / 4)
+        spread = sum((x - sum(d) / 25) ** 2 for x in d) / 25
+        total.append((spread + sum(within) / 25 - sum(kept) / 25) / 25)
+        data.append((spread - sum(kept) / 25) / 25)
+        prediction.append(sum(within) / 25 / 25)
+        correlation.append(np.corrcoef(made.total[a], made.total[b])[0, 1])
+    # var over questions may be with N or N - 1: within 1/N
+    assert found.se_prediction == pytest.approx(math.sqrt(sum(prediction) / 3), rel=1e-9)
+    assert found.se_difference == pytest.approx(math.sqrt(sum(total) / 3), rel=0.03)
+    assert found.se_data == pytest.approx(math.sqrt(max(sum(data) / 3, 0)), rel=0.2)
+    assert found.correlation == pytest.approx(sum(correlation) / 3, rel=1e-9)
+    # theory: variances add up
+    assert found.se_difference**2 == pytest.approx(found.se_data**2 + found.se_prediction**2, rel=1e-9)
+    assert found.unsolved == sum(all(made.total[m, q] == 0 for m in range(3)) for q in range(25))
+
+
+def test_one_benchmark_is_a_file_and_several_are_a_folder(written, tmp_path):
+    path, _ = written
+    assert path.name == "index.html"
+    assert path.parent.name == "report"
+    assert sorted(file.name for file in path.parent.iterdir()) == [
+        "benchmarks.csv", "index.html", "lone.html", "one.html", "two-three.html",
+    ]  # fmt: skip
+    one = write_report(
+        tmp_path / "one.html",
+        ReportData([cells("one", ("a",), 5)]),
+        ReportOptions(title="<T>"),
+        figures=tmp_path / "f",
+        figure_format="png",
+    )
+    assert one == tmp_path / "one.html"
+    assert "<T>" in Page(one.read_text(encoding="utf-8")).text
+    assert (tmp_path / "f" / "noise.png").exists()
+
+
+@pytest.mark.usefixtures("bare")
+def test_a_name_without_an_ending_is_a_folder(tmp_path):
+    asked = write_report(tmp_path / "folder", ReportData([cells("one")]))
+    assert sorted(file.name for file in asked.parent.iterdir()) == ["benchmarks.csv", "index.html", "one.html"]
+
+
+def test_links_are_relative_and_lead_somewhere_and_back(written):
+    path, _ = written
+    index = Page(path.read_text(encoding="utf-8"))
+    links = {a["href"] for t, a in index.tags if t == "a"}
+    assert links == {"#content", "benchmarks.csv", "one.html", "two-three.html", "lone.html"}
+    for link in links - {"#content"}:
+        assert (path.parent / link).exists()
+    for name in ("one.html", "two-three.html", "lone.html"):
+        other = Page((path.parent / name).read_text(encoding="utf-8"))
+        assert [a["href"] for t, a in other.tags if t == "a" and not a["href"].startswith("#")] == ["index.html"]
+
+
+def test_each_page_has_the_manifests_that_speak_of_it(written):
+    path, _ = written
+    one = (path.parent / "one.html").read_text(encoding="utf-8")
+    assert ("111" in Page(one).text, "222" in Page(one).text, "333" in Page(one).text) == (True, False, True)
+
+
+def test_index_loads_nothing_and_its_policy_allows_only_what_is_there(written):
+    index = Page(written[0].read_text(encoding="utf-8"))
+    (policy,) = [a["content"] for t, a in index.tags if a.get("http-equiv")]
+    assert policy.startswith("default-src 'none';")
+    assert "unsafe" not in policy
+    assert len(index.scripts) == 2
+    for tag, _, text in index.scripts:
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        assert f"{tag}-src 'sha256-{digest}'" in policy
+    assert not [a for t, a in index.tags if "src" in a or "style" in a]
+    ids = [a["id"] for _, a in index.tags if "id" in a]
+    assert {a["aria-labelledby"] for _, a in index.tags if "aria-labelledby" in a} <= set(ids)
+
+
+def test_what_is_unknown_is_a_dash_and_sorts_last(written):
+    path, _ = written
+    with (path.parent / "benchmarks.csv").open(newline="", encoding="utf-8") as file:
+        rows = {row["benchmark"]: row for row in csv.DictReader(file)}
+    assert rows["lone"]["se_difference"] == rows["lone"]["negative"] == ""
+    assert float(rows["one"]["se_difference"]) > 0
+    index = Page(path.read_text(encoding="utf-8"))
+    assert "–" in index.text
+    assert "nan" not in index.text.lower().split()
+    assert "<b>told</b>" in index.text
+
+
+@pytest.mark.usefixtures("bare")
+def test_hostile_names_make_safe_files(tmp_path):
+    names = [*HOSTILE, "../../up", "/etc/x", "CON", "index", ".hidden", "ÜBER", "", "a" * 300, "A.b", "a.B"]
+    files = choose_file_names(names)
+    assert len({file.casefold() for file in files.values()}) == len(names)
+    for file in files.values():
+        assert len(file) <= 90
+        assert set(file) <= set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
+        assert file[0] not in ".-_"
+        assert file.casefold().split(".")[0] not in {"con", "index"}
+    path = write_report(
+        tmp_path / "s",
+        ReportData([cells(name, HOSTILE[:2], n_questions=3) for name in HOSTILE[:3]]),
+        ReportOptions(title="<i>"),
+    )
+    index = Page(path.read_text(encoding="utf-8"))
+    assert all(name in index.text for name in HOSTILE[:3])
+    assert not [t for t, _ in index.tags if t in {"img", "i"}]
+
+
+@pytest.mark.parametrize(
+    "scores", [[[[1]]], [[[1, 1]], [[0, 0]]], [[[], []]], [[[5.5, -3], [100]], [[], [2.0]]], [[[1], []], [[], [0]]]]
+)
+def test_edge_cases_have_a_row(scores):
+    made = Cells.from_scores(
+        "e", [f"m{i}" for i in range(len(scores))], [f"q{i}" for i in range(len(scores[0]))], scores
+    )
+    html = render_index([summarize_benchmark(made, "e.html")], models=1)
+    assert "nan" not in Page(html).text.lower().split()
+
+
+def test_nothing_to_report_is_told(tmp_path):
+    with pytest.raises(InputError, match="nothing to report"):
+        write_report(tmp_path / "s.html", ReportData([]))
+
+
+@pytest.mark.usefixtures("bare")
+def test_wrong_use_is_told(tmp_path):
+    with pytest.raises(InputError, match="nothing to report"):
+        write_report(tmp_path / "s", ReportData([]))
+    two = [cells("x"), cells("y")]
+    with pytest.raises(UnknownNameError, match="reference: unknown model 'z'"):
+        write_report(tmp_path / "s", ReportData(two), ReportOptions(reference="z"))
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "index.html").write_text("<h1>mine</h1>")
+    with pytest.raises(InputError, match=r"has an index.html that howsure did not make; name another folder"):
+        write_report(tmp_path / "taken", ReportData(two))
+    assert (tmp_path / "taken" / "index.html").read_text() == "<h1>mine</h1>"
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="cannot be a folder"):
+        write_report(tmp_path / "file", ReportData(two))
+    with pytest.raises(InputError, match="cannot be written"):
+        write_report(tmp_path / "no" / "one.html", ReportData(two[:1]))
+    assert write_report(tmp_path / "again", ReportData(two[:1]), ReportOptions(reference="a")) == write_report(
+        tmp_path / "again", ReportData(two[:1])
+    )
+
+
+def test_a_reference_of_one_benchmark_is_no_error_for_another(tmp_path, bare):
+    write_report(
+        tmp_path / "s",
+        ReportData([cells("x"), cells("y", ("d", "e"))], source_warnings=["other"]),
+        ReportOptions(reference="d", delta=0.2),
+    )
+    assert [options.reference for _, options, _ in bare] == [None, "d"]
+    first, second = (data for data, _, _ in bare)
+    assert first.source_warnings == ["other", "d was not run on this benchmark: the reference is the highest score."]
+    assert second.source_warnings == ["other"]
+    assert [options.delta for _, options, _ in bare] == [0.2, 0.2]
+    assert [how["file_name"] for _, _, how in bare] == ["x.html", "y.html"]
+    assert [[cells.benchmark for cells in data.cells] for data in (first, second)] == [["x"], ["y"]]
+
+
+def test_a_browser_sorts_the_index(written):
+    location = importlib.util.spec_from_file_location("picture", ROOT / "docs" / "picture.py")
+    picture = importlib.util.module_from_spec(location)
+    location.loader.exec_module(picture)
+    if picture.chromium() is None:
+        pytest.skip("chromium is not installed")
+    names = "[...document.querySelectorAll('tbody th')].map(c => c.textContent)"
+
+    async def look():
+        async with picture.browser() as tab:
+            await tab.open(written[0].as_uri(), width=390)
+            orders = [await tab.value(names)]
+            for at in (0, 0, 4, 4):
+                await tab.value(f"document.querySelectorAll('thead button')[{at}].click()")
+                orders.append(await tab.value(names))
+            sorts = await tab.value("[...document.querySelectorAll('[aria-sort]')].map(c => c.ariaSort)")
+            return orders, sorts, await tab.value("document.documentElement.scrollWidth"), tab.complaints()
+
+    orders, sorts, wide, complaints = asyncio.run(look())
+    assert complaints == []
+    assert wide <= 390
+    assert sorts == ["ascending"]
+    assert orders[0] == ["one", "two/three", "lone"]
+    assert orders[1] == ["lone", "one", "two/three"]
+    assert orders[2] == ["two/three", "one", "lone"]
+    assert orders[3] == [*orders[4][1::-1], "lone"]  # SE(A - B), unknown of a lone model, which stays last
