@@ -242,7 +242,7 @@ def _check_counts(report: Mapping[str, Any], verdicts: Mapping[str, str], build:
     n_resolved = sum(verdict == "resolved" for verdict in verdicts.values())
     if isinstance(resolved, int) and resolved != n_resolved:
         build.note(f"the report counts {resolved} resolved questions and names {n_resolved}")
-    if ambiguous := report.get("ambiguous_failure_ids"):
+    if isinstance(ambiguous := report.get("ambiguous_failure_ids"), list) and ambiguous:
         build.note(
             f"{len(ambiguous)} failures may be the environment's: the harness and howsure count them as it judged them"
         )

@@ -139,7 +139,7 @@ def prompt_fields(sample: Sample) -> PromptFields:
 def _list_messages(sample: Sample) -> tuple[dict[str, str], ...]:
     """Return the messages before the last completion: the question, or all turns of a conversation up to it."""
     messages = sample.messages
-    written = {choice.message.id for choice in sample.output.choices} - {None}
+    written = [choice.message.id for choice in sample.output.choices if choice.message.id is not None]
     last = [i for i, message in enumerate(messages) if message.id in written and message.role == "assistant"]
     if last:
         messages = messages[: last[-1]]
