@@ -1,13 +1,10 @@
-"""deepeval. `deepeval_out/test_run.json` was written by deepeval 4.3.1 itself (`deepeval test run --repeat 2`)."""
+"""deepeval. `examples/deepeval/test_run.json` was written by deepeval 4.3.1 itself (`deepeval test run --repeat 2`)."""
 
 import json
 import shutil
 from pathlib import Path
 
 import pytest
-from helpers.damage import damaged, survives
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from howsure.errors import InputError, UnknownNameError
 from howsure.readers.logs.base import UNSCORED, ReadOptions
@@ -16,7 +13,7 @@ from howsure.readers.logs.file_head import FileHead
 
 READER = DeepEvalReader()
 
-RUN = Path(__file__).parent / "deepeval_out" / "test_run.json"
+RUN = Path(__file__).parent / "examples" / "deepeval" / "test_run.json"
 TOTALS = json.loads(RUN.read_text())
 
 
@@ -155,25 +152,3 @@ def test_what_is_refused(tmp_path):
     other = tmp_path / "other.json"
     other.write_text('{"testCases": [], "theirs": 1}')
     assert not READER.recognises(FileHead(other))
-
-
-# --- guarantee: damage is an error, or is said ---
-
-
-def damage(tmp_path_factory, data):
-    path = tmp_path_factory.mktemp("damaged") / "x"
-    path.write_bytes(data.draw(damaged(RUN.read_bytes())))
-    survives(path, 6, reader=READER)
-
-
-@settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=st.data())
-def test_damage(tmp_path_factory, data):
-    damage(tmp_path_factory, data)
-
-
-@pytest.mark.slow
-@settings(deadline=None, max_examples=2000, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=st.data())
-def test_much_damage(tmp_path_factory, data):
-    damage(tmp_path_factory, data)

@@ -4,9 +4,6 @@ import json
 import shutil
 
 import pytest
-from helpers.damage import damaged, survives
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from howsure.errors import InputError, UnknownNameError
 from howsure.readers.logs.base import UNSCORED, ReadOptions
@@ -188,29 +185,3 @@ def test_rows_that_are_gone_are_told(tmp_path):
 def test_copies_are_told(tmp_path):
     lines = [line(s, float(s > "b"), "same", epoch=k) for s in "abcd" for k in (1, 2)]
     assert read(written(tmp_path, *lines))[1][-1].startswith("all generations of 4 of 4 questions")
-
-
-# --- guarantee: damage is an error, or is said ---
-
-LINES = [line(s, float(k == 1), f"{s}{k}", epoch=k) for s in "ab" for k in (1, 2)]
-
-
-def damage(tmp_path_factory, data):
-    folder = tmp_path_factory.mktemp("damaged")
-    totals(folder, rows=4)
-    path = written(folder, *LINES)
-    path.write_bytes(data.draw(damaged(path.read_bytes())))
-    survives(path, 4, reader=READER)
-
-
-@settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=st.data())
-def test_damage(tmp_path_factory, data):
-    damage(tmp_path_factory, data)
-
-
-@pytest.mark.slow
-@settings(deadline=None, max_examples=2000, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=st.data())
-def test_much_damage(tmp_path_factory, data):
-    damage(tmp_path_factory, data)

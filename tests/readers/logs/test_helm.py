@@ -5,9 +5,6 @@ from pathlib import Path
 from statistics import fmean
 
 import pytest
-from helpers.damage import damaged, survives
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from howsure.errors import InputError, UnknownNameError
 from howsure.readers.logs import find_reader, json_files
@@ -19,7 +16,7 @@ from howsure.readers.logs.helm.records import RunSpec, list_scorers, name_varian
 
 READER = HelmReader()
 
-MADE = json.loads((Path(__file__).parent / "made" / "helm.json").read_text(encoding="utf-8"))
+MADE = json.loads((Path(__file__).parent / "examples" / "helm" / "made.json").read_text(encoding="utf-8"))
 FILES = ("run_spec", "per_instance_stats", "scenario_state")
 
 
@@ -291,25 +288,3 @@ def test_a_spec_without_a_model_is_an_error(tmp_path):
     folder = written(tmp_path, MADE["gen"], run_spec={"name": "x", "adapter_spec": {"temperature": 0}})
     with pytest.raises(InputError, match="adapter_spec"):
         READER.describe(folder)
-
-
-def fuzz(tmp_path_factory, name, data):
-    folder = written(tmp_path_factory.mktemp("helm"), MADE["gen"])
-    file = folder / f"{name}.json"
-    whole = file.read_bytes()
-    for texts in (False, True):
-        file.write_bytes(data.draw(damaged(whole)))
-        survives(folder, 54 if texts else 20, texts=texts, reader=READER)
-
-
-@settings(deadline=None, max_examples=75, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
-@given(name=st.sampled_from(FILES), data=st.data())
-def test_damaged_runs(tmp_path_factory, name, data):
-    fuzz(tmp_path_factory, name, data)
-
-
-@pytest.mark.slow
-@settings(deadline=None, max_examples=1000, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
-@given(name=st.sampled_from(FILES), data=st.data())
-def test_many_damaged_runs(tmp_path_factory, name, data):
-    fuzz(tmp_path_factory, name, data)

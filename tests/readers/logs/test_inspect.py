@@ -1,20 +1,15 @@
 """Logs of Inspect. Truths: the logs that it wrote itself (shared), its own package where installed, and made logs."""
 
-import gzip
 import importlib.util
 import json
 import math
 import re
 from collections import Counter, defaultdict
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import msgspec
 import pytest
-from helpers.damage import damaged, survives
 from helpers.zstd_zip import zipped
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from howsure.errors import InputError, UnknownNameError
 from howsure.readers.logs import find_reader
@@ -190,13 +185,6 @@ def test_a_log_without_ids_is_known_by_what_it_is(log):
     described = READER.describe(path)
     assert re.fullmatch(r"[0-9a-f]{16}", described.run)
     assert list(described.benchmarks) == ["/"]
-
-
-def test_a_json_log_may_be_packed(tmp_path):
-    path = tmp_path / "log"
-    path.write_bytes(gzip.compress(whole([sample("a")], header([sample("a")]))))
-    assert isinstance(find_reader(path), InspectReader)
-    assert len(read(path)[0]) == 1
 
 
 @pytest.mark.parametrize(
@@ -621,6 +609,13 @@ def test_a_prompt_whose_answer_has_no_id_and_one_that_was_never_sent(log):
     assert row.completion == ""
 
 
+def test_ids_of_messages_that_are_no_texts(log):
+    asked, written = ({"id": [i], "role": role, "content": "Hi"} for i, role in enumerate(("user", "assistant")))
+    output = {"choices": [{"message": written, "stop_reason": "stop"}], "completion": ""}
+    (row,), _ = both(log([sample("a", messages=[asked, written], output=output)]))
+    assert row.messages == ({"role": "user", "content": "Hi"},)
+
+
 def test_tokens_of_other_models_and_times_that_are_none(log):
     usage = {"judge": {"input_tokens": 1, "output_tokens": 1}, "other": {"input_tokens": 9, "output_tokens": 9}}
     more = {"completed_at": "soon", "total_time": None}
@@ -803,37 +798,3 @@ def test_equal_to_the_frame_of_inspect_itself(tmp_path, log_format):
         mean = sum(row.score for row in rows) / len(rows)
         (own,) = [one.metrics["accuracy"].value for one in log.results.scores if one.name == scorer]
         assert mean == pytest.approx(own, abs=1e-12)
-
-
-# Fuzzing: a damaged log is read, read in part and said, or one clear line.
-
-SAMPLES = [sample(i, epoch) for epoch in (1, 2) for i in range(3)]
-WHOLE = {
-    "eval": packed(SAMPLES, header(SAMPLES, epochs=2)),
-    "killed": packed(SAMPLES, header(SAMPLES, epochs=2), done=False),
-    "torn": packed(SAMPLES, header(SAMPLES, epochs=2), table=False, done=False),
-    "stored": packed(SAMPLES, header(SAMPLES, epochs=2), method=0),
-    "json": whole(SAMPLES, header(SAMPLES, epochs=2)),
-}
-ANY = st.sampled_from(sorted(WHOLE)).flatmap(lambda name: damaged(WHOLE[name]))
-
-
-def check(data, *, texts):
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "log"
-        path.write_bytes(data)
-        READER.recognises(FileHead(path))
-        survives(path, len(SAMPLES), texts=texts, reader=READER)
-
-
-@settings(deadline=None, max_examples=150)
-@given(ANY, st.booleans())
-def test_damaged(data, texts):
-    check(data, texts=texts)
-
-
-@pytest.mark.slow
-@settings(deadline=None, max_examples=2000)
-@given(ANY, st.booleans())
-def test_damaged_at_length(data, texts):
-    check(data, texts=texts)

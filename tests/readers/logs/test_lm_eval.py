@@ -1,19 +1,15 @@
-"""lm-evaluation-harness. `lm_eval_out/` was written by lm_eval 0.4.13 itself, with a model that answers at random:
+"""lm-evaluation-harness. `examples/lm_eval/` was written by lm_eval 0.4.13 itself, with a model that answers at random:
 
 tiny_gen has 3 completions and two filters, of which maj@3 votes; tiny_mc has 7 documents of which two are the same, and
 two metrics; tiny_roll has no metric that is a number of each document.
 """
 
-import gzip
 import json
 import shutil
 from collections import Counter
 from pathlib import Path
 
 import pytest
-from helpers.damage import damaged, survives
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from howsure.errors import InputError, UnknownNameError
 from howsure.readers.logs import find_reader
@@ -24,7 +20,7 @@ from howsure.readers.logs.lm_eval.reader import LmEvalReader
 
 READER = LmEvalReader()
 
-OUT = Path(__file__).parent / "lm_eval_out"
+OUT = Path(__file__).parent / "examples" / "lm_eval"
 SHARED = Path(__file__).resolve().parents[3] / "../shared/data/logs/lm_eval"
 GEN, MC, ROLL = (next(OUT.glob(f"samples_tiny_{name}_*.jsonl")) for name in ("gen", "mc", "roll"))
 RESULTS = next(OUT.glob("results_*.json"))
@@ -175,21 +171,6 @@ def test_a_renamed_log_reads_the_same(tmp_path):
         assert read(tmp_path / name, texts=True) == read(path, texts=True)
         assert READER.describe(tmp_path / name) == READER.describe(path)
     assert list(READER.members(tmp_path / "c.dat")) == [tmp_path / "a", tmp_path / "b.log"]
-
-
-def test_a_packed_log_reads_the_same(tmp_path):
-    shutil.copy(RESULTS, tmp_path)
-    (tmp_path / f"{GEN.name}.gz").write_bytes(gzip.compress(GEN.read_bytes()))
-    assert read(tmp_path / f"{GEN.name}.gz") == read(GEN)
-
-
-def test_texts_change_nothing_but_texts():
-    for path in (GEN, MC):
-        lean, full = read(path)[0], read(path, texts=True)[0]
-        assert [(r.question, r.generation, r.score, r.status, r.answer) for r in lean] == [
-            (r.question, r.generation, r.score, r.status, r.answer) for r in full
-        ]
-        assert {(r.completion, r.target, r.messages, r.choices) for r in lean} == {(None, None, None, ())}
 
 
 @pytest.mark.shared
@@ -425,36 +406,3 @@ def test_other_files_are_not_taken(tmp_path):
         (tmp_path / name).write_text(text)
         assert not READER.recognises(FileHead(tmp_path / name))
     assert not READER.recognises(FileHead(tmp_path))
-
-
-def test_an_empty_or_torn_file_is_one_clear_line(tmp_path):
-    for text, why in {"": "the file is empty", '{"a": ': "no record can be read", "[{": "cannot be read"}.items():
-        path = written(tmp_path, [text])
-        with pytest.raises(InputError, match=why):
-            read(path)
-
-
-# Truth: the contract of damaged files, by generated damage.
-
-
-def _hurt(tmp_path_factory, data, which, *, both):
-    path, n = which
-    folder = tmp_path_factory.mktemp("hurt")
-    results = RESULTS.read_bytes()
-    (folder / RESULTS.name).write_bytes(data.draw(damaged(results)) if both else results)
-    (folder / path.name).write_bytes(data.draw(damaged(path.read_bytes())))
-    survives(folder / path.name, 0 if both else n, reader=READER)
-    shutil.rmtree(folder)
-
-
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
-@given(data=st.data(), which=st.sampled_from([(GEN, 12), (MC, 7)]))
-def test_damaged_samples(tmp_path_factory, data, which):
-    _hurt(tmp_path_factory, data, which, both=False)
-
-
-@pytest.mark.slow
-@settings(max_examples=2000, deadline=None, suppress_health_check=list(HealthCheck))
-@given(data=st.data(), which=st.sampled_from([(GEN, 12), (MC, 7)]), both=st.booleans())
-def test_damaged_samples_and_totals(tmp_path_factory, data, which, both):
-    _hurt(tmp_path_factory, data, which, both=both)

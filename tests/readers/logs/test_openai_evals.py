@@ -1,14 +1,9 @@
-"""OpenAI evals. `openai_evals_out/` was written by evals 3.0.1 itself, with a completion function that answers by rote."""
+"""OpenAI evals. `examples/openai_evals/` was written by evals 3.0.1 itself, with a completion function that answers by rote."""
 
-import gzip
 import json
-import shutil
 from pathlib import Path
 
 import pytest
-from helpers.damage import damaged, survives
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from howsure.errors import InputError, UnknownNameError
 from howsure.readers.logs.base import UNSCORED, ReadOptions
@@ -17,7 +12,7 @@ from howsure.readers.logs.openai_evals.reader import OpenAIEvalsReader
 
 READER = OpenAIEvalsReader()
 
-OUT = Path(__file__).parent / "openai_evals_out"
+OUT = Path(__file__).parent / "examples" / "openai_evals"
 MATCH, FUZZY, JOKE = (OUT / f"{name}.jsonl" for name in ("test-match", "test-fuzzy-match", "joke-fruits"))
 
 SPEC = {
@@ -138,21 +133,6 @@ def test_what_is_described():
     assert found.scorers == ("match", "accuracy", "f1_score")
     assert found.models["tiny"].kind == "OpenAI evals"
     assert found.created.startswith("2026-11-21T08:06:27")
-
-
-def test_renamed_packed_and_lean_logs_read_the_same(tmp_path):
-    renamed, packed = tmp_path / "x.txt", tmp_path / "y"
-    shutil.copy(FUZZY, renamed)
-    packed.write_bytes(gzip.compress(FUZZY.read_bytes()))
-    full, _ = read(FUZZY, texts=True)
-    assert READER.recognises(FileHead(packed))
-    assert READER.members(packed) == [packed]
-    assert read(renamed, texts=True)[0] == read(packed, texts=True)[0] == full
-    lean, _ = read(FUZZY)
-    assert [(row.question, row.score, row.answer) for row in lean] == [
-        (row.question, row.score, row.answer) for row in full
-    ]
-    assert all(row.completion is row.target is row.messages is None for row in lean)
 
 
 # --- theory: what the events mean, by the harness's code ---
@@ -353,26 +333,3 @@ def test_what_is_refused_and_what_is_not_a_log(tmp_path):
     for text in ('{"spec": {"name": 1}}\n', '{"spec": 1, "x": 2}\n', "no json", ""):
         other.write_text(text)
         assert not READER.recognises(FileHead(other))
-
-
-# --- guarantee: damage is an error, or is said ---
-
-
-def damage(tmp_path_factory, data):
-    source = data.draw(st.sampled_from([(MATCH, 3), (FUZZY, 3), (JOKE, 10)]))
-    path = tmp_path_factory.mktemp("damaged") / "x"
-    path.write_bytes(data.draw(damaged(source[0].read_bytes())))
-    survives(path, source[1], reader=READER)
-
-
-@settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=st.data())
-def test_damage(tmp_path_factory, data):
-    damage(tmp_path_factory, data)
-
-
-@pytest.mark.slow
-@settings(deadline=None, max_examples=2000, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=st.data())
-def test_much_damage(tmp_path_factory, data):
-    damage(tmp_path_factory, data)

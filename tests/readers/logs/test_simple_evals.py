@@ -5,9 +5,6 @@ import json
 import shutil
 
 import pytest
-from helpers.damage import damaged, survives
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from howsure.errors import InputError, UnknownNameError
 from howsure.readers.logs.base import UNSCORED, ReadOptions
@@ -199,26 +196,3 @@ def test_what_is_refused(tmp_path):
     packed.write_bytes(b"\x1f\x8b\x08broken")
     with pytest.raises(InputError, match="cannot be read"):
         READER.describe(packed)
-
-
-# --- guarantee: damage is an error, or is said ---
-
-
-def damage(tmp_path_factory, data):
-    folder = tmp_path_factory.mktemp("damaged")
-    path = written(folder, SUMS, score=0.5)
-    path.write_bytes(data.draw(damaged(path.read_bytes())))
-    survives(path, 6, reader=READER)
-
-
-@settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=st.data())
-def test_damage(tmp_path_factory, data):
-    damage(tmp_path_factory, data)
-
-
-@pytest.mark.slow
-@settings(deadline=None, max_examples=2000, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=st.data())
-def test_much_damage(tmp_path_factory, data):
-    damage(tmp_path_factory, data)

@@ -3,9 +3,6 @@
 import json
 
 import pytest
-from helpers.damage import damaged, survives
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from howsure.errors import InputError, UnknownNameError
 from howsure.readers.logs.base import UNSCORED, ReadOptions
@@ -123,29 +120,7 @@ def test_columns(tmp_path):
         read(tmp_path / "results.json", columns={"cluster": "category"})
 
 
-def test_recognised_by_content(tmp_path):
-    path = written(tmp_path)
-    path.rename(tmp_path / "other")
-    assert READER.recognises(FileHead(tmp_path / "other"))
-    assert READER.members(tmp_path / "other") == [tmp_path / "other"]
+def test_metadata_and_folders_are_no_logs(tmp_path):
+    written(tmp_path)
     assert not READER.recognises(FileHead(tmp_path / "run_metadata.json"))
     assert not READER.recognises(FileHead(tmp_path))
-
-
-def fuzz(folder, data):
-    path = written(folder)
-    path.write_bytes(data.draw(damaged(path.read_bytes())))
-    survives(path, 8, reader=READER)
-
-
-@settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.too_slow])
-@given(data=st.data())
-def test_damaged_files(tmp_path_factory, data):
-    fuzz(tmp_path_factory.mktemp("terminal"), data)
-
-
-@pytest.mark.slow
-@settings(deadline=None, max_examples=2000, suppress_health_check=[HealthCheck.too_slow])
-@given(data=st.data())
-def test_many_damaged_files(tmp_path_factory, data):
-    fuzz(tmp_path_factory.mktemp("terminal"), data)
