@@ -32,8 +32,6 @@ FORBIDDEN_ALONE = frozenset(
         "filled blanked read_ got had gone seen heard",
     )
 )
-#: Stems that several files may have: the same role in sibling packages.
-SHARED_STEMS = frozenset({"__init__", "__main__", "base", "reader", "records", "scores", "texts"})
 
 
 class Module(NamedTuple):
@@ -134,12 +132,21 @@ def public_classes(modules: list[Module]) -> dict[str, list[str]]:
 
 
 def repeated_stems(modules: list[Module]) -> dict[str, list[str]]:
-    """Return the stems that several files share, but for the roles in sibling packages."""
+    """Return the stems that several files share.
+
+    The same role in sibling packages below a package is no repetition: `logs.inspect.records` and `logs.helm.records`,
+    `report.charts.noise` and `report.sections.noise`.
+    """
     places: dict[str, list[str]] = defaultdict(list)
     for module in modules:
-        if module.stem not in SHARED_STEMS:
+        if module.stem not in {"__init__", "__main__"}:
             places[module.stem].append(module.name)
-    return {stem: names for stem, names in places.items() if len(names) > 1}
+    repeated = {}
+    for stem, names in places.items():
+        above = {name.rsplit(".", 2)[0] for name in names}
+        if len(names) > 1 and (len(above) > 1 or "." not in above.pop()):
+            repeated[stem] = names
+    return repeated
 
 
 def public_signatures_with_any(modules: list[Module]) -> list[str]:
