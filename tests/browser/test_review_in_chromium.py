@@ -17,11 +17,12 @@ import pytest
 import uvicorn
 from helpers.planted_review import TOKEN, folder, session
 
+import howsure.web
 from howsure.errors import InputError
 from howsure.review.texts import RunTexts
 from howsure.review.verdicts import load
-from howsure.web import server
-from howsure.web.review_app import create
+from howsure.web import review_pages
+from howsure.web.review_pages import create_review_app
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -32,7 +33,7 @@ def served(review):
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         port = listening.getsockname()[1]
-        app = create(review, port=port, token=TOKEN)
+        app = create_review_app(review, port=port, token=TOKEN)
         server = uvicorn.Server(uvicorn.Config(app, log_level="warning", lifespan="off", ws="none"))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
@@ -168,8 +169,8 @@ def test_hostile_text_does_nothing_and_390_pixels_are_enough(tmp_path, texts, pi
 def test_it_tells_its_address_and_ends_with_ctrl_c(tmp_path):
     folder(tmp_path / "run")
     code = (
-        "import sys; from pathlib import Path; from howsure.web.server import review\n"
-        "review([sys.argv[1]], verdicts=Path(sys.argv[2]), port=0, open_browser=False, tell=lambda line: print(line, flush=True))"
+        "import sys; from pathlib import Path; from howsure.web.review_pages import serve_review\n"
+        "serve_review([sys.argv[1]], verdicts=Path(sys.argv[2]), port=0, open_browser=False, write_line=lambda line: print(line, flush=True))"
     )
     command = [sys.executable, "-c", code, str(tmp_path / "run"), str(tmp_path / "v.jsonl")]
     environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
@@ -201,7 +202,7 @@ def test_the_browser_is_opened_at_the_address(tmp_path, texts, monkeypatch):
 
     monkeypatch.setattr(uvicorn.Server, "startup", listening)
     monkeypatch.setattr(uvicorn.Server, "run", interrupted)
-    server.review(texts.folders, verdicts=tmp_path / "v.jsonl", port=0, tell=told.append)
+    review_pages.serve_review(texts.folders, verdicts=tmp_path / "v.jsonl", port=0, write_line=told.append)
     assert opened[0] in told[1]
     assert told[-1] == "ended; every verdict is kept"
 
@@ -212,15 +213,15 @@ def test_a_port_that_is_taken_is_one_line(tmp_path, texts):
         other.listen()
         port = other.getsockname()[1]
         with pytest.raises(InputError, match=f"port {port}: Address already in use; name another with --port"):
-            server.review(texts.folders, verdicts=tmp_path / "v.jsonl", port=port, open_browser=False)
+            review_pages.serve_review(texts.folders, verdicts=tmp_path / "v.jsonl", port=port, open_browser=False)
     with pytest.raises(InputError, match="port 99999: "):
-        server.review(texts.folders, verdicts=tmp_path / "v.jsonl", port=99999, open_browser=False)
+        review_pages.serve_review(texts.folders, verdicts=tmp_path / "v.jsonl", port=99999, open_browser=False)
 
 
-def test_a_missing_extra_says_how_to_get_it(tmp_path, monkeypatch):
+def test_a_missing_extra_says_how_to_get_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "uvicorn", None)
-    with pytest.raises(InputError, match=r"the review needs uvicorn; pip install 'howsure\[review\]'"):
-        server.review([tmp_path], verdicts=tmp_path / "v.jsonl")
+    with pytest.raises(InputError, match=r"the review and the live page need uvicorn; pip install 'howsure\[web\]'"):
+        importlib.reload(howsure.web)
 
 
 def test_a_user_without_a_name_signs_with_none(monkeypatch):
@@ -228,4 +229,4 @@ def test_a_user_without_a_name_signs_with_none(monkeypatch):
         raise KeyError
 
     monkeypatch.setattr("getpass.getuser", nobody)
-    assert server._user() == ""
+    assert review_pages._get_user() == ""

@@ -94,7 +94,8 @@ def test_the_page_is_served_while_the_run_lasts(tmp_path, capsys):
     run = folder_of(tmp_path / "run")
     with _serve_live(run):
         url = capsys.readouterr().err.split()[-1]
-        with urllib.request.urlopen(url, timeout=60) as answer:
+        opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+        with opener.open(url, timeout=60) as answer:
             assert answer.status == 200
             assert b"howsure" in answer.read()
     with pytest.raises(OSError, match="refused|reset"):

@@ -9,7 +9,7 @@ from starlette.testclient import TestClient
 from howsure.store.manifest import Manifest
 from howsure.store.responses import RunFolder
 from howsure.store.schema import Response
-from howsure.web.review_app import Review, create
+from howsure.web.review_pages import ReviewSession, create_review_app
 
 PORT, TOKEN = 8765, "the-token"
 HOME = f"http://127.0.0.1:{PORT}"
@@ -71,12 +71,12 @@ def session(tmp_path, texts, *, blind=False):
     """A review of the planted run; its clock ticks a second at each look."""
     ticks = iter(range(1_800_000_000, 1_900_000_000))
     file = tmp_path / "verdicts.jsonl"
-    return Review(texts, file, blind=blind, reviewer="ada", clock=lambda: float(next(ticks)))
+    return ReviewSession(texts, file, blind=blind, reviewer="ada", clock=lambda: float(next(ticks)))
 
 
 def stranger(review):
     """A client without the cookie."""
-    return TestClient(create(review, port=PORT, token=TOKEN), base_url=HOME, follow_redirects=False)
+    return TestClient(create_review_app(review, port=PORT, token=TOKEN), base_url=HOME, follow_redirects=False)
 
 
 def visitor(review):

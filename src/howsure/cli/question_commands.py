@@ -52,6 +52,6 @@ def review(
 
     PATHS are run folders and logs. --exclude of other commands leaves out the questions that a verdict rejects.
     """
-    from howsure.web.server import review as serve_review
+    from howsure.web.review_pages import serve_review
 
     serve_review(paths, verdicts=verdicts, port=port, blind=blind, reviewer=reviewer, open_browser=not no_browser)

@@ -70,8 +70,8 @@ def run(
 def _serve_live(folder: Path) -> Iterator[None]:
     """Serve the report of a run in progress while the context lasts, and print its address on stderr."""
     from howsure.api.run_folders import build_live_page
-    from howsure.web.live import serving
+    from howsure.web.live_page import serve_live_page
 
-    with serving(folder, functools.partial(build_live_page, str(folder))) as url:
+    with serve_live_page(folder, functools.partial(build_live_page, str(folder))) as url:
         print(f"howsure: the report as it grows: {url}", file=sys.stderr, flush=True)
         yield

@@ -1,111 +1,104 @@
-"""`howsure review`: serve the app on this machine until it is interrupted."""
+"""A web server on 127.0.0.1 that runs until it is interrupted, or in a thread beside other work."""
 
 from __future__ import annotations
 
-import getpass
-import secrets
 import socket
-import webbrowser
-from collections.abc import Callable, Iterable
-from pathlib import Path
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import uvicorn
+from starlette.types import ASGIApp
 
 from howsure.errors import InputError
 
-__all__ = ["review"]
 
-
-def review(
-    paths: Iterable[str | Path],
-    *,
-    verdicts: Path,
-    port: int = 8765,
-    blind: bool = False,
-    open_browser: bool = True,
-    reviewer: str | None = None,
-    tell: Callable[[str], None] = print,
-) -> None:
-    """Serve the review of run folders and logs on 127.0.0.1 until Ctrl-C.
+def bind_port(port: int, *, where: str = "", remedy: str) -> socket.socket:
+    """Return a socket bound to a port of the loopback address; port 0 chooses a free one.
 
     Parameters
     ----------
-    paths
-        Run folders and logs, or folders with some below.
-    verdicts
-        The file that verdicts are added to; it need not exist.
     port
-        0 is any that is free.
-    blind
-        Whether targets are hidden until they are asked for.
-    open_browser
-        Whether to open the default browser.
-    reviewer
-        Who signs the verdicts; default: the name of the user.
-    tell
-        Hears the address, which carries this session's token.
+        Port number.
+    where, remedy
+        Parts of the message if the port cannot be bound.
 
     Raises
     ------
     InputError
-        When the extra is not installed, a path holds no run folder, the verdicts cannot be read, or the port is taken.
+        If the port is in use or out of range.
     """
+    bound = socket.socket()
     try:
-        import uvicorn
-
-        from howsure.web.review_app import Review, create
-    except ModuleNotFoundError as error:
-        raise InputError(f"the review needs {error.name}", remedy="pip install 'howsure[review]'") from error
-    from howsure.review.texts import RunTexts
-
-    session = Review(
-        RunTexts(map(Path, paths)), verdicts, blind=blind, reviewer=_user() if reviewer is None else reviewer
-    )
-    session.history()  # an unreadable file is told before anything is served
-    token = secrets.token_urlsafe(24)
-    with _bound(port) as listening:
-        number = listening.getsockname()[1]
-        app = create(session, port=number, token=token)
-        config = uvicorn.Config(
-            app,
-            log_level="warning",
-            access_log=False,
-            server_header=False,
-            proxy_headers=False,
-            ws="none",
-            lifespan="off",
-        )
-        address = f"http://127.0.0.1:{number}/?token={token}"
-        suspects = sum(entry.suspect.is_suspect for entry in session.entries)
-
-        class Server(uvicorn.Server):
-            async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-                await super().startup(sockets)
-                # Now it answers, and Ctrl-C ends it as it should.
-                tell(f"{suspects} suspects among {len(session.entries)} questions; verdicts go to {verdicts}")
-                tell(f"open {address} (Ctrl-C ends it)")
-                if open_browser:
-                    webbrowser.open(address)
-
-        try:
-            Server(config).run(sockets=[listening])
-        except KeyboardInterrupt:
-            tell("ended; every verdict is kept")
-
-
-def _bound(port: int) -> socket.socket:
-    """A socket on the loopback."""
-    listening = socket.socket()
-    try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind(("127.0.0.1", port))
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind(("127.0.0.1", port))
     except (OSError, OverflowError) as error:
-        listening.close()
-        why = error.strerror if isinstance(error, OSError) else str(error)
-        raise InputError(f"port {port}: {why}", remedy="name another with --port, or 0 for any") from error
-    return listening
+        bound.close()
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise InputError(f"port {port}: {reason}", where=where, remedy=remedy) from error
+    return bound
 
 
-def _user() -> str:
+class _Server(uvicorn.Server):
+    """A server that calls a function once it answers requests."""
+
+    def __init__(self, app: ASGIApp, on_start: Callable[[], None], *, log_level: str) -> None:
+        # HTTP only, without what a proxy, websockets or other event loops would need.
+        super().__init__(
+            uvicorn.Config(
+                app,
+                loop="asyncio",
+                http="h11",
+                ws="none",
+                lifespan="off",
+                log_level=log_level,
+                access_log=False,
+                server_header=False,
+                proxy_headers=False,
+                timeout_graceful_shutdown=5,
+            )
+        )
+        self._on_start = on_start
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start to answer requests."""
+        await super().startup(sockets)
+        self._on_start()
+
+
+def serve_until_interrupted(app: ASGIApp, bound: socket.socket, on_start: Callable[[], None]) -> None:
+    """Serve an application until Ctrl-C; KeyboardInterrupt is raised then.
+
+    Parameters
+    ----------
+    app
+        The application.
+    bound
+        Socket of `bind_port`.
+    on_start
+        Called once the server answers requests.
+    """
+    _Server(app, on_start, log_level="warning").run(sockets=[bound])
+
+
+@contextmanager
+def serve_in_thread(app: ASGIApp, bound: socket.socket) -> Iterator[None]:
+    """Serve an application in a thread, without any output, while the context lasts.
+
+    Parameters
+    ----------
+    app
+        The application.
+    bound
+        Socket of `bind_port`.
+    """
+    started = threading.Event()
+    server = _Server(app, started.set, log_level="critical")
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
+    thread.start()
+    started.wait(30)
     try:
-        return getpass.getuser()
-    except (OSError, KeyError):  # no such user, as in a container
-        return ""
+        yield
+    finally:
+        server.should_exit = True
+        thread.join(10)

@@ -1,12 +1,15 @@
-"""The pages of a review: the queue, one question, and the forms that keep a verdict."""
+"""The review in the browser: the queue of questions, one question, and the forms that store a verdict."""
 
 from __future__ import annotations
 
+import getpass
 import hmac
 import math
+import secrets
 import threading
 import time
-from collections.abc import Callable, Mapping
+import webbrowser
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
@@ -24,11 +27,10 @@ from starlette.staticfiles import StaticFiles
 from howsure.errors import HowsureError
 from howsure.review import answers
 from howsure.review.queue import SHOWS, STATES, Choice, Entry, listed, neighbours, state
-from howsure.review.texts import QuestionView, Texts
+from howsure.review.texts import QuestionView, RunTexts, Texts
 from howsure.review.verdicts import NOTE_LENGTH, REJECTED, VERDICTS, Verdict, append, current, history, moment
-from howsure.web.access import Guard, form_secret
-
-__all__ = ["BODY_LENGTH", "Review", "create"]
+from howsure.web.access import AccessGuard, derive_form_secret, format_address
+from howsure.web.server import bind_port, serve_until_interrupted
 
 #: Bytes of a form, at most; questions of a page of the queue; prompts shown beside the default one.
 BODY_LENGTH, PAGE, PROMPTS = 64_000, 100, 10
@@ -44,7 +46,7 @@ class _Given(NamedTuple):
     before: Verdict | None
 
 
-class Review:
+class ReviewSession:
     """One session: what there is to look at, the file of verdicts, and what may be undone."""
 
     def __init__(
@@ -95,7 +97,7 @@ class Review:
         )
 
 
-def create(review: Review, *, port: int, token: str) -> Starlette:
+def create_review_app(review: ReviewSession, *, port: int, token: str) -> Starlette:
     """The app of a session, behind its guard.
 
     Parameters
@@ -105,7 +107,7 @@ def create(review: Review, *, port: int, token: str) -> Starlette:
     token
         What the first address must carry.
     """
-    pages = _Pages(review, form_secret(token))
+    pages = _Pages(review, derive_form_secret(token))
     return Starlette(
         routes=[
             Route("/", pages.queue),
@@ -114,13 +116,13 @@ def create(review: Review, *, port: int, token: str) -> Starlette:
             Route("/undo", pages.undo, methods=["POST"]),
             Mount("/static", StaticFiles(directory=_HERE / "static")),
         ],
-        middleware=[Middleware(Guard, port=port, token=token)],
+        middleware=[Middleware(AccessGuard, port=port, token=token)],
         exception_handlers={HTTPException: pages.problem, HowsureError: pages.problem},
     )
 
 
 class _Pages:
-    def __init__(self, review: Review, secret: str) -> None:
+    def __init__(self, review: ReviewSession, secret: str) -> None:
         self._review, self._secret = review, secret
         self._environment = jinja2.Environment(
             loader=jinja2.FileSystemLoader(_HERE / "templates"),
@@ -264,3 +266,66 @@ def _number(value: float, digits: int = 2) -> str:
         return "–"
     text = f"{value:.{digits}f}"
     return text.removeprefix("-") if not float(text) else text.replace("-", "−")
+
+
+def serve_review(
+    paths: Iterable[str | Path],
+    *,
+    verdicts: Path,
+    port: int = 8765,
+    blind: bool = False,
+    open_browser: bool = True,
+    reviewer: str | None = None,
+    write_line: Callable[[str], None] = print,
+) -> None:
+    """Serve the review of run folders and logs on 127.0.0.1 until Ctrl-C.
+
+    Parameters
+    ----------
+    paths
+        Run folders and logs, or folders that contain some.
+    verdicts
+        File that verdicts are appended to; it need not exist.
+    port
+        Port; 0 chooses a free one.
+    blind
+        Whether targets are hidden until the reviewer asks for them.
+    open_browser
+        Whether to open the default browser.
+    reviewer
+        Name that verdicts are signed with; default: the name of the user.
+    write_line
+        Function that shows a line, such as the address with the token of this session.
+
+    Raises
+    ------
+    InputError
+        If a path contains no run folder or log, the verdicts cannot be read, or the port is in use.
+    """
+    texts = RunTexts(map(Path, paths))
+    session = ReviewSession(texts, verdicts, blind=blind, reviewer=_get_user() if reviewer is None else reviewer)
+    session.history()  # an unreadable file is reported before anything is served
+    token = secrets.token_urlsafe(24)
+    with bind_port(port, remedy="name another with --port, or 0 for any") as bound:
+        number = bound.getsockname()[1]
+        address = format_address(number, token)
+        suspects = sum(entry.suspect.is_suspect for entry in session.entries)
+
+        def announce() -> None:
+            write_line(f"{suspects} suspects among {len(session.entries)} questions; verdicts go to {verdicts}")
+            write_line(f"open {address} (Ctrl-C ends it)")
+            if open_browser:
+                webbrowser.open(address)
+
+        try:
+            serve_until_interrupted(create_review_app(session, port=number, token=token), bound, announce)
+        except KeyboardInterrupt:
+            write_line("ended; every verdict is kept")
+
+
+def _get_user() -> str:
+    """Return the name of the user; empty if the user has none, as in a container."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return ""

@@ -21,7 +21,7 @@ from howsure.errors import InputError
 from howsure.reporting.page import build_page
 from howsure.reporting.report_data import ReportData
 from howsure.stats.core.cells import Cells
-from howsure.web.live import Live, serving
+from howsure.web.live_page import LivePage, serve_live_page
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -48,13 +48,20 @@ class Clock:
         return self.now
 
 
-def get(url, path="", *, method="GET", host=None):
+def get(url, path="", *, method="GET", host=None, access=True):
+    """Status, headers and body of a path of the application, with or without the cookie of its address."""
     parts = urlsplit(url)
     connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=LONG)
     try:
-        connection.request(method, parts.path + path, headers={} if host is None else {"Host": host})
-        answer = connection.getresponse()
-        return answer.status, dict(answer.getheaders()), answer.read()
+        headers = {} if host is None else {"Host": host}
+        if access:
+            connection.request("GET", f"/?{parts.query}")
+            reply = connection.getresponse()
+            reply.read()
+            headers["Cookie"] = reply.getheader("Set-Cookie", "").partition(";")[0]
+        connection.request(method, f"/{path}", headers=headers)
+        reply = connection.getresponse()
+        return reply.status, {name.title(): value for name, value in reply.getheaders()}, reply.read()
     finally:
         connection.close()
 
@@ -71,19 +78,19 @@ def test_a_page_is_made_when_files_change_and_not_otherwise(tmp_path):
         made.append(len(made))
         return f"page {len(made)}"
 
-    live = Live(tmp_path / "run", build, Here(), clock=clock)
-    assert live.look() == 0  # no folder yet
-    assert (live.number, live.told, made) == (0, "Waiting for the first answers.", [])
+    live = LivePage(tmp_path / "run", build, Here(), clock=clock)
+    assert live.update() == 0  # no folder yet
+    assert (live.number, live.message, made) == (0, "Waiting for the first answers.", [])
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "responses.sqlite").write_text("1")
-    assert live.look() == 3
-    assert live.look() == 0
+    assert live.update() == 3
+    assert live.update() == 0
     (tmp_path / "run" / "responses.sqlite-shm").write_text("read")  # readers touch it
-    assert live.look() == 0
-    assert (live.number, live.told, live.page) == (1, "", b"page 1")
+    assert live.update() == 0
+    assert (live.number, live.message, live.html) == (1, "", "page 1")
     (tmp_path / "run" / "responses.sqlite-wal").write_text("2")
     live.finish()
-    assert (live.number, live.is_over, live.page) == (2, True, b"page 2")
+    assert (live.number, live.is_over, live.html) == (2, True, "page 2")
 
 
 def test_what_befalls_the_page_is_told_and_the_last_one_stays(tmp_path):
@@ -95,43 +102,43 @@ def test_what_befalls_the_page_is_told_and_the_last_one_stays(tmp_path):
             raise error
         return "made"
 
-    live = Live(tmp_path, build, Here())
-    live.look()
-    assert (live.number, live.told) == (0, "nothing yet")
-    for turn, (number, told) in enumerate([(1, ""), (1, "This page could not be made: MemoryError: full"), (2, "")]):
+    live = LivePage(tmp_path, build, Here())
+    live.update()
+    assert (live.number, live.message) == (0, "nothing yet")
+    for turn, (number, told) in enumerate([(1, ""), (1, "This page could not be built: MemoryError: full"), (2, "")]):
         (tmp_path / "rows").write_text("more" * (turn + 1))
-        live.look()
-        assert (live.number, live.told, live.page) == (number, told, b"made")
+        live.update()
+        assert (live.number, live.message, live.html) == (number, told, "made")
 
 
 def test_a_browser_is_waited_for_until_it_has_the_last_page(tmp_path):
     clock = Clock()
-    live = Live(tmp_path, str, Here(), clock=clock)
+    live = LivePage(tmp_path, str, Here(), clock=clock)
     assert not live.is_watched
-    assert json.loads(live.state()) == {"number": 0, "told": "Waiting for the first answers.", "over": False}
+    assert live.get_state() == {"number": 0, "message": "Waiting for the first answers.", "over": False}
     assert live.is_watched
     clock.now = 6.9
     assert live.is_watched
     clock.now = 7.1
     assert not live.is_watched
-    live.taken()
-    assert not live.all_seen.is_set()
+    live.get_page()
+    assert not live.last_page_sent.is_set()
     live.finish()
-    live.state()  # there is no page to wait for
-    assert live.all_seen.is_set()
+    live.get_state()  # there is no page to wait for
+    assert live.last_page_sent.is_set()
     (tmp_path / "rows").write_text("1")
-    other = Live(tmp_path, str, Here())
+    other = LivePage(tmp_path, str, Here())
     other.finish()
-    other.state()
-    assert not other.all_seen.is_set()
-    other.taken()
-    assert other.all_seen.is_set()
+    other.get_state()
+    assert not other.last_page_sent.is_set()
+    other.get_page()
+    assert other.last_page_sent.is_set()
 
 
 @pytest.fixture
 def served(tmp_path):
     (tmp_path / "rows").write_text("1")
-    with serving(tmp_path, lambda: "<p>the page", every=0.01, linger=0, worker=Here()) as url:
+    with serve_live_page(tmp_path, lambda: "<p>the page", every=0.01, linger=0, executor=Here()) as url:
         until(lambda: has_a_page(url))
         yield url
 
@@ -146,31 +153,33 @@ def test_frame_state_and_page_are_served_with_their_policies(served):
     for tag in ("script", "style"):
         (text,) = re.findall(rf"<{tag}>(.*?)</{tag}>", body.decode(), flags=re.DOTALL)
         assert f"{tag}-src 'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'" in policy
-    assert json.loads(get(served, "state")[2]) == {"number": 1, "told": "", "over": False}
+    assert json.loads(get(served, "state")[2]) == {"number": 1, "message": "", "over": False}
     status, headers, body = get(served, "page?1")
     assert (status, body) == (200, b"<p>the page")
     assert headers["Content-Security-Policy"] == "frame-ancestors 'self'"
     assert headers["Cache-Control"] == "no-store"
-    assert "Python" not in headers["Server"]
+    assert headers["X-Frame-Options"] == "SAMEORIGIN"
+    assert "Server" not in headers
 
 
 def test_only_who_has_the_address_is_answered(served):
     parts = urlsplit(served)
-    for path in ("/", "/state", "/page", "/wrong/state", "/%ff%00/state", "//"):
-        assert get(f"http://{parts.netloc}", path)[0] == 404
-    for path in ("other", "../state", "page/x", "state/"):
+    for path in ("", "state", "page", "wrong/state", "%ff%00/state", "/"):
+        assert get(served, path, access=False)[0] == 403
+    assert get(f"http://{parts.netloc}/?token=wrong", "state")[0] == 403
+    for path in ("other", "page/x", "../../x"):
         assert get(served, path)[0] == 404
     for host in ("evil.example", "127.0.0.1", f"evil.example:{parts.port}", "127.0.0.1:1"):
         assert get(served, host=host)[0] == 421
     assert get(served, host=f"localhost:{parts.port}")[0] == 200
     for method in ("POST", "PUT", "DELETE"):
-        assert get(served, method=method)[0] == 501
+        assert get(served, method=method)[0] == 403
     with socket.create_connection((parts.hostname, parts.port)) as talk:  # HTTP/1.0 has no Host
-        talk.sendall(f"GET {parts.path} HTTP/1.0\r\n\r\n".encode())
+        talk.sendall(b"GET /state HTTP/1.0\r\n\r\n")
         assert b" 421 " in talk.recv(100)
     with socket.create_connection((parts.hostname, parts.port)) as talk:
         talk.sendall(f"GET /é/state HTTP/1.0\r\nHost: {parts.netloc}\r\n\r\n".encode())
-        assert b" 404 " in talk.recv(100)
+        assert b" 40" in talk.recv(100)
     with socket.create_connection((parts.hostname, parts.port)):
         pass  # and goes away without a word
     assert get(served)[0] == 200
@@ -183,17 +192,17 @@ def test_a_port_that_is_taken_is_told(tmp_path):
         number = taken.getsockname()[1]
         with (
             pytest.raises(InputError, match=f"--live: port {number}: "),
-            serving(tmp_path, str, port=number, worker=Here()),
+            serve_live_page(tmp_path, str, port=number, executor=Here()),
         ):
             pass
-    with pytest.raises(InputError, match="port 70000"), serving(tmp_path, str, port=70_000, worker=Here()):
+    with pytest.raises(InputError, match="port 70000"), serve_live_page(tmp_path, str, port=70_000, executor=Here()):
         pass
 
 
 def test_the_last_page_is_made_when_somebody_watches(tmp_path):
     (tmp_path / "rows").write_text("1")
     pages = []
-    with serving(tmp_path, lambda: pages.append(1) or "x", every=1000, linger=0.01, worker=Here()) as url:
+    with serve_live_page(tmp_path, lambda: pages.append(1) or "x", every=1000, linger=0.01, executor=Here()) as url:
         until(lambda: has_a_page(url))
         (tmp_path / "rows").write_text("22")
     assert len(pages) == 2
@@ -203,7 +212,7 @@ def test_the_last_page_is_made_when_somebody_watches(tmp_path):
 
 def test_a_run_that_fails_ends_the_page_at_once(tmp_path):
     def failing_run():
-        with serving(tmp_path, str, worker=Here()) as url:
+        with serve_live_page(tmp_path, str, executor=Here()) as url:
             asked.append(url)
             get(url, "state")
             raise KeyError("run")
@@ -217,7 +226,7 @@ def test_a_run_that_fails_ends_the_page_at_once(tmp_path):
 
 def test_pages_are_made_by_another_process_that_ends_with_it(tmp_path):
     (tmp_path / "rows").write_text("1")
-    with serving(tmp_path, sys.getdefaultencoding, every=0.05, linger=0) as url:
+    with serve_live_page(tmp_path, sys.getdefaultencoding, every=0.05, linger=0) as url:
         until(lambda: has_a_page(url))
         assert get(url, "page")[2] == b"utf-8"
 
@@ -262,7 +271,7 @@ def test_a_browser_keeps_its_place_when_the_page_changes(tmp_path):
             after, open_ = await tab.value(place), await tab.value(f"{frame}.{figure}.querySelector('details').open")
             return before, after, open_, await tab.value("document.title"), tab.complaints()
 
-    with ThreadPoolExecutor(1) as worker, serving(tmp_path, build, every=0.1, linger=0, worker=worker) as url:
+    with ThreadPoolExecutor(1) as worker, serve_live_page(tmp_path, build, every=0.1, linger=0, executor=worker) as url:
         before, after, is_open, title, complaints = asyncio.run(look(url))
     assert complaints == []
     assert after == pytest.approx(before, abs=3)

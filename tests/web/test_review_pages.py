@@ -16,9 +16,9 @@ from howsure.review.queue import Choice, Count
 from howsure.review.texts import PromptText, QuestionView, RunTexts
 from howsure.review.verdicts import NOTE_LENGTH, Verdict, append, content_key, load, moment
 from howsure.store.responses import RunFolder
-from howsure.web import review_app
+from howsure.web import review_pages
 from howsure.web.access import POLICY
-from howsure.web.review_app import BODY_LENGTH, Review
+from howsure.web.review_pages import BODY_LENGTH, ReviewSession
 
 SUSPECTS = ["hostile", "wrong label"]
 HARD = {"benchmark": "planted", "question": "hard"}
@@ -98,7 +98,7 @@ def test_nothing_is_shown_without_the_token(review, path):
 @pytest.mark.parametrize("cookie", ["x", "", TOKEN, '"', "é".encode()])
 def test_a_wrong_cookie_is_refused(review, cookie):
     value = cookie if isinstance(cookie, bytes) else cookie.encode()
-    headers = {b"Cookie": f"howsure-review-{PORT}=".encode() + value}
+    headers = {b"Cookie": f"howsure-{PORT}=".encode() + value}
     assert stranger(review).get("/", headers=headers).status_code == 403
 
 
@@ -266,7 +266,7 @@ def test_the_queue_is_filtered(client, query, expected):
 
 
 def test_a_long_queue_has_pages(client, monkeypatch):
-    monkeypatch.setattr(review_app, "PAGE", 3)
+    monkeypatch.setattr(review_pages, "PAGE", 3)
     pages = [client.get(f"/?show=all&page={i}").text for i in (1, 2, 3)]
     assert [len(listed(page)) for page in pages] == [3, 3, 1]
     assert [("Previous page" in page, "Next page" in page) for page in pages] == [
@@ -292,7 +292,7 @@ def test_progress_and_the_end_of_the_queue(client):
 def test_a_run_without_suspects_says_so(tmp_path):
     with RunFolder(tmp_path / "run") as run:
         run.append([row("q1", score=1.0, answer="A"), row("q2", benchmark="other", score=1.0)])
-    client = visitor(Review(RunTexts([tmp_path / "run"]), tmp_path / "v.jsonl", blind=False, reviewer=""))
+    client = visitor(ReviewSession(RunTexts([tmp_path / "run"]), tmp_path / "v.jsonl", blind=False, reviewer=""))
     assert "No question is suspicious" in client.get("/").text
     page = client.get("/?show=all").text
     assert set(listed(page)) == {"q1", "q2"}
@@ -364,7 +364,7 @@ class Made:
 
 
 def test_many_generations_and_prompts_are_bounded_and_told(tmp_path):
-    client = visitor(Review(Made(), tmp_path / "v.jsonl", blind=False, reviewer=""))
+    client = visitor(ReviewSession(Made(), tmp_path / "v.jsonl", blind=False, reviewer=""))
     page = client.get("/question?benchmark=b&question=q&show=all").text
     assert "Show all 31 generations with this answer" in page
     assert "said 12;" in page

@@ -86,7 +86,7 @@
         failures = 0;
         if (state.number !== number && (!paused || state.over)) await show(state.number);
         over = state.over;
-        say(over ? "The run is over: these are its last numbers." : state.told || (paused ? "Paused." : "The run goes on; the numbers follow it."));
+        say(over ? "The run is over: these are its last numbers." : state.message || (paused ? "Paused." : "The run goes on; the numbers follow it."));
       } catch (error) {
         console.error(error);
         failures += 1;
