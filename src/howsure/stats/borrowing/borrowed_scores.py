@@ -1,4 +1,4 @@
-"""Borrowed strength: scores of models that answered some questions of a benchmark that other models have answered.
+"""Scores of models that answered some questions, estimated with other models' answers to all of them.
 
 The other models tell which questions are hard. With U the N questions of the reference, S the n of them that a model
 was asked, y_q its mean on question q and f_q what a regression of y on factors of the other models' question means
@@ -85,7 +85,7 @@ def _estimate(
     claim: MeanClaim,
     rest: FloatArray | None = None,
 ) -> _Estimate:
-    """The mean of `y` over the questions of the reference without some of its models.
+    """Return the mean of `y` over the questions of the reference, estimated without some of its models.
 
     `error` is mean(s2_q / k_q), NaN where unknown; `rest` what all N questions leave open, by default `y` itself.
     """
@@ -122,7 +122,7 @@ def _estimate(
 
 
 def _selection(factors: Factors, sampled: IntArray) -> str:
-    """What is to be said of asked questions that are easier or harder than a random subset, '' if nothing."""
+    """Return a note if the sampled questions are easier or harder than a random subset, otherwise ''."""
     N, n = len(factors.mean), len(sampled)
     mean, over_all = factors.mean[sampled].mean(), factors.mean.mean()
     se = math.sqrt((1 / n - 1 / N) * np.var(factors.mean, ddof=1))
@@ -136,14 +136,14 @@ def _selection(factors: Factors, sampled: IntArray) -> str:
 
 
 class _Reference:
-    """A reference with its factors, found once for each set of models that are left out."""
+    """A reference with its factors, computed once for each set of models that are left out."""
 
     def __init__(self, cells: Cells) -> None:
         self.cells = cells
         self._factors: dict[frozenset[str], Factors | None] = {frozenset(): extract_factors(cells)}
 
     def factors(self, without: Sequence[str]) -> tuple[Factors | None, str]:
-        """Factors without these models, and what is to be said; None where too few models are left."""
+        """Return the factors without these models, and a note; None if too few models are left."""
         own = frozenset(without) & frozenset(self.cells.models)
         if own not in self._factors:
             try:
@@ -157,7 +157,7 @@ class _Reference:
 
 @dataclass(frozen=True, eq=False)
 class BorrowedScores(Result):
-    """Borrowed scores of M models on one benchmark; arrays of shape (M,).
+    """Scores of M models on one benchmark, estimated with a reference; arrays of shape (M,).
 
     Attributes
     ----------
@@ -189,7 +189,7 @@ class BorrowedScores(Result):
     reasons: NDArray[np.object_]
 
     def interval(self, level: float | None = None) -> Interval:
-        """Interval for each score at a level in (0, 1).
+        """Return the interval of each score at a level in (0, 1).
 
         wilson-effective for scores in [0, 1], with at least n questions in effect; else Student's t. Where nothing was
         borrowed and the claim is about new questions, that of the plain score.
@@ -212,7 +212,7 @@ class BorrowedScores(Result):
         )
 
     def columns(self) -> Columns:
-        """One row per model, the best first: the columns of `scoring.score`, then those of the borrowing."""
+        """Return one row per model, the best first: the columns of `Scores`, then those of the borrowing."""
         between = self.interval()
         own = {
             "score": self.score,
@@ -235,7 +235,7 @@ class BorrowedScores(Result):
 
 @dataclass(frozen=True, eq=False)
 class BorrowedDifference(Result):
-    """Borrowed difference of two models; arrays of shape (1,).
+    """Difference of two models, estimated with a reference; arrays of shape (1,).
 
     Attributes
     ----------
@@ -279,7 +279,7 @@ class BorrowedDifference(Result):
         return np.asarray(np.where(self.variance > 0, quantiles * np.sqrt(self.variance + self.unit_variance), np.nan))
 
     def interval(self, level: float | None = None) -> Interval:
-        """Student's t interval at a level in (0, 1), or the normal one.
+        """Return Student's t interval at a level in (0, 1), or the normal one.
 
         Where nothing was borrowed and the claim is about new questions, that of the plain difference.
         """
@@ -296,7 +296,7 @@ class BorrowedDifference(Result):
         )
 
     def columns(self) -> Columns:
-        """One row: the columns of `comparisons.compare`, then those of the borrowing."""
+        """Return one row: the columns of `Comparison`, then those of the borrowing."""
         between, se = self.interval(), np.sqrt(self.variance)
         own = {
             "difference": self.difference,
@@ -315,7 +315,7 @@ class BorrowedDifference(Result):
 def _columns(
     result: BorrowedScores | BorrowedDifference, plain: Columns, what: str, own: Columns, order: IntArray
 ) -> Columns:
-    """The plain columns with `own` in the place of some, and the plain estimate beside the borrowed one."""
+    """Return the plain columns with those of `own` replaced, and the plain estimate beside the borrowed one."""
     texts = [
         "; ".join(dict.fromkeys(part for text in both for part in str(text).split("; ") if part))
         for both in zip(result.reasons[order], plain["note"], strict=True)
@@ -338,7 +338,7 @@ def score(
     level: float = 0.95,
     method: IntervalMethod | None = None,
 ) -> BorrowedScores:
-    """Score models that answered n questions with what the reference models tell of all N of theirs.
+    """Score models that answered n questions with the help of reference models that answered all N.
 
     Parameters
     ----------
@@ -446,7 +446,7 @@ def compare(
     level: float = 0.95,
     method: DifferenceMethod | None = None,
 ) -> BorrowedDifference:
-    """Compare two models on what both answered, with what the reference models tell of all N of their questions.
+    """Compare two models on the questions that both answered, with the help of reference models.
 
     Parameters
     ----------
@@ -531,14 +531,14 @@ def compare(
 
 
 def _unit_variance(plain: comparisons.Comparison, n: int) -> FloatArray:
-    """What the two pseudo-questions of `paired_intervals` add to the variance of a difference on n questions."""
+    """Return the variance that two pseudo-questions add to that of a difference on n questions."""
     if n < 2 or not plain.cells.binary:
         return np.zeros(1)
     return plain.pseudo_size * 2 / ((n + 2) * (n + 1))
 
 
 class DataError(NamedTuple):
-    """Borrowed estimates, and the part of their errors that more generations do not lessen; arrays of shape (P,)."""
+    """Estimates with a reference, and the part of their errors that more generations do not reduce, shape (P,)."""
 
     estimate: FloatArray
     variance: FloatArray
@@ -548,7 +548,7 @@ class DataError(NamedTuple):
 
 
 def split_data_error(cells: Cells, reference: Cells, pair: tuple[str, str] | None, claim: Claim) -> DataError:
-    """Borrowed score of each model, or difference of a pair, and the error that more generations do not lessen.
+    """Return the score of each model, or the difference of a pair, and the error that generations do not reduce.
 
     Parameters
     ----------
@@ -584,7 +584,7 @@ def split_data_error(cells: Cells, reference: Cells, pair: tuple[str, str] | Non
 
 
 def _sampling(cells: Cells) -> FloatArray:
-    """Squared error s2_q / k_q of each question mean, (M, N); where k_q = 1 the mean s2 of the others counts."""
+    """Return the squared error s2_q / k_q of each question mean, (M, N), with the mean s2 of the others if k_q = 1."""
     several = cells.n > 1
     s2 = np.where(several, cells.within, mean_where(cells.within, several)[:, None])
     return s2 / np.maximum(cells.n, 1)
@@ -651,8 +651,10 @@ _PLAIN_SCORES = "score_a and score_b are of the questions that both answered, th
 
 
 def _join(*texts: str) -> str:
+    """Join the texts that are not empty by '; '."""
     return "; ".join(filter(None, texts))
 
 
 def _lost(n: int) -> str:
+    """Return a note on answered questions that are not in the reference, '' if there are none."""
     return f"{n} answered questions are not in the reference: left out" if n else ""

@@ -1,4 +1,4 @@
-"""What other models tell of the questions of a benchmark, and the regression that predicts a new model from it."""
+"""Principal components of reference models over questions, and the regression of a new model on them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MARGIN = 4
 
 
 class Factors(NamedTuple):
-    """What other models tell of the N questions of a benchmark."""
+    """Difficulty of the N questions of a benchmark, from the scores of the reference models."""
 
     questions: tuple[str, ...]
     models: tuple[str, ...]
@@ -36,7 +36,7 @@ class Factors(NamedTuple):
 
 
 def extract_factors(reference: Cells, without: Sequence[str] = ()) -> Factors:
-    """Principal components over questions of the question means of the reference models.
+    """Compute principal components over questions of the question means of the reference models.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def extract_factors(reference: Cells, without: Sequence[str] = ()) -> Factors:
 
 
 def _additive(values: FloatArray, answered: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
-    """Effects of models (M,) and questions (N,), the latter with mean 0, by alternating means over what is there."""
+    """Return effects of models (M,) and of questions (N,), the latter with mean 0, by alternating means."""
     question = np.zeros(values.shape[1])
     model = np.zeros(len(values))
     per_question = np.sum(answered, axis=0)
@@ -107,7 +107,7 @@ def _additive(values: FloatArray, answered: NDArray[np.bool_]) -> tuple[FloatArr
 
 
 class Regression(NamedTuple):
-    """The borrowed mean of one model over all questions of the reference."""
+    """The mean of one model over all questions of the reference, as the regression predicts it."""
 
     estimate: float
     residual: FloatArray
@@ -117,7 +117,7 @@ class Regression(NamedTuple):
 
 
 def regress(factors: FloatArray, sampled: IntArray, y: FloatArray) -> Regression:
-    """Ridge regression of `y` on the factors of the questions asked, and the mean that it predicts over all.
+    """Regress `y` on the factors of the answered questions by ridge, and predict the mean over all questions.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Noise of a borrowed score or difference: what a plan of how many questions to ask is made from.
+"""Variance components of scores and differences that borrow from a reference, for plans.
 
 With n of the N questions of a reference asked k times, the squared error of `stats.borrow` is
 
@@ -34,7 +34,7 @@ _QUANTILE, _MOST = 0.8, 50
 def components_of(
     reference: Cells, cells: Cells, a: str, b: str | None = None, *, claim: MeanClaim = "new-questions"
 ) -> VarianceComponents:
-    """Components of a pilot whose score, or paired difference, borrows from a reference.
+    """Estimate the variance components of a pilot whose score, or difference, borrows from a reference.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def components_of(
 def components_of_reference(
     reference: Cells, *, models: int = 1, claim: MeanClaim = "new-questions", seed: int = 0
 ) -> VarianceComponents:
-    """Components for a model that was not asked yet: the reference's own models, each predicted from the others.
+    """Estimate the variance components for a new model from the reference's own models.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def components_of_reference(
 def _components(
     reference: Cells, aligned: Cells, common: IntArray, names: Sequence[str], claim: MeanClaim
 ) -> VarianceComponents:
-    """Components of the score of one model, or of the difference of two, on the questions `common`."""
+    """Return the components of the score of one model, or of the difference of two, on the questions `common`."""
     n, N = len(common), len(reference.questions)
     k, within = np.maximum(aligned.n[:, common], 1), aligned.within[:, common]
     mean = aligned.mean[:, common]

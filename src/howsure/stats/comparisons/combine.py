@@ -1,4 +1,4 @@
-"""Several benchmarks as one statement about two models.
+"""Combination of several benchmarks into one statement about two models.
 
     z_meta = sum w_e z_e / sqrt(sum w_e^2)          one z per benchmark e           (NOISE appendix D, Zaykin 2011)
     Q = sum (d_e - d)^2 / SE_e^2,  d = sum (d_e / SE_e^2) / sum (1 / SE_e^2)        (Cochran 1954)
@@ -31,7 +31,7 @@ COMBINED = "(combined)"
 
 @dataclass(frozen=True, eq=False)
 class Combination(Result):
-    """One statement about `model_a` - `model_b` from B benchmarks; arrays have shape (B,).
+    """Evidence about `model_a` - `model_b` from B benchmarks; arrays have shape (B,).
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class Combination(Result):
         return max(0.0, 1 - self.q_df / self.q) if self.q > 0 else 0.0
 
     def columns(self) -> Columns:
-        """One row per benchmark, and the row `COMBINED` below them."""
+        """Return one row per benchmark, and the row `COMBINED` below them."""
         rows = len(self.benchmarks) + 1
         used = self.weight > 0
         return make_columns(
@@ -89,6 +89,7 @@ class Combination(Result):
         )
 
     def _agreement(self) -> str:
+        """Return what the test of heterogeneity says about the benchmarks."""
         if math.isnan(self.q):
             return "fewer than two benchmarks: nothing to combine"
         test = f"Q {self.q:.2f} on {self.q_df} df, p {self.q_p:.2g}, I² {self.i2:.0%}"
@@ -170,7 +171,7 @@ def combine(
 
 
 def _same_question(rows: Sequence[Comparison]) -> None:
-    """All rows are about one pair, the same one, under one claim, each on a benchmark of its own."""
+    """Raise `InputError` unless all rows compare one pair under one claim, each on its own benchmark."""
     benchmarks: set[str] = set()
     for row in rows:
         if len(row.a) != 1:
@@ -184,10 +185,12 @@ def _same_question(rows: Sequence[Comparison]) -> None:
 
 
 def _models(row: Comparison) -> tuple[str, str]:
+    """Return the names of the two models of a row."""
     return row.models[row.a[0]], row.models[row.b[0]]
 
 
 def _normal_score(row: Comparison) -> float:
+    """Return z of the benchmark's own test; NaN if no variation was observed."""
     if not row.variance[0] > 0:
         return math.nan
     # Pseudo-questions would make the test of each benchmark conservative, and several of them together far more so.
@@ -204,7 +207,7 @@ def _normal_score(row: Comparison) -> float:
 
 
 def _unbiased(row: Comparison) -> tuple[float, float]:
-    """Variance of the difference as t takes it, and its degrees of freedom: those of clusters where there are some."""
+    """Return the unbiased variance of the difference and its degrees of freedom, those of clusters if there are."""
     N, variance = int(row.n_questions[0]), float(row.variance[0])
     if row.df is not None:
         return variance, float(row.df[0])
@@ -212,7 +215,7 @@ def _unbiased(row: Comparison) -> tuple[float, float]:
 
 
 def _heterogeneity(d: FloatArray, variance: FloatArray, df: FloatArray, *, by_t: bool) -> tuple[float, float]:
-    """Cochran's Q and its p-value; NaN for fewer than two differences."""
+    """Return Cochran's Q and its p-value; NaN for fewer than two differences."""
     B = len(d)
     if B < 2:
         return math.nan, math.nan
@@ -228,6 +231,7 @@ def _heterogeneity(d: FloatArray, variance: FloatArray, df: FloatArray, *, by_t:
 def _weights(
     weights: WeightRule | Mapping[str, float], names: Sequence[str], N: IntArray, se: FloatArray
 ) -> FloatArray:
+    """Return the weight of each benchmark, by rule or as given."""
     if isinstance(weights, str):
         check_choice("weights", weights, WEIGHT_RULES)
         with np.errstate(divide="ignore"):
@@ -244,5 +248,6 @@ def _weights(
 
 
 def _two_sided(z: FloatArray) -> FloatArray:
+    """Return the two-sided p-value of z."""
     p: FloatArray = 2 * special.ndtr(-np.abs(z))
     return p

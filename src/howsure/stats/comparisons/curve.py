@@ -1,4 +1,4 @@
-"""A benchmark along the checkpoints of a training run: what is noise in the curve, and what differs from the end.
+"""Scores along the checkpoints of a training run, with differences to one of them.
 
 Checkpoints answer the same questions, so a band of prediction noise alone is what the curve itself jitters by, and a
 band with data noise is how far each score can be trusted on other questions. Neither says whether two checkpoints
@@ -27,7 +27,7 @@ __all__ = ["Curve", "curve"]
 
 @dataclass(frozen=True, eq=False)
 class Curve(Result):
-    """Scores of C checkpoints in their order, and each one's difference to the reference.
+    """Scores of C checkpoints in their order, and the difference of each to the reference.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class Curve(Result):
         return self.total.models
 
     def columns(self) -> Columns:
-        """One row per checkpoint; the reference's difference is 0 and has no interval and no p-value."""
+        """Return one row per checkpoint; the reference has difference 0, no interval and no p-value."""
         rerun, total = self.rerun.interval(self.level), self.total.interval(self.level)
         itself = np.arange(len(self.checkpoints)) == self.reference
         between = [difference.interval(self.level) for difference in self.differences]
@@ -81,9 +81,11 @@ class Curve(Result):
         )
 
     def _each(self, name: str) -> FloatArray:
+        """Return one number of each difference, shape (C,)."""
         return np.array([getattr(difference, name)[0] for difference in self.differences], float)
 
     def _note(self, itself: NDArray[np.bool_]) -> NDArray[np.object_]:
+        """Return the note of each checkpoint."""
         reasons = np.array(self.total.reasons, dtype=object)
         variance, N, data = self._each("variance"), self._each("n_questions"), self._each("data")
         more = notes(
@@ -109,7 +111,7 @@ def curve(
     level: float = 0.95,
     method: TestMethod | None = None,
 ) -> Curve:
-    """Follow a score over checkpoints, with bands, paired against one of them.
+    """Follow a score over checkpoints, with bands, compared with one of them on the same questions.
 
     Parameters
     ----------

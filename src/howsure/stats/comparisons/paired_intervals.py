@@ -45,7 +45,7 @@ _SAMPLING_WEIGHT = 0.5
 
 
 class _Discordant(Protocol):
-    """What the intervals of single answers need of a comparison; arrays of shape (P,)."""
+    """The fields of a comparison that intervals of single answers use; arrays have shape (P,)."""
 
     @property
     def n_questions(self) -> IntArray: ...
@@ -131,7 +131,7 @@ def adjusted_t(
     df: FloatArray | None = None,
     bounds: tuple[float, float] | None = None,
 ) -> Interval:
-    """Interval of each mean difference after two pseudo-questions with differences +s and -s (module docstring).
+    """Compute the interval of each mean difference with two pseudo-questions of differences +s and -s.
 
     Parameters
     ----------
@@ -212,7 +212,7 @@ def pseudo_variance(cells: Cells, a: IntArray, b: IntArray) -> tuple[FloatArray,
 
 
 def bonett_price(pairs: _Discordant, level: float) -> Interval:
-    """Bonett and Price's (2012) interval: one question of each kind is added, and the normal quantile is used.
+    """Compute Bonett and Price's (2012) interval, with one added question of each kind and normal quantiles.
 
     NaN for pairs that do not have one generation per question scored 0 or 1.
     """
@@ -228,7 +228,7 @@ def bonett_price(pairs: _Discordant, level: float) -> Interval:
 
 
 def tango(pairs: _Discordant, level: float) -> Interval:
-    """Tango's (1998) score interval: the differences that a score test at this level does not reject.
+    """Compute Tango's (1998) score interval: the differences that a score test at this level does not reject.
 
     NaN for pairs that do not have one generation per question scored 0 or 1. The test of no difference is McNemar's
     without a continuity correction.

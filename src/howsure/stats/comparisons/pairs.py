@@ -1,4 +1,4 @@
-"""Two models on the questions that both answered, and all pairs of many models at once.
+"""Paired comparisons of two models on common questions, or of all pairs of many models.
 
 With d_q = pA_q - pB_q over the N common questions, and s2, k of each model as in components.py:
 
@@ -121,7 +121,7 @@ class Comparison(Result):
     method: DifferenceMethod | None = None
 
     def interval(self, level: float | None = None) -> Interval:
-        """Interval for each difference at a level in (0, 1), its statistic and its p-value."""
+        """Return the interval of each difference at a level in (0, 1), its statistic and its p-value."""
         level = self.level if level is None else level
         if self.method in {None, "adjusted-t"}:
             return self._adjusted(level)
@@ -144,10 +144,11 @@ class Comparison(Result):
 
     @property
     def _bounds(self) -> tuple[float, float] | None:
+        """Limits that a difference cannot leave, or None."""
         return (-1.0, 1.0) if self.unit else None
 
     def _adjusted(self, level: float) -> Interval:
-        """The default interval, with pseudo-questions; see paired_intervals.py."""
+        """Return the default interval, with pseudo-questions; see `paired_intervals`."""
         N = np.where(self.n_questions > 0, self.n_questions, np.nan)
         if self.claim == "these-questions":
             added, df = pseudo_variance(self.cells, self.a, self.b)
@@ -167,7 +168,7 @@ class Comparison(Result):
 
     @cached_property
     def ties(self) -> FloatArray:
-        """Expected share of questions on which a single generation of each is as right, shape (P,)."""
+        """Expected share of questions on which single generations of both are equally right, shape (P,)."""
         return 1 - self.wins_a - self.wins_b
 
     @cached_property
@@ -211,7 +212,7 @@ class Comparison(Result):
         return np.where(2 * low == n, 1.0, np.minimum(2 * tail, 1))
 
     def columns(self) -> Columns:
-        """One row per pair."""
+        """Return one row per pair."""
         between = self.interval()
         names = np.array(self.models, dtype=object)
         N = np.where(self.n_questions > 0, self.n_questions, np.nan)
@@ -242,6 +243,7 @@ class Comparison(Result):
         )
 
     def _note(self, between: Interval) -> NDArray[np.object_]:
+        """Return the note of each pair."""
         common = self.n_questions > 0
         has_pseudo_questions = self.method in {None, "adjusted-t", "bonett-price"}
         pseudo = (self.variance == 0) & ~np.isnan(between.low) & has_pseudo_questions
@@ -267,7 +269,7 @@ class Comparison(Result):
         )
 
     def _of_clusters(self) -> dict[str, NDArray[np.bool_]]:
-        """Notes on clusters, each with where it holds, shape (P,)."""
+        """Return notes on clusters, each with where it holds, shape (P,)."""
         if self.cells.clusters is None:
             return {}
         if self.n_clusters is None:
@@ -291,7 +293,7 @@ class Pairs(Comparison):
         return benjamini_hochberg(self.interval().p_value)
 
     def columns(self) -> Columns:
-        """One row per pair."""
+        """Return one row per pair."""
         columns = super().columns()
         note = columns.pop("note")
         more = {
@@ -347,7 +349,7 @@ def compare(
 def _fields(
     cells: Cells, a: IntArray, b: IntArray, claim: Claim, level: float, method: DifferenceMethod | None
 ) -> dict[str, Any]:
-    """The fields of a `Comparison` of rows `a` with rows `b`."""
+    """Return the fields of a `Comparison` of rows `a` with rows `b`."""
     check_claim(claim)
     check_level(level)
     if method is not None:

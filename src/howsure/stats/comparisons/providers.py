@@ -1,4 +1,4 @@
-"""Whether two providers or configurations of one model score the same on these questions.
+"""Tests of whether two providers, or two configurations, of one model score the same on these questions.
 
     stratified   difference of question means d_q = pA_q - pB_q on the common questions,
                  SE^2 = sum_q (s2A_q/kA_q + s2B_q/kB_q) / N^2
@@ -77,7 +77,7 @@ class Providers(Result):
     reasons: NDArray[np.object_] = field(default_factory=lambda: np.array([], dtype=object), repr=False)
 
     def interval(self, level: float | None = None) -> Interval:
-        """Interval for each difference at a level in (0, 1), its statistic and its p-value."""
+        """Return the interval of each difference at a level in (0, 1), its statistic and its p-value."""
         return interval(
             self.difference,
             np.sqrt(self.variance),
@@ -89,7 +89,7 @@ class Providers(Result):
         )
 
     def columns(self) -> Columns:
-        """One row per pair of models."""
+        """Return one row per pair of models."""
         between = self.interval()
         return make_columns(
             len(self.models_a),
@@ -222,7 +222,7 @@ def providers(
 
 
 def _copied(merged: Cells, each: Sequence[Cells]) -> NDArray[np.bool_]:
-    """Where runs, or generations, of a side are copies of each other, shape (P,)."""
+    """Return whether runs, or generations, of a side are copies of each other, shape (P,)."""
     return find_copied_runs(merged, each, CHANCE) | find_unvaried(merged) | (find_multiples(merged) > 1)
 
 
@@ -252,6 +252,7 @@ class _Common(NamedTuple):
 
 
 def _sides(a_cells: Cells, b_cells: Cells, a: str | None, b: str | None) -> tuple[list[str], list[str]]:
+    """Return the names of the models to compare on each side."""
     if a is not None:
         return [a], [a if b is None else b]
     if len(a_cells.models) == len(b_cells.models) == 1:
@@ -263,6 +264,7 @@ def _sides(a_cells: Cells, b_cells: Cells, a: str | None, b: str | None) -> tupl
 
 
 def _side(each: Sequence[Cells], names: Sequence[str]) -> _Side:
+    """Return the number, mean, standard deviation and drift test of the runs of one side."""
     chosen = [run.select(names) for run in each]
     summary = summarize_runs(chosen)
     drift_p = np.array([check_drift(chosen, m)[0] for m in range(len(names))])
@@ -270,6 +272,7 @@ def _side(each: Sequence[Cells], names: Sequence[str]) -> _Side:
 
 
 def _common(a: Cells, b: Cells) -> _Common:
+    """Return both sides on the questions that both have."""
     in_b = set(b.questions)
     questions = tuple(q for q in a.questions if q in in_b)
 
@@ -277,6 +280,7 @@ def _common(a: Cells, b: Cells) -> _Common:
 
 
 def _stratified(a: Cells, b: Cells) -> _Difference:
+    """Return the difference of question means and its error from the questions' generations."""
     both = a.answered & b.answered
     with np.errstate(divide="ignore", invalid="ignore"):
         N = np.sum(both, axis=1)
@@ -297,12 +301,14 @@ class _Error(NamedTuple):
 
 
 def _error(cells: Cells, both: NDArray[np.bool_]) -> _Error:
+    """Return the squared standard error of one side's score, and its df."""
     k = np.where(both, cells.n, 0)
     parts = fill_within_variances(cells, both) / np.maximum(k, 1)
     return _Error(np.sum(parts, axis=1, where=both) / np.sum(both, axis=1) ** 2, sampling_df(parts, k))
 
 
 def _two_sample(a: _Side, b: _Side, *, welch: bool) -> _Difference:
+    """Return the difference of run means and its error, by Student's or by Welch's test."""
     with np.errstate(divide="ignore", invalid="ignore"):
         df_a, df_b = (a.n - 1).astype(float), (b.n - 1).astype(float)
         if welch:
@@ -315,7 +321,7 @@ def _two_sample(a: _Side, b: _Side, *, welch: bool) -> _Difference:
 
 
 def _satterthwaite(a: _Error, b: _Error) -> FloatArray:
-    """Degrees of freedom of a sum of independent variances (Satterthwaite 1946)."""
+    """Return the degrees of freedom of a sum of independent variances (Satterthwaite 1946)."""
     square = a.variance**2 / a.df + b.variance**2 / b.df
     df: FloatArray = (a.variance + b.variance) ** 2 / square
     return df

@@ -1,4 +1,4 @@
-"""Ranks that the data can tell: chance of a wrong order, simultaneous confidence sets for ranks, chance to be the best.
+"""Ranks of models: simultaneous confidence sets, chance to be the best, chance of a wrong order.
 
 The rank set of a model goes from 1 + the number of models significantly better to M - the number significantly worse,
 over Holm-adjusted paired tests of all pairs: all M sets hold the true ranks at once with the probability `level`
@@ -31,7 +31,7 @@ __all__ = ["Ranking", "WrongOrder", "covariance_of_means", "p_above", "rank", "w
 
 @dataclass(frozen=True, eq=False)
 class Ranking(Result):
-    """Ranks of M models; arrays have shape (M,) unless said otherwise.
+    """Ranks of M models; arrays have shape (M,) unless stated otherwise.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class Ranking(Result):
         return np.asarray(self.distribution[:, 0])
 
     def columns(self) -> Columns:
-        """One row per model, the best first."""
+        """Return one row per model, the best first."""
         order = np.argsort(np.nan_to_num(-self.score, nan=np.inf), kind="stable")
         M = len(self.models)
         scored = ~np.isnan(self.score)
@@ -99,7 +99,7 @@ class Ranking(Result):
         return {name: values[order] for name, values in columns.items()}
 
     def _of_clusters(self) -> dict[str, NDArray[np.bool_]]:
-        """Notes on clusters, each with where it holds, shape (M,)."""
+        """Return notes on clusters, each with where it holds, shape (M,)."""
         if self.df is None:
             return {}
         return {
@@ -202,7 +202,7 @@ class WrongOrder(Result):
     claim: Claim
 
     def columns(self) -> Columns:
-        """One row per pair and k."""
+        """Return one row per pair and k."""
         P, K = self.se.shape
         names = np.array(self.models, dtype=object)
         return make_columns(
@@ -299,12 +299,12 @@ def covariance_of_means(cells: Cells, *, claim: Claim = "new-questions") -> Floa
 
 
 def _phi(difference: FloatArray, variance: FloatArray) -> FloatArray:
-    """Phi(difference / sqrt(variance)); NaN where no variation was seen, of which certainty does not follow."""
+    """Return Phi(difference / sqrt(variance)); NaN if no variation was observed, which is no certainty."""
     return np.asarray(special.ndtr(difference / np.sqrt(np.where(variance > 0, variance, np.nan))))
 
 
 def _rank_distribution(cells: Cells, scores: Scores, draws: int, draw: np.random.Generator) -> FloatArray:
-    """Share of draws in which each model has each rank, ties shared evenly, shape (M, M); NaN where unknown."""
+    """Return the share of draws in which each model has each rank, shape (M, M); NaN if its error is unknown."""
     M = len(scores.score)
     covariance = covariance_of_means(cells, claim=scores.claim)
     is_known = np.flatnonzero(~np.isnan(np.diag(covariance)))

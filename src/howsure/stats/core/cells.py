@@ -1,4 +1,4 @@
-"""What is known of each question: how many generations were scored, their sum, sum of squares, minimum and maximum.
+"""Sufficient statistics of each model and question: number, sum, sum of squares and extremes of the scores.
 
 Cells are the sufficient statistics of everything in this package (statistics.md section 1). They add up: cells of two
 files, machines or days merge into the cells of both.
@@ -34,7 +34,7 @@ IntArray = NDArray[np.integer]
 
 
 def mean_where(values: FloatArray, where: NDArray[np.bool_]) -> FloatArray:
-    """Mean along the last axis over `where`, questions as a rule; NaN where there is none."""
+    """Return the mean along the last axis over the elements in `where`; NaN if there are none."""
     with np.errstate(invalid="ignore"):
         mean: FloatArray = np.sum(values, axis=-1, where=where) / np.sum(where, axis=-1)
     return mean
@@ -51,7 +51,7 @@ MOST_OUTCOMES = 26
 def is_unit(
     n: IntArray, total: FloatArray, total_sq: FloatArray, minimum: FloatArray | None, maximum: FloatArray | None
 ) -> NDArray[np.bool_]:
-    """Whether all scores of each cell lie in [0, 1]; arrays of one shape.
+    """Return whether all scores of each cell lie in [0, 1]; the arguments are arrays of one shape.
 
     Notes
     -----
@@ -69,7 +69,7 @@ def is_unit(
 def is_binary(
     n: IntArray, total: FloatArray, total_sq: FloatArray, minimum: FloatArray | None, maximum: FloatArray | None
 ) -> NDArray[np.bool_]:
-    """Whether all scores of each cell are 0 or 1; arrays of one shape.
+    """Return whether all scores of each cell are 0 or 1; the arguments are arrays of one shape.
 
     Notes
     -----
@@ -80,7 +80,7 @@ def is_binary(
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """M models on the N questions of one benchmark.
+    """The scores of M models on the N questions of one benchmark, as sums over generations.
 
     Attributes
     ----------
@@ -152,7 +152,7 @@ class Cells:
         questions: Sequence[str],
         scores: Sequence[Sequence[Sequence[float]]],
     ) -> Cells:
-        """Cells of single scores, `scores[model][question]` a list that may be empty. For small data and examples."""
+        """Make cells from single scores; `scores[model][question]` is a list that may be empty. For examples."""
         n = np.array([[len(s) for s in row] for row in scores]).reshape(len(models), len(questions))
         total = np.array([[float(sum(s)) for s in row] for row in scores]).reshape(n.shape)
         total_sq = np.array([[float(sum(x * x for x in s)) for s in row] for row in scores]).reshape(n.shape)
@@ -167,18 +167,18 @@ class Cells:
 
     @cached_property
     def answered(self) -> NDArray[np.bool_]:
-        """Where a model has a score for a question, shape (M, N)."""
+        """Whether a model has a score for a question, shape (M, N)."""
         return self.n > 0
 
     @cached_property
     def mean(self) -> FloatArray:
-        """Mean score p of each cell, shape (M, N); NaN where there is none."""
+        """Mean score p of each cell, shape (M, N); NaN if there is none."""
         mean: FloatArray = np.divide(self.total, self.n, out=np.full(self.n.shape, np.nan), where=self.answered)
         return mean
 
     @property
     def within(self) -> FloatArray:
-        """Unbiased variance s2 of the generations of each cell, shape (M, N); NaN where there are fewer than two."""
+        """Unbiased variance s2 of the generations of each cell, shape (M, N); NaN if there are fewer than two."""
         several = self.n > 1
         # s2 = (sum y^2 - (sum y)^2 / n) / (n - 1); rounding may leave a tiny negative
         square = np.maximum(self.total_sq - self.total * self.mean, 0, where=several, out=np.zeros(self.n.shape))
@@ -198,23 +198,23 @@ class Cells:
 
     @cached_property
     def binary(self) -> bool:
-        """Whether every score is 0 or 1: y^2 = y inside [0, 1] for nothing else. Known as far as `unit` is."""
+        """Whether every score is 0 or 1: y^2 = y holds for nothing else in [0, 1]. Known as far as `unit` is."""
         return all(bool(np.all(is_binary(*row))) for row in self._rows())
 
     def _rows(self) -> Iterator[tuple[Any, ...]]:
-        """What `is_unit` takes, model by model: temporaries stay small."""
+        """Return the arguments of `is_unit` for each model in turn, which keeps temporary arrays small."""
         minimum = repeat(None) if self.minimum is None else self.minimum
         maximum = repeat(None) if self.maximum is None else self.maximum
         return zip(self.n, self.total, self.total_sq, minimum, maximum, strict=False)
 
     def index(self, model: str) -> int:
-        """Row of a model."""
+        """Return the row of a model."""
         if model not in self.models:
             raise UnknownNameError("model", model, self.models, where=self.benchmark)
         return self.models.index(model)
 
     def select(self, models: Sequence[str] | None = None, questions: Sequence[str] | None = None) -> Cells:
-        """Only these models and these questions, in this order; None: all of them."""
+        """Return the cells of these models and questions, in this order; None selects all of them."""
         models = self.models if models is None else tuple(models)
         rows = [self.index(model) for model in models]
         chosen = self.questions if questions is None else tuple(questions)
@@ -231,7 +231,7 @@ class Cells:
         return replace(self, models=models, questions=chosen, clusters=clusters, **arrays)
 
     def without(self, mask: NDArray[np.bool_]) -> Cells:
-        """The same with nothing known of the cells `gone`, shape (M, N)."""
+        """Return the cells without the scores of those in `mask`, shape (M, N)."""
         arrays = {name: getattr(self, name) for name in ARRAYS}
         nothing = {"minimum": np.nan, "maximum": np.nan}
         arrays_left: dict[str, Any] = {
@@ -275,7 +275,7 @@ class Cells:
         return Cells(self.benchmark, models, questions, variants=variants, clusters=clusters, **arrays)
 
     def _overlaps(self, other: Cells) -> bool:
-        """Whether some cell has generations in both."""
+        """Return whether some cell has generations in both."""
         models, questions = (
             [name for name in getattr(self, axis) if name in set(getattr(other, axis))]
             for axis in ("models", "questions")
@@ -285,7 +285,7 @@ class Cells:
 
 
 def merge_clusters(parts: Sequence[Any], questions: Sequence[str]) -> tuple[str, ...] | None:
-    """Cluster of each of `questions` in parts of one benchmark, cells or cubes; None where no part has clusters."""
+    """Return the cluster of each question from parts of one benchmark; None if no part has clusters."""
     where = parts[0].benchmark
     if any(part.clusters is None for part in parts):
         if any(part.clusters is not None for part in parts):

@@ -1,4 +1,4 @@
-"""What is known of each question under each prompt variant: the cells of cells.py before they are pooled.
+"""Sufficient statistics of each model, question and prompt variant.
 
 A `Cube` holds counts and sums of scores. `Layout` is what a decomposition needs of them, of scores or of differences
 of two models alike: the mean of each cell, its sampling variance, and which cells are there.
@@ -60,13 +60,13 @@ class Layout:
 
     @cached_property
     def answered(self) -> NDArray[np.bool_]:
-        """Where a cell is there, shape (M, N, S)."""
+        """Whether a cell has a mean, shape (M, N, S)."""
         answered: NDArray[np.bool_] = ~np.isnan(self.mean)
         return answered
 
     @cached_property
     def split(self) -> NDArray[np.bool_]:
-        """Where sampling noise is known, so that it can be told from the interaction, shape (M,)."""
+        """Whether sampling noise is known, so that it can be separated from the interaction, shape (M,)."""
         split: NDArray[np.bool_] = np.any(self.df > 0, axis=(1, 2))
         return split
 
@@ -143,7 +143,7 @@ class Cube:
         default: int | None = None,
         nested: bool = False,
     ) -> Cube:
-        """Cube of single scores, `scores[model][question][variant]` a list that may be empty. For small data."""
+        """Make a cube from single scores; `scores[model][question][variant]` is a list that may be empty."""
         shape = (len(models), len(questions), len(variants))
         cells = [cell for model in scores for question in model for cell in question]
         if len(cells) != np.prod(shape):
@@ -168,7 +168,7 @@ class Cube:
         *,
         questions: Sequence[str] = (ALL_QUESTIONS,),
     ) -> Cube:
-        """Cube of scores that are means already, shape (M, S) or (M, N, S), NaN where missing; each counts as one."""
+        """Make a cube from mean scores, shape (M, S) or (M, N, S), NaN if missing; each counts as one score."""
         shape = (len(models), len(questions), len(variants))
         y = np.asarray(scores, float)
         if y.size != np.prod(shape):
@@ -179,7 +179,7 @@ class Cube:
 
     @cached_property
     def mean(self) -> FloatArray:
-        """Mean score of each cell, shape (M, N, S); NaN where there is none."""
+        """Mean score of each cell, shape (M, N, S); NaN if there is none."""
         mean: FloatArray = np.divide(self.total, self.n, out=np.full(self.n.shape, np.nan), where=self.n > 0)
         return mean
 
@@ -189,13 +189,13 @@ class Cube:
         return self.cells().unit
 
     def index(self, model: str) -> int:
-        """Row of a model."""
+        """Return the row of a model."""
         if model not in self.models:
             raise UnknownNameError("model", model, self.models, where=self.benchmark)
         return self.models.index(model)
 
     def select(self, models: Sequence[str] | None = None, questions: Sequence[str] | None = None) -> Cube:
-        """Only these models and these questions, in this order; None: all of them."""
+        """Return the cube of these models and questions, in this order; None selects all of them."""
         models = self.models if models is None else tuple(models)
         rows = [self.index(model) for model in models]
         chosen = self.questions if questions is None else tuple(questions)
@@ -208,18 +208,18 @@ class Cube:
         return replace(self, models=models, questions=chosen, clusters=clusters, **arrays)
 
     def _parts(self, place: Any) -> dict[str, Any]:
-        """Arrays at a place, those that are there."""
+        """Return the arrays at an index; None for those that the source does not have."""
         arrays = {name: getattr(self, name) for name in _ARRAYS}
         return {name: None if array is None else array[place] for name, array in arrays.items()}
 
     @property
     def is_whole(self) -> bool:
-        """Whether it holds scores of the whole benchmark, as published tables do: nothing is known of its questions."""
+        """Whether the scores are of the whole benchmark, as in published tables, and none of single questions."""
         return self.questions == (ALL_QUESTIONS,)
 
     @cached_property
     def drawn(self) -> Cube:
-        """Without the default prompt, which was chosen and not drawn; itself where there is no other."""
+        """The cube without the default prompt, which was chosen and not drawn; itself if it has no other."""
         if self.default is None or len(self.variants) == 1:
             return self
         others = [s for s in range(len(self.variants)) if s != self.default]
@@ -229,7 +229,7 @@ class Cube:
         return replace(self, variants=variants, values=values, default=None, **arrays)
 
     def cells(self) -> Cells:
-        """Pooled over variants: every generation counts the same. Scores of the whole benchmark become their mean."""
+        """Pool over variants, all generations alike; scores of the whole benchmark become their mean."""
         if self.is_whole:
             there = np.sum(self.n > 0, axis=2)
             mean = np.divide(np.nansum(self.mean, axis=2), there, out=np.zeros(there.shape), where=there > 0)
@@ -252,7 +252,7 @@ class Cube:
 
     @cached_property
     def layout(self) -> Layout:
-        """Means and noise of each cell, a row per model."""
+        """Means of the cells and their noise, one row per model."""
         variance, mean_variance, df = self._noise
         bounds = (0.0, 1.0) if self.unit else None
         arrays = self.mean, variance, mean_variance, df
@@ -260,6 +260,7 @@ class Cube:
 
     @cached_property
     def _noise(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Variance of one generation, variance of the mean and df of each cell, shape (M, N, S) each."""
         answered, several = self.n > 0, self.n > 1
         # s2 = (sum y^2 - n mean^2) / (n - 1); rounding may leave a tiny negative
         square = np.maximum(self.total_sq - self.total * np.nan_to_num(self.mean), 0)
@@ -271,7 +272,7 @@ class Cube:
         return variance, variance / np.maximum(self.n, 1), df
 
     def difference(self, a: str | Sequence[str], b: str | Sequence[str]) -> Layout:
-        """Differences a - b in the cells that both have, a row per pair: variances of the two add.
+        """Return differences a - b in the cells that both have, one row per pair; their variances add up.
 
         `a` and `b` are models, or as many of each.
         """

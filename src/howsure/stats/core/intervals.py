@@ -1,4 +1,4 @@
-"""An interval around an estimate, from its standard error.
+"""The interval of an estimate, computed from its standard error.
 
 `t`: Student's t. `clt`: the normal law. `wilson-effective`: for scores in [0, 1], Wilson's interval for the number of
 independent right-or-wrong answers that would be as uncertain, p(1 - p)/SE^2, with the quantile of t (the effective
@@ -79,7 +79,7 @@ def interval(
     df: ArrayLike | None = None,
     bounds: tuple[float, float] | None = None,
 ) -> Interval:
-    """Interval of each estimate.
+    """Compute an interval of each estimate from its standard error.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ def interval(
 
 
 def is_few_df(between: Interval) -> NDArray[np.bool_]:
-    """Where an interval rests on so few degrees of freedom that `FEW_DF` is to be said of it."""
+    """Return whether an interval rests on fewer than `FEWEST_DF` degrees of freedom, which its note says."""
     few: NDArray[np.bool_] = (between.df < FEWEST_DF) & ~np.isnan(between.low)
     return few
 
@@ -139,6 +139,7 @@ def is_few_df(between: Interval) -> NDArray[np.bool_]:
 def _wilson_effective(
     estimate: FloatArray, se: FloatArray, n: FloatArray, quantile: FloatArray, bounds: tuple[float, float]
 ) -> tuple[FloatArray, FloatArray]:
+    """Return Wilson's interval for the number of independent answers that are as uncertain, p(1 - p)/SE^2."""
     width = bounds[1] - bounds[0]
     p = (estimate - bounds[0]) / width
     p_variance = p * (1 - p)

@@ -1,4 +1,4 @@
-"""Many tests at once: Holm for the chance of any false claim, Benjamini-Hochberg for the share of false claims."""
+"""Adjustment of p-values for many tests: Holm, and Benjamini-Hochberg."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ def benjamini_hochberg(p_values: ArrayLike) -> FloatArray:
 
 
 def _adjusted(p_values: ArrayLike, rule: Callable[[FloatArray, int], FloatArray]) -> FloatArray:
+    """Return p-values adjusted by a rule that gets the sorted p-values and their number; NaN stays NaN."""
     p = np.asarray(p_values, float)
     out = np.full(p.shape, np.nan)
     tested = np.flatnonzero(~np.isnan(p))

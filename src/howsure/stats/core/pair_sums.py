@@ -31,7 +31,7 @@ class CommonSums(NamedTuple):
 
 
 def common_sums(cells: Cells) -> CommonSums:
-    """Sums over common questions of all pairs at once."""
+    """Compute the sums over common questions of all pairs of models."""
     M, N = cells.n.shape
     patterns, pattern_of = answer_patterns(cells.answered)
     repeated, always = bool(np.any(cells.n > 1)), not np.any(cells.n == 1)
@@ -61,7 +61,7 @@ def common_sums(cells: Cells) -> CommonSums:
 
 
 def answer_patterns(answered: NDArray[np.bool_]) -> tuple[FloatArray, IntArray]:
-    """The u distinct rows of `answered` (M, N), as 0.0 and 1.0 (u, N), and which of them each model has (M,)."""
+    """Return the u distinct rows of `answered` (M, N) as 0.0 and 1.0 (u, N), and the row of each model (M,)."""
     packed = np.ascontiguousarray(np.packbits(answered, axis=1))
     keys = packed.view(np.dtype((np.void, packed.shape[1]))).ravel()
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)

@@ -1,4 +1,4 @@
-"""Intervals for variances that heed heavy and light tails, and for the differences of two mean squares.
+"""Intervals of variances that take the kurtosis into account, and of differences of two mean squares.
 
 The variance s2 of n values has Var(log s2) = (kurtosis - (n - 3)/n) / (n - 1), so its limits are (Bonett 2006)
 
@@ -28,14 +28,14 @@ _ROUNDING = 1e-24
 
 
 class Factors(NamedTuple):
-    """What an estimated variance is multiplied by for its lower and its upper limit, shape (M,)."""
+    """Factors of an estimated variance that give its lower and upper limits, shape (M,)."""
 
     low: FloatArray
     high: FloatArray
 
 
 def variance_factors(values: FloatArray, level: float) -> Factors:
-    """Factors of the variance of each row, (M, n) with NaN for missing values; NaN where no two values differ.
+    """Return the factors of the variance of each row, (M, n) with NaN for missing values; NaN if all are equal.
 
     Of two or three values they are those of normal ones.
     """
@@ -57,7 +57,7 @@ def variance_factors(values: FloatArray, level: float) -> Factors:
 
 
 def chi_square_factors(df: ArrayLike, level: float) -> Factors:
-    """Factors of a variance that is chi-square with these degrees of freedom; NaN where there are none."""
+    """Return the factors of a variance with a chi-squared distribution of this df; NaN if df is not positive."""
     given = np.asarray(df, float)
     tail = (1 - level) / 2
     used = np.where(given > 0, np.minimum(given, 1e7), np.nan)
@@ -65,7 +65,7 @@ def chi_square_factors(df: ArrayLike, level: float) -> Factors:
 
 
 def variance_limits(estimate: FloatArray, values: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
-    """Limits of the variance of what each row of `values` was drawn from, of which `estimate` is the unbiased one."""
+    """Return limits of the variance of the population of each row of `values`; `estimate` is the unbiased one."""
     factors = variance_factors(values, level)
     return estimate * factors.low, estimate * factors.high
 
@@ -73,7 +73,7 @@ def variance_limits(estimate: FloatArray, values: FloatArray, level: float) -> t
 def difference_limits(
     first: FloatArray, of_first: Factors, second: FloatArray, of_second: Factors
 ) -> tuple[FloatArray, FloatArray]:
-    """Limits of E(first) - E(second), both positive mean squares; cut at 0, which a variance cannot fall below."""
+    """Return limits of E(first) - E(second) of two mean squares, cut at 0, the least value of a variance."""
     estimate = first - second
     low = estimate - np.hypot((1 - of_first.low) * first, (of_second.high - 1) * second)
     high = estimate + np.hypot((of_first.high - 1) * first, (1 - of_second.low) * second)
@@ -81,7 +81,7 @@ def difference_limits(
 
 
 def _trimmed_mean(values: FloatArray, n: FloatArray) -> FloatArray:
-    """Mean without the share 1/(2 sqrt(n - 4)) of the values at either end; the median of five and fewer."""
+    """Return the mean without the share 1/(2 sqrt(n - 4)) of the values at either end; the median if n <= 5."""
     share = 1 / (2 * np.sqrt(np.maximum(n - 4, 1)))
     cut = np.minimum(np.floor(share * n), np.maximum(np.ceil(n / 2) - 1, 0))[:, None]
     rank = np.arange(values.shape[1])

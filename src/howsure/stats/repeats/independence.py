@@ -1,4 +1,4 @@
-"""Signs in the scores that generations are not independent draws: copies of each other, or retries until one is right.
+"""Evidence that generations are not independent: copies of each other, or retries until one is right.
 
 Every error that this package reports takes the generations of a question for independent draws. A cache, a fixed seed
 or temperature 0 makes copies: k of them are worth one, and errors for these questions are too small. A program that
@@ -48,7 +48,7 @@ _ODD, _EVEN = np.uint64(0xAAAAAAAAAAAAAAAA), np.uint64(0x5555555555555555)
 
 
 def find_unvaried(cells: Cells) -> NDArray[np.bool_]:
-    """Where all generations of each question score the same although chance would hardly let them, shape (M,).
+    """Find models whose generations of each question all score the same, too unlikely by chance, shape (M,).
 
     Scores have to be 0 and 1. Questions of one generation do not count.
 
@@ -68,7 +68,7 @@ def find_unvaried(cells: Cells) -> NDArray[np.bool_]:
 
 
 def find_multiples(cells: Cells) -> IntArray:
-    """How often each generation seems to be stored, shape (M,): 1 where nothing speaks for more.
+    """Find how often each generation seems to be stored, shape (M,); 1 without evidence of more.
 
     A c of which every count of generations and every count of right answers is a multiple, where chance would hardly
     make it so. Scores have to be 0 and 1.
@@ -98,7 +98,7 @@ def find_multiples(cells: Cells) -> IntArray:
 
 
 def _repeating(outcomes: NDArray[np.uint64], n: IntArray, total: IntArray, largest: int) -> int:
-    """How often the generations repeat as a block or one by one, a divisor of `largest`; 1 where chance may do so."""
+    """Return how often generations repeat as a block or one by one, a divisor of `largest`; 1 if chance may do so."""
     digits = _digits(outcomes)
     for c in range(largest, 1, -1):
         if largest % c or len(digits) % c:
@@ -113,7 +113,7 @@ def _repeating(outcomes: NDArray[np.uint64], n: IntArray, total: IntArray, large
 
 @lru_cache(maxsize=1024)
 def _multiple_bound(n: int, c: int) -> float:
-    """Largest probability over p that a binomial number between 1 and n - 1 is a multiple of c."""
+    """Return the largest probability over p that a binomial number from 1 to n - 1 is a multiple of c."""
     t = np.arange(1, n)
     logit = np.linspace(-12, 12, 241)[:, None]
     # Binomial terms up to a factor that does not depend on t
@@ -123,7 +123,7 @@ def _multiple_bound(n: int, c: int) -> float:
 
 
 def find_copied_generations(outcomes: NDArray[np.uint64]) -> list[tuple[int, int]]:
-    """Pairs of generations of one model that agree on every question though chance would hardly let them.
+    """Find pairs of generations of one model that agree on all questions, too unlikely by chance.
 
     Parameters
     ----------
@@ -156,21 +156,23 @@ def find_copied_generations(outcomes: NDArray[np.uint64]) -> list[tuple[int, int
 
 
 def _count_bits(values: NDArray[np.uint64]) -> IntArray:
+    """Return the number of bits that are set."""
     return np.bitwise_count(values).astype(np.int64)
 
 
 def _digits(outcomes: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Base-4 digits, shape (26, N), of as many generations as there are."""
+    """Return base-4 digits, shape (26, N), for as many generations as there are."""
     top = int(outcomes.max(initial=np.uint64(0))).bit_length()
     return (outcomes >> np.arange(0, max(top, 1), 2, dtype=np.uint64)[:, None]) & np.uint64(3)
 
 
 def _present(outcomes: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Return whether each generation exists, shape (26, N)."""
     return _digits(outcomes) > 0
 
 
 def _agreeing(outcomes: NDArray[np.uint64], n: IntArray, right: IntArray) -> tuple[NDArray[np.bool_], FloatArray]:
-    """Which generations agree on all questions that both have, and the log probability of it; shape (G, G) both."""
+    """Return which generations agree on all common questions, and the log probability of it, shape (G, G) each."""
     digits = _digits(outcomes)
     there = (digits > 0).astype(float)
     signs = np.where(digits == 2, 1.0, -there)
@@ -180,7 +182,7 @@ def _agreeing(outcomes: NDArray[np.uint64], n: IntArray, right: IntArray) -> tup
 
 
 def find_retries(cells: Cells) -> NDArray[np.bool_]:
-    """Where questions seem to be asked again until an answer is right, shape (M,). Scores have to be 0 and 1.
+    """Find models whose questions seem to be repeated until an answer is right, shape (M,).
 
     That is where no question has more than one right answer, questions without one have the most generations, others
     have fewer, and the right answer is the last one wherever the order is known.
@@ -212,12 +214,12 @@ def find_retries(cells: Cells) -> NDArray[np.bool_]:
 
 
 def _log_choose(n: IntArray, k: IntArray) -> FloatArray:
-    """Logarithm of the binomial coefficient, elementwise."""
+    """Return the logarithm of the binomial coefficient."""
     return np.asarray(special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1))
 
 
 def _binary(cells: Cells) -> NDArray[np.bool_]:
-    """Models with scores of 0 and 1 only, some question with several generations among them, shape (M,)."""
+    """Return which models have scores of 0 and 1 only, and several generations of some question, shape (M,)."""
     nothing = [None] * len(cells.models)
     extremes = (nothing if each is None else each for each in (cells.minimum, cells.maximum))
     rows = zip(cells.n, cells.total, cells.total_sq, *extremes, strict=True)
@@ -225,7 +227,7 @@ def _binary(cells: Cells) -> NDArray[np.bool_]:
 
 
 def describe_dependence(parts: Sequence[Cells], merged: Cells) -> Iterator[str]:
-    """What speaks against independent generations of one benchmark, a line for each sign.
+    """Yield a warning for each sign that generations of a benchmark are not independent.
 
     Parameters
     ----------
@@ -270,6 +272,7 @@ def describe_dependence(parts: Sequence[Cells], merged: Cells) -> Iterator[str]:
 
 
 def _within(part: Cells, explained: set[str]) -> Iterator[str]:
+    """Yield warnings about generations of one source that are copies of each other."""
     if part.outcomes is None:
         return
     for model, outcomes in zip(part.models, part.outcomes, strict=True):
@@ -285,10 +288,12 @@ def _within(part: Cells, explained: set[str]) -> Iterator[str]:
 
 
 def _ordinal(number: int) -> str:
+    """Return 1st, 2nd, 3rd, ..."""
     ending = "th" if number % 100 in {11, 12, 13} else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
     return f"{number}{ending}"
 
 
 def _named(cells: Cells, where: NDArray[np.bool_]) -> str:
+    """Return the names of up to three models, and the number of the others."""
     names = [cells.models[m] for m in np.flatnonzero(where)]
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more models" if len(names) > 3 else "")

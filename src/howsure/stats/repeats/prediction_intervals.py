@@ -233,12 +233,14 @@ class _Prediction(NamedTuple):
 
 
 def _by_run_means(summary: Runs, future: FloatArray | IntArray) -> _Prediction:
+    """Return the prediction from run means, PI eq. (3)."""
     with np.errstate(divide="ignore"):
         variance = summary.sd_of_means**2 * (1 / summary.n_runs + 1 / future)
     return _Prediction(summary.center, variance, (summary.n_runs - 1).astype(float))
 
 
 def _pooled(merged: Cells, each: Sequence[Cells], future: FloatArray | IntArray) -> _Prediction:
+    """Return the prediction from the variances of the questions' generations."""
     share = _future_share(each)
     s2 = fill_within_variances(merged, merged.answered)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -249,12 +251,12 @@ def _pooled(merged: Cells, each: Sequence[Cells], future: FloatArray | IntArray)
 
 
 def _future_share(each: Sequence[Cells]) -> FloatArray:
-    """Mean h_q of 1/k_rq over the runs that asked the question, shape (M, N); 0 where none did."""
+    """Return the mean h_q of 1/k_rq over the runs that have the question, shape (M, N); 0 if none has."""
     n_runs = np.maximum(np.sum([run.answered for run in each], axis=0), 1)
     share: FloatArray = np.sum([np.where(run.answered, 1 / np.maximum(run.n, 1), 0) for run in each], axis=0) / n_runs
     return share
 
 
 def _per_question(values: FloatArray | IntArray, merged: Cells) -> FloatArray:
-    """Mean over the questions that were answered, shape (M,); NaN where none was."""
+    """Return the mean over the questions that were answered, shape (M,); NaN if none was."""
     return mean_where(np.asarray(values, float), merged.answered)

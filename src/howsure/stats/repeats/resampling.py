@@ -1,4 +1,4 @@
-"""What fewer generations would have shown: the gap between the best and the worst single run, and convergence with k.
+"""Statistics of fewer or more generations: the gap between single runs, and widths as functions of k.
 
 GEN table 1 reports, as delta (k = 1), how far apart the best and the worst of single runs are. The revised GEN figure 2
 draws runs of k generations with replacement from the n that there are; their variance is (n - 1)/n of the true one, so
@@ -62,7 +62,7 @@ class RunGap(Result):
     method: str
 
     def columns(self) -> Columns:
-        """One row per model."""
+        """Return one row per model."""
         M = len(self.models)
         return make_columns(
             M,
@@ -88,7 +88,7 @@ def run_gap(
     trials: int = 1000,
     rng: np.random.Generator | int = 0,
 ) -> RunGap:
-    """Gap to expect between the best and the worst of `runs` runs of one generation per question (GEN table 1).
+    """Estimate the gap between the best and the worst of `runs` runs of one generation per question.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ class Convergence(Result):
         return bool(self.data[i] - special.ndtri(0.95) * self.data_error[i] > self.prediction[i] / k)
 
     def columns(self) -> Columns:
-        """One row per model and k."""
+        """Return one row per model and k."""
         M, K = self.score.shape
         unknown = np.isnan(self.score).ravel()
         reason = (
@@ -205,7 +205,7 @@ def convergence(
     trials: int = 1000,
     rng: np.random.Generator | int = 0,
 ) -> Convergence:
-    """Compute how the spread of runs, and the error of their score, shrink with k generations per question.
+    """Compute how the range of runs, and the error of their score, shrink with k generations per question.
 
     Parameters
     ----------
@@ -271,7 +271,7 @@ def convergence(
 
 
 def _by_components(scores: Scores, k: FloatArray, level: float) -> tuple[FloatArray, ...]:
-    """Score, range of runs, standard error and width of the interval, shape (M, len(k))."""
+    """Return score, range of runs, standard error and width of the interval, shape (M, len(k))."""
     E, D = scores.prediction[:, None], scores.data[:, None]
     N = np.where(scores.n_questions > 0, scores.n_questions, np.nan)[:, None]
     runs = np.sqrt(E / (k * N))
@@ -290,14 +290,14 @@ def _by_components(scores: Scores, k: FloatArray, level: float) -> tuple[FloatAr
 
 
 def _of_clusters(cells: Cells, claim: Claim) -> tuple[ClusteredVariance | None, FloatArray]:
-    """Clustered variances, None without clusters, and what they add to the data variance of each model, shape (M,)."""
+    """Return the clustered variances or None, and the variance that clusters add for each model, shape (M,)."""
     if claim != "new-questions" or cells.clusters is None:
         return None, np.zeros(len(cells.models))
     return cluster_means(cells.mean, cells.clusters), cluster_excess(cells.mean, cells.clusters)
 
 
 def _data_error(cells: Cells) -> FloatArray:
-    """Standard error of D, shape (M,): of the mean over questions of (p_q - p)^2 - s2_q/k_q."""
+    """Return the standard error of D, shape (M,): of the mean over questions of (p_q - p)^2 - s2_q/k_q."""
     s2, several, there = cells.within, cells.n > 1, cells.answered
     N = np.sum(there, axis=1).astype(float)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -312,7 +312,7 @@ def _data_error(cells: Cells) -> FloatArray:
 def _by_drawing(
     cells: Cells, steps: IntArray, claim: MeanClaim, level: float, trials: int, draw: np.random.Generator
 ) -> FloatArray:
-    """Means over trials of score, range of runs, standard error and width of the interval, shape (5, M, len(k))."""
+    """Return means over trials of score, range of runs, standard error and width, shape (5, M, len(k))."""
     N, k = np.sum(cells.answered, axis=1), np.cumsum(steps)
     clustered, added = _of_clusters(cells, claim)
     method: BasicMethod = "wilson-effective" if cells.unit else "t"
@@ -345,7 +345,7 @@ def _by_drawing(
 def _growing(
     p: FloatArray, s2: FloatArray, steps: IntArray, trials: int, draw: np.random.Generator, *, binary: bool
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """After each step, the mean over questions of the trial's question means and of their squares, shape (trials,)."""
+    """Yield after each step the means over questions of the trial's question means and of their squares."""
     block = max(1, 2_000_000 // len(p))
     sizes = [min(block, trials - start) for start in range(0, trials, block)]
     sums = [np.zeros((size, len(p))) for size in sizes]
@@ -363,7 +363,7 @@ def _growing(
 def _drawn(
     p: FloatArray, s2: FloatArray, step: int, shape: tuple[int, ...], draw: np.random.Generator, *, binary: bool
 ) -> NDArray[np.generic]:
-    """Sum of `step` generations of each question, in each trial."""
+    """Draw the sum of `step` generations of each question in each trial."""
     if not binary:
         return draw.normal(step * p, np.sqrt(step * s2), shape)
     if step > 1:
@@ -372,7 +372,7 @@ def _drawn(
 
 
 def _range_of_normals(runs: int, tails: Sequence[float]) -> tuple[float, FloatArray]:
-    """Mean and quantiles of the range of `runs` standard normals (Tippett 1925)."""
+    """Return the mean and quantiles of the range of `runs` standard normals (Tippett 1925)."""
     x, r = np.linspace(-9, 9, 721)[:, None], np.linspace(0, 14, 1401)
     density = np.exp(-0.5 * x**2) / np.sqrt(2 * np.pi)
     # P(range <= r) = runs * integral of phi(x) (Phi(x + r) - Phi(x))^(runs - 1)
@@ -381,7 +381,7 @@ def _range_of_normals(runs: int, tails: Sequence[float]) -> tuple[float, FloatAr
 
 
 def _sum_probabilities(p: FloatArray, weight: FloatArray) -> FloatArray:
-    """Probabilities (N+1,) of 0 to N successes in `weight` trials of each p, by characteristic functions."""
+    """Return probabilities (N+1,) of 0 to N successes in `weight` trials of each p, by characteristic functions."""
     N = int(weight.sum())
     turn = np.exp(2j * np.pi * np.arange(N + 1) / (N + 1))[:, None]
     factor = 1 - p + p * turn
@@ -391,6 +391,7 @@ def _sum_probabilities(p: FloatArray, weight: FloatArray) -> FloatArray:
 
 
 def _check(level: float, trials: int) -> None:
+    """Raise `InputError` if the level or the number of trials is not allowed."""
     check_level(level)
     if trials < 1:
         raise InputError(f"trials is {trials!r}", remedy="allowed: 1 or more, such as 1000")

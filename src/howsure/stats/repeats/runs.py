@@ -1,4 +1,4 @@
-"""Runs of the same thing side by side: the mean of each, and whether they are alike as independent runs are.
+"""Repeated runs side by side: their means, and tests for drift and for copies.
 
 Usually a run is one generation of each question. Models and questions may be missing in some runs, and a run may hold
 several generations of a question.
@@ -25,7 +25,7 @@ __all__ = ["Runs", "align_runs", "check_drift", "find_copied_runs", "summarize_r
 
 @dataclass(frozen=True, eq=False)
 class Runs(Result):
-    """R runs of M models, one row each; arrays of shape (R, M), NaN and 0 where a model is not in a run.
+    """Means of R runs of M models; arrays have shape (R, M), NaN and 0 if a model is not in a run.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class Runs(Result):
 
     @property
     def n_runs(self) -> IntArray:
-        """Runs that each model is in, shape (M,)."""
+        """Number of runs of each model, shape (M,)."""
         return np.asarray(np.sum(self.n_questions > 0, axis=0))
 
     @property
@@ -61,7 +61,7 @@ class Runs(Result):
         return _sd(self.mean, axis=0)
 
     def columns(self) -> Columns:
-        """One row per model and run that it is in."""
+        """Return one row per model and run."""
         model, run = np.nonzero(self.n_questions.T)
         return make_columns(
             len(run),
@@ -76,7 +76,7 @@ class Runs(Result):
 
 
 def align_runs(runs: Sequence[Cells]) -> tuple[Cells, list[Cells]]:
-    """All runs together, and each run on the models and questions of that whole (0 where it has none)."""
+    """Merge all runs, and extend each run to the models and questions of all (0 where it has none)."""
     if not runs:
         raise InputError("no runs", remedy="give one Cells for each run")
     merged = reduce(add, runs)
@@ -88,7 +88,7 @@ def align_runs(runs: Sequence[Cells]) -> tuple[Cells, list[Cells]]:
 
 
 def summarize_runs(each: Sequence[Cells], names: Sequence[str] | None = None) -> Runs:
-    """Mean and spread of each of R aligned runs (`aligned`)."""
+    """Compute the mean and the standard deviation over questions of each of R aligned runs."""
     names = [str(r + 1) for r in range(len(each))] if names is None else names
     if len(names) != len(each):
         raise InputError(f"{len(names)} names for {len(each)} runs", where="names", remedy="give one name for each run")
@@ -143,7 +143,7 @@ def check_drift(each: Sequence[Cells], model: int) -> tuple[float, float]:
 
 
 def find_copied_runs(merged: Cells, each: Sequence[Cells], alpha: float) -> NDArray[np.bool_]:
-    """Where two runs score the same on every question though chance would hardly let them, shape (M,)."""
+    """Find models with two runs that score the same on every question, too unlikely by chance, shape (M,)."""
     out = np.zeros(len(merged.models), bool)
     if not merged.binary or len(each) < 3:
         return out  # two runs that are the same have no variance left to tell chance from copy
@@ -157,7 +157,7 @@ def find_copied_runs(merged: Cells, each: Sequence[Cells], alpha: float) -> NDAr
 
 
 def _sd(values: FloatArray, axis: int) -> FloatArray:
-    """Standard deviation (ddof = 1) of what is not NaN; NaN for fewer than two; exactly 0 for equal values."""
+    """Return the standard deviation (ddof = 1) without NaN; NaN for fewer than two values, 0 for equal ones."""
     is_known = ~np.isnan(values)
     n = np.sum(is_known, axis=axis, keepdims=True)
     with np.errstate(divide="ignore", invalid="ignore"):

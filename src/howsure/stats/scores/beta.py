@@ -1,4 +1,4 @@
-"""How difficult questions are, as a Beta distribution: the fit, and the posterior of each question.
+"""Beta distributions of the difficulty of questions: the fit, and the posterior of each question.
 
 Question q has a probability of being answered correctly p_q ~ Beta(a, b); of its n_q generations c_q are correct:
 
@@ -76,7 +76,7 @@ def independent_error(p: ArrayLike, n_questions: ArrayLike) -> FloatArray:
 
 
 def require_binary(cells: Cells, what: str) -> None:
-    """Refuse scores other than 0 and 1, of which `what` has no meaning."""
+    """Raise `InputError` unless scores are 0 and 1, which `what` needs."""
     if not cells.binary:
         raise InputError(f"{what} needs scores of 0 and 1", where=cells.benchmark, remedy="use its scores as they are")
 
@@ -119,12 +119,12 @@ class BetaFit(Result):
         return (1 - self.mean) * self.concentration
 
     def cdf(self, x: ArrayLike) -> FloatArray:
-        """P(p_q <= x) for x of shape (X,) in [0, 1]: shape (M, X)."""
+        """Return P(p_q <= x) for x of shape (X,) in [0, 1]; the shape is (M, X)."""
         beta = special.betainc(self.a[:, None], self.b[:, None], np.asarray(x, float))
         return np.asarray(self.zero[:, None] + (1 - self.zero[:, None]) * beta)
 
     def columns(self) -> Columns:
-        """One row per model."""
+        """Return one row per model."""
         return make_columns(
             len(self.models),
             benchmark=self.benchmark,
@@ -208,7 +208,7 @@ def pool_by_score(cells: Cells, edges: ArrayLike = (0, 0.2, 0.4, 0.6, 0.8, 1)) -
 
 
 class Posterior(NamedTuple):
-    """What is known of each question's p_q, shape (M, N); where there is no score, that is the prior."""
+    """Posterior of each question's p_q, shape (M, N); the prior for a question without a score."""
 
     mean: FloatArray
     low: FloatArray
@@ -216,7 +216,7 @@ class Posterior(NamedTuple):
 
 
 def posterior(cells: Cells, prior: BetaFit | str = "jeffreys", *, level: float = 0.95) -> Posterior:
-    """Posterior mean and equal-tailed interval of each question's probability of a correct answer.
+    """Compute the posterior mean and interval of each question's probability of a correct answer.
 
     Parameters
     ----------
@@ -277,7 +277,7 @@ def posterior(cells: Cells, prior: BetaFit | str = "jeffreys", *, level: float =
 
 
 def _hierarchical(cells: Cells, level: float) -> Posterior:
-    """The posterior of each question, averaged over that of the parameters of the model's Beta distribution."""
+    """Return the posterior of each question, averaged over that of the parameters of the model's Beta distribution."""
     require_binary(cells, "P(correct)")
     summaries = np.full((3, *cells.n.shape), np.nan)
     some = np.flatnonzero(np.any(cells.n > 0, axis=1))
@@ -316,7 +316,7 @@ class Updated(NamedTuple):
 
 
 def update_prior(cells: Cells, prior: BetaFit | str) -> Updated:
-    """Update a prior, as `posterior` takes it, by the counts of each model."""
+    """Return the posterior of each distinct count of a model under a prior, as `posterior` takes it."""
     require_binary(cells, "P(correct)")
     M = len(cells.models)
     if isinstance(prior, str):

@@ -1,4 +1,4 @@
-"""The likelihood of Beta-binomial counts, and its maximum for many models at once by Newton's method."""
+"""Likelihood of Beta-binomial counts: its maximum by Newton's method, and its posterior on a grid."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Counts(NamedTuple):
 
 
 def distinct_counts(total: FloatArray, n: IntArray) -> Counts:
-    """Compress counts (M, N): ten generations have eleven outcomes, however many the questions are.
+    """Find the distinct counts of each model: ten generations have eleven outcomes, for any number of questions.
 
     Questions without a generation are given weight 0.
     """
@@ -59,7 +59,7 @@ def distinct_counts(total: FloatArray, n: IntArray) -> Counts:
 def maximize_likelihood(
     c: FloatArray, d: FloatArray, weight: FloatArray, *, zero: bool
 ) -> tuple[FloatArray, FloatArray]:
-    """Maximum likelihood: (logit m, log s, mass at 0), shape (M, 3), and the log-likelihood, for counts (M, U)."""
+    """Return the maximum (logit m, log s, mass at 0), shape (M, 3), and the log-likelihood, of counts (M, U)."""
     n = c + d
     score = np.sum(c * weight, axis=1) / np.sum(n * weight, axis=1)
     start = np.column_stack([special.logit(score), np.zeros(len(c))])
@@ -81,7 +81,7 @@ def maximize_likelihood(
 
 
 def _newton(theta: FloatArray, c: FloatArray, d: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Climb from theta (M, 2 or 3) to the maximum of each model's log-likelihood within `LIMITS`."""
+    """Maximize each model's log-likelihood within `LIMITS` from theta, shape (M, 2 or 3)."""
     low, high = LIMITS[: theta.shape[1]].T
     theta = np.clip(theta, low, high)
     value, gradient, hessian = _log_likelihood(theta, c, d, weight)
@@ -112,7 +112,7 @@ def _newton(theta: FloatArray, c: FloatArray, d: FloatArray, weight: FloatArray)
 def _log_likelihood(
     theta: FloatArray, c: FloatArray, d: FloatArray, weight: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Value (M,), gradient (M, P), Hessian (M, P, P) at theta (M, P): logit m, log s and, where P = 3, logit mass."""
+    """Return value (M,), gradient (M, P) and Hessian (M, P, P) at theta (M, P): logit m, log s, logit mass."""
     m, s = special.expit(theta[:, :1]), np.exp(theta[:, 1:2])
     a, b, n = m * s, (1 - m) * s, c + d
     level, slope, bend = (
@@ -144,7 +144,7 @@ def _log_likelihood(
 
 
 def _bordered(inner: FloatArray, edge: FloatArray, corner: FloatArray) -> FloatArray:
-    """A symmetric matrix with one row and column more; matrices in the first two axes."""
+    """Return a symmetric matrix with one more row and column; the matrix axes are the first two."""
     upper = np.concatenate([inner, edge[:, None]], axis=1)
     return np.concatenate([upper, np.concatenate([edge, corner[None]])[None]], axis=0)
 
@@ -214,7 +214,7 @@ def make_grid_axes(
     *,
     correlation: tuple[float, float] = (1.0, 1.0),
 ) -> tuple[FloatArray, FloatArray]:
-    """Axes x (M, n_x) and t (M, n_t) of equal steps that span what is likely, from counts (M, U)."""
+    """Return axes x (M, n_x) and t (M, n_t) of equal steps over the likely values, for counts (M, U)."""
     generations, correct = np.sum((c + d) * weight, axis=1), np.sum(c * weight, axis=1)
     center = np.arcsin(np.sqrt(correct / generations))[:, None]
     # Search around the score in steps that double, from a fifth of the smallest possible standard error.
@@ -236,7 +236,7 @@ def log_posterior(
     *,
     correlation: tuple[float, float] = (1.0, 1.0),
 ) -> FloatArray:
-    """Log density at x (M, X) and t (M, T), shape (M, X, T), up to a constant."""
+    """Return the log density at x (M, X) and t (M, T), shape (M, X, T), up to a constant."""
     s = np.exp(-t)
     prior = -correlation[0] * np.logaddexp(0, -t) - correlation[1] * np.logaddexp(0, t)
     a, b = np.sin(x)[:, :, None] ** 2 * s[:, None], np.cos(x)[:, :, None] ** 2 * s[:, None]
@@ -245,7 +245,7 @@ def log_posterior(
 
 
 def mixture_quantile(weight: FloatArray, a: FloatArray, b: FloatArray, tail: float) -> FloatArray:
-    """Where mixtures of Beta(a, b) (M, G) reach the probability `tail`, shape (M,): false position with bisection."""
+    """Return the quantile at `tail` of mixtures of Beta(a, b), (M, G), shape (M,): false position with bisection."""
     low, high = np.zeros(len(a)), np.ones(len(a))
     at_low, at_high = np.full(len(a), -tail), np.full(len(a), 1 - tail)
     active = np.arange(len(a))
@@ -264,7 +264,7 @@ def mixture_quantile(weight: FloatArray, a: FloatArray, b: FloatArray, tail: flo
 
 
 def _around_peak(nodes: FloatArray, log_density: FloatArray, number: int) -> FloatArray:
-    """`number` nodes from just below to just above the nodes within e^-12 of the peak. Arrays (M, nodes)."""
+    """Return `number` nodes around those within e^-12 of the peak; arrays have shape (M, nodes)."""
     last = nodes.shape[1] - 1
     high_enough = log_density > log_density.max(axis=1, keepdims=True) - 12
     first = np.maximum(np.argmax(high_enough, axis=1) - 1, 0)
@@ -274,7 +274,7 @@ def _around_peak(nodes: FloatArray, log_density: FloatArray, number: int) -> Flo
 
 
 def _rising(a: FloatArray, c: FloatArray, weight: FloatArray) -> FloatArray:
-    """Sum over questions of log a(a+1)...(a+c-1), for a (M, ...) and c, weight (M, U): the shape of a."""
+    """Return the sum over questions of log a(a+1)...(a+c-1), for a (M, ...) and c, weight (M, U), in the shape of a."""
     wide = a.reshape(len(a), -1)
     terms = special.gammaln(wide[:, :, None] + c[:, None])
     summed = np.einsum("mgu,mu->mg", terms, weight) - special.gammaln(wide) * weight.sum(axis=1)[:, None]

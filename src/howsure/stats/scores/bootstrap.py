@@ -1,4 +1,4 @@
-"""Bootstrap over questions: draw N of the N questions with replacement, score every model on the draw, many times.
+"""Bootstrap over questions: scores of models on N questions drawn with replacement.
 
 A draw is a vector of counts, how often each question came; the draws of all models are then one matrix product.
 Counting random indices makes the counts; it is some six times faster than drawing them from a multinomial law.
@@ -24,7 +24,7 @@ _BLOCK = 8_000_000
 
 
 def draw_scores(cells: Cells, *, n_draws: int = DRAWS, seed: int = 0) -> FloatArray:
-    """Scores of M models in each draw of questions, shape (n_draws, M); all models see the same draws.
+    """Score M models on each draw of questions, shape (n_draws, M); all models have the same draws.
 
     A model's score is over those of its own questions that were drawn; NaN where none was.
     """
@@ -41,13 +41,13 @@ def draw_scores(cells: Cells, *, n_draws: int = DRAWS, seed: int = 0) -> FloatAr
 def percentile_limits(
     cells: Cells, level: float, *, n_draws: int = DRAWS, seed: int = 0
 ) -> tuple[FloatArray, FloatArray]:
-    """Percentile interval of each score, low and high of shape (M,)."""
+    """Return the percentile interval of each score: low and high, shape (M,)."""
     low, high = np.quantile(draw_scores(cells, n_draws=n_draws, seed=seed), [(1 - level) / 2, (1 + level) / 2], axis=0)
     return low, high
 
 
 def bca_limits(cells: Cells, level: float, *, n_draws: int = DRAWS, seed: int = 0) -> tuple[FloatArray, FloatArray]:
-    """Bias-corrected and accelerated interval of each score (Efron 1987), low and high of shape (M,)."""
+    """Return the bias-corrected and accelerated interval of each score (Efron 1987): low and high, shape (M,)."""
     values = draw_scores(cells, n_draws=n_draws, seed=seed)
     answered = cells.answered
     N = np.maximum(np.sum(answered, axis=1), 1)
@@ -71,7 +71,7 @@ def bca_limits(cells: Cells, level: float, *, n_draws: int = DRAWS, seed: int = 
 
 
 def paired_errors(cells: Cells, *, n_draws: int = DRAWS, seed: int = 0) -> FloatArray:
-    """Bootstrap standard error of every difference, shape (M, M), for models that answered the same questions."""
+    """Return the bootstrap standard error of every difference, shape (M, M); all models need the same questions."""
     if not np.all(cells.answered == cells.answered[:1]):
         raise InputError(
             "models with different missing questions",
@@ -86,7 +86,7 @@ def paired_errors(cells: Cells, *, n_draws: int = DRAWS, seed: int = 0) -> Float
 def paired_percentile_limits(
     cells: Cells, a: IntArray, b: IntArray, level: float, *, n_draws: int = DRAWS, seed: int = 0
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Standard error and percentile interval of the differences a - b on common questions, each of shape (P,)."""
+    """Return standard error, low and high of the differences a - b on common questions, shape (P,) each."""
     se, low, high = (np.full(len(a), np.nan) for _ in range(3))
     block = max(1, _BLOCK // n_draws)
     for start in range(0, len(a), block):
@@ -106,7 +106,7 @@ def paired_percentile_limits(
 
 
 def _counts(N: int, n_draws: int, seed: int) -> Iterator[tuple[slice, FloatArray]]:
-    """How often each question came, (block, N) at a time; the same for the same seed, whatever the block."""
+    """Yield the counts of each question in blocks of draws (block, N); they depend on the seed alone."""
     if n_draws < 2:
         raise InputError(f"n_draws is {n_draws}", where="bootstrap", remedy="allowed: 2 or more, such as 10000")
     rng = np.random.default_rng(seed)

@@ -1,4 +1,4 @@
-"""Errors of means over questions that come in clusters (a passage, a repository, a template) and are not independent.
+"""Standard errors of means over questions that come in clusters: a passage, a repository, a template.
 
 With N questions, n_c of them in cluster c, and r_c the sum over cluster c of the deviations of the question means from
 their mean, the variance of the mean is that of Bell and McCaffrey (2002), called CR2:
@@ -78,7 +78,7 @@ class ClusteredVariance(NamedTuple):
 
 
 def cluster_means(values: ArrayLike, clusters: Sequence[str] | None) -> ClusteredVariance:
-    """CR2 variance of each row's mean.
+    """Compute the CR2 variance of the mean of each row.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def cluster_means(values: ArrayLike, clusters: Sequence[str] | None) -> Clustere
 
 
 def cluster_residuals(values: FloatArray, clusters: Sequence[str] | None) -> tuple[FloatArray, FloatArray]:
-    """Adjusted residual sums r_c / sqrt(1 - n_c/N) and sizes n_c of each row's clusters, both of shape (R, C).
+    """Return residual sums r_c / sqrt(1 - n_c/N) and sizes n_c of each row's clusters, shape (R, C) each.
 
     The outer product of the adjusted sums, over the numbers of questions, is the covariance of the means of two rows.
     `values` and `clusters` are those of `cluster_means`; a row whose questions are all in one cluster has sums of 0.
@@ -132,7 +132,7 @@ def cluster_residuals(values: FloatArray, clusters: Sequence[str] | None) -> tup
 
 
 def df_of_skewed(values: ArrayLike, clusters: Sequence[str] | None) -> FloatArray:
-    """Return the degrees of freedom that the kurtosis of the clusters' residuals leaves a clustered variance, (R,).
+    """Return the df that the kurtosis of the clusters' residuals leaves a clustered variance, shape (R,).
 
     With z_c = r_c / sqrt(n_c), the variance of sum_c z_c^2 is as that of a chi-squared variable with
     2 G / (G sum z_c^4 / (sum z_c^2)^2 - 1) degrees of freedom: a variance that few clusters make is hardly known.
@@ -149,7 +149,7 @@ def df_of_skewed(values: ArrayLike, clusters: Sequence[str] | None) -> FloatArra
 
 
 def clustered_pairs(cells: Cells, a: IntArray, b: IntArray) -> ClusteredVariance:
-    """CR2 variance of each difference a - b on the questions that both answered.
+    """Compute the CR2 variance of each difference a - b on the questions that both answered.
 
     The same as `cluster_means` of the differences, for many pairs at once: the sums over a cluster's common questions
     are matrix products with the distinct patterns of answered questions, and no array is larger than the pairs are.
@@ -199,7 +199,7 @@ def clustered_pairs(cells: Cells, a: IntArray, b: IntArray) -> ClusteredVariance
 
 
 def cluster_excess(values: ArrayLike, clusters: Sequence[str] | None) -> FloatArray:
-    """What clusters add to the data variance: N times the squared error with clusters, less that without; shape (R,).
+    """Return N times the squared error with clusters less that without, shape (R,): an addition to D.
 
     Added to an estimate of the data variance D (divided by N - 1), it gives the D of a plan for new clusters of the
     same sizes. It is 0 with one question in each cluster, and may be negative; NaN for fewer than two clusters.
@@ -217,7 +217,7 @@ def cluster_excess(values: ArrayLike, clusters: Sequence[str] | None) -> FloatAr
 def add_cluster_variance(
     cells: Cells, models: Sequence[str], data: float, total: float, *, paired: bool
 ) -> tuple[float, float, float, str]:
-    """Data and total variance of a pilot with what clusters add to both, and what a plan is to say of them.
+    """Return the variances of a pilot with the variance that clusters add, and the note of a plan.
 
     Parameters
     ----------
@@ -248,13 +248,13 @@ def add_cluster_variance(
 
 
 def _weights(sizes: FloatArray, n: FloatArray) -> FloatArray:
-    """w_c of the module's formula; 0 where a cluster is empty or holds all questions."""
+    """Return w_c of the module's formula; 0 if a cluster is empty or holds all questions."""
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where((sizes > 0) & (sizes < n), sizes**2 / (1 - sizes / n), 0)
 
 
 def _df(n: FloatArray, squares: FloatArray, weight: FloatArray, weight_sq: FloatArray) -> FloatArray:
-    """Degrees of freedom from the sums over clusters of n_c^2, w_c and w_c^2."""
+    """Return the degrees of freedom from the sums over clusters of n_c^2, w_c and w_c^2."""
     with np.errstate(invalid="ignore", divide="ignore"):
         df: FloatArray = n**2 / (squares + (weight**2 - weight_sq) / n**2)
     return df

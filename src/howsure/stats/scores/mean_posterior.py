@@ -1,4 +1,4 @@
-"""An interval for the expected score on few new questions, with any number of generations: a posterior of the mean.
+"""Posterior interval of the expected score on new questions, for scores of 0 and 1.
 
 Two parameters, so that no sampler is needed: the mean m, and the correlation r of two generations of one question,
 1/(1 + s) in the hierarchical model of beta.py. With h the mean of 1/n_q over N questions, a score has the variance
@@ -28,7 +28,7 @@ __all__ = ["posterior_of_mean"]
 def posterior_of_mean(
     total: FloatArray, n: IntArray, level: float = 0.95, *, method: PosteriorMethod = "variance"
 ) -> tuple[FloatArray, FloatArray]:
-    """Equal-tailed posterior interval for the expected score on new questions, for scores of 0 and 1.
+    """Compute an equal-tailed posterior interval of the expected score on new questions, for scores of 0 and 1.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def posterior_of_mean(
 
 
 def _by_variance(total: FloatArray, n: IntArray, level: float) -> tuple[FloatArray, FloatArray]:
-    """Quantiles of m under a mixture, over r, of the Beta posteriors of N/f trials; every model has a generation."""
+    """Return quantiles of m under a mixture, over r, of the Beta posteriors of N/f trials."""
     answered, k = n > 0, np.maximum(n, 1)
     N = answered.sum(axis=1).astype(float)
     p = total / k
@@ -95,7 +95,7 @@ def _by_variance(total: FloatArray, n: IntArray, level: float) -> tuple[FloatArr
 
 
 def _variance_ratio(x: FloatArray, N: FloatArray, score: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Variance of the question means over m(1-m), and its degrees of freedom; x (M, N) deviations from the score.
+    """Return the variance of the question means over m(1-m) and its df, from deviations x of shape (M, N).
 
     Var(S^2) = S^4 (kurtosis - 1)/N, as of a chi-squared law with 2N/(kurtosis - 1) degrees of freedom: a variance that
     one question makes alone is hardly known. Shapes (M, 1).
@@ -110,7 +110,7 @@ def _variance_ratio(x: FloatArray, N: FloatArray, score: FloatArray) -> tuple[Fl
 
 
 def _by_likelihood(c: FloatArray, d: FloatArray, weight: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
-    """Quantiles of m for counts (M, U), on the coordinates m = sin^2 x and t of beta_grid.py."""
+    """Return quantiles of m for counts (M, U), on the coordinates m = sin^2 x and t of `beta_likelihood`."""
     x, t = make_grid_axes(c, d, weight, 25, 17)
     x = x[:, :1] + (x[:, -1:] - x[:, :1]) * (np.arange(80) + 0.5) / 80  # middles of 80 cells
     log_density = log_posterior(x, t, c, d, weight)

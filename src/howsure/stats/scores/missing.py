@@ -1,4 +1,4 @@
-"""Scores with what is missing counted: as it is, as wrong, or between the two extremes.
+"""Scores with missing generations left out, counted as wrong, or bounded from both sides.
 
 A generation that failed, and a question that a model has nothing for while others do, are missing: the score is of what
 was answered. A leaderboard may count them as wrong (`as_zero`). Whatever they would have scored, the score lies between
@@ -27,7 +27,7 @@ _NODES = 3
 
 
 def count_missing(cells: Cells) -> IntArray:
-    """Generations that are missing, shape (M, N).
+    """Return the number of missing generations of each cell, shape (M, N).
 
     Those that failed; and of a question of which the model has no row at all, as many as its other questions have in
     the middle (median), at least one.
@@ -41,7 +41,7 @@ def count_missing(cells: Cells) -> IntArray:
 
 
 def fill_missing(cells: Cells, value: float) -> Cells:
-    """The cells with every missing generation scored `value`.
+    """Return the cells with every missing generation scored `value`.
 
     Raises
     ------
@@ -111,7 +111,7 @@ def critical_value(ratio: FloatArray, level: float) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Bounds(Result):
-    """Scores of what was answered, with intervals that cover the score whatever the missing generations are.
+    """Scores of what was answered, with intervals that cover the score whatever is missing.
 
     Attributes
     ----------
@@ -150,7 +150,7 @@ class Bounds(Result):
         return _interpolated(lows, place), _interpolated(highs, place)
 
     def columns(self) -> Columns:
-        """The columns of `answered` with `score_low` and `score_high`, and `low` and `high` of `limits`."""
+        """Return the columns of `answered` with `score_low`, `score_high`, and the limits of `interval`."""
         columns = self.answered.columns()
         row = {model: i for i, model in enumerate(self.answered.models)}
         order = np.array([row[model] for model in columns["model"]], dtype=int)  # the best model first
@@ -164,7 +164,7 @@ class Bounds(Result):
 
 
 def _interpolated(values: FloatArray, place: FloatArray) -> FloatArray:
-    """Rows of `values` (K, M) at a place from 0 to K - 1 for each of M columns; the last row itself at K - 1."""
+    """Interpolate rows of `values` (K, M) at a place from 0 to K - 1 for each of M columns."""
     below = np.clip(np.floor(np.nan_to_num(place)), 0, len(values) - 2).astype(int)
     share, column = np.clip(place - below, 0, 1), np.arange(values.shape[1])
     share = np.where(share > 1 - 1e-9, 1, share)

@@ -1,4 +1,4 @@
-"""The error that sampling alone leaves in a score on these very questions: its part per question, its freedom.
+"""Variance that sampling alone leaves in a score on these very questions, and its degrees of freedom.
 
 SE^2 = sum_q s2_q / k_q / N^2    (statistics.md section 2, the claim "these-questions")
 """
@@ -14,7 +14,7 @@ __all__ = ["fill_within_variances", "sampling_df", "unvaried_half_width"]
 
 
 def fill_within_variances(cells: Cells, where: NDArray[np.bool_]) -> FloatArray:
-    """Within-variance s2_q of each question in `where`, shape (M, N).
+    """Return the within-variance s2_q of each question in `where`, shape (M, N).
 
     A question with one generation has none of its own. The mean E of the others stands for it, assuming that counts do
     not depend on the answers; NaN where there are no others.
@@ -27,7 +27,7 @@ def fill_within_variances(cells: Cells, where: NDArray[np.bool_]) -> FloatArray:
 
 
 def sampling_df(parts: FloatArray, k: IntArray) -> FloatArray:
-    """Degrees of freedom of a sum over questions of within-variances times known weights.
+    """Return the degrees of freedom of a sum over questions of within-variances times weights.
 
     Parameters
     ----------

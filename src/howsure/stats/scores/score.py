@@ -1,4 +1,4 @@
-"""One model on the questions of a benchmark: its score, where the noise comes from, and the error of each claim.
+"""Scores of models on one benchmark, the components of their noise, and the standard error of each claim.
 
 With p_q the mean, s2_q the unbiased variance and k_q the number of the generations of question q, N questions:
 
@@ -135,12 +135,13 @@ class Scores(Result):
         )
 
     def _default_method(self) -> IntervalMethod:
+        """Return the posterior for new questions scored 0 or 1, wilson-effective in [0, 1], otherwise t."""
         if self.cells.binary and self.claim == "new-questions" and self.n_clusters is None:
             return "posterior"
         return "wilson-effective" if self.unit else "t"
 
     def columns(self) -> Columns:
-        """One row per model, the best first."""
+        """Return one row per model, the best first."""
         best_first = np.argsort(-np.nan_to_num(self.score, nan=-np.inf), kind="stable")
         between = self.interval()
         N = np.where(self.n_questions > 0, self.n_questions, np.nan)
@@ -280,7 +281,7 @@ class _Noise(NamedTuple):
 
 
 def _variance_of_means(cells: Cells, ddof: int) -> FloatArray:
-    """Variance of the question means, shape (M,); NaN for fewer than two questions, which have no spread to see."""
+    """Return the variance of the question means, shape (M,); NaN for fewer than two questions."""
     center = mean_where(cells.mean, cells.answered)
     square = np.sum((cells.mean - center[:, None]) ** 2, axis=1, where=cells.answered)
     N = np.sum(cells.answered, axis=1)
@@ -291,6 +292,7 @@ def _variance_of_means(cells: Cells, ddof: int) -> FloatArray:
 
 
 def _unbiased(cells: Cells) -> _Noise:
+    """Return the unbiased components, and var(p_q), which divides by N."""
     s2, several = cells.within, cells.n > 1
     k = np.maximum(cells.n, 1)
     E = mean_where(s2, several)
@@ -302,6 +304,7 @@ def _unbiased(cells: Cells) -> _Noise:
 
 
 def _plain(cells: Cells) -> _Noise:
+    """Return the components without correction for few generations, as in NOISE's published model tables."""
     k = np.maximum(cells.n, 1)
     biased = np.where(cells.n > 1, cells.within, 0) * (k - 1) / k  # p (1 - p) for scores of 0 and 1
     E = mean_where(biased, cells.answered)
@@ -310,6 +313,7 @@ def _plain(cells: Cells) -> _Noise:
 
 
 def _plugin(cells: Cells) -> _Noise:
+    """Return the plug-in components of GEN eq. (2)-(3)."""
     if not cells.binary:
         raise InputError(
             "method 'plugin' needs scores of 0 and 1", where=cells.benchmark, remedy="leave the method out"
@@ -328,6 +332,7 @@ def _plugin(cells: Cells) -> _Noise:
 
 
 def _reasons(cells: Cells, noise: _Noise, claim: Claim, clustered: ClusteredVariance | None) -> Iterator[str]:
+    """Yield the note of each model."""
     several = np.sum(cells.n > 1, axis=1)
     answered = np.sum(cells.answered, axis=1)
     common = []

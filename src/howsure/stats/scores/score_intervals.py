@@ -1,4 +1,4 @@
-"""Intervals for a proportion of independent successes: one generation per question, scored 0 or 1."""
+"""Intervals of a score that need more than its standard error."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["SCORE_INTERVALS", "clopper_pearson", "wilson"]
 
 
 def wilson(correct: ArrayLike, n: ArrayLike, level: float) -> tuple[FloatArray, FloatArray]:
-    """All p that the score test does not reject (Wilson 1927); low and high of the common shape.
+    """Return Wilson's interval: all p that the score test does not reject; low and high of the common shape.
 
     >>> [end.round(4).tolist() for end in wilson([8], [10], 0.95)]
     [[0.4902], [0.9433]]
@@ -31,7 +31,7 @@ def wilson(correct: ArrayLike, n: ArrayLike, level: float) -> tuple[FloatArray, 
 
 
 def clopper_pearson(correct: ArrayLike, n: ArrayLike, level: float) -> tuple[FloatArray, FloatArray]:
-    """The exact interval (Clopper and Pearson 1934), at least `level` for every p; low and high of the common shape.
+    """Return the exact interval, which covers every p with at least `level`; low and high of the common shape.
 
     >>> [end.round(4).tolist() for end in clopper_pearson([8], [10], 0.95)]
     [[0.4439], [0.9748]]
@@ -45,6 +45,8 @@ def clopper_pearson(correct: ArrayLike, n: ArrayLike, level: float) -> tuple[Flo
 
 
 def _posterior(method: PosteriorMethod) -> Callable[[Cells, float], tuple[FloatArray, FloatArray]]:
+    """Return a function of cells and level to the posterior interval; NaN for other scores than 0 and 1."""
+
     def of(cells: Cells, level: float) -> tuple[FloatArray, FloatArray]:
         if not cells.binary:
             nothing = np.full(len(cells.models), np.nan)
@@ -57,6 +59,8 @@ def _posterior(method: PosteriorMethod) -> Callable[[Cells, float], tuple[FloatA
 def _proportion(
     limits: Callable[[FloatArray, FloatArray, float], tuple[FloatArray, FloatArray]],
 ) -> Callable[[Cells, float], tuple[FloatArray, FloatArray]]:
+    """Return a function of cells and level to an interval for one generation per question, scored 0 or 1."""
+
     def of(cells: Cells, level: float) -> tuple[FloatArray, FloatArray]:
         n = np.sum(cells.n, axis=1).astype(float)
         fits = np.all(cells.n <= 1, axis=1) & (n > 0) & cells.binary
