@@ -6,12 +6,12 @@ import math
 import re
 from collections import Counter
 
-from howsure.benchmarks.built_in import large, small
+from howsure.benchmarks.built_in import directions_large, directions_small
 from howsure.extraction.directions import DIRECTIONS, extract_direction
 
 
 def test_large_has_each_of_5760_questions_once():
-    benchmark = large()
+    benchmark = directions_large()
     assert len(benchmark.questions) == 8 * 2 * 5 * 6 * 3 * 4 == 5760
     assert len({q.id for q in benchmark.questions}) == 5760
     assert len({q.text for q in benchmark.questions}) == 5760
@@ -33,7 +33,7 @@ def vector(direction):
 
 def test_large_agrees_with_geometry_in_the_plane():
     """A place is the unit disk, its edge the unit circle: who stands on it looks for the middle, or for the sea."""
-    for question in large().questions:
+    for question in directions_large().questions:
         going, side, _, place, asked = ALONG.search(question.text).groups()
         stand, go = vector(side), vector(going)
         assert abs(stand[0] * go[0] + stand[1] * go[1]) < 1e-12, question.text  # along the edge, not across it
@@ -54,7 +54,7 @@ GRAMMAR = re.compile(
 def test_large_is_english_in_every_combination():
     move = re.compile(r"(walking|running|riding a bike|driving a car|travelling by bus|riding a horse) (\S+) along")
     places = {"shore of a lake", "coast of an island", "edge of a park", "bank of a river", "rim of a canyon"}
-    for question in large().questions:
+    for question in directions_large().questions:
         assert GRAMMAR.fullmatch(question.text), question.text
         assert move.search(question.text), question.text
         assert any(place in question.text for place in places)
@@ -66,9 +66,12 @@ def test_prompts_are_the_published_ones():
         "You are a helpful assistant. I will give you a question about directions. The answer is either north, south"
     )
     end = "Please only reply with the answer. No yapping."
-    assert small().prompt.system == f"{start}, east, or west. {end}"
-    assert large().prompt.system == f"{start}, east, west, north-east, north-west, south-east or south-west. {end}"
-    assert small().prompt.template == large().prompt.template == "{question}"
+    assert directions_small().prompt.system == f"{start}, east, or west. {end}"
+    assert (
+        directions_large().prompt.system
+        == f"{start}, east, west, north-east, north-west, south-east or south-west. {end}"
+    )
+    assert directions_small().prompt.template == directions_large().prompt.template == "{question}"
 
 
 # Small
@@ -107,7 +110,7 @@ def bearing(a, b):
 
 
 def test_small_has_100_distinct_balanced_questions():
-    questions = small().questions
+    questions = directions_small().questions
     assert Counter(q.target for q in questions) == {"north": 25, "south": 25, "east": 25, "west": 25}
     assert len({q.id for q in questions}) == len({q.text for q in questions}) == 100
     assert all({q.target, *q.alternatives} == {"north", "south", "east", "west"} for q in questions)
@@ -122,7 +125,7 @@ TURN = re.compile(
 
 def test_small_turns_are_right():
     checked = 0
-    for question in small().questions:
+    for question in directions_small().questions:
         if found := TURN.search(question.text):
             facing, quarters, hand, other = found.groups()
             if quarters:
@@ -136,7 +139,7 @@ def test_small_turns_are_right():
 
 def test_small_sides_and_bearings_and_winds_are_right():
     checked = 0
-    for question in small().questions:
+    for question in directions_small().questions:
         text, target = question.text, COMPASS.index(question.target)
         if found := re.search(r"facing (\w+)\. Which direction is on your (left|right)-hand side", text):
             expected = COMPASS.index(found[1]) + (2 if found[2] == "right" else -2)
@@ -160,7 +163,7 @@ def test_small_sides_and_bearings_and_winds_are_right():
 
 def test_small_routes_agree_with_great_circles():
     checked = 0
-    for question in small().questions:
+    for question in directions_small().questions:
         found = re.search(r"From ([A-Z][\w ]+), in roughly which direction is ([A-Z][\w ]+)[,?]", question.text)
         found = found or re.search(r"flies from ([A-Z][\w ]+) to ([A-Z][\w ]+)\.", question.text)
         if found:

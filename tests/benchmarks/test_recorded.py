@@ -35,7 +35,7 @@ def test_generations_are_counted(tmp_path):
         ("q3", "What is 3+3?"),
     ]
     assert found.outcomes["a"]["q1"].scores == (0.0, 1.0)
-    assert found.outcomes["a"]["q1"].upto == pytest.approx((1 / 3, 1))
+    assert found.outcomes["a"]["q1"].cumulative == pytest.approx((1 / 3, 1))
     assert found.outcomes["a"]["q1"].mean == pytest.approx(2 / 3)
     assert found.outcomes["b"]["q1"].mean == 0.25
     assert set(found.outcomes["b"]) == {"q1"}
@@ -153,3 +153,8 @@ def test_a_completion_is_a_number(tmp_path):
     right = found.questions[0]
     assert found.extract(right.target) == right.target
     assert [found.grade(answer, right.target) for answer in (right.target, *right.alternatives)] == [1.0, 0.0]
+
+
+def test_columns_have_the_names_that_they_have_in_every_table(tmp_path):
+    spec = write(tmp_path, "original_row_index,model_id,is_correct\n7,a,true\n")
+    assert load(spec, base=tmp_path).outcomes["a"]["7"].scores == (1.0,)

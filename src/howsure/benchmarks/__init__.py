@@ -1,4 +1,4 @@
-"""What to ask: questions, prompt, answer extraction; one small file per benchmark."""
+"""Benchmarks: built in, from a file of questions, or from recorded results."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from howsure.benchmarks.built_in import large, population, small
+from howsure.benchmarks.built_in import directions_large, directions_small, population
 from howsure.benchmarks.question import Benchmark, Message, Prompt, Question
 from howsure.benchmarks.question_file import from_file
 from howsure.benchmarks.recorded import from_record
@@ -14,30 +14,30 @@ from howsure.errors import InputError, UnknownNameError
 
 __all__ = ["BENCHMARKS", "Benchmark", "Message", "Prompt", "Question", "load"]
 
-#: Name -> function that returns the benchmark; its keyword arguments are the options of a spec.
+#: Name -> function that returns the benchmark; its keyword arguments are the options in a spec.
 BENCHMARKS: dict[str, Callable[..., Benchmark]] = {
-    "directions-small": small,
-    "directions-large": large,
+    "directions-small": directions_small,
+    "directions-large": directions_large,
     "population": population,
 }
 
 
 def load(spec: str | Mapping[str, object], *, base: Path = Path()) -> Benchmark:
-    """A benchmark by name, by name with options, or from a file.
+    """Return a benchmark by name, by name with options, or from a file.
 
     Parameters
     ----------
     spec
-        As it stands in an experiment: `directions-small`, `{name: population, size: 2000, seed: 3}`,
+        As in an experiment: `directions-small`, `{name: population, size: 2000, seed: 3}`,
         `{file: test.jsonl, question: question, target: answer, ...}` (see `question_file.from_file`), or
         `{replay: results.csv}` (see `benchmarks.recorded.from_record`).
     base
-        Folder that a relative file starts from: the experiment's.
+        Folder to which a relative file refers: that of the experiment.
 
     Raises
     ------
     UnknownNameError
-        When there is no benchmark, option or field of that name.
+        When there is no benchmark, option or field with a name of the spec.
     InputError
         When the spec or the file cannot be read.
 
@@ -60,7 +60,8 @@ def load(spec: str | Mapping[str, object], *, base: Path = Path()) -> Benchmark:
             remedy = f"say where its questions and targets are: {{file: {name}, question: FIELD, target: FIELD}}"
             raise InputError(f"{name!r} is a file, not a name", where="benchmark", remedy=remedy)
         raise UnknownNameError("benchmark", name, BENCHMARKS)
+    parameters = inspect.signature(BENCHMARKS[name]).parameters
     for option in options:
-        if option not in (known := list(inspect.signature(BENCHMARKS[name]).parameters)):
-            raise UnknownNameError(f"option of benchmark {name}", str(option), known)
+        if option not in parameters:
+            raise UnknownNameError(f"option of benchmark {name}", str(option), parameters)
     return BENCHMARKS[name](**options)

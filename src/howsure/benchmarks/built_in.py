@@ -1,7 +1,8 @@
-"""Cardinal directions, after Blackwell, Barry and Cohn 2024, section 3: their designs and prompts, our own questions.
+"""The built-in benchmarks: cardinal directions, and sums of two numbers.
 
-*Small* has 100 varied questions whose answer is one of four directions. *Large* has 5,760, one template with every
-combination of its parts; the answer is one of eight directions and follows from geometry.
+The benchmarks of directions have the designs and prompts of Blackwell, Barry and Cohn 2024, section 3, with other
+questions. *Small* has 100 varied questions whose answer is one of four directions. *Large* has 5,760, which are all
+combinations of the parts of one template; the answer is one of eight directions and follows from geometry.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from howsure.errors import InputError
 from howsure.extraction.directions import CARDINAL, DIRECTIONS, SHORT, extract_direction
 from howsure.extraction.numbers import extract_number
 
-__all__ = ["large", "population", "small"]
+__all__ = ["directions_large", "directions_small", "population"]
 
 _SMALL = Prompt(
     system="You are a helpful assistant. I will give you a question about directions. The answer is either north, "
@@ -30,8 +31,8 @@ _LARGE = Prompt(
 )
 
 
-def small() -> Benchmark:
-    """100 questions about sun and stars, maps, turns, bearings, winds and geography; 25 for each answer."""
+def directions_small() -> Benchmark:
+    """Return 100 questions about sun and stars, maps, turns, bearings, winds and geography; 25 for each answer."""
     lines = Path(__file__).with_name("directions_small.tsv").read_text(encoding="utf-8").splitlines()
     questions = [
         Question(_slug(text, target), text, target, tuple(d for d in CARDINAL if d != target))
@@ -46,13 +47,13 @@ def small() -> Benchmark:
     )
 
 
-def large() -> Benchmark:
-    """5,760 questions: 8 ways to go x 2 sides x 5 places x 6 ways of moving x 3 persons x 4 tenses.
+def directions_large() -> Benchmark:
+    """Return 5,760 questions: 8 headings x 2 sides x 5 places x 6 ways of moving x 3 persons x 4 tenses.
 
-    Who goes along an edge goes at a right angle to the side it lies on: along an east shore one goes north or south,
-    and the lake is to the west. A cluster is a template without its directions: 360 clusters of 16 questions.
+    The path along an edge is at a right angle to the side of the edge: along an east shore one goes north or south, and
+    the lake is to the west. A cluster is a template without its directions: there are 360 clusters of 16 questions.
     """
-    questions, clusters = zip(*_large(), strict=True)
+    questions, clusters = zip(*_generate_large(), strict=True)
     return Benchmark(
         name="directions-large",
         questions=questions,
@@ -63,7 +64,7 @@ def large() -> Benchmark:
     )
 
 
-#: Place, its edge, what is asked for, and whether that lies outwards of the edge.
+#: Place -> its edge, the thing whose direction is asked, and whether the thing is on the outer side of the edge.
 _PLACES = {
     "lake": ("shore of a lake", "the lake", False),
     "island": ("coast of an island", "the sea", True),
@@ -80,7 +81,7 @@ _MOVES = {
     "horse": "riding a horse",
 }
 _PERSONS = {"i": "I", "you": "You", "she": "She"}
-#: Auxiliary verb of each person, and the question.
+#: Tense -> auxiliary verb of each person, and the question.
 _TENSES = {
     "present": ({"i": "am", "you": "are", "she": "is"}, "in which direction is {thing}?"),
     "past": ({"i": "was", "you": "were", "she": "was"}, "in which direction was {thing}?"),
@@ -89,16 +90,17 @@ _TENSES = {
 }
 
 
-def _large() -> Iterator[tuple[Question, str]]:
+def _generate_large() -> Iterator[tuple[Question, str]]:
+    """Yield each question and its cluster."""
     for place, move, person, tense in itertools.product(_PLACES, _MOVES, _PERSONS, _TENSES):
         edge, thing, outwards = _PLACES[place]
-        auxiliaries, asked = _TENSES[tense]
+        auxiliaries, ending = _TENSES[tense]
         cluster = f"{place}-{move}-{person}-{tense}"
         for heading, turn in itertools.product(range(8), (2, -2)):
             going, side = DIRECTIONS[heading], (heading + turn) % 8
             target = DIRECTIONS[side if outwards else (side + 4) % 8]
             way = f"{_MOVES[move]} {going} along the {DIRECTIONS[side]} {edge}"
-            text = f"{_PERSONS[person]} {auxiliaries[person]} {way}; {asked.format(thing=thing)}"
+            text = f"{_PERSONS[person]} {auxiliaries[person]} {way}; {ending.format(thing=thing)}"
             identity = f"{cluster}-going-{SHORT[going]}-along-{SHORT[DIRECTIONS[side]]}"
             yield Question(identity, text, target, tuple(d for d in DIRECTIONS if d != target)), cluster
 
@@ -107,16 +109,27 @@ _FILLERS = re.compile(r"\b(?:an?|and|are|at|by|do|does|for|from|in|is|it|of|on|o
 
 
 def _slug(text: str, target: str) -> str:
-    """Readable id from the content alone: the first telling words, and a hash that tells near-copies apart."""
+    """Return a readable id: the first words with content, and a hash that differs between similar questions."""
     words = re.findall(r"[a-z0-9]+", _FILLERS.sub(" ", text.lower()))
     return "-".join([*words[:6], hashlib.sha256(f"{text}\0{target}".encode()).hexdigest()[:4]])
 
 
+#: Largest number of sums.
 LARGEST = 1_000_000
 
 
 def population(*, size: int = 1000, seed: int = 0) -> Benchmark:
-    """`size` distinct sums; with the same seed a larger size keeps the questions of a smaller one and adds to them.
+    """Return distinct sums of two numbers; with the same seed a larger size keeps the questions of a smaller one.
+
+    The simulated models give each question its own difficulty, so that two seeds are two samples of questions from one
+    population, and a method's claim about *new* questions can be checked.
+
+    Parameters
+    ----------
+    size
+        Number of questions, 1 to a million.
+    seed
+        Seed of the numbers.
 
     Raises
     ------

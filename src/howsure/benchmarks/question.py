@@ -1,4 +1,4 @@
-"""What every benchmark is made of: questions, a prompt, and how an answer is read from a completion."""
+"""The parts of a benchmark: questions, a prompt, and functions that read and grade an answer."""
 
 from __future__ import annotations
 
@@ -8,41 +8,41 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
-__all__ = ["Benchmark", "Message", "ParsedAnswer", "Prompt", "Question", "Variant", "value_of"]
+__all__ = ["Benchmark", "Message", "ParsedAnswer", "Prompt", "Question", "Variant", "strip_draw_key"]
 
 Message = dict[str, str]
-"""`{"role": "system" | "user" | "assistant", "content": text}`, as chat endpoints take it."""
+"""A chat message: `{"role": "system" | "user" | "assistant", "content": text}`."""
 
-#: What follows a value that draws something itself, such as a shuffle: the key of its draws.
+#: A value that draws something, such as a shuffle, and the key of its draws.
 _KEYED = re.compile(r"(.*?) ?[0-9a-f]{16}", re.DOTALL)
 _FIELD = re.compile(r"\{(question|choices)\}")
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One question: `id` is unique in its benchmark and does not depend on the question's position."""
+    """One question; its `id` is unique in the benchmark and does not depend on the position of the question."""
 
     id: str
     text: str
     target: str
     """The right answer in canonical form, as the benchmark's `extract` returns answers."""
     alternatives: tuple[str, ...] = ()
-    """Other answers one could give, in canonical form, where the benchmark knows them."""
+    """Other possible answers in canonical form, where they are known."""
     choices: tuple[str, ...] = ()
-    """Texts to choose from, in their original order. The canonical answer is then a letter: A for the first."""
+    """Texts of the choices in their original order. The canonical answer is then a letter: A for the first."""
 
 
 class ParsedAnswer(NamedTuple):
-    """What was read from a completion."""
+    """The answer that was read from a completion."""
 
     answer: str | None
-    """In canonical form; None: no answer could be read."""
+    """Answer in canonical form; None when no answer could be read."""
     rule: str
-    """How it was read, or why not; "benchmark" where the benchmark's own `extract` did."""
+    """The rule by which it was read, or the reason why not; "benchmark" for the benchmark's own `extract`."""
 
 
 class Variant(Protocol):
-    """One way of asking every question of a benchmark, and of reading what comes back."""
+    """A prompt variant: how every question of a benchmark is asked, and how completions are read."""
 
     @property
     def id(self) -> str:
@@ -51,73 +51,73 @@ class Variant(Protocol):
 
     @property
     def values(self) -> Mapping[str, str]:
-        """Its value on each dimension of its space, by name; kept beside the id."""
+        """Its values on the dimensions of its space, by name; the manifest stores them with the id."""
         ...
 
     def messages(self, question: Question) -> list[Message]:
-        """Chat messages for one question."""
+        """Return the chat messages for one question."""
         ...
 
     def read(self, question: Question, completion: str) -> ParsedAnswer:
-        """The answer that a completion gives, in the benchmark's canonical form."""
+        """Return the answer that a completion gives, in the canonical form of the benchmark."""
         ...
 
     def write_answer(self, question: Question, answer: str) -> str:
-        """How a model would write a canonical answer under this variant: `read` gives it back."""
+        """Return a canonical answer as a model would write it under this variant; `read` is the inverse."""
         ...
 
     def record(self, question: Question) -> dict[str, object]:
-        """What rebuilds the prompt of one question: label map, order, demonstrations, hash of the messages."""
+        """Return what the run stores of a prompt: hash of its messages, labels, order and demonstrations."""
         ...
 
 
-def value_of(told: str) -> str:
-    """The value that a variant tells on a dimension, without the key of what it draws; "nested" for a nested one.
+def strip_draw_key(value: str) -> str:
+    """Return the value of a variant on a dimension without the key of its draws; "nested" for a nested dimension.
 
-    >>> value_of("shuffle 0123456789abcdef"), value_of("nested 0123456789abcdef"), value_of("greek")
+    >>> strip_draw_key("shuffle 0123456789abcdef"), strip_draw_key("nested 0123456789abcdef"), strip_draw_key("greek")
     ('shuffle', 'nested', 'greek')
     """
-    keyed = _KEYED.fullmatch(told)
-    return keyed[1] if keyed and keyed[1] else told
+    match = _KEYED.fullmatch(value)
+    return match[1] if match and match[1] else value
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """One way of asking: a prompt variant. `{question}` and `{choices}` are filled in, choices as lettered lines."""
+    """A prompt with the fields `{question}` and `{choices}`, which become the question and lettered lines."""
 
     system: str = ""
     template: str = "{question}"
 
     @property
     def id(self) -> str:
-        """Content hash: the same wording is the same variant on every machine."""
+        """Hash of the content: the same text has the same id on every machine."""
         return hashlib.sha256(f"{self.system}\0{self.template}".encode()).hexdigest()[:12]
 
     def messages(self, question: Question) -> list[Message]:
-        """Chat messages for one question."""
+        """Return the chat messages for one question."""
         fields = {
             "question": question.text,
             "choices": "\n".join(f"{chr(ord('A') + i)}. {text}" for i, text in enumerate(question.choices)),
         }
-        # In one pass: what a question says in braces stays as it is.
-        asked = {"role": "user", "content": _FIELD.sub(lambda found: fields[found[1]], self.template)}
-        return [{"role": "system", "content": self.system}, asked] if self.system else [asked]
+        # The fields are filled in one pass, so that braces in a question stay as they are.
+        user = {"role": "user", "content": _FIELD.sub(lambda match: fields[match[1]], self.template)}
+        return [{"role": "system", "content": self.system}, user] if self.system else [user]
 
 
 @dataclass(frozen=True)
 class Benchmark:
-    """What to ask and how to read the answer.
+    """Questions, a prompt, and functions that read and grade an answer.
 
     Attributes
     ----------
     extract
-        Completion to canonical answer, or None when no answer can be read: never a guess.
+        Function from a completion to the canonical answer, or None when no answer can be read; it must not guess.
     grade
-        (answer, target) to a score; 1.0 for right and 0.0 for wrong, unless the benchmark has partial credit.
+        Function of (answer, target) to the score: 1.0 for right and 0.0 for wrong, or partial credit.
     clusters
-        Cluster label per question (a shared template or passage), or empty.
+        Cluster of each question (a shared template or passage), or empty.
     source
-        Where the questions came from, for the manifest: name, file, content hash, parameters.
+        Source of the questions for the manifest: name, file, hash of the content, parameters.
     """
 
     name: str

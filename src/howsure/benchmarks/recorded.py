@@ -1,12 +1,12 @@
-"""A benchmark from recorded results: its questions are those of a table, and `replay/NAME` models draw from its rows.
+"""Read a benchmark from recorded results: its questions are those of a table, and `replay/NAME` models draw its rows.
 
-As it stands in an experiment::
+In an experiment::
 
     benchmark: {replay: results.csv}
     models: [replay/gpt-4, replay/gpt-3.5]
 
-A completion is a score, written as a number. What a design would have shown, and what it would have cost, can so be
-tried on real results before it is paid for.
+A completion is a score, written as a number. This shows what a design would have found, and what it would have cost, on
+real results before any request is paid for.
 """
 
 from __future__ import annotations
@@ -21,55 +21,56 @@ from pathlib import Path
 from typing import NamedTuple
 
 from howsure.benchmarks.question import Benchmark, Prompt, Question
-from howsure.benchmarks.question_file import _READERS as READERS
 from howsure.errors import InputError, UnknownNameError
+from howsure.tables.columns import ALIASES, match_aliases
+from howsure.tables.row_files import PlacedRow, read_rows
 
 __all__ = ["Outcomes", "RecordedBenchmark", "extract_score", "from_record"]
 
 _KEYS = ("replay", "name", "benchmark", "models", "columns")
 
-#: Our column to the names it goes by, the first one present wins.
+#: Our column to its names in other programs; the columns with the same meaning in every table have the same names.
 _ALIASES: dict[str, tuple[str, ...]] = {
-    "benchmark": ("benchmark", "benchmark_id"),
-    "model": ("model", "model_id", "model_name", "model_label"),
-    "question": ("question", "question_id", "example_id", "item", "example", "input", "input_label", "sample_id", "id"),
+    **{name: ALIASES[name] for name in ("benchmark", "model", "question", "score")},
     "text": ("text", "question_text"),
     "count": ("count", "n"),
     "total": ("total", "n_correct", "num_correct"),
     "mean": ("mean", "pass1"),
-    "score": ("score", "value", "result", "metric", "correct"),
 }
-_WORDS = {"true": 1.0, "false": 0.0, "": None, "nan": None}
+#: Scores that are words, in lower case; None is no score.
+_SCORE_WORDS = {"true": 1.0, "false": 0.0, "": None, "nan": None}
 
 
 class Outcomes(NamedTuple):
-    """What one model scored on one question: distinct scores, and the cumulative share of each; the last is 1."""
+    """Scores of one model on one question."""
 
     scores: tuple[float, ...]
-    upto: tuple[float, ...]
+    """Distinct scores in increasing order."""
+    cumulative: tuple[float, ...]
+    """Share of the generations with this score or a smaller one; the last is 1."""
 
     @property
     def mean(self) -> float:
         """Expected score of a generation."""
-        shares = (high - low for low, high in zip((0.0, *self.upto), self.upto, strict=False))
+        shares = (high - low for low, high in zip((0.0, *self.cumulative), self.cumulative, strict=False))
         return math.fsum(score * share for score, share in zip(self.scores, shares, strict=True))
 
 
 @dataclass(frozen=True)
 class RecordedBenchmark(Benchmark):
-    """A benchmark that knows what models scored on it.
+    """A benchmark with the scores of models on it.
 
     Attributes
     ----------
     outcomes
-        Model to question id to what it scored; questions that a model has no score for are absent.
+        Scores by model and question id; questions without a score of a model are absent.
     """
 
     outcomes: Mapping[str, Mapping[str, Outcomes]] = field(default_factory=dict, repr=False)
 
 
 def extract_score(text: str) -> str | None:
-    """A completion that is a finite number, as Python writes it; None for anything else.
+    """Return a completion that is a finite number in the form of Python; None for anything else.
 
     >>> extract_score(" 1 "), extract_score("0.25"), extract_score("one")
     ('1.0', '0.25', None)
@@ -82,40 +83,38 @@ def extract_score(text: str) -> str | None:
 
 
 def from_record(spec: Mapping[str, object], *, base: Path = Path()) -> RecordedBenchmark:
-    """Read a benchmark as `spec` says.
+    """Return the benchmark of a table of results.
 
     Parameters
     ----------
     spec
         `replay`, a csv, jsonl or parquet file with a row per generation (question, model, score) or per cell (question,
         model, and n and total, or a mean, of scores of 0 and 1: drawn as 0 or 1 with that rate); and optionally
-        `benchmark`, which of several in the file; `models`, a list: only questions that all of them have a score for;
-        `columns`, our column names to the file's; `name`. A column `text` is shown as the question, else its id.
-        Prompt variants are pooled; rows without a score, which failed, are no generations.
+        `benchmark`, one of several in the file; `models`, a list: only questions with a score of all of them are used;
+        `columns`, our column names to those of the file; `name`. The text of a question is the column `text`, or its
+        id. Prompt variants are pooled; rows without a score, which failed, are no generations.
     base
-        Folder that a relative file starts from.
+        Folder to which a relative file refers.
 
     Raises
     ------
     InputError
         When the file cannot be read or lacks a column, a value is no score, or no question is left; says where.
     """
-    path, wanted, columns = _checked(spec, base)
+    path, models, columns = _parse_spec(spec, base)
     try:
         content = path.read_bytes()
     except OSError as e:
         remedy = "give a table, such as responses.parquet of a run folder"
         raise InputError(f"cannot read the results: {e.strerror}", where=str(path), remedy=remedy) from None
-    if path.suffix not in READERS:
-        raise InputError(f"results in an unknown format {path.suffix!r}", where=path.name, remedy=_formats())
-    table = _Table(path.name, columns, None if spec.get("benchmark") is None else str(spec["benchmark"]))
-    table.read(READERS[path.suffix](content, path.name))
+    table = _ResultTable(path.name, columns, None if spec.get("benchmark") is None else str(spec["benchmark"]))
+    table.read(read_rows(path, content, where=path.name, what="results"))
     outcomes = table.outcomes()
-    for model in wanted:
+    for model in models:
         if model not in outcomes:
             raise UnknownNameError("model", model, outcomes, where=path.name)
-    known = [set(outcomes[model]) for model in wanted] or [set(table.texts)]
-    ids = [question for question in table.texts if all(question in some for some in known)]
+    scored = [set(outcomes[model]) for model in models] or [set(table.texts)]
+    ids = [question for question in table.texts if all(question in questions for questions in scored)]
     if not ids:
         raise InputError("no question is left", where=path.name, remedy="give a table of scores, and models it has")
     name = str(spec.get("name") or table.benchmark or path.stem)
@@ -131,7 +130,8 @@ def from_record(spec: Mapping[str, object], *, base: Path = Path()) -> RecordedB
     )
 
 
-def _checked(spec: Mapping[str, object], base: Path) -> tuple[Path, list[str], dict[str, str]]:
+def _parse_spec(spec: Mapping[str, object], base: Path) -> tuple[Path, list[str], dict[str, str]]:
+    """Return the file, the models and the columns of a spec, checked."""
     for key in spec:
         if key not in _KEYS:
             raise UnknownNameError("key", str(key), _KEYS, where="benchmark")
@@ -148,12 +148,8 @@ def _checked(spec: Mapping[str, object], base: Path) -> tuple[Path, list[str], d
     return base / file, [model.removeprefix("replay/") for model in models], dict(columns)
 
 
-def _formats() -> str:
-    return "give " + ", ".join(READERS)
-
-
-class _Table:
-    """Rows of results, counted."""
+class _ResultTable:
+    """Counts of the scores in a table of results."""
 
     def __init__(self, file: str, columns: Mapping[str, str], benchmark: str | None) -> None:
         self.file, self.columns, self.benchmark = file, columns, benchmark
@@ -161,81 +157,80 @@ class _Table:
         self._chosen = benchmark is not None
         self._counts: defaultdict[tuple[str, str], defaultdict[float, float]] = defaultdict(lambda: defaultdict(float))
 
-    def read(self, rows: Iterable[tuple[str, Mapping[str, object]]]) -> None:
+    def read(self, rows: Iterable[PlacedRow]) -> None:
         """Count each row."""
-        found: dict[str, str] = {}
+        columns: dict[str, str] = {}
         benchmarks = set()
         for place, row in rows:
             where = f"{self.file}, {place}"
-            if not found:
-                found = self._columns(row)
-            if "benchmark" in found:
-                benchmarks.add(name := _name(row, found["benchmark"], where))
+            if not columns:
+                columns = self._find_columns(row)
+            if "benchmark" in columns:
+                benchmarks.add(name := _parse_name(row, columns["benchmark"], where))
                 if self._chosen and name != self.benchmark:
                     continue
                 if not self._chosen and len(benchmarks) > 1:
                     what = "several benchmarks: " + ", ".join(sorted(benchmarks))
                     raise InputError(what, where=where, remedy="name one: {replay: FILE, benchmark: NAME}")
                 self.benchmark = name
-            self._add(row, found, where)
+            self._add(row, columns, where)
         if self._chosen and self.benchmark not in benchmarks:
             raise UnknownNameError("benchmark", str(self.benchmark), benchmarks, where=self.file)
 
     def outcomes(self) -> dict[str, dict[str, Outcomes]]:
-        """Model to question to what it scored."""
+        """Return the scores by model and question."""
         result: dict[str, dict[str, Outcomes]] = {}
         for (model, question), counts in self._counts.items():
             scores = sorted(score for score, count in counts.items() if count > 0)
-            upto = list(accumulate(counts[score] for score in scores))
-            shares = tuple(each / upto[-1] for each in upto)
-            result.setdefault(model, {})[question] = Outcomes(tuple(scores), shares)
+            sums = list(accumulate(counts[score] for score in scores))
+            cumulative = tuple(each / sums[-1] for each in sums)
+            result.setdefault(model, {})[question] = Outcomes(tuple(scores), cumulative)
         return result
 
-    def _columns(self, row: Mapping[str, object]) -> dict[str, str]:
-        there = {name.lower(): name for name in row}
+    def _find_columns(self, row: Mapping[str, object]) -> dict[str, str]:
+        """Return our column names to those of the table."""
+        by_lower_name = {name.lower(): name for name in row}
         for given in self.columns.values():
-            if given.lower() not in there:
+            if given.lower() not in by_lower_name:
                 raise UnknownNameError("column", given, row, where=self.file)
-        found = {name: there[given.lower()] for name, given in self.columns.items()}
-        taken = set(found.values())
-        for name, aliases in _ALIASES.items():
-            match = next((there[a] for a in aliases if a in there and there[a] not in taken), None)
-            if name not in found and match is not None:
-                found[name] = match
-        has_rate = "mean" in found or {"count", "total"} <= set(found)
-        if missing := [n for n in ("model", "question") if n not in found] + ["score"] * (
-            not has_rate and "score" not in found
-        ):
-            shown = ", ".join(filter(None, row))
-            remedy = f"the columns are {shown}: name one with {{replay: FILE, columns: {{{missing[0]}: COLUMN}}}}"
+        given_columns = {name: by_lower_name[given.lower()] for name, given in self.columns.items()}
+        columns = match_aliases(row, _ALIASES, taken=given_columns.values()) | given_columns
+        has_rate = "mean" in columns or {"count", "total"} <= set(columns)
+        required = ("model", "question") if has_rate else ("model", "question", "score")
+        if missing := [name for name in required if name not in columns]:
+            names = ", ".join(filter(None, row))
+            remedy = f"the columns are {names}: name one with {{replay: FILE, columns: {{{missing[0]}: COLUMN}}}}"
             raise InputError(f"no column for {missing[0]!r}", where=self.file, remedy=remedy)
-        if "score" in found and "count" in found and not has_rate and "score" not in self.columns:
-            what = f"{found['count']!r} counts generations: is {found['score']!r} their sum, their mean, or of one?"
+        if {"score", "count"} <= set(columns) and not has_rate and "score" not in self.columns:
+            what = f"{columns['count']!r} counts generations: is {columns['score']!r} their sum, their mean, or of one?"
             remedy = "name it: {replay: FILE, columns: {total: COLUMN}}, or mean, or score for a row per generation"
             raise InputError(what, where=self.file, remedy=remedy)
-        return found
+        return columns
 
-    def _add(self, row: Mapping[str, object], found: Mapping[str, str], where: str) -> None:
-        model, question = (_name(row, found[name], where) for name in ("model", "question"))
-        text = str(row.get(found["text"]) or question) if "text" in found else question
+    def _add(self, row: Mapping[str, object], columns: Mapping[str, str], where: str) -> None:
+        """Count one row."""
+        model, question = (_parse_name(row, columns[name], where) for name in ("model", "question"))
+        text = str(row.get(columns["text"]) or question) if "text" in columns else question
         self.texts.setdefault(question, text)
-        for score, count in self._scores(row, found, where):
+        for score, count in self._parse_scores(row, columns, where):
             self._counts[model, question][score] += count
 
-    def _scores(self, row: Mapping[str, object], found: Mapping[str, str], where: str) -> Iterator[tuple[float, float]]:
-        """(score, how often) of one row; nothing where it failed."""
+    def _parse_scores(
+        self, row: Mapping[str, object], columns: Mapping[str, str], where: str
+    ) -> Iterator[tuple[float, float]]:
+        """Yield the scores of one row and their counts; nothing where it failed."""
 
         def number(name: str) -> float | None:
-            return _number(row.get(found[name]), found[name], where)
+            return _parse_number(row.get(columns[name]), columns[name], where)
 
-        if "score" in self.columns or not ("mean" in found or {"count", "total"} <= set(found)):
+        if "score" in self.columns or not ("mean" in columns or {"count", "total"} <= set(columns)):
             if (score := number("score")) is not None:
                 yield score, 1.0
             return
-        count = number("count") if "count" in found else 1.0
+        count = number("count") if "count" in columns else 1.0
         if not count:
             return
-        if "mean" in found:
+        if "mean" in columns:
             rate = number("mean")
         else:
             total = number("total")
@@ -244,8 +239,8 @@ class _Table:
             return
         if count < 0:
             raise InputError(f"{count:g} generations", where=where, remedy="give 0 or more")
-        # A sum of scores of 0 and 1 is whole; a printed mean times n need not be.
-        is_whole = "mean" in found or abs(rate * count - round(rate * count)) < 1e-6 * max(count, 1)
+        # A sum of scores of 0 and 1 is a whole number; a rounded mean times n need not be one.
+        is_whole = "mean" in columns or abs(rate * count - round(rate * count)) < 1e-6 * max(count, 1)
         if not 0 <= rate <= 1 or not is_whole:
             what = f"{rate:g} is not a rate of {count:g} scores of 0 and 1"
             raise InputError(what, where=where, remedy="give one row per generation with its score")
@@ -253,18 +248,20 @@ class _Table:
         yield 1.0, count * rate
 
 
-def _name(row: Mapping[str, object], column: str, where: str) -> str:
+def _parse_name(row: Mapping[str, object], column: str, where: str) -> str:
+    """Return a name in a row as text."""
     value = row.get(column)
     if value is None or not str(value).strip():
         raise InputError(f"{column!r} is empty", where=where, remedy="fill it in or remove the row")
     return str(value)
 
 
-def _number(value: object, column: str, where: str) -> float | None:
+def _parse_number(value: object, column: str, where: str) -> float | None:
+    """Return a number in a row; None where the cell is empty."""
     text = "" if value is None else str(value).strip().lower()
-    if text in _WORDS:
-        return _WORDS[text]
+    if text in _SCORE_WORDS:
+        return _SCORE_WORDS[text]
     number = extract_score(text)
     if number is None:
-        raise InputError(f"{column} is {value!r}, not a finite number", where=where, remedy="mend it or leave it empty")
+        raise InputError(f"{column} is {value!r}, not a finite number", where=where, remedy="fix it or leave it empty")
     return float(number)

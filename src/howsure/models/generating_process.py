@@ -35,7 +35,7 @@ from typing import Protocol, cast, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from howsure.benchmarks.question import Benchmark, Question, Variant, value_of
+from howsure.benchmarks.question import Benchmark, Question, Variant, strip_draw_key
 from howsure.extraction.numbers import canonical_number
 
 __all__ = [
@@ -135,7 +135,7 @@ class Law:
         if isinstance(variant, str):
             return np.full(len(asked), VARIANT_SD * _normal(self._hash("variant", variant, self.model)))
         if variant.content not in self._shared:
-            values = {d: value for d, value in variant.values.items() if value_of(value) != "nested"}
+            values = {d: value for d, value in variant.values.items() if strip_draw_key(value) != "nested"}
             residual = RESIDUAL_SD * _normal(self._hash("residual", variant.content, self.model))
             own = math.fsum(self.effect(dimension, value) for dimension, value in values.items())
             self._shared[variant.content] = residual + own, len(values) < len(variant.values)
@@ -148,7 +148,7 @@ class Law:
 
     def effect(self, dimension: str, value: str) -> float:
         """e_md of one value of a dimension, in logits."""
-        value = value_of(value)
+        value = strip_draw_key(value)
         if (planted := self.planted.get((dimension, value))) is not None:
             return planted
         return VALUE_SD * _normal(self._hash("value", dimension, value, self.model))

@@ -77,7 +77,7 @@ class ReplayModel:
         parts = (VERSION, self.seed, self.name, request.benchmark, request.question, request.variant)
         key = "".join(f"{part}\0" for part in parts)
         cell = hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=16)
-        bounds = outcomes.upto[:-1]
+        bounds = outcomes.cumulative[:-1]
         choices = []
         for generation in request.generations:
             drawn = cell.copy()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import msgspec
 import numpy as np
 
-from howsure.benchmarks.question import value_of
+from howsure.benchmarks.question import strip_draw_key
 from howsure.errors import InputError, StoreError, UnknownNameError
 from howsure.stats.core.cells import Cells, merge_clusters
 from howsure.stats.core.cube import Cube
@@ -123,7 +123,7 @@ def _describe(cube: Cube, manifest: Manifest, where: str) -> Cube:
     names = space or dict.fromkeys(name for values in values_of for name in values)
     default = cube.variants.index(about.default) if about.default in cube.variants else None
     # All shuffles are one value, whichever order was drawn.
-    values = {name: tuple(value_of(one.get(name, "")) for one in values_of) for name in names}
+    values = {name: tuple(strip_draw_key(one.get(name, "")) for one in values_of) for name in names}
     # Variants that no two questions share have no values; a space may also state that its variants are nested.
     nested = cube.nested or (bool(space) and all(dimension.nested for dimension in space.values()))
     return replace(cube, values={} if cube.nested else values, default=default, nested=nested)
