@@ -48,7 +48,7 @@ def report(
     figure_format: FigureFormat,
     no_texts: bool,
 ) -> None:
-    """Write a report that works offline: one file, or a folder of them."""
+    """Write a report that works offline."""
     import howsure as hs
 
     file = hs.report(
@@ -80,7 +80,7 @@ def report(
     "run folder; dataset: a folder for the Hugging Face hub, of a run folder.",
 )
 def convert(inputs: CommandInputs, output: Path, *, target: ConversionTarget, form: OutputFormat) -> None:
-    """Convert logs and tables to a run folder, or a run folder to other forms."""
+    """Convert logs, tables and run folders to other forms."""
     import howsure as hs
 
     remedy = "leave it to the commands that read it"
@@ -108,7 +108,7 @@ def convert(inputs: CommandInputs, output: Path, *, target: ConversionTarget, fo
 def rescore(
     paths: Sequence[str], *, scorer: str, output: Path | None, each: bool, level: float, form: OutputFormat
 ) -> None:
-    """Score stored completions again, beside the scores that are stored.
+    """Score stored completions again.
 
     Nothing stored is changed: the scores are a new column, which --scorer of other commands reads. The table shows how
     far they agree with the stored scores. own is the run's own benchmark, after its rules were fixed.

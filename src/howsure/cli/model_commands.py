@@ -64,7 +64,7 @@ def score(
     missing: MissingRule,
     borrow: list[Cells] | None,
 ) -> None:
-    """Score each model, with its error and the sources of the error."""
+    """Score each model, with its error by source."""
     import howsure as hs
 
     result = hs.score(inputs.results, claim=claim, level=level, method=method, missing=missing, borrow=borrow)
@@ -88,7 +88,7 @@ def compare(
     method: DifferenceMethod | None,
     borrow: list[Cells] | None,
 ) -> None:
-    """Compare two models, paired on the questions that both answered."""
+    """Compare two models, paired by question."""
     import howsure as hs
 
     print_result(hs.compare(inputs.results, a, b, claim=claim, level=level, method=method, borrow=borrow), form)
@@ -101,7 +101,7 @@ def compare(
 def pairs(
     inputs: CommandInputs, form: OutputFormat, *, claim: Claim, level: float, method: DifferenceMethod | None
 ) -> None:
-    """Compare all pairs of models, paired, with family-wise control."""
+    """Compare all pairs of models, with adjusted p-values."""
     import howsure as hs
 
     print_result(hs.pairs(inputs.results, claim=claim, level=level, method=method), form)
@@ -114,7 +114,7 @@ def pairs(
 def rank(
     inputs: CommandInputs, form: OutputFormat, *, claim: Claim, level: float, method: DifferenceMethod | None
 ) -> None:
-    """Rank the models: ranks that cannot be ruled out, and probabilities to be the best."""
+    """Rank the models, with confidence sets of ranks."""
     import howsure as hs
 
     print_result(hs.rank(inputs.results, claim=claim, level=level, method=method), form)
@@ -141,7 +141,7 @@ def repeats(
     method: RepeatsMethod,
     each: bool,
 ) -> None:
-    """Predict where the next runs will fall, and test whether any run drifted.
+    """Predict future runs, and test for drift.
 
     Each generation is a run, and so is each folder or table. The claim is about these very questions: clusters of them
     (--cluster) do not enter its error.
@@ -176,7 +176,7 @@ def combine(
     method: DifferenceMethod | None,
     weights: Sequence[str],
 ) -> None:
-    """Combine several benchmarks into one statement about two models."""
+    """Compare two models on several benchmarks at once."""
     import howsure as hs
 
     is_rule = len(weights) == 1 and "=" not in weights[0]

@@ -113,7 +113,9 @@ def plan(
     questions_file: Path | None,
     seed: int,
 ) -> None:
-    """Plan the numbers of questions, variants and generations for a target error or a budget.
+    """Plan questions, variants and generations.
+
+    The design is the cheapest for a target error, or the best for a budget.
 
     PATHS are the results of a pilot. Without them the noise is assumed from --accuracy, or estimated from --borrow. If
     the pilot has several prompt variants, the plan is for new variants, too.

@@ -45,7 +45,7 @@ def variants(
     b: str | None,
     cheap: str | None,
 ) -> None:
-    """Show what the prompt does to each score, and how many variants are enough.
+    """Show what the prompt does to each score.
 
     The table has the moments over prompt variants, the variance by source, and n_star: the smallest number of these
     variants that is enough, as published, and as the whole space of variants needs them. A table of results may also
@@ -109,7 +109,7 @@ def paraphrase(
     only: Sequence[str],
     force: bool,
 ) -> None:
-    """Request more phrasings of instructions from a model, to review.
+    """Request more phrasings of instructions, to review.
 
     The instructions are those of a built-in space (multiple-choice, open, maths) or of a TOML file. New phrasings are
     marked as not reviewed, and no run uses them before somebody has reviewed them.

@@ -24,7 +24,7 @@ from howsure.cli.options import PATH, add_format, add_reading, print_result
     help="Largest share of wrong labels thought possible; p_wrong_max grows with it.",
 )
 def audit(inputs: CommandInputs, form: OutputFormat, *, every: bool, max_share: float) -> None:
-    """List suspected label errors: questions whose label the models contradict.
+    """List questions whose label may be wrong.
 
     A question is suspected if it is rarely answered right and nearly always in the same way, or if several models agree
     on another answer. The evidence puts questions in order and is no probability: answers cannot distinguish a wrong
@@ -48,9 +48,10 @@ def audit(inputs: CommandInputs, form: OutputFormat, *, every: bool, max_share: 
 def review(
     paths: Sequence[Path], *, verdicts: Path, port: int, blind: bool, reviewer: str | None, no_browser: bool
 ) -> None:
-    """Look at suspected label errors in the browser, and keep verdicts.
+    """Review suspected label errors in the browser.
 
-    PATHS are run folders and logs. --exclude of other commands leaves out the questions that a verdict rejects.
+    Verdicts are added to a file. PATHS are run folders and logs. --exclude of other commands leaves out the questions
+    that a verdict rejects.
     """
     from howsure.web.review_pages import serve_review
 

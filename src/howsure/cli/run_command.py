@@ -39,7 +39,7 @@ def run(
     live: bool,
     form: OutputFormat,
 ) -> None:
-    """Sample, score and store what EXPERIMENT.yaml describes.
+    """Sample, score and store what a YAML file describes.
 
     Running it again continues where it stopped; more generations, models or variants are added to the same folder.
     The first interrupt (Ctrl-C) waits for the requests in flight, a second one drops them.
