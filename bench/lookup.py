@@ -25,7 +25,7 @@ import pyarrow as pa
 import pyarrow.compute  # imports are no part of the first call
 import pyarrow.parquet
 
-from howsure.store import lookup, parquet
+from howsure.store import lookup, parquet_files
 from howsure.store.database import RESPONSES
 from howsure.store.manifest import Manifest
 from howsure.store.responses import stream
@@ -45,7 +45,7 @@ def rows(questions: int) -> Iterator[pa.Table]:
     rng = np.random.default_rng(5)
     words = np.array(["".join(rng.choice(list("etaoinshrdlu"), 2 + i % 8)) for i in range(4000)])
     texts = pa.array([" ".join(words[rng.integers(0, 4000, 31)]) for _ in range(100_000)])
-    schema = parquet.arrow_schema(RESPONSES, list(RESPONSES.types))
+    schema = parquet_files.arrow_schema(RESPONSES, list(RESPONSES.types))
     for start in range(0, MODELS * questions * GENERATIONS, 100_000):
         place = np.arange(start, min(start + 100_000, MODELS * questions * GENERATIONS))
         question, size = place // GENERATIONS % questions, len(place)
@@ -77,7 +77,7 @@ def rows(questions: int) -> Iterator[pa.Table]:
 def written(folder: Path, questions: int, layout: dict[str, int]) -> dict[str, float]:
     """Write the folder; CPU seconds of writing alone, and bytes."""
     for name, value in layout.items():
-        setattr(parquet, name, value)
+        setattr(parquet_files, name, value)
     folder.mkdir()
     Manifest().save(folder)
     making = 0.0
@@ -94,7 +94,7 @@ def written(folder: Path, questions: int, layout: dict[str, int]) -> dict[str, f
             yield table
 
     start = time.process_time()
-    parquet.write(folder, RESPONSES, timed())
+    parquet_files.write_file(folder, RESPONSES, timed())
     spent = time.process_time() - start - making
     return {"write_s": spent, "megabytes": (folder / "responses.parquet").stat().st_size / 1e6}
 
@@ -118,12 +118,14 @@ def measure_folder(folder: Path, questions: int) -> dict[str, float]:
     """First and later calls, and what reading all scores takes."""
     rng = np.random.default_rng(6)
     before = resident()
-    figures = {"first_ms": milliseconds(lambda: lookup.generations(folder, "made", "q100007"), MODELS * GENERATIONS)}
+    figures = {
+        "first_ms": milliseconds(lambda: lookup.find_generations(folder, "made", "q100007"), MODELS * GENERATIONS)
+    }
     figures["footer_megabytes"] = resident() - before
     some = [f"q{100_000 + i}" for i in rng.integers(0, questions, CALLS)]
     one, every = [], []
     for i, question in enumerate(some):
-        find = partial(lookup.generations, folder, "made", question)
+        find = partial(lookup.find_generations, folder, "made", question)
         one.append(milliseconds(partial(find, models=[f"model-{10 + i % MODELS}"]), GENERATIONS))
         every.append(milliseconds(find, MODELS * GENERATIONS))
     for name, spent in (("one_model", one), ("all_models", every)):

@@ -17,7 +17,7 @@ from howsure.readers.logs.file_head import FileHead
 from howsure.readers.logs.inspect.reader import InspectReader
 from howsure.readers.logs.lm_eval.reader import LmEvalReader
 from howsure.store import manifest
-from howsure.store.lookup import clusters, generations, prompt
+from howsure.store.lookup import find_generations, find_prompts, read_clusters
 from howsure.store.manifest import Model
 from howsure.store.responses import RunFolder, is_run, read, read_prompts
 from howsure.tables import rows_to_cells
@@ -111,13 +111,13 @@ def test_prompts_are_kept_once_with_choices_and_clusters(tmp_path):
         made("q2", 1),
     ]
     converted(tmp_path, Made(rows))
-    first, second = prompt(tmp_path / "run", "b", "q1").to_pylist()
+    first, second = find_prompts(tmp_path / "run", "b", "q1").to_pylist()
     assert json.loads(first["messages"]) == list(asked)
     assert first["target"] == "4"
     assert json.loads(first["record"]) == {"choices": ["3", "4"], "cluster": "sums"}
     assert (second["variant"], second["record"]) == ("w", None)
     assert read_prompts(tmp_path / "run").num_rows == 2
-    assert clusters(tmp_path / "run") == {("b", "q1"): "sums"}
+    assert read_clusters(tmp_path / "run") == {("b", "q1"): "sums"}
 
 
 def test_a_second_run_of_a_model_continues_its_generations(tmp_path):
@@ -260,7 +260,7 @@ def test_rows_without_a_generation_are_generations_and_told(tmp_path):
     )
     cells = [(row["question"], row["variant"], row["generation"]) for row in found]
     assert cells == [("1", "a", 1), ("1", "a", 2), ("2", "b", 1)]
-    assert clusters(tmp_path / "run") == {("sums", "1"): "x", ("sums", "2"): "y"}
+    assert read_clusters(tmp_path / "run") == {("sums", "1"): "x", ("sums", "2"): "y"}
     assert len(told) == 1
     assert "each row is taken as a generation" in told[0]
 
@@ -304,5 +304,5 @@ def test_shared_logs_are_the_same_rows_in_the_run_folder(tmp_path):
         assert {name: getattr(one, name) for name in row if name != "model"} == {
             name: value for name, value in row.items() if name != "model"
         }
-    some = generations(tmp_path / "run", found[0]["benchmark"], found[0]["question"])
+    some = find_generations(tmp_path / "run", found[0]["benchmark"], found[0]["question"])
     assert some.to_pylist()[0] == found[0]

@@ -16,7 +16,7 @@ from howsure.export import tabular
 from howsure.export.hub_dataset import dataset
 from howsure.readers.logs.base import UNSCORED
 from howsure.stats.core.cells import Cells
-from howsure.store import manifest, scores
+from howsure.store import manifest, scorer_files
 from howsure.store.manifest import Model
 from howsure.store.responses import RunFolder, read
 from howsure.store.schema import COLUMNS, Response
@@ -111,8 +111,8 @@ def test_completions_without_a_score_are_left_out_of_a_table_and_told(tmp_path):
     assert tabular.parquet(tmp_path / "run", tmp_path / "rows.parquet", tell=told.append) == 2
     assert told == ["1 completions that nobody scored are left out: howsure rescore scores them"]
     assert "cluster" not in pq.read_schema(tmp_path / "rows.parquet").names
-    again = [scores.Rescored("b", "m", "q", "v", n, score=0.25) for n in (1, 2, 3)]
-    scores.write(tmp_path / "run", "mine", "1", iter(again))
+    again = [scorer_files.RescoredRow("b", "m", "q", "v", n, score=0.25) for n in (1, 2, 3)]
+    scorer_files.write_scores(tmp_path / "run", "mine", "1", iter(again))
     assert tabular.parquet(tmp_path / "run", tmp_path / "rows.parquet", tell=told.append, scorer="mine") == 3
     assert pq.read_table(tmp_path / "rows.parquet")["score"].to_pylist() == [0.25] * 3
 

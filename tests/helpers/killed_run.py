@@ -31,11 +31,11 @@ def child(order):
     acknowledged = os.open(order["acknowledged"], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     append = RunFolder.append
 
-    def telling(self, rows):
+    def translate_errors(self, rows):
         append(self, rows)
         os.write(acknowledged, "".join(f"{r.question} {r.generation} {r.request} {r.score}\n" for r in rows).encode())
 
-    RunFolder.append = telling
+    RunFolder.append = translate_errors
     if order["timeout"] is None:
         # A short run: batches small enough for a kill to fall between two.
         assert session.BATCH > 25

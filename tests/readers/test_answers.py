@@ -11,7 +11,7 @@ from howsure.readers.answers import count_answers
 from howsure.readers.evaluations import read
 from howsure.readers.sources import find_sources
 from howsure.store import responses as stored
-from howsure.store import scores
+from howsure.store import scorer_files
 from howsure.store.responses import RunFolder
 from howsure.store.schema import Response
 
@@ -115,12 +115,12 @@ def test_answers_are_those_of_the_scorer_that_is_asked_for(tmp_path):
     folder = run(tmp_path / "run", ROWS)
     kept = stored.read(folder).to_pylist()
     rescored = [
-        scores.Rescored(
+        scorer_files.RescoredRow(
             "b", r["model"], r["question"], "v", r["generation"], 1.0, "ok", "Z", "again", None, r["created"]
         )
         for r in kept[:2]
     ]
-    scores.write(folder, "mine", "1", iter(rescored))
+    scorer_files.write_scores(folder, "mine", "1", iter(rescored))
     found = count_answers(find_sources(folder, scorer="mine"))["b"]
     assert found.answers == ("Z",)
     assert found.n.sum() == found.total.sum() == 2

@@ -6,7 +6,7 @@ import pytest
 import howsure as hs
 from howsure.errors import HowsureWarning, InputError
 from howsure.readers.sources import find_sources
-from howsure.store.adaptive_plans import Plan, keep
+from howsure.store.adaptive_plans import AdaptivePlan, save_plan
 from howsure.store.responses import RunFolder
 from howsure.store.schema import Response
 
@@ -93,7 +93,9 @@ def test_a_folder_with_stages_says_so(tmp_path):
     """The weighing itself is in tests/store/test_tables.py."""
     with RunFolder(tmp_path / "run") as folder:
         folder.append([response(q, g, float(g % 2)) for q, k in (("q1", 3), ("q2", 5)) for g in range(1, k + 1)])
-        keep(tmp_path / "run", "b", "m", Plan(generations=4, stages=({"q1": 2, "q2": 2}, {"q1": 1, "q2": 3})))
+        save_plan(
+            tmp_path / "run", "b", "m", AdaptivePlan(generations=4, stages=({"q1": 2, "q2": 2}, {"q1": 1, "q2": 3}))
+        )
     with pytest.warns(HowsureWarning, match=r"run: m sampled in stages .*n is the effective number of generations"):
         [cells] = hs.read(tmp_path / "run")
     assert cells.n.sum() <= 8
@@ -102,6 +104,6 @@ def test_a_folder_with_stages_says_so(tmp_path):
         runs = hs.read(tmp_path / "run").runs()
     assert [int(run.n.sum()) for run in runs["b"]] == [2, 2, 2]
     for label in "nopq":
-        keep(tmp_path / "run", "b", label, Plan(generations=1, stages=({"q1": 1},)))
+        save_plan(tmp_path / "run", "b", label, AdaptivePlan(generations=1, stages=({"q1": 1},)))
     with pytest.warns(HowsureWarning, match="m, n, o and 2 more sampled in stages"):
         hs.read(tmp_path / "run").cells()

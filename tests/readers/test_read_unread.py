@@ -6,7 +6,7 @@ from howsure.errors import HowsureWarning
 from howsure.readers.answers import count_unparsed
 from howsure.readers.evaluations import Evaluations
 from howsure.readers.sources import find_sources
-from howsure.store.adaptive_plans import Plan, keep
+from howsure.store.adaptive_plans import AdaptivePlan, save_plan
 from howsure.store.responses import RunFolder
 from howsure.store.schema import Response
 
@@ -47,7 +47,7 @@ def test_what_does_not_say_is_left_out(tmp_path):
     table.write_text("model,question,variant,score\nm,q1,v,1\nm,q2,v,1\n")
     cubes = Evaluations(find_sources(folder)).cubes()
     assert count_unparsed(find_sources([folder, table]), cubes) == {}
-    keep(folder, "b", "m", Plan(generations=1, stages=({"q1": 1, "q2": 1},)))
+    save_plan(folder, "b", "m", AdaptivePlan(generations=1, stages=({"q1": 1, "q2": 1},)))
     assert count_unparsed(find_sources(folder), cubes) == {}
     nested = run(tmp_path / "nested", [("q1", "v1", 0.0, None), ("q2", "v2", 0.0, None)])
     with warnings.catch_warnings():

@@ -10,7 +10,7 @@ import pytest
 from howsure.readers import texts as texts_of
 from howsure.readers.sources import find_sources
 from howsure.readers.texts import PromptText, QuestionText, QuestionTexts, split_prompt
-from howsure.store import scores
+from howsure.store import scorer_files
 from howsure.store.manifest import Manifest
 from howsure.store.responses import RunFolder, stream
 from howsure.store.schema import Response
@@ -100,7 +100,9 @@ def test_scores_are_those_of_the_scorer_that_was_chosen(path):
             tuple(one[name] for name in ("benchmark", "model", "question", "variant", "generation"))
             for one in reader.read_all().to_pylist()
         ]
-    scores.write(path, "strict", "1", (scores.Rescored(*key, score=0.0, answer="none") for key in keys))
+    scorer_files.write_scores(
+        path, "strict", "1", (scorer_files.RescoredRow(*key, score=0.0, answer="none") for key in keys)
+    )
     for wanted in (["q1"], ["q1", "q2"]):
         for one in QuestionTexts(find_sources(path, scorer="strict")).read("bench", wanted):
             assert {(r.score, r.answer) for r in one.generations} == {(0.0, "none")}

@@ -109,7 +109,7 @@ def test_the_budget_is_spent_where_answers_vary(tmp_path):
     assert k.min() >= pilot(10) + 2
     assert k[10:20].mean() > 1.3 * k[[*range(10), *range(20, 30)]].mean()
     assert lane.drains == 2
-    plan = stored.load(tmp_path)["b"]["m"]
+    plan = stored.load_plans(tmp_path)["b"]["m"]
     assert plan.generations == 10
     assert [sum(stage.values()) for stage in plan.stages] == [60, 90, 150]
     assert [(basis.n, basis.budget) for basis in plan.basis] == [(60, 90), (150, 150)]
@@ -124,7 +124,7 @@ def test_few_generations_are_all_the_pilot(tmp_path, generations):
     lane = FakeLane(generations, scorer(P), N=30)
     ran(tmp_path, lane)
     assert counts(lane) == [generations] * 30
-    assert stored.load(tmp_path) == {}
+    assert stored.load_plans(tmp_path) == {}
 
 
 @pytest.mark.parametrize("dies", [7, 59, 60, 61, 149, 151, 299])
@@ -146,7 +146,7 @@ def test_the_plan_is_there_before_its_first_request(tmp_path):
     lane = FakeLane(10, scorer(P), N=30)
     seen = []
     score = lane.score
-    lane.score = lambda q, v, g: (seen.append((g > pilot(10), bool(stored.load(tmp_path)))), score(q, v, g))[1]
+    lane.score = lambda q, v, g: (seen.append((g > pilot(10), bool(stored.load_plans(tmp_path)))), score(q, v, g))[1]
     ran(tmp_path, lane)
     assert set(seen) == {(False, False), (True, True)}
 
@@ -157,13 +157,13 @@ def test_more_generations_later_are_a_stage_of_their_own(tmp_path):
     more = FakeLane(12, scorer(P), N=30, cells=first.cells)
     ran(tmp_path, more)
     assert sum(counts(more)) == 30 * 12
-    plan = stored.load(tmp_path)["b"]["m"]
+    plan = stored.load_plans(tmp_path)["b"]["m"]
     assert [sum(stage.values()) for stage in plan.stages] == [60, 90, 210]
     assert min(plan.stages[2].values()) >= 1
     assert first.cells.items() <= more.cells.items()
     # From 12 to 100 there is room for several, none of which adds less than there was.
     ran(tmp_path, FakeLane(100, scorer(P), N=30, cells=more.cells))
-    assert [sum(stage.values()) / 30 for stage in stored.load(tmp_path)["b"]["m"].stages] == [2, 3, 7, 13, 25, 50]
+    assert [sum(stage.values()) / 30 for stage in stored.load_plans(tmp_path)["b"]["m"].stages] == [2, 3, 7, 13, 25, 50]
 
 
 def test_what_is_beyond_the_plan_does_not_decide_it(tmp_path):
@@ -173,7 +173,7 @@ def test_what_is_beyond_the_plan_does_not_decide_it(tmp_path):
     (tmp_path / "other").mkdir()
     cells = {(q, 0, g): scorer(P)(q, 0, g) for q in range(30) for g in range(1, 13)}
     ran(tmp_path / "other", FakeLane(20, scorer(P), N=30, cells=cells))
-    assert stored.load(tmp_path / "other") == stored.load(tmp_path)
+    assert stored.load_plans(tmp_path / "other") == stored.load_plans(tmp_path)
 
 
 def test_failures_are_no_answers(tmp_path):
@@ -184,7 +184,7 @@ def test_failures_are_no_answers(tmp_path):
     lost = FakeLane(10, lambda *_: None, N=5, label="lost")
     ran(tmp_path, lost)
     assert counts(lost) == [10] * 5
-    assert set(stored.load(tmp_path)["b"]) == {"m", "lost"}
+    assert set(stored.load_plans(tmp_path)["b"]) == {"m", "lost"}
     nothing = FakeLane(10, score, N=0, label="none")
     with pytest.raises(InputError, match="b: no question"):
         ran(tmp_path, nothing)
@@ -206,13 +206,13 @@ def test_a_plan_for_something_else_is_refused(tmp_path):
 def test_a_broken_plan_is_told(tmp_path):
     (tmp_path / stored.NAME).write_text("{")
     with pytest.raises(StoreError, match=r"stages\.json: not a plan of stages .*; restore it"):
-        stored.load(tmp_path)
+        stored.load_plans(tmp_path)
     (tmp_path / stored.NAME).write_bytes(msgspec.json.encode({"version": 99}))
     with pytest.raises(StoreError, match="version 99, this howsure knows 1"):
-        stored.load(tmp_path)
+        stored.load_plans(tmp_path)
     (tmp_path / "folder" / stored.NAME).mkdir(parents=True)
     with pytest.raises(StoreError, match="cannot be weighed"):
-        stored.load(tmp_path / "folder")
+        stored.load_plans(tmp_path / "folder")
 
 
 def test_from_requests_to_a_score_without_bias(tmp_path):
@@ -257,7 +257,7 @@ def test_it_stops_after_a_stage_by_the_interval_of_all_stages(tmp_path):
             Response(benchmark="b", model="m", question=f"q{q}", variant="v", generation=g, score=s)
             for (q, _, g), s in lane.cells.items()
         ])  # fmt: skip
-    plan = stored.load(tmp_path)["b"]["m"]
+    plan = stored.load_plans(tmp_path)["b"]["m"]
     assert (verdict.ended, verdict.is_adaptive, verdict.rounds) == ("narrow", True, plan.generations)
     assert counts(lane) == [plan.ends(f"q{q}")[-1] for q in range(100)]
     assert 6 < plan.generations < 200
@@ -274,7 +274,7 @@ def test_a_run_that_ends_early_is_asked_alike(tmp_path):
     (verdict,) = stopped(tmp_path, Until(width=0.09), lane)
     assert verdict.rounds <= 6
     assert counts(lane) == [verdict.rounds] * 100
-    assert stored.load(tmp_path) == {}
+    assert stored.load_plans(tmp_path) == {}
 
 
 @pytest.mark.parametrize("dies", [150, 500, 650, 1000])
@@ -301,14 +301,14 @@ def test_a_stage_of_another_wish_is_finished_before_one_is_planned_from_it(tmp_p
     """Killed in a stage, then asked for less or more: the plan in the folder comes first, and is whole at the look."""
     killed = FakeLane(200, scorer(SURE), N=100, dies=650)
     stopped(tmp_path, Until(width=0.03), killed)
-    plan = stored.load(tmp_path)["b"]["m"]
+    plan = stored.load_plans(tmp_path)["b"]["m"]
     for width in (0.028, 0.05):
         folder = tmp_path / str(width)
         folder.mkdir()
-        stored.keep(folder, "b", "m", plan)
+        stored.save_plan(folder, "b", "m", plan)
         lane = FakeLane(200, scorer(SURE), N=100, cells=killed.cells)
         (verdict,) = stopped(folder, Until(width=width), lane)
-        now = stored.load(folder)["b"]["m"]
+        now = stored.load_plans(folder)["b"]["m"]
         assert now.stages[: len(plan.stages)] == plan.stages
         if verdict.rounds > plan.generations:
             assert now.basis[len(plan.basis)].n == sum(sum(stage.values()) for stage in plan.stages)

@@ -8,7 +8,7 @@ import pytest
 
 from howsure.sample.resume import recall
 from howsure.sample.tally import Tally
-from howsure.store import live, parquet
+from howsure.store import database_rows, parquet_files
 from howsure.store.responses import RunFolder, read
 from howsure.store.schema import Response
 
@@ -36,10 +36,10 @@ def some_rows(rng):
 @pytest.mark.parametrize("compacted", [False, True])
 @pytest.mark.parametrize("costs", [False, True])
 def test_each_row_counts_once_however_the_rows_are_divided(tmp_path, monkeypatch, compacted, costs):
-    monkeypatch.setattr(live, "FETCHED", 3)
-    monkeypatch.setattr(live, "BATCH_ROWS", 5)
-    monkeypatch.setattr(parquet, "GROUP_ROWS", 7)
-    monkeypatch.setattr(parquet, "READ_ROWS", 7)
+    monkeypatch.setattr(database_rows, "FETCHED", 3)
+    monkeypatch.setattr(database_rows, "BATCH_ROWS", 5)
+    monkeypatch.setattr(parquet_files, "GROUP_ROWS", 7)
+    monkeypatch.setattr(parquet_files, "READ_ROWS", 7)
     rows = some_rows(random.Random(7))
     with RunFolder(tmp_path) as run:
         run.append(rows[: len(rows) // 2])

@@ -9,11 +9,11 @@ import pytest
 from scipy import stats
 
 from howsure.scorers.agreement import AgreementCounter, build_agreement
-from howsure.store.scores import Rescored
+from howsure.store.scorer_files import RescoredRow
 
 
 def ours(score, question="q", generation=1, answer="a", model="m"):
-    return Rescored("b", model, question, "v", generation, score, answer=answer, rule="r")
+    return RescoredRow("b", model, question, "v", generation, score, answer=answer, rule="r")
 
 
 def tally_of(rows, examples=5):

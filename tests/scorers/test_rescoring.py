@@ -13,7 +13,7 @@ from howsure.benchmarks.question import Benchmark, Prompt, Question
 from howsure.errors import InputError, StoreError, UnknownNameError
 from howsure.scorers import patterns
 from howsure.scorers.rescoring import rescore
-from howsure.store import scores
+from howsure.store import scorer_files
 from howsure.store.responses import RunFolder, read
 from howsure.store.schema import KEY
 
@@ -21,7 +21,7 @@ SAID = ("score", "status", "answer", "rule", "error")
 
 
 def said(path, scorer):
-    rows = scores.stream(path, ["question", "generation", *SAID], scorer).read_all().to_pylist()
+    rows = scorer_files.stream_rows(path, ["question", "generation", *SAID], scorer).read_all().to_pylist()
     return {(row["question"], row["generation"]): tuple(row[name] for name in SAID) for row in rows}
 
 
@@ -61,7 +61,7 @@ def test_completions_that_were_never_scored_get_scores_and_the_first_are_compare
     columns = found.columns()
     counts = ("n_scored", "n_unread", "n_missing", "n_both", "n_agree", "only_ours", "only_theirs")
     assert [int(columns[name][0]) for name in counts] == [6, 1, 0, 2, 1, 1, 0]
-    assert columns["scorer"][0] == scores.names(path)[0]
+    assert columns["scorer"][0] == scorer_files.list_scorers(path)[0]
     examples = found.of("disagreements").columns()
     assert [examples[name][0] for name in ("question", "kind", "our_answer", "target", "completion")] == [
         "q2",
@@ -89,7 +89,11 @@ def test_nothing_that_is_stored_changes(tmp_path, compacted):
     rescore(path, "regex:#### ([0-9.]+)")
     assert {name: (path / name).read_bytes() for name in names} == before
     assert next((path / "scores").glob("numeric@*.parquet")).read_bytes() == kept
-    assert {name.partition("@")[0] for name in scores.names(path)} == {"numeric", "exact", "regex:#### ([0-9.]+)"}
+    assert {name.partition("@")[0] for name in scorer_files.list_scorers(path)} == {
+        "numeric",
+        "exact",
+        "regex:#### ([0-9.]+)",
+    }
 
 
 @pytest.mark.parametrize(
@@ -154,7 +158,7 @@ def test_rows_that_came_since_are_scored_when_it_is_run_again(tmp_path):
     assert said(path, "numeric")["q2", 1] == (None, "unscored", None, None, None)
     rescore(path, "numeric", clock=lambda: 2.0)
     assert said(path, "numeric")["q2", 1] == (0.0, "ok", "17", "number", None)
-    assert len(scores.names(path)) == 1
+    assert len(scorer_files.list_scorers(path)) == 1
 
 
 def test_how_many_examples_are_kept_is_said(tmp_path):
@@ -179,7 +183,7 @@ def test_where_no_row_can_be_scored_the_first_reason_is_told_and_nothing_written
         path = run_of(tmp_path / name, rows)
         with pytest.raises(InputError, match=f"no row can be scored by numeric; {told}"):
             rescore(path, "numeric")
-        assert scores.names(path) == []
+        assert scorer_files.list_scorers(path) == []
     with pytest.raises(InputError, match="the run has no rows"):
         rescore(run_of(tmp_path / "empty", []), "numeric")
     with pytest.raises(StoreError, match="not a run folder"):
@@ -211,7 +215,7 @@ def test_a_pattern_that_never_ends_is_refused_and_nothing_is_written(tmp_path, m
     path = run_of(tmp_path, [response(f"q{i}", completion="a" * 40 + "b") for i in range(9)])
     with pytest.raises(InputError, match="takes more than"):
         rescore(path, "regex:(a+)+$")
-    assert scores.names(path) == []
+    assert scorer_files.list_scorers(path) == []
 
 
 # another program's output: the scores of lm-eval on its first completions
@@ -247,5 +251,5 @@ def test_lm_evals_own_scores_are_ours_on_the_first_and_the_others_get_theirs(tmp
     columns = rescore(run_of(tmp_path, rows), scorer).columns()
     assert columns["n_scored"].tolist() == [150, 150]
     assert columns["n_both"].tolist() == columns["n_agree"].tolist() == [30, 30]
-    found = scores.stream(tmp_path, [*KEY, "score"], scorer).read_all().to_pylist()
+    found = scorer_files.stream_rows(tmp_path, [*KEY, "score"], scorer).read_all().to_pylist()
     assert {tuple(row[name] for name in KEY): row["score"] for row in found} == right

@@ -12,7 +12,7 @@ import pytest
 from helpers.stored_rows import NAMES
 
 from howsure.store import arrays
-from howsure.store.arrays import arrow, is_valid, numbers
+from howsure.store.arrays import to_arrow, to_numpy, valid_mask
 
 MAKE = {
     pa.string(): lambda rng: rng.choice([*NAMES, "x" * 500]),
@@ -27,26 +27,26 @@ MAKE = {
 def test_values_become_what_pyarrow_makes_of_them(kind, nulls, size):
     rng = random.Random(f"{kind} {nulls} {size}")
     values = [None if rng.random() < nulls else MAKE[kind](rng) for _ in range(size)]
-    made, wanted = arrow(values, kind), pa.array(values, kind)
+    made, wanted = to_arrow(values, kind), pa.array(values, kind)
     made.validate(full=True)
     assert made.equals(wanted)
     assert made.null_count == wanted.null_count
     part = made[size // 3 :]
-    assert np.array_equal(is_valid(part), [value is not None for value in values[size // 3 :]])
+    assert np.array_equal(valid_mask(part), [value is not None for value in values[size // 3 :]])
     if kind != pa.string():
-        there = is_valid(part)
-        assert numbers(part)[there].tolist() == [value for value in part.to_pylist() if value is not None]
+        there = valid_mask(part)
+        assert to_numpy(part)[there].tolist() == [value for value in part.to_pylist() if value is not None]
 
 
 def test_texts_beyond_one_chunk_come_whole(monkeypatch):
-    monkeypatch.setattr(arrays, "MOST", 10)
-    assert arrow(["abcdef", None, "ghijkl"], pa.string()).to_pylist() == ["abcdef", None, "ghijkl"]
+    monkeypatch.setattr(arrays, "MAX_BYTES", 10)
+    assert to_arrow(["abcdef", None, "ghijkl"], pa.string()).to_pylist() == ["abcdef", None, "ghijkl"]
 
 
 @pytest.mark.parametrize("value", [1.5, 2**63])
 def test_what_is_no_integer_of_64_bits_is_not_made_one(value):
     with pytest.raises((TypeError, OverflowError)):
-        arrow([value], pa.int64())
+        to_arrow([value], pa.int64())
 
 
 WITHOUT_PANDAS = """

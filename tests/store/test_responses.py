@@ -13,7 +13,7 @@ import pytest
 from helpers.stored_rows import NAMES, batch, expected, held, row
 
 from howsure.errors import InputError, StoreError, UnknownNameError
-from howsure.store import live, parquet
+from howsure.store import database_rows, parquet_files
 from howsure.store.responses import RunFolder, is_run, read, read_prompts, stream
 from howsure.store.schema import COLUMNS
 
@@ -21,9 +21,9 @@ from howsure.store.schema import COLUMNS
 @pytest.fixture
 def tiny(monkeypatch):
     """Batches and row groups of a few rows, so that little data takes every turn."""
-    monkeypatch.setattr(live, "BATCH_ROWS", 5)
-    monkeypatch.setattr(parquet, "GROUP_ROWS", 7)
-    monkeypatch.setattr(parquet, "READ_ROWS", 7)
+    monkeypatch.setattr(database_rows, "BATCH_ROWS", 5)
+    monkeypatch.setattr(parquet_files, "GROUP_ROWS", 7)
+    monkeypatch.setattr(parquet_files, "READ_ROWS", 7)
 
 
 def some_rows(rng: random.Random, count: int):
@@ -219,13 +219,17 @@ def test_one_writer_at_a_time_in_one_process(tmp_path):
         again.close()
 
 
-def test_database_of_a_newer_howsure_is_refused(tmp_path):
+@pytest.mark.parametrize(
+    ("version", "message"),
+    [(99, "schema version 99 is newer than 3, .*upgrade howsure"), (2, "schema version 2 was never released")],
+)
+def test_database_of_another_howsure_is_refused(tmp_path, version, message):
     RunFolder(tmp_path).close()
     with sqlite3.connect(tmp_path / "responses.sqlite") as connection:
-        connection.execute("PRAGMA user_version = 99")
+        connection.execute(f"PRAGMA user_version = {version}")
     connection.close()
     for attempt in (RunFolder, read):
-        with pytest.raises(StoreError, match="schema version 99 is newer than 3, .*upgrade howsure"):
+        with pytest.raises(StoreError, match=message):
             attempt(tmp_path)
 
 

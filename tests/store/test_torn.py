@@ -15,7 +15,7 @@ from helpers.stored_files import sealed
 from helpers.stored_rows import batch, expected, held, row
 
 from howsure.errors import StoreError
-from howsure.store import database, parquet
+from howsure.store import database, parquet_files
 from howsure.store.responses import RunFolder, read, read_prompts
 
 BATCHES = 6
@@ -127,6 +127,9 @@ def test_parquet_of_others_and_of_later_versions_is_refused(tmp_path):
     pq.write_table(table.replace_schema_metadata({"howsure.schema": "99"}), tmp_path / "responses.parquet")
     with pytest.raises(StoreError, match=r"responses\.parquet: its schema version 99 is newer .*upgrade howsure"):
         read(tmp_path)
+    pq.write_table(table.replace_schema_metadata({"howsure.schema": "1"}), tmp_path / "responses.parquet")
+    with pytest.raises(StoreError, match=r"responses\.parquet: its schema version 1 was never released"):
+        read(tmp_path)
 
 
 def test_database_that_is_garbled_is_named_with_the_remedy(tmp_path):
@@ -177,7 +180,7 @@ def test_compaction_that_fails_leaves_nothing_begun(tmp_path, monkeypatch, fault
     with RunFolder(tmp_path) as run:
         run.append(batch(0))
         with monkeypatch.context() as patch:
-            patch.setattr(parquet, "_groups", Mock(side_effect=fault))
+            patch.setattr(parquet_files, "_split_row_groups", Mock(side_effect=fault))
             with pytest.raises(raised, match=told):
                 run.compact()
         assert not list(tmp_path.glob(".*.new"))
@@ -196,7 +199,7 @@ def test_reader_that_waits_in_vain_for_a_lock_does_not_take_it_for_a_sealed_fold
     RunFolder(tmp_path).close()
     locked = sqlite3.OperationalError("database is locked")
     locked.sqlite_errorcode = sqlite3.SQLITE_BUSY
-    monkeypatch.setattr(database, "_attempt", Mock(side_effect=locked))
+    monkeypatch.setattr(database, "_try_connect", Mock(side_effect=locked))
     with pytest.raises(StoreError, match=r"responses\.sqlite: database is locked; check"):
         read(tmp_path)
 

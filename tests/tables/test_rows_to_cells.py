@@ -10,7 +10,7 @@ import pytest
 from howsure.errors import InputError
 from howsure.stats.core.cells import Cells
 from howsure.stats.sequential.adaptive_allocation import merge_stages
-from howsure.store.adaptive_plans import Plan
+from howsure.store.adaptive_plans import AdaptivePlan
 from howsure.tables import rows_to_cells
 
 ROWS = {
@@ -66,7 +66,7 @@ def test_whole_number_scores_do_not_overflow_and_merge_adds():
     assert np.array_equal(both.n, 2 * cells.n)
 
 
-PLAN = Plan(generations=3, stages=({"q1": 2, "q2": 2}, {"q1": 1, "q2": 3}))
+PLAN = AdaptivePlan(generations=3, stages=({"q1": 2, "q2": 2}, {"q1": 1, "q2": 3}))
 
 
 def staged_rows():
@@ -98,7 +98,7 @@ def test_stages_are_weighed_as_wholes():
 
 
 def test_what_is_beyond_the_plan_is_a_stage_too():
-    plan = Plan(generations=2, stages=({"q1": 2, "q2": 2},))
+    plan = AdaptivePlan(generations=2, stages=({"q1": 2, "q2": 2},))
     [cells] = rows_to_cells.cells(staged_rows(), plans={"b": {"m": plan}})
     [other] = rows_to_cells.cells(staged_rows(), plans={"b": {"m": PLAN}})
     assert cells.mean[0, :2] == pytest.approx(other.mean[0, :2])
@@ -214,7 +214,7 @@ def test_adaptive_counts_do_not_bias_the_cells_of_a_cube():
     rows = {"benchmark": ["b"] * len(score), "model": ["m"] * len(score), "question": [f"q{i:03}" for i in q[asked]]}
     rows |= {"variant": [f"v{i}" for i in v[asked]], "generation": (g[asked] + 1).tolist(), "score": score.tolist()}
     ids = [f"q{i:03}" for i in range(N)]
-    plan = Plan(generations=4, stages=(dict.fromkeys(ids, 2), dict(zip(ids, more.tolist(), strict=True))))
+    plan = AdaptivePlan(generations=4, stages=(dict.fromkeys(ids, 2), dict(zip(ids, more.tolist(), strict=True))))
     [weighed] = rows_to_cells.cubes(pa.table(rows), plans={"b": {"m": plan}})
     error = np.sqrt(np.mean(p * (1 - p)) / 3 / N)
     assert np.abs(weighed.mean[0].mean(axis=0) - p.mean(axis=0)).max() < 3 * error

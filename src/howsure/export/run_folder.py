@@ -23,7 +23,7 @@ from howsure.readers.logs.base import UNSCORED, LogInfo, LogReader, LogRow, Note
 from howsure.readers.logs.log_source import label_models
 from howsure.stats.core.results import Columns, Result
 from howsure.store import manifest
-from howsure.store.atomic import Lock, sync_folder, temporary
+from howsure.store.atomic import FolderLock, sync_folder, temporary_path
 from howsure.store.manifest import Manifest, Model
 from howsure.store.responses import RunFolder, stream
 from howsure.store.schema import COLUMNS, Response
@@ -123,7 +123,7 @@ def making(output: Path) -> Iterator[Path]:
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
         what = "there is something here already"
         raise InputError(what, where=str(output), remedy="name another folder, or remove it")
-    half = temporary(output.absolute())
+    half = temporary_path(output.absolute())
     _clear(half)
     try:
         half.mkdir(parents=True)
@@ -140,7 +140,7 @@ def making(output: Path) -> Iterator[Path]:
 def _clear(half: Path) -> None:
     """Remove what a killed conversion left, unless one lives there."""
     if half.exists():
-        Lock(half).release()
+        FolderLock(half).release()
         shutil.rmtree(half)
 
 

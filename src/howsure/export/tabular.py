@@ -12,9 +12,9 @@ import numpy as np
 from howsure.errors import InputError
 from howsure.readers.logs.base import UNSCORED, Note
 from howsure.stats.core.cells import is_binary
-from howsure.store import scores
-from howsure.store.atomic import replacing
-from howsure.store.lookup import clusters
+from howsure.store import scorer_files
+from howsure.store.atomic import replace_file
+from howsure.store.lookup import read_clusters
 from howsure.store.responses import stream
 from howsure.store.schema import COLUMNS
 
@@ -42,7 +42,7 @@ def eval_arena(cells: Iterable[Cells], output: Path, *, tell: Note) -> int:
         Hears what the form cannot hold.
     """
     lines = 0
-    with replacing(output) as new, new.open("wb") as file:
+    with replace_file(output) as new, new.open("wb") as file:
         for one in cells:
             if one.failed is not None and one.failed.any():
                 tell(f"{one.benchmark}: {int(one.failed.sum())} failed generations are not in it: they have no score")
@@ -87,7 +87,7 @@ def parquet(path: Path, output: Path, *, tell: Note, scorer: str | None = None) 
 
     left_out = written = 0
     batches = rows(path, COLUMNS, scorer=scorer)
-    with replacing(output) as new, pq.ParquetWriter(new, next(batches).schema, compression="zstd") as writer:
+    with replace_file(output) as new, pq.ParquetWriter(new, next(batches).schema, compression="zstd") as writer:
         for batch in batches:
             table = pa.Table.from_batches([batch])
             scored = table.filter(pc.not_equal(table["status"], UNSCORED))
@@ -105,8 +105,8 @@ def rows(path: Path, columns: Sequence[str], *, scorer: str | None = None) -> It
     """
     import pyarrow as pa
 
-    of = clusters(path)
-    held = stream(path, columns) if scorer is None else scores.stream(path, columns, scorer)
+    of = read_clusters(path)
+    held = stream(path, columns) if scorer is None else scorer_files.stream_rows(path, columns, scorer)
     with held:
         yield _clustered(pa.RecordBatch.from_pylist([], schema=held.schema), of)
         waiting: list[pa.RecordBatch] = []

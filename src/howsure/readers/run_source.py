@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from howsure.errors import InputError, StoreError
 from howsure.readers import merging
-from howsure.store import adaptive_plans, responses, scores
+from howsure.store import adaptive_plans, responses, scorer_files
 from howsure.store import manifest as manifests
-from howsure.store.lookup import clusters
+from howsure.store.lookup import read_clusters
 from howsure.store.schema import KEY, UNSCORED
 from howsure.tables import rows_to_cells
 from howsure.tables.grouping import first_rows
@@ -66,7 +66,7 @@ class RunSource:
     ) -> None:
         self.path, self.columns, self.scorer, self.most_generations = path, columns, scorer, most_generations
         self.earlier = tuple(earlier)
-        self.plans = adaptive_plans.load(path)
+        self.plans = adaptive_plans.load_plans(path)
         self.notes = self._read_notes()
 
     def cells(self) -> list[Cells]:
@@ -175,14 +175,14 @@ class RunSource:
         """Return all rows of the folder, with the scores that are read."""
         if self.scorer is None:
             return responses.stream(self.path, names)
-        return scores.stream(self.path, names, self.scorer)
+        return scorer_files.stream_rows(self.path, names, self.scorer)
 
     def _add_clusters(self, table: pa.Table) -> pa.Table:
         """Return the rows with the cluster of their question, where each question of a benchmark has one."""
         import pyarrow as pa
         from pyarrow import compute
 
-        cluster_of = clusters(self.path)
+        cluster_of = read_clusters(self.path)
         if _CLUSTER in self.columns and (self.columns[_CLUSTER] != _CLUSTER or not cluster_of):
             what = f"a run folder has no column {self.columns[_CLUSTER]!r}"
             remedy = (

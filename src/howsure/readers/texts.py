@@ -176,8 +176,8 @@ def _look_up(folder: RunSource, benchmark: str, wanted: frozenset[str]) -> _Look
     if folder.scorer is None and (len(wanted) == 1 or size > _SMALL):
 
         def look_up(question: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-            prompts = lookup.prompt(path, benchmark, question)
-            rows = folder.select_rows(lookup.generations(path, benchmark, question))
+            prompts = lookup.find_prompts(path, benchmark, question)
+            rows = folder.select_rows(lookup.find_generations(path, benchmark, question))
             return prompts.to_pylist(), rows.to_pylist()
 
         return look_up

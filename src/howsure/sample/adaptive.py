@@ -76,7 +76,7 @@ class Stages:
     def __init__(self, lanes: Sequence[Lane], folder: Path, *, benchmark: str, may_stop: bool = False) -> None:
         self.folder, self.benchmark, self.may_stop = folder, benchmark, may_stop
         self.lanes = {lane.entry.label: lane for lane in lanes}
-        stored = adaptive_plans.load(folder).get(benchmark, {})
+        stored = adaptive_plans.load_plans(folder).get(benchmark, {})
         self.plans = {label: stored[label] for label in self.lanes if label in stored}
         for label, plan in self.plans.items():
             _check(plan, self.lanes[label], label)
@@ -170,25 +170,25 @@ class Stages:
 
         questions = self.lanes[label].tally.questions
         done = self._ends(label)[-1]
-        before = self.plans.get(label) or adaptive_plans.Plan(
+        before = self.plans.get(label) or adaptive_plans.AdaptivePlan(
             generations=done, stages=(dict.fromkeys(questions, done),)
         )
         cells = reduce(add, self.cells(label, done))
         budget = len(questions) * (rounds - done)
         counts = allocate_generations(cells, budget).more[0]
-        basis = adaptive_plans.Basis(
+        basis = adaptive_plans.StageBasis(
             n=int(cells.n.sum()), total=float(cells.total.sum()), total_sq=float(cells.total_sq.sum()), budget=budget
         )
-        plan = adaptive_plans.Plan(
+        plan = adaptive_plans.AdaptivePlan(
             generations=rounds,
             stages=(*before.stages, dict(zip(questions, counts.tolist(), strict=True))),
             basis=(*before.basis, basis),
         )
-        adaptive_plans.keep(self.folder, self.benchmark, label, plan)
+        adaptive_plans.save_plan(self.folder, self.benchmark, label, plan)
         self.plans[label] = plan
 
 
-def _check(plan: adaptive_plans.Plan, lane: Lane, label: str) -> None:
+def _check(plan: adaptive_plans.AdaptivePlan, lane: Lane, label: str) -> None:
     planned, asked = set(plan.stages[0]), set(lane.tally.questions)
     remedy = "use another folder, or the questions and generations of that plan"
     if planned != asked:

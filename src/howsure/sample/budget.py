@@ -13,7 +13,7 @@ import msgspec
 
 from howsure.errors import BudgetSpentError, StoreError
 from howsure.sample.prices import dollars
-from howsure.store.atomic import replacing
+from howsure.store.atomic import replace_file
 
 __all__ = ["SPENT_FILE", "Account", "Budget", "Reservation", "Spent", "load_spent"]
 
@@ -301,6 +301,6 @@ class Account:
         if told == self._written or not self.budget.is_counted:
             return
         file = _SpentFile(calls=told.calls, tokens=told.tokens, picodollars=told.cost)
-        with replacing(self.path) as new:
+        with replace_file(self.path) as new:
             new.write_bytes(msgspec.json.encode(file) + b"\n")
         self._written = told

@@ -28,7 +28,7 @@ from howsure.perturb.instructions import (
 from howsure.sample.model_config import ModelEntry, ModelLine, entries, open_model
 from howsure.sample.retry import LONGEST_WAIT, backoff
 from howsure.sample.yaml_source import Source
-from howsure.store.atomic import replacing
+from howsure.store.atomic import replace_file
 
 __all__ = ["Paraphrased", "ask", "instructions_of", "paraphrase"]
 
@@ -115,7 +115,7 @@ def paraphrase(
     if not found.entries:
         why = (*found.refused, *found.failed)[0]
         raise InputError(f"no new phrasing came: {why}", where=model, remedy="ask again, or another model")
-    with replacing(output) as path:
+    with replace_file(output) as path:
         path.write_text(
             HEADER.format(model=model) + "\n" + format_instructions((*known, *found.entries)), encoding="utf-8"
         )

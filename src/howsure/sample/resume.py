@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from howsure.benchmarks.question import Question
 from howsure.sample.tally import Tally
 from howsure.store import responses
-from howsure.store.arrays import is_valid, numbers
+from howsure.store.arrays import to_numpy, valid_mask
 
 __all__ = ["MOST", "Missing", "Recalled", "Unit", "find_missing_cells", "order_key", "recall", "sample_questions"]
 
@@ -158,9 +158,9 @@ def recall(
         ours = _places(batch, "benchmark", {benchmark: 0}) == 0
         model = np.where(ours, _places(batch, "model", labels), -1)
         question, variant = (_places(batch, name, at) for name, at in zip(("question", "variant"), places, strict=True))
-        generation, score = numbers(batch["generation"]), numbers(batch["score"])
+        generation, score = to_numpy(batch["generation"]), to_numpy(batch["score"])
         # As the store has it: what failed is what a later row may replace.
-        lost = ~is_valid(batch["score"]) | is_valid(batch["error"])
+        lost = ~valid_mask(batch["score"]) | valid_mask(batch["error"])
         if costs:
             begins, before = _begins(batch, before)
             calls = np.where(begins, _numbers(batch, "attempts"), 0)
@@ -185,12 +185,12 @@ def _places(batch: Any, column: str, at: Mapping[str, int]) -> NDArray[np.int64]
     """Place of each row's value, -1 where it has none."""
     encoded = batch[column].dictionary_encode()
     each = np.array([at.get(name, -1) for name in encoded.dictionary.to_pylist()], dtype=np.int64)
-    return each[numbers(encoded.indices)] if len(each) else np.zeros(0, np.int64)
+    return each[to_numpy(encoded.indices)] if len(each) else np.zeros(0, np.int64)
 
 
 def _numbers(batch: Any, column: str) -> NDArray[np.float64]:
     """The column with 0 for null."""
-    return np.where(is_valid(batch[column]), numbers(batch[column]), 0).astype(float)
+    return np.where(valid_mask(batch[column]), to_numpy(batch[column]), 0).astype(float)
 
 
 def _begins(batch: Any, before: object) -> tuple[NDArray[np.bool_], object]:
@@ -199,7 +199,7 @@ def _begins(batch: Any, before: object) -> tuple[NDArray[np.bool_], object]:
     Rows that failed together have no request but the moment in common.
     """
     request = batch["request"].dictionary_encode()
-    code = np.where(is_valid(request.indices), numbers(request.indices), -1)
+    code = np.where(valid_mask(request.indices), to_numpy(request.indices), -1)
     created = _numbers(batch, "created")
     if not len(code):
         return np.zeros(0, bool), before

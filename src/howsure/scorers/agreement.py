@@ -18,7 +18,7 @@ from howsure.stats.core.cells import FloatArray, IntArray
 from howsure.stats.core.intervals import interval
 from howsure.stats.core.results import Columns, Result, notes
 from howsure.stats.scores import wilson
-from howsure.store.scores import Rescored
+from howsure.store.scorer_files import RescoredRow
 
 __all__ = ["Agreement", "AgreementCounter", "Disagreement", "Disagreements", "build_agreement"]
 
@@ -148,7 +148,9 @@ class AgreementCounter:
         # Sums over questions of 1, n^2, n a and a^2 for n rows, of which a agree.
         self._sums = np.zeros(4)
 
-    def add(self, ours: Rescored, their_score: float | None, answer: str | None, target: str, completion: str) -> None:
+    def add(
+        self, ours: RescoredRow, their_score: float | None, answer: str | None, target: str, completion: str
+    ) -> None:
         """Count one row; answer, target and completion are those of the run, for the examples."""
         if ours.score is None:
             self.counts["missing"] += 1

@@ -1,7 +1,7 @@
 """Score the stored completions of a run folder again, and compare the new scores with the old ones.
 
-The new scores are another column (`store.scores`); nothing that is stored is changed. Completions that a harness stored
-without a score get their first score here.
+The new scores are another column (`store.scorer_files`); nothing that is stored is changed. Completions that a
+harness stored without a score get their first score here.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from howsure.scorers.agreement import AgreementCounter, build_agreement
 from howsure.scorers.base import RunContext, Scorer, ScoringItem
 from howsure.scorers.registry import build_scorer
 from howsure.stats.core.results import Results
-from howsure.store import scores
+from howsure.store import scorer_files
 from howsure.store.responses import stream
 from howsure.store.schema import KEY
-from howsure.store.scores import UNSCORED, Rescored
+from howsure.store.scorer_files import UNSCORED, RescoredRow
 
 __all__ = ["rescore"]
 
@@ -83,7 +83,7 @@ def rescore(
     scorer = build_scorer(spec, RunContext(path, benchmarks or {}, base))
     try:
         with closing(_score_rows(path, scorer, counters, examples)) as rows:
-            scores.write(path, scorer.name, scorer.version, rows, clock=clock)
+            scorer_files.write_scores(path, scorer.name, scorer.version, rows, clock=clock)
     finally:
         scorer.close()
     column = f"{scorer.name}@{scorer.version}"
@@ -92,7 +92,7 @@ def rescore(
 
 def _score_rows(
     path: Path, scorer: Scorer, counters: defaultdict[str, dict[str, AgreementCounter]], examples: int
-) -> Generator[Rescored, None, None]:
+) -> Generator[RescoredRow, None, None]:
     """Yield the new score of each row of a run, and count it; raise in the end if no row could be scored."""
     any_scored, error = False, ""
     with stream(path, _COLUMNS) as batches:
@@ -115,7 +115,7 @@ def _score_rows(
         raise InputError(what, where=str(path), remedy="name another scorer, or convert the logs with their texts")
 
 
-def _score_row(scorer: Scorer, row: tuple[Any, ...]) -> Rescored:
+def _score_row(scorer: Scorer, row: tuple[Any, ...]) -> RescoredRow:
     """Return the new score of one row."""
     benchmark, model, question, variant, generation, score, status, _, completion, target, error, created = row
 
@@ -126,8 +126,8 @@ def _score_row(scorer: Scorer, row: tuple[Any, ...]) -> Rescored:
         answer: str | None = None,
         rule: str | None = None,
         error: str | None = None,
-    ) -> Rescored:
-        return Rescored(benchmark, model, question, variant, generation, score, status, answer, rule, error, created)
+    ) -> RescoredRow:
+        return RescoredRow(benchmark, model, question, variant, generation, score, status, answer, rule, error, created)
 
     if status == "error" and not (error or "").startswith("scoring:"):
         return build(None, "error", error=error)

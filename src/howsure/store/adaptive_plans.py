@@ -1,7 +1,7 @@
-"""`stages.json` of a run folder: which generations of each question belong to which stage of an adaptive run.
+"""`stages.json` of a run folder: which generations of each question belong to which stage of adaptive sampling.
 
-The counts of a stage follow from the answers of the stages before it. They are written before its first request: a run
-that was killed continues the very same plan, and whoever reads the folder can weigh the stages as wholes.
+The counts of a stage depend on the answers of earlier stages. They are written before its first request, so that a run
+that was killed continues with the same plan, and a reader can weigh each stage as a whole.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from pathlib import Path
 import msgspec
 
 from howsure.errors import StoreError
-from howsure.store.atomic import replacing
+from howsure.store.atomic import replace_file
 
-__all__ = ["NAME", "Basis", "Plan", "Plans", "keep", "load"]
+__all__ = ["NAME", "AdaptivePlan", "Plans", "StageBasis", "load_plans", "save_plan"]
 
 NAME = "stages.json"
 VERSION = 1
 
 
-class Basis(msgspec.Struct, frozen=True, kw_only=True):
-    """What a stage was computed from: the scores there were, and what was to be spent."""
+class StageBasis(msgspec.Struct, frozen=True, kw_only=True):
+    """What a stage was computed from: the scores of earlier stages, and the budget."""
 
     n: int
     """Round values, over all questions."""
@@ -32,36 +32,36 @@ class Basis(msgspec.Struct, frozen=True, kw_only=True):
     """Generations of the stage, of each variant."""
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
+class AdaptivePlan(msgspec.Struct, frozen=True, kw_only=True):
     """The stages of one model."""
 
     generations: int
     """Per question and variant, on average, over all stages."""
     stages: tuple[dict[str, int], ...]
-    """Question to generations, of each variant, for each stage: the pilot, then each allocation."""
-    basis: tuple[Basis, ...] = ()
-    """Of each stage after the pilot."""
+    """Question to generations of each variant, for each stage: the pilot, then each allocation."""
+    basis: tuple[StageBasis, ...] = ()
+    """Of each stage after the pilot, in their order."""
 
     def ends(self, question: str) -> tuple[int, ...]:
-        """The last generation of each stage: the next stage begins with the one after it.
+        """Return the last generation of each stage: the next stage begins with the one after it.
 
-        >>> Plan(generations=4, stages=({"q": 2}, {"q": 5})).ends("q")
+        >>> AdaptivePlan(generations=4, stages=({"q": 2}, {"q": 5})).ends("q")
         (2, 7)
         """
         return tuple(accumulate(stage.get(question, 0) for stage in self.stages))
 
 
-Plans = Mapping[str, Mapping[str, Plan]]
+Plans = Mapping[str, Mapping[str, AdaptivePlan]]
 """Benchmark to model label to its plan."""
 
 
-class _File(msgspec.Struct, kw_only=True):
+class _PlansFile(msgspec.Struct, kw_only=True):
     version: int = VERSION
-    plans: dict[str, dict[str, Plan]] = {}
+    plans: dict[str, dict[str, AdaptivePlan]] = {}
 
 
-def load(folder: Path) -> Plans:
-    """The plans of a run folder; none where no model was sampled in stages.
+def load_plans(folder: Path) -> Plans:
+    """Read the plans of a run folder; empty where no model was sampled adaptively.
 
     Raises
     ------
@@ -76,7 +76,7 @@ def load(folder: Path) -> Plans:
     except OSError as error:
         raise StoreError(f"{path}: {error.strerror}; without it the run cannot be weighed by its stages") from error
     try:
-        file = msgspec.json.decode(text, type=_File)
+        file = msgspec.json.decode(text, type=_PlansFile)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         remedy = "restore it from a copy: without it the run cannot be weighed by its stages"
         raise StoreError(f"{path}: not a plan of stages ({error}); {remedy}") from error
@@ -85,15 +85,15 @@ def load(folder: Path) -> Plans:
     return file.plans
 
 
-def keep(folder: Path, benchmark: str, label: str, plan: Plan) -> None:
-    """Write the plan of one model, at once and durably, beside those of the others. Only the folder's writer may.
+def save_plan(folder: Path, benchmark: str, label: str, plan: AdaptivePlan) -> None:
+    """Write the plan of one model, atomically and durably, beside those of other models; for the folder's writer only.
 
     Raises
     ------
     StoreError
         When the folder cannot be written.
     """
-    plans = {name: dict(models) for name, models in load(folder).items()}
+    plans = {name: dict(models) for name, models in load_plans(folder).items()}
     plans.setdefault(benchmark, {})[label] = plan
-    with replacing(folder / NAME) as new:
-        new.write_bytes(msgspec.json.encode(_File(plans=plans)) + b"\n")
+    with replace_file(folder / NAME) as new:
+        new.write_bytes(msgspec.json.encode(_PlansFile(plans=plans)) + b"\n")

@@ -1,4 +1,4 @@
-"""What makes a file safe: it is replaced whole or not at all, and a folder has one writer."""
+"""Replace files atomically, and lock a folder for one writer."""
 
 from __future__ import annotations
 
@@ -7,33 +7,34 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from howsure.errors import StoreError
+from howsure.errors import StoreError, first_line
 
-__all__ = ["Lock", "leftover", "ours", "replacing", "sync_folder"]
+__all__ = ["FolderLock", "find_leftovers", "is_own_file", "replace_file", "sync_folder", "temporary_path"]
 
 LOCK = ".lock"
 
-_held: set[int] = set()
+#: Descriptors of the locks of this process.
+_locks: set[int] = set()
 
 
-def _let_go() -> None:
-    # A forked child shares its parent's lock and would keep it when the parent is killed.
-    for descriptor in _held:
+def _close_locks() -> None:
+    """Close the locks in a forked child, which would keep them when its parent is killed."""
+    for descriptor in _locks:
         os.close(descriptor)
-    _held.clear()
+    _locks.clear()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_let_go)
+    os.register_at_fork(after_in_child=_close_locks)
 
 
-class Lock:
-    """The right to write in a folder: one process has it, and it dies with the process.
+class FolderLock:
+    """The exclusive right to write in a folder; it ends with the process at the latest.
 
     Raises
     ------
     StoreError
-        When another process, or another `Lock` of this one, has it.
+        When another process, or another `FolderLock` of this one, has it.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -50,42 +51,46 @@ class Lock:
             os.close(self._descriptor)
             if not isinstance(error, BlockingIOError):
                 raise StoreError(f"{folder}: no locks here ({error.strerror}); use a local folder") from error
-            told = f"process {writer or 'unknown'} is writing this run"
-            raise StoreError(f"{folder}: {told}; wait for it, or use another folder") from None
+            what = f"process {writer or 'unknown'} is writing this run"
+            raise StoreError(f"{folder}: {what}; wait for it, or use another folder") from None
         os.ftruncate(self._descriptor, 0)
         os.write(self._descriptor, f"{os.getpid()}\n".encode())
-        _held.add(self._descriptor)
+        _locks.add(self._descriptor)
 
     def release(self) -> None:
-        """Give the right back; a second call does nothing."""
-        if self._descriptor in _held:
-            _held.remove(self._descriptor)
+        """Release the lock; a second call has no effect."""
+        if self._descriptor in _locks:
+            _locks.remove(self._descriptor)
             os.close(self._descriptor)
 
 
-def temporary(path: Path) -> Path:
-    """The name beside `path` under which its next content is written."""
+def temporary_path(path: Path) -> Path:
+    """Return the path beside `path` where its next content is written."""
     return path.with_name(f".{path.name}.new")
 
 
-def leftover(folder: Path) -> list[Path]:
-    """Files that a killed writer had begun and not put in place."""
+def find_leftovers(folder: Path) -> list[Path]:
+    """Return the files that a killed writer had begun and not put in place."""
     return sorted(folder.glob(".*.new"))
 
 
-def ours(path: Path) -> bool:
-    """Whether a run that was killed while it was being made can have left this file."""
+def is_own_file(path: Path) -> bool:
+    """Return whether a run that was killed while its folder was created can have left this file."""
     return path.name == LOCK or path.match(".*.new")
 
 
 @contextlib.contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """Write to the path that is yielded; on leaving, it takes the place of `path` at once and durably.
+def replace_file(path: Path) -> Iterator[Path]:
+    """Yield a path to write to; on leaving, that file replaces `path` atomically and durably.
 
-    Whoever opens `path` sees the old content or the new, also after a crash at any moment. StoreError when the disk is
-    full or the folder cannot be written.
+    A process that opens `path` reads the old content or the new one, also after a crash at any moment.
+
+    Raises
+    ------
+    StoreError
+        When the disk is full or the folder cannot be written.
     """
-    new = temporary(path)
+    new = temporary_path(path)
     try:
         yield new
         _sync(new)
@@ -94,18 +99,19 @@ def replacing(path: Path) -> Iterator[Path]:
         with contextlib.suppress(OSError):
             new.unlink(missing_ok=True)
         if isinstance(error, OSError):
-            told = (error.strerror or str(error)).partition("\n")[0]
-            raise StoreError(f"{path}: {told}; free space and run again: what was there is kept") from error
+            what = first_line(error.strerror or str(error))
+            raise StoreError(f"{path}: {what}; free space and run again: what was there is kept") from error
         raise
     sync_folder(path.parent)
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable."""
+    """Make the names of the files in a folder durable."""
     _sync(folder)
 
 
 def _sync(path: Path) -> None:
+    """Write a file or folder through to the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

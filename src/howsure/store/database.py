@@ -11,38 +11,35 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from howsure.errors import StoreError
-from howsure.store.packs import PROMPT
+from howsure.store.row_blocks import SHARED_KEY
 from howsure.store.schema import KEY, VERSION, Response
 
 __all__ = [
     "NAME",
     "PROMPTS",
     "RESPONSES",
-    "Table",
-    "add",
+    "TableSchema",
     "check_version",
-    "columns_of",
-    "empty",
-    "held",
+    "clear_rows",
+    "count_moved",
+    "insert_blocks",
     "is_empty",
-    "moved",
     "open_to_read",
     "open_to_write",
-    "shrink",
-    "telling",
-    "transaction",
-    "upsert",
+    "replace_rows",
+    "shrink_file",
+    "translate_errors",
 ]
 
 NAME = "responses.sqlite"
-#: Version of the file: 1 and 2 had the versions of the schema, and a table of responses row by row; 3 has packs.
+#: Version of the file.
 FORMAT = 3
-#: Marks the file as ours in its header: "erbr".
+#: Marks the file as one of howsure in its header: "erbr".
 APPLICATION = 0x65726272
 
 
 @dataclass(frozen=True)
-class Table:
+class TableSchema:
     """A table of a run: its key, and the SQLite type of each column."""
 
     name: str
@@ -52,49 +49,49 @@ class Table:
 
 _TYPES = {"str": "TEXT", "int": "INTEGER", "float": "REAL"}
 
-RESPONSES = Table(
+RESPONSES = TableSchema(
     "responses",
     KEY,
     {name: _TYPES[Response.__annotations__[name].removesuffix(" | None")] for name in Response.__struct_fields__},
 )
-PROMPTS = Table(
+PROMPTS = TableSchema(
     "prompts",
     ("benchmark", "question", "variant"),
     dict.fromkeys(("benchmark", "question", "variant", "messages", "target", "record"), "TEXT"),
 )
+#: The table of SQLite that holds the rows: responses as blocks.
+_TABLE_OF = {RESPONSES.name: "packs", PROMPTS.name: "prompts"}
 
 
 @contextlib.contextmanager
-def telling(path: Path) -> Iterator[None]:
-    """Translate SQLite's errors to one line that names the file."""
+def translate_errors(path: Path) -> Iterator[None]:
+    """Raise an error of SQLite as StoreError, in one line that names the file."""
     try:
         yield
     except sqlite3.ProgrammingError:
         raise
     except sqlite3.DatabaseError as error:
-        told = str(error)
-        if "full" in told:
+        text = str(error)
+        if "full" in text:
             remedy = "free space and run again: what was acknowledged is kept"
-        elif "malformed" in told or "not a database" in told:
+        elif "malformed" in text or "not a database" in text:
             remedy = "restore it from a copy, or use another folder"
         else:
             remedy = "check that the folder can be read and written, and run again"
-        raise StoreError(f"{path}: {told}; {remedy}") from error
+        raise StoreError(f"{path}: {text}; {remedy}") from error
 
 
 def open_to_write(folder: Path) -> sqlite3.Connection:
     """Open or create the database; every commit is durable before it returns."""
-    with telling(folder / NAME):
+    with translate_errors(folder / NAME):
         connection = sqlite3.connect(folder / NAME, timeout=30, isolation_level=None, check_same_thread=False)
         try:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA wal_autocheckpoint = 4000")
             with transaction(connection):
-                if _is_made(connection, folder / NAME):
-                    _migrate(connection)
-                else:
-                    _make(connection)
+                if not _has_tables(connection, folder / NAME):
+                    _create_tables(connection)
         except BaseException:
             connection.close()
             raise
@@ -102,46 +99,47 @@ def open_to_write(folder: Path) -> sqlite3.Connection:
 
 
 def open_to_read(folder: Path) -> sqlite3.Connection:
-    """What is committed now, as one snapshot, also while a writer lives and on a medium that cannot be written.
+    """Open what is committed now, as one snapshot, also while a writer is active and on a read-only medium.
 
-    A database that is absent, or that a writer was killed in making, reads as an empty one. Columns that its version
-    does not have read as null.
+    A database that is absent, or whose tables were not created before its writer was killed, reads as an empty one.
     """
     path = folder / NAME
-    with telling(path):
+    with translate_errors(path):
         if path.exists():
             connection = _connect(path)
             try:
                 connection.execute("BEGIN")
-                if _is_made(connection, path):
+                if _has_tables(connection, path):
                     return connection
             except BaseException:
                 connection.close()
                 raise
             connection.close()
         connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-        _make(connection)
+        _create_tables(connection)
         return connection
 
 
 def _connect(path: Path) -> sqlite3.Connection:
+    """Return a connection that reads the file, or a copy of it where SQLite cannot open it in place."""
     try:
-        return _attempt(path, "mode=ro")
+        return _try_connect(path, "mode=ro")
     except sqlite3.OperationalError as error:
         if error.sqlite_errorcode & 0xFF not in {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}:
             raise
         # Where nothing can be written SQLite cannot make the index that it needs beside its log.
         log = path.with_name(path.name + "-wal")
         if not log.exists() or log.stat().st_size == 0:
-            return _attempt(path, "mode=ro&immutable=1")
-        # An immutable database passes over its log, and with it over rows that were acknowledged: read a copy.
-        with tempfile.TemporaryDirectory(prefix="howsure-") as place:
+            return _try_connect(path, "mode=ro&immutable=1")
+        # An immutable database ignores its log, and with it rows that were acknowledged: read a copy.
+        with tempfile.TemporaryDirectory(prefix="howsure-") as folder:
             for file in (path, log):
-                shutil.copyfile(file, Path(place, file.name))
-            return _attempt(Path(place, path.name), "mode=rw")
+                shutil.copyfile(file, Path(folder, file.name))
+            return _try_connect(Path(folder, path.name), "mode=rw")
 
 
-def _attempt(path: Path, options: str) -> sqlite3.Connection:
+def _try_connect(path: Path, options: str) -> sqlite3.Connection:
+    """Return a connection with these options, after reading from it."""
     uri = f"{path.absolute().as_uri()}?{options}"
     connection = sqlite3.connect(uri, uri=True, timeout=30, isolation_level=None, check_same_thread=False)
     try:
@@ -152,64 +150,47 @@ def _attempt(path: Path, options: str) -> sqlite3.Connection:
     return connection
 
 
-def _is_made(connection: sqlite3.Connection, path: Path) -> bool:
-    """Whether the tables are there; False for a database in whose making a writer was killed."""
+def _has_tables(connection: sqlite3.Connection, path: Path) -> bool:
+    """Return whether the database has its tables; not if a writer was killed while it created them."""
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     if application != APPLICATION and (tables or version):
         raise StoreError(f"{path}: a database of another program; use another folder")
-    check_version(version, path, FORMAT)
+    if tables:
+        check_version(version, path, FORMAT)
     return bool(tables)
 
 
 def check_version(version: int, path: Path, known: int = VERSION) -> None:
-    """Refuse what a newer howsure wrote."""
+    """Raise StoreError for a version that another howsure wrote: a newer one, or one from before the first release."""
+    if version < known:
+        raise StoreError(
+            f"{path}: its schema version {version} was never released, and {known} is read; run again in another folder"
+        )
     if version > known:
         raise StoreError(
             f"{path}: its schema version {version} is newer than {known}, the one known here; upgrade howsure"
         )
 
 
-def _make(connection: sqlite3.Connection) -> None:
+def _create_tables(connection: sqlite3.Connection) -> None:
+    """Create the tables in an empty database."""
     columns = ", ".join(f"{name} TEXT{' NOT NULL' * (name in PROMPTS.key)}" for name in PROMPTS.types)
     connection.execute(f"CREATE TABLE prompts ({columns}, PRIMARY KEY ({', '.join(PROMPTS.key)}))")
-    # How many rows each Parquet file had when rows were last moved to it: fewer means that it was lost.
+    # The number of rows of each Parquet file when rows were last moved to it: a file with fewer is an old copy.
     connection.execute("CREATE TABLE moved (name TEXT PRIMARY KEY, rows INTEGER NOT NULL)")
-    connection.execute(f"PRAGMA application_id = {APPLICATION}")
-    _add_packs(connection)
-
-
-def _add_packs(connection: sqlite3.Connection) -> None:
-    columns = ", ".join(f"{name} TEXT NOT NULL" for name in PROMPT)
-    # In the order of `serial`: of two rows with one key that says which came first.
+    columns = ", ".join(f"{name} TEXT NOT NULL" for name in SHARED_KEY)
+    # In the order of `serial`: of two rows with one key it says which was written first.
     connection.execute(f"CREATE TABLE packs (serial INTEGER PRIMARY KEY, {columns}, shared BLOB, completion BLOB)")
-    connection.execute(f"CREATE INDEX prompt ON packs ({', '.join(PROMPT)})")
+    connection.execute(f"CREATE INDEX prompt ON packs ({', '.join(SHARED_KEY)})")
+    connection.execute(f"PRAGMA application_id = {APPLICATION}")
     connection.execute(f"PRAGMA user_version = {FORMAT}")
-
-
-def _migrate(connection: sqlite3.Connection) -> None:
-    """Add what an older version did not have; the caller's transaction makes it all or nothing.
-
-    Rows stay in their table until they are moved to Parquet.
-    """
-    if connection.execute("PRAGMA user_version").fetchone() == (FORMAT,):
-        return
-    there = columns_of(connection, PROMPTS)
-    for name in PROMPTS.types:
-        if name not in there:
-            connection.execute(f"ALTER TABLE prompts ADD COLUMN {name} TEXT")
-    _add_packs(connection)
-
-
-def columns_of(connection: sqlite3.Connection, table: Table) -> set[str]:
-    """The table's columns; none where there is no such table."""
-    return {name for _, name, *_ in connection.execute(f"PRAGMA table_info({table.name})")}
 
 
 @contextlib.contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """All of it or nothing; durable when it is left."""
+    """Run statements in one transaction, which is durable when the context is left."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -220,50 +201,40 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
         raise
 
 
-def upsert(connection: sqlite3.Connection, table: Table, rows: Iterable[Sequence[object]]) -> None:
-    """Add rows in one transaction; a row whose key is there is replaced."""
-    # By name: columns that came with a migration are the last ones of their table.
+def replace_rows(connection: sqlite3.Connection, table: TableSchema, rows: Iterable[Sequence[object]]) -> None:
+    """Add rows in one transaction; a row whose key is present is replaced."""
     names, values = ", ".join(table.types), ", ".join("?" * len(table.types))
     with transaction(connection):
         connection.executemany(f"INSERT OR REPLACE INTO {table.name} ({names}) VALUES ({values})", rows)
 
 
-def add(connection: sqlite3.Connection, packs: Iterable[tuple[object, ...]]) -> None:
-    """Add packs of responses in one transaction, each with the key that its rows share."""
-    insert = f"INSERT INTO packs ({', '.join(PROMPT)}, shared, completion) VALUES (?, ?, ?, ?, ?, ?)"
+def insert_blocks(connection: sqlite3.Connection, blocks: Iterable[tuple[object, ...]]) -> None:
+    """Add blocks of responses in one transaction, each with the key that its rows share."""
+    insert = f"INSERT INTO packs ({', '.join(SHARED_KEY)}, shared, completion) VALUES (?, ?, ?, ?, ?, ?)"
     with transaction(connection):
-        connection.executemany(insert, packs)
+        connection.executemany(insert, blocks)
 
 
-def is_empty(connection: sqlite3.Connection, table: Table) -> bool:
-    """Whether the table has no row."""
-    looks = [f"SELECT 1 FROM {name} LIMIT 1" for name in held(connection, table)]
-    return all(connection.execute(look).fetchone() is None for look in looks)
+def is_empty(connection: sqlite3.Connection, table: TableSchema) -> bool:
+    """Return whether the table has no row."""
+    return connection.execute(f"SELECT 1 FROM {_TABLE_OF[table.name]} LIMIT 1").fetchone() is None
 
 
-def held(connection: sqlite3.Connection, table: Table) -> list[str]:
-    """The tables of SQLite that hold its rows."""
-    names = ["responses", "packs"] if table is RESPONSES else [table.name]
-    there = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
-    return [name for name in names if name in there]
+def count_moved(connection: sqlite3.Connection, table: TableSchema) -> int:
+    """Return the number of rows of the table's Parquet file when rows were last moved to it."""
+    row = connection.execute("SELECT rows FROM moved WHERE name = ?", (table.name,)).fetchone()
+    return int(row[0]) if row else 0
 
 
-def moved(connection: sqlite3.Connection, table: Table) -> int:
-    """How many rows the table's Parquet file had when rows were last moved to it."""
-    found = connection.execute("SELECT rows FROM moved WHERE name = ?", (table.name,)).fetchone()
-    return int(found[0]) if found else 0
-
-
-def empty(connection: sqlite3.Connection, table: Table, *, moved: int) -> None:
-    """Forget the rows, which are in Parquet now, `moved` in all."""
+def clear_rows(connection: sqlite3.Connection, table: TableSchema, *, moved: int) -> None:
+    """Delete the rows, which are in the Parquet file now; it has `moved` rows in all."""
     with transaction(connection):
-        for name in held(connection, table):
-            connection.execute(f"DELETE FROM {name}")
+        connection.execute(f"DELETE FROM {_TABLE_OF[table.name]}")
         connection.execute("INSERT OR REPLACE INTO moved VALUES (?, ?)", (table.name, moved))
 
 
-def shrink(connection: sqlite3.Connection) -> None:
-    """Give the space of deleted rows back; readers that still look at them put that off, and are not waited for."""
+def shrink_file(connection: sqlite3.Connection) -> None:
+    """Release the space of deleted rows; readers that still use it delay that, and are not waited for."""
     connection.execute("VACUUM")
     connection.execute("PRAGMA busy_timeout = 0")
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()

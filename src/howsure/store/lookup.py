@@ -1,7 +1,7 @@
-"""One question of a run folder, found among millions of rows without reading them.
+"""Find one question of a run folder among millions of rows, without reading these.
 
-Rows are sorted by benchmark, model, question: each model has those of a question in one place, and the bounds of the
-row groups say where. The footer is read by the first call in a process and remembered, also for other questions.
+Rows are sorted by benchmark, model and question: each model has the rows of a question in one place, which the bounds
+of the row groups give. The first call in a process reads the footer, which is kept for other questions.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from howsure.errors import InputError, StoreError, UnknownNameError
-from howsure.store import database, live, parquet
-from howsure.store.arrays import arrow
-from howsure.store.database import PROMPTS, RESPONSES, Table, telling
+from howsure.store import database, database_rows, parquet_files
+from howsure.store.arrays import to_arrow
+from howsure.store.database import PROMPTS, RESPONSES, TableSchema, translate_errors
 from howsure.store.responses import is_run, read_prompts
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["clusters", "generations", "prompt"]
+__all__ = ["find_generations", "find_prompts", "read_clusters"]
 
 
-def generations(
+def find_generations(
     path: Path,
     benchmark: str,
     question: str,
@@ -35,16 +35,16 @@ def generations(
     models: Sequence[str] | None = None,
     columns: Sequence[str] | None = None,
 ) -> pa.Table:
-    """All generations of one question, sorted by key; none where there are none.
+    """Return all generations of one question, sorted by key.
 
     Parameters
     ----------
     path
-        A run folder, compacted or not, or being written.
+        A run folder, compacted or not, also while it is written.
     models
-        Labels; None is all that there are.
+        Labels; None takes all models.
     columns
-        Of `schema.COLUMNS`, in the order wanted; None is all.
+        Of `schema.COLUMNS`, in the order wanted; None takes all columns.
 
     Raises
     ------
@@ -52,22 +52,22 @@ def generations(
         When the folder is not a run, or a file of it is torn or missing.
     """
     wanted = None if models is None else set(models)
-    return _found(path, RESPONSES, benchmark, question, wanted, columns)
+    return _find_rows(path, RESPONSES, benchmark, question, wanted, columns)
 
 
-def prompt(path: Path, benchmark: str, question: str) -> pa.Table:
-    """What one question was asked as: a row per variant, with the columns of `responses.read_prompts`."""
-    return _found(path, PROMPTS, benchmark, question, None, None)
+def find_prompts(path: Path, benchmark: str, question: str) -> pa.Table:
+    """Return the prompts of one question: a row per variant, with the columns of `responses.read_prompts`."""
+    return _find_rows(path, PROMPTS, benchmark, question, None, None)
 
 
-class _Recorded(msgspec.Struct):
-    """What a prompt's record says of its question."""
+class _PromptRecord(msgspec.Struct):
+    """The part of a prompt's record that is read here."""
 
     cluster: str | None = None
 
 
-def clusters(path: Path) -> dict[tuple[str, str], str]:
-    """Cluster of each (benchmark, question) that has one: `cluster` in the record of its prompts.
+def read_clusters(path: Path) -> dict[tuple[str, str], str]:
+    """Return the cluster of each (benchmark, question) that has one: `cluster` in the record of its prompts.
 
     Raises
     ------
@@ -76,63 +76,75 @@ def clusters(path: Path) -> dict[tuple[str, str], str]:
     """
     from pyarrow import compute
 
-    found: dict[tuple[str, str], str] = {}
+    cluster_of: dict[tuple[str, str], str] = {}
     prompts = read_prompts(path, ["benchmark", "question", "record"])
     prompts = prompts.filter(compute.match_substring(prompts["record"], '"cluster"'))
     for benchmark, question, record in zip(*prompts.to_pydict().values(), strict=True):
-        cluster = msgspec.json.decode(record, type=_Recorded).cluster
-        if cluster is not None and found.setdefault((benchmark, question), cluster) != cluster:
-            what = f"question {question!r} is in cluster {found[benchmark, question]!r} and in {cluster!r}"
+        cluster = msgspec.json.decode(record, type=_PromptRecord).cluster
+        if cluster is not None and cluster_of.setdefault((benchmark, question), cluster) != cluster:
+            what = f"question {question!r} is in cluster {cluster_of[benchmark, question]!r} and in {cluster!r}"
             raise InputError(what, where=str(path), remedy="a question has one cluster")
-    return found
+    return cluster_of
 
 
-def _found(
-    path: Path, table: Table, benchmark: str, question: str, models: set[str] | None, columns: Sequence[str] | None
+def _find_rows(
+    path: Path,
+    table: TableSchema,
+    benchmark: str,
+    question: str,
+    models: set[str] | None,
+    columns: Sequence[str] | None,
 ) -> pa.Table:
+    """Return the rows of one question, of the database and of Parquet, sorted by key."""
     for name in columns or ():
         if name not in table.types:
             raise UnknownNameError("column", name, table.types)
     if not is_run(path):
         raise StoreError(f"{path}: not a run folder; give a folder that howsure run or convert made")
-    shown = list(table.types) if columns is None else list(columns)
-    names = [*shown, *(name for name in table.key if name not in shown)]
+    wanted = list(table.types) if columns is None else list(columns)
+    names = [*wanted, *(name for name in table.key if name not in wanted)]
     only = {"benchmark": benchmark, "question": question}
-    # The database first: what a compaction moves after this is still in the snapshot.
-    with telling(path / database.NAME), closing(database.open_to_read(path)) as connection:
-        newer = list(_live(connection, table, only, models, names))
-        file = parquet.opened(path, table, moved=database.moved(connection, table))
-        older = [] if file is None else [_compacted(file, table, only, models, names)]
-    schema = parquet.arrow_schema(table, names)
-    both = [part.cast(schema) for part in parquet.merged(iter(newer), (part for part in older if len(part)), table.key)]
+    # The database is opened first: rows that a compaction moves after this are still in its snapshot.
+    with translate_errors(path / database.NAME), closing(database.open_to_read(path)) as connection:
+        newer = list(_read_database(connection, table, only, models, names))
+        file = parquet_files.open_file(path, table, moved=database.count_moved(connection, table))
+        older = [] if file is None else [_read_parquet(file, table, only, models, names)]
+    schema = parquet_files.arrow_schema(table, names)
+    both = [
+        part.cast(schema)
+        for part in parquet_files.merge_sorted(iter(newer), (part for part in older if len(part)), table.key)
+    ]
     import pyarrow as pa
 
-    return (pa.concat_tables(both) if both else schema.empty_table()).select(shown).combine_chunks()
+    return (pa.concat_tables(both) if both else schema.empty_table()).select(wanted).combine_chunks()
 
 
-def _compacted(
-    file: parquet.File, table: Table, only: dict[str, str], models: set[str] | None, names: list[str]
+def _read_parquet(
+    file: parquet_files.OpenFile, table: TableSchema, only: dict[str, str], models: set[str] | None, names: list[str]
 ) -> pa.Table:
+    """Return the rows of one question that a Parquet file holds."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     each = [only] if models is None else [only | {"model": model} for model in models]
-    groups = sorted({group for one in each for group in parquet.holding(file, one)})
+    groups = sorted({group for one in each for group in parquet_files.find_row_groups(file, one)})
     values = {name: [value] for name, value in only.items()} | ({} if models is None else {"model": sorted(models)})
     parts = []
-    for part in parquet.row_groups(file, names, groups):
-        wanted = (pc.is_in(part[name], value_set=arrow(some, pa.string())) for name, some in values.items())
+    for part in parquet_files.read_row_groups(file, names, groups):
+        wanted = (pc.is_in(part[name], value_set=to_arrow(some, pa.string())) for name, some in values.items())
         parts.append(part.filter(reduce(pc.and_, wanted)))
-    return pa.concat_tables(parts) if parts else parquet.arrow_schema(table, names).empty_table()
+    return pa.concat_tables(parts) if parts else parquet_files.arrow_schema(table, names).empty_table()
 
 
-def _live(
-    connection: Connection, table: Table, only: dict[str, str], models: set[str] | None, names: list[str]
+def _read_database(
+    connection: Connection, table: TableSchema, only: dict[str, str], models: set[str] | None, names: list[str]
 ) -> Iterator[pa.Table]:
-    """The rows of the database as Arrow tables, sorted by key."""
-    asked = [only]
+    """Yield the rows of one question that the database holds as Arrow tables, sorted by key."""
+    each = [only]
     if table is RESPONSES:
-        there = live.models(connection, only["benchmark"])
-        asked = [only | {"model": model} for model in there if models is None or model in models]
-    for values in asked:
-        yield from parquet.tables(live.scan(connection, table, names, values), table, names)
+        known = database_rows.read_models(connection, only["benchmark"])
+        each = [only | {"model": model} for model in known if models is None or model in models]
+    for values in each:
+        yield from parquet_files.batches_to_arrow(
+            database_rows.read_batches(connection, table, names, values), table, names
+        )

@@ -20,7 +20,7 @@ import msgspec
 from msgspec.structs import asdict, replace
 
 from howsure.errors import InputError, StoreError
-from howsure.store.atomic import replacing
+from howsure.store.atomic import replace_file
 from howsure.store.schema import VERSION
 
 __all__ = ["NAME", "Manifest", "Model", "Session", "Stopped", "begin", "finish", "load"]
@@ -101,7 +101,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
             if len(key) >= SECRET_LENGTH:
                 text = text.replace(msgspec.json.encode(key).decode()[1:-1], f"[key in ${name}]")
         path.mkdir(parents=True, exist_ok=True)
-        with replacing(path / NAME) as new:
+        with replace_file(path / NAME) as new:
             new.write_text(text + "\n", encoding="utf-8")
 
     def extended(self, asked: Manifest) -> Manifest:

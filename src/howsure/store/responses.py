@@ -1,15 +1,16 @@
-"""A run folder: append, resume, compact, read; kill -9 at any moment loses nothing that was acknowledged.
+"""A run folder: append, resume, compact and read its rows. A kill at any moment loses no row that was acknowledged.
 
 ::
 
     run/
       manifest.json        what it takes to repeat the run (`store.manifest`)
-      responses.sqlite     rows, in packs (`store.packs`), and prompts while the run lives, with -wal and -shm beside it
+      responses.sqlite     rows, in blocks (`store.row_blocks`), and prompts, with -wal and -shm
       responses.parquet    rows once compacted, sorted by benchmark, model, question, variant, generation
       prompts.parquet      prompts once compacted, sorted by benchmark, question, variant
 
-A row lives in the database until a complete Parquet file that holds it has taken the old file's place, and only then
-leaves the database. Killed in between, it is in both: readers and the next compaction take the one in the database.
+A row is in the database until a complete Parquet file with it has replaced the old file, and is deleted from the
+database after that. After a kill in between it is in both: readers and the next compaction take the one in the
+database.
 """
 
 from __future__ import annotations
@@ -28,53 +29,50 @@ from typing import TYPE_CHECKING, Any, Self
 from msgspec.structs import astuple
 
 from howsure.errors import InputError, StoreError, UnknownNameError
-from howsure.store import database, live, parquet
-from howsure.store.atomic import Lock, leftover, ours, sync_folder
-from howsure.store.database import PROMPTS, RESPONSES, Table, telling
-from howsure.store.packs import PROMPT
-from howsure.store.packs import packer as pack_writer
+from howsure.store import database, database_rows, parquet_files
+from howsure.store.atomic import FolderLock, find_leftovers, is_own_file, sync_folder
+from howsure.store.database import PROMPTS, RESPONSES, TableSchema, translate_errors
+from howsure.store.row_blocks import SHARED_KEY, block_encoder, text_encoder
 from howsure.store.schema import KEY, Response
-from howsure.store.text import packer
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = ["RunFolder", "is_run", "read", "read_prompts", "stream"]
 
-_json = json.JSONEncoder(ensure_ascii=False).encode
-#: What SQLite and Arrow call an integer.
+_to_json = json.JSONEncoder(ensure_ascii=False).encode
+#: SQLite and Arrow have integers of 64 bits.
 _LARGEST = 2**63
 _INTEGERS = [i for i, kind in enumerate(RESPONSES.types.values()) if kind == "INTEGER"]
 
 
 def is_run(path: Path) -> bool:
-    """Whether the folder is a run: it has a database, or a manifest beside Parquet."""
+    """Return whether the folder is a run: it has a database, or a manifest and a Parquet file."""
     if (path / database.NAME).is_file():
         return True
     return (path / "manifest.json").is_file() and (path / "responses.parquet").is_file()
 
 
 class RunFolder:
-    """The one writer of a run folder; readers are welcome meanwhile, and threads may share it.
+    """The writer of a run folder: there is one at a time, which threads may share; readers need not wait for it.
 
-    Creates the folder when it is missing. Open it before `Manifest.save`: it holds the lock of the folder.
+    It creates the folder when it is missing. Open it before `Manifest.save`: it holds the lock of the folder.
 
     Raises
     ------
     StoreError
-        When another process writes it, when it has files but is not a run, or when its schema is newer. A folder of an
-        older schema is brought to this one at once; its Parquet files follow when rows are next moved to them.
+        When another process writes it, when it has files but is not a run, or when its schema is another one.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._turn = threading.RLock()
-        self._pack, self._pack_rows = packer(), pack_writer()
+        self._encode_text, self._encode_block = text_encoder(), block_encoder()
         self._settled: dict[tuple[str, str], dict[tuple[str, str], set[int]]] = {}
-        _claim(path)
-        self._lock = Lock(path)
+        _claim_folder(path)
+        self._lock = FolderLock(path)
         try:
-            for file in leftover(path):
+            for file in find_leftovers(path):
                 file.unlink()
             self._connection = database.open_to_write(path)
         except BaseException:
@@ -82,9 +80,9 @@ class RunFolder:
             raise
         try:
             sync_folder(path)
-            with telling(path / database.NAME):
+            with translate_errors(path / database.NAME):
                 for table in (RESPONSES, PROMPTS):
-                    _file(self._connection, path, table)
+                    _open_file(self._connection, path, table)
         except BaseException:
             self.close()
             raise
@@ -93,69 +91,72 @@ class RunFolder:
         """Add rows in one transaction; when this returns they are on the disk.
 
         A key that is there is left alone, except that a failed row (`score` is None or `error` is not) is replaced.
-        NUL is kept, lone surrogates are escaped (`store.text`). Batches of 200 to 1,000 rows in which those
+        NUL is kept, lone surrogates are escaped (`store.row_blocks`). Batches of 200 to 1,000 rows in which those
         of one prompt lie together are fastest.
 
         Raises
         ------
         InputError
-            When a score is not finite or a key is not sound; it names the key, and nothing of the batch is added.
+            When a score is not finite or a key is not allowed; it names the key, and no row of the batch is added.
         """
-        with self._turn, telling(self.path / database.NAME):
+        with self._turn, translate_errors(self.path / database.NAME):
             values = list(map(astuple, rows))
             columns = list(zip(*values, strict=True))
-            _check(rows, columns)
+            _check_rows(rows, columns)
             if any(self._settled_of(*name) for name in set(zip(*columns[:2], strict=True))):
                 values = [astuple(row) for row in rows if not self._is_settled(row)]
             prompts: defaultdict[tuple[str, ...], list[tuple[Any, ...]]] = defaultdict(list)
             for value in values:
-                prompts[value[: len(PROMPT)]].append(value[len(PROMPT) :])
-            packs = [key + self._pack_rows(some) for key, some in prompts.items()]
-            database.add(self._connection, packs)
+                prompts[value[: len(SHARED_KEY)]].append(value[len(SHARED_KEY) :])
+            blocks = [key + self._encode_block(some) for key, some in prompts.items()]
+            database.insert_blocks(self._connection, blocks)
 
     def put_prompts(
         self, rows: Iterable[tuple[str, str, str, list[dict[str, str]], str, dict[str, Any] | None]]
     ) -> None:
-        """Keep (benchmark, question, variant, messages, target, record), once per key: the newest stays. All or none.
+        """Store prompts in one transaction; a prompt whose key is present is replaced.
 
-        `record` is what rebuilds the prompt of this question under this variant, or None; it must be JSON's.
+        Parameters
+        ----------
+        rows
+            Benchmark, question, variant, messages, target, and record: what the prompt of this question under this
+            variant can be made from again, in types of JSON, or None.
         """
 
         def values() -> Iterator[tuple[object, ...]]:
             for benchmark, question, variant, messages, target, record in rows:
                 _check_names(benchmark, question, variant)
-                text = _json(messages)
-                noted = None if record is None else _json(record)
-                yield benchmark, question, variant, self._pack(text), self._pack(target), self._pack(noted)
+                texts = (_to_json(messages), target, None if record is None else _to_json(record))
+                yield (benchmark, question, variant, *map(self._encode_text, texts))
 
-        with self._turn, telling(self.path / database.NAME):
-            database.upsert(self._connection, PROMPTS, values())
+        with self._turn, translate_errors(self.path / database.NAME):
+            database.replace_rows(self._connection, PROMPTS, values())
 
     def present(self, benchmark: str, model: str, *, failed: bool = True) -> dict[tuple[str, str], set[int]]:
-        """Generations that are there, by (question, variant); `failed=False` leaves failed rows out."""
-        with self._turn, telling(self.path / database.NAME):
-            cells = self._compacted(benchmark, model, failed=failed)
-            newer = live.generations(self._connection, benchmark, model, failed=failed)
+        """Return the generations that are stored, by (question, variant); `failed=False` leaves failed rows out."""
+        with self._turn, translate_errors(self.path / database.NAME):
+            cells = self._read_parquet(benchmark, model, failed=failed)
+            newer = database_rows.read_generations(self._connection, benchmark, model, failed=failed)
             for question, variant, generation in newer:
                 cells[question, sys.intern(variant)].add(generation)
             return dict(cells)
 
     def compact(self) -> None:
-        """Move the database's rows to Parquet; memory is bounded by a few row groups.
+        """Move the rows of the database to Parquet; memory is bounded by a few row groups.
 
-        Each step leaves a run that reads the same, so a kill between any two loses and doubles nothing.
+        After each step the run reads the same, so that a kill between two steps loses and doubles no row.
         """
-        with self._turn, telling(self.path / database.NAME):
+        with self._turn, translate_errors(self.path / database.NAME):
             for table in (PROMPTS, RESPONSES):
                 if not database.is_empty(self._connection, table):
-                    file = _file(self._connection, self.path, table)
+                    file = _open_file(self._connection, self.path, table)
                     rows = _stream(self._connection, file, table, list(table.types))
-                    database.empty(self._connection, table, moved=parquet.write(self.path, table, rows))
+                    database.clear_rows(self._connection, table, moved=parquet_files.write_file(self.path, table, rows))
             self._settled.clear()
-            database.shrink(self._connection)
+            database.shrink_file(self._connection)
 
     def close(self) -> None:
-        """Let another process write; a second call does nothing."""
+        """Release the folder for another writer; a second call has no effect."""
         with self._turn:
             self._connection.close()
             self._lock.release()
@@ -167,53 +168,56 @@ class RunFolder:
         self.close()
 
     def _is_settled(self, row: Response) -> bool:
-        """Whether Parquet has the row's key, and not as a failure."""
+        """Return whether Parquet has a row of this key that did not fail."""
         return row.generation in self._settled_of(row.benchmark, row.model).get((row.question, row.variant), ())
 
     def _settled_of(self, benchmark: str, model: str) -> dict[tuple[str, str], set[int]]:
+        """Return the generations in Parquet that did not fail, by (question, variant)."""
         if (benchmark, model) not in self._settled:
-            self._settled[benchmark, model] = dict(self._compacted(benchmark, model, failed=False))
+            self._settled[benchmark, model] = dict(self._read_parquet(benchmark, model, failed=False))
         return self._settled[benchmark, model]
 
-    def _compacted(self, benchmark: str, model: str, *, failed: bool) -> defaultdict[tuple[str, str], set[int]]:
-        file = _file(self._connection, self.path, RESPONSES)
-        return parquet.generations(file, benchmark, model, failed=failed) if file else defaultdict(set)
+    def _read_parquet(self, benchmark: str, model: str, *, failed: bool) -> defaultdict[tuple[str, str], set[int]]:
+        """Return the generations in Parquet, by (question, variant)."""
+        file = _open_file(self._connection, self.path, RESPONSES)
+        return parquet_files.read_generations(file, benchmark, model, failed=failed) if file else defaultdict(set)
 
 
 def read(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
-    """All rows of a run as an Arrow table, sorted by key; see `stream`, which does not hold them all in memory."""
+    """Return all rows of a run as an Arrow table, sorted by key; `stream` does not hold them all in memory."""
     return stream(path, columns).read_all()
 
 
 def read_prompts(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
-    """All prompts as an Arrow table, sorted by key.
+    """Return all prompts as an Arrow table, sorted by key.
 
-    Columns: benchmark, question, variant, messages (JSON text), target, record (JSON text or null: what rebuilds the
-    prompt of one question under one variant, as its label map, order, demonstration ids and hash).
+    Columns: benchmark, question, variant, messages (JSON text), target, record (JSON text or null: what the prompt can
+    be made from again, such as its label map, order, demonstration ids and hash).
     """
-    return _opened(path, PROMPTS, columns).read_all()
+    return _open_rows(path, PROMPTS, columns).read_all()
 
 
 def stream(path: Path, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:
-    """All rows of a run as Arrow batches, sorted by key: what was acknowledged when this was called.
+    """Return all rows of a run as Arrow batches, sorted by key: those that were acknowledged before this call.
 
     Parameters
     ----------
     path
-        A run folder, compacted or not, also while a writer lives, after a kill, or where nothing can be written.
+        A run folder, compacted or not, also while it is written, after a kill, or on a read-only medium.
     columns
-        Of `schema.COLUMNS`, in the order wanted; None is all. Only these are read and decompressed (and the key, when
-        there are rows in the database and in Parquet). Types are string, int64 and double; None is null.
+        Of `schema.COLUMNS`, in the order wanted; None takes all. Only these are read and decompressed, and the key
+        where there are rows in the database and in Parquet. Types are string, int64 and double; None is null.
 
     Raises
     ------
     StoreError
         When the folder is not a run, or a file of it is torn or missing: names the file and the remedy.
     """
-    return _opened(path, RESPONSES, columns)
+    return _open_rows(path, RESPONSES, columns)
 
 
-def _opened(path: Path, table: Table, columns: Sequence[str] | None) -> pa.RecordBatchReader:
+def _open_rows(path: Path, table: TableSchema, columns: Sequence[str] | None) -> pa.RecordBatchReader:
+    """Open the rows of a table of a run, sorted by key."""
     import pyarrow as pa
 
     for name in columns or ():
@@ -222,83 +226,89 @@ def _opened(path: Path, table: Table, columns: Sequence[str] | None) -> pa.Recor
     if not is_run(path):
         raise StoreError(f"{path}: not a run folder; give a folder that howsure run or convert made")
     names = list(table.types) if columns is None else list(columns)
-    # The database first: what a compaction moves after this is still in the snapshot.
+    # The database is opened first: rows that a compaction moves after this are still in its snapshot.
     connection = database.open_to_read(path)
-    schema = parquet.arrow_schema(table, names)
+    schema = parquet_files.arrow_schema(table, names)
     try:
-        with telling(path / database.NAME):
-            rows = _stream(connection, _file(connection, path, table), table, names)
+        with translate_errors(path / database.NAME):
+            rows = _stream(connection, _open_file(connection, path, table), table, names)
     except BaseException:
         connection.close()
         raise
     batches = _batches(connection, path, rows, schema)
-    next(batches)  # now it holds the connection, and closes it whatever happens
+    next(batches)  # from here on the generator closes the connection, whatever happens
     return pa.RecordBatchReader.from_batches(schema, batches)
 
 
 def _batches(connection: Connection, path: Path, rows: Iterator[pa.Table], schema: pa.Schema) -> Iterator[Any]:
-    with closing(connection), telling(path / database.NAME):
+    """Yield None once, and then the rows as Arrow batches; close the connection at the end."""
+    with closing(connection), translate_errors(path / database.NAME):
         yield None
         for part in rows:
             yield from part.cast(schema).to_batches()
 
 
-def _file(connection: Connection, path: Path, table: Table) -> parquet.File | None:
-    return parquet.opened(path, table, moved=database.moved(connection, table))
+def _open_file(connection: Connection, path: Path, table: TableSchema) -> parquet_files.OpenFile | None:
+    """Open the Parquet file of a table; None when there is none."""
+    return parquet_files.open_file(path, table, moved=database.count_moved(connection, table))
 
 
-def _stream(connection: Connection, file: parquet.File | None, table: Table, columns: list[str]) -> Iterator[pa.Table]:
-    """Rows of the database and of Parquet as Arrow tables, sorted by key, each key once."""
+def _stream(
+    connection: Connection, file: parquet_files.OpenFile | None, table: TableSchema, columns: list[str]
+) -> Iterator[pa.Table]:
+    """Return the rows of the database and of Parquet as Arrow tables, sorted by key, each key once."""
     if file is None:
-        return parquet.tables(live.scan(connection, table, columns), table, columns)
+        return parquet_files.batches_to_arrow(database_rows.read_batches(connection, table, columns), table, columns)
     if database.is_empty(connection, table):
-        return parquet.row_groups(file, columns)
+        return parquet_files.read_row_groups(file, columns)
     names = [*columns, *(name for name in table.key if name not in columns)]
-    newer = parquet.tables(live.scan(connection, table, names), table, names)
-    both = parquet.merged(newer, parquet.row_groups(file, names), table.key)
+    newer = parquet_files.batches_to_arrow(database_rows.read_batches(connection, table, names), table, names)
+    both = parquet_files.merge_sorted(newer, parquet_files.read_row_groups(file, names), table.key)
     return (part.select(columns) for part in both)
 
 
-def _claim(path: Path) -> None:
-    """Make the folder, or see that it is a run or empty."""
+def _claim_folder(path: Path) -> None:
+    """Create the folder, or check that it is empty or a run."""
     if path.exists() and not path.is_dir():
         raise StoreError(f"{path}: a file, not a folder; name another folder")
     try:
         path.mkdir(parents=True, exist_ok=True)
-        if not is_run(path) and any(not ours(file) for file in path.iterdir()):
+        if not is_run(path) and any(not is_own_file(file) for file in path.iterdir()):
             raise StoreError(f"{path}: not empty and not a run; name another folder")
     except OSError as error:
         raise StoreError(f"{path}: {error.strerror}; name a folder that can be written") from error
 
 
-def _check(rows: Sequence[Response], columns: Sequence[Sequence[Any]]) -> None:
-    """Refuse a key that is not sound and a score that is not finite, by the different values of each column."""
+def _check_rows(rows: Sequence[Response], columns: Sequence[Sequence[Any]]) -> None:
+    """Raise InputError for a key that is not allowed or a score that is not finite."""
     if not rows:
         return
     *names, generations, scores = columns[: len(KEY) + 1]
     _check_names(*set().union(*names))
     for generation in set(generations):
         if generation < 1:
-            where = _where(rows[generations.index(generation)])
+            where = _describe_key(rows[generations.index(generation)])
             raise InputError(f"generation must be 1 or more, got {generation}", where=where)
     for score in set(scores) - {None}:
         if not math.isfinite(score):
             remedy = "a row that has nothing to score has score None and says why in error"
-            where = _where(rows[scores.index(score)])
+            where = _describe_key(rows[scores.index(score)])
             raise InputError(f"score must be finite, got {score}", where=where, remedy=remedy)
     for i in _INTEGERS:
         for value in set(columns[i]) - {None}:
             if not -_LARGEST <= value < _LARGEST:
-                where = _where(rows[columns[i].index(value)])
+                where = _describe_key(rows[columns[i].index(value)])
                 raise InputError("a row has an integer of more than 64 bits", where=where)
 
 
-def _where(row: Response) -> str:
+def _describe_key(row: Response) -> str:
+    """Return the key of a row, for messages."""
     return ", ".join(f"{name} {getattr(row, name)!r}" for name in KEY)
 
 
 def _check_names(*names: str) -> None:
-    # Escaping would make two keys one, and a resumed run would never find the key that it asks for.
+    """Raise InputError for a name with a lone surrogate."""
+    # Escaping would make two keys equal, and a resumed run would not find its key.
     for name in names:
         if not name.isascii() and any("\ud800" <= letter <= "\udfff" for letter in name):
             raise InputError(f"{name!r} has a lone surrogate, which no file can hold", remedy="rename it")

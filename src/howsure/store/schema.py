@@ -1,7 +1,7 @@
 """The columns of a response: names, types, units, key and version.
 
-A response is one generation: what a model wrote for one question under one prompt variant, and what it scored.
-Every reader produces these columns, the store keeps them, and `store.tables` groups them into cells.
+A response is one generation: the completion of a model for one question under one prompt variant, and its score. All
+readers return these columns, the store keeps them, and `tables.rows_to_cells` groups them into cells.
 """
 
 from __future__ import annotations
@@ -10,38 +10,37 @@ import msgspec
 
 __all__ = ["COLUMNS", "KEY", "UNSCORED", "VERSION", "Response"]
 
-#: Version of the schema; written in each run folder, raised when a column comes or changes its meaning.
-#: 2 brought `rule`, and `record` of a prompt.
+#: Version of the schema; written in each run folder, and raised when a column is added or changes its meaning.
 VERSION = 2
 
-#: `status` of a completion that nobody scored, or not yet: no failure, and no score.
+#: `status` of a completion that has no score yet, and did not fail.
 UNSCORED = "unscored"
 
-#: What makes a response unique in a run folder.
+#: Columns that identify a response in a run folder.
 KEY = ("benchmark", "model", "question", "variant", "generation")
 
 
 class Response(msgspec.Struct, frozen=True):
-    """One generation. A generation that failed is a row too: `score` is None and `error` says why.
+    """One generation. A generation that failed is a row too: `score` is None and `error` is the reason.
 
-    The same model at other settings (greedy, another temperature or endpoint) is another `model`, by its label.
+    The same model with other settings (greedy, another temperature or endpoint) is another `model`, by its label.
     """
 
     benchmark: str
     model: str
     question: str
     variant: str
-    """Content hash of the prompt's wording; `"default"` where the log does not say."""
+    """Hash of the prompt's wording; `"default"` where a log does not state a variant."""
     generation: int
-    """1-based index of independent repeats of the same cell."""
+    """Number of the repeat of the same cell, from 1."""
     score: float | None = None
-    """None when there is nothing to score; 0.0 with `status == "unparsed"` when no answer could be read."""
+    """None when there is nothing to score; 0.0 with `status == "unparsed"` when no answer could be parsed."""
     status: str = "ok"
     """ok, unparsed (no answer was found), length (cut at max_tokens), filtered (content filter), error, or unscored."""
     answer: str | None = None
-    """The answer read from the completion, in the benchmark's canonical form."""
+    """The answer parsed from the completion, in the canonical form of the benchmark."""
     rule: str | None = None
-    """How the answer was read, or why none was; None where nobody noted it."""
+    """The rule by which the answer was parsed, or why none was; None where it was not recorded."""
     completion: str | None = None
     target: str | None = None
     error: str | None = None
@@ -53,7 +52,7 @@ class Response(msgspec.Struct, frozen=True):
     """Tokens of this generation; a request with n choices reports only their sum, so each carries a share."""
     finish_reason: str | None = None
     endpoint_model: str | None = None
-    """The model name that the endpoint said it used."""
+    """The name of the model as the endpoint reported it."""
     fingerprint: str | None = None
     """`system_fingerprint` of the endpoint."""
     request: str | None = None

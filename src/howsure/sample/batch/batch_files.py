@@ -16,7 +16,7 @@ from howsure.models.failures import refusal
 from howsure.models.model import Reply, Request
 from howsure.models.reply import reply_of
 from howsure.sample.resume import Unit
-from howsure.store.atomic import replacing
+from howsure.store.atomic import replace_file
 
 __all__ = [
     "SPAN",
@@ -54,7 +54,7 @@ class Kept(msgspec.Struct, kw_only=True):
 
 def save(folder: Path, kept: Kept) -> None:
     """Write it durably. StoreError when the folder cannot be written."""
-    with replacing(_path(folder, kept)) as path:
+    with replace_file(_path(folder, kept)) as path:
         path.write_bytes(msgspec.json.encode(kept))
 
 

@@ -10,11 +10,11 @@ import pytest
 from helpers.stored_rows import NAMES, row
 
 from howsure.errors import InputError, StoreError, UnknownNameError
-from howsure.store import database, live, parquet, scores
-from howsure.store.atomic import Lock
+from howsure.store import database, database_rows, parquet_files, scorer_files
+from howsure.store.atomic import FolderLock
 from howsure.store.responses import RunFolder, read
 from howsure.store.schema import COLUMNS, KEY
-from howsure.store.scores import Rescored
+from howsure.store.scorer_files import RescoredRow
 
 SAID = ("score", "status", "answer", "rule", "error")
 
@@ -22,9 +22,9 @@ SAID = ("score", "status", "answer", "rule", "error")
 @pytest.fixture
 def tiny(monkeypatch):
     """Batches and row groups of a few rows, so that little data takes every turn."""
-    monkeypatch.setattr(live, "BATCH_ROWS", 5)
-    monkeypatch.setattr(parquet, "GROUP_ROWS", 7)
-    monkeypatch.setattr(scores, "_ROWS", 4)
+    monkeypatch.setattr(database_rows, "BATCH_ROWS", 5)
+    monkeypatch.setattr(parquet_files, "GROUP_ROWS", 7)
+    monkeypatch.setattr(scorer_files, "_ROWS", 4)
 
 
 def run_of(path, rows):
@@ -34,7 +34,7 @@ def run_of(path, rows):
 
 
 def rescored(response, **said):
-    return Rescored(*(getattr(response, name) for name in KEY), created=response.created, **said)
+    return RescoredRow(*(getattr(response, name) for name in KEY), created=response.created, **said)
 
 
 def in_order(rows):
@@ -79,14 +79,14 @@ def test_the_stream_is_what_a_dictionary_of_the_scores_would_say(tmp_path, seed)
         if seed % 2:
             run.compact()
         run.append(rows[30:])
-        scores.write(tmp_path, "s", "1", in_order(rescored(one, **values) for one, values in said.items()))
+        scorer_files.write_scores(tmp_path, "s", "1", in_order(rescored(one, **values) for one, values in said.items()))
     unseen = {"score": None, "status": "unscored", "answer": None, "rule": None, "error": None}
     by_key = {tuple(getattr(one, name) for name in KEY): values for one, values in said.items()}
     before = read(tmp_path).to_pylist()
     wanted = [one | by_key.get(tuple(one[name] for name in KEY), unseen) for one in before]
-    assert scores.stream(tmp_path, None, "s").read_all().to_pylist() == wanted
-    assert tuple(scores.stream(tmp_path, None, "s").schema.names) == COLUMNS
-    some = scores.stream(tmp_path, ["answer", "score", "question"], "s@1").read_all()
+    assert scorer_files.stream_rows(tmp_path, None, "s").read_all().to_pylist() == wanted
+    assert tuple(scorer_files.stream_rows(tmp_path, None, "s").schema.names) == COLUMNS
+    some = scorer_files.stream_rows(tmp_path, ["answer", "score", "question"], "s@1").read_all()
     assert some.to_pylist() == [{name: one[name] for name in ("answer", "score", "question")} for one in wanted]
     assert read(tmp_path).to_pylist() == before
 
@@ -98,9 +98,11 @@ def test_a_row_that_was_sampled_again_loses_the_score_of_its_old_completion(tmp_
     old = row("q1", score=None, error="scoring: no", completion="18", created=1.0)
     kept = row("q2", completion="7", created=None)
     run_of(tmp_path, [old, kept])
-    scores.write(tmp_path, "s", "1", iter([rescored(old, score=1.0), rescored(kept, score=1.0)]))
+    scorer_files.write_scores(tmp_path, "s", "1", iter([rescored(old, score=1.0), rescored(kept, score=1.0)]))
     run_of(tmp_path, [row("q1", score=0.0, completion="19", created=2.0), row("q3", completion="3", created=2.0)])
-    found = scores.stream(tmp_path, ["question", "completion", "score", "status"], "s").read_all().to_pylist()
+    found = (
+        scorer_files.stream_rows(tmp_path, ["question", "completion", "score", "status"], "s").read_all().to_pylist()
+    )
     assert [tuple(one.values()) for one in found] == [
         ("q1", "19", None, "unscored"),
         ("q2", "7", 1.0, "ok"),
@@ -111,27 +113,29 @@ def test_a_row_that_was_sampled_again_loses_the_score_of_its_old_completion(tmp_
 def test_a_name_means_the_version_written_last_and_a_full_name_its_own(tmp_path):
     one = row()
     run_of(tmp_path, [one])
-    assert scores.names(tmp_path) == []
+    assert scorer_files.list_scorers(tmp_path) == []
     for version, score, when in [("2", 0.2, 5.0), ("10", 0.1, 9.0), ("1", 0.0, 3.0)]:
-        scores.write(tmp_path, "numeric", version, iter([rescored(one, score=score)]), clock=lambda when=when: when)
-    assert scores.names(tmp_path) == ["numeric@10", "numeric@2", "numeric@1"]
+        scorer_files.write_scores(
+            tmp_path, "numeric", version, iter([rescored(one, score=score)]), clock=lambda when=when: when
+        )
+    assert scorer_files.list_scorers(tmp_path) == ["numeric@10", "numeric@2", "numeric@1"]
     for name, score in [("numeric", 0.1), ("numeric@2", 0.2), ("numeric@1", 0.0)]:
-        assert scores.stream(tmp_path, ["score"], name).read_all()["score"].to_pylist() == [score]
+        assert scorer_files.stream_rows(tmp_path, ["score"], name).read_all()["score"].to_pylist() == [score]
     # Written again it takes its own place only, and is the newest now.
-    scores.write(tmp_path, "numeric", "2", iter([rescored(one, score=0.5)]), clock=lambda: 11.0)
-    assert scores.names(tmp_path) == ["numeric@2", "numeric@10", "numeric@1"]
-    assert scores.stream(tmp_path, ["score"], "numeric").read_all()["score"].to_pylist() == [0.5]
+    scorer_files.write_scores(tmp_path, "numeric", "2", iter([rescored(one, score=0.5)]), clock=lambda: 11.0)
+    assert scorer_files.list_scorers(tmp_path) == ["numeric@2", "numeric@10", "numeric@1"]
+    assert scorer_files.stream_rows(tmp_path, ["score"], "numeric").read_all()["score"].to_pylist() == [0.5]
 
 
 @pytest.mark.parametrize("name", ["regex:a@b", "regex:../../x", "Regex:\\", "é" * 300, "regex:" + "x" * 300, "."])
 def test_any_name_is_a_file_in_the_folder_and_is_found_again(tmp_path, name):
     one = row()
     run_of(tmp_path, [one])
-    scores.write(tmp_path, name, "1", iter([rescored(one, score=0.25)]))
-    scores.write(tmp_path, name + "?", "1", iter([rescored(one, score=0.75)]))
-    assert set(scores.names(tmp_path)) == {f"{name}@1", f"{name}?@1"}
-    assert scores.stream(tmp_path, ["score"], name).read_all()["score"].to_pylist() == [0.25]
-    assert scores.stream(tmp_path, ["score"], f"{name}?@1").read_all()["score"].to_pylist() == [0.75]
+    scorer_files.write_scores(tmp_path, name, "1", iter([rescored(one, score=0.25)]))
+    scorer_files.write_scores(tmp_path, name + "?", "1", iter([rescored(one, score=0.75)]))
+    assert set(scorer_files.list_scorers(tmp_path)) == {f"{name}@1", f"{name}?@1"}
+    assert scorer_files.stream_rows(tmp_path, ["score"], name).read_all()["score"].to_pylist() == [0.25]
+    assert scorer_files.stream_rows(tmp_path, ["score"], f"{name}?@1").read_all()["score"].to_pylist() == [0.75]
     files = {file.name for file in (tmp_path / "scores").iterdir()}
     assert len(files - {".lock"}) == 2
     assert all(len(file) < 80 and file.isascii() for file in files)
@@ -141,7 +145,7 @@ def test_any_other_reader_finds_the_rows_sorted_by_key(tmp_path):
     # another program's output: pyarrow reads the file with no help from the store
     rows = list(some_rows(random.Random(3), 40))
     run_of(tmp_path, rows)
-    count = scores.write(tmp_path, "s", "1", in_order(rescored(one, score=1.0) for one in rows))
+    count = scorer_files.write_scores(tmp_path, "s", "1", in_order(rescored(one, score=1.0) for one in rows))
     table = pq.read_table(tmp_path / "scores" / "s@1.parquet")
     keys = list(zip(*(table[name].to_pylist() for name in KEY), strict=True))
     assert keys == sorted(tuple(getattr(one, name) for name in KEY) for one in rows)
@@ -150,9 +154,9 @@ def test_any_other_reader_finds_the_rows_sorted_by_key(tmp_path):
 
 
 def test_empty_batches_are_passed_over():
-    schema = parquet.arrow_schema(database.RESPONSES, [*KEY, "created"])
+    schema = parquet_files.arrow_schema(database.RESPONSES, [*KEY, "created"])
     rows = pa.RecordBatchReader.from_batches(schema, [_empty(schema)])
-    assert list(scores._joined(rows, iter(()))) == []
+    assert list(scorer_files._joined(rows, iter(()))) == []
 
 
 def _empty(schema):
@@ -165,15 +169,15 @@ def _empty(schema):
 def test_a_scorer_that_fails_midway_leaves_what_was_there(tmp_path):
     rows = [row(f"q{i:02d}") for i in range(40)]
     run_of(tmp_path, rows)
-    scores.write(tmp_path, "s", "1", (rescored(one, score=1.0) for one in rows))
+    scorer_files.write_scores(tmp_path, "s", "1", (rescored(one, score=1.0) for one in rows))
 
     def broken():
         yield rescored(rows[0], score=0.0)
         raise InputError("no more")
 
     with pytest.raises(InputError, match="no more"):
-        scores.write(tmp_path, "s", "1", broken())
-    assert set(scores.stream(tmp_path, ["score"], "s").read_all()["score"].to_pylist()) == {1.0}
+        scorer_files.write_scores(tmp_path, "s", "1", broken())
+    assert set(scorer_files.stream_rows(tmp_path, ["score"], "s").read_all()["score"].to_pylist()) == {1.0}
     assert {file.name for file in (tmp_path / "scores").iterdir()} == {".lock", "s@1.parquet"}
 
 
@@ -183,8 +187,8 @@ def test_what_a_killed_writer_left_is_removed(tmp_path):
     (tmp_path / "scores").mkdir()
     torn = tmp_path / "scores" / ".s@1.parquet.new"
     torn.write_bytes(b"half")
-    assert scores.names(tmp_path) == []
-    scores.write(tmp_path, "t", "1", iter([rescored(one, score=1.0)]))
+    assert scorer_files.list_scorers(tmp_path) == []
+    scorer_files.write_scores(tmp_path, "t", "1", iter([rescored(one, score=1.0)]))
     assert not torn.exists()
 
 
@@ -193,8 +197,8 @@ def test_rows_out_of_order_or_twice_are_refused(tmp_path):
     run_of(tmp_path, [a, b])
     for rows in ([b, a], [a, a]):
         with pytest.raises(InputError, match="comes after"):
-            scores.write(tmp_path, "s", "1", (rescored(one, score=1.0) for one in rows))
-    assert scores.names(tmp_path) == []
+            scorer_files.write_scores(tmp_path, "s", "1", (rescored(one, score=1.0) for one in rows))
+    assert scorer_files.list_scorers(tmp_path) == []
 
 
 @pytest.mark.usefixtures("tiny")
@@ -202,66 +206,66 @@ def test_order_is_checked_from_one_batch_to_the_next(tmp_path):
     rows = [row(f"q{i}") for i in (1, 2, 3, 4, 0)]
     run_of(tmp_path, rows)
     with pytest.raises(InputError, match="comes after"):
-        scores.write(tmp_path, "s", "1", (rescored(one, score=1.0) for one in rows))
+        scorer_files.write_scores(tmp_path, "s", "1", (rescored(one, score=1.0) for one in rows))
 
 
 def test_a_folder_that_is_no_run_or_has_no_such_scores_is_told(tmp_path):
     for call in (
-        lambda: scores.write(tmp_path, "s", "1", iter(())),
-        lambda: scores.names(tmp_path),
-        lambda: scores.stream(tmp_path, None, "s"),
+        lambda: scorer_files.write_scores(tmp_path, "s", "1", iter(())),
+        lambda: scorer_files.list_scorers(tmp_path),
+        lambda: scorer_files.stream_rows(tmp_path, None, "s"),
     ):
         with pytest.raises(StoreError, match="not a run folder"):
             call()
     run_of(tmp_path, [row()])
     with pytest.raises(UnknownNameError, match="there is no scorer at all"):
-        scores.stream(tmp_path, None, "s")
-    scores.write(tmp_path, "numeric", "1", iter(()))
+        scorer_files.stream_rows(tmp_path, None, "s")
+    scorer_files.write_scores(tmp_path, "numeric", "1", iter(()))
     with pytest.raises(UnknownNameError, match="did you mean 'numeric@1'"):
-        scores.stream(tmp_path, None, "numeric@2")
+        scorer_files.stream_rows(tmp_path, None, "numeric@2")
     with pytest.raises(UnknownNameError, match="unknown column 'scor'"):
-        scores.stream(tmp_path, ["scor"], "numeric")
-    found = scores.stream(tmp_path, ["score", "status"], "numeric").read_all().to_pylist()
+        scorer_files.stream_rows(tmp_path, ["scor"], "numeric")
+    found = scorer_files.stream_rows(tmp_path, ["score", "status"], "numeric").read_all().to_pylist()
     assert found == [{"score": None, "status": "unscored"}]
 
 
 def test_damaged_and_foreign_files_are_told(tmp_path):
     run_of(tmp_path, [row()])
     folder = tmp_path / "scores"
-    scores.write(tmp_path, "s", "1", iter([rescored(row(), score=1.0)]))
+    scorer_files.write_scores(tmp_path, "s", "1", iter([rescored(row(), score=1.0)]))
     whole = (folder / "s@1.parquet").read_bytes()
     (folder / "s@1.parquet").write_bytes(whole[: len(whole) // 2])
     with pytest.raises(StoreError, match=r"s@1\.parquet: torn"):
-        scores.names(tmp_path)
+        scorer_files.list_scorers(tmp_path)
     pq.write_table(pa.table({"score": pa.array([1.0])}), folder / "s@1.parquet")
     with pytest.raises(StoreError, match="not written by howsure"):
-        scores.stream(tmp_path, None, "s")
+        scorer_files.stream_rows(tmp_path, None, "s")
     (folder / "s@1.parquet").unlink()
     with RunFolder(tmp_path) as run:
         run.compact()
     (folder / "rows.parquet").write_bytes((tmp_path / "responses.parquet").read_bytes())
     with pytest.raises(StoreError, match="no scores of a scorer"):
-        scores.names(tmp_path)
+        scorer_files.list_scorers(tmp_path)
 
 
 def test_two_writers_and_a_folder_that_cannot_be_made_are_told(tmp_path):
     run_of(tmp_path, [row()])
     (tmp_path / "scores").mkdir()
-    lock = Lock(tmp_path / "scores")
+    lock = FolderLock(tmp_path / "scores")
     with pytest.raises(StoreError, match="is writing this run"):
-        scores.write(tmp_path, "s", "1", iter(()))
+        scorer_files.write_scores(tmp_path, "s", "1", iter(()))
     lock.release()
     (tmp_path / "scores" / ".lock").unlink()
     (tmp_path / "scores").rmdir()
     (tmp_path / "scores").write_text("a file")
     with pytest.raises(StoreError, match="scores: File exists"):
-        scores.write(tmp_path, "s", "1", iter(()))
+        scorer_files.write_scores(tmp_path, "s", "1", iter(()))
 
 
 def test_a_run_that_is_being_sampled_can_be_scored(tmp_path):
     with RunFolder(tmp_path) as run:
         run.append([row("q1")])
-        scores.write(tmp_path, "s", "1", iter([rescored(row("q1"), score=0.5)]))
+        scorer_files.write_scores(tmp_path, "s", "1", iter([rescored(row("q1"), score=0.5)]))
         run.append([row("q2")])
-        found = scores.stream(tmp_path, ["score"], "s").read_all()["score"].to_pylist()
+        found = scorer_files.stream_rows(tmp_path, ["score"], "s").read_all()["score"].to_pylist()
     assert found == [0.5, None]

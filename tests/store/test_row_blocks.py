@@ -1,4 +1,4 @@
-"""Rows in packs come back as they went in.
+"""Rows in blocks come back as they went in.
 
 The truth is the rows themselves, written by a generator that is seeded, and the plain dictionary of `stored_rows`.
 """
@@ -15,9 +15,9 @@ from helpers.stored_rows import expected, held, row
 from msgspec.structs import astuple
 
 from howsure.errors import InputError
-from howsure.store import live
-from howsure.store.packs import OWN, PROMPT, Pack, latest, packer, unpacker
+from howsure.store import database_rows
 from howsure.store.responses import RunFolder, read
+from howsure.store.row_blocks import ROW_COLUMNS, SHARED_KEY, RowBlock, block_decoder, block_encoder, merge_blocks
 
 TEXTS = [None, "", "a", "a\0b", "é \U0001f600", "word " * 200, "x" * 5000]
 
@@ -46,11 +46,11 @@ def some_rows(rng: random.Random, generations: list[int]) -> list:
 def test_rows_come_back_as_they_were(seed):
     rng = random.Random(seed)
     rows = some_rows(rng, [rng.randint(1, 200) for _ in range(rng.choice([1, 2, 3, 50]))])
-    values = [astuple(one)[len(PROMPT) :] for one in rows]
-    shared, completion = packer()(values)
-    unpack = unpacker()
+    values = [astuple(one)[len(SHARED_KEY) :] for one in rows]
+    shared, completion = block_encoder()(values)
+    unpack = block_decoder()
     assert list(unpack(shared, completion).rows()) == values
-    at = OWN.index("completion")
+    at = ROW_COLUMNS.index("completion")
     assert list(unpack(shared, None).rows()) == [(*one[:at], None, *one[at + 1 :]) for one in values]
 
 
@@ -58,14 +58,16 @@ def test_rows_come_back_as_they_were(seed):
 def test_the_first_that_did_not_fail_counts_else_the_last(seed):
     rng = random.Random(seed)
     parts = [some_rows(rng, [rng.randint(1, 9) for _ in range(rng.randint(1, 6))]) for _ in range(rng.randint(1, 5))]
-    pack = latest([Pack.of([astuple(one)[len(PROMPT) :] for one in part]) for part in parts])
-    found = [dict(zip(OWN, one, strict=True)) for one in pack.rows()]
-    assert found == [{name: one[name] for name in OWN} for one in expected(one for part in parts for one in part)]
+    block = merge_blocks([RowBlock.from_rows([astuple(one)[len(SHARED_KEY) :] for one in part]) for part in parts])
+    found = [dict(zip(ROW_COLUMNS, one, strict=True)) for one in block.rows()]
+    assert found == [
+        {name: one[name] for name in ROW_COLUMNS} for one in expected(one for part in parts for one in part)
+    ]
 
 
 @pytest.mark.parametrize("fetched", [1, 2, 64])
 def test_prompts_with_one_row_and_with_several_are_read_in_the_order_of_their_key(tmp_path, monkeypatch, fetched):
-    monkeypatch.setattr(live, "FETCHED", fetched)
+    monkeypatch.setattr(database_rows, "FETCHED", fetched)
     rng = random.Random(fetched)
     rows = [row(f"q{i:02d}", g, score=i / 4) for i in range(12) for g in range(1, rng.choice([2, 2, 4]))]
     rng.shuffle(rows)
@@ -112,4 +114,4 @@ def test_values_that_no_column_holds_are_refused_and_nothing_is_added(tmp_path, 
 @pytest.mark.parametrize("torn", [b"", b"\x28\xb5\x2f\xfd\x00", b"\xc1", b"\x93\x01"])
 def test_a_value_that_is_torn_is_told(torn):
     with pytest.raises(sqlite3.DatabaseError, match="malformed text"):
-        unpacker()(torn, None)
+        block_decoder()(torn, None)

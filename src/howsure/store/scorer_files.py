@@ -1,0 +1,286 @@
+"""Scores that were added to a run later: one Parquet file for each scorer and version; rows are not changed.
+
+::
+
+    run/
+      scores/
+        numeric@1.parquet            key, score, status, answer, rule, error, created; sorted by key
+        regex-5f0c3a91@1.parquet     a scorer whose name no file can have; the file states it
+
+A score belongs to the row with its key and `created`: a row that was sampled again later has none here.
+"""
+
+from __future__ import annotations
+
+import bisect
+import hashlib
+import itertools
+import operator
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from howsure.errors import InputError, StoreError, UnknownNameError
+from howsure.store import parquet_files, responses
+from howsure.store.arrays import to_arrow
+from howsure.store.atomic import FolderLock, find_leftovers, replace_file
+from howsure.store.database import RESPONSES, TableSchema
+from howsure.store.schema import COLUMNS, UNSCORED, VERSION
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["FOLDER", "UNSCORED", "RescoredRow", "list_scorers", "stream_rows", "write_scores"]
+
+FOLDER = "scores"
+
+#: Rows that are in memory while a file is written; each is its key and a few short texts.
+_ROWS = 16_384
+_RESULTS = ("score", "status", "answer", "rule", "error")
+_TYPES = {name: RESPONSES.types[name] for name in (*RESPONSES.key, *_RESULTS, "created")}
+_NAME, _VERSION, _WRITTEN = b"howsure.scorer", b"howsure.scorer_version", b"howsure.written"
+
+
+class RescoredRow(NamedTuple):
+    """The score of one row by a scorer; the columns are those of `schema.Response`."""
+
+    benchmark: str
+    model: str
+    question: str
+    variant: str
+    generation: int
+    score: float | None = None
+    status: str = "ok"
+    answer: str | None = None
+    rule: str | None = None
+    error: str | None = None
+    created: float | None = None
+    """Of the row."""
+
+
+class _ScorerFile(NamedTuple):
+    """A file of scores."""
+
+    scorer: str
+    version: str
+    written: float
+    file: Path
+
+    @property
+    def name(self) -> str:
+        return f"{self.scorer}@{self.version}"
+
+
+def write_scores(
+    path: Path, scorer: str, version: str, rows: Iterator[RescoredRow], *, clock: Callable[[], float] = time.time
+) -> int:
+    """Write the scores of one scorer and version in a run folder, atomically and durably; return the number of rows.
+
+    Scores of other scorers and versions are kept. The same version written again replaces its scores: this is how rows
+    that were sampled since get theirs. When `rows` raises, nothing is written.
+
+    Parameters
+    ----------
+    path
+        A run folder, also while it is sampled.
+    rows
+        Sorted by key, each key once, as `responses.stream` has them.
+    clock
+        Seconds since the epoch; the newest version is the one that was written last.
+
+    Raises
+    ------
+    StoreError
+        When the folder is not a run, cannot be written, or another process is writing scores in it.
+    InputError
+        When the rows are not sorted by key.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    _check_run(path)
+    folder = path / FOLDER
+    table = _schema_of(f"{_file_name(scorer)}@{_file_name(version)}")
+    about = {
+        parquet_files.MARK: str(VERSION).encode(),
+        _NAME: scorer.encode(),
+        _VERSION: version.encode(),
+        _WRITTEN: repr(clock()).encode(),
+    }
+    schema = parquet_files.arrow_schema(table, list(table.types)).with_metadata(about)
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"{folder}: {error.strerror}; give a run folder that can be written") from error
+    lock = FolderLock(folder)
+    try:
+        for file in find_leftovers(folder):
+            file.unlink()
+        count = 0
+        file = folder / f"{table.name}.parquet"
+        with replace_file(file) as new, pq.ParquetWriter(new, schema, compression="zstd") as writer:
+            for batch in _check_order(rows, path):
+                values = dict(zip(RescoredRow._fields, zip(*batch, strict=True), strict=True))
+                arrays = [to_arrow(values[column.name], column.type) for column in schema]
+                writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
+                count += len(batch)
+        return count
+    finally:
+        lock.release()
+
+
+def list_scorers(path: Path) -> list[str]:
+    """Return the scorers of a run folder as NAME@VERSION, the one that was written last first."""
+    return [file.name for file in _find_files(path)]
+
+
+def stream_rows(path: Path, columns: Sequence[str] | None, scorer: str) -> pa.RecordBatchReader:
+    """Return all rows of a run as `responses.stream` does, with the results of a scorer in place of their own.
+
+    These are score, status, answer, rule and error. A row without a result has score None and status "unscored".
+    Memory is bounded by a few batches.
+
+    Parameters
+    ----------
+    scorer
+        NAME@VERSION, or NAME for the version that was written last.
+
+    Raises
+    ------
+    UnknownNameError
+        When the folder has no such scorer, or a column does not exist.
+    StoreError
+        When the folder is not a run, or a file of it is torn.
+    """
+    import pyarrow as pa
+
+    wanted = list(COLUMNS) if columns is None else list(columns)
+    for name in wanted:
+        if name not in RESPONSES.types:
+            raise UnknownNameError("column", name, RESPONSES.types)
+    file = _find_file(path, scorer)
+    needed = [name for name in (*RESPONSES.key, "created", *wanted) if name not in _RESULTS]
+    rows = responses.stream(path, list(dict.fromkeys(needed)))
+    scored = _read_file(file)
+    schema = parquet_files.arrow_schema(RESPONSES, wanted)
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        with rows:
+            for part in _joined(rows, scored):
+                yield from part.select(wanted).cast(schema).to_batches()
+
+    return pa.RecordBatchReader.from_batches(schema, batches())
+
+
+def _check_run(path: Path) -> None:
+    """Raise StoreError unless the folder is a run."""
+    if not responses.is_run(path):
+        raise StoreError(f"{path}: not a run folder; give a folder that howsure run or convert made")
+
+
+def _schema_of(name: str) -> TableSchema:
+    """Return the schema of a file of scores."""
+    return TableSchema(name, RESPONSES.key, _TYPES)
+
+
+def _file_name(name: str) -> str:
+    """Return the name if every file system accepts it, else its beginning and its hash."""
+    if re.fullmatch(r"[a-z0-9][a-z0-9.+_-]{0,59}", name):
+        return name
+    start = re.match(r"[a-z0-9_-]{0,20}", name)
+    assert start is not None
+    return f"{start[0] or 'scorer'}-{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
+
+
+def _check_order(rows: Iterator[RescoredRow], path: Path) -> Iterator[list[RescoredRow]]:
+    """Yield rows in batches; raise InputError for a row that is not sorted by key."""
+    key = operator.itemgetter(*map(RescoredRow._fields.index, RESPONSES.key))
+    last: list[Any] = []
+    while batch := list(itertools.islice(rows, _ROWS)):
+        keys = [*last, *map(key, batch)]
+        for before, after in itertools.pairwise(keys):
+            if not before < after:
+                raise InputError(f"the score of {after} comes after that of {before}", where=str(path), remedy="sort")
+        last = keys[-1:]
+        yield batch
+
+
+def _find_files(path: Path) -> list[_ScorerFile]:
+    """Return the files of scores, the one that was written last first."""
+    _check_run(path)
+    files = []
+    for file in sorted((path / FOLDER).glob("*.parquet")):
+        parquet = parquet_files.open_file(file.parent, _schema_of(file.stem))
+        about = parquet.parquet.metadata.metadata if parquet else {}
+        if _NAME not in about:
+            raise StoreError(f"{file}: no scores of a scorer; move it away")
+        scorer, version = about[_NAME].decode(), about[_VERSION].decode()
+        files.append(_ScorerFile(scorer, version, float(about[_WRITTEN]), file))
+    return sorted(files, key=lambda file: (-file.written, file.name))
+
+
+def _find_file(path: Path, scorer: str) -> _ScorerFile:
+    """Return the file of a scorer: NAME@VERSION, or NAME."""
+    files = _find_files(path)
+    # A pattern may contain an @: the whole name is tried first.
+    for file in [f for f in files if f.name == scorer] + [f for f in files if f.scorer == scorer]:
+        return file
+    raise UnknownNameError("scorer", scorer, [file.name for file in files], where=str(path))
+
+
+def _read_file(file: _ScorerFile) -> Iterator[pa.Table]:
+    """Return the scores of a file, sorted by key."""
+    table = _schema_of(file.file.stem)
+    parquet = parquet_files.open_file(file.file.parent, table)
+    assert parquet is not None
+    return parquet_files.read_row_groups(parquet, list(table.types))
+
+
+def _joined(rows: pa.RecordBatchReader, scored: Iterator[pa.Table]) -> Iterator[pa.Table]:
+    """Yield each batch of rows with its scores; both streams are sorted by key, and one batch of each is in memory."""
+    import pyarrow as pa
+
+    waiting = next(scored, None)
+    for batch in rows:
+        if not len(batch):
+            continue
+        part = pa.Table.from_batches([batch])
+        end = _key(part, len(part) - 1)
+        near = []
+        while waiting is not None and len(waiting):
+            count = bisect.bisect_right(range(len(waiting)), end, key=partial(_key, waiting))
+            near.append(waiting[:count])
+            if count < len(waiting):
+                waiting = waiting[count:]
+                break
+            waiting = next(scored, None)
+        yield _with_scores(part, near)
+
+
+def _key(table: pa.Table, row: int) -> tuple[Any, ...]:
+    """Return the key of a row."""
+    return tuple(table[name][row].as_py() for name in RESPONSES.key)
+
+
+def _with_scores(part: pa.Table, near: list[pa.Table]) -> pa.Table:
+    """Return rows with the scores of their keys."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    scores = pa.concat_tables(near) if near else parquet_files.arrow_schema(_schema_of(""), list(_TYPES)).empty_table()
+    place = to_arrow(range(len(part)), pa.int64())
+    keys = part.select(list(RESPONSES.key)).append_column("place", place).append_column("sampled", part["created"])
+    both = keys.join(scores, keys=list(RESPONSES.key), join_type="left outer").sort_by("place")
+    # A row that was sampled again later has another time: this score is of another completion.
+    same = pc.or_(
+        pc.fill_null(pc.equal(both["created"], both["sampled"]), False),
+        pc.and_(both["created"].is_null(), both["sampled"].is_null()),
+    )
+    has_score = pc.and_(both["status"].is_valid(), same)
+    for name in _RESULTS:
+        default = pa.scalar(UNSCORED if name == "status" else None, both[name].type)
+        part = part.append_column(name, pc.if_else(has_score, both[name], default))
+    return part
