@@ -102,8 +102,8 @@ def upper_limit(
 ) -> float:
     """One-sided upper limit of the squared SE of a design whose variances are estimates with these standard errors.
 
-    What falls with N has a log-normal limit, the prompt's variance a normal one, and both are added as squares; more
-    generations never have the larger limit. `covariance` is that of the estimates of question and generation. In a
+    What falls with N has a log-normal limit P exp(margin/P), or e margin where the margin is larger than P; the
+    prompt's variance has a normal one, and both are added as squares. `covariance` is that of the estimates of question and generation. In a
     finite population the question's variance and its error count (1/N - 1/population) times.
     """
     z = NORMAL.inv_cdf(level)
@@ -113,10 +113,13 @@ def upper_limit(
         square = errors.question**2 + (errors.interaction**2 + errors.generation**2 / k**2) / S**2
         return P, math.sqrt(max(square + 2 * covariance / (S * k), 0))
 
+    def log_normal(P: float, margin: float) -> float:
+        return P * math.exp(margin / P) if margin <= P else margin * math.e
+
     (P, e), (P_1, e_1) = per_question(K), per_question(1)
     farther = 1.0
     if e > 0:
-        high = min(P * math.exp(min(z * e / P, 3)), P_1 * math.exp(min(z * e_1 / P_1, 3)))
+        high = min(log_normal(P, z * e), log_normal(P_1, z * e_1))
         farther = (high - P) / (z * e)
     drawn, cell = 1 / N, 1 / (N * S)
     seen = drawn - 1 / population

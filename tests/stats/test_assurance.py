@@ -310,3 +310,18 @@ def test_assurance_from_python_to_the_design():
     [frontier] = hs.frontier(cells, budget=10_000_000, cost=TOKENS, available=100_000, assurance=None).parts
     slow = plan(components_from_cells(cells, "m0", "m1"), TOKENS, budget=10_000_000, available=100_000, assurance=None)
     assert frontier.best[:-1] == slow.best[:-1]
+
+
+@pytest.mark.parametrize("question", [0.0, 0.004, 0.02, 0.1])
+@pytest.mark.parametrize("error", [0.01, 0.03, 0.1])
+def test_more_generations_do_not_promise_a_larger_error(question, error):
+    """The log-normal limit alone rises steeply where the data variance is smaller than its error."""
+    K = np.arange(1, 200)
+    noise = {"question": question, "generation": 0.2, "question_se": error, "generation_se": 0.02}
+    for assurance in (0.8, 0.95, 0.99):
+        independent = np.sqrt(VarianceComponents(**noise).variance(200, K, assurance=assurance))
+        assert np.all(np.diff(independent) <= 1e-12)
+        # errors of the two parts of a pilot cancel in their sum, so that single generations are known best
+        pilot = np.sqrt(VarianceComponents(**noise, total_se=max(error, 0.02)).variance(200, K, assurance=assurance))
+        assert pilot.max() == pilot[0]
+        assert pilot[-1] <= 1.10 * pilot.min()

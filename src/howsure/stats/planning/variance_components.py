@@ -12,7 +12,8 @@ favour (few questions with many generations where D came out too small). The upp
     V_high = V + sqrt((P/N)^2 (exp(z e/P) - 1)^2 + (z se(vS)/S)^2)
 
 is log-normal in what falls with the number of questions, because estimated variances are skewed to the right (Bonett
-2006), and takes the errors of vQ and ve together, because those of one pilot go against each other. Limits of
+2006); where z e > P, the limit P exp(z e/P) is continued by its tangent e z e, because it would otherwise rise with
+more generations. It takes the errors of vQ and ve together, because those of one pilot go against each other. Limits of
 independent parts are added as squares (modified large samples: Burdick and Graybill 1992, section 3.2).
 """
 
@@ -42,8 +43,6 @@ __all__ = [
 
 #: Relative: rounding must not buy one more question.
 _ROUNDING = 1e-12
-#: z e/P is not believed beyond this: the limit of P is at most 20 P.
-_MOST_SKEW = 3.0
 
 
 @dataclass(frozen=True)
@@ -259,18 +258,16 @@ class VarianceComponents:
         return 0 * total, 0 * total, total
 
     def _skew(self, K: FloatArray, S: FloatArray, z: float) -> FloatArray:
-        """How much farther the log-normal limit of P is than the normal one, (exp(x) - 1)/x with x = z e/P.
+        """Return the margin of the upper limit of P, divided by the margin z e of a normal limit.
 
-        P falls with K, so the limit of single generations holds for more of them too: where data noise is hardly seen,
-        many generations would otherwise have the larger limit.
+        P falls with K, so that the limit of single generations holds for several generations too.
         """
-        e, P, single = self._error(K, S), self._per_question(K, S), np.ones(())
+        single = np.ones(())
+        P, P_single = self._per_question(K, S), self._per_question(single, S)
+        margin = z * self._error(K, S)
+        high = np.minimum(_upper_limit(P, margin), _upper_limit(P_single, z * self._error(single, S)))
         with np.errstate(divide="ignore", invalid="ignore"):
-            margin = P * np.expm1(_limited(z * e / P))
-            P_single = self._per_question(single, S)
-            most = P_single * np.exp(_limited(z * self._error(single, S) / P_single)) - P
-            skew: FloatArray = np.where(e > 0, np.minimum(margin, most) / (z * e), 1.0)
-        return skew
+            return np.where(margin > 0, (high - P) / margin, 1.0)
 
     def _error(self, K: FloatArray, S: FloatArray) -> FloatArray:
         """Standard error of P."""
@@ -400,10 +397,13 @@ def check_range(name: str, values: ArrayLike, low: float, high: float) -> FloatA
     return array
 
 
-def _limited(x: FloatArray) -> FloatArray:
-    """At most `_MOST_SKEW`; 0 / 0, of a variance that is known to be 0, is 0."""
-    limited: FloatArray = np.minimum(np.where(np.isnan(x), 0, x), _MOST_SKEW)
-    return limited
+def _upper_limit(P: FloatArray, margin: FloatArray) -> FloatArray:
+    """Return the log-normal limit P exp(margin / P), continued by its tangent e margin where margin > P.
+
+    The limit thus falls neither with P nor with the margin; the log-normal limit alone rises as P approaches 0.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(margin <= P, P * np.exp(np.minimum(margin / P, 1)), math.e * margin)
 
 
 def _smallest(divided: FloatArray, fixed: FloatArray, se: ArrayLike) -> FloatArray:
