@@ -117,7 +117,8 @@ def components_of_reference(
     what = "models" if models == 1 else "pairs of neighbours"
     share = f"{_QUANTILE:.0%} of {len(candidates)} have no more"
     note = f"noise of the reference's own {what}, each predicted from the others: {share}"
-    return replace(chosen, note=f"{note}; data variance at its upper 80 % limit; {chosen.note}")
+    limit_note = "data variance at its upper 80 % limit, so that se_low and se_high are se"
+    return replace(chosen, note=f"{note}; {limit_note}; {chosen.note}")
 
 
 def _components(
