@@ -1,7 +1,8 @@
-"""What `make demo` shows: an evaluation end to end on the embedded defaults, held against the simulated truth."""
+"""What `make demo` shows: a whole evaluation on the built-in benchmark, compared with the simulated truth."""
 
 from __future__ import annotations
 
+import math
 import shutil
 import subprocess
 import sys
@@ -20,14 +21,14 @@ CLAIMS = {"new-questions": "on new questions like these", "these-questions": "on
 
 
 def command(*arguments: str | Path) -> None:
-    """Run a command as a user would, and show it."""
+    """Print a command and run it as a user would."""
     words = [Path(a).relative_to(HERE.parent) if isinstance(a, Path) else a for a in arguments]
     print("\n$ howsure", *words, flush=True)
     subprocess.run([sys.executable, "-m", "howsure", *map(str, arguments)], check=True)
 
 
 def true_scores(claim: str) -> dict[str, float]:
-    """What each model of the experiment would score in the long run, by the law it is drawn from."""
+    """Return the expected score of each model, by the process that generates its answers."""
     experiment = load_experiment(EXPERIMENT)
     benchmark = load(experiment.benchmark, base=experiment.base)
     scores = {}
@@ -41,8 +42,8 @@ def true_scores(claim: str) -> dict[str, float]:
 
 
 def covers(low: float, high: float, true: float) -> str:
-    """Whether the interval has the truth in it."""
-    if low != low:  # NaN: one generation says nothing of this claim  # noqa: PLR0124
+    """Return whether the interval contains the truth, as a word."""
+    if math.isnan(low):  # one generation per question has no interval for this claim
         return "no interval"
     return "yes" if low <= true <= high else "NO"
 
@@ -54,16 +55,16 @@ def main() -> None:
     command("compare", RUN, "--a", "simulated/medium", "--b", "simulated/small")
     command("report", RUN, "-o", REPORT)
 
-    print("\nThe embedded models are drawn from a known law. Do the 95 % intervals have the truth in them?")
-    runs = hs.read(RUN).cells()
+    print("\nThe answers of the simulated models come from a known process. Do the 95 % intervals contain the truth?")
+    results = hs.read(RUN)
     for claim, words in CLAIMS.items():
         true = true_scores(claim)
-        columns = hs.score(runs, claim=claim).columns()
+        columns = hs.score(results, claim=claim).columns()
         print(f"\n  expected score {words}\n  {'model':24}{'score':>8}{'low':>8}{'high':>8}{'truth':>8}  covered")
         for model, score, low, high in zip(*(columns[c] for c in ("model", "score", "low", "high")), strict=True):
-            numbers = "".join(f"{x:8.3f}" if x == x else f"{'–':>8}" for x in (score, low, high, true[model]))  # noqa: PLR0124
+            numbers = "".join(f"{'–':>8}" if math.isnan(x) else f"{x:8.3f}" for x in (score, low, high, true[model]))
             print(f"  {model:24}{numbers}  {covers(low, high, true[model])}")
-        row = hs.compare(runs, "simulated/medium", "simulated/small", claim=claim).columns()
+        row = hs.compare(results, "simulated/medium", "simulated/small", claim=claim).columns()
         difference, low, high = (row[c][0] for c in ("difference", "low", "high"))
         gap = true["simulated/medium"] - true["simulated/small"]
         print(f"  {'medium - small':24}{difference:8.3f}{low:8.3f}{high:8.3f}{gap:8.3f}  {covers(low, high, gap)}")

@@ -69,7 +69,7 @@ class UnknownNameError(InputError):
         What the name should name: model, benchmark, column, scorer, ...
     name
         The name that was given.
-    known
+    names
         The names that exist.
     where
         File, line, column or parameter.
@@ -80,15 +80,15 @@ class UnknownNameError(InputError):
     unknown model 'medum'; did you mean 'medium'?
     """
 
-    def __init__(self, kind: str, name: str, known: Iterable[str], *, where: str = "") -> None:
-        self.kind, self.name, self.known = kind, name, sorted(known)
-        near = difflib.get_close_matches(name, self.known, n=3, cutoff=0.5)
+    def __init__(self, kind: str, name: str, names: Iterable[str], *, where: str = "") -> None:
+        self.kind, self.name, self.names = kind, name, sorted(names)
+        near = difflib.get_close_matches(name, self.names, n=3, cutoff=0.5)
         if near:
             remedy = "did you mean " + " or ".join(repr(n) for n in near) + "?"
-        elif not self.known:
+        elif not self.names:
             remedy = f"there is no {kind} at all"
         else:
-            first = ", ".join(self.known[:12]) + (f", ... ({len(self.known)} in all)" if len(self.known) > 12 else "")
+            first = ", ".join(self.names[:12]) + (f", ... ({len(self.names)} in all)" if len(self.names) > 12 else "")
             remedy = f"known: {first}"
         super().__init__(f"unknown {kind} {name!r}", where=where, remedy=remedy)
 

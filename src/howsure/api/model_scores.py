@@ -207,10 +207,10 @@ def compare(
     benchmarks = to_cells(data)
     both = [cells for cells in benchmarks if {a, b} <= set(cells.models)]
     if not both:
-        known = sorted({model for cells in benchmarks for model in cells.models})
+        all_models = sorted({model for cells in benchmarks for model in cells.models})
         for model in (a, b):
-            if model not in known:
-                raise UnknownNameError("model", model, known)
+            if model not in all_models:
+                raise UnknownNameError("model", model, all_models)
         raise InputError(f"no benchmark has both {a!r} and {b!r}", remedy="compare models run on the same questions")
     if borrow is None:
         return _for_each(both, lambda cells: comparisons.compare(cells, a, b, claim=claim, level=level, method=method))

@@ -363,10 +363,10 @@ def _with_variants(data: CubesLike) -> list[Cube]:
 
 def _with_models(cubes: Sequence[Cube], models: Sequence[str]) -> list[Cube]:
     """Return the cubes that have all these models, or raise if no cube has."""
-    known = sorted({model for cube in cubes for model in cube.models})
+    all_models = sorted({model for cube in cubes for model in cube.models})
     for model in models:
-        if model not in known:
-            raise UnknownNameError("model", model, known)
+        if model not in all_models:
+            raise UnknownNameError("model", model, all_models)
     both = [cube for cube in cubes if set(models) <= set(cube.models)]
     if not both:
         what = f"no benchmark has both {' and '.join(map(repr, models))}"

@@ -73,8 +73,8 @@ class ReviewedEvaluations(Evaluations):
 
     def _select(self, part: Part) -> Part:
         """Return the part with the questions that the cells of its benchmark have."""
-        kept = next((set(one.questions) for one in self.cells() if one.benchmark == part.benchmark), set())
-        return part.select(questions=[question for question in part.questions if question in kept])
+        remaining = next((set(one.questions) for one in self.cells() if one.benchmark == part.benchmark), set())
+        return part.select(questions=[question for question in part.questions if question in remaining])
 
 
 def open_results(data: Data | Evaluations, exclude: str | Path | None = None) -> Evaluations:

@@ -128,8 +128,8 @@ def plan(
         "input_price": input_price,
         "output_price": output_price,
     }
-    known = {name: value for name, value in prices.items() if value is not None}
-    cost = hs.Cost(generations_per_request=generations_per_request, **known)
+    cost_fields = {name: value for name, value in prices.items() if value is not None}
+    cost = hs.Cost(generations_per_request=generations_per_request, **cost_fields)
     if not inputs.paths and "cluster" in inputs.columns:
         raise InputError("--cluster without results", remedy="give the results of a pilot, whose column it names")
     if questions_file is not None and (not borrow or len(borrow) > 1 or frontier):
