@@ -18,7 +18,7 @@ from howsure.stats.comparisons.curve import curve
 from howsure.stats.comparisons.pairs import compare, pairs
 from howsure.stats.core.cells import Cells
 
-NOISES = Path(__file__).resolve().parents[2] / "../shared/data/all_the_noises"
+NOISES = Path(__file__).resolve().parents[3] / "../shared/data/all_the_noises"
 
 
 def cells_of(totals, K, benchmark="b", models=("a", "b")):

@@ -106,11 +106,23 @@ def combine(
     Parameters
     ----------
     comparisons
-        One per benchmark, from `pairs.compare`, all with the same models, claim and direction.
+        One per benchmark, from `compare`, all with the same models, claim and direction.
     weights
         ``"equal"`` (all benchmarks weigh the same), ``"questions"`` (the root of the number of questions),
         ``"precision"`` (1/SE), or a mapping from benchmark to weight, 0 or more; any scale.
 
+    Returns
+    -------
+    Combination
+        One row per benchmark, and a row of the combined z.
+
+    Raises
+    ------
+    InputError
+        When the comparisons are of different models or claims, a benchmark is there twice, or a weight is missing.
+
+    Notes
+    -----
     The z of a benchmark is the normal score of its own test: difference / SE for comparisons made with `method="clt"`,
     NOISE's form, and otherwise the z of the p-value of Student's t test without pseudo-questions, which is smaller:
     difference / SE over few questions is not standard normal. Size at a nominal .05, simulated with 8 benchmarks of
@@ -118,8 +130,23 @@ def combine(
     with precision weights, which are estimates themselves (.105, .071, .055). With few clusters precision weights err
     more: 5 benchmarks of 3 clusters each reject .155; a note says so, and equal weights keep the size.
 
-    The benchmarks' questions are taken as independent of each other; within a benchmark they may come in clusters, and
-    its test is then the one with clusters. What has no z is left out, and its note says so.
+    Questions of different benchmarks are assumed to be independent; within a benchmark they may come in clusters, and
+    its test is then the one with clusters. A benchmark without a z is left out, and its note says so.
+
+    References
+    ----------
+    Zaykin (2011), Optimally weighted Z-test, Journal of Evolutionary Biology 24; NOISE appendix D. Cochran (1954),
+    Biometrics 10. Welch (1951), Biometrika 38.
+
+    Examples
+    --------
+    >>> from howsure.stats.comparisons import compare
+    >>> from howsure.stats.core.cells import Cells
+    >>> one = Cells.from_scores("one", ["a", "b"], ["1", "2", "3"], [[[1], [1], [1]], [[0], [1], [0]]])
+    >>> two = Cells.from_scores("two", ["a", "b"], ["1", "2", "3"], [[[1], [0], [1]], [[0], [0], [1]]])
+    >>> result = combine([compare(cells, "a", "b", method="clt") for cells in (one, two)], weights="equal")
+    >>> result["z"].round(2).tolist()
+    [2.45, 1.22, 2.6]
     """
     rows = list(comparisons)
     if not rows:

@@ -118,15 +118,34 @@ def curve(
     cells
         C checkpoints as models on N questions.
     checkpoints
-        Their names in order; None: all models as they come.
+        Names in order; None takes all models as they come.
     reference
-        The checkpoint that the others are compared with; None: the last.
+        The checkpoint that the others are compared with; None takes the last.
     level
-        Level of the bands and intervals.
+        Coverage of the bands and intervals in (0, 1). They hold for each checkpoint alone; `p_holm` for all together.
     method
-        `"t"` or `"clt"`; None: the default of scores for the bands, t for the differences.
+        ``"t"`` or ``"clt"``; None: the default of `score` for the bands and of `compare` for the differences.
 
-    Bands and intervals hold for each checkpoint alone; `p_holm` for all together.
+    Returns
+    -------
+    Curve
+        One row per checkpoint.
+
+    Raises
+    ------
+    InputError
+        When there are fewer than two checkpoints, or one is named twice.
+
+    References
+    ----------
+    NOISE example 2: separated curves are not enough where data noise dominates.
+
+    Examples
+    --------
+    >>> scores = [[[0], [0], [1]], [[1], [0], [1]], [[1], [1], [1]]]
+    >>> cells = Cells.from_scores("demo", ["step 1", "step 2", "step 3"], ["1", "2", "3"], scores)
+    >>> curve(cells)["difference"].round(2).tolist()
+    [-0.67, -0.33, 0.0]
     """
     names = list(cells.models if checkpoints is None else checkpoints)
     if len(names) < 2 or len(set(names)) < len(names):

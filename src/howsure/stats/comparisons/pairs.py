@@ -280,7 +280,15 @@ class Comparison(Result):
 
 @dataclass(frozen=True, eq=False)
 class Pairs(Comparison):
-    """All pairs a < b of M models: a comparison with family-wise control over its P = M(M-1)/2 rows."""
+    """All pairs a < b of M models, with p-values adjusted for all P = M(M - 1)/2 of them.
+
+    Attributes
+    ----------
+    p_holm
+        p-values with family-wise control (Holm 1979).
+    q_bh
+        q-values with control of the false discovery rate (Benjamini and Hochberg 1995).
+    """
 
     @cached_property
     def p_holm(self) -> FloatArray:
@@ -309,7 +317,7 @@ class Pairs(Comparison):
 def pairs(
     cells: Cells, *, claim: Claim = "new-questions", level: float = 0.95, method: DifferenceMethod | None = None
 ) -> Pairs:
-    """All pairs of models, each on the questions that both answered.
+    """Compare all pairs of models, each pair on the questions that both answered.
 
     Parameters
     ----------
@@ -318,12 +326,38 @@ def pairs(
     claim
         One of `CLAIMS`.
     level
-        Level of the printed interval.
+        Coverage of the interval in (0, 1).
     method
-        Of the interval. None or `"adjusted-t"`: Student's t with two pseudo-questions, which holds where few questions
-        differ (paired_intervals.py). `"t"` and `"clt"`: without them. `"tango"` and `"bonett-price"`: for one
-        generation per question scored 0 or 1. `"bootstrap"`: the percentiles of draws of questions, beside which the
-        p-value stays that of t.
+        Method of the interval. None or ``"adjusted-t"``: Student's t with two pseudo-questions, which holds where few
+        questions differ (`paired_intervals`). ``"t"`` and ``"clt"``: without them. ``"tango"`` and ``"bonett-price"``:
+        for one generation per question scored 0 or 1. ``"bootstrap"``: percentiles of draws of questions, with the
+        p-value of t. The last three make the claim ``"new-questions"`` only, without clusters.
+
+    Returns
+    -------
+    Pairs
+        One row per pair a < b; `p_holm` and `q_bh` adjust the p-values for all M(M - 1)/2 pairs.
+
+    Raises
+    ------
+    InputError
+        When there are fewer than two models, or the method does not apply to these data or this claim.
+
+    Notes
+    -----
+    All sums are matrix products over models and questions; no pair is computed on its own.
+
+    References
+    ----------
+    Miller (2024), Adding error bars to evals, section 4. NOISE eq. (15)-(25) for the components. Holm (1979),
+    Scandinavian Journal of Statistics 6. Benjamini and Hochberg (1995), JRSS B 57.
+
+    Examples
+    --------
+    >>> cells = Cells.from_scores("demo", ["a", "b"], ["q1", "q2", "q3"], [[[1], [1], [1]], [[0], [1], [0]]])
+    >>> result = pairs(cells)
+    >>> result["difference"].round(3).tolist(), result["n_questions"].tolist()
+    ([0.667], [3])
     """
     M = len(cells.models)
     if M < 2:
@@ -340,7 +374,38 @@ def compare(
     level: float = 0.95,
     method: DifferenceMethod | None = None,
 ) -> Comparison:
-    """One pair of models, paired on the questions that both answered; a model may be compared with itself."""
+    """Compare two models on the questions that both answered.
+
+    Parameters
+    ----------
+    cells
+        Models on N questions.
+    a, b
+        Names of the two models; the difference is a - b. A model can be compared with itself: D = 0 and T = 2 E then.
+    claim, level, method
+        As in `pairs`.
+
+    Returns
+    -------
+    Comparison
+        One row.
+
+    Raises
+    ------
+    InputError
+        When a model is unknown, or the method does not apply to these data or this claim.
+
+    References
+    ----------
+    NOISE eq. (15)-(25), and (26)-(28) for a model with itself. Bonett and Price (2012), Journal of Educational and
+    Behavioral Statistics 37. Tango (1998), Statistics in Medicine 17.
+
+    Examples
+    --------
+    >>> cells = Cells.from_scores("demo", ["a", "b"], ["q1", "q2", "q3"], [[[1], [1], [1]], [[0], [1], [0]]])
+    >>> compare(cells, "a", "b").difference.round(3).tolist()
+    [0.667]
+    """
     chosen = cells.select([a] if a == b else [a, b])
     fields = _fields(chosen, np.array([0]), np.array([len(chosen.models) - 1]), claim, level, method)
     return Comparison(**fields)

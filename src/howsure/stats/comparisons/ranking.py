@@ -117,20 +117,44 @@ def rank(
     draws: int = 10_000,
     rng: np.random.Generator | int = 0,
 ) -> Ranking:
-    """Rank all models, with simultaneous confidence sets and the distribution of ranks.
+    """Rank all models, with simultaneous confidence sets for the ranks and the distribution of ranks.
 
     Parameters
     ----------
     cells
         M >= 2 models; questions may be missing and differ in their number of generations. Any real scores.
     claim
-        One of `CLAIMS`: whether the ranks are those on new questions or on these very ones.
+        One of `CLAIMS`: whether the ranks are those on new questions or on these very questions.
     level
-        Joint coverage of all rank sets.
+        Probability with which all rank sets hold at once, in (0, 1).
     method
-        Of the paired tests, as in `pairs`.
-    draws, rng
-        Normal draws of all scores at once, with the covariance that shared questions give them.
+        Method of the paired tests, as in `pairs`.
+    draws
+        Number of normal draws of all scores, with the covariance that shared questions give them; 1 or more.
+    rng
+        Generator of random numbers, or its seed.
+
+    Returns
+    -------
+    Ranking
+        One row per model, the best first.
+
+    Raises
+    ------
+    InputError
+        When there are fewer than two models, or `draws` is below 1.
+
+    References
+    ----------
+    Mogstad, Romano, Shaikh and Wilhelm (2024), Inference for ranks, Review of Economic Studies 91, section 3.
+
+    Examples
+    --------
+    >>> scores = [[[1]] * 40, [[1], [0]] * 20, [[0]] * 40]
+    >>> cells = Cells.from_scores("demo", ["a", "b", "c"], [f"q{i}" for i in range(40)], scores)
+    >>> result = rank(cells)
+    >>> result["model"].tolist(), result["rank_low"].tolist(), result["rank_high"].tolist()
+    (['a', 'b', 'c'], [1, 2, 3], [1, 2, 3])
     """
     if draws < 1:
         raise InputError(f"draws is {draws!r}", where="rank", remedy="allowed: 1 or more, such as 10000")
@@ -165,15 +189,27 @@ def rank(
 
 
 def p_above(cells: Cells, *, claim: Claim = "new-questions", paired: bool = True) -> FloatArray:
-    """P(model a ranks above model b) = Phi(difference / SE), shape (M, M), 1/2 on the diagonal, NaN where SE is 0.
+    """Compute P(model a ranks above model b) = Phi(difference / SE) of all pairs.
 
     Parameters
     ----------
+    cells
+        M models on N questions.
     claim
         One of `CLAIMS`.
     paired
-        True: SE of the paired difference on the common questions. False: SE^2 = SE_a^2 + SE_b^2, GEN appendix F, too
-        large where models find the same questions difficult.
+        True: SE of the paired difference on the common questions. False: SE^2 = SE_a^2 + SE_b^2, GEN appendix F, which
+        is too large where models find the same questions difficult.
+
+    Returns
+    -------
+    Shape (M, M): of model a above model b at [a, b], 1/2 on the diagonal, NaN where SE is 0.
+
+    Examples
+    --------
+    >>> cells = Cells.from_scores("demo", ["a", "b"], ["q1", "q2", "q3"], [[[1], [1], [1]], [[0], [1], [0]]])
+    >>> p_above(cells).round(2).tolist()
+    [[0.5, 0.99], [0.01, 0.5]]
     """
     compared = pairs(cells, claim=claim)
     a, b = compared.a, compared.b
@@ -189,7 +225,19 @@ def p_above(cells: Cells, *, claim: Claim = "new-questions", paired: bool = True
 
 @dataclass(frozen=True, eq=False)
 class WrongOrder(Result):
-    """Chance that scores of k generations per question put two models in the wrong order; arrays (P, len(k))."""
+    """Chance that scores of k generations per question put two models in the wrong order.
+
+    Attributes
+    ----------
+    a, b
+        Rows of the two models in `models`, shape (P,).
+    k
+        Generations per question, shape (K,).
+    difference
+        Observed difference a - b, shape (P,).
+    se, p_wrong
+        Standard error with k generations, and the chance of a wrong order, shape (P, K).
+    """
 
     benchmark: str
     models: tuple[str, ...]
@@ -231,11 +279,40 @@ def wrong_order(
     claim: Claim = "new-questions",
     paired: bool = True,
 ) -> WrongOrder:
-    """Chance of a wrong order of each pair as a function of k: Phi(-|difference| / SE(k)), GEN appendix F.
+    """Compute the chance that k generations per question put two models in the wrong order.
 
-    SE(k)^2 = (D + E/k)/N on as many new questions, with the unbiased D of `components.unbiased_data`; E/(kN) on these;
-    `paired` as for `p_above`. The observed difference stands for the true one: among pairs picked for being far apart
-    it is too large, and the chance too small.
+    Parameters
+    ----------
+    cells
+        M models on N questions.
+    k
+        Numbers of generations per question, whole numbers from 1.
+    claim
+        ``"new-questions"``: SE(k)^2 = (D + E/k)/N on as many new questions, with the unbiased D of `unbiased_data`;
+        ``"these-questions"``: E/(kN).
+    paired
+        As in `p_above`.
+
+    Returns
+    -------
+    WrongOrder
+        One row per pair and k.
+
+    Notes
+    -----
+    The chance is Phi(-|difference| / SE(k)). The observed difference stands for the true one: among pairs selected for
+    being far apart it is too large, and the chance too small.
+
+    References
+    ----------
+    GEN appendix F.
+
+    Examples
+    --------
+    >>> scores = [[[1, 1], [1, 0], [1, 1]], [[0, 0], [1, 1], [0, 1]]]
+    >>> cells = Cells.from_scores("demo", ["a", "b"], ["q1", "q2", "q3"], scores)
+    >>> wrong_order(cells, k=(1, 100))["p_wrong"].round(2).tolist()
+    [0.25, 0.19]
     """
     if not len(k) or any(int(each) != each or each < 1 for each in k):
         raise InputError(f"k is {list(k)}", where="wrong_order", remedy="allowed: whole numbers from 1")
@@ -271,17 +348,29 @@ def wrong_order(
 
 
 def covariance_of_means(cells: Cells, *, claim: Claim = "new-questions") -> FloatArray:
-    """Covariance of the models' scores, shape (M, M); the diagonal is the squared standard error of `claim`.
+    """Compute the covariance of the models' scores.
 
-    Models share questions but not generations. With x_q the deviation of a question mean from the model's score, N_a
-    and N_b the questions that a and b answered, new questions give
+    Parameters
+    ----------
+    cells
+        M models on N questions.
+    claim
+        One of `CLAIMS`.
+
+    Returns
+    -------
+    Shape (M, M); the diagonal is the squared standard error of `claim`, NaN for a model whose error is unknown.
+
+    Notes
+    -----
+    Models share questions but not generations. With x_q the deviation of a question mean from the model's score, N_a and
+    N_b the questions that a and b answered, new questions give
 
         cov = sum over the common questions of x_aq x_bq / (N_a N_b)
 
-    and these questions give 0. With clusters, the sums of x over each cluster, divided by sqrt(1 - n_c/N), take the
-    place of x: the variance of a difference of two models is then the clustered one of `pairs`, where both answered
-    the same questions. Products of x with 0 for a missing question are a Gram matrix: a covariance whatever is
-    missing. NaN for a model whose error is unknown.
+    and these questions give 0. With clusters, the sums of x over each cluster, divided by sqrt(1 - n_c/N), take the place
+    of x: the variance of a difference of two models is then the clustered one of `pairs`, where both answered the same
+    questions. Products of x with 0 for a missing question are a Gram matrix: a covariance whatever is missing.
     """
     variance = score(cells, claim=claim).variance
     covariance = np.zeros((len(variance),) * 2)

@@ -59,10 +59,25 @@ _MANY = 30
 
 
 def expected_error(p: ArrayLike, n_questions: ArrayLike) -> FloatArray:
-    """Standard error of the difference of two models of score near `p`, one generation per question each.
+    """Return the standard error of the difference of two models of score near p, one generation per question each.
 
-    NOISE eq. 29: both draw from the same p_q ~ Beta(p, 1-p), so E[2 p_q (1 - p_q)] = p(1-p) and SE = sqrt(p(1-p)/N).
+    Parameters
+    ----------
+    p
+        Score of both models, any shape.
+    n_questions
+        Number of questions, broadcast with `p`.
 
+    Returns
+    -------
+    sqrt(p(1-p)/N): both draw from the same p_q ~ Beta(p, 1-p), so that E[2 p_q (1 - p_q)] = p(1-p).
+
+    References
+    ----------
+    NOISE eq. 29.
+
+    Examples
+    --------
     >>> float(expected_error(0.5, 100))
     0.05
     """
@@ -71,7 +86,15 @@ def expected_error(p: ArrayLike, n_questions: ArrayLike) -> FloatArray:
 
 
 def independent_error(p: ArrayLike, n_questions: ArrayLike) -> FloatArray:
-    """The same if the two were independent of each other: sqrt(2p(1-p)/N), larger by a factor of sqrt(2)."""
+    """Return the standard error of the same difference if the two models were independent of each other.
+
+    It is sqrt(2p(1-p)/N), larger than `expected_error` by a factor of sqrt(2).
+
+    Examples
+    --------
+    >>> round(float(independent_error(0.5, 100)), 4)
+    0.0707
+    """
     return np.asarray(np.sqrt(2) * expected_error(p, n_questions))
 
 
@@ -141,15 +164,35 @@ class BetaFit(Result):
 
 
 def fit_beta(cells: Cells, *, zero: bool = False) -> BetaFit:
-    """Fit a Beta distribution to each model's questions by maximum Beta-binomial likelihood.
+    """Fit a Beta distribution to the questions of each model by maximum Beta-binomial likelihood.
 
     Parameters
     ----------
     cells
-        Scores of 0 and 1; questions may differ in their number of generations. For a fit per range of scores, as in
+        Scores of 0 and 1; questions may differ in their number of generations. For one fit per range of scores, as in
         NOISE appendix B, give `pool_by_score(cells)`.
     zero
         Also fit a point mass at 0: questions that are never answered, however often one tries.
+
+    Returns
+    -------
+    BetaFit
+        One row per model; NaN with a reason where the counts cannot determine a parameter.
+
+    Raises
+    ------
+    InputError
+        When scores are not 0 and 1.
+
+    References
+    ----------
+    NOISE section 4.2.1 and appendix B. Griffiths (1973), Biometrics 29.
+
+    Examples
+    --------
+    >>> cells = Cells.from_scores("demo", ["a"], list("pqrs"), [[[1, 1, 1], [1, 0, 1], [0, 0, 0], [0, 1, 0]]])
+    >>> fit_beta(cells).mean.round(2).tolist()
+    [0.5]
     """
     require_binary(cells, "a Beta fit")
     counts = distinct_counts(cells.total, cells.n)

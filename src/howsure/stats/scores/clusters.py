@@ -87,11 +87,23 @@ def cluster_means(values: ArrayLike, clusters: Sequence[str] | None) -> Clustere
     clusters
         Cluster of each question, length N.
 
+    Returns
+    -------
+    ClusteredVariance
+        Variance, degrees of freedom and number of clusters of each row.
+
     Raises
     ------
     InputError
         When `clusters` is None.
 
+    References
+    ----------
+    Bell and McCaffrey (2002), Survey Methodology 28. Pustejovsky and Tipton (2018), Journal of Business and Economic
+    Statistics 36, eq. 11.
+
+    Examples
+    --------
     >>> three = cluster_means([[1.0, 1.0, 0.0, 0.0]], ["x", "x", "y", "z"])
     >>> three.variance.round(4).tolist(), three.df.round(4).tolist(), three.n_clusters.tolist()
     ([0.6667], [1.8], [3])
@@ -199,12 +211,21 @@ def clustered_pairs(cells: Cells, a: IntArray, b: IntArray) -> ClusteredVariance
 
 
 def cluster_excess(values: ArrayLike, clusters: Sequence[str] | None) -> FloatArray:
-    """Return N times the squared error with clusters less that without, shape (R,): an addition to D.
+    """Return the variance that clusters add to the data variance.
 
-    Added to an estimate of the data variance D (divided by N - 1), it gives the D of a plan for new clusters of the
-    same sizes. It is 0 with one question in each cluster, and may be negative; NaN for fewer than two clusters.
-    `values` and `clusters` are those of `cluster_means`.
+    Parameters
+    ----------
+    values, clusters
+        As in `cluster_means`.
 
+    Returns
+    -------
+    N times the squared standard error with clusters, less that without, shape (R,): 0 with one question in each cluster,
+    possibly negative, NaN for fewer than two clusters. Added to an estimate of the data variance D (divided by N - 1), it
+    gives the D of a plan for new clusters of the same sizes.
+
+    Examples
+    --------
     >>> cluster_excess([[1.0, 1.0, 0.0, 0.0]], ["x", "x", "y", "z"]).round(4).tolist()
     [0.3333]
     """

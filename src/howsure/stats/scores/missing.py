@@ -174,7 +174,32 @@ def _interpolated(values: FloatArray, place: FloatArray) -> FloatArray:
 
 
 def score_with_missing(cells: Cells, rule: MissingRule, score: Callable[[Cells], Scores]) -> Result:
-    """What `score` says of the cells under one of `MISSING_RULES`."""
+    """Score models with missing generations handled by a rule.
+
+    Parameters
+    ----------
+    cells
+        M models on N questions.
+    rule
+        ``"as-missing"``: leave them out; ``"as-zero"``: count them as wrong; ``"bounds"``: an interval that covers the
+        score whatever they would have been.
+    score
+        Function of cells to their scores.
+
+    Returns
+    -------
+    Result
+        `Scores`, or `Bounds` for the rule ``"bounds"``.
+
+    Raises
+    ------
+    InputError
+        When something is missing and scores are not in [0, 1], except for ``"as-missing"``.
+
+    References
+    ----------
+    Manski (1990), American Economic Review 80. Imbens and Manski (2004), Econometrica 72.
+    """
     check_choice("rule for what is missing", rule, MISSING_RULES)
     if rule == "as-missing":
         return score(cells)
