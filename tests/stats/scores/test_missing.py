@@ -107,7 +107,7 @@ def test_bounds_cover_the_score_whatever_is_missing(kind, share, lost):
     n, total = (~gone).astype(int), np.where(gone, 0, y)
     names = tuple(map(str, range(len(y)))), tuple(map(str, range(questions)))
     result = hs.score(Cells("b", *names, n, total, total**2, gone.astype(int)), missing="bounds").parts[0]
-    low, high = result.limits()
+    low, high = result.interval().low, result.interval().high
     covered = np.average((low <= mean) & (mean <= high), weights=weight)
     assert covered > 0.93 - 2.5 * np.sqrt(0.93 * 0.07 / draws)
     if kind == "binary" and lost != "any":  # then a bound is the truth: two-sided intervals cover .97 and more

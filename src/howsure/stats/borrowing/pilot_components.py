@@ -39,7 +39,7 @@ def components_of(
     Parameters
     ----------
     reference
-        As in `borrow.score`; the models of the pilot are left out of it.
+        As in `score`; the models of the pilot are left out of it.
     cells
         The pilot: at least `FEWEST_QUESTIONS` questions of the reference, of one or two models.
     a, b
@@ -49,7 +49,7 @@ def components_of(
 
     Notes
     -----
-    D_e comes with its standard error, so that a plan takes an upper limit of it (`assurance` of `planning.plan`). With
+    D_e comes with its standard error, so that a plan takes an upper limit of it (`assurance` of `plan`). With
     one generation per question, D_e and E are known as a sum only: it is all planned as D_e, so that more generations
     do not seem to help.
 
@@ -79,7 +79,7 @@ def components_of_reference(
     Parameters
     ----------
     reference
-        As in `borrow.score`.
+        As in `score`.
     models
         1 for a score; 2 for the difference of two models that are neighbours in score.
     claim

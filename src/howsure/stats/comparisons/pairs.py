@@ -1,6 +1,6 @@
 """Paired comparisons of two models on common questions, or of all pairs of many models.
 
-With d_q = pA_q - pB_q over the N common questions, and s2, k of each model as in components.py:
+With d_q = pA_q - pB_q over the N common questions, and s2, k of each model as in `scores.score`:
 
     T = var(d_q) + mean(s2A (1 - 1/kA) + s2B (1 - 1/kB))    total variance, known for one generation per question too
     E = mean s2A + mean s2B                                  prediction variance
@@ -89,7 +89,7 @@ class Comparison(Result):
     square
         Sum of squared differences of the question means.
     df
-        Degrees of freedom of `variance` where they are not n_questions - 1: Satterthwaite's, see clusters.py.
+        Degrees of freedom of `variance` where they are not n_questions - 1: Satterthwaite's, see `cluster_means`.
     cells
         What was compared: the bootstrap and the default interval go back to it.
     """
@@ -161,7 +161,7 @@ class Comparison(Result):
 
     @cached_property
     def pseudo_size(self) -> FloatArray:
-        """Squared size of the two pseudo-questions of the default interval, shape (P,); see paired_intervals.py."""
+        """Squared size of the two pseudo-questions of the default interval, shape (P,); see `paired_intervals`."""
         if self.claim == "single-run" and self.cells.binary:
             return np.ones(len(self.a))  # a single generation of each differs by 1 or not at all
         return pseudo_sizes(self.cells, self.a, self.b, self.square)

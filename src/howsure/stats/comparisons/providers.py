@@ -53,7 +53,7 @@ class Providers(Result):
     variance, df
         Squared standard error of `difference` and its degrees of freedom.
     drift_p_a, drift_p_b
-        The test for drift between the runs of each side (`runs.drift`).
+        The test for drift between the runs of each side (`check_drift`).
     method
         One of `PROVIDER_METHODS` for each row: what was asked for, or what it fell back to.
     """
@@ -135,19 +135,35 @@ def providers(
         Names of the model on each side (`b` defaults to `a`). None: the only model of each side, else every model that
         is on both.
     level
-        Level of the printed interval.
+        Coverage of the interval in (0, 1).
     method
-        `"stratified"`, the default; `"run-means"`, as PI published, which needs two runs on each side; `"welch"`. The
-        stratified test falls back to Welch's where the runs of a side drift, and says so.
+        ``"stratified"``; ``"run-means"``, as PI published, which needs two runs on each side; or ``"welch"``. The
+        stratified test falls back to Welch's where the runs of a side drift, and its note says so.
     alpha
         Level of the drift tests, in [0, 1); 0 never falls back.
 
+    Returns
+    -------
+    Providers
+        One row per pair of models.
+
+    Raises
+    ------
+    InputError
+        When the sides have no model in common, or an argument is out of its range.
+
     Notes
     -----
-    Degrees of freedom of the stratified test: each side's by `prediction.freedom`, about sum (k_q - 1), then
-    Satterthwaite's formula over the two sides. Its formula over 2 N questions would give N/3 of N for two generations,
-    because a variance of one degree of freedom is too rough to weigh by its own square.
+    The degrees of freedom of the stratified test are those of each side by `sampling_df`, about sum (k_q - 1), combined
+    by Satterthwaite's formula over the two sides. Its formula over 2 N questions would give N/3 of N for two
+    generations, because a variance of one degree of freedom is too rough to weigh by its own square.
 
+    References
+    ----------
+    PI, section on providers. Welch (1947), Biometrika 34. Satterthwaite (1946), Biometrics Bulletin 2.
+
+    Examples
+    --------
     >>> def run(*scores):
     ...     return Cells.from_scores("demo", ["a"], ["q1", "q2", "q3"], [[[s] for s in scores]])
     >>> result = providers([run(1, 0, 1), run(1, 1, 1)], [run(0, 0, 1), run(0, 0, 0)])

@@ -363,14 +363,14 @@ def covariance_of_means(cells: Cells, *, claim: Claim = "new-questions") -> Floa
 
     Notes
     -----
-    Models share questions but not generations. With x_q the deviation of a question mean from the model's score, N_a and
-    N_b the questions that a and b answered, new questions give
+    Models share questions but not generations. With x_q the deviation of a question mean from the model's score, N_a
+    and N_b the questions that a and b answered, new questions give
 
         cov = sum over the common questions of x_aq x_bq / (N_a N_b)
 
-    and these questions give 0. With clusters, the sums of x over each cluster, divided by sqrt(1 - n_c/N), take the place
-    of x: the variance of a difference of two models is then the clustered one of `pairs`, where both answered the same
-    questions. Products of x with 0 for a missing question are a Gram matrix: a covariance whatever is missing.
+    and these questions give 0. With clusters, the sums of x over each cluster, divided by sqrt(1 - n_c/N), take the
+    place of x: the variance of a difference of two models is then the clustered one of `pairs`, where both answered the
+    same questions. Products of x with 0 for a missing question are a Gram matrix: a covariance whatever is missing.
     """
     variance = score(cells, claim=claim).variance
     covariance = np.zeros((len(variance),) * 2)

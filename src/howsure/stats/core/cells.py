@@ -105,7 +105,7 @@ class Cells:
         Scores of the generations of each cell in their order, shape (M, N), uint64, or None where the source has no
         order of them or more than `MOST_OUTCOMES`: base-4 digits, the first generation the lowest, 2 for a score above
         0.5, 1 for a lower one or a failure, 0 where there is none; of several prompt variants those of the first. They
-        show copies (`stats.independence`).
+        are compared to find copies (`repeats.independence`).
 
     >>> cells = Cells.from_scores("demo", ["a"], ["q1", "q2"], [[[1, 0], [1, 1, 1]]])
     >>> cells.n.tolist(), cells.mean.tolist()

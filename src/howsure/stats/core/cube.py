@@ -37,7 +37,7 @@ class Layout:
         Mean score of a cell, or difference of two of them.
     variance, mean_variance
         Variance of one generation s2, and of the cell's mean s2/k; of a difference both models' sum. A cell with one
-        generation has the mean s2 of the others (as in components.py); NaN where no cell of the row has two.
+        generation has the mean s2 of the others (as in `scores.score`); NaN where no cell of the row has two.
     df
         Degrees of freedom of `variance`, k - 1; 0 where it was filled in.
     bounds

@@ -93,10 +93,21 @@ def interval(
     method
         One of `BASIC_METHODS`; wilson-effective needs bounds.
     df
-        Degrees of freedom of `se` where they are not n - 1; then `se` is unbiased as it is.
+        Degrees of freedom of `se` if they are not n - 1; then `se` is unbiased as it is.
     bounds
         Limits that a score cannot leave; the interval is cut there.
 
+    Returns
+    -------
+    Interval
+        Limits, statistic and p-value of each estimate.
+
+    References
+    ----------
+    Wilson (1927), JASA 22. Korn and Graubard (1998), Survey Methodology 24, for the effective sample size.
+
+    Examples
+    --------
     >>> i = interval([0.7, 1.0], [0.02, 0.0], [1000, 50], method="wilson-effective", bounds=(0, 1))
     >>> i.low.round(4).tolist(), i.high.round(4).tolist()
     ([0.6594, 0.9253], [0.7377, 1.0])

@@ -13,8 +13,23 @@ __all__ = ["benjamini_hochberg", "holm"]
 
 
 def holm(p_values: ArrayLike) -> FloatArray:
-    """Adjusted p-values that keep the family-wise error (Holm 1979); NaN stays NaN and is not a test.
+    """Adjust p-values for control of the family-wise error.
 
+    Parameters
+    ----------
+    p_values
+        Any shape; NaN stays NaN and does not count as a test.
+
+    Returns
+    -------
+    Adjusted p-values of the same shape.
+
+    References
+    ----------
+    Holm (1979), A simple sequentially rejective multiple test procedure, Scandinavian Journal of Statistics 6.
+
+    Examples
+    --------
     >>> holm([0.01, 0.04, 0.03, float("nan")]).tolist()
     [0.03, 0.06, 0.06, nan]
     """
@@ -22,8 +37,23 @@ def holm(p_values: ArrayLike) -> FloatArray:
 
 
 def benjamini_hochberg(p_values: ArrayLike) -> FloatArray:
-    """q-values that keep the false discovery rate (Benjamini and Hochberg 1995); NaN stays NaN and is not a test.
+    """Adjust p-values for control of the false discovery rate.
 
+    Parameters
+    ----------
+    p_values
+        Any shape; NaN stays NaN and does not count as a test.
+
+    Returns
+    -------
+    q-values of the same shape.
+
+    References
+    ----------
+    Benjamini and Hochberg (1995), Controlling the false discovery rate, JRSS B 57.
+
+    Examples
+    --------
     >>> benjamini_hochberg([0.01, 0.04, 0.03, float("nan")]).tolist()
     [0.03, 0.04, 0.04, nan]
     """

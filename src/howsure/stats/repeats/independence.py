@@ -233,8 +233,12 @@ def describe_dependence(parts: Sequence[Cells], merged: Cells) -> Iterator[str]:
     ----------
     parts
         Cells of each source; the outcomes of its generations are compared within it, and sources with each other.
-    whole
+    merged
         Their sum.
+
+    Yields
+    ------
+    One line for each sign: benchmark, models, evidence, and how to read the data without it.
     """
     again = find_retries(merged)
     if names := _named(merged, again):

@@ -3,7 +3,7 @@
 With x_r the mean of run r of n, and p_q, s2_q, k_q of the generations of question q in all runs together:
 
     run means (PI eq. 3)   mean x_r ± t_{n-1} s sqrt(1/n + 1/n'),  s = standard deviation of the x_r
-    pooled                 mean p_q ± t_df sqrt(past + future/n'),  df about sum_q (k_q - 1), see `prediction.freedom`
+    pooled                 mean p_q ± t_df sqrt(past + future/n'),  df about sum_q (k_q - 1), see `sampling_df`
                            past = sum_q s2_q/k_q / N^2,  future = sum_q s2_q h_q / N^2
 
 A future run asks all N questions, each as often as the runs that asked it did: h_q is their mean 1/k_rq, 1 for a run of
@@ -11,7 +11,7 @@ one generation per question. Then past + future/n' = E/N (1/n + 1/n'), E = mean 
 generations of different questions are independent. Drift between runs breaks that, so it is tested first.
 
 Where scores are 0 or 1 and no question varied, the variance is 0, which would claim certainty. The interval is then
-from the generations that may differ in future although none did (`poisson`, see `prediction.unvaried_half_width`).
+from the generations that may differ in future although none did (`poisson`, see `unvaried_half_width`).
 """
 
 from __future__ import annotations
@@ -138,32 +138,48 @@ def repeats(
     alpha: float = 0.05,
     names: Sequence[str] | None = None,
 ) -> Repeats:
-    """Prediction interval for the mean of future runs of each model, with a test for drift between the past ones.
+    """Compute a prediction interval for the mean of future runs of each model, and test the past runs for drift.
 
     Parameters
     ----------
     runs
         R runs of one benchmark, usually with one generation per question. Models and questions may be missing in some.
     n_future
-        Runs to be predicted, n' >= 1; None: as many as there are. Infinity makes it a confidence interval for the
+        Number of runs to predict, n' >= 1; None: as many as there are. Infinity makes it a confidence interval for the
         expected score on these questions.
     level
-        Level of the printed interval.
+        Coverage of the interval in (0, 1).
     method
-        `"pooled"`, from the variance of each question's generations, or `"run-means"`, PI eq. (3) as published.
-        At N = 100 the pooled interval is 5.2x narrower for 2 runs, 1.9x for 3, 1.3x for 5. It falls back to
-        run-means where the drift test rejects and where no question was answered twice, and says so. Where scores of
-        0 and 1 did not vary at all, the interval is that of `prediction.unvaried_half_width` and the column says
-        "poisson".
+        ``"pooled"``: from the variance of each question's generations. ``"run-means"``: PI eq. (3) as published. At N =
+        100 the pooled interval is 5.2x narrower for 2 runs, 1.9x for 3, 1.3x for 5. It falls back to run-means where
+        the drift test rejects and where no question was answered twice, and its note says so. Where scores of 0 and 1
+        did not vary at all, the interval is that of `unvaried_half_width` and the column says "poisson".
     alpha
         Level of the two drift tests, in [0, 1); 0 never falls back.
     names
         One name per run; None: "1" to "R".
 
+    Returns
+    -------
+    Repeats
+        One row per model.
+
+    Raises
+    ------
+    InputError
+        When there are no runs, or an argument is out of its range.
+
+    References
+    ----------
+    PI eq. (3). Cochran (1950), Biometrika 37, for the drift test of scores of 0 and 1. Nelson (1970), Technometrics 12,
+    and Hanley and Lippman-Hand (1983), JAMA 249, for generations that did not vary.
+
+    Examples
+    --------
     >>> first = Cells.from_scores("demo", ["a"], ["q1", "q2", "q3"], [[[1], [0], [1]]])
     >>> second = Cells.from_scores("demo", ["a"], ["q1", "q2", "q3"], [[[1], [1], [0]]])
-    >>> columns = repeats([first, second], n_future=1).columns()
-    >>> columns["mean"].round(3).tolist(), columns["method"].tolist()
+    >>> result = repeats([first, second], n_future=1)
+    >>> result["mean"].round(3).tolist(), result["method"].tolist()
     ([0.667], ['pooled'])
     """
     check_choice("method", method, REPEATS_METHODS)

@@ -3,7 +3,7 @@
 GEN table 1 reports, as delta (k = 1), how far apart the best and the worst of single runs are. The revised GEN figure 2
 draws runs of k generations with replacement from the n that there are; their variance is (n - 1)/n of the true one, so
 that standard errors are .71, .82 and .89 of the truth from n = 2, 3 and 5. The defaults here use the unbiased
-components of the variance instead (components.py); drawing again is available by name.
+components of the variance instead (`score`); drawing again is available by name.
 """
 
 from __future__ import annotations
@@ -93,15 +93,37 @@ def run_gap(
     Parameters
     ----------
     cells
-        Some questions need two or more generations.
+        M models; some questions need two or more generations.
     runs
-        Single runs, 2 or more; the gap grows with them, so it is the same number for each model.
+        Number of single runs, 2 or more; the gap grows with it, so it is the same number for each model.
+    level
+        Probability of the range of gaps, in (0, 1).
     method
-        `"normal"`: run means are normal with variance E/N (components.py), unbiased for any number of generations and
-        any scores. `"resample"`: generations drawn with replacement, as published; the variance of a run is then
-        (n-1)/n of the true one, for n generations of a question. Scores of 0 and 1 only, from the exact law of a run.
+        ``"normal"``: run means are normal with variance E/N, unbiased for any number of generations and any scores.
+        ``"resample"``: generations drawn with replacement, as published; the variance of a run is then (n-1)/n of the
+        true one, for n generations of a question. Scores of 0 and 1 only, from the exact distribution of a run.
     trials, rng
-        For `"resample"`.
+        Number of draws, and generator of random numbers or its seed, for ``"resample"``.
+
+    Returns
+    -------
+    RunGap
+        Expected gap and the range of gaps of each model.
+
+    Raises
+    ------
+    InputError
+        When an argument is out of its range, or scores to be resampled are not 0 and 1.
+
+    References
+    ----------
+    GEN table 1. Tippett (1925), Biometrika 17, for the range of normal variables.
+
+    Examples
+    --------
+    >>> cells = Cells.from_scores("demo", ["a"], ["q1", "q2"], [[[1, 0], [1, 1]]])
+    >>> run_gap(cells, runs=3).gap.round(3).tolist()
+    [0.598]
     """
     if runs < 2:
         raise InputError(f"runs is {runs!r}", where="run_gap", remedy="allowed: 2 or more")
@@ -143,7 +165,7 @@ class Convergence(Result):
     all_score
         Score of all generations, shape (M,).
     prediction, data, data_error
-        Components E and D of the variance of one question (components.py; D is not cut at 0) and the standard error of
+        Components E and D of the variance of one question (`score`; D is not cut at 0) and the standard error of
         D over questions, shape (M,).
     """
 
@@ -210,29 +232,42 @@ def convergence(
     Parameters
     ----------
     cells
-        Some questions of a model need two or more generations, for `"resampled"` all of them.
+        M models; some questions of a model need two or more generations, for ``"resampled"`` all of them.
     k
-        Generations per question, increasing. More than there are is a forecast.
+        Numbers of generations per question, increasing. Numbers above those in `cells` are a forecast.
     claim
-        `"new-questions"`, whose interval data noise keeps from vanishing, or `"these-questions"`.
-        The first is for new clusters where questions come in clusters, with what these add to all generations' error.
+        ``"new-questions"``, whose interval data noise keeps from vanishing, or ``"these-questions"``. The first is
+        about new clusters where questions come in clusters.
     level
-        Probability of ranges and intervals.
+        Probability of ranges and intervals, in (0, 1).
     method
-        `"unbiased"` or `"resampled"`; see Notes.
+        ``"unbiased"`` or ``"resampled"``; see Notes.
     trials, rng
-        Runs that are drawn for `"resampled"`, and their seed.
+        Number of runs that are drawn for ``"resampled"``, and generator of random numbers or its seed.
+
+    Returns
+    -------
+    Convergence
+        One row per model and k.
+
+    Raises
+    ------
+    InputError
+        When an argument is out of its range.
 
     Notes
     -----
-    With the unbiased components E and D of the variance (components.py) of N questions, runs of k generations on these
+    With the unbiased components E and D of the variance (`score`) of N questions, runs of k generations on these
     questions have the standard deviation sqrt(E/(kN)), which is also the standard error for these questions; for new
     questions it is sqrt((D + E/k)/N). Runs are taken as normal, and their range is cut at the limits of the score.
 
-    `"resampled"` is the revised GEN's figure 2: a trial is one run that grows from the smallest to the largest k,
-    drawn with replacement. Its spread and errors are too small by sqrt((n - 1)/n) for n generations of each question,
-    and an interval for these questions needs k of 2. Scores other than 0 and 1 are drawn as normal with the mean and
-    variance of their cell.
+    In a trial of ``"resampled"`` one run grows from the smallest to the largest k, drawn with replacement. Its range
+    and errors are too small by sqrt((n - 1)/n) for n generations of each question, and an interval for these questions
+    needs k of 2. Scores other than 0 and 1 are drawn as normal with the mean and variance of their cell.
+
+    References
+    ----------
+    GEN, revised, figure 2.
 
     Examples
     --------

@@ -107,19 +107,32 @@ def summarize_runs(each: Sequence[Cells], names: Sequence[str] | None = None) ->
 def check_drift(each: Sequence[Cells], model: int) -> tuple[float, float]:
     """Test whether R aligned runs of a model differ by more, or by less, than independent generations would.
 
-    U_r = sum_q (total of run r - k_rq p_q) is what run r scored beyond its share. If the generations of a question are
-    as good as shuffled among the runs, U has mean 0 and the covariance
-
-        C = sum_q s2_q (diag(k_rq) - k_rq k_r'q / k_q),
-
-    and U' C^+ U is chi-squared with rank C degrees of freedom. For complete runs it is (n-1) s^2 / (E/N), for scores
-    of 0 and 1 Cochran's Q (Cochran 1950), in general the Cochran-Mantel-Haenszel test with questions as strata.
+    Parameters
+    ----------
+    each
+        Runs on the same models and questions, as `align_runs` returns them.
+    model
+        Row of the model.
 
     Returns
     -------
     drift_p, alike_p
-        Upper and lower tail. The lower one of 0/1 scores adds half a lattice step to the distance (for two runs: Yates'
-        correction), because equal run means are no rarity. NaN for one run, or when no question varied.
+        Upper and lower tail probability. The lower one of 0/1 scores adds half a lattice step to the distance (for two
+        runs: Yates' correction), because equal run means are not rare. NaN for one run, or when no question varied.
+
+    Notes
+    -----
+    U_r = sum_q (total of run r - k_rq p_q) is the score of run r beyond its share. If the generations of a question are
+    exchangeable between the runs, U has mean 0 and the covariance
+
+        C = sum_q s2_q (diag(k_rq) - k_rq k_r'q / k_q),
+
+    and U' C^+ U is chi-squared with rank C degrees of freedom. For complete runs it is (n-1) s^2 / (E/N), for scores of
+    0 and 1 Cochran's Q, in general the Cochran-Mantel-Haenszel test with questions as strata.
+
+    References
+    ----------
+    Cochran (1950), The comparison of percentages in matched samples, Biometrika 37.
     """
     k = np.array([run.n[model] for run in each], float)
     total = np.array([run.total[model] for run in each])

@@ -220,9 +220,9 @@ def cluster_excess(values: ArrayLike, clusters: Sequence[str] | None) -> FloatAr
 
     Returns
     -------
-    N times the squared standard error with clusters, less that without, shape (R,): 0 with one question in each cluster,
-    possibly negative, NaN for fewer than two clusters. Added to an estimate of the data variance D (divided by N - 1), it
-    gives the D of a plan for new clusters of the same sizes.
+    N times the squared standard error with clusters, less that without, shape (R,): 0 with one question per cluster,
+    possibly negative, NaN for fewer than two clusters. Added to an estimate of the data variance D (divided by N - 1),
+    it gives the D of a plan for new clusters of the same sizes.
 
     Examples
     --------
@@ -254,7 +254,7 @@ def add_cluster_variance(
     Returns
     -------
     Data variance, total variance, the standard error of both, and a note; NaN for fewer than two clusters, with the
-    reason. The standard error is that of N times the clustered squared error, V, in the form that `design.Components`
+    reason. The standard error is that of N times the clustered squared error, V, in the form that `VarianceComponents`
     has for skewed limits: V log(df/q)/.84, with q the 20 % quantile of chi-squared. V exp(.84 error/V) is then V df/q,
     the upper 80 % limit of V.
     """

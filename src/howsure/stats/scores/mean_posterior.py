@@ -1,7 +1,7 @@
 """Posterior interval of the expected score on new questions, for scores of 0 and 1.
 
 Two parameters, so that no sampler is needed: the mean m, and the correlation r of two generations of one question,
-1/(1 + s) in the hierarchical model of beta.py. With h the mean of 1/n_q over N questions, a score has the variance
+1/(1 + s) in the hierarchical model of `beta`. With h the mean of 1/n_q over N questions, a score has the variance
 
     m (1 - m) f / N,    f = r + (1 - r) h
 

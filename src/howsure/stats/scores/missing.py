@@ -17,6 +17,7 @@ from scipy import special
 from howsure.errors import InputError
 from howsure.stats.core.cells import Cells, FloatArray, IntArray
 from howsure.stats.core.claims import MISSING_RULES, MissingRule, check_choice
+from howsure.stats.core.intervals import Limits
 from howsure.stats.core.results import Columns, Result
 from howsure.stats.scores.score import Scores
 
@@ -123,8 +124,12 @@ class Bounds(Result):
     as_zero: Scores
     as_one: Scores
 
-    def limits(self, level: float | None = None) -> tuple[FloatArray, FloatArray]:
-        """Limits of the interval for each score at a level in (0, 1), shape (M,) both.
+    def at_level(self, level: float) -> Bounds:
+        """Return the same bounds with their intervals at another level in (0, 1)."""
+        return Bounds(*(side.at_level(level) for side in (self.answered, self.as_zero, self.as_one)))
+
+    def interval(self, level: float | None = None) -> Limits:
+        """Return the interval of each score at a level in (0, 1), shape (M,).
 
         The lower limit is that of `as_zero` and the upper one that of `as_one`, at the level that has
         `critical_value` for its quantile. Where nothing is missing that is the interval of `answered`.
@@ -147,23 +152,23 @@ class Bounds(Result):
             )
         place = (critical_value(ratio, level) - nodes[0]) / (nodes[1] - nodes[0])
         lows, highs = np.array([each.low for each in below]), np.array([each.high for each in above])
-        return _interpolated(lows, place), _interpolated(highs, place)
+        return Limits(_interpolate(lows, place), _interpolate(highs, place), level)
 
     def columns(self) -> Columns:
         """Return the columns of `answered` with `score_low`, `score_high`, and the limits of `interval`."""
         columns = self.answered.columns()
         row = {model: i for i, model in enumerate(self.answered.models)}
         order = np.array([row[model] for model in columns["model"]], dtype=int)  # the best model first
-        low, high = self.limits()
+        between = self.interval()
         changed: Columns = {}
         for name, values in columns.items():
             changed[name] = values
             if name == "score":
                 changed |= {"score_low": self.as_zero.score[order], "score_high": self.as_one.score[order]}
-        return changed | {"low": low[order], "high": high[order]}
+        return changed | {"low": between.low[order], "high": between.high[order]}
 
 
-def _interpolated(values: FloatArray, place: FloatArray) -> FloatArray:
+def _interpolate(values: FloatArray, place: FloatArray) -> FloatArray:
     """Interpolate rows of `values` (K, M) at a place from 0 to K - 1 for each of M columns."""
     below = np.clip(np.floor(np.nan_to_num(place)), 0, len(values) - 2).astype(int)
     share, column = np.clip(place - below, 0, 1), np.arange(values.shape[1])

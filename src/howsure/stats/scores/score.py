@@ -68,7 +68,7 @@ class Scores(Result):
         E, D (not clipped) and T above; NaN where unknown.
     df
         Degrees of freedom of `variance`, where they are not n_questions - 1: of sampling for the claim
-        "these-questions", Satterthwaite's (clusters.py) for the others where questions come in clusters.
+        "these-questions", Satterthwaite's (`cluster_means`) for the others where questions come in clusters.
     n_clusters
         Clusters with a scored question, where questions come in clusters.
     cells
@@ -198,9 +198,9 @@ def score(
     method
         Method of the interval, one of `INTERVAL_METHODS`. None: ``"posterior"`` for new questions scored 0 or 1, else
         ``"wilson-effective"`` for scores in [0, 1], else ``"t"``. The standard errors come from the unbiased components
-        above, but for two methods: ``"plain"`` leaves out the correction for few generations, as NOISE's published model
-        tables do; ``"plugin"`` is GEN eq. (2)-(3), which counts the prediction variance twice (1.13x too large at k = 5).
-        These two use the CLT interval.
+        above, but for two methods: ``"plain"`` leaves out the correction for few generations, as NOISE's published
+        model tables do; ``"plugin"`` is GEN eq. (2)-(3), which counts the prediction variance twice (1.13x too large at
+        k = 5). These two use the CLT interval.
 
     Returns
     -------
@@ -214,8 +214,8 @@ def score(
 
     Notes
     -----
-    The squared standard error of the score is var(p_q)/N for new questions, sum_q s2_q/k_q / N^2 for these questions, and
-    T/N for a single run; with clusters, that of `cluster_means` takes the place of var(p_q)/N.
+    The squared standard error of the score is var(p_q)/N for new questions, sum_q s2_q/k_q / N^2 for these questions,
+    and T/N for a single run; with clusters, that of `cluster_means` takes the place of var(p_q)/N.
 
     References
     ----------
@@ -292,8 +292,8 @@ def unbiased_data(data: ArrayLike, variance: ArrayLike, n_questions: ArrayLike) 
 
     Notes
     -----
-    E[D] = D (1 - 1/N) - E/(kN) becomes D for any counts that do not depend on the answers. For pairs of close models with
-    20 to 30 questions and 2 generations each, D is 7 to 11 % too small.
+    E[D] = D (1 - 1/N) - E/(kN) becomes D for any counts that do not depend on the answers. For pairs of close models
+    with 20 to 30 questions and 2 generations each, D is 7 to 11 % too small.
 
     Examples
     --------
