@@ -10,8 +10,8 @@ import pytest
 
 import howsure.export.run_folder as folder_module
 from howsure.errors import InputError, StoreError
-from howsure.export.run_folder import convert
-from howsure.export.table_log import Table
+from howsure.export.run_folder import convert_logs
+from howsure.export.table_log import TableLogReader
 from howsure.readers.logs.base import UNSCORED, LogInfo, LogRow, ReadOptions
 from howsure.readers.logs.file_head import FileHead
 from howsure.readers.logs.inspect.reader import InspectReader
@@ -67,7 +67,9 @@ def made(question="q", generation=1, **rest):
 
 def converted(tmp_path, *readers, told=None, **asked):
     logs = [(reader, tmp_path / f"{i}.log") for i, reader in enumerate(readers)]
-    return convert(logs, tmp_path / "run", asked=ReadOptions(**asked), tell=(told if told is not None else []).append)
+    return convert_logs(
+        logs, tmp_path / "run", options=ReadOptions(**asked), note=(told if told is not None else []).append
+    )
 
 
 # theory: what goes in is what is there
@@ -174,8 +176,8 @@ def test_the_manifest_says_where_rows_are_from_and_what_was_told(tmp_path):
 
 
 def test_many_batches_hold_what_a_dictionary_would(tmp_path, monkeypatch):
-    monkeypatch.setattr(folder_module, "_ROWS", 7)
-    monkeypatch.setattr(folder_module, "_TEXT", 400)
+    monkeypatch.setattr(folder_module, "_MAX_ROWS", 7)
+    monkeypatch.setattr(folder_module, "_MAX_TEXT", 400)
     rows = [made(f"q{i % 13}", 1 + i // 13, completion=f"{i} " * (i % 30)) for i in range(200)]
     converted(tmp_path, Made(rows))
     found = read(tmp_path / "run").to_pylist()
@@ -193,7 +195,7 @@ def test_what_is_there_is_left_alone(tmp_path):
         converted(tmp_path, Made([made("other")]))
     (tmp_path / "file").write_text("x")
     with pytest.raises(InputError, match="file: there is something here already"):
-        convert([(Made([made()]), tmp_path)], tmp_path / "file", asked=ReadOptions(), tell=print)
+        convert_logs([(Made([made()]), tmp_path)], tmp_path / "file", options=ReadOptions(), note=print)
     assert read(tmp_path / "run").num_rows == 1
 
 
@@ -234,9 +236,9 @@ def table(tmp_path, text, columns=None, name="sums.csv"):
     path = tmp_path / name
     path.write_text(text)
     told: list[str] = []
-    reader = Table(columns)
+    reader = TableLogReader(columns)
     assert reader.recognises(FileHead(path))
-    convert([(reader, path)], tmp_path / "run", asked=ReadOptions(), tell=told.append)
+    convert_logs([(reader, path)], tmp_path / "run", options=ReadOptions(), note=told.append)
     return read(tmp_path / "run").to_pylist(), told
 
 
@@ -292,7 +294,7 @@ def test_shared_logs_are_the_same_rows_in_the_run_folder(tmp_path):
         pytest.skip("needs ../shared/data/logs")
     logs = [(LmEvalReader(), path) for path in sorted(SHARED.glob("lm_eval/*/samples_*.jsonl"))]
     logs += [(InspectReader(), path) for path in sorted(SHARED.glob("inspect/*gsm8k_*.eval"))]
-    result = convert(logs, tmp_path / "run", asked=ReadOptions(), tell=lambda _: None)
+    result = convert_logs(logs, tmp_path / "run", options=ReadOptions(), note=lambda _: None)
     direct = {}
     for reader, path in logs:
         for one in reader.rows(path, ReadOptions(texts=True), lambda _: None):

@@ -115,7 +115,7 @@ def rescore(
     """
     from howsure.export import conversion
 
-    result, folders = conversion.rescore(CommandInputs(paths).results.sources, scorer, output, level=level)
+    result, folders = conversion.rescore_sources(CommandInputs(paths).results.sources, scorer, output, level=level)
     print_result(result.of("disagreements") if each else result, form)
     for folder in folders if form == "table" else ():
         print(f"{folder}: howsure score {folder} --scorer {scorer} reads these scores")

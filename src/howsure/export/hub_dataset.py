@@ -1,15 +1,15 @@
-"""A run folder as a data set that Hugging Face's `datasets` loads: one configuration per benchmark, and the prompts.
+"""Write a run folder as a data set for Hugging Face's `datasets`: a configuration per benchmark, and the prompts.
 
 ::
 
     folder/
-      README.md              a card: what it is, and the configurations as YAML
+      README.md              a card with the configurations as YAML
       data/BENCHMARK/        00000.parquet, 00001.parquet, ... of at most 500 MB
-      prompts/               the same of what was asked
-      manifest.json          what it takes to repeat the run
+      prompts/               the prompts, in the same form
+      manifest.json          models, settings, versions and dates of the run
 
-Endpoints, the names of keys, machines and ids of requests stay at home, and so does the value of every environment
-variable that is called a key, a token, a secret or a password.
+Endpoints, the names of keys, machines and ids of requests are left out. So is the value of every environment variable
+whose name says that it is a key, a token, a secret or a password.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import chain, count
@@ -28,8 +28,8 @@ import msgspec
 import yaml
 
 from howsure.errors import InputError
-from howsure.export.run_folder import making
-from howsure.export.tabular import rows
+from howsure.export.run_folder import write_folder
+from howsure.export.tabular import stream_rows
 from howsure.store import manifest
 from howsure.store.manifest import SECRET_LENGTH
 from howsure.store.responses import read_prompts
@@ -39,13 +39,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-__all__ = ["dataset"]
+__all__ = ["write_dataset"]
 
-#: Bytes of a shard; what comes after one row group more stays under 500 MB.
+#: Bytes after which a shard ends; with one more row group it is smaller than 500 MB.
 SHARD = 480_000_000
-#: Left out of the rows.
+#: Columns that are left out.
 _PRIVATE = ("request",)
-#: Environment variables, and fields of a manifest, that are secrets; `eos_token` is none.
+#: Names of environment variables, and of fields of a manifest, that are secrets; `eos_token` is none.
 _VARIABLE = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?)$", re.IGNORECASE)
 _FIELD = re.compile(
     r"(api|access|auth|private|hf|bearer)[_-]?(key|token)$|^(key|token|headers?)$|secret|password|authorization|credential",
@@ -66,44 +66,51 @@ class _Config:
     size: int = 0
 
 
-def dataset(path: Path, output: Path, *, scorer: str | None = None) -> int:
-    """Write the data set of a run folder; the number of its generations.
+def write_dataset(path: Path, output: Path, *, scorer: str | None = None) -> int:
+    """Write the data set of a run folder.
 
-    Rows are those of the folder, also the failed and the unscored ones: `status` and `error` say which they are.
+    It has all rows of the folder, also the failed and the unscored ones, which `status` and `error` describe.
 
     Parameters
     ----------
+    path
+        The run folder.
     output
-        A folder that is not there or empty.
+        A folder that does not exist or is empty.
     scorer
-        Whose scores; None is those that the run was made with.
+        Name of the scorer; None for the scores of the run itself.
+
+    Returns
+    -------
+    int
+        Number of generations.
 
     Raises
     ------
     InputError
-        When there is something at `output`, or the run has no row.
+        When `output` is not empty, or the run has no row.
     """
-    hidden = _hidden()
-    with making(output) as half:
-        batches = rows(path, [name for name in COLUMNS if name not in _PRIVATE], scorer=scorer)
-        configs = _benchmarks(half, (_without(batch, hidden) for batch in batches))
+    secrets = _read_secrets()
+    with write_folder(output) as folder:
+        batches = stream_rows(path, [name for name in COLUMNS if name not in _PRIVATE], scorer=scorer)
+        configs = _write_benchmarks(folder, (_redact_batch(batch, secrets) for batch in batches))
         if not configs:
             raise InputError("the run has no generation", where=str(path))
         prompts = read_prompts(path)
         if len(prompts):
-            config = _Config(_free("prompts", configs), "prompts", prompts.schema)
-            with _Shards(half, config) as shards:
+            config = _Config(_unused_name("prompts", configs), "prompts", prompts.schema)
+            with _Shards(folder, config) as shards:
                 for batch in prompts.to_batches(max_chunksize=4096):
-                    shards.write(_without(batch, hidden))
+                    shards.write(_redact_batch(batch, secrets))
             configs.append(config)
-        about = _blotted(json.dumps(_about(path), indent=2, ensure_ascii=False), hidden)
-        (half / manifest.NAME).write_text(about + "\n", encoding="utf-8")
-        (half / "README.md").write_text(_card(configs, json.loads(about)), encoding="utf-8")
+        public = _redact(json.dumps(_public_manifest(path), indent=2, ensure_ascii=False), secrets)
+        (folder / manifest.NAME).write_text(public + "\n", encoding="utf-8")
+        (folder / "README.md").write_text(_format_card(configs, json.loads(public)), encoding="utf-8")
     return sum(config.n for config in configs if config.folder != "prompts")
 
 
 class _Shards:
-    """The Parquet files of one configuration."""
+    """Writer of the Parquet files of one configuration."""
 
     def __init__(self, place: Path, config: _Config) -> None:
         self._folder, self._config = place / config.folder, config
@@ -120,7 +127,7 @@ class _Shards:
         self._open.close()
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Add rows, in a file of their own where the last one is full."""
+        """Write rows, to a new file if the last one is full."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -137,24 +144,25 @@ class _Shards:
         self._config.size += batch.nbytes
 
 
-def _benchmarks(place: Path, batches: Iterator[pa.RecordBatch]) -> list[_Config]:
-    """Write the rows, which are sorted by benchmark."""
+def _write_benchmarks(folder: Path, batches: Iterator[pa.RecordBatch]) -> list[_Config]:
+    """Write the rows, which are sorted by benchmark, and return the configurations."""
     schema = next(batches).schema
     configs: list[_Config] = []
     shards: dict[str, _Shards] = {}
     with ExitStack() as open_now:
-        for part in _by_benchmark(batches):
+        for part in _split_by_benchmark(batches):
             benchmark = part["benchmark"][0].as_py()
             if benchmark not in shards:
                 open_now.close()
-                name = _free(_safe(benchmark), configs)
+                name = _unused_name(_safe_name(benchmark), configs)
                 configs.append(_Config(name, f"data/{name}", schema))
-                shards[benchmark] = open_now.enter_context(_Shards(place, configs[-1]))
+                shards[benchmark] = open_now.enter_context(_Shards(folder, configs[-1]))
             shards[benchmark].write(part)
     return configs
 
 
-def _by_benchmark(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _split_by_benchmark(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the parts of the batches that are of one benchmark."""
     import pyarrow.compute as pc
 
     for batch in batches:
@@ -164,60 +172,61 @@ def _by_benchmark(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]
             start = end
 
 
-def _safe(name: str) -> str:
-    """A name that a configuration and a folder can have."""
+def _safe_name(name: str) -> str:
+    """Return a name that a configuration and a folder can have."""
     return re.sub(r"[^\w.-]+", "_", name).strip("._") or "benchmark"
 
 
-def _free(name: str, taken: Iterable[_Config]) -> str:
-    names = {config.name.lower() for config in taken}
-    others = (f"{name}-{i}" for i in count(2))
-    return next(one for one in chain([name], others) if one.lower() not in names)
+def _unused_name(name: str, configs: Iterable[_Config]) -> str:
+    """Return the name, with a number if another configuration has it."""
+    used = {config.name.lower() for config in configs}
+    numbered = (f"{name}-{i}" for i in count(2))
+    return next(one for one in chain([name], numbered) if one.lower() not in used)
 
 
-def _about(path: Path) -> dict[str, Any]:
-    """The manifest without what is nobody else's business."""
+def _public_manifest(path: Path) -> dict[str, Any]:
+    """Return the manifest without endpoints, names of keys and machines."""
     if not (path / manifest.NAME).is_file():
         return {}
-    told: dict[str, Any] = msgspec.to_builtins(manifest.load(path))
-    for model in told["models"].values():
+    content: dict[str, Any] = msgspec.to_builtins(manifest.load(path))
+    for model in content["models"].values():
         del model["base_url"], model["key_env"]
-    for session in told["sessions"]:
+    for session in content["sessions"]:
         del session["platform"]
-    public: dict[str, Any] = _public(told)
+    public: dict[str, Any] = _drop_secret_fields(content)
     return public
 
 
-def _public(value: Any) -> Any:
-    """The value without fields that are called a key, a token or the like."""
+def _drop_secret_fields(value: Any) -> Any:
+    """Return a value without the fields whose names are those of secrets."""
     if isinstance(value, Mapping):
-        return {name: _public(one) for name, one in value.items() if not _FIELD.search(str(name))}
-    return [_public(one) for one in value] if isinstance(value, (list, tuple)) else value
+        return {name: _drop_secret_fields(one) for name, one in value.items() if not _FIELD.search(str(name))}
+    return [_drop_secret_fields(one) for one in value] if isinstance(value, (list, tuple)) else value
 
 
-def _hidden() -> tuple[str, ...]:
-    """Values of the environment that must not get out."""
+def _read_secrets() -> tuple[str, ...]:
+    """Return the values of the environment variables that are secrets."""
     values = {value for name, value in os.environ.items() if _VARIABLE.search(name)}
     return tuple(sorted(value for value in values if len(value) >= SECRET_LENGTH))
 
 
-def _blotted(text: str, hidden: Iterable[str]) -> str:
-    for secret in hidden:
+def _redact(text: str, secrets: Iterable[str]) -> str:
+    """Return a text with the secrets replaced."""
+    for secret in secrets:
         text = text.replace(json.dumps(secret, ensure_ascii=False)[1:-1], "[key]").replace(secret, "[key]")
     return text
 
 
-def _without(batch: pa.RecordBatch, hidden: Iterable[str]) -> pa.RecordBatch:
-    """The rows with secrets blotted out of their texts."""
+def _redact_batch(batch: pa.RecordBatch, secrets: Iterable[str]) -> pa.RecordBatch:
+    """Return rows with the secrets in their texts replaced."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     for i, field in enumerate(batch.schema):
         if field.type != pa.string():
             continue
-        for secret in hidden:
-            told = pc.match_substring(batch.column(i), secret)
-            if pc.any(told).as_py():
+        for secret in secrets:
+            if pc.any(pc.match_substring(batch.column(i), secret)).as_py():
                 batch = batch.set_column(i, field, pc.replace_substring(batch.column(i), secret, "[key]"))
     return batch
 
@@ -238,15 +247,15 @@ A row is one generation: `generation` counts the repeats of the same prompt from
 """
 
 
-def _card(configs: Iterable[_Config], about: Mapping[str, Any]) -> str:
-    each = list(configs)
+def _format_card(configs: Sequence[_Config], content: Mapping[str, Any]) -> str:
+    """Return the card of the data set; `content` is the public manifest."""
     front = {
         "pretty_name": "Generations of language models",
         "tags": ["howsure", "evaluation"],
         "configs": [
             {"config_name": one.name, "data_files": [{"split": _SPLIT, "path": f"{one.folder}/*.parquet"}]}
-            | ({"default": True} if one is each[0] else {})
-            for one in each
+            | ({"default": True} if one is configs[0] else {})
+            for one in configs
         ],
         "dataset_info": [
             {
@@ -254,11 +263,11 @@ def _card(configs: Iterable[_Config], about: Mapping[str, Any]) -> str:
                 "features": [{"name": field.name, "dtype": _TYPES[str(field.type)]} for field in one.schema],
                 "splits": [{"name": _SPLIT, "num_bytes": one.size, "num_examples": one.n}],
             }
-            for one in each
+            for one in configs
         ],
     }
-    table = "\n".join(f"| {one.name} | {one.n:,} |" for one in each)
-    labels = ", ".join(f"`{label}`" for label in about.get("models", {}))
-    n = sum(one.n for one in each if one.folder != "prompts")
+    table = "\n".join(f"| {one.name} | {one.n:,} |" for one in configs)
+    labels = ", ".join(f"`{label}`" for label in content.get("models", {}))
+    n = sum(one.n for one in configs if one.folder != "prompts")
     text = _CARD.format(n=n, table=table, models=f"\nModels: {labels}.\n" if labels else "")
     return f"---\n{yaml.safe_dump(front, sort_keys=False, allow_unicode=True)}---\n\n{text.rstrip()}\n"

@@ -1,7 +1,7 @@
-"""Logs of other programs to a run folder, with every text that they hold.
+"""Convert the logs of other programs to a run folder, with all texts that they hold.
 
-The folder is made beside its place under another name and is put there when it is whole: a conversion that was killed
-leaves nothing that looks like a run of this name, and the next one clears it away.
+The folder is written under a temporary name and renamed when it is complete. A conversion that was killed leaves
+nothing that looks like a run of this name, and the next one removes what it left.
 """
 
 from __future__ import annotations
@@ -28,178 +28,188 @@ from howsure.store.manifest import Manifest, Model
 from howsure.store.responses import RunFolder, stream
 from howsure.store.schema import COLUMNS, Response
 
-__all__ = ["Converted", "convert", "making"]
+__all__ = ["ConversionSummary", "convert_logs", "write_folder"]
 
-#: A transaction ends at so many rows or characters of completions.
-_ROWS, _TEXT = 1000, 4 << 20
+#: Largest number of rows, and of characters of completions, in a transaction.
+_MAX_ROWS, _MAX_TEXT = 1000, 4 << 20
 
 
 @dataclass(frozen=True)
-class Converted(Result):
-    """What a run folder holds after its conversion; all arrays have one value per benchmark and model, (R,)."""
+class ConversionSummary(Result):
+    """Counts of a run folder after a conversion; all arrays have one value per benchmark and model, (R,)."""
 
     benchmark: NDArray[np.object_]
     model: NDArray[np.object_]
     n_questions: NDArray[np.int64]
     n_variants: NDArray[np.int64]
     n_generations: NDArray[np.int64]
-    """Rows; of them scored, failed and unscored are a part each."""
+    """Number of rows: the sum of the scored, the failed and the unscored ones."""
     n_scored: NDArray[np.int64]
     n_failed: NDArray[np.int64]
     n_unscored: NDArray[np.int64]
 
     def columns(self) -> Columns:
-        """Columns by name."""
+        """Return the columns by name."""
         return dict(vars(self))
 
 
-_Note = Callable[[Path, str], None]
+#: Function that takes a note about the log at a path.
+_PathNote = Callable[[Path, str], None]
 
 
-class _Log(NamedTuple):
-    """One log, what it says of itself, and our labels of its models."""
+class _ConvertedLog(NamedTuple):
+    """A log that is converted."""
 
     reader: LogReader
     path: Path
-    about: LogInfo
+    info: LogInfo
     labels: dict[str, str]
+    """Labels of the models that have another one in the run folder."""
 
     def label(self, model: str) -> str:
+        """Return the label of a model in the run folder."""
         return self.labels.get(model, model)
 
 
-def convert(logs: Sequence[tuple[LogReader, Path]], output: Path, *, asked: ReadOptions, tell: Note) -> Converted:
-    """Write all generations of logs to a run folder, texts and clusters with them.
+def convert_logs(
+    logs: Sequence[tuple[LogReader, Path]], output: Path, *, options: ReadOptions, note: Note
+) -> ConversionSummary:
+    """Write all generations of logs to a run folder, with their texts and clusters.
 
-    The same model in two logs of one benchmark was run twice: generations of the second continue the numbers of the
-    first. At other decoding settings it is another model, and they are part of its label.
+    Where two logs of one benchmark have the same model, the generations of the second one continue the numbers of the
+    first. A model at other decoding settings is another model, with the settings in its label.
 
     Parameters
     ----------
     logs
-        Each with who reads it; `convert.table.Table` reads tables.
+        Reader and path of each log; `table_log.TableLogReader` reads tables.
     output
-        A folder that is not there or empty.
-    asked
-        How they are read; texts are read in any case.
-    tell
-        Hears what the logs cannot say and what was left out, with the path; the manifest keeps it.
+        A folder that does not exist or is empty.
+    options
+        Options of the readers; texts are read in any case.
+    note
+        Function that is called with each note on what a log does not contain and what was left out, and its path. The
+        manifest has the notes too.
 
     Raises
     ------
     InputError
-        When there is something at `output`, when the logs hold no generation, or when one cannot be read: then nothing
-        is left at `output`.
+        When `output` is not empty, when the logs hold no generation, or when a log cannot be read; nothing is left at
+        `output` then.
     StoreError
-        When the folder cannot be written, or another process is making it.
+        When the folder cannot be written, or another process is writing it.
     """
-    told: list[str] = []
+    notes: list[str] = []
 
-    def note(path: Path, line: str) -> None:
-        told.append(f"{path.name}: {line}")
-        tell(f"{path}: {line}")
+    def add_note(path: Path, line: str) -> None:
+        notes.append(f"{path.name}: {line}")
+        note(f"{path}: {line}")
 
-    each = _distinct(logs, note)
-    with making(output) as half:
-        with RunFolder(half) as run:
-            manifest.begin(half, _manifest(each, note))
-            _fill(run, each, msgspec.structs.replace(asked, texts=True), note)
+    distinct = _drop_copies(logs, add_note)
+    with write_folder(output) as folder:
+        with RunFolder(folder) as run:
+            manifest.begin(folder, _build_manifest(distinct, add_note))
+            _append_rows(run, distinct, msgspec.structs.replace(options, texts=True), add_note)
             run.compact()
-            manifest.finish(half, warnings=told)
-        return _counted(half)
+            manifest.finish(folder, warnings=notes)
+        return _count_rows(folder)
 
 
 @contextlib.contextmanager
-def making(output: Path) -> Iterator[Path]:
-    """Write in the folder that is yielded; on leaving it takes its place at `output`, or is removed where that failed.
+def write_folder(output: Path) -> Iterator[Path]:
+    """Yield a temporary folder, which becomes `output` at the end and is removed after an error.
 
     Raises
     ------
     InputError
-        When there is something at `output`.
+        When `output` is not empty.
     StoreError
-        When the folder cannot be written, or another process is making it.
+        When the folder cannot be written, or another process is writing it.
     """
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
         what = "there is something here already"
         raise InputError(what, where=str(output), remedy="name another folder, or remove it")
-    half = temporary_path(output.absolute())
-    _clear(half)
+    folder = temporary_path(output.absolute())
+    _remove_leftover(folder)
     try:
-        half.mkdir(parents=True)
-        yield half
-        half.replace(output)
+        folder.mkdir(parents=True)
+        yield folder
+        folder.replace(output)
         sync_folder(output.absolute().parent)
     except OSError as error:
-        told = error.strerror or str(error)
-        raise StoreError(f"{output}: {told}; free space, or name a folder that can be written") from error
+        reason = error.strerror or str(error)
+        raise StoreError(f"{output}: {reason}; free space, or name a folder that can be written") from error
     finally:
-        shutil.rmtree(half, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
-def _clear(half: Path) -> None:
-    """Remove what a killed conversion left, unless one lives there."""
-    if half.exists():
-        FolderLock(half).release()
-        shutil.rmtree(half)
+def _remove_leftover(folder: Path) -> None:
+    """Remove the folder of a conversion that was killed; raise if another process writes it."""
+    if folder.exists():
+        FolderLock(folder).release()
+        shutil.rmtree(folder)
 
 
-def _distinct(logs: Sequence[tuple[LogReader, Path]], note: _Note) -> list[_Log]:
-    """Each log once, with labels that tell the settings of models apart."""
-    found: dict[object, tuple[LogReader, Path, LogInfo]] = {}
+def _drop_copies(logs: Sequence[tuple[LogReader, Path]], note: _PathNote) -> list[_ConvertedLog]:
+    """Return each log once, with labels that differ between the settings of a model."""
+    distinct: dict[object, tuple[LogReader, Path, LogInfo]] = {}
     for reader, given in logs:
         for path in reader.members(given):
-            about = reader.describe(path)
+            info = reader.describe(path)
             # Files of one run may hold a benchmark each.
-            key = reader.name, about.run, tuple(sorted(about.benchmarks)), tuple(sorted(about.models))
-            if key in found:
-                other = found[key][1]
+            key = reader.name, info.run, tuple(sorted(info.benchmarks)), tuple(sorted(info.models))
+            if key in distinct:
+                other = distinct[key][1]
                 same = path.resolve() == other.resolve()
                 note(path, "given twice, and read once" if same else f"the same run as {other.name}, and left out")
             else:
-                found[key] = reader, path, about
-    labels = label_models([about for *_, about in found.values()])
-    return [_Log(*log, labels=names) for log, names in zip(found.values(), labels, strict=True)]
+                distinct[key] = reader, path, info
+    labels = label_models([info for *_, info in distinct.values()])
+    return [_ConvertedLog(*log, labels=names) for log, names in zip(distinct.values(), labels, strict=True)]
 
 
-def _manifest(logs: Sequence[_Log], note: _Note) -> Manifest:
-    """What the logs say of where their rows are from; of what they say differently, the first."""
+def _build_manifest(logs: Sequence[_ConvertedLog], note: _PathNote) -> Manifest:
+    """Return the manifest with the benchmarks and models of all logs; where logs differ, the first one counts."""
     benchmarks: dict[str, dict[str, object]] = {}
     models: dict[str, Model] = {}
     generations: Counter[tuple[str, str]] = Counter()
     for log in logs:
-        for name, source in log.about.benchmarks.items():
-            _same(f"benchmark {name}", benchmarks.setdefault(name, dict(source)), source, log, note)
-        for old, model in log.about.models.items():
+        for name, source in log.info.benchmarks.items():
+            _note_differences(f"benchmark {name}", benchmarks.setdefault(name, dict(source)), source, log, note)
+        for old, model in log.info.models.items():
             label = log.label(old)
             first = models.setdefault(label, model)
-            _same(f"model {label}", first.settings, model.settings, log, note)
-            generations.update({(name, label): model.generations for name in log.about.benchmarks})
+            _note_differences(f"model {label}", first.settings, model.settings, log, note)
+            generations.update({(name, label): model.generations for name in log.info.benchmarks})
     for label, model in models.items():
         most = max((n for (_, of), n in generations.items() if of == label), default=1)
         models[label] = msgspec.structs.replace(model, generations=most)
-    return Manifest(benchmarks=benchmarks, models=models, notes=tuple(map(_made, logs)))
+    return Manifest(benchmarks=benchmarks, models=models, notes=tuple(map(_describe_log, logs)))
 
 
-def _made(log: _Log) -> str:
-    when = f", made {log.about.created}" if log.about.created else ""
-    return f"converted from {log.path.name}: {log.reader.name}, run {log.about.run}{when}"
+def _describe_log(log: _ConvertedLog) -> str:
+    """Return the note of the manifest on one log."""
+    when = f", made {log.info.created}" if log.info.created else ""
+    return f"converted from {log.path.name}: {log.reader.name}, run {log.info.run}{when}"
 
 
-def _same(what: str, first: Mapping[str, object], other: Mapping[str, object], log: _Log, note: _Note) -> None:
+def _note_differences(
+    what: str, first: Mapping[str, object], other: Mapping[str, object], log: _ConvertedLog, note: _PathNote
+) -> None:
+    """Note the settings of a log that differ from those of a log before it."""
     for name in sorted(first.keys() | other.keys()):
         if first.get(name) != other.get(name):
             note(log.path, f"{what}: {name} is {other.get(name)!r} here and {first.get(name)!r} in a log before it")
 
 
-def _fill(run: RunFolder, logs: Sequence[_Log], asked: ReadOptions, note: _Note) -> None:
-    """Append the rows and prompts of all logs; memory is that of one batch and of the names of cells."""
+def _append_rows(run: RunFolder, logs: Sequence[_ConvertedLog], options: ReadOptions, note: _PathNote) -> None:
+    """Append the rows and prompts of all logs; memory holds one batch and the names of cells."""
     last: defaultdict[tuple[str, ...], int] = defaultdict(int)
     prompts: dict[tuple[str, str, str], bool] = {}
     for log in logs:
         before = dict(last) if len(logs) > 1 else {}
-        told: list[str] = []
-        for batch in _batches(log.reader.rows(log.path, asked, told.append)):
+        lines: list[str] = []
+        for batch in _batches(log.reader.rows(log.path, options, lines.append)):
             rows = []
             for row in batch:
                 cell = row.benchmark, log.label(row.model), row.question, row.variant
@@ -208,43 +218,47 @@ def _fill(run: RunFolder, logs: Sequence[_Log], asked: ReadOptions, note: _Note)
                 rows.append(Response(**values))
                 if len(logs) > 1:
                     last[cell] = max(last[cell], values["generation"])
-            run.put_prompts(list(_prompts(batch, prompts)))
+            run.put_prompts(list(_new_prompts(batch, prompts)))
             run.append(rows)
-        for line in told:
+        for line in lines:
             note(log.path, line)
 
 
 def _batches(rows: Iterable[LogRow]) -> Iterator[list[LogRow]]:
+    """Yield the rows in batches, each of which is one transaction."""
     batch: list[LogRow] = []
     size = 0
     for row in rows:
         batch.append(row)
         size += len(row.completion or "")
-        if len(batch) >= _ROWS or size >= _TEXT:
+        if len(batch) >= _MAX_ROWS or size >= _MAX_TEXT:
             yield batch
             batch, size = [], 0
     if batch:
         yield batch
 
 
-def _prompts(batch: Sequence[LogRow], there: dict[tuple[str, str, str], bool]) -> Iterator[tuple[Any, ...]]:
-    """What each question was asked as, once: the first that has its messages; `there` says whether one had."""
+def _new_prompts(batch: Sequence[LogRow], written: dict[tuple[str, str, str], bool]) -> Iterator[tuple[Any, ...]]:
+    """Yield the prompts of a batch that are new, or that are the first with messages.
+
+    `written` has the prompts that were yielded before, and whether they had messages; it is updated.
+    """
     for row in batch:
         key = row.benchmark, row.question, row.variant
-        whole = row.messages is not None
-        known = there.get(key)
-        if known or (known is False and not whole):
+        has_messages = row.messages is not None
+        before = written.get(key)
+        if before or (before is False and not has_messages):
             continue
         record: dict[str, Any] = {"choices": list(row.choices)} if row.choices else {}
         if row.cluster is not None:
             record["cluster"] = row.cluster
-        if whole or record or row.target is not None:
-            there[key] = whole
+        if has_messages or record or row.target is not None:
+            written[key] = has_messages
             yield *key, list(row.messages or ()), row.target or "", record or None
 
 
-def _counted(folder: Path) -> Converted:
-    """Counts of what the folder holds now."""
+def _count_rows(folder: Path) -> ConversionSummary:
+    """Return the counts of the rows in a run folder."""
     import duckdb
 
     names = ["benchmark", "model", "question", "variant", "score", "status"]
@@ -261,6 +275,7 @@ def _counted(folder: Path) -> Converted:
             .fetchall()
         )
     if not counts:
-        raise InputError("the logs hold no generation", remedy="is what was given the logs of a run that was finished?")
+        raise InputError("the logs hold no generation", remedy="give the logs of a run that was finished")
     benchmark, model, *numbers = zip(*counts, strict=True)
-    return Converted(np.array(benchmark, object), np.array(model, object), *(np.array(n, np.int64) for n in numbers))
+    arrays = (np.array(n, np.int64) for n in numbers)
+    return ConversionSummary(np.array(benchmark, object), np.array(model, object), *arrays)
