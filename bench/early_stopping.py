@@ -33,6 +33,7 @@ from howsure.sample.adaptive import LOOKED_AT
 from howsure.sample.round_schedule import FIRST, next_look
 from howsure.sample.stopping_rule import Until
 from howsure.stats.core.cells import Cells
+from howsure.stats.core.claims import STOPPING_RULES, check_choice
 from howsure.stats.sequential import (
     allocate_generations,
     check_stopping,
@@ -98,12 +99,16 @@ def cells_of(right: NDArray[np.integer], t: int, labels: tuple[str, ...] | None 
 def look(rule: str, right: NDArray[np.integer], means: Floats, t: int, width: float) -> tuple[Floats, ...]:
     """Score, half-width and rounds needed after t rounds."""
     if rule != "prediction":
-        result = check_stopping(cells_of(right, t), width, level=LEVEL, rule=rule)
+        result = check_stopping(cells_of(right, t), width, level=LEVEL, rule=check_choice("rule", rule, STOPPING_RULES))
         return result.score, result.half, result.needed
     # What `stop` does with the runs one by one, from their means; `premises` checks that it is the same.
     half = special.stdtrit(t - 1, (1 + LEVEL) / 2) * means[:, :t].std(axis=1, ddof=1) * np.sqrt(2 / t)
     sd = np.sqrt(np.mean(right * (t - right) / (t * (t - 1)), axis=1) / right.shape[1])
-    return means[:, :t].mean(axis=1), half, required_rounds(width, sd, level=LEVEL, rule=rule)
+    return (
+        means[:, :t].mean(axis=1),
+        half,
+        required_rounds(width, sd, level=LEVEL, rule=check_choice("rule", rule, STOPPING_RULES)),
+    )
 
 
 def stopped(rule: str, right: NDArray[np.integer], means: Floats, width: float) -> Stopped:
@@ -187,7 +192,9 @@ def adaptively(P: Floats, rule: str, width: float, rng: np.random.Generator) -> 
     rows, n_rounds = np.arange(R), np.full(R, FIRST)
     samples = [binomial(np.full(P.shape, FIRST), P, rng)]
     while True:
-        look = check_stopping(merge_stages(samples), width, level=LEVEL, rule=rule)
+        look = check_stopping(
+            merge_stages(samples), width, level=LEVEL, rule=check_choice("rule", rule, STOPPING_RULES)
+        )
         is_over = look.stop | (n_rounds >= MOST)
         ended[rows[is_over]] = n_rounds[is_over]
         missed[rows] = np.abs(look.score - P[rows].mean(axis=1)) > look.half

@@ -13,6 +13,7 @@ from scipy import special
 
 from howsure.stats.comparisons import compare
 from howsure.stats.core.cells import Cells
+from howsure.stats.core.claims import StoppingRule
 from howsure.stats.repeats import convergence, repeats, run_gap
 from howsure.stats.scores import score
 from howsure.stats.sequential import check_stopping
@@ -66,7 +67,7 @@ def prediction_intervals(trials: int) -> str:
 
 def stopping(trials: int, n_rounds: int = 200) -> str:
     """Runs of 100 questions until an interval is narrower than .02, and whether it has the truth in it."""
-    rules = ("prediction", "run-means", "pooled", "sequence")
+    rules: tuple[StoppingRule, ...] = ("prediction", "run-means", "pooled", "sequence")
     rng = np.random.default_rng(0)
     p = rng.beta(0.6, 0.4, (trials, 100))
     truth = p.mean(axis=1)

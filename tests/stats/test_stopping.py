@@ -9,9 +9,10 @@ from scipy import stats
 
 from howsure.errors import InputError, UnknownNameError
 from howsure.stats.core.cells import Cells
+from howsure.stats.core.claims import STOPPING_RULES
 from howsure.stats.scores.score import score
+from howsure.stats.sequential import VARIANCE_FLOOR, check_stopping, required_rounds
 from howsure.stats.sequential.confidence_sequences import confidence_boundary, confidence_sequence
-from howsure.stats.sequential.stopping_rules import STOPPING_RULES, VARIANCE_FLOOR, check_stopping, required_rounds
 
 
 def cells_of(total, k, models=None):

@@ -218,6 +218,7 @@ class Rounds:
 
     def _stop(self, group: tuple[str, ...], rounds: int) -> StoppingDecision:
         """`stopping.stop` on the rounds so far."""
+        from howsure.stats.core.claims import STOPPING_RULES, check_choice, check_claim
         from howsure.stats.sequential import check_stopping, merge_stages
 
         until, tallies = self.until, {label: self.lanes[label].tally for label in group}
@@ -234,8 +235,8 @@ class Rounds:
             results,
             until.target,
             level=until.level,
-            rule=until.rule,
-            claim=until.claim,
+            rule=check_choice("rule", until.rule, STOPPING_RULES),
+            claim=check_claim(until.claim),
             pair=None if len(group) == 1 else (group[0], group[1]),
             floor=min(tally.floor(seen[label]) for label, tally in tallies.items()),
             reference=self.reference,

@@ -56,7 +56,7 @@ class Until(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             self._fail(f"models is {self.models[0]!r} twice", "name two models")
 
     def _check_names(self) -> None:
-        from howsure.stats.sequential import STOPPING_RULES
+        from howsure.stats.core.claims import STOPPING_RULES
 
         if self.rule not in STOPPING_RULES:
             raise UnknownNameError("rule", self.rule, STOPPING_RULES, where="until")

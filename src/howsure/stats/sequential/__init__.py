@@ -8,8 +8,6 @@ adaptive_allocation   more generations for questions whose answers vary, and unb
 """
 
 from howsure.stats.sequential.adaptive_allocation import (
-    ALLOCATION_DESIGNS,
-    SD_METHODS,
     Allocation,
     StagedScores,
     allocate_generations,
@@ -20,7 +18,6 @@ from howsure.stats.sequential.adaptive_allocation import (
 )
 from howsure.stats.sequential.confidence_sequences import (
     BEST_AT,
-    STOPPING_RULES,
     ConfidenceSequence,
     confidence_boundary,
     confidence_sequence,
@@ -29,10 +26,7 @@ from howsure.stats.sequential.confidence_sequences import (
 from howsure.stats.sequential.stopping_rules import VARIANCE_FLOOR, StoppingDecision, check_stopping
 
 __all__ = [
-    "ALLOCATION_DESIGNS",
     "BEST_AT",
-    "SD_METHODS",
-    "STOPPING_RULES",
     "VARIANCE_FLOOR",
     "Allocation",
     "ConfidenceSequence",

@@ -1,15 +1,16 @@
-"""Where the next generation should go: more to the questions whose answers vary, on a fixed set of questions.
+"""Adaptive allocation: more generations for the questions whose answers vary, and unbiased scores from them.
 
     minimise  sum_q v_q / k_q  over  sum_q k_q = budget,    v_q = variance of a generation of question q
 
-The best k_q is proportional to sqrt(v_q) (Neyman 1934). v_q is not known: the plain s2_q of a question that was right 5
-of 5 times is 0 and would starve it for ever, so v_q is the posterior mean of p (1 - p) under the Beta distribution of
-difficulties fitted to all questions of the model.
+The optimal k_q is proportional to sqrt(v_q) (Neyman 1934). v_q is estimated by the posterior mean of p (1 - p) under
+the Beta distribution of difficulties fitted to all questions of the model: the sample variance of a question with 5 of
+5 right answers is 0, so that it would never get another generation.
 
-Adding to what is there and taking plain means is biased: a question that begins with 5 of 5 is seldom asked again and
-keeps its lucky 1.0, one that begins with 4 of 5 is asked until it is right on average. On math500 that moved scores by
-up to 4 standard errors and made the squared error up to 10 times that of asking evenly. So by default an allocation is
-a stage that asks every question at least once, and `staged.staged` weighs the stages as wholes, which is unbiased.
+Plain means over adaptive counts are biased: a question that starts with 5 of 5 gets few further generations and keeps
+its mean of 1.0, while one that starts with 4 of 5 gets many. On math500 this moved scores by up to 4 standard errors,
+and the squared error was up to 10 times that of an even allocation. By default, an allocation is therefore a stage of
+at least one generation per question. `score_stages` combines the stages with one weight per stage, which is unbiased;
+`merge_stages` returns cells of all stages for all other statistics.
 """
 
 from __future__ import annotations
@@ -21,16 +22,21 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from howsure.errors import InputError, UnknownNameError
+from howsure.errors import InputError
 from howsure.stats.core.cells import Cells, FloatArray, IntArray
+from howsure.stats.core.claims import (
+    ALLOCATION_DESIGNS,
+    DEVIATION_METHODS,
+    AllocationDesign,
+    DeviationMethod,
+    check_choice,
+)
 from howsure.stats.core.intervals import Interval, interval
 from howsure.stats.core.results import Columns, Result, notes
 from howsure.stats.repeats import align_runs
 from howsure.stats.scores import fill_within_variances, fit_beta
 
 __all__ = [
-    "ALLOCATION_DESIGNS",
-    "SD_METHODS",
     "Allocation",
     "StagedScores",
     "allocate_generations",
@@ -40,12 +46,6 @@ __all__ = [
     "score_variance",
 ]
 
-#: What a budget is added to; the first is the default.
-ALLOCATION_DESIGNS = ("stage", "fill")
-
-#: What stands for the standard deviation of a question's generations; the first is the default.
-SD_METHODS = ("root-mean", "mean-root")
-
 
 @dataclass(frozen=True, eq=False)
 class Allocation(Result):
@@ -53,13 +53,17 @@ class Allocation(Result):
 
     Attributes
     ----------
+    benchmark, models, questions
+        Names.
     n, more
-        Generations there are, and how many to add, shape (M, N); `more` sums to the budget.
+        Generations so far, and generations to add, shape (M, N); `more` sums to the budget.
     sd
-        What was believed of each question's standard deviation, shape (M, N).
+        Assumed standard deviation of each question's generations, shape (M, N).
     se, se_even
-        Standard error on these questions to be expected after `more`, and after the same budget spread evenly, shape
-        (M,); of the stages that have every question, NaN where none has.
+        Expected standard error on these questions after `more`, and after an even allocation of the same budget, shape
+        (M,); from the stages that have every question, NaN where none has.
+    reasons
+        Note on each model.
     """
 
     benchmark: str
@@ -73,7 +77,7 @@ class Allocation(Result):
     reasons: NDArray[np.object_] = field(default_factory=lambda: np.array([], dtype=object), repr=False)
 
     def columns(self) -> Columns:
-        """One row per model and question that gets more, the most first."""
+        """Return one row per model and question that gets generations, the largest number first."""
         model, question = np.nonzero(self.more)
         order = np.argsort(-self.more[model, question], kind="stable")
         model, question = model[order], question[order]
@@ -92,41 +96,56 @@ def allocate_generations(
     cells: Cells,
     budget: int,
     *,
-    design: str = "stage",
-    method: str = "root-mean",
+    design: AllocationDesign = "stage",
+    method: DeviationMethod = "root-mean",
     sd: FloatArray | None = None,
 ) -> Allocation:
-    """Give a budget of generations to questions so that the scores on these questions get the smallest error.
+    """Allocate a budget of generations to questions so that the scores on these questions have the smallest error.
 
     Parameters
     ----------
     cells
-        M models on N questions, all of which are wanted. Counts may differ and be 0.
+        Results of M models on N questions. Numbers of generations may differ and be 0.
     budget
-        Generations to add over all models and questions, 0 or more. It minimises the sum of the models' squared
-        errors, for two models the squared error of their difference; `cells.select` one model to spend it all there.
+        Number of generations to add over all models and questions, 0 or more. The allocation minimises the sum of the
+        models' squared errors, which for two models is the squared error of their difference.
     design
-        `"stage"`: every question is asked at least once, the rest in proportion to its standard deviation; for
-        `staged`. `"fill"`: as far as the generations already there allow, sum v_q/k_q is smallest for all together; for
-        plain means, which are unbiased only if `sd` does not come from the same generations.
+        `"stage"`: every question gets at least one generation, the others in proportion to its standard deviation; for
+        `score_stages`. `"fill"`: minimises sum v_q/k_q of the previous and the new generations together; for plain
+        means, which are unbiased only if `sd` is not estimated from the same generations.
     method
-        What stands for the standard deviation of a question, as in `spread`.
+        Estimator of the standard deviation of a question, as in `estimate_question_sd`.
     sd
-        The standard deviations themselves, shape (M, N), from elsewhere: another model, an older checkpoint.
+        Standard deviations, shape (M, N), from other results such as those of another model; None: estimated.
+
+    Returns
+    -------
+    Allocation
+
+    Raises
+    ------
+    InputError
+        Where the budget is no whole number, there is no question, or `sd` does not fit.
 
     Notes
     -----
-    Exact in integers: the gain of one more generation, v/(k (k+1)), falls with k, so that taking the largest gains is
-    optimal. All are taken at once by bisection of the smallest gain that is still taken.
+    The allocation is optimal in whole numbers: the gain of one more generation, v/(k (k+1)), falls with k, so that the
+    largest gains are chosen. They are found by bisection of the smallest gain that is chosen.
 
+    References
+    ----------
+    Neyman, J. (1934), On the two different aspects of the representative method, Journal of the Royal Statistical
+    Society 97.
+
+    Examples
+    --------
     >>> cells = Cells.from_scores("demo", ["a"], ["sure", "torn"], [[[1, 1, 1, 1], [1, 0, 0, 1]]])
     >>> allocate_generations(cells, 6).more.tolist(), allocate_generations(cells, 6, design="fill").more.tolist()
     ([[3, 3]], [[2, 4]])
     """
     if isinstance(budget, bool) or not isinstance(budget, int | np.integer) or budget < 0:
         raise InputError(f"budget is {budget!r}", remedy="allowed: a whole number of generations, 0 or more")
-    if design not in ALLOCATION_DESIGNS:
-        raise UnknownNameError("design", design, ALLOCATION_DESIGNS)
+    check_choice("design", design, ALLOCATION_DESIGNS)
     if cells.n.size == 0:
         raise InputError("no question", where=cells.benchmark)
     if sd is None:
@@ -134,8 +153,8 @@ def allocate_generations(
     elif sd.shape != cells.n.shape or not np.all(sd >= 0):
         raise InputError(f"sd is not {cells.n.shape} numbers of 0 or more", where="allocate")
     v, there = sd**2, cells.n if design == "fill" else np.zeros_like(cells.n)
-    more = _water(v.ravel(), there.ravel(), int(budget)).reshape(v.shape)
-    even = _water(np.ones(v.size), cells.n.ravel(), int(budget)).reshape(v.shape)
+    more = _allocate_budget(v.ravel(), there.ravel(), int(budget)).reshape(v.shape)
+    even = _allocate_budget(np.ones(v.size), cells.n.ravel(), int(budget)).reshape(v.shape)
     stages = [cells.n + more] if design == "fill" else [cells.n, more]
     return Allocation(
         benchmark=cells.benchmark,
@@ -144,7 +163,7 @@ def allocate_generations(
         n=cells.n,
         more=more,
         sd=sd,
-        se=np.sqrt(_together(v, stages)),
+        se=np.sqrt(_combined_variance(v, stages)),
         se_even=np.sqrt(score_variance(v, cells.n + even)),
         reasons=notes(
             {
@@ -158,78 +177,85 @@ def allocate_generations(
     )
 
 
-def estimate_question_sd(cells: Cells, *, method: str = "root-mean") -> FloatArray:
-    """What to believe of the standard deviation of each question's generations, shape (M, N).
+def estimate_question_sd(cells: Cells, *, method: DeviationMethod = "root-mean") -> FloatArray:
+    """Estimate the standard deviation of each question's generations, shape (M, N).
 
     Parameters
     ----------
     cells
-        M models on N questions. Scores of 0 and 1: the posterior under the fitted Beta(a, b) with x of k right. Others:
-        the unbiased variance shrunk towards the mean of all questions, as far as they differ no more than chance would
-        have variances of normal scores differ (moments).
+        Results of M models on N questions. For scores of 0 and 1, from the posterior under the fitted Beta(a, b) with x
+        of k right. For other scores, the unbiased variance is shrunk towards the mean of all questions, as far as the
+        variances differ no more than those of normal scores do by chance (method of moments).
     method
         `"root-mean"`, sqrt(E[p (1 - p)]), which minimises the expected squared error; or `"mean-root"`,
-        E[sqrt(p (1 - p))] = B(a + x + 1/2, b + k - x + 1/2) / B(a + x, b + k - x), which gives sure questions less.
+        E[sqrt(p (1 - p))] = B(a + x + 1/2, b + k - x + 1/2) / B(a + x, b + k - x), which is smaller for questions that
+        are nearly always right or nearly always wrong.
 
+    Raises
+    ------
+    UnknownNameError
+        Where the method is unknown.
+
+    Examples
+    --------
     >>> cells = Cells.from_scores("demo", ["a"], ["sure", "torn"], [[[1, 1, 1, 1], [1, 0, 0, 1]]])
     >>> bool(0 < estimate_question_sd(cells)[0, 0] < estimate_question_sd(cells)[0, 1])
     True
     """
-    if method not in SD_METHODS:
-        raise UnknownNameError("method", method, SD_METHODS)
+    check_choice("method", method, DEVIATION_METHODS)
     if not cells.binary:
-        return np.sqrt(_shrunk(cells))
+        return np.sqrt(_shrink_variances(cells))
     fit = fit_beta(cells)
-    # Where no Beta can be fitted: Beta(m, 1 - m) of NOISE 4.2.1 around the smoothed score.
+    # where no Beta can be fitted: Beta(m, 1 - m) of NOISE, section 4.2.1, around the smoothed score
     score = (np.sum(cells.total, axis=1) + 0.5) / (np.sum(cells.n, axis=1) + 1)
-    known = np.isfinite(fit.concentration)
-    a = np.where(known, fit.a, score)[:, None] + cells.total
-    b = np.where(known, fit.b, 1 - score)[:, None] + cells.n - cells.total
+    fitted = np.isfinite(fit.concentration)
+    a = np.where(fitted, fit.a, score)[:, None] + cells.total
+    b = np.where(fitted, fit.b, 1 - score)[:, None] + cells.n - cells.total
     if method == "mean-root":
         return np.asarray(np.exp(special.betaln(a + 0.5, b + 0.5) - special.betaln(a, b)))
     return np.asarray(np.sqrt(a * b / ((a + b) * (a + b + 1))))
 
 
-def _shrunk(cells: Cells) -> FloatArray:
-    """Within-variances E + w_q (s2_q - E), w_q the share of their spread that is not chance; E where k < 2."""
+def _shrink_variances(cells: Cells) -> FloatArray:
+    """Return E + w_q (s2_q - E), w_q the share of their variance that is not sampling error; E where k < 2."""
     s2, several = cells.within, cells.n > 1
-    freedom = np.maximum(cells.n - 1, 1)
+    df = np.maximum(cells.n - 1, 1)
     with np.errstate(divide="ignore", invalid="ignore"):
         number = np.sum(several, axis=1)
         E = (np.sum(s2, axis=1, where=several) / number)[:, None]
         between = np.sum((s2 - E) ** 2, axis=1, where=several) / (number - 1)
-        chance = np.sum(2 / freedom, axis=1, where=several) / number  # Var(s2) = 2 v^2 / (k - 1), E[v^2] = E^2 + true
+        chance = np.sum(2 / df, axis=1, where=several) / number  # Var(s2) = 2 v^2 / (k - 1), E[v^2] = E^2 + true
         true = np.maximum(between - chance * E[:, 0] ** 2, 0) / (1 + chance)
         true = np.where(number > 1, true, 0)[:, None]
-        share = np.where(true > 0, true / (true + 2 / freedom * (E**2 + true)), 0)
+        share = np.where(true > 0, true / (true + 2 / df * (E**2 + true)), 0)
         shrunk = np.where(several, E + share * (s2 - E), E)
     return np.where(np.isfinite(shrunk) & (E > 0), shrunk, 1.0)
 
 
-def _water(v: FloatArray, k: IntArray, budget: int) -> IntArray:
-    """Whole numbers that sum to the budget and minimise sum v / (k + more); shape (C,)."""
+def _allocate_budget(v: FloatArray, k: IntArray, budget: int) -> IntArray:
+    """Return whole numbers `more` that sum to the budget and minimise sum v / (k + more), shape (C,)."""
     v = v if np.any(v > 0) else np.ones(v.shape)
     more = np.zeros(v.shape, np.int64)
-    unseen = np.flatnonzero(k == 0)
-    first = unseen[np.argsort(-v[unseen], kind="stable")[:budget]]  # from 0 generations the gain has no bound
+    empty = np.flatnonzero(k == 0)
+    first = empty[np.argsort(-v[empty], kind="stable")[:budget]]  # the gain of a first generation is unbounded
     more[first] = 1
     left = budget - len(first)
     if left == 0:
         return more
     start = k + more
 
-    def taken(reach: float) -> IntArray:
-        # all j >= start with gain v / (j (j + 1)) >= 1/reach
-        last = np.floor((np.sqrt(1 + 4 * v * reach) - 1) / 2).astype(np.int64)
+    def count_gains(inverse: float) -> IntArray:
+        # number of j >= start with a gain v / (j (j + 1)) >= 1/inverse
+        last = np.floor((np.sqrt(1 + 4 * v * inverse) - 1) / 2).astype(np.int64)
         return np.maximum(last + 1 - start, 0) * (v > 0)
 
     low, high = 0.0, 1.0 / float(v.max())
-    while taken(high).sum() < left:
+    while count_gains(high).sum() < left:
         low, high = high, high * 2
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (middle, high) if taken(middle).sum() <= left else (low, middle)
-    more += taken(low) if low > 0 else 0
+        low, high = (middle, high) if count_gains(middle).sum() <= left else (low, middle)
+    more += count_gains(low) if low > 0 else 0
     start = k + more
     gain = v / (start * (start + 1.0))
     more[np.argsort(-gain, kind="stable")[: budget - int(more.sum())]] += 1
@@ -237,13 +263,26 @@ def _water(v: FloatArray, k: IntArray, budget: int) -> IntArray:
 
 
 def score_variance(v: FloatArray, k: IntArray) -> FloatArray:
-    """Squared standard error sum_q (v_q / k_q) / N^2, shape (M,); NaN where a question has no generation."""
+    """Return the squared standard error sum_q (v_q / k_q) / N^2, shape (M,); NaN where some k_q is 0.
+
+    Parameters
+    ----------
+    v
+        Variance of a generation of each question, shape (M, N).
+    k
+        Number of generations of each question, shape (M, N).
+
+    Examples
+    --------
+    >>> score_variance(np.array([[0.25, 0.0]]), np.array([[5, 1]])).tolist()
+    [0.0125]
+    """
     square: FloatArray = np.sum(v / np.where(k > 0, k, np.nan), axis=1) / v.shape[1] ** 2
     return square
 
 
-def _together(v: FloatArray, stages: Sequence[IntArray]) -> FloatArray:
-    """Squared standard error of stages weighed by their precision, of those that have every question."""
+def _combined_variance(v: FloatArray, stages: Sequence[IntArray]) -> FloatArray:
+    """Return the squared standard error of the stages that have every question, weighted by their precision."""
     with np.errstate(divide="ignore"):
         precision = 1 / np.array([score_variance(v, k) for k in stages])
         total = np.sum(precision, axis=0, where=~np.isnan(precision))
@@ -252,14 +291,24 @@ def _together(v: FloatArray, stages: Sequence[IntArray]) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class StagedScores(Result):
-    """Scores on these questions from stages whose counts may depend on the answers before; arrays of shape (M,).
+    """Scores on these questions from stages whose counts may depend on earlier answers; arrays have shape (M,).
 
     Attributes
     ----------
+    benchmark, models
+        Name of the benchmark, and the M names.
+    n_questions, n_generations
+        Number of questions, and number of generations in the stages that count.
     weights
-        Weight of each stage, shape (S, M): 0 where it does not have every question.
+        Weight of each stage, shape (S, M); 0 where the stage does not have every question.
     score, variance
-        Weighted mean of the stages' scores and its squared standard error.
+        Weighted mean of the scores of the stages, and its squared standard error.
+    unit
+        Whether scores are in [0, 1].
+    level
+        Default level of the intervals.
+    reasons
+        Note on each model.
     """
 
     benchmark: str
@@ -274,7 +323,7 @@ class StagedScores(Result):
     reasons: NDArray[np.object_] = field(default_factory=lambda: np.array([], dtype=object), repr=False)
 
     def interval(self, level: float | None = None) -> Interval:
-        """Normal interval for each score on these questions at a level in (0, 1)."""
+        """Return the normal interval of each score at a level in (0, 1); None: that of the result."""
         return interval(
             self.score,
             np.sqrt(self.variance),
@@ -285,7 +334,7 @@ class StagedScores(Result):
         )
 
     def columns(self) -> Columns:
-        """One row per model."""
+        """Return one row per model."""
         rows, between = len(self.models), self.interval()
         return {
             "benchmark": np.full(rows, self.benchmark, dtype=object),
@@ -303,34 +352,45 @@ class StagedScores(Result):
 
 
 def score_stages(stages: Sequence[Cells], *, level: float = 0.95) -> StagedScores:
-    """Score on these questions from stages, each allocated by what the stages before it had shown.
-
-    Within a stage, counts are fixed before its first answer, so the mean of its question means is unbiased. The stages
-    are weighed as wholes, by 1 / sum_q (v_q / k_q), which hardly depends on the answers of any one question.
+    """Compute scores on these questions from stages whose numbers of generations depend on earlier stages.
 
     Parameters
     ----------
     stages
-        The first round and each allocation after it, by themselves. A stage counts for a model where it has all
+        Results of the first round and of each allocation after it, separately. A stage counts for a model if it has all
         questions.
     level
-        Level of the printed interval.
+        Default level of the intervals, in (0, 1).
+
+    Returns
+    -------
+    StagedScores
+
+    Raises
+    ------
+    InputError
+        Where there is no question.
 
     Notes
     -----
-    v_q is that of `allocation.spread` with all stages together. On 16 models of math500, in stages that double what
-    there is, 95 % intervals cover 94 to 96 %, and the squared error of asking alike is 1.09, 1.17 and 1.28 times as
-    large at 10, 20 and 50 generations per question: 1.67 with perfect knowledge of v_q (bench/allocation.py).
+    Within a stage, the numbers of generations are fixed before its first answer, so that the mean of its question means
+    is unbiased. The weight of a stage is proportional to 1 / sum_q (v_q / k_q), which hardly depends on the answers to
+    one question; v_q is that of `estimate_question_sd` from all stages. On 16 models of math500, with stages that
+    double the number of generations, 95 % intervals cover 94 to 96 %, and the squared error of an even allocation is
+    1.09, 1.17 and 1.28 times as large at 10, 20 and 50 generations per question; with known v_q 1.67 times
+    (bench/allocation.py). This is a public function that no other one calls; `merge_stages` is for general use.
 
+    Examples
+    --------
     >>> first = Cells.from_scores("demo", ["a"], ["sure", "torn"], [[[1, 1], [1, 0]]])
     >>> more = Cells.from_scores("demo", ["a"], ["sure", "torn"], [[[1], [1, 0, 0]]])
     >>> score_stages([first, more]).score.round(2).tolist()
     [0.71]
     """
-    whole, each = align_runs(stages)
-    if not whole.questions:
-        raise InputError("no question", where=whole.benchmark)
-    v = estimate_question_sd(whole) ** 2
+    cells, each = align_runs(stages)
+    if not cells.questions:
+        raise InputError("no question", where=cells.benchmark)
+    v = estimate_question_sd(cells) ** 2
     precision = 1 / np.array([score_variance(v, stage.n) for stage in each])  # NaN where a question is missing
     counts = np.isfinite(precision)
     means = np.array([np.where(stage.answered, stage.mean, 0).mean(axis=1) for stage in each])
@@ -340,16 +400,16 @@ def score_stages(stages: Sequence[Cells], *, level: float = 0.95) -> StagedScore
         variance = 1 / total
     reached = np.any(counts, axis=0)
     return StagedScores(
-        benchmark=whole.benchmark,
-        models=whole.models,
-        n_questions=len(whole.questions),
+        benchmark=cells.benchmark,
+        models=cells.models,
+        n_questions=len(cells.questions),
         n_generations=np.sum(
             [np.where(c, stage.n.sum(axis=1), 0) for c, stage in zip(counts, each, strict=True)], axis=0
         ),
         weights=weights,
         score=np.sum(weights * means, axis=0),
         variance=np.where(reached, variance, np.nan),
-        unit=whole.unit,
+        unit=cells.unit,
         level=level,
         reasons=notes(
             {
@@ -361,25 +421,27 @@ def score_stages(stages: Sequence[Cells], *, level: float = 0.95) -> StagedScore
 
 
 def merge_stages(stages: Sequence[Cells]) -> Cells:
-    """Cells of all stages together whose question means are unbiased and whose errors are what they are.
-
-    Question q has the mean m_q = sum_s w_s m_qs of its stages, the mean square likewise, and n_q generations in effect,
-    so that scores of 0 and 1 stay such and those in [0, 1] stay there. Pooled as they came, the means would be biased:
-    how often a question is asked depends on what it answered before.
+    """Merge stages into cells with unbiased question means and correct standard errors.
 
     Parameters
     ----------
     stages
-        In their order: the pilot, then each allocation. Questions may lack a stage, by failure or because the run is
-        not over, whatever they answered: their weights are those of the stages they have.
+        Results of the first round, then of each allocation. A question without results in some stage, because of
+        failures or because the run is not finished, has the weights of the other stages.
 
     Returns
     -------
-    `failed` and `unparsed` are sums. A model with one stage keeps its cells.
+    Cells
+        `failed` and `unparsed` are sums. A model with one stage keeps its cells.
 
     Notes
     -----
-    w_s, as in `staged`, is proportional to 1 / sum_q (v_q / k_qs) over the questions with all stages. The squared error
+    Question q has the mean m_q = sum_s w_s m_qs over the stages, the mean square likewise, and an effective number n_q
+    of generations, so that scores of 0 and 1 keep their range. Pooled generations would be biased, because the number
+    of generations of a question depends on its earlier answers.
+
+    w_s, as in `score_stages`, is proportional to 1 / sum_q (v_q / k_qs) over the questions with all stages. The squared
+    error
     of m_q is e_q = sum_s w_s^2 v_qs / k_qs, where v_qs is the variance within stage s alone, which given the stages
     before does not depend on k_qs; for a single generation the square of its distance from their mean, on average a
     little too much. One variance for all stages would be small just where k_qs was made small: it understates SE^2 by
@@ -387,6 +449,8 @@ def merge_stages(stages: Sequence[Cells]) -> Cells:
     generations would have the same error, and g, one number for each model and close to 1, makes mean s2_q/n_q at
     least mean e_q.
 
+    Examples
+    --------
     >>> first = Cells.from_scores("demo", ["a"], ["sure", "torn"], [[[1, 1], [1, 0]]])
     >>> more = Cells.from_scores("demo", ["a"], ["sure", "torn"], [[[1], [1, 0, 0]]])
     >>> merge_stages([first, more]).mean.round(2).tolist()
@@ -415,7 +479,7 @@ def merge_stages(stages: Sequence[Cells]) -> Cells:
 
 
 def _shares(whole: Cells, each: Sequence[Cells]) -> FloatArray:
-    """Precision of each stage on the questions that have every stage of their model, shape (S, M); 0 where none."""
+    """Return the precision of each stage on the questions that have all stages, shape (S, M); 0 for no such stage."""
     there = np.array([np.any(stage.answered, axis=1) for stage in each])
     common = np.all([stage.answered | ~some[:, None] for stage, some in zip(each, there, strict=True)], axis=0)
     common = np.where(np.any(common, axis=1, keepdims=True), common, True)
@@ -425,32 +489,35 @@ def _shares(whole: Cells, each: Sequence[Cells]) -> FloatArray:
 
 
 def _within(each: Sequence[Cells]) -> FloatArray:
-    """What stands for the variance of each question's generations in each stage, shape (S, M, N); 0 where none is."""
-    found, before = [], replace(each[0], n=0 * each[0].n, total=0 * each[0].total, total_sq=0 * each[0].total_sq)
+    """Return the variance of each question's generations in each stage, shape (S, M, N); 0 without generations."""
+    variances_by_stage, before = (
+        [],
+        replace(each[0], n=0 * each[0].n, total=0 * each[0].total, total_sq=0 * each[0].total_sq),
+    )
     for stage in each:
         single = np.where(
             before.answered,
             (stage.total - np.nan_to_num(before.mean)) ** 2,
             fill_within_variances(stage, stage.answered),
         )
-        found.append(np.where(stage.n > 1, stage.within, np.where(stage.n == 1, np.nan_to_num(single), 0)))
+        variances_by_stage.append(np.where(stage.n > 1, stage.within, np.where(stage.n == 1, np.nan_to_num(single), 0)))
         before = replace(before, n=before.n + stage.n, total=before.total + stage.total)
-    return np.array(found)
+    return np.array(variances_by_stage)
 
 
 def _counts(square: FloatArray, error: FloatArray, effective: FloatArray, most: IntArray) -> IntArray:
-    """Whole n near `effective` with which the mean of square / (n - 1) = s2/n is just not below the mean error."""
+    """Return whole n near `effective` for which the mean of square / (n - 1) = s2/n just reaches the mean error."""
     several = most > 1
 
-    def at(g: FloatArray) -> IntArray:
+    def scaled(g: FloatArray) -> IntArray:
         n = 1 + np.floor(g[:, None] * (effective - 1) + 1e-9).astype(np.int64)
         return np.where(several, np.clip(n, 2, most), most)
 
     low, high = np.full(len(most), 0.25), np.full(len(most), 2.0)
-    wanted = np.sum(error, axis=1, where=several)
+    target = np.sum(error, axis=1, where=several)
     for _ in range(30):
         g = (low + high) / 2
-        enough = np.sum(square / np.maximum(at(g) - 1, 1), axis=1, where=several) >= wanted
-        low, high = np.where(enough, g, low), np.where(enough, high, g)
-    # Where nothing varied there is nothing to match.
-    return at(np.where(np.any(square > 0, axis=1), low, 1.0))
+        is_sufficient = np.sum(square / np.maximum(scaled(g) - 1, 1), axis=1, where=several) >= target
+        low, high = np.where(is_sufficient, g, low), np.where(is_sufficient, high, g)
+    # without variation there is no error to match
+    return scaled(np.where(np.any(square > 0, axis=1), low, 1.0))
