@@ -65,19 +65,41 @@ def read_modules(package: Path) -> list[Module]:
     return modules
 
 
-def read_imports(modules: list[Module]) -> set[tuple[str, str]]:
-    """Return (importer, imported) for every import of a module of the package by another, also within functions."""
+def read_exports(modules: list[Module]) -> dict[str, dict[str, str]]:
+    """Return, for each package, the module of the package tree from which its `__init__` imports a name."""
     names = {module.name for module in modules}
+    exports: dict[str, dict[str, str]] = defaultdict(dict)
+    for module in modules:
+        if module.stem == "__init__":
+            for node in ast.walk(module.tree):
+                if isinstance(node, ast.ImportFrom) and node.module in names:
+                    exports[module.name] |= {alias.asname or alias.name: str(node.module) for alias in node.names}
+    return exports
+
+
+def read_imports(modules: list[Module]) -> set[tuple[str, str]]:
+    """Return (importer, imported) for every import of a module of the package by another, also within functions.
+
+    A name that a package imports from one of its modules counts as that module, whoever imports it from the package;
+    the package itself counts as no importer.
+    """
+    names, exports = {module.name for module in modules}, read_exports(modules)
     arrows = set()
     for module in modules:
         for node in ast.walk(module.tree):
             if isinstance(node, ast.Import):
                 targets = [alias.name for alias in node.names]
             elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-                targets = [f"{node.module}.{alias.name}" for alias in node.names]
-                targets = [target if target in names else node.module for target in targets]
+                targets = []
+                for alias in node.names:
+                    place, name = node.module, alias.name
+                    while name in exports.get(place, {}) and f"{place}.{name}" not in names:
+                        place = exports[place][name]
+                    targets.append(f"{place}.{name}" if f"{place}.{name}" in names else place)
             else:
                 continue
+            if module.stem == "__init__":  # a face exports; what its own functions use is counted below
+                targets = [target for target in targets if not target.startswith(f"{module.name}.")]
             arrows |= {(module.name, target) for target in targets if target in names and target != module.name}
     return arrows
 
