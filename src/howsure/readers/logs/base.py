@@ -207,7 +207,7 @@ class RowBuilder:
     texts
         Whether texts are wanted; a reader need not prepare them otherwise.
     n_generations
-        Number of generations by (benchmark, model, question, variant).
+        Number of generations that `row` has numbered, by (benchmark, model, question, variant).
     identical
         The comparison of texts, which `row` feeds.
     """
@@ -219,6 +219,8 @@ class RowBuilder:
         #: Notes in the order in which they arose: the text, or of a counted problem (its number, its first example).
         self._notes: dict[str, tuple[int, str]] = {}
         self._numbers: set[tuple[object, ...]] = set()
+        self._renamed: set[tuple[object, ...]] = set()
+        self._has_columns = bool(options.columns)
         self._is_checked = False
         for name in options.columns:
             if name not in RowKey._fields:
@@ -325,36 +327,42 @@ class RowBuilder:
         **fields
             Other fields of the row.
         """
-        cell = key[:4]
-        self.n_generations[cell] += 1
         if generation is None:
-            generation = self.n_generations[cell]
-        elif self.options.columns:
-            first = generation
-            while (*cell, generation) in self._numbers:
-                generation += 1
-            self._numbers.add((*cell, generation))
-            if generation != first:
-                self.count("generations have another number than in the log: several samples are one question")
+            self.n_generations[key[:4]] += 1
+            generation = self.n_generations[key[:4]]
+        elif self._has_columns:
+            generation = self._find_free_number(key, generation)
         if completion is not None:
-            self.identical.add(cell, completion)
+            self.identical.add(key[:4], completion)
+        benchmark, model, question, variant, cluster = key
         return LogRow(
-            benchmark=key.benchmark,
-            model=key.model,
-            question=key.question,
-            variant=key.variant,
-            cluster=key.cluster,
+            benchmark=benchmark,
+            model=model,
+            question=question,
+            variant=variant,
+            cluster=cluster,
             generation=generation,
             completion=completion if self.texts else None,
             **fields,
         )
 
+    def _find_free_number(self, key: RowKey, number: int) -> int:
+        """Return the number of a generation, or the next one that no other row of the key has."""
+        first = number
+        while (*key[:4], number) in self._numbers:
+            number += 1
+        self._numbers.add((*key[:4], number))
+        if number != first:
+            self.count("generations have another number than in the log: several samples are one question")
+        return number
+
     def rename_duplicate(self, key: RowKey) -> RowKey:
         """Return the key, with the question NAME-2, NAME-3, ... where rows of another question have the same name."""
         name, n = key.question, 1
-        while key[:4] in self.n_generations:
+        while key[:4] in self._renamed:
             n += 1
             key = key._replace(question=f"{name}-{n}")
+        self._renamed.add(key[:4])
         if n > 1:
             self.count("questions have the name of an earlier one: they are called NAME-2, NAME-3, ...")
         return key

@@ -35,12 +35,17 @@ too short to differ; copies are no generations of their own
         #: By hash of the question: hash and length of its first text, number of texts, whether another one was seen.
         self._questions: dict[int, tuple[int, int, int, bool]] = {}
         self._highest: int | None = None
+        #: The question of the last text, and its hash.
+        self._last: Hashable = None
+        self._place = 0
 
     def add(self, question: Hashable, completion: str | None) -> None:
         """Add one completion; `question` is what its repeats share, such as (model, question, variant)."""
         if completion is None:
             return
-        place = zlib.crc32(repr(question).encode(errors="surrogatepass"))
+        if question != self._last:  # generations of a question mostly follow one another
+            self._last, self._place = question, zlib.crc32(repr(question).encode(errors="surrogatepass"))
+        place = self._place
         if self._highest is not None and place > self._highest:
             return
         text = hash(completion)

@@ -54,7 +54,7 @@ def read_json_lines(path: Path, shape: type[T], note: Note) -> Iterator[T]:
     try:
         with open_file(path) as file:
             for number, line in enumerate(file, 1):
-                if not line.strip():
+                if line.isspace():
                     continue
                 try:
                     record = _decode(decoder, line)

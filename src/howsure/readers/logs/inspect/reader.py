@@ -122,13 +122,14 @@ class InspectReader(LogReader):
             n_choices = _count_choices(log)
             needs_sample = build.texts or n_choices > 1
             shape = Sample if build.texts else SampleOutput
+            model, no_prompt = log.header.eval.model, PromptFields()
             for sample_key, summary in log.summaries.items():
                 sample = log.read(sample_key, shape) if needs_sample else None
                 if needs_sample and sample is None:
                     build.count("samples have no texts, since they are damaged or lost; their scores are there")
                 score, answer = score_sample(sample or summary, scorer, build)
                 key = columns.key(sample_key)
-                prompt = prompt_fields(sample) if isinstance(sample, Sample) else PromptFields()
+                prompt = prompt_fields(sample) if isinstance(sample, Sample) else no_prompt
                 choices = sample.output.choices if sample else []
                 if len(choices) > n_choices:
                     build.count(
@@ -154,7 +155,7 @@ class InspectReader(LogReader):
                         endpoint_model=as_text(sample.output.model) if sample else None,
                         **score,
                         **prompt,
-                        **_usage_fields(sample or summary, log.header.eval.model, i, max(len(choices), 1)),
+                        **_usage_fields(sample or summary, model, i, max(len(choices), 1)),
                     )
             if not needs_sample:
                 _compare_texts(log, build)

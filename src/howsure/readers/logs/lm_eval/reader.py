@@ -36,8 +36,6 @@ from howsure.readers.logs.lm_eval.records import (
     DocumentId,
     Line,
     Survey,
-    find_document,
-    find_filter,
     most_likely_choice,
     parse_prompt,
     parse_replies,
@@ -94,23 +92,22 @@ class LmEvalReader(LogReader):
         """Yield the completions of each question, under the filter that is read."""
         survey = Survey(path)
         run = find_run(path, lambda: survey.task_hash)
-        for line in run.notes:
-            build.note(line)
+        for note in run.notes:
+            build.note(note)
         scorers = _sort_scorers(survey, run)
         if not scorers:
             raise InputError("it has no metric that is a number for each question", where=str(path))
         metric, filter_name = scorers[build.choose_scorer(list(scorers))]
         questions = _QuestionReader(build, run, metric, filter_name)
         remaining = {document: n for document, n in survey.lines[filter_name].items() if n > 1}
-        for record in read_lines(path, build.note):
-            document = find_document(record)
-            if document is None or find_filter(record) != filter_name:
+        for document, name, line in read_lines(path, build.note):
+            if name != filter_name:
                 continue
             if remaining.get(document, 1) > 1:
                 remaining[document] -= 1
                 build.count("lines come again for the same question: the last one of each is read")
                 continue
-            yield from questions.read(record, document)
+            yield from questions.read(line, document)
         questions.note_counts()
         if n_missing := survey.n_questions - len(survey.lines[filter_name]):
             build.note(f"{n_missing} questions have no line of filter {filter_name!r} and are missing")
@@ -190,7 +187,8 @@ class _QuestionReader:
             score, answer = {"score": 0.0, "status": "unparsed"}, None
         answer = answer if isinstance(answer, str) else None
         for generation, text in enumerate(texts, 1):
-            build.count("completions are empty; a failed request looks the same in this log", text == "")
+            if text == "":
+                build.count("completions are empty; a failed request looks the same in this log")
             completion = text if isinstance(text, str) else None
             yield build.row(key, completion=completion, generation=generation, answer=answer, **score, **prompt)
             score = {"status": UNSCORED}
@@ -211,10 +209,8 @@ class _QuestionReader:
 
     def _key(self, line: Line, document: DocumentId) -> RowKey:
         """Return the key of the rows of a line."""
-        self._build.count(
-            "questions have no doc_hash: they go by doc_id, their number in what was run",
-            not decode_json(document.hash),
-        )
+        if not decode_json(document.hash):
+            self._build.count("questions have no doc_hash: they go by doc_id, their number in what was run")
         key = RowKey(self._run.task, self._run.model, str(document))
         if self._column_roots:
             record = {**line, **{root: decode_json(line[root]) for root in self._column_roots if root in line}}

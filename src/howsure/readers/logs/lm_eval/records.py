@@ -24,8 +24,6 @@ __all__ = [
     "DocumentId",
     "Line",
     "Survey",
-    "find_document",
-    "find_filter",
     "most_likely_choice",
     "parse_prompt",
     "parse_replies",
@@ -55,14 +53,15 @@ class DocumentId(NamedTuple):
         return text if isinstance(text, str) and text else bytes(self.id).decode(errors="replace").strip('"')
 
 
-def read_lines(path: Path, note: Note) -> Iterator[Line]:
-    """Yield each line by key; those that are damaged, or have neither filter nor question, are left out."""
+def read_lines(path: Path, note: Note) -> Iterator[tuple[DocumentId, str, Line]]:
+    """Yield document, filter and keys of each line; a damaged line, or one without question or filter, is left out."""
     n_left_out = 0
     for line in _read_records(path, note):
-        if find_document(line) is None or not find_filter(line):
+        document, filter_name = _find_document(line), _find_filter(line)
+        if document is None or not filter_name:
             n_left_out += 1
         else:
-            yield line
+            yield document, filter_name, line
     if n_left_out:
         note(f"{n_left_out} lines name no question or no filter and are left out")
 
@@ -74,13 +73,13 @@ def _read_records(path: Path, note: Note) -> Iterator[Line]:
     return iter(read_json(path, list[Line])) if is_array else read_json_lines(path, Line, note)
 
 
-def find_document(line: Line) -> DocumentId | None:
+def _find_document(line: Line) -> DocumentId | None:
     """Return the document that a line is about; None where the line does not state it."""
     document = DocumentId(bytes(line.get("doc_hash", b"")), bytes(line.get("doc_id", b"")))
     return document if any(document) else None
 
 
-def find_filter(line: Line) -> str:
+def _find_filter(line: Line) -> str:
     """Return the name of the filter; older versions had none."""
     name = decode_json(line["filter"]) if "filter" in line else "none"
     return name if isinstance(name, str) else ""
@@ -106,9 +105,7 @@ class Survey:
         documents: dict[DocumentId, DocumentId] = {}
         self.metrics: Counter[tuple[str, str]] = Counter()
         hashes = hashlib.sha256()
-        for line in read_lines(path, lambda _: None):
-            name, document = find_filter(line), find_document(line)
-            assert document is not None
+        for document, name, line in read_lines(path, lambda _: None):
             self.lines.setdefault(name, Counter())[documents.setdefault(document, document)] += 1
             for part in ("doc_hash", "prompt_hash", "target_hash"):
                 hashes.update(bytes(line.get(part, b'""'))[1:-1])
