@@ -305,6 +305,17 @@ class RowBuilder:
             return {"status": "error", "error": f"scoring: {str(error)[:200]}"}
         return {"score": score} if score is not None else {"status": UNSCORED}
 
+    def metric_fields(self, metric: str, value: object) -> ScoreFields:
+        """Return the metric of a question; an error where it is not a number, or there is none."""
+        try:
+            score, why = parse_score(value), "there is none"
+        except ValueError as error:
+            score, why = None, str(error)[:120]
+        if score is not None:
+            return {"score": score}
+        self.count(f"questions have no {metric!r} that is a number: they are errors")
+        return {"status": "error", "error": f"scoring: {metric}: {why}"}
+
     def row(
         self,
         key: RowKey,

@@ -35,8 +35,6 @@ from howsure.readers.logs.file_head import FileHead
 from howsure.readers.logs.json_files import DECODE_ERRORS, read_json
 from howsure.store.manifest import Model
 
-__all__ = ["DeepEvalReader"]
-
 _KEYS = {
     "testFile", "testCases", "conversationalTestCases", "metricsScores", "traceMetricsScores", "identifier",
     "hyperparameters", "prompts", "testPassed", "testFailed", "runDuration", "evaluationCost", "datasetAlias",

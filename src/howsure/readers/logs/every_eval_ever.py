@@ -36,8 +36,6 @@ from howsure.readers.logs.file_head import FileHead
 from howsure.readers.logs.json_files import read_json, read_json_lines
 from howsure.store.manifest import Model
 
-__all__ = ["EveryEvalEverReader"]
-
 _ROW_KEYS = {"schema_version", "evaluation_id", "model_id", "evaluation_name", "sample_id"}
 _TOTALS_KEYS = {"schema_version", "evaluation_id", "model_info", "evaluation_results"}
 _SETTINGS = ("temperature", "top_p", "top_k", "max_tokens", "seed", "reasoning", "prompt_template")
@@ -189,17 +187,17 @@ class EveryEvalEverReader(LogReader):
         survey = _Survey(samples)
         needs_scorer = survey.scorers or build.options.scorer is not None
         scorer = build.choose_scorer(survey.scorers) if needs_scorer else None
-        seen: set[tuple[object, ...]] = set()
+        identities: set[tuple[object, ...]] = set()
         n_lines = 0
         for line in read_json_lines(samples, _Line, build.note):
             n_lines += 1
             if len(survey.metrics[line.evaluation_name]) > 1 and line.metric != scorer:
                 continue
             identity = (*line.sample, line.epoch, hash(line.texts))
-            if identity in seen:
+            if identity in identities:
                 build.count("rows repeat a sample with the same text: its first score is read")
                 continue
-            seen.add(identity)
+            identities.add(identity)
             yield from _read_line(line, build, is_reduced=survey.is_reduced)
         _note_counts(build, survey, n_lines, get_field(_read_totals(samples), "detailed_evaluation_results.total_rows"))
 

@@ -92,15 +92,18 @@ class FileHead:
         return frozenset(list_names()) if list_names else frozenset()
 
     def _list_children(self) -> Iterable[str]:
+        """Return the names in a folder."""
         return [child.name for child in self.path.iterdir()]
 
     def _list_members(self) -> Iterable[str]:
+        """Return the names of the members of a zip; none where its table of contents is damaged."""
         try:
             return [info.filename for info in list_zip_members(self.path)]
         except (zipfile.BadZipFile, OSError):
             return ()
 
     def _list_columns(self) -> Iterable[str]:
+        """Return the names of the columns of a Parquet file; none where it is damaged."""
         import pyarrow as pa
         from pyarrow import parquet
 
@@ -110,6 +113,7 @@ class FileHead:
             return ()
 
     def _list_json_keys(self) -> Iterable[str]:
+        """Return the keys of the first object, which are searched for in more bytes where it is long."""
         names, is_closed = _find_keys(self._start)
         if not is_closed and len(self._start) == _FIRST:
             names, _ = _find_keys(self._read(_MOST))
@@ -117,6 +121,7 @@ class FileHead:
 
     @cached_property
     def _start(self) -> bytes:
+        """The first bytes."""
         return self._read(_FIRST)
 
     def _read(self, most: int) -> bytes:

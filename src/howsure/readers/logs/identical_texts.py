@@ -5,8 +5,6 @@ from __future__ import annotations
 import zlib
 from collections.abc import Hashable
 
-__all__ = ["IdenticalTexts"]
-
 #: Questions that are compared, and the fewest with identical texts that are reported.
 N_COMPARED, N_FEWEST = 100, 3
 #: Share of the questions whose texts may differ although nearly every question has identical ones.

@@ -18,8 +18,8 @@ __all__ = ["DECODE_ERRORS", "decode_json", "read_json", "read_json_array", "read
 T = TypeVar("T")
 #: What msgspec raises for damaged JSON; RecursionError for JSON that is nested too deeply.
 DECODE_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-#: Characters of an error's message that are shown.
-_N_SHOWN = 120
+#: Characters of an error's message that an `InputError` or a note contains.
+_MESSAGE_LENGTH = 120
 _CHUNK = 1 << 20
 _REMEDY = "is the file complete?"
 #: What Python writes for floats that do not exist in JSON, outside of texts.
@@ -60,14 +60,14 @@ def read_json_lines(path: Path, shape: type[T], note: Note) -> Iterator[T]:
                     record = _decode(decoder, line)
                 except DECODE_ERRORS as error:
                     bad += 1
-                    first = first or f"line {number}: {str(error)[:_N_SHOWN]}"
+                    first = first or f"line {number}: {str(error)[:_MESSAGE_LENGTH]}"
                     continue
                 good += 1
                 yield record
     except (OSError, EOFError) as error:
         if not good:
             raise _unreadable(path, error) from error
-        note(f"{path.name} breaks off after {good} records ({str(error)[:_N_SHOWN]}): the rest is lost")
+        note(f"{path.name} breaks off after {good} records ({str(error)[:_MESSAGE_LENGTH]}): the rest is lost")
     if not good:
         what = f"no record can be read; {first}" if bad else "the file is empty"
         raise InputError(what, where=str(path), remedy=_REMEDY)
@@ -103,7 +103,7 @@ def read_json_array(path: Path, shape: type[T], note: Note, *, under: str = "") 
         try:
             record = msgspec.convert(part, shape) if isinstance(part, dict) else decoder.decode(part)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-            bad, first = bad + 1, first or " ".join(str(error).split())[:_N_SHOWN]
+            bad, first = bad + 1, first or " ".join(str(error).split())[:_MESSAGE_LENGTH]
             continue
         good += 1
         yield record
@@ -179,4 +179,6 @@ def replace_nan(data: bytes) -> bytes:
 
 def _unreadable(path: Path, error: Exception) -> InputError:
     """Return the error that a file cannot be read."""
-    return InputError(f"cannot be read: {' '.join(str(error).split())[:_N_SHOWN]}", where=str(path), remedy=_REMEDY)
+    return InputError(
+        f"cannot be read: {' '.join(str(error).split())[:_MESSAGE_LENGTH]}", where=str(path), remedy=_REMEDY
+    )

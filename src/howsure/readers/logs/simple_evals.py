@@ -38,8 +38,6 @@ from howsure.readers.logs.file_head import FileHead, open_file
 from howsure.readers.logs.json_files import read_json
 from howsure.store.manifest import Model
 
-__all__ = ["SimpleEvalsReader"]
-
 #: EVAL_MODEL[_DATE][_DEBUG][_allresults], where healthbench has subsets.
 _FILE_NAME = re.compile(
     r"(?P<eval>healthbench_(?:hard|consensus|meta)|[^_]+)_(?P<model>.+?)(?:_(?P<date>\d{8})_(?P<time>\d{6}))?"

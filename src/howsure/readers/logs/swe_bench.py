@@ -22,8 +22,6 @@ from howsure.readers.logs.file_head import FileHead, open_file
 from howsure.readers.logs.json_files import read_json, read_json_lines
 from howsure.store.manifest import Model
 
-__all__ = ["SweBenchReader"]
-
 #: Questions of each part; bash-only is the verified part with one agent.
 _SIZES = {"lite": 300, "verified": 500, "test": 2294, "multilingual": 300}
 _PARTS = {**{part: part for part in (*_SIZES, "multimodal")}, "bash-only": "verified"}

@@ -29,8 +29,6 @@ from howsure.readers.logs.file_head import FileHead
 from howsure.readers.logs.json_files import read_json
 from howsure.store.manifest import Model
 
-__all__ = ["TerminalBenchReader"]
-
 _METADATA = "run_metadata.json"
 _DATASET = "terminal-bench"
 #: Failures of the harness and not of the agent: such a trial has no score.

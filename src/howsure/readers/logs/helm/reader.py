@@ -45,8 +45,6 @@ from howsure.readers.logs.helm.records import (
 from howsure.readers.logs.json_files import read_json_array
 from howsure.store.manifest import Model
 
-__all__ = ["HelmReader"]
-
 _SPEC, _STATS, _STATE = "run_spec.json", "per_instance_stats.json", "scenario_state.json"
 _SETTINGS = ("temperature", "max_tokens", "stop_sequences", "num_outputs", "random", "model_deployment", "method")
 #: What the name of a run states of the model and of the number of repeats, and not of the questions.

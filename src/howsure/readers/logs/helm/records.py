@@ -13,19 +13,6 @@ from howsure.errors import InputError
 from howsure.readers.logs.base import Note
 from howsure.readers.logs.json_files import read_json, read_json_array
 
-__all__ = [
-    "Adapter",
-    "Completion",
-    "InstanceScore",
-    "RequestState",
-    "Result",
-    "RunSpec",
-    "list_scorers",
-    "name_variant",
-    "read_scores",
-    "read_spec",
-]
-
 #: Headline metrics of HELM's scenarios, the narrower first; where there is none, the first that is no bookkeeping.
 _HEADLINES = (
     "ifeval_strict_accuracy", "wildbench_score_rescaled", "omni_math_accuracy", "chain_of_thought_correctness",

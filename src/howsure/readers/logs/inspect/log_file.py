@@ -21,8 +21,6 @@ from howsure.readers.logs.file_head import FileHead, open_file
 from howsure.readers.logs.inspect.records import Header, SampleKey, SampleSummary, decode_record
 from howsure.readers.logs.inspect.zip_file import ZipArchive
 
-__all__ = ["InspectLog", "open_log"]
-
 T = TypeVar("T")
 _JOURNAL = re.compile(r"_journal/summaries/(\d+)\.json")
 
@@ -140,6 +138,7 @@ class EvalLog(InspectLog):
         return decode_record(self._header_data, dict[str, Any])
 
     def _read_header(self) -> None:
+        """Read the header, or else the journal of the start."""
         fault: Exception | None = None
         for name in ("header.json", "_journal/start.json"):
             if name in self._zip:

@@ -50,8 +50,6 @@ from howsure.readers.logs.inspect.samples import (
 from howsure.readers.logs.inspect.zip_file import ZipArchive
 from howsure.store.manifest import Model
 
-__all__ = ["InspectReader"]
-
 #: Settings that change what a model writes; headers and connections are left out.
 _DECODING = frozenset({
     "system_message", "max_tokens", "top_p", "temperature", "stop_seqs", "best_of", "frequency_penalty", "top_k",

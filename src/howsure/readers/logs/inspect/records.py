@@ -8,18 +8,6 @@ import msgspec
 
 from howsure.readers.logs.json_files import replace_nan
 
-__all__ = [
-    "Choice",
-    "Header",
-    "Message",
-    "Sample",
-    "SampleKey",
-    "SampleOutput",
-    "SampleScore",
-    "SampleSummary",
-    "decode_record",
-]
-
 T = TypeVar("T")
 #: Id of the question as text, and epoch from 1: what makes a sample for Inspect, the last one where there are several.
 SampleKey = tuple[str, int]

@@ -11,8 +11,6 @@ from howsure.readers.logs.base import COUNTED_AS_WRONG, UNSCORED, PromptFields, 
 from howsure.readers.logs.inspect.log_file import InspectLog
 from howsure.readers.logs.inspect.records import Message, Sample, SampleOutput, SampleScore, SampleSummary
 
-__all__ = ["as_text", "completion_of", "list_scorers", "prompt_fields", "resolve_attachment", "score_sample"]
-
 #: A scorer, and the key of its value where that is a dict or a list.
 ScorerPlace = tuple[str, str | None]
 

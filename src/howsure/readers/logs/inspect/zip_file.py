@@ -20,8 +20,6 @@ from typing import Self
 from howsure.errors import InputError
 from howsure.readers.logs.file_head import list_zip_members
 
-__all__ = ["MAX_BYTES", "ZipArchive"]
-
 #: Bytes of a member that are unpacked at most.
 MAX_BYTES = 1 << 31
 #: Bytes that are unpacked at a time, so that a wrong size costs no memory.

@@ -26,7 +26,6 @@ from howsure.readers.logs.base import (
     ReadOptions,
     RowBuilder,
     RowKey,
-    ScoreFields,
     as_mapping,
     parse_score,
 )
@@ -40,8 +39,6 @@ from howsure.readers.logs.lighteval.records import (
 )
 from howsure.readers.logs.lighteval.run_metadata import TOTALS_KEYS, RunMetadata, find_run
 from howsure.store.manifest import Model
-
-__all__ = ["LightevalReader"]
 
 _NESTED = frozenset({"doc", "model_response", "metric"})
 _FLAT = frozenset({"full_prompt", "predictions", "metrics"})
@@ -145,7 +142,7 @@ class _QuestionReader:
         """Yield the generations of one question."""
         build = self._build
         key = build.rename_duplicate(build.map_columns(self._key(record), record))
-        score = self._score(record)
+        score = build.metric_fields(self._metric, as_mapping(record.get("metric")).get(self._metric))
         texts = list_completions(record)
         n_wanted = as_mapping(record.get("doc")).get("num_samples")
         self._sizes[len(texts)] += 1
@@ -171,17 +168,6 @@ class _QuestionReader:
                 build.count("completions are empty; a failed request looks the same in this log")
             yield build.row(key, completion=completion, generation=generation, **score, **prompt)
             score = {"status": UNSCORED}
-
-    def _score(self, record: Record) -> ScoreFields:
-        """Return the metric of the question, or its error."""
-        try:
-            score, why = parse_score(as_mapping(record.get("metric")).get(self._metric)), "there is none"
-        except ValueError as error:
-            score, why = None, str(error)[:120]
-        if score is not None:
-            return {"score": score}
-        self._build.count(f"questions have no {self._metric!r} that is a number: they are errors")
-        return {"status": "error", "error": f"scoring: {self._metric}: {why}"}
 
     def _key(self, record: Record) -> RowKey:
         """Return the key of the rows of a question."""

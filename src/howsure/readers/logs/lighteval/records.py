@@ -15,8 +15,6 @@ from howsure.readers.logs.base import Note, PromptFields, ReadOptions, as_mappin
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Record", "list_completions", "most_likely_choice", "parse_prompt", "read_records"]
-
 #: What is read of each part; token ids and logits are most of a file and are never read.
 _LEAVES = {
     "doc": ("id", "task_name", "query", "choices", "gold_index", "num_samples"),

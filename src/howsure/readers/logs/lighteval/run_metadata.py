@@ -19,8 +19,6 @@ from howsure.readers.logs.base import as_mapping
 from howsure.readers.logs.file_head import FileHead
 from howsure.readers.logs.json_files import read_json
 
-__all__ = ["TOTALS_KEYS", "RunMetadata", "find_run"]
-
 #: Keys of a results json; that of lm-evaluation-harness has no config_general.
 TOTALS_KEYS = frozenset({"config_general", "results"})
 _DATE = r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d+)?"
@@ -89,6 +87,7 @@ class RunMetadata(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def _config(self) -> Mapping[str, Any]:
+        """The configuration of the task."""
         configs = as_mapping(self.totals.get("config_tasks"))
         return as_mapping(configs.get(self.task) or configs.get(self.benchmark))
 

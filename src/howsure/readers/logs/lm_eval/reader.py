@@ -26,7 +26,6 @@ from howsure.readers.logs.base import (
     RowBuilder,
     RowKey,
     ScoreFields,
-    parse_score,
 )
 from howsure.readers.logs.file_head import FileHead
 from howsure.readers.logs.json_files import decode_json, read_json
@@ -43,8 +42,6 @@ from howsure.readers.logs.lm_eval.records import (
 )
 from howsure.readers.logs.lm_eval.run_metadata import TOTALS_KEYS, RunMetadata, find_run
 from howsure.store.manifest import Model
-
-__all__ = ["LmEvalReader"]
 
 #: What its regular expressions return when nothing matches.
 _INVALID = "[invalid]"
@@ -126,6 +123,7 @@ def _sort_scorers(survey: Survey, run: RunMetadata) -> dict[str, tuple[str, str]
     pairs = {f"{metric},{filter_name}": (metric, filter_name) for filter_name, metric in survey.metrics}
 
     def rank(name: str) -> tuple[bool, int, int]:
+        """Return the sort key of a scorer."""
         metric, filter_name = pairs[name]
         return run.is_majority_vote(filter_name), places.get(name, len(places)), -survey.metrics[filter_name, metric]
 
@@ -198,14 +196,7 @@ class _QuestionReader:
         if self._metric == BYPASS:
             self._build.count("questions were only predicted, not scored: howsure rescore scores them")
             return {"status": UNSCORED}
-        try:
-            score, why = parse_score(decode_json(line.get(self._metric))), "there is none"
-        except ValueError as error:
-            score, why = None, str(error)[:120]
-        if score is not None:
-            return {"score": score}
-        self._build.count(f"questions have no {self._metric!r} that is a number: they are errors")
-        return {"status": "error", "error": f"scoring: {self._metric}: {why}"}
+        return self._build.metric_fields(self._metric, decode_json(line.get(self._metric)))
 
     def _key(self, line: Line, document: DocumentId) -> RowKey:
         """Return the key of the rows of a line."""

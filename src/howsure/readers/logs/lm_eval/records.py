@@ -18,18 +18,6 @@ from howsure.readers.logs.base import Note, PromptFields, encode_text, format_ch
 from howsure.readers.logs.file_head import open_file
 from howsure.readers.logs.json_files import decode_json, read_json, read_json_lines
 
-__all__ = [
-    "BYPASS",
-    "SAMPLE_KEYS",
-    "DocumentId",
-    "Line",
-    "Survey",
-    "most_likely_choice",
-    "parse_prompt",
-    "parse_replies",
-    "read_lines",
-]
-
 #: Keys that a samples line has for every task.
 SAMPLE_KEYS = frozenset({"doc", "resps", "filtered_resps"})
 #: The metric of runs that only predicted.

@@ -20,8 +20,6 @@ from howsure.readers.logs.base import as_mapping
 from howsure.readers.logs.file_head import FileHead
 from howsure.readers.logs.json_files import read_json
 
-__all__ = ["TOTALS_KEYS", "RunMetadata", "Totals", "find_run"]
-
 #: Keys of a results json; that of lighteval has no configs.
 TOTALS_KEYS = frozenset({"results", "configs"})
 _FILE_NAME = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d+)?)\.jsonl(?:\.gz)?")

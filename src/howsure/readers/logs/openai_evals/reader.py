@@ -41,8 +41,6 @@ from howsure.readers.logs.json_files import DECODE_ERRORS, read_json_lines
 from howsure.readers.logs.openai_evals.records import Event, Sampling, Spec, parse_data, prompt_fields, usage_fields
 from howsure.store.manifest import Model
 
-__all__ = ["OpenAIEvalsReader"]
-
 #: Lines that are searched for the names of the scores.
 _N_SURVEYED = 5000
 _EVENT_KEYS = {"run_id", "event_id", "sample_id", "type", "data"}

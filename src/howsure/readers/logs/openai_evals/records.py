@@ -10,8 +10,6 @@ import msgspec
 from howsure.readers.logs.base import PromptFields, UsageFields, encode_text, get_field
 from howsure.readers.logs.json_files import DECODE_ERRORS, decode_json
 
-__all__ = ["Event", "Sampling", "Spec", "parse_data", "prompt_fields", "usage_fields"]
-
 
 class Spec(msgspec.Struct):
     """What a run is about."""

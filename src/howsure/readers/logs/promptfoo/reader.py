@@ -35,8 +35,6 @@ from howsure.readers.logs.json_files import DECODE_ERRORS
 from howsure.readers.logs.promptfoo.records import Response, Result, ResultsFile, Survey, open_results
 from howsure.store.manifest import Model
 
-__all__ = ["PromptfooReader"]
-
 #: Settings of a provider that decide what it writes; the others may hold keys.
 _SETTINGS = (
     "temperature", "top_p", "top_k", "seed", "max_tokens", "max_completion_tokens", "max_output_tokens", "n", "stop",

@@ -15,8 +15,6 @@ from howsure.readers.logs.base import Note, encode_text
 from howsure.readers.logs.file_head import FileHead
 from howsure.readers.logs.json_files import read_json, read_json_lines
 
-__all__ = ["Response", "Result", "ResultsFile", "Survey", "open_results"]
-
 #: `failureReason` of a row whose provider failed, and not its answer.
 _ERROR = 2
 #: The longest label of a prompt that names a variant, and the number of characters of the hash that names it otherwise.
