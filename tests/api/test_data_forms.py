@@ -116,3 +116,19 @@ def test_rules_are_checked_at_the_call():
         hs.convert("no file", "output", to="runs")
     with pytest.raises(UnknownNameError, match="unknown figure format 'gif'"):
         hs.report("no file", figure_format="gif")
+
+
+def test_cells_are_the_runs_of_their_benchmark():
+    runs = next(iter(hs.read(pa.table(COLUMNS)).runs().values()))
+    assert values(hs.repeats(runs)) == values(hs.repeats({"frame": runs}))
+
+
+def test_a_report_of_cells_alone(tmp_path):
+    cells = hs.read(pa.table(COLUMNS)).cells()
+    assert hs.report(cells, tmp_path / "page.html").exists()
+    assert hs.report(cells[0], tmp_path / "one.html").exists()
+
+
+def test_what_cannot_be_read_is_named():
+    with pytest.raises(InputError, match="a float cannot be read; give paths or frames"):
+        hs.score([1.5])

@@ -321,7 +321,7 @@ def rank(
 
 
 def repeats(
-    data: Data | Evaluations | Mapping[str, Sequence[Cells]],
+    data: CellsLike | Mapping[str, Sequence[Cells]],
     *,
     n_future: float | None = None,
     level: float = 0.95,
@@ -332,8 +332,8 @@ def repeats(
     Parameters
     ----------
     data
-        Results of `howsure.read` or anything that it takes, or the runs of each benchmark. Each generation of a folder,
-        log or table is a run, and so is each of these.
+        Results of `howsure.read` or anything that it takes, the `Cells` of each run, or the runs of each benchmark.
+        Each generation of a folder, log or table is a run, and so is each of these.
     n_future
         Number of future runs whose mean is predicted; None takes as many as there are, and ``math.inf`` is allowed.
     level

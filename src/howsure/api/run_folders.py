@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO, TypeVar
+from typing import TYPE_CHECKING, TextIO, TypeAlias, cast
 
 from howsure.api.choices import CONVERSION_TARGETS, FIGURE_FORMATS, ConversionTarget, FigureFormat
 from howsure.api.report_facts import list_facts
@@ -21,7 +19,8 @@ from howsure.stats.core.results import Result, Results
 if TYPE_CHECKING:
     from howsure.reporting.report_data import ReportData
 
-T = TypeVar("T")
+#: Results of models on one or several benchmarks.
+CellsLike: TypeAlias = Data | Evaluations | Cells | Iterable[Cells]
 
 #: Exit code of a run that was interrupted.
 INTERRUPTED = 130
@@ -99,7 +98,7 @@ def sample_experiment(
     described = asked_for(experiment, shard)
     borrow = described.until.borrow if described.until is not None else None
     reference = read(_resolve(described.base, borrow)).cells() if borrow is not None else None
-    code = _run_beside_loop(lambda: run_experiment(described, folder, retry=retry, reference=reference, lines=lines))
+    code = run_experiment(described, folder, retry=retry, reference=reference, lines=lines)
     return code, reference
 
 
@@ -108,18 +107,8 @@ def _resolve(base: Path, path: str) -> str:
     return path if "://" in path else str(base / path)
 
 
-def _run_beside_loop(function: Callable[[], T]) -> T:
-    """Call a function that starts an event loop, in a thread of its own if a loop already runs in this one."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return function()
-    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="howsure-run") as pool:
-        return pool.submit(function).result()
-
-
 def report(
-    data: Data | Evaluations,
+    data: CellsLike,
     output: str | Path = "report.html",
     *,
     title: str | None = None,
@@ -137,7 +126,8 @@ def report(
     Parameters
     ----------
     data
-        Results of `howsure.read`, or anything that it takes.
+        Results of `howsure.read`, anything that it takes, or one or several `Cells`, whose report has no section on
+        prompt variants, repeats, answers and texts.
     output
         The HTML file. For several benchmarks, or a name without ``.html``, a folder with an index and a page for each.
     title
@@ -173,12 +163,17 @@ def report(
     >>> hs.report(frame, pathlib.Path(tempfile.mkdtemp(), "report.html")).name
     'report.html'
     """
-    from howsure.reporting.report_data import ReportOptions
+    from howsure.reporting.report_data import ReportData, ReportOptions
     from howsure.reporting.site import write_report
 
     check_level(level)
     check_choice("figure format", figure_format, FIGURE_FORMATS)
-    report_data = _collect_report_data(open_results(data, exclude), texts=texts)
+    cells = [data] if isinstance(data, Cells) else data
+    if isinstance(cells, list | tuple) and cells and all(isinstance(one, Cells) for one in cells):
+        report_data = ReportData(cells)
+    else:
+        results = open_results(cast("Data | Evaluations", data), exclude)
+        report_data = _collect_report_data(results, texts=texts)
     options = ReportOptions(title=title, level=level, reference=reference, epsilon=epsilon, delta=delta)
     return write_report(output, report_data, options, figures=figures, figure_format=figure_format)
 

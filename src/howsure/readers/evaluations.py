@@ -257,11 +257,21 @@ def to_cubes(data: Data | Evaluations | Cube | Iterable[Cube]) -> list[Cube]:
     return items if are_cubes else read(items).cubes()
 
 
-def to_runs(data: Data | Evaluations | Mapping[str, Sequence[Cells]]) -> dict[str, list[Cells]]:
-    """Return the runs of each benchmark, of results in any form that the public functions take."""
+def to_runs(
+    data: Data | Evaluations | Cells | Iterable[Cells] | Mapping[str, Sequence[Cells]],
+) -> dict[str, list[Cells]]:
+    """Return the runs of each benchmark, of results in any form that the public functions take.
+
+    Cells in a sequence are the runs of their benchmarks, in order.
+    """
     if isinstance(data, Mapping):
         return {benchmark: list(runs) for benchmark, runs in data.items()}
-    return (data if isinstance(data, Evaluations) else read(data)).runs()
+    if not isinstance(data, Evaluations):
+        items, are_cells = _list_items(data, Cells)
+        if are_cells:
+            return {one.benchmark: [run for run in items if run.benchmark == one.benchmark] for one in items}
+        return read(items).runs()
+    return data.runs()
 
 
 def to_answers(data: Data | Evaluations | AnswerCounts | Mapping[str, AnswerCounts]) -> dict[str, AnswerCounts]:

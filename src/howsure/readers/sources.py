@@ -177,7 +177,9 @@ def find_sources(
             table = one if is_frame(one) else str(one)
             found.append(_Found(None, TableSource(table, options.columns, most_generations=generations)))
             continue
-        for item in _find_at(Path(cast("str | PathLike[str]", one)), options):
+        if not isinstance(one, (str, PathLike)):
+            raise InputError(f"a {type(one).__name__} cannot be read", remedy="give paths or frames")
+        for item in _find_at(Path(one), options):
             if (resolved := item.path.resolve()) not in seen:
                 seen.add(resolved)
                 found.append(item)

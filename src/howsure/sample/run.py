@@ -19,6 +19,7 @@ from howsure.benchmarks import load
 from howsure.benchmarks.question import Benchmark
 from howsure.errors import HowsureError, InputError
 from howsure.models.model import Model
+from howsure.sample.event_loop import run_coroutine
 from howsure.sample.experiment import Experiment, ModelEntry, load_experiment
 from howsure.sample.model_config import open_model
 from howsure.sample.prices import dollars
@@ -265,7 +266,7 @@ def run_experiment(
             running = run(
                 experiment, folder, retry=retry, reference=reference, on_progress=shown, on_interrupt=on_interrupt
             )
-            outcome = asyncio.run(running)
+            outcome = run_coroutine(running)
     except (KeyboardInterrupt, asyncio.CancelledError):
         if isinstance(shown, JsonLines):
             shown.end(130, folder=str(folder))
