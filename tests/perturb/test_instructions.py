@@ -80,9 +80,9 @@ def test_paraphrases_wait_for_review_and_repeat_nothing():
         "4. Pick ONE of {labels}!\n- choose among {labels}\n5. " + "{labels} " * 100 + "\n6. See\u200b {labels}.\n7. Known {labels}."
     )  # fmt: skip
     found = parse_paraphrases(reply, MINE, [Instruction("k", "known {labels}")])
-    assert [e.text for e in found.entries] == ["Choose among {labels}.", "Say {labels}, please."]
-    assert all((e.style, e.asks, e.reviewed) == ("terse", "label", False) for e in found.entries)
-    assert len({e.id for e in found.entries} | {"mine"}) == 3
+    assert [e.text for e in found.phrasings] == ["Choose among {labels}.", "Say {labels}, please."]
+    assert all((e.style, e.asks, e.reviewed) == ("terse", "label", False) for e in found.phrasings)
+    assert len({e.id for e in found.phrasings} | {"mine"}) == 3
     assert [why.split(":")[0] for why in found.refused] == [
         "not a line of the list",
         "its fields in braces differ",
@@ -93,7 +93,7 @@ def test_paraphrases_wait_for_review_and_repeat_nothing():
         "there already",
     ]
     thought = parse_paraphrases("<think>\n1. A draft.\n</think>\n1. Pick {labels} now.", MINE)
-    assert [e.text for e in thought.entries] == ["Pick {labels} now."]
+    assert [e.text for e in thought.phrasings] == ["Pick {labels} now."]
     with pytest.raises(InputError, match="no new phrasing: not a line of the list: 'Sorry.'; ask again"):
         parse_paraphrases("Sorry.", MINE)
     with pytest.raises(InputError, match="no new phrasing: it is empty"):

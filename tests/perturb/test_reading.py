@@ -55,7 +55,7 @@ def test_digits_or_letters_that_are_choices_too(labels):
     for i, label in enumerate(labels):
         assert read_choice(label, labels, choices)[0] is None
         assert read_choice(label, labels, choices)[1] == "ambiguous"
-        assert read_choice(label, labels, choices, labels_asked=True)[0] == i
+        assert read_choice(label, labels, choices, expects_label=True)[0] == i
         assert read_choice(f"({label})", labels, choices)[0] == i
         assert read_choice(f"The answer is option {label}.", labels, choices)[0] == i
         assert read_choice(f"{label}) {choices[i]}", labels, choices)[0] == i

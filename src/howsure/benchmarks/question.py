@@ -42,7 +42,7 @@ class ParsedAnswer(NamedTuple):
 
 
 class Variant(Protocol):
-    """A prompt variant: how every question of a benchmark is asked, and how completions are read."""
+    """A prompt variant: the prompts of all questions of a benchmark, and the reading of completions."""
 
     @property
     def id(self) -> str:

@@ -99,7 +99,7 @@ def from_record(spec: Mapping[str, object], *, base: Path = Path()) -> RecordedB
     Raises
     ------
     InputError
-        When the file cannot be read or lacks a column, a value is no score, or no question is left; says where.
+        When the file cannot be read or lacks a column, a value is no score, or no question is left.
     """
     path, models, columns = _parse_spec(spec, base)
     try:

@@ -9,7 +9,7 @@
       manifest.json          models, settings, versions and dates of the run
 
 Endpoints, the names of keys, machines and ids of requests are left out. So is the value of every environment variable
-whose name says that it is a key, a token, a secret or a password.
+that is named as a key, a token, a secret or a password.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ Text between `<think>` tags is left out. The first of these rules that applies d
    no other line does;
 5. *text*: the completion is one line without a hedge, and exactly one choice occurs in it.
 
-The longest labels are matched first. A label stands for itself or for the choice whose text it is if both are the same
+The longest labels are matched first. A label means itself or the choice whose text it is if both are the same
 choice. Where they differ ("3" of the choices 1: 4, 2: 5, 3: 6, 4: 3), it is a label if it has brackets ("(3)") or a
 word ("option 3"), or if the prompt asks for labels; otherwise it is *ambiguous* and no answer is read.
 
@@ -86,12 +86,12 @@ def extract_choice(text: str) -> str | None:
     >>> extract_choice("Paris is the capital. The answer is (B)."), extract_choice("A or B")
     ('B', None)
     """
-    index, _ = read_choice(text, string.ascii_uppercase, (), labels_asked=True)
+    index, _ = read_choice(text, string.ascii_uppercase, (), expects_label=True)
     return None if index is None else string.ascii_uppercase[index]
 
 
 def read_choice(
-    completion: str, labels: Sequence[str], choices: Sequence[str], *, labels_asked: bool = False
+    completion: str, labels: Sequence[str], choices: Sequence[str], *, expects_label: bool = False
 ) -> tuple[int | None, str]:
     """Return the index of the choice that a completion gives, and the rule by which it was read.
 
@@ -101,7 +101,7 @@ def read_choice(
         The text to read.
     labels, choices
         Labels and texts of the choices in the order in which the prompt showed them.
-    labels_asked
+    expects_label
         Whether the prompt asks for a label, or shows answers that are labels.
 
     Returns
@@ -126,7 +126,7 @@ def read_choice(
     last = next((line for line in reversed(lines) if _CONTENT.search(line)), None)
     if last is None:
         return None, "empty"
-    index, why = _read_phrase(last, words, labels_asked)
+    index, why = _read_phrase(last, words, expects_label)
     if why == "label" or (why in {"choice", *_CONFLICTS} and not _is_listing(lines, words)):
         if index is not None:
             return index, "last line"
@@ -134,20 +134,20 @@ def read_choice(
             return None, why
     statement = _find_statement(text, words)
     if statement is not None:
-        return _read_statement(statement, words, labels_asked)
-    return _read_unstated(text, lines, words, labels_asked)
+        return _read_statement(statement, words, expects_label)
+    return _read_unstated(text, lines, words, expects_label)
 
 
-def _read_unstated(text: str, lines: list[str], words: Vocabulary, labels_asked: bool) -> tuple[int | None, str]:
+def _read_unstated(text: str, lines: list[str], words: Vocabulary, expects_label: bool) -> tuple[int | None, str]:
     """Return the choice that a completion gives without a statement, and the rule."""
     if _is_listing(lines, words):
         return None, "none"
     phrases = set(_BOLD.findall(text))
-    bold = {index for phrase in phrases if (index := _read_phrase(phrase, words, labels_asked)[0]) is not None}
+    bold = {index for phrase in phrases if (index := _read_phrase(phrase, words, expects_label)[0]) is not None}
     if bold:
         return (bold.pop(), "bold") if len(bold) == 1 else (None, "several")
     lines = [line for line in lines if _CONTENT.search(line)]
-    index, _ = _read_phrase(lines[0], words, labels_asked)
+    index, _ = _read_phrase(lines[0], words, expects_label)
     if index is not None:
         return index, "first line"
     if words.labels.leading_label(lines[0]) is not None:
@@ -168,7 +168,7 @@ def _is_listing(lines: list[str], words: Vocabulary) -> bool:
     return False
 
 
-def _read_phrase(phrase: str, words: Vocabulary, labels_asked: bool) -> tuple[int | None, str]:
+def _read_phrase(phrase: str, words: Vocabulary, expects_label: bool) -> tuple[int | None, str]:
     """Return the choice that a phrase as a whole is, and "label" or "choice"; or None and the reason."""
     if len(phrase) > LONGEST:
         return None, "none"
@@ -178,7 +178,7 @@ def _read_phrase(phrase: str, words: Vocabulary, labels_asked: bool) -> tuple[in
     label = words.labels.index(form["label"]) if form else None
     if label is not None and form is not None:
         closed = CLOSED.search(phrase) and normalize(phrase) not in words.texts
-        if text is None or text == label or labels_asked or form["word"] or closed:
+        if text is None or text == label or expects_label or form["word"] or closed:
             return label, "label"
         return None, "ambiguous"
     for match in (words.labels.labelled.fullmatch(phrase), words.labels.match_trailing(phrase)):
@@ -192,12 +192,12 @@ def _read_phrase(phrase: str, words: Vocabulary, labels_asked: bool) -> tuple[in
     return (text, "choice") if text is not None else (None, "none")
 
 
-def _read_statement(statement: str, words: Vocabulary, labels_asked: bool) -> tuple[int | None, str]:
+def _read_statement(statement: str, words: Vocabulary, expects_label: bool) -> tuple[int | None, str]:
     """Return the choice that an explicit statement names, and the rule."""
     statement = words.without_latex(statement)
     claim = _REASON.split(statement, maxsplit=1)[0].rstrip(" ,;:")
     for phrase in dict.fromkeys((statement, claim)):
-        index, why = _read_phrase(phrase, words, labels_asked)
+        index, why = _read_phrase(phrase, words, expects_label)
         if index is not None:
             return index, "statement"
         if why in _CONFLICTS:

@@ -79,17 +79,17 @@ def parse_instructions(text: str, *, where: str = "instructions") -> tuple[Instr
         tables = tomllib.loads(text).get("instruction", [])
     except tomllib.TOMLDecodeError as e:
         raise InputError(f"not TOML: {e}", where=where, remedy="correct the line") from None
-    entries: list[Instruction] = []
+    phrasings: list[Instruction] = []
     for i, table in enumerate(tables if isinstance(tables, list) else [], start=1):
         place = f"{where}, instruction {i}"
         entry = _parse_entry(table, place)
-        for other in entries:
+        for other in phrasings:
             if entry.id == other.id or _word_list(entry.text) == _word_list(other.text):
                 raise InputError(f"the same as {other.id!r}", where=place, remedy="remove one, or give it another id")
-        entries.append(entry)
-    if not entries:
+        phrasings.append(entry)
+    if not phrasings:
         raise InputError("no instructions", where=where, remedy='write [[instruction]], id = "...", text = "..."')
-    return tuple(entries)
+    return tuple(phrasings)
 
 
 def _parse_entry(table: dict[str, Any], place: str) -> Instruction:
@@ -105,24 +105,24 @@ def _parse_entry(table: dict[str, Any], place: str) -> Instruction:
     return Instruction(**table)
 
 
-def require_reviewed(entries: Iterable[Instruction], *, where: str = "instructions") -> tuple[Instruction, ...]:
-    """Return the entries if all of them were reviewed.
+def require_reviewed(phrasings: Iterable[Instruction], *, where: str = "instructions") -> tuple[Instruction, ...]:
+    """Return the phrasings if all of them were reviewed.
 
     Raises
     ------
     InputError
         When some were not: a run must not use phrasings that nobody has read.
     """
-    entries = tuple(entries)
-    if waiting := [entry.id for entry in entries if not entry.reviewed]:
+    phrasings = tuple(phrasings)
+    if waiting := [entry.id for entry in phrasings if not entry.reviewed]:
         remedy = "read them and set reviewed = true, or remove them"
         raise InputError(f"not reviewed: {', '.join(waiting)}", where=where, remedy=remedy)
-    return entries
+    return phrasings
 
 
-def format_instructions(entries: Iterable[Instruction]) -> str:
+def format_instructions(phrasings: Iterable[Instruction]) -> str:
     """Return the text of a TOML file, which `parse_instructions` reads back."""
-    return "\n".join(_format_entry(entry) for entry in entries)
+    return "\n".join(_format_entry(entry) for entry in phrasings)
 
 
 def _format_entry(entry: Instruction) -> str:
@@ -151,7 +151,7 @@ _NUMBERED = re.compile(r"\s*(?:[-*•]|\(?\d{1,3}[.):])\s+(?P<text>\S.*?)\s*")
 class Paraphrases:
     """New phrasings, and the reasons why others of the reply were refused."""
 
-    entries: tuple[Instruction, ...]
+    phrasings: tuple[Instruction, ...]
     refused: tuple[str, ...]
 
 
@@ -188,7 +188,7 @@ def parse_paraphrases(reply: str, of: Instruction, others: Sequence[Instruction]
     of
         The instruction that was rephrased; its style and `asks` are copied.
     others
-        Further entries that no phrasing may repeat.
+        Other phrasings that none may repeat.
 
     Raises
     ------
@@ -198,7 +198,7 @@ def parse_paraphrases(reply: str, of: Instruction, others: Sequence[Instruction]
     texts = {_fingerprint(entry.text) for entry in (of, *others)}
     ids = {entry.id for entry in (of, *others)}
     fields = sorted(set(FIELD.findall(of.text)))
-    entries, refused = [], []
+    phrasings, refused = [], []
     for line in remove_reasoning(reply).splitlines():
         match = _NUMBERED.fullmatch(line)
         if not match:
@@ -217,12 +217,12 @@ def parse_paraphrases(reply: str, of: Instruction, others: Sequence[Instruction]
             refused.append(f"it has characters that cannot be seen: {text[:80]!r}")
         else:
             texts.add(_fingerprint(text))
-            entries.append(Instruction(identity, text, style=of.style, asks=of.asks, reviewed=False))
-    if not entries:
+            phrasings.append(Instruction(identity, text, style=of.style, asks=of.asks, reviewed=False))
+    if not phrasings:
         why = refused[0] if refused else "it is empty"
         what = f"the reply has no new phrasing: {why}"
         raise InputError(what, where="paraphrase", remedy="ask again, or another model")
-    return Paraphrases(tuple(entries), tuple(refused))
+    return Paraphrases(tuple(phrasings), tuple(refused))
 
 
 def _unquote(text: str) -> str:

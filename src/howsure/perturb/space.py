@@ -194,8 +194,8 @@ class PromptPoint:
         form = self._form(question)
         order = form.order(question)
         choices = [question.choices[i] for i in order]
-        labels_asked = self._labels_asked(form)
-        place, rule = read_choice(completion, form.labels(question), choices, labels_asked=labels_asked)
+        expects_label = self._expects_label(form)
+        place, rule = read_choice(completion, form.labels(question), choices, expects_label=expects_label)
         return ParsedAnswer(None if place is None else chr(ord("A") + order[place]), rule)
 
     def write_answer(self, question: Question, answer: str) -> str:
@@ -218,7 +218,7 @@ class PromptPoint:
             order = form.order(question)
             record["labels"] = dict(zip(form.labels(question), order, strict=True))
             record["order"] = list(order)
-            record["labels_asked"] = self._labels_asked(form)
+            record["labels_asked"] = self._expects_label(form)
         if demonstrations:
             record["demonstrations"] = [question.id for question in demonstrations]
         nested = {name: form.values[name].name for name, draw in self.draws.items() if draw.value is None}
@@ -248,12 +248,12 @@ class PromptPoint:
         pool, key = self.space.pool, form.keys.get("demonstrations", "")
         return [pool[i] for i in draw_permutation(len(pool), key, k=form.n_demonstrations())]
 
-    def _labels_asked(self, form: PromptForm) -> bool:
+    def _expects_label(self, form: PromptForm) -> bool:
         """Return whether the prompt asks for a label or demonstrates answers with labels."""
         demonstrated = form.n_demonstrations() > 0 and form.text("answer") != "text"
         templates = (form.system, form.head, form.text("layout"), form.text("instruction"))
-        asked = form.values["instruction"].asks == "label" or any("{labels}" in text for text in templates)
-        return demonstrated or asked
+        requested = form.values["instruction"].asks == "label" or any("{labels}" in text for text in templates)
+        return demonstrated or requested
 
 
 def _draw_value(dimension: Dimension, seed: int, j: int) -> DrawnValue:

@@ -20,9 +20,9 @@ def _built_in(name: str, *names: str) -> Dimension:
     return Dimension(name, tuple(value for value in BUILT_IN_VALUES[name] if not names or value.name in names))
 
 
-def _instruction_values(entries: Sequence[Instruction]) -> tuple[Value, ...]:
+def _instruction_values(instructions: Sequence[Instruction]) -> tuple[Value, ...]:
     """Return phrasings as values of a dimension."""
-    return tuple(Value(entry.id, entry.text, asks=entry.asks) for entry in entries)
+    return tuple(Value(entry.id, entry.text, asks=entry.asks) for entry in instructions)
 
 
 def _multiple_choice_space() -> Space:

@@ -54,7 +54,7 @@ class FixedPrompt:
             return ParsedAnswer(self.benchmark.extract(completion), "benchmark")
         labels = ENUMERATORS["capitals"][: len(question.choices)]
         # It is not known what a prompt written by hand asks for; the choices are lettered, so a letter is a label.
-        place, rule = read_choice(completion, labels, question.choices, labels_asked=True)
+        place, rule = read_choice(completion, labels, question.choices, expects_label=True)
         return ParsedAnswer(None if place is None else labels[place], rule)
 
     def write_answer(self, question: Question, answer: str) -> str:  # noqa: ARG002  the protocol's signature
@@ -109,7 +109,7 @@ def draw_variants(
         The keys of `space_spec.parse_space`, and `sample` (number of draws), `seed`, `default: true` (add the
         benchmark's own prompt), `hold_out` (number of questions that become demonstrations and are not evaluated).
     benchmark
-        The benchmark whose questions are asked.
+        The benchmark.
     pool
         Demonstrations from elsewhere.
     instructions

@@ -168,8 +168,8 @@ async def ask(
         except InputError as error:
             refused.append(f"{instruction.id}: {error.what}")
             continue
-        taken += found.entries
-        new += found.entries
+        taken += found.phrasings
+        new += found.phrasings
         refused += [f"{instruction.id}: {line}" for line in found.refused]
     return Paraphrased(tuple(new), tuple(refused), tuple(failed))
 

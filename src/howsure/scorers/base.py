@@ -54,7 +54,7 @@ class Scorer:
     name
         Name as it was given, such as `numeric` or `regex:PATTERN`.
     version
-        Hash of the code that decides, so that scores of another version are kept apart.
+        Hash of the code that decides, so that scores of two versions are not mixed.
     score
         Function of (completion, item). It raises where a completion cannot be scored, and its message becomes the
         `error` of the row; it raises InputError where no completion can be scored.

@@ -66,8 +66,8 @@ def build_own_scorer(spec: str, context: RunContext) -> Scorer:
 def _read_choice(completion: str, question: Question, choices: PromptChoices) -> tuple[str | None, str]:
     """Return the original letter of the choice that a completion gives, and the rule."""
     texts = [question.choices[i] for i in choices.order]
-    labels_asked = bool(choices.record.get("labels_asked"))
-    place, rule = read_choice(completion, choices.labels, texts, labels_asked=labels_asked)
+    expects_label = bool(choices.record.get("labels_asked"))
+    place, rule = read_choice(completion, choices.labels, texts, expects_label=expects_label)
     return (None if place is None else chr(ord("A") + choices.order[place])), rule
 
 
