@@ -173,7 +173,7 @@ def test_the_caption_counts_reasons_and_rows():
     assert told.startswith("3 of 40 questions (8%) are worth a look: 3 in the corner of the data map")
     assert "and 3 where most models, two at least, give the same other answer, some for both reasons." in told
     assert "is wrong lies between 0 and the last column, if at most 10% of all targets are wrong" in told
-    assert told.endswith("The first 2 are shown; the table holds more.")
+    assert told.endswith("The first 2 are listed; the download has more.")
 
 
 def test_it_renders():

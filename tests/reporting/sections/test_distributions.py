@@ -124,16 +124,16 @@ def test_captions_at_the_edges():
     assert "No Beta distribution can be fitted to these scores." in section.items[1].caption
     sure = pooled(runs_of(drawn(np.repeat([[0.0, 1.0]], 40, axis=1), 4)))
     text = section_of(sure)[0].items[0].caption
-    assert text.startswith("m0 is nearly sure to fail ")
+    assert text.startswith("m0 almost always fails ")
     twin = made(M=1)
     same = Cells(
         "b", ("a", "b"), twin.questions, *(np.repeat(x, 2, axis=0) for x in (twin.n, twin.total, twin.total_sq))
     )
-    assert "Chance decides as much for all of them" in section_of(same)[0].items[0].caption
+    assert "Chance decides equally for all of them" in section_of(same)[0].items[0].caption
     middle = pooled(runs_of(drawn(RNG.beta(4, 4, (1, 200)), 20)))
     assert "most questions are in between" in section_of(middle)[0].items[1].caption
     alike = pooled(runs_of((np.arange(60)[None, :, None] % 2 == np.arange(10) % 2).astype(float)))
-    assert "For m0 all questions are about as hard." in section_of(alike)[0].items[1].caption
+    assert "For m0 all questions are about equally hard." in section_of(alike)[0].items[1].caption
     skewed = pooled(runs_of(drawn(RNG.beta(3, 0.5, (1, 200)), 20)))
     assert "most questions are at one end" in section_of(skewed)[0].items[1].caption
     ends = pooled(runs_of(drawn(RNG.beta(0.2, 0.2, (1, 200)), 20)))

@@ -203,8 +203,8 @@ def test_many_models_are_cut():
 def test_sentences_at_the_edges():
     told = describe_standard_errors("m", 1.0, has_point=True, errors=(0.05, 0.05, 0.0), sufficient=None, several=False)
     assert told == (
-        "m has a standard error of 0.0500 with one generation per question, and nothing else was seen that generations "
-        "could not take out."
+        "m has a standard error of 0.0500 with one generation per question, and no noise remains that generations "
+        "could not remove."
     )
     never = describe_standard_errors(
         "m", 3.0, has_point=True, errors=(0.05, 0.03, 0.0001), sufficient=None, several=False

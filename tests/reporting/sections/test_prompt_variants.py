@@ -86,7 +86,7 @@ def test_effects_are_drawn_as_they_are(asked, parsed):
     names = ["roman", "capitals", "greek", "lower"]
     for model, value, effect in zip(data["model"], data["value"], data["effect"], strict=True):
         assert effect == pytest.approx(by_hand[int(model[1]), names.index(value)], abs=0.03)
-    assert set(data["told"]) == {"enough"}
+    assert set(data["text"]) == {"enough"}
 
 
 def test_default_is_marked_and_points_are_scores(asked, parsed):

@@ -65,7 +65,7 @@ def test_components_of_one_generation_and_of_nothing():
     assert "are one component" in describe_variance_components(estimate_components(one))
     none = Cube.from_scores("b", ["a"], ["q1"], ["v1", "v2"], [[[[], []]]])
     assert describe_variance_components(estimate_components(none)).startswith(
-        "These data do not tell the components apart."
+        "These data do not separate the components."
     )
     nested = Cube.from_scores("b", ["a"], ["q1", "q2"], ["1", "2"], [[[[1, 0], [0, 0]], [[1, 1], [1, 0]]]], nested=True)
     assert describe_variance_components(estimate_components(nested)).startswith("Each question has variants of its own")
@@ -81,7 +81,7 @@ def test_best_worst_and_rarely_drawn_values():
     text = describe_effects(_effects(rows, styles), "style", 1)
     # c was drawn once, and its interval leaves out 0; effects are from the mean over values (.71 + .51 + .95)/3
     assert text.startswith("c scores highest (+0.227) and b lowest (−0.213). ")
-    assert "Drawn fewer than 3 times (hollow), so read with care: c." in text
+    assert "Drawn fewer than 3 times (hollow), to be read with care: c." in text
     assert "where about 0.15 would by chance alone" in text
     assert "mean over models" not in text
     both = describe_effects(_effects([rows[0], [x - 0.1 for x in rows[0]]], styles), "style", 1)
@@ -100,8 +100,8 @@ def test_effects_that_cannot_be_told_are_not_drawn():
     twice = {"style": ["a", "a", "b", "b"], "tone": ["x", "x", "y", "y"]}
     found = estimate_effects("b", ["large"], np.array([[0.1, 0.2, 0.3, 0.4]]), twice)
     assert describe_effects(found, "style", 1) == (
-        "Drawn fewer than 3 times (hollow), so read with care: a and b. "
-        "An effect that cannot be told from others, for want of draws, is not drawn."
+        "Drawn fewer than 3 times (hollow), to be read with care: a and b. "
+        "An effect that cannot be separated from others, because of too few draws, is not drawn."
     )
 
 
@@ -116,7 +116,7 @@ def test_swaps_of_one_pair_and_of_several():
     text = describe_rank_flips(estimate_rank_flips(three), 2)
     # a over b and a over c turn round; b stays above c
     assert text.startswith("The order of 2 of 3 pairs flips, or is a tie, under at least one prompt. ")
-    assert "cannot be told apart" in text
+    assert "cannot be separated" in text
     assert text.endswith("The 2 closest of 3 pairs; the download has all.")
 
 
@@ -149,7 +149,9 @@ def test_what_the_space_needs():
     # theory: (z sd / eps)^2 with z = 1.96 and a variance of 0, 1, 0, 1, ... over 10 - 1 of 2.5/9: 10671 of the mean
     text = describe_sample_sizes(required_variants(("large",), [[0.0, 1.0] * 5]))
     assert "large needs 10,671 (" in text
-    assert "10 were asked. For 1 model that is more than were asked. How many it would take without the noise" in text
+    assert (
+        "the data have 10. For 1 model that is more than in the data. How many it would take without the noise" in text
+    )
     # theory: (1.96 x .03/.01)^2 of a variance of .0009
     noisy = [[0.4, 0.5, 0.6]]
     assert "no noise of its own, 35 would be enough." in describe_sample_sizes(

@@ -54,7 +54,7 @@ def test_one_question_says_next_to_nothing():
 
 
 def test_scores_without_variation_have_no_known_error():
-    assert "with an error that these data cannot tell" in verdict(cells([[[0.5, 0.5]] * 3]))
+    assert "with an error that these data cannot estimate" in verdict(cells([[[0.5, 0.5]] * 3]))
 
 
 def test_equal_scores_share_the_first_place_and_are_never_called_equal():
@@ -113,7 +113,7 @@ def test_warnings_count_what_is_missing_failed_and_unparsed():
         variants=("v1", "v2"),
     )
     told = list(collect_warnings(made))
-    assert told[0] == "3 generations failed (23.08% of those asked) and are left out, not scored 0."  # 3 of 13
+    assert told[0] == "3 generations failed (23.08% of those requested) and are left out, not scored 0."  # 3 of 13
     assert told[1] == "No answer could be read in 1 generation (10.00% of those scored); it scores 0."
     assert told[2].startswith("1 model did not answer every question: 16.67% of the scores")  # 1 of 6 cells
     assert told[3].startswith("Only 3 questions: ")
@@ -132,7 +132,7 @@ def test_components_name_the_larger_noise():
     text = describe_noise_parts(score(cells([HALF, HIGH, [[1]] * 40])), 3)
     assert "larger part for 1 and prediction noise (sampling again) for 1 of 2 models whose parts are known" in text
     assert "drawn as 0" in text
-    assert "cannot be told apart" in describe_noise_parts(score(cells([[[1], [0]]])), 1)
+    assert "cannot be separated" in describe_noise_parts(score(cells([[[1], [0]]])), 1)
     assert "Drawn for the first 1 of 2 models" in describe_noise_parts(score(cells([HALF, HIGH])), 1)
 
 
@@ -162,7 +162,9 @@ def test_matrix_counts_all_pairs():
 def test_pair_errors_say_when_pairing_helps():
     made = pairs(cells([LOW, HIGH, HALF]))
     # LOW is right on the last 4 only, HIGH wrong there: negative; HALF has no spread over questions: no correlation.
-    assert "In 0 of 1 pair the two models' scores go together" in describe_pair_errors(made, binary=True)
+    assert "In 0 of 1 pair the scores of the two models are positively correlated" in describe_pair_errors(
+        made, binary=True
+    )
     apart = cells([[[1], []], [[], [0]]])
     assert describe_pair_errors(pairs(apart), binary=True) == "No two models have a question in common."
     assert describe_pair_errors(made, binary=True, every=2).endswith("Drawn for every 2nd pair.")

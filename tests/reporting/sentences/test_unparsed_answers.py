@@ -39,7 +39,7 @@ def test_a_parser_failure_alone_is_the_parsers():
     assert np.all(found.variance_parsed < 0.02 * found.variance)
     assert np.all(found.parser_share > 0.95)
     assert "Their share differs between prompts for 2 of 2 models: part of the spread goes with them" in text
-    assert "What is left cannot be told from noise." in text
+    assert "What is left cannot be separated from noise." in text
     assert "could not be read differs between prompts, and so do scores" in describe_parser_warning(found)
 
 

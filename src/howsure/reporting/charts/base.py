@@ -1,4 +1,4 @@
-"""What all figures share: colours, columns, axes, tooltips and the finish.
+"""Colours, channels, axes and tooltips that all charts share.
 
 Each chart carries one datum whose fields are columns, flattened by the chart itself: an array of rows would repeat
 every field name in every row. Names of models and questions are values in it, never part of an expression.
@@ -17,42 +17,54 @@ from numpy.typing import NDArray
 #: Okabe and Ito's colours, which no common colour blindness confuses; blue and orange also differ in lightness.
 BLUE, ORANGE, GREY = "#0072B2", "#E69F00", "#8a8f98"
 
-#: The looks of what a few things are told apart by, which is never colour alone.
+#: Colours, shapes and dashes of series; series never differ in colour alone.
 _COLOURS = (BLUE, ORANGE, "#009E73", "#CC79A7", GREY)
 _SHAPES = ("circle", "diamond", "square", "triangle-up", "cross")
 _DASHES = ((1, 0), (7, 3), (2, 2), (9, 3, 2, 3), (4, 4))
 
-#: Models that a figure tells apart at most.
+#: Largest number of series in a figure.
 MAX_SERIES = len(_COLOURS) - 1
 
-#: Fields whose values are words.
-_TEXT = {"component", "model", "model_a", "model_b", "part", "row", "column", "told", "value", "variant", "verdict"}
+#: Fields whose values are text.
+_TEXT_FIELDS = {
+    "component",
+    "model",
+    "model_a",
+    "model_b",
+    "part",
+    "row",
+    "column",
+    "text",
+    "value",
+    "variant",
+    "verdict",
+}
 
-#: A name too long for an axis loses its middle: what tells models apart is at both ends.
+#: Expression that cuts the middle of a long name, because names of models differ at both ends.
 SHORT_LABEL = "length(datum.label) > 36 ? slice(datum.label, 0, 16) + '…' + slice(datum.label, -19) : datum.label"
 
 Chart = alt.Chart | alt.LayerChart | alt.FacetChart
 
 
 def chart_of_columns(**columns: Sequence[Any] | NDArray[Any]) -> alt.Chart:
-    """A chart on equally long columns; NaN becomes null."""
+    """Return a chart on columns of equal length; NaN becomes null."""
     lists = {name: round_values(values) for name, values in columns.items()}
     return alt.Chart(alt.InlineData(values=[lists])).transform_flatten(list(lists))
 
 
 def round_values(values: Sequence[Any] | NDArray[Any], digits: int = 7) -> list[Any]:
-    """Numbers at 7 significant digits, which no pixel and no reader of a figure's table can tell from the double."""
+    """Return the values with 7 significant digits, which is exact enough for drawings and tables."""
     listed = values.tolist() if isinstance(values, np.ndarray) else list(values)
     return [(float(f"{v:.{digits}g}") if math.isfinite(v) else None) if isinstance(v, float) else v for v in listed]
 
 
 def x_channel(field: str, title: str, **more: Any) -> alt.X:
-    """A number from left to right."""
+    """Return the channel of a number from left to right."""
     return alt.X(field=field, type="quantitative", title=title, **{"axis": alt.Axis(tickCount=7), **more})
 
 
 def y_names(field: str, order: Sequence[str], **more: Any) -> alt.Y:
-    """Models from top to bottom. A domain, not a sort: a sort would write the names into an expression."""
+    """Return the channel of names from top to bottom."""
     return alt.Y(
         field=field,
         type="nominal",
@@ -64,45 +76,63 @@ def y_names(field: str, order: Sequence[str], **more: Any) -> alt.Y:
 
 
 def series_channels(field: str, order: Sequence[str], *, dashes: bool = False) -> dict[str, Any]:
-    """Colour and shape (or dash) of up to five things, and their legend, which is left out for one alone."""
+    """Return colour and shape (or dash) of up to five series; a single series has no legend."""
 
-    def each(kind: Any, range_: Sequence[Any]) -> Any:
+    def build_channel(channel: Any, range_: Sequence[Any]) -> Any:
         scale = alt.Scale(domain=list(order), range=list(range_[: len(order)]))
-        kinds = {"symbolType": "stroke"} if dashes else {}
-        legend = alt.Legend.from_dict({"orient": "top", **kinds}) if len(order) > 1 else None
-        return kind(field=field, type="nominal", title=None, scale=scale, legend=legend)
+        symbol = {"symbolType": "stroke"} if dashes else {}
+        legend = alt.Legend.from_dict({"orient": "top", **symbol}) if len(order) > 1 else None
+        return channel(field=field, type="nominal", title=None, scale=scale, legend=legend)
 
-    second = each(alt.StrokeDash, _DASHES) if dashes else each(alt.Shape, _SHAPES)
-    return {"color": each(alt.Color, _COLOURS), "strokeDash" if dashes else "shape": second}
+    second = build_channel(alt.StrokeDash, _DASHES) if dashes else build_channel(alt.Shape, _SHAPES)
+    return {"color": build_channel(alt.Color, _COLOURS), "strokeDash" if dashes else "shape": second}
 
 
 def curve_channels(field: str, colours: Mapping[str, str], *, dashed: str) -> dict[str, Any]:
-    """Colour of each curve, by its name, and dashes for one of them, with one legend for both."""
+    """Return the colour of each curve by its name and dashes for one of them, with one legend for both."""
 
     def scale(range_: Sequence[Any]) -> alt.Scale:
         return alt.Scale(domain=list(colours), range=list(range_))
 
     dashes = [[6, 4] if name == dashed else [1, 0] for name in colours]
     legend = alt.Legend(orient="top", symbolType="stroke")
-    told: dict[str, Any] = {"field": field, "type": "nominal", "title": None}
+    shared: dict[str, Any] = {"field": field, "type": "nominal", "title": None}
     return {
-        "color": alt.Color(**told, scale=scale(list(colours.values())), legend=legend),
-        "strokeDash": alt.StrokeDash(**told, scale=scale(dashes), legend=alt.Legend(orient="top")),
+        "color": alt.Color(**shared, scale=scale(list(colours.values())), legend=legend),
+        "strokeDash": alt.StrokeDash(**shared, scale=scale(dashes), legend=alt.Legend(orient="top")),
     }
 
 
 def tooltips(**titles: str) -> list[alt.Tooltip]:
-    """Fields with their titles; those of `_TEXT` are words, the others numbers."""
+    """Return tooltips for fields with their titles; fields of `_TEXT_FIELDS` are text, the others numbers."""
     return [
         alt.Tooltip(field=field, type="nominal", title=title)
-        if field in _TEXT
+        if field in _TEXT_FIELDS
         else alt.Tooltip(field=field, type="quantitative", title=title, format=".4~f")
         for field, title in titles.items()
     ]
 
 
+def facet_by_model(chart: Chart, columns: Mapping[str, NDArray[np.generic]], *, spacing: int = 8) -> alt.FacetChart:
+    """Return one row of the figure per model, in order; the data are flattened before they are split."""
+    facet = chart.facet(
+        row=alt.Row(
+            field="model",
+            type="nominal",
+            title=None,
+            sort=alt.EncodingSortField(field="place", op="min"),
+            header=alt.Header(
+                labelAngle=0, labelAlign="left", labelOrient="top", labelAnchor="start", labelPadding=2, labelLimit=400
+            ),
+        ),
+        spacing=spacing,
+    )
+    facet.transform = [alt.FlattenTransform(flatten=list(columns))]
+    return facet
+
+
 def finish_chart(chart: Chart, *, height: float = 0, legend: Sequence[str] = ()) -> Chart:
-    """Width of the page, a height in pixels, and the quiet look of all figures; the sheet adds the description.
+    """Return the chart with the width of the page, a height in pixels, and the axes of all figures.
 
     `legend` are names in a legend, of which the page lays out as many beside each other as fit.
     """
@@ -112,18 +142,18 @@ def finish_chart(chart: Chart, *, height: float = 0, legend: Sequence[str] = ())
         # A height in pixels, not a step: a step makes Vega-Lite complain about fitting the width alone.
         fit = alt.AutoSizeParams(type="fit-x", contains="padding")
         chart = chart.properties(width="container", height=height, autosize=fit)
-    quiet = {"domainColor": GREY, "tickColor": GREY, "gridColor": GREY, "gridOpacity": 0.25, "titleFontWeight": 500}
-    side = "child_" if isinstance(chart, alt.FacetChart) else ""
+    axis = {"domainColor": GREY, "tickColor": GREY, "gridColor": GREY, "gridOpacity": 0.25, "titleFontWeight": 500}
+    prefix = "child_" if isinstance(chart, alt.FacetChart) else ""
     finished: Chart = (
         chart.configure(background="transparent", font="system-ui, sans-serif")
         .configure_view(stroke=None)
         # The page describes the drawing as a whole; a description of each mark is an expression with the titles of
         # axes, and so names, in it.
         .configure_mark(aria=False)
-        .configure_axis(labelFontSize=12, titleFontSize=12, **quiet)
+        .configure_axis(labelFontSize=12, titleFontSize=12, **axis)
         # A title longer than its axis would be cut at the edge of the drawing, at its beginning too.
-        .configure_axisX(titleLimit=alt.ExprRef(f"{side}width"))
-        .configure_axisY(titleLimit=alt.ExprRef(f"{side}height"))
+        .configure_axisX(titleLimit=alt.ExprRef(f"{prefix}width"))
+        .configure_axisY(titleLimit=alt.ExprRef(f"{prefix}height"))
         .configure_legend(
             orient="top",
             title=None,

@@ -1,4 +1,4 @@
-"""Who beats whom: differences to a reference, all pairs, and their errors."""
+"""Charts of differences between models: to a reference, between all pairs, and their errors."""
 
 from __future__ import annotations
 
@@ -29,32 +29,32 @@ from howsure.stats.scores import expected_error, independent_error
 
 
 def draw_forest(pairs: Pairs, reference: str, order: Sequence[str], *, verdicts: Sequence[str]) -> Chart:
-    """Differences of the models in `order` to the reference, with their intervals.
+    """Draw the differences of the models in `order` from the reference, with their intervals.
 
     Parameters
     ----------
     verdicts
         One per row of `pairs`: `"distinguishable"`, `"not distinguishable"` or `"not testable"`.
     """
-    between, at = pairs.interval(), pairs.models.index(reference)
+    between, r = pairs.interval(), pairs.models.index(reference)
     place = {pairs.models.index(m): i for i, m in enumerate(order)}
-    rows = [i for i, (a, b) in enumerate(zip(pairs.a.tolist(), pairs.b.tolist(), strict=True)) if at in {a, b}]
-    other = {i: int(pairs.b[i] if pairs.a[i] == at else pairs.a[i]) for i in rows}
+    rows = [i for i, (a, b) in enumerate(zip(pairs.a.tolist(), pairs.b.tolist(), strict=True)) if r in {a, b}]
+    other = {i: int(pairs.b[i] if pairs.a[i] == r else pairs.a[i]) for i in rows}
     rows = sorted((i for i in rows if other[i] in place), key=lambda i: place[other[i]])
     # Rows are a - b with a < b; here every row is model - reference.
-    sign = np.array([-1.0 if pairs.a[i] == at else 1.0 for i in rows])
-    one, two = sign * between.low[rows], sign * between.high[rows]
+    sign = np.array([-1.0 if pairs.a[i] == r else 1.0 for i in rows])
+    first, second = sign * between.low[rows], sign * between.high[rows]
     base = chart_of_columns(
         model=[pairs.models[other[i]] for i in rows],
         difference=sign * pairs.difference[rows],
-        low=np.minimum(one, two),
-        high=np.maximum(one, two),
+        low=np.minimum(first, second),
+        high=np.maximum(first, second),
         n_questions=pairs.n_questions[rows],
         p_holm=pairs.p_holm[rows],
         verdict=[verdicts[i] for i in rows],
     )
     y = y_names("model", [pairs.models[other[i]] for i in rows])
-    told = tooltips(
+    tips = tooltips(
         model="Model",
         difference="Difference",
         low="Low",
@@ -65,7 +65,7 @@ def draw_forest(pairs: Pairs, reference: str, order: Sequence[str], *, verdicts:
     )
     zero = alt.Chart(alt.InlineData(values=[{"zero": 0}])).mark_rule(color=GREY).encode(x=x_channel("zero", ""))
     bars = base.mark_rule(color=BLUE, strokeWidth=2).encode(
-        x=x_channel("low", f"Difference in score from {_short(reference)}"), x2=alt.X2(field="high"), y=y, tooltip=told
+        x=x_channel("low", f"Difference in score from {_short(reference)}"), x2=alt.X2(field="high"), y=y, tooltip=tips
     )
     points = base.mark_point(size=60, color=BLUE, strokeWidth=2, opacity=1).encode(
         x=x_channel("difference", ""),
@@ -73,7 +73,7 @@ def draw_forest(pairs: Pairs, reference: str, order: Sequence[str], *, verdicts:
         fill=alt.Fill(field="verdict", type="nominal", scale=_verdict_scale(BLUE, "transparent", "transparent")),
         stroke=alt.Stroke(field="verdict", type="nominal", scale=_verdict_scale(BLUE, BLUE, BLUE)),
         shape=alt.Shape(field="verdict", type="nominal", scale=_verdict_scale("circle", "circle", "cross")),
-        tooltip=told,
+        tooltip=tips,
     )
     return finish_chart(alt.layer(zero, bars, points), height=20 * max(len(rows), 1))
 
@@ -82,25 +82,27 @@ _VERDICTS = ["distinguishable", "not distinguishable", "not testable"]
 
 
 def _verdict_scale(*looks: str) -> alt.Scale:
+    """Return the scale from a verdict to a look."""
     return alt.Scale(domain=_VERDICTS, range=list(looks))
 
 
 def _short(name: str, most: int = 32) -> str:
+    """Return a name with at most `most` characters."""
     return name if len(name) <= most else f"{name[: most - 1]}…"
 
 
 def draw_matrix(pairs: Pairs, order: Sequence[str], *, verdicts: Sequence[str]) -> Chart:
-    """Row minus column for every two of the models in `order`: coloured where distinguishable, else a grey dot."""
+    """Draw row minus column for every two models: coloured if distinguishable, else a grey dot."""
     place = {pairs.models.index(m): i for i, m in enumerate(order)}
-    kept = [
+    rows = [
         i for i, (a, b) in enumerate(zip(pairs.a.tolist(), pairs.b.tolist(), strict=True)) if {a, b} <= place.keys()
     ]
-    a, b = (np.array([place[int(side[i])] for i in kept], np.int64) for side in (pairs.a, pairs.b))
+    a, b = (np.array([place[int(side[i])] for i in rows], np.int64) for side in (pairs.a, pairs.b))
     difference, p_holm = np.full((2, len(order), len(order)), np.nan)
-    difference[a, b], difference[b, a] = pairs.difference[kept], -pairs.difference[kept]
-    p_holm[a, b] = p_holm[b, a] = pairs.p_holm[kept]
+    difference[a, b], difference[b, a] = pairs.difference[rows], -pairs.difference[rows]
+    p_holm[a, b] = p_holm[b, a] = pairs.p_holm[rows]
     code = np.full(p_holm.shape, -1)  # of a model with itself
-    code[a, b] = code[b, a] = [_VERDICTS.index(verdicts[i]) for i in kept]
+    code[a, b] = code[b, a] = [_VERDICTS.index(verdicts[i]) for i in rows]
     # A datum with a row of cells for each model, and each name once: 48 models in 40 kB instead of 220.
     datum = {
         "row": list(order),
@@ -125,16 +127,16 @@ def draw_matrix(pairs: Pairs, order: Sequence[str], *, verdicts: Sequence[str]) 
         axis=alt.Axis(labels=False, ticks=False, domain=False, orient="top"),
     )
     y = y_names("row", order)
-    told = tooltips(row="Row", column="Column", difference="Row − column", p_holm="p, Holm", verdict="Verdict")
-    sure, rest = alt.FieldEqualPredicate(field="code", equal=0), alt.FieldGTEPredicate(field="code", gte=1)
+    tips = tooltips(row="Row", column="Column", difference="Row − column", p_holm="p, Holm", verdict="Verdict")
+    decided, undecided = alt.FieldEqualPredicate(field="code", equal=0), alt.FieldGTEPredicate(field="code", gte=1)
     most = float(np.nanmax(np.abs(pairs.difference), initial=0)) or 1.0
     cells = (
-        base.transform_filter(sure)
+        base.transform_filter(decided)
         .mark_rect()
         .encode(
             x=x,
             y=y,
-            tooltip=told,
+            tooltip=tips,
             color=alt.Color(
                 field="difference",
                 type="quantitative",
@@ -150,9 +152,9 @@ def draw_matrix(pairs: Pairs, order: Sequence[str], *, verdicts: Sequence[str]) 
         )
     )
     dots = (
-        base.transform_filter(rest)
+        base.transform_filter(undecided)
         .mark_point(filled=True, size=10, color=GREY, opacity=1)
-        .encode(x=x, y=y, tooltip=told)
+        .encode(x=x, y=y, tooltip=tips)
     )
     # Square cells for few models, too: the page keeps the drawing this narrow.
     chart = alt.layer(cells, dots).properties(usermeta={"widest": 280 + 26 * len(order)})
@@ -160,9 +162,9 @@ def draw_matrix(pairs: Pairs, order: Sequence[str], *, verdicts: Sequence[str]) 
 
 
 def draw_pair_errors(pairs: Pairs, *, binary: bool, every: int = 1) -> Chart:
-    """Standard error of each difference (one generation per question) against the pair's mean score.
+    """Draw the standard error of each difference (one generation per question) against the mean score of the pair.
 
-    For scores of 0 and 1 with two curves: sqrt(p(1-p)/N), when difficulty is Beta(p, 1-p) and shared by both models,
+    Scores of 0 and 1 have two curves: sqrt(p(1-p)/N), when difficulty is Beta(p, 1-p) and shared by both models,
     and sqrt(2p(1-p)/N), when predictions are independent; N is the median number of common questions.
     """
     some = slice(None, None, every)
@@ -198,7 +200,7 @@ def draw_pair_errors(pairs: Pairs, *, binary: bool, every: int = 1) -> Chart:
 
 
 def significant_difference(disagreement: ArrayLike, n_questions: ArrayLike, level: float) -> FloatArray:
-    """Smallest difference that one generation per question of each model finds significant, as a parabola.
+    """Return the smallest difference that is significant with one generation per question of each model.
 
     Scores of 0 and 1 that differ on a share s of N questions have d_q = +-1 there, so T = s - d^2 (pairs.py), and
     z = d / sqrt(T/N) reaches the quantile of the level at d = z sqrt(s / (N + z^2)).
@@ -212,7 +214,7 @@ def significant_difference(disagreement: ArrayLike, n_questions: ArrayLike, leve
 
 
 def draw_disagreement(pairs: Pairs, *, every: int = 1) -> Chart:
-    """Size of each difference against the expected disagreement, with the parabola of p = 1 - level.
+    """Draw the size of each difference against the expected disagreement, with the parabola of p = 1 - level.
 
     Scores of 0 and 1. Below the parabola, for the median number of common questions, one generation per question does
     not tell two models apart; above the straight line no pair can be, where all disagreement is of one direction.

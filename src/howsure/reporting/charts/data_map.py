@@ -1,4 +1,4 @@
-"""The data map: how often a question is answered right against whether it is answered alike."""
+"""Chart of the data map: consistency of the answers to a question against P(correct)."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ from howsure.stats.questions import MAX_P_CORRECT, MIN_CONSISTENCY, LabelErrors
 
 #: Points up to which each is drawn; above, squares that are coloured by how many questions they hold.
 MAX_POINTS = 5_000
-#: What a point is.
+#: Kinds of points.
 KINDS = ("Other question", "Suspect")
 #: Squares across and down.
 _ACROSS, _DOWN = 40, 30
 
 
-def is_dense(found: LabelErrors, *, most: int = MAX_POINTS) -> bool:
-    """Whether there are too many places for points."""
-    return len(_places(_known(found))[3]) > most
+def is_dense(errors: LabelErrors, *, most: int = MAX_POINTS) -> bool:
+    """Return whether there are too many places for one point each."""
+    return len(_places(_known(errors))[3]) > most
 
 
-def draw_data_map(found: LabelErrors, *, most: int = MAX_POINTS) -> Chart:
-    """A point for each place on the map, larger where several questions lie there; suspects stand out.
+def draw_data_map(errors: LabelErrors, *, most: int = MAX_POINTS) -> Chart:
+    """Draw a point for each place on the map, larger with several questions; suspected label errors stand out.
 
-    A click on a point opens its question, the first of them by name (`usermeta.click`).
+    A click on a point opens the first question there by name (`usermeta.click`).
     """
-    drawn = _known(found)
-    places, kind, first, count = _places(drawn)
-    dense = len(count) > most
-    shown = kind == 1 if dense else np.ones(len(count), bool)
+    known = _known(errors)
+    places, kind, first, count = _places(known)
+    binned = len(count) > most
+    selected = kind == 1 if binned else np.ones(len(count), bool)
     low = float(places[:, 1].min(initial=MIN_CONSISTENCY))
-    right = (min(0.0, float(places[:, 0].min(initial=0))), max(1.0, float(places[:, 0].max(initial=1))))
-    x = x_channel("p_correct", "P(correct)", scale=alt.Scale(domain=right, nice=False, padding=8))
+    p_range = (min(0.0, float(places[:, 0].min(initial=0))), max(1.0, float(places[:, 0].max(initial=1))))
+    x = x_channel("p_correct", "P(correct)", scale=alt.Scale(domain=p_range, nice=False, padding=8))
     y = alt.Y(
         field="consistency",
         type="quantitative",
@@ -51,46 +51,49 @@ def draw_data_map(found: LabelErrors, *, most: int = MAX_POINTS) -> Chart:
         axis=alt.Axis(tickCount=6),
     )
     corner = chart_of_columns(
-        p_correct=[right[0]], p_end=[MAX_P_CORRECT], consistency=[MIN_CONSISTENCY], s_end=[0.0]
+        p_correct=[p_range[0]], p_end=[MAX_P_CORRECT], consistency=[MIN_CONSISTENCY], s_end=[0.0]
     ).mark_rect(fill=GREY, fillOpacity=0.14, stroke=GREY, strokeDash=[4, 3])
     points = chart_of_columns(
-        question=[drawn.questions[i] for i in first[shown].tolist()],
-        p_correct=places[shown, 0],
-        consistency=places[shown, 1],
-        part=[KINDS[i] for i in kind[shown].tolist()],
-        n_here=count[shown],
+        question=[known.questions[i] for i in first[selected].tolist()],
+        p_correct=places[selected, 0],
+        consistency=places[selected, 1],
+        part=[KINDS[i] for i in kind[selected].tolist()],
+        n_here=count[selected],
     ).mark_point(filled=True, opacity=0.7, cursor="pointer")
-    told = {"question": "Question", "p_correct": "P(correct)", "consistency": "Consistency", "n_here": "Questions here"}
+    tips = {"question": "Question", "p_correct": "P(correct)", "consistency": "Consistency", "n_here": "Questions here"}
     size = alt.Size(
         field="n_here", type="quantitative", legend=None, scale=alt.Scale(type="sqrt", range=[40, 700], domainMin=1)
     )
     layers: list[alt.Chart] = [corner.encode(x=x, x2="p_end:Q", y=y, y2="s_end:Q")]
-    if dense:
-        layers.append(_density(drawn.select(~drawn.suspected), right, low).encode(x=x, x2="p_end:Q", y=y, y2="s_end:Q"))
-    layers.append(points.encode(x=x, y=y, size=size, tooltip=tooltips(**told), **series_channels("part", KINDS)))
-    made: Chart = finish_chart(alt.layer(*layers), height=380)
-    clicked: Chart = made.properties(usermeta={"click": "question"})
+    if binned:
+        layers.append(
+            _density(known.select(~known.suspected), p_range, low).encode(x=x, x2="p_end:Q", y=y, y2="s_end:Q")
+        )
+    layers.append(points.encode(x=x, y=y, size=size, tooltip=tooltips(**tips), **series_channels("part", KINDS)))
+    chart: Chart = finish_chart(alt.layer(*layers), height=380)
+    clicked: Chart = chart.properties(usermeta={"click": "question"})
     return clicked
 
 
-def _known(found: LabelErrors) -> LabelErrors:
-    return found.select(~np.isnan(found.p_correct) & ~np.isnan(found.consistency))
+def _known(errors: LabelErrors) -> LabelErrors:
+    """Return the questions whose place on the map is known."""
+    return errors.select(~np.isnan(errors.p_correct) & ~np.isnan(errors.consistency))
 
 
-def _places(found: LabelErrors) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Different places of suspects and of others, whether of suspects, the first question there, and how many."""
-    kind = found.suspected.astype(float)
-    at = np.column_stack([np.round(found.p_correct, 4), np.round(found.consistency, 4), kind])
-    by_name = np.argsort(np.array(found.questions, dtype=object), kind="stable")
+def _places(errors: LabelErrors) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return the different places, whether they are of suspects, the first question of each, and their counts."""
+    kind = errors.suspected.astype(float)
+    at = np.column_stack([np.round(errors.p_correct, 4), np.round(errors.consistency, 4), kind])
+    by_name = np.argsort(np.array(errors.questions, dtype=object), kind="stable")
     places, first, count = np.unique(at[by_name], axis=0, return_index=True, return_counts=True)
     order = np.argsort(places[:, 2], kind="stable")  # suspects on top
     return places[order, :2] + 0.0, places[order, 2].astype(int), by_name[first[order]], count[order]
 
 
-def _density(found: LabelErrors, right: tuple[float, float], low: float) -> alt.Chart:
-    """Squares with their numbers of questions."""
-    edges = np.linspace(*right, _ACROSS + 1), np.linspace(low, 0, _DOWN + 1)
-    counts, _, _ = np.histogram2d(found.p_correct, found.consistency, bins=edges)
+def _density(errors: LabelErrors, p_range: tuple[float, float], low: float) -> alt.Chart:
+    """Return squares coloured by their number of questions."""
+    edges = np.linspace(*p_range, _ACROSS + 1), np.linspace(low, 0, _DOWN + 1)
+    counts, _, _ = np.histogram2d(errors.p_correct, errors.consistency, bins=edges)
     i, j = np.nonzero(counts)
     squares = chart_of_columns(
         p_correct=edges[0][i],
@@ -102,8 +105,8 @@ def _density(found: LabelErrors, right: tuple[float, float], low: float) -> alt.
     colour = alt.FillOpacity(
         field="n_here", type="quantitative", legend=None, scale=alt.Scale(type="log", range=[0.15, 1])
     )
-    made: alt.Chart = squares.mark_rect(fill=BLUE).encode(
+    drawing: alt.Chart = squares.mark_rect(fill=BLUE).encode(
         fillOpacity=colour,
         tooltip=tooltips(p_correct="P(correct) from", consistency="Consistency from", n_here="Questions"),
     )
-    return made
+    return drawing

@@ -1,4 +1,4 @@
-"""Distributions of P(correct) over questions: what was seen, what a fitted Beta expects, and what is left of it."""
+"""Charts of the distribution of P(correct) over questions: observed, expected by a fitted Beta, and without noise."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from howsure.reporting.charts.base import (
     Chart,
     chart_of_columns,
     curve_channels,
+    facet_by_model,
     finish_chart,
     tooltips,
     x_channel,
@@ -22,23 +23,23 @@ from howsure.reporting.charts.base import (
 from howsure.stats.core.cells import FloatArray
 from howsure.stats.questions import BetaCurves, DifficultyDensity
 
-#: The looks of models that differ in a setting alone, which also stand in a fixed order beside each other.
+#: Colours of models that differ in a setting only, which also have a fixed order.
 _COLOURS = (BLUE, ORANGE, "#009E73", GREY)
 
-#: Models without settings, where others have them; and what a fit expects.
+#: Colours of models without a setting, and of the expected shares.
 _PLAIN, _EXPECTED = "#56B4E9", "#CC79A7"
 
-#: Settings of one model that are drawn beside each other at most.
+#: Largest number of settings of one model that are drawn side by side.
 MAX_SETTINGS = len(_COLOURS)
 
 #: The curves of `cumulative`.
-_SEEN, _LEFT, _FITTED = "observed", "less sampling noise", "fitted Beta"
+_OBSERVED, _DENOISED, _FITTED = "observed", "less sampling noise", "fitted Beta"
 
 
 def draw_histograms(
     curves: BetaCurves | None, shares: FloatArray, levels: FloatArray, rows: Mapping[str, Mapping[str, int]]
 ) -> Chart:
-    """Share of questions near each level of the mean score, and what the Beta fit expects there.
+    """Draw the share of questions near each level of the mean score, and the share that the fitted Beta expects.
 
     Parameters
     ----------
@@ -49,8 +50,8 @@ def draw_histograms(
     levels
         Middles of the bins, equally spaced from 0 to 1, shape (L,).
     rows
-        Heading of each row of the figure to what is drawn in it side by side: setting ("" for one alone) to the model's
-        row in `shares`.
+        For each heading of the figure, the models drawn side by side: setting ("" without one) to the model's row in
+        `shares`.
     """
     L, step = len(levels), float(levels[1] - levels[0])
     expected = np.full(shares.shape, np.nan) if curves is None else np.diff(curves.expected, axis=1, prepend=0)
@@ -79,7 +80,7 @@ def draw_histograms(
     }
     named = [setting for setting in settings if setting]
     colour = dict(zip(named, _COLOURS, strict=False)) | {"": _PLAIN if named else BLUE}
-    told = [
+    tips = [
         *tooltips(model="Model"),
         *([alt.Tooltip(field="setting", type="nominal", title="Setting")] if named else []),
         alt.Tooltip(field="p_correct", type="quantitative", title="Mean score near", format=".3~f"),
@@ -93,7 +94,7 @@ def draw_histograms(
         axis=alt.Axis(values=[0, 0.2, 0.4, 0.6, 0.8, 1], format=".1f", grid=False),
     )
     y = alt.Y(field="share", type="quantitative", title=None, axis=alt.Axis(format="%", tickCount=3))
-    bare = alt.Chart(_data(columns))
+    base = alt.Chart(_data(columns))
     fill = alt.Color(
         field="setting",
         type="nominal",
@@ -101,32 +102,32 @@ def draw_histograms(
         scale=alt.Scale(domain=settings, range=[colour[setting] for setting in settings]),
         legend=alt.Legend(orient="top", values=named) if named else None,
     )
-    blocks = bare.mark_bar().encode(x=x, x2=alt.X2(field="right"), y=y, y2=alt.Y2(datum=0), color=fill, tooltip=told)
-    layers = [blocks]
+    histogram = base.mark_bar().encode(x=x, x2=alt.X2(field="right"), y=y, y2=alt.Y2(datum=0), color=fill, tooltip=tips)
+    layers = [histogram]
     if not np.all(np.isnan(expected)):
-        line = bare.mark_rule(strokeWidth=3, color=_EXPECTED, opacity=1).encode(
+        line = base.mark_rule(strokeWidth=3, color=_EXPECTED, opacity=1).encode(
             x=alt.X(field="left", type="quantitative"),
             x2=alt.X2(field="right"),
             y=alt.Y(field="expected", type="quantitative"),
-            tooltip=told,
+            tooltip=tips,
         )
         layers.append(line)
     # as high as it can be in each row: where nearly all questions are at 0, others would be flat
-    chart = _rows(alt.layer(*layers).properties(width=560, height=64), columns).resolve_scale(y="independent")
+    chart = facet_by_model(alt.layer(*layers).properties(width=560, height=64), columns).resolve_scale(y="independent")
     return finish_chart(chart, legend=named)
 
 
-def draw_cumulative(curves: BetaCurves, left: DifficultyDensity, order: Sequence[str]) -> Chart:
-    """Share of questions at or below each P(correct): observed, less sampling noise, and the fitted Beta."""
-    below = np.concatenate([np.zeros((len(left.mass), 1)), np.cumsum(left.mass, axis=1)], axis=1)
+def draw_cumulative(curves: BetaCurves, density: DifficultyDensity, order: Sequence[str]) -> Chart:
+    """Draw the share of questions at or below each P(correct): observed, without noise, and the fitted Beta."""
+    denoised = np.concatenate([np.zeros((len(density.mass), 1)), np.cumsum(density.mass, axis=1)], axis=1)
     kinds = {
-        _SEEN: (curves.points, curves.empirical),
-        _LEFT: (left.edges, below),
+        _OBSERVED: (curves.points, curves.empirical),
+        _DENOISED: (density.edges, denoised),
         _FITTED: (curves.points, curves.fitted),
     }
     at = [curves.models.index(model) for model in order]
     parts = [
-        (model, kind, *(_corners(points, values[m]) if kind == _SEEN else (points, values[m])), place)
+        (model, kind, *(_corners(points, values[m]) if kind == _OBSERVED else (points, values[m])), place)
         for place, (model, m) in enumerate(zip(order, at, strict=True))
         for kind, (points, values) in kinds.items()
         if not np.all(np.isnan(values[m]))
@@ -156,38 +157,22 @@ def draw_cumulative(curves: BetaCurves, left: DifficultyDensity, order: Sequence
         )
         .properties(width=560, height=96)
     )
-    return finish_chart(_rows(lines, columns), legend=names)
+    return finish_chart(facet_by_model(lines, columns), legend=names)
 
 
 def _corners(x: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Points of a line that stays flat up to each step."""
+    """Return the points of a line that is flat up to each step."""
     steps = np.flatnonzero(np.diff(values)) + 1
     kept = np.unique(np.concatenate([[0], steps, [len(x) - 1]]))
     return np.repeat(x[kept], 2)[1:], np.repeat(values[kept], 2)[:-1]
 
 
-def _rows(chart: Chart, columns: Mapping[str, NDArray[np.generic]]) -> alt.FacetChart:
-    """One row per model, in order; the data are flattened before they are split."""
-    facet = chart.facet(
-        row=alt.Row(
-            field="model",
-            type="nominal",
-            title=None,
-            sort=alt.EncodingSortField(field="place", op="min"),
-            header=alt.Header(
-                labelAngle=0, labelAlign="left", labelOrient="top", labelAnchor="start", labelPadding=2, labelLimit=400
-            ),
-        ),
-        spacing=8,
-    )
-    facet.transform = [alt.FlattenTransform(flatten=list(columns))]
-    return facet
-
-
 def _data(columns: Mapping[str, NDArray[np.generic]]) -> alt.InlineData:
+    """Return columns as data of a chart."""
     data: alt.InlineData = chart_of_columns(**columns).data
     return data
 
 
 def _repeated(names: Sequence[str], times: int | Sequence[int]) -> NDArray[np.object_]:
+    """Return each name, repeated."""
     return np.repeat(np.array(names, dtype=object), times)

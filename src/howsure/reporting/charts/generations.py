@@ -1,9 +1,10 @@
-"""What more generations buy: runs that grow, standard errors against k, and the best design for each budget."""
+"""Charts of more generations: ranges of runs, standard errors against k, and the best design for each budget."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
 import altair as alt
 import numpy as np
@@ -15,6 +16,7 @@ from howsure.reporting.charts.base import (
     ORANGE,
     Chart,
     chart_of_columns,
+    facet_by_model,
     finish_chart,
     series_channels,
     tooltips,
@@ -24,129 +26,116 @@ from howsure.stats.core.cells import FloatArray
 from howsure.stats.planning import StudyDesign
 from howsure.stats.repeats import Convergence
 
-#: What `growing` draws, as the legend calls it.
+#: A channel of the looks of bands and lines.
+Channel = TypeVar("Channel", alt.Fill, alt.Stroke, alt.StrokeDash)
+
+#: Names in the legend of `draw_run_ranges`.
 _NEW, _AGAIN, _ALL, _GREEDY = "interval for new questions", "runs on these questions", "all generations", "greedy"
 
-#: Light and dark on any background.
+#: Colours of the bands, visible on a light and on a dark background.
 _BANDS = ("rgba(58, 151, 211, 0.3)", "rgba(58, 151, 211, 0.6)")
 
 
-def draw_run_ranges(found: Convergence, ends: Mapping[str, int], greedy: Mapping[str, float], *, unit: bool) -> Chart:
-    """Scores of runs of k generations: where they fall, the interval they would print, and the greedy score.
+def draw_run_ranges(ranges: Convergence, ends: Mapping[str, int], greedy: Mapping[str, float], *, unit: bool) -> Chart:
+    """Draw the range of scores of runs with k generations, their interval for new questions, and the greedy score.
 
-    `ends`: the generations up to which each model is drawn, in the order of the models. `unit`: scores lie in [0, 1],
-    and bands are cut there.
+    Parameters
+    ----------
+    ranges
+        Result of `howsure.stats.repeats.convergence`.
+    ends
+        Number of generations up to which each model is drawn, in the order of the models.
+    greedy
+        Greedy score of the models that have one.
+    unit
+        Whether scores lie in [0, 1], where bands are cut.
     """
-    order = list(ends)
+    columns = _tabulate_run_ranges(ranges, ends, greedy, unit=unit)
+    tips = [
+        alt.Tooltip(field="part", type="nominal", title="What"),
+        alt.Tooltip(field="k", type="quantitative", title="Generations"),
+        *tooltips(low="From", high="To"),
+    ]
+    first, last = int(ranges.k[0]), int(ranges.k[-1])
+    x = x_channel(
+        "k",
+        "Generations per question",
+        axis=alt.Axis(values=_choose_ticks(last), format="d"),
+        scale=alt.Scale(type="log", domain=[first, max(last, 2)], nice=False),
+    )
+    y = alt.Y(
+        field="low", type="quantitative", title=None, scale=alt.Scale(zero=False, padding=5), axis=alt.Axis(tickCount=4)
+    )
+    base = alt.Chart(chart_of_columns(**columns).data)
+    bands = (
+        base.transform_filter(alt.FieldOneOfPredicate(field="part", oneOf=[_NEW, _AGAIN]))
+        .mark_area()
+        .encode(x=x, y=y, y2=alt.Y2(field="high"), fill=_part_channel(alt.Fill, [_NEW, _AGAIN], _BANDS), tooltip=tips)
+    )
+    names = [_ALL, _GREEDY] if any(model in greedy for model in ends) else [_ALL]
+    lines = (
+        base.transform_filter(alt.FieldOneOfPredicate(field="part", oneOf=names))
+        .mark_line(strokeWidth=2)
+        .encode(
+            x=x,
+            y=y,
+            stroke=_part_channel(alt.Stroke, names, (BLUE, ORANGE)),
+            strokeDash=_part_channel(alt.StrokeDash, names, ([1, 0], [6, 4])),
+            tooltip=tips,
+        )
+    )
+    chart = facet_by_model(alt.layer(bands, lines).properties(width=560, height=110), columns, spacing=10)
+    return finish_chart(chart.resolve_scale(y="independent"), legend=[_NEW, _AGAIN])
+
+
+def _tabulate_run_ranges(
+    ranges: Convergence, ends: Mapping[str, int], greedy: Mapping[str, float], *, unit: bool
+) -> dict[str, NDArray[np.generic]]:
+    """Return the columns of the figure: lower and upper end of each band or line at each number of generations."""
+    lowest, highest = (0.0, 1.0) if unit else (-np.inf, np.inf)
     parts: list[tuple[str, str, FloatArray, FloatArray]] = []
-    for model in order:
-        i = found.models.index(model)
-        half, (least, most) = found.width[i] / 2, (0.0, 1.0) if unit else (-np.inf, np.inf)
-        everything = np.full(len(found.k), found.all_score[i])
+    for model in ends:
+        i = ranges.models.index(model)
+        half = ranges.width[i] / 2
+        mean_of_all = np.full(len(ranges.k), ranges.all_score[i])
         parts += [
-            (model, _NEW, np.maximum(found.score[i] - half, least), np.minimum(found.score[i] + half, most)),
-            (model, _AGAIN, found.low[i], found.high[i]),
-            (model, _ALL, everything, everything),
+            (model, _NEW, np.maximum(ranges.score[i] - half, lowest), np.minimum(ranges.score[i] + half, highest)),
+            (model, _AGAIN, ranges.low[i], ranges.high[i]),
+            (model, _ALL, mean_of_all, mean_of_all),
         ]
         if model in greedy:
-            line = np.full(len(found.k), greedy[model])
+            line = np.full(len(ranges.k), greedy[model])
             parts.append((model, _GREEDY, line, line))
-    K = len(found.k)
-    places = {model: place for place, model in enumerate(order)}
+    K = len(ranges.k)
+    places = {model: place for place, model in enumerate(ends)}
     columns: dict[str, NDArray[np.generic]] = {
         "model": np.repeat(np.array([model for model, *_ in parts], dtype=object), K),
         "part": np.repeat(np.array([part for _, part, _, _ in parts], dtype=object), K),
-        "k": np.tile(found.k, len(parts)),
+        "k": np.tile(ranges.k, len(parts)),
         "low": np.concatenate([low for _, _, low, _ in parts]),
         "high": np.concatenate([high for *_, high in parts]),
         "place": np.repeat([places[model] for model, *_ in parts], K),
     }
     drawn = columns["k"] <= np.repeat([ends[model] for model, *_ in parts], K)
-    columns = {name: values[drawn] for name, values in columns.items()}
-    told = [
-        alt.Tooltip(field="part", type="nominal", title="What"),
-        alt.Tooltip(field="k", type="quantitative", title="Generations"),
-        *tooltips(low="From", high="To"),
-    ]
-    x = x_channel(
-        "k",
-        "Generations per question",
-        axis=alt.Axis(values=_along(int(found.k[-1])), format="d"),
-        scale=alt.Scale(type="log", domain=[int(found.k[0]), max(int(found.k[-1]), 2)], nice=False),
-    )
-    y = alt.Y(
-        field="low", type="quantitative", title=None, scale=alt.Scale(zero=False, padding=5), axis=alt.Axis(tickCount=4)
-    )
-    bare = alt.Chart(chart_of_columns(**columns).data)
-    bands = (
-        bare.transform_filter(alt.FieldOneOfPredicate(field="part", oneOf=[_NEW, _AGAIN]))
-        .mark_area()
-        .encode(
-            x=x,
-            y=y,
-            y2=alt.Y2(field="high"),
-            fill=alt.Fill(
-                field="part",
-                type="nominal",
-                title=None,
-                scale=alt.Scale(domain=[_NEW, _AGAIN], range=list(_BANDS)),
-                legend=alt.Legend(orient="top", symbolType="square"),
-            ),
-            tooltip=told,
-        )
-    )
-    names = [_ALL, _GREEDY] if any(model in greedy for model in order) else [_ALL]
-    lines = (
-        bare.transform_filter(alt.FieldOneOfPredicate(field="part", oneOf=names))
-        .mark_line(strokeWidth=2)
-        .encode(
-            x=x,
-            y=y,
-            stroke=alt.Stroke(
-                field="part",
-                type="nominal",
-                title=None,
-                scale=alt.Scale(domain=names, range=[BLUE, ORANGE][: len(names)]),
-                legend=alt.Legend(orient="top", symbolType="stroke"),
-            ),
-            strokeDash=alt.StrokeDash(
-                field="part",
-                type="nominal",
-                title=None,
-                scale=alt.Scale(domain=names, range=[[1, 0], [6, 4]][: len(names)]),
-                legend=alt.Legend(orient="top", symbolType="stroke"),
-            ),
-            tooltip=told,
-        )
-    )
-    chart = (
-        alt.layer(bands, lines)
-        .properties(width=560, height=110)
-        .facet(
-            row=alt.Row(
-                field="model",
-                type="nominal",
-                title=None,
-                sort=alt.EncodingSortField(field="place", op="min"),
-                header=alt.Header(
-                    labelAngle=0,
-                    labelAlign="left",
-                    labelOrient="top",
-                    labelAnchor="start",
-                    labelPadding=2,
-                    labelLimit=400,
-                ),
-            ),
-            spacing=10,
-        )
-        .resolve_scale(y="independent")
-    )
-    chart.transform = [alt.FlattenTransform(flatten=list(columns))]
-    return finish_chart(chart, legend=[_NEW, _AGAIN])
+    return {name: values[drawn] for name, values in columns.items()}
 
 
-def draw_standard_errors(k: FloatArray, se: Mapping[str, FloatArray], here: Mapping[str, tuple[float, float]]) -> Chart:
-    """Standard error of each model against generations per question, a point where the data are."""
+def _part_channel(channel: type[Channel], names: Sequence[str], looks: Sequence[str | Sequence[float]]) -> Channel:
+    """Return the channel from the name of a band or line to its look, with a legend."""
+    symbol = "square" if channel is alt.Fill else "stroke"
+    return channel(
+        field="part",
+        type="nominal",
+        title=None,
+        scale=alt.Scale(domain=list(names), range=list(looks[: len(names)])),
+        legend=alt.Legend(orient="top", symbolType=symbol),
+    )
+
+
+def draw_standard_errors(
+    k: FloatArray, se: Mapping[str, FloatArray], points_at: Mapping[str, tuple[float, float]]
+) -> Chart:
+    """Draw the standard error of each model against generations per question, with a point at the data."""
     order = list(se)
     base = chart_of_columns(
         model=np.repeat(np.array(order, dtype=object), len(k)),
@@ -157,28 +146,28 @@ def draw_standard_errors(k: FloatArray, se: Mapping[str, FloatArray], here: Mapp
         "k",
         "Generations per question",
         scale=alt.Scale(type="log", nice=False, domain=[float(k[0]), float(k[-1])]),
-        axis=alt.Axis(values=_along(float(k[-1])), format="d"),
+        axis=alt.Axis(values=_choose_ticks(float(k[-1])), format="d"),
     )
     y = alt.Y(field="se", type="quantitative", title="Standard error of the score", scale=alt.Scale(domainMin=0))
-    told = [
+    tips = [
         *tooltips(model="Model", se="Standard error"),
         alt.Tooltip(field="k", type="quantitative", title="Generations", format=".3~f"),
     ]
-    look = series_channels("model", order, dashes=True)
-    lines = base.mark_line(strokeWidth=2).encode(x=x, y=y, tooltip=told, **look)
+    channels = series_channels("model", order, dashes=True)
+    lines = base.mark_line(strokeWidth=2).encode(x=x, y=y, tooltip=tips, **channels)
     layers = [lines]
-    if here:
+    if points_at:
         points = chart_of_columns(
-            model=list(here), k=[at for at, _ in here.values()], se=[error for _, error in here.values()]
+            model=list(points_at), k=[at for at, _ in points_at.values()], se=[error for _, error in points_at.values()]
         )
         layers.append(
-            points.mark_point(filled=True, size=80, opacity=1).encode(x=x, y=y, tooltip=told, color=look["color"])
+            points.mark_point(filled=True, size=80, opacity=1).encode(x=x, y=y, tooltip=tips, color=channels["color"])
         )
     return finish_chart(alt.layer(*layers), height=280, legend=order)
 
 
 def draw_frontier(designs: Mapping[str, Sequence[StudyDesign]], unit: str, pilot: tuple[float, float] | None) -> Chart:
-    """Standard error of the best design against what it costs, one line for each kind of design.
+    """Draw the standard error of the best design against its cost, one line for each kind of design.
 
     Parameters
     ----------
@@ -204,10 +193,10 @@ def draw_frontier(designs: Mapping[str, Sequence[StudyDesign]], unit: str, pilot
         "spent",
         titles[unit],
         scale=alt.Scale(type="log", nice=False),
-        axis=alt.Axis(format="~s", values=_ticks(rows, unit)),
+        axis=alt.Axis(format="~s", values=_choose_cost_ticks(rows, unit)),
     )
     y = alt.Y(field="se", type="quantitative", title="Standard error of the score", scale=alt.Scale(domainMin=0))
-    told = [
+    tips = [
         *tooltips(part="Designs", se="Standard error"),
         *(
             alt.Tooltip(field=field, type="quantitative", title=title, format=",.4~f")
@@ -219,29 +208,29 @@ def draw_frontier(designs: Mapping[str, Sequence[StudyDesign]], unit: str, pilot
             )
         ),
     ]
-    look = series_channels("part", kinds)
-    lines = base.mark_line(strokeWidth=2).encode(x=x, y=y, color=look["color"])
-    points = base.mark_point(filled=True, size=45, opacity=1).encode(x=x, y=y, tooltip=told, **look)
+    channels = series_channels("part", kinds)
+    lines = base.mark_line(strokeWidth=2).encode(x=x, y=y, color=channels["color"])
+    points = base.mark_point(filled=True, size=45, opacity=1).encode(x=x, y=y, tooltip=tips, **channels)
     layers = [lines, points]
     if pilot is not None:
-        at = alt.Chart(alt.InlineData(values=[{"spent": pilot[0], "se": pilot[1], "told": "this run"}]))
-        cross = at.mark_point(shape="cross", filled=True, size=130, color=GREY, opacity=1).encode(
-            x=x, y=y, tooltip=[*tooltips(told="Design", se="Standard error"), *told[2:3]]
+        run = alt.Chart(alt.InlineData(values=[{"spent": pilot[0], "se": pilot[1], "text": "this run"}]))
+        cross = run.mark_point(shape="cross", filled=True, size=130, color=GREY, opacity=1).encode(
+            x=x, y=y, tooltip=[*tooltips(text="Design", se="Standard error"), *tips[2:3]]
         )
-        text = at.mark_text(align="left", baseline="bottom", dx=8, dy=-4, fontSize=12).encode(
-            x=x, y=y, text=alt.Text(field="told", type="nominal")
+        text = run.mark_text(align="left", baseline="bottom", dx=8, dy=-4, fontSize=12).encode(
+            x=x, y=y, text=alt.Text(field="text", type="nominal")
         )
         layers += [cross, text]
     return finish_chart(alt.layer(*layers), height=280, legend=kinds)
 
 
-def _along(most: float) -> list[int]:
-    """Generations that have a tick."""
+def _choose_ticks(most: float) -> list[int]:
+    """Return the numbers of generations that have a tick."""
     return [k for k in (1, 2, 5, 10, 20, 50, 100, 200) if k <= most]
 
 
-def _ticks(rows: Sequence[tuple[str, StudyDesign]], unit: str) -> list[float]:
-    """1, 2 and 5 times the powers of ten that the designs span."""
+def _choose_cost_ticks(rows: Sequence[tuple[str, StudyDesign]], unit: str) -> list[float]:
+    """Return 1, 2 and 5 times the powers of ten that the designs span."""
     spent = [float(getattr(design, unit)) for _, design in rows]
     powers = range(math.floor(math.log10(min(spent))), math.ceil(math.log10(max(spent))) + 1)
     return [digit * 10.0**power for power in powers for digit in (1, 2, 5)]

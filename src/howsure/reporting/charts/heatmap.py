@@ -1,4 +1,4 @@
-"""The questions: which are hard for whom, and whether they are solved always, never or sometimes."""
+"""Chart of questions and models: which questions are hard for whom."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from howsure.reporting.charts.base import GREY, SHORT_LABEL, Chart, chart_of_columns, finish_chart, tooltips, x_channel
 from howsure.stats.core.cells import Cells, FloatArray
 
-#: The most marks that a figure draws.
+#: Largest number of marks in a figure.
 MAX_MARKS = 50_000
 
 #: A heatmap cell is one character: 21 levels, 0 to 20; "-" where there is no score.
@@ -19,12 +19,12 @@ LEVELS = "0123456789ABCDEFGHIJK"
 
 
 def bin_questions(difficulty: FloatArray, n_models: int, *, most: int = MAX_MARKS) -> NDArray[np.int64]:
-    """Bin of each question, hardest first: one each, or quantiles of difficulty when the cells would be too many.
+    """Return the bin of each question, hardest first: one per question, or quantiles of difficulty.
 
     Parameters
     ----------
     difficulty
-        Mean score of each question over the models, shape (N,); NaN where nobody answered, and that bin is -1.
+        Mean score of each question over the models, shape (N,); NaN for questions without an answer, whose bin is -1.
 
     >>> bin_questions(np.array([0.9, 0.1, 0.5, np.nan]), 2).tolist()
     [2, 0, 1, -1]
@@ -39,7 +39,7 @@ def bin_questions(difficulty: FloatArray, n_models: int, *, most: int = MAX_MARK
 
 
 def encode_digits(means: FloatArray, low: float, high: float) -> list[str]:
-    """Each row of means, shape (M, B), as a string of `LEVELS`; `low` and `high` are the first and the last level.
+    """Return each row of means, shape (M, B), as a string of `LEVELS`, from `low` (first) to `high` (last).
 
     >>> encode_digits(np.array([[0.0, 0.5, 1.0, np.nan]]), 0, 1)
     ['0AK-']
@@ -50,7 +50,7 @@ def encode_digits(means: FloatArray, low: float, high: float) -> list[str]:
 
 
 def draw_heatmap(cells: Cells, order: Sequence[str]) -> Chart:
-    """Mean score of every model on every question, models by skill and questions from hard to easy."""
+    """Draw the mean score of every model on every question, models by skill and questions from hard to easy."""
     rows = [cells.index(m) for m in order]
     p, answered = cells.mean[rows], cells.answered[rows]
     count = answered.sum(axis=0)
@@ -69,7 +69,7 @@ def draw_heatmap(cells: Cells, order: Sequence[str]) -> Chart:
             score=f"datum.digit === '-' ? {low!r} : indexof('{LEVELS}', datum.digit) * {step!r} + {low!r}",
             end="datum.place + 1.2",
             rank="datum.place + 1",
-            told="datum.digit === '-' ? 'no score' : format(datum.score, '.3~f')",
+            text="datum.digit === '-' ? 'no score' : format(datum.score, '.3~f')",
         )
     )
     each = "Question, hardest first" if int(np.sum(bins >= 0)) == B else "Group of questions, hardest first"
@@ -101,6 +101,6 @@ def draw_heatmap(cells: Cells, order: Sequence[str]) -> Chart:
                 legend=alt.Legend(orient="top", gradientLength=200),
             ),
         ),
-        tooltip=tooltips(model="Model", rank=each, told="Mean score, rounded to 21 levels"),
+        tooltip=tooltips(model="Model", rank=each, text="Mean score, rounded to 21 levels"),
     )
     return finish_chart(chart, height=len(order) * (14 if len(order) > 12 else 20))

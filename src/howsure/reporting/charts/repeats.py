@@ -1,4 +1,4 @@
-"""Runs of the same thing: where their means fall, where a future one may, and whether they drift."""
+"""Charts of repeated runs: their means, the interval for a future one, and drift."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ from howsure.reporting.charts.base import (
 from howsure.stats.core.cells import FloatArray
 from howsure.stats.repeats import Repeats
 
-#: Places for the dots of runs that score nearly the same, one above the other.
+#: Number of places, one above the other, for dots of runs with nearly the same score.
 _STACK = 5
 
-#: Dots nearer than this share of the axis are put one above the other.
+#: Dots nearer than this share of the axis are drawn one above the other.
 _NEAR = 1 / 70
 
 _KINDS = ("run", "best", "worst")
 
 
-def draw_runs(found: Repeats, order: Sequence[str]) -> Chart:
-    """A dot for each run, the best and the worst marked, over the interval in which a future mean will fall."""
-    at = [found.models.index(model) for model in order]
-    between = found.interval()
-    model, run = np.nonzero(found.runs.n_questions[:, at].T)
-    means = found.runs.mean[:, at].T[model, run]
-    everything = np.concatenate([means, between.low[at], between.high[at]])
-    wide = float(np.nanmax(everything, initial=0) - np.nanmin(everything, initial=1)) or 1.0
-    ends = np.array([found.worst, found.best])[:, at][:, model]
+def draw_runs(result: Repeats, order: Sequence[str]) -> Chart:
+    """Draw a dot for each run, the best and the worst marked, over the interval for the mean of a future run."""
+    at = [result.models.index(model) for model in order]
+    between = result.interval()
+    model, run = np.nonzero(result.runs.n_questions[:, at].T)
+    means = result.runs.mean[:, at].T[model, run]
+    drawn_values = np.concatenate([means, between.low[at], between.high[at]])
+    width = float(np.nanmax(drawn_values, initial=0) - np.nanmin(drawn_values, initial=1)) or 1.0
+    ends = np.array([result.worst, result.best])[:, at][:, model]
     kind = np.select([means == ends[1], means == ends[0]], ["best", "worst"], "run")
     kind = np.where(ends[0] == ends[1], "run", kind).astype(object)
     names = np.array(order, dtype=object)
@@ -49,25 +49,25 @@ def draw_runs(found: Repeats, order: Sequence[str]) -> Chart:
         model=order,
         low=between.low[at],
         high=between.high[at],
-        mean=found.mean[at],
-        sd=found.sd[at],
-        n_runs=found.n_runs[at],
+        mean=result.mean[at],
+        sd=result.sd[at],
+        n_runs=result.n_runs[at],
     )
-    told = tooltips(model="Model", mean="Mean", low="Low", high="High", sd="SD of runs", n_runs="Runs")
+    tips = tooltips(model="Model", mean="Mean", low="Low", high="High", sd="SD of runs", n_runs="Runs")
     title = "Score of a run"
     scale = alt.Scale(zero=False)
     bars = band.mark_bar(size=26, color=BLUE, opacity=0.22).encode(
-        x=x_channel("low", title, scale=scale), x2=alt.X2(field="high"), y=y, tooltip=told
+        x=x_channel("low", title, scale=scale), x2=alt.X2(field="high"), y=y, tooltip=tips
     )
     middle = band.mark_tick(color=BLUE, thickness=2, size=26).encode(
-        x=x_channel("mean", title, scale=scale), y=y, tooltip=told
+        x=x_channel("mean", title, scale=scale), y=y, tooltip=tips
     )
     dots = chart_of_columns(
         model=names[model],
-        run=np.array(found.runs.runs, dtype=object)[run],
+        run=np.array(result.runs.runs, dtype=object)[run],
         mean=means,
         kind=kind,
-        place=_stacked(means / wide, model),
+        place=_stacked(means / width, model),
     )
     points = dots.mark_point(filled=True, size=46, opacity=0.95).encode(
         x=x_channel("mean", title, scale=scale),
@@ -102,7 +102,7 @@ def draw_runs(found: Repeats, order: Sequence[str]) -> Chart:
 
 
 def _stacked(x: FloatArray, model: NDArray[np.intp]) -> NDArray[np.int64]:
-    """Place of each dot among those of its model that are too near: the middle first, then above and below."""
+    """Return the place of each dot among near dots of its model: the middle first, then above and below."""
     place = np.zeros(len(x), dtype=np.int64)
     for m in np.unique(model):
         rows = np.flatnonzero(model == m)
@@ -116,24 +116,24 @@ def _stacked(x: FloatArray, model: NDArray[np.intp]) -> NDArray[np.int64]:
     return outwards[place]
 
 
-def draw_drift(found: Repeats, order: Sequence[str]) -> Chart:
-    """Score of each run in the order of the runs, for a few models, with the mean of each as a rule."""
-    at = [found.models.index(model) for model in order]
-    model, run = np.nonzero(found.runs.n_questions[:, at].T)
+def draw_drift(result: Repeats, order: Sequence[str]) -> Chart:
+    """Draw the score of each run in the order of the runs, for a few models, with the mean of each model as a rule."""
+    at = [result.models.index(model) for model in order]
+    model, run = np.nonzero(result.runs.n_questions[:, at].T)
     base = chart_of_columns(
         model=np.array(order, dtype=object)[model],
         n=np.arange(len(model)) - np.searchsorted(model, model) + 1,  # of the model: logs have a model each
-        run=np.array(found.runs.runs, dtype=object)[run],
-        mean=found.runs.mean[:, at].T[model, run],
+        run=np.array(result.runs.runs, dtype=object)[run],
+        mean=result.runs.mean[:, at].T[model, run],
     )
     x = x_channel("n", "Run, in the order they were made", axis=alt.Axis(tickMinStep=1, tickCount=7, format="d"))
     y = alt.Y(field="mean", type="quantitative", title="Score of the run", scale=alt.Scale(zero=False))
-    told = [*tooltips(model="Model"), alt.Tooltip(field="run", type="nominal", title="Run"), *tooltips(mean="Score")]
-    look = series_channels("model", order)
-    lines = base.mark_line(strokeWidth=1.5).encode(x=x, y=y, color=look["color"])
-    points = base.mark_point(filled=True, size=50, opacity=1).encode(x=x, y=y, tooltip=told, **look)
-    centers = chart_of_columns(model=order, center=found.runs.center[at])
+    tips = [*tooltips(model="Model"), alt.Tooltip(field="run", type="nominal", title="Run"), *tooltips(mean="Score")]
+    channels = series_channels("model", order)
+    lines = base.mark_line(strokeWidth=1.5).encode(x=x, y=y, color=channels["color"])
+    points = base.mark_point(filled=True, size=50, opacity=1).encode(x=x, y=y, tooltip=tips, **channels)
+    centers = chart_of_columns(model=order, center=result.runs.center[at])
     rules = centers.mark_rule(strokeWidth=1, strokeDash=[2, 3]).encode(
-        y=alt.Y(field="center", type="quantitative"), color=look["color"] if len(order) > 1 else alt.value(GREY)
+        y=alt.Y(field="center", type="quantitative"), color=channels["color"] if len(order) > 1 else alt.value(GREY)
     )
     return finish_chart(alt.layer(rules, lines, points), height=260, legend=order)

@@ -1,4 +1,4 @@
-"""Captions of figures: what each shows, as a conclusion."""
+"""Captions of the figures that compare models."""
 
 from __future__ import annotations
 
@@ -11,55 +11,56 @@ from howsure.stats.core.cells import FloatArray
 
 
 def describe_forest(pairs: Pairs, reference: str) -> str:
-    """What the differences to the reference say."""
-    sides = group_by_verdict(pairs, reference)
+    """Describe the differences of the models from the reference."""
+    groups = group_by_verdict(pairs, reference)
     parts = [
         f"{format_count(len(names), 'model')} {phrase if len(names) > 1 else single}"
         for names, phrase, single in (
-            (sides["below"], "are distinguishably below it", "is distinguishably below it"),
-            (sides["above"], "are distinguishably above it", "is distinguishably above it"),
+            (groups["below"], "are distinguishably below it", "is distinguishably below it"),
+            (groups["above"], "are distinguishably above it", "is distinguishably above it"),
             (
-                sides["open"],
+                groups["open"],
                 "are not distinguishable from it at this sample size",
                 "is not distinguishable from it at this sample size",
             ),
-            (sides["untestable"], "cannot be tested against it", "cannot be tested against it"),
+            (groups["untestable"], "cannot be tested against it", "cannot be tested against it"),
         )
         if names
     ]
-    at = pairs.models.index(reference)
-    detectable = pairs.detectable[(pairs.a == at) | (pairs.b == at)]
+    r = pairs.models.index(reference)
+    detectable = pairs.detectable[(pairs.a == r) | (pairs.b == r)]
     detectable = detectable[detectable > 0]
-    found = (
-        f" Against it, a true difference of about {np.median(detectable):.2g} (median over pairs) would be found with "
+    detectable_text = (
+        f" Against it, a true difference of about {np.median(detectable):.2g} (median over pairs) would be detected "
+        "with "
         f"{POWER:.0%} power by a single test at level {format_level(pairs.level)}."
         if len(detectable)
         else ""
     )
     return (
-        f"Compared with {reference}: {'; '.join(parts)}.{found} "
+        f"Compared with {reference}: {'; '.join(parts)}.{detectable_text} "
         f"Bars are {format_level(pairs.level)} intervals of single differences; verdicts are adjusted for all pairs "
         "(Holm)."
     )
 
 
-def describe_matrix(pairs: Pairs, shown: int) -> str:
-    """How many pairs are decided."""
+def describe_matrix(pairs: Pairs, n_drawn: int) -> str:
+    """Describe how many pairs are distinguishable; `n_drawn` models are drawn."""
     words = judge_pairs(pairs)
-    decided, silent = words.count("distinguishable"), words.count("not testable")
+    decided, untestable = words.count("distinguishable"), words.count("not testable")
     text = (
         f"{decided:,} of {format_count(len(words), 'pair')} {is_or_are(decided)} distinguishable, adjusted for all "
         "pairs (Holm)"
     )
-    text += f"; {silent:,} cannot be tested." if silent else "."
+    text += f"; {untestable:,} cannot be tested." if untestable else "."
     text += " Blue: the row's model scores higher; orange: lower; a grey dot: not distinguishable or not testable."
-    if shown < len(pairs.models):
-        text += f" Drawn for the first {shown} of {len(pairs.models):,} models; the counts are over all."
+    if n_drawn < len(pairs.models):
+        text += f" Drawn for the first {n_drawn} of {len(pairs.models):,} models; the counts are over all."
     return text
 
 
 def describe_pair_errors(pairs: Pairs, *, binary: bool, every: int = 1) -> str:
-    """How large the standard errors of differences are, and whether pairing helps."""
+    """Describe how large the standard errors of differences are, and whether pairing reduces them."""
     se = np.sqrt(pairs.total / np.where(pairs.n_questions > 0, pairs.n_questions, np.nan))
     known = se[~np.isnan(se)]
     if len(known) == 0:
@@ -69,9 +70,9 @@ def describe_pair_errors(pairs: Pairs, *, binary: bool, every: int = 1) -> str:
     if len(correlation):
         helped = int(np.sum(correlation > 0))
         text += (
-            f" In {helped:,} of {format_count(len(correlation), 'pair')} the two models' scores go together over "
-            "questions: "
-            "there, pairing makes the difference surer than two separate sets of questions would."
+            f" In {helped:,} of {format_count(len(correlation), 'pair')} the scores of the two models are positively "
+            "correlated over questions: there, pairing gives the difference a smaller error than two separate sets of "
+            "questions would."
         )
     if binary and len(np.unique(pairs.n_questions)) > 1:
         text += " Pairs have different numbers of common questions; the curves are drawn for the median number."
@@ -80,29 +81,37 @@ def describe_pair_errors(pairs: Pairs, *, binary: bool, every: int = 1) -> str:
     return text
 
 
-def describe_disagreement(pairs: Pairs, needed: FloatArray, *, every: int = 1) -> str:
-    """How many pairs one generation per question tells apart, of pairs some of which disagree.
+def describe_disagreement(pairs: Pairs, thresholds: FloatArray, *, every: int = 1) -> str:
+    """Describe how many pairs one generation per question can distinguish.
 
-    `needed` is the difference that it takes, shape (P,).
+    Parameters
+    ----------
+    pairs
+        All pairs, some of which disagree.
+    thresholds
+        Smallest significant difference of each pair, shape (P,).
+    every
+        One pair in `every` is drawn.
     """
-    known = ~np.isnan(pairs.disagreement) & ~np.isnan(needed)
+    known = ~np.isnan(pairs.disagreement) & ~np.isnan(thresholds)
     count = int(known.sum())
-    above = int(np.sum(np.abs(pairs.difference[known]) >= needed[known]))
-    none = int(np.sum(pairs.disagreement[known] <= 0))
+    n_above = int(np.sum(np.abs(pairs.difference[known]) >= thresholds[known]))
+    n_equal = int(np.sum(pairs.disagreement[known] <= 0))
     middle = int(np.argsort(pairs.disagreement[known], kind="stable")[count // 2])
     text = (
-        f"{above:,} of {format_count(count, 'pair')} {is_or_are(above)} on or above the curve: a difference of that "
+        f"{n_above:,} of {format_count(count, 'pair')} {is_or_are(n_above)} on or above the curve: a difference of "
+        "that "
         "size in one "
         f"generation per question has p ≤ {1 - pairs.level:.2g}, for this pair alone. "
     )
-    of = format_share(float(pairs.disagreement[known][middle]))
+    share = format_share(float(pairs.disagreement[known][middle]))
     text += (
-        f"Models that differ on {of} of the questions, as a typical pair here, need a difference of "
-        f"{needed[known][middle]:.2g}. "
+        f"Models that differ on {share} of the questions, as a typical pair here, need a difference of "
+        f"{thresholds[known][middle]:.2g}. "
     )
-    if none:
-        text += f"{format_count(none, 'pair')} never disagreed. "
-    text += "More questions lower the curve; more generations per question find smaller differences than it says."
+    if n_equal:
+        text += f"{format_count(n_equal, 'pair')} never disagreed. "
+    text += "More questions lower the curve; with more generations per question smaller differences are detected."
     if len(np.unique(pairs.n_questions[known])) > 1:
         text += " Pairs have different numbers of common questions: the curve is for the median, the count for each."
     if every > 1:

@@ -1,4 +1,4 @@
-"""What the data map shows and whom it suspects, in words."""
+"""Captions of the data map and of the table of suspected label errors."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ import numpy as np
 from howsure.reporting.sentences.formatting import format_count, format_level, format_number, format_share, is_or_are
 from howsure.stats.questions import MAX_P_CORRECT, MIN_CONSISTENCY, AnswerCounts, LabelErrors, min_generations
 
+#: Text before the figure.
 LEAD = (
-    "Who is right mostly says so every time. A question that models answer alike, and wrong, is either one that they "
-    "all misunderstand or one whose label is wrong: read these first. A click on a point opens its question."
+    "A model that is right mostly gives the same answer every time. A question that models answer alike, and wrong, is "
+    "either one that they all misunderstand or one whose label is wrong: read these first. A click on a point opens "
+    "its question."
 )
 
 
-def describe_data_map(found: LabelErrors, *, binned: bool) -> str:
-    """How consistency goes with being right, and how many lie in the corner.
+def describe_data_map(errors: LabelErrors, *, binned: bool) -> str:
+    """Describe how consistency depends on P(correct), and how many questions lie in the corner.
 
     >>> from howsure.stats.questions import AnswerCounts
     >>> from howsure.stats.questions import find_label_errors
@@ -24,41 +26,44 @@ def describe_data_map(found: LabelErrors, *, binned: bool) -> str:
     On questions that are right more often than not consistency is 0.00 on average, on the others −0.50. The marked \
 corner, P(correct) up to 0.1 and consistency of −0.8 at least, holds 1 of 3 questions. Means over 2 models.
     """
-    known = ~np.isnan(found.consistency) & ~np.isnan(found.p_correct)
-    right, s = found.p_correct > 0.5, found.consistency
+    known = ~np.isnan(errors.consistency) & ~np.isnan(errors.p_correct)
+    right, s = errors.p_correct > 0.5, errors.consistency
     mostly, seldom = (s[known & which] for which in (right, ~right))
     if len(mostly) and len(seldom):
-        told = (
+        text = (
             "On questions that are right more often than not consistency is "
             f"{format_number(float(mostly.mean()), 2)} on average, on the others "
             f"{format_number(float(seldom.mean()), 2)}."
         )
     else:
         which = "right" if len(mostly) else "wrong"
-        told = (
+        text = (
             f"All questions are {which} at least half of the time: consistency is "
             f"{format_number(float(s[known].mean()), 2)}."
         )
-    corner, N = int(found.on_map.sum()), int(known.sum())
-    told += (
+    corner, N = int(errors.on_map.sum()), int(known.sum())
+    text += (
         f" The marked corner, P(correct) up to {MAX_P_CORRECT:g} and consistency of "
         f"{format_number(MIN_CONSISTENCY, 1)} at least, "
         f"holds {f'{corner:,}' if corner else 'none'} of {format_count(N, 'question')}."
     )
-    told += f" Means over {format_count(most, 'model')}." if (most := int(found.n_models.max(initial=0))) > 1 else ""
+    text += f" Means over {format_count(most, 'model')}." if (most := int(errors.n_models.max(initial=0))) > 1 else ""
     if binned:
-        told += " The stronger the colour of a square, the more questions lie in it; suspects are drawn one by one."
+        text += (
+            " The stronger the colour of a square, the more questions lie in it; suspected label errors are drawn one "
+            "by one."
+        )
     if len(known) > N:
         left = len(known) - N
-        told += (
+        text += (
             f" {format_count(left, 'question')} with fewer than two read answers of any model {is_or_are(left)} not "
             "drawn."
         )
-    return told
+    return text
 
 
 def describe_few_generations(answers: AnswerCounts) -> str:
-    """Where generations are too few for the corner, or too unequal for a comparison; empty where neither is so.
+    """Describe cells with too few or too different numbers of generations; empty if there are none.
 
     >>> from howsure.stats.questions import AnswerCounts
     >>> describe_few_generations(AnswerCounts.from_generations("s", {"a": {"q1": ["4", "4"]}}, {}))
@@ -83,30 +88,31 @@ consistency below −0.8.'
     return text
 
 
-def describe_label_errors(found: LabelErrors, shown: int) -> str:
-    """How many are suspected, why, and what the evidence is worth.
+def describe_label_errors(errors: LabelErrors, n_rows: int) -> str:
+    """Describe how many labels are suspected, why, and what the evidence means.
 
     Parameters
     ----------
-    found
+    errors
         All questions.
-    shown
+    n_rows
         Rows of the table.
     """
-    number_, N = int(found.suspected.sum()), len(found.questions)
-    told = (
-        f"{number_:,} of {format_count(N, 'question')} ({format_share(number_ / N)}) {is_or_are(number_)} worth a "
+    n_suspected, N = int(errors.suspected.sum()), len(errors.questions)
+    text = (
+        f"{n_suspected:,} of {format_count(N, 'question')} ({format_share(n_suspected / N)}) {is_or_are(n_suspected)} "
+        "worth a "
         "look: "
     )
     parts = []
-    if corner := int(found.on_map.sum()):
-        parts.append(f"{corner:,} in the corner of the data map (rarely right, nearly always alike)")
-    if voted := int(found.outvoted.sum()):
-        parts.append(f"{voted:,} where most models, two at least, give the same other answer")
-    told += ", and ".join(parts) + (", some for both reasons." if corner + voted > number_ else ".")
-    told += (
+    if n_corner := int(errors.on_map.sum()):
+        parts.append(f"{n_corner:,} in the corner of the data map (rarely right, nearly always alike)")
+    if n_outvoted := int(errors.outvoted.sum()):
+        parts.append(f"{n_outvoted:,} where most models, two at least, give the same other answer")
+    text += ", and ".join(parts) + (", some for both reasons." if n_corner + n_outvoted > n_suspected else ".")
+    text += (
         " The evidence puts them in order and is no probability: answers cannot tell a wrong target from a right one "
         "that all models miss in the same way. The probability that a target is wrong lies between 0 and the last "
-        f"column, if at most {format_level(found.max_share)} of all targets are wrong. Read the question."
+        f"column, if at most {format_level(errors.max_share)} of all targets are wrong. Read the question."
     )
-    return told + (f" The first {shown:,} are shown; the table holds more." if shown < number_ else "")
+    return text + (f" The first {n_rows:,} are listed; the download has more." if n_rows < n_suspected else "")

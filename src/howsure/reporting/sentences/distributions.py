@@ -1,4 +1,4 @@
-"""What the distributions of P(correct) say: how much is decided before sampling, and whether a Beta describes it."""
+"""Captions of the distributions of P(correct)."""
 
 from __future__ import annotations
 
@@ -9,35 +9,37 @@ from howsure.stats.core.cells import Cells
 from howsure.stats.questions import BetaCurves, DifficultyStability
 from howsure.stats.scores import BetaFit
 
-#: Concentration from which a Beta is a point, to the eye.
-_ALIKE = 500
+#: Concentration above which a Beta distribution looks like a point.
+_POINT_CONCENTRATION = 500
 
 
-def describe_histograms(cells: Cells, found: DifficultyStability | None, fit: BetaFit | None) -> str:
-    """How many questions are nearly always or nearly never answered; models in the order in which they are drawn."""
+def describe_histograms(cells: Cells, stability: DifficultyStability | None, fit: BetaFit | None) -> str:
+    """Describe how many questions a model solves nearly always or nearly never, in the order of the models drawn."""
     first = cells.models[0]
-    if found is None or fit is None:
+    if stability is None or fit is None:
         p = cells.mean[0][cells.answered[0]]
         return (
             f"For {first}, the mean score is below 0.05 on {format_share(float(np.mean(p < 0.05)))} of "
             f"{format_count(len(p), 'question')} and at least 0.95 on {format_share(float(np.mean(p >= 0.95)))}."
         )
-    sure = found.near_0 + found.near_1
+    decided = stability.near_0 + stability.near_1
     text = (
-        f"{first} is nearly sure to fail {format_share(float(found.near_0[0]))} and to solve "
-        f"{format_share(float(found.near_1[0]))} "
-        f"of {format_count(int(found.n_questions[0]), 'question')} (P(correct) within {found.margin:g} of 0 or 1, "
+        f"{first} almost always fails {format_share(float(stability.near_0[0]))} and almost always solves "
+        f"{format_share(float(stability.near_1[0]))} "
+        f"of {format_count(int(stability.n_questions[0]), 'question')} (P(correct) within {stability.margin:g} of 0 or "
+        "1, "
         "sampling "
-        f"noise taken out); the rest is left to chance. "
+        f"noise taken out); the others depend on chance. "
     )
-    if len(sure) > 1:
-        least, most = int(np.nanargmin(sure)), int(np.nanargmax(sure))
+    if len(decided) > 1:
+        least, most = int(np.nanargmin(decided)), int(np.nanargmax(decided))
         text += (
-            f"Chance decides least for {cells.models[most]} ({format_share(1 - float(sure[most]))} of the questions) "
+            f"Chance decides least for {cells.models[most]} ({format_share(1 - float(decided[most]))} of the "
+            "questions) "
             "and most "
-            f"for {cells.models[least]} ({format_share(1 - float(sure[least]))}). "
-            if format_share(float(sure[least])) != format_share(float(sure[most]))
-            else f"Chance decides as much for all of them ({format_share(1 - float(sure[0]))} of the questions). "
+            f"for {cells.models[least]} ({format_share(1 - float(decided[least]))}). "
+            if format_share(float(decided[least])) != format_share(float(decided[most]))
+            else f"Chance decides equally for all of them ({format_share(1 - float(decided[0]))} of the questions). "
         )
     unfitted = [model for model, s in zip(cells.models, fit.concentration.tolist(), strict=True) if np.isnan(s)]
     if len(unfitted) < len(cells.models):
@@ -48,9 +50,9 @@ def describe_histograms(cells: Cells, found: DifficultyStability | None, fit: Be
 
 
 def describe_cumulative(curves: BetaCurves, fit: BetaFit) -> str:
-    """How far the fit is from the data, and its parameters for one model."""
+    """Describe how far the fitted Beta is from the data, and its parameters for one model."""
     known = ~np.isnan(curves.distance)
-    text = "Grey: the observed means, which sampling spreads; blue: what is left of them without that noise. "
+    text = "Grey: the observed means, which sampling spreads; blue: their distribution without that noise. "
     if not known.any():
         return text + "No Beta distribution can be fitted to these scores."
     worst = int(np.nanargmax(curves.distance))
@@ -61,17 +63,18 @@ def describe_cumulative(curves: BetaCurves, fit: BetaFit) -> str:
     )
     first = int(np.flatnonzero(known)[0])
     name, a, b = curves.models[first], float(fit.a[first]), float(fit.b[first])
-    if a + b > _ALIKE:
-        return f"{text}For {name} all questions are about as hard."
+    if a + b > _POINT_CONCENTRATION:
+        return f"{text}For {name} all questions are about equally hard."
     where = "near 0 or 1" if max(a, b) < 1 else "in between" if min(a, b) > 1 else "at one end"
     return f"{text}For {name} it is Beta({a:.2g}, {b:.2g}): most questions are {where}."
 
 
-def describe_models_left_out(shown: int, there: int, once: int) -> str:
-    """Models that are not drawn."""
-    text = f" Drawn for {shown:,} of {there:,} models, spread over their order." if shown < there else ""
-    if once:
+def describe_models_left_out(n_drawn: int, n_models: int, n_single: int) -> str:
+    """Describe which models are not drawn."""
+    text = f" Drawn for {n_drawn:,} of {n_models:,} models, spread over their order." if n_drawn < n_models else ""
+    if n_single:
         text += (
-            f" {format_count(once, 'model')} with one generation per question {'is' if once == 1 else 'are'} left out."
+            f" {format_count(n_single, 'model')} with one generation per question {'is' if n_single == 1 else 'are'} "
+            "left out."
         )
     return text

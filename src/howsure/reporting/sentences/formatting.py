@@ -1,4 +1,4 @@
-"""Numbers, names and counts as they stand in a sentence."""
+"""Numbers, names and counts as they are written in sentences."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from howsure.stats.core.cells import FloatArray
 
 
 def choose_decimals(se: FloatArray) -> int:
-    """Decimals that show two significant digits of a typical standard error.
+    """Return the decimals that show two significant digits of a typical standard error.
 
     >>> [choose_decimals(np.array(se)) for se in ([0.012, 0.02], [float("nan")], [31.0])]
     [3, 3, 0]
@@ -21,7 +21,7 @@ def choose_decimals(se: FloatArray) -> int:
 
 
 def format_number(value: float, places: int, *, sign: bool = False) -> str:
-    """Rounded, with a true minus; an en dash where it is unknown.
+    """Format a number with a minus sign; an en dash if it is unknown.
 
     >>> format_number(-0.0312, 3), format_number(0.02, 2, sign=True)
     ('−0.031', '+0.02')
@@ -37,7 +37,7 @@ def format_number(value: float, places: int, *, sign: bool = False) -> str:
 
 
 def format_count(count: int, one: str, many: str | None = None) -> str:
-    """A count and its noun.
+    """Format a count with its noun.
 
     >>> format_count(1, "question"), format_count(1136, "question")
     ('1 question', '1,136 questions')
@@ -46,31 +46,31 @@ def format_count(count: int, one: str, many: str | None = None) -> str:
 
 
 def join_names(names: Sequence[str], most: int = 4) -> str:
-    """Names in a sentence.
+    """Join names for a sentence.
 
     >>> join_names(["a"]), join_names(["a", "b"]), join_names(["a", "b", "c"], most=2)
     ('a', 'a and b', 'a, b and 1 more')
     """
     if len(names) <= 1:
         return "".join(names)
-    shown, rest = (names, 0) if len(names) <= most else (names[:most], len(names) - most)
+    first, rest = (names, 0) if len(names) <= most else (names[:most], len(names) - most)
     if rest:
-        return f"{', '.join(shown)} and {rest:,} more"
-    return f"{', '.join(shown[:-1])} and {shown[-1]}"
+        return f"{', '.join(first)} and {rest:,} more"
+    return f"{', '.join(first[:-1])} and {first[-1]}"
 
 
 def format_level(level: float) -> str:
-    """A level as a percentage, as it was given."""
+    """Format a level as a percentage, as it was given."""
     return f"{100 * level:g}%"
 
 
 def is_or_are(count: int) -> str:
-    """The verb of a count."""
+    """Return the verb for a count."""
     return "is" if count == 1 else "are"
 
 
 def format_share(part: float) -> str:
-    """A share as a percentage: a decimal where it is small, and never 0% or 100% of what is neither.
+    """Format a share as a percentage, with a decimal if it is small; 0% and 100% are exact.
 
     >>> [format_share(part) for part in (0.0, 0.0004, 0.0041, 0.0123, 0.345, 0.999, 1.0, float("nan"))]
     ['0%', '<0.1%', '0.4%', '1%', '34%', '>99%', '100%', '–']

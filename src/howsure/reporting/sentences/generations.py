@@ -1,4 +1,4 @@
-"""What more generations would buy, in words."""
+"""Captions of the figures on more generations."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from howsure.stats.planning import StudyDesign
 from howsure.stats.repeats import Convergence
 
 
-def describe_run_ranges(found: Convergence, greedy: Mapping[str, float], ends: Mapping[str, int]) -> str:
-    """How far runs of one generation and of all of them are apart for one model, and what greedy decoding scores.
+def describe_run_ranges(ranges: Convergence, greedy: Mapping[str, float], ends: Mapping[str, int]) -> str:
+    """Describe the ranges of runs with one and with all generations for one model, and greedy scores.
 
-    `ends` has the generations of each model that there are; nothing is said of more.
+    `ends` contains the number of generations of each model in the data.
     """
-    model = found.models[0]
-    places = choose_decimals(found.se[0])
+    model = ranges.models[0]
+    places = choose_decimals(ranges.se[0])
     k = ends[model]
-    at = [0, found.k.tolist().index(k)]
+    columns = [0, ranges.k.tolist().index(k)]
     spans = [
-        f"{format_number(float(found.low[0, i]), places)} to {format_number(float(found.high[0, i]), places)}"
-        for i in at
+        f"{format_number(float(ranges.low[0, i]), places)} to {format_number(float(ranges.high[0, i]), places)}"
+        for i in columns
     ]
-    widths = [float(found.width[0, i]) for i in at]
+    widths = [float(ranges.width[0, i]) for i in columns]
     text = (
-        f"On these questions, {format_level(found.level)} of the runs of {model} with one generation per question "
+        f"On these questions, {format_level(ranges.level)} of the runs of {model} with one generation per question "
         "score "
         f"from {spans[0]}, with {k:,} from {spans[1]} (inner band)."
     )
     if not math.isnan(sum(widths)):
-        mostly = ": what is left is mostly data noise" if found.mostly_data(model, k) else ""
+        mostly = ": the rest is mostly data noise" if ranges.mostly_data(model, k) else ""
         text += (
             f" The interval for new questions (outer band) goes from a width of {format_number(widths[0], places)} to "
             "one of "
@@ -40,8 +40,8 @@ def describe_run_ranges(found: Convergence, greedy: Mapping[str, float], ends: M
         )
     text += " Both bands are computed from the variances within and between questions."
     for name, score in greedy.items():
-        i = found.models.index(name)
-        side = "above" if score > found.high[i, 0] else "below" if score < found.low[i, 0] else "within"
+        i = ranges.models.index(name)
+        side = "above" if score > ranges.high[i, 0] else "below" if score < ranges.low[i, 0] else "within"
         text += (
             f" Greedy decoding of {name} scores {format_number(score, places)}, {side} the range of runs with one "
             "sampled "
@@ -90,7 +90,7 @@ def describe_standard_errors(
             f" and {least} with any number of them: only more questions{' and prompts' if several else ''} go below. "
         )
     else:
-        text += ", and nothing else was seen that generations could not take out. "
+        text += ", and no noise remains that generations could not remove. "
     if sufficient is not None and errors[2] > 0:
         text += (
             f"{format_count(sufficient, 'generation')} {'comes' if sufficient == 1 else 'come'} within a tenth of that."
@@ -102,29 +102,34 @@ def describe_standard_errors(
     return text.rstrip()
 
 
-def describe_frontier(designs: Mapping[str, Sequence[StudyDesign]], unit: str, here: tuple[float, float]) -> str:
-    """What the money that was spent could have bought, and which kind of design is the better one."""
-    spent, se = here
-    paid = {"calls": f"{spent:,.0f} calls", "tokens": f"{spent:,.0f} tokens", "cost": f"a cost of {spent:,.4g}"}[unit]
+def describe_frontier(designs: Mapping[str, Sequence[StudyDesign]], unit: str, run: tuple[float, float]) -> str:
+    """Describe the best design at the cost of the run, for each kind of design."""
+    spent, se = run
+    cost_text = {"calls": f"{spent:,.0f} calls", "tokens": f"{spent:,.0f} tokens", "cost": f"a cost of {spent:,.4g}"}[
+        unit
+    ]
     at_most = {
         kind: max((d for d in each if getattr(d, unit) <= spent * (1 + 1e-9)), key=lambda d: -d.se, default=None)
         for kind, each in designs.items()
     }
-    text = f"This run took {paid} for a standard error of {se:.2g} (cross). For as much, the best is "
-    if len({d and _design(d) for d in at_most.values()}) == 1:
+    text = f"This run took {cost_text} for a standard error of {se:.2g} (cross). For as much, the best is "
+    if len({d and _format_design(d) for d in at_most.values()}) == 1:
         at_most = {"either kind of design": next(iter(at_most.values()))}
-    told = [f"{d.se:.2g} with {kind} ({_design(d)})" for kind, d in at_most.items() if d is not None]
-    if not told:
-        return f"This run took {paid} for a standard error of {se:.2g} (cross); no design of 30 questions is cheaper."
+    texts = [f"{d.se:.2g} with {kind} ({_format_design(d)})" for kind, d in at_most.items() if d is not None]
+    if not texts:
+        return (
+            f"This run took {cost_text} for a standard error of {se:.2g} (cross); no design of 30 questions is cheaper."
+        )
     return (
         text
-        + ", and ".join(told)
+        + ", and ".join(texts)
         + ". Each point is the best design for its budget, in whole numbers of at least 30 questions if there are so "
         "many."
     )
 
 
-def _design(design: StudyDesign) -> str:
+def _format_design(design: StudyDesign) -> str:
+    """Return a design in words."""
     parts = [format_count(design.n_questions, "question")]
     if design.n_variants > 1:
         parts.append(format_count(design.n_variants, "prompt"))

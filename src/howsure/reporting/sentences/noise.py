@@ -18,77 +18,80 @@ from howsure.stats.scores import Scores
 
 Mask = NDArray[np.bool_]
 
-_MEANING = {
+#: Components in the words of the caption.
+_MEANINGS = {
     "question": "the question",
     "variant": "the prompt",
     "interaction": "prompts that suit one question and not another",
     "generation": "sampling again",
 }
 
-#: Added to the figure of data and prediction noise.
+#: Added to the caption of data and prediction noise when there are several prompts.
 POOLED_PROMPTS = (
     "Generations are pooled over all prompts here, so that what the prompt changes is in the prediction part."
 )
 
 
-def describe_noise_parts(scores: Scores, shown: int) -> str:
-    """Which noise is larger, for how many models."""
+def describe_noise_parts(scores: Scores, n_drawn: int) -> str:
+    """Describe which of data and prediction noise is larger, and for how many models; `n_drawn` are drawn."""
     known = ~np.isnan(scores.prediction) & ~np.isnan(scores.data)
     if not known.any():
         return (
             "The bars are the variance of one generation on one question. With one generation per question its parts, "
-            "data and prediction, cannot be told apart."
+            "data and prediction, cannot be separated."
         )
     data, prediction = scores.data[known], scores.prediction[known]
-    larger, smaller = int(np.sum(data > prediction)), int(np.sum(data < prediction))
+    n_data, n_prediction = int(np.sum(data > prediction)), int(np.sum(data < prediction))
     count = int(known.sum())
     text = (
-        f"Data noise (which questions) is the larger part for {larger:,} and prediction noise (sampling again) for "
-        f"{smaller:,} of {format_count(count, 'model')}{' whose parts are known' if count < len(known) else ''}. "
+        f"Data noise (which questions) is the larger part for {n_data:,} and prediction noise (sampling again) for "
+        f"{n_prediction:,} of {format_count(count, 'model')}{' whose parts are known' if count < len(known) else ''}. "
         "More generations per question shrink the prediction part only."
     )
     if np.any(data < 0):
         text += " Data noise that is lost in the sampling noise is drawn as 0."
-    if shown < len(known):
-        text += f" Drawn for the first {shown} of {len(known):,} models; the counts are over all."
+    if n_drawn < len(known):
+        text += f" Drawn for the first {n_drawn} of {len(known):,} models; the counts are over all."
     return text
 
 
-def describe_variance_components(found: PromptComponents) -> str:
-    """Which component is the largest, and what the choice of prompts adds to the error of a mean."""
-    each = np.stack([np.maximum(getattr(found, name), 0) for name in COMPONENTS])
+def describe_variance_components(components: PromptComponents) -> str:
+    """Describe which component is the largest, and the share of the choice of prompts in the error of a mean."""
+    each = np.stack([np.maximum(getattr(components, name), 0) for name in COMPONENTS])
     known = ~np.any(np.isnan(each), axis=0)
     if known.any():
         total = each[:, known].sum(axis=0)
-        each = np.where(each < 1e-9 * each.sum(axis=0), 0, each)  # rounding is no noise
+        each = np.where(each < 1e-9 * each.sum(axis=0), 0, each)  # differences by rounding are not noise
         parts = np.median(each[:, known] / np.where(total > 0, total, np.nan), axis=1)
-        told = [f"{_MEANING[name]} {format_share(part)}" for name, part in zip(COMPONENTS, parts.tolist(), strict=True)]
-        text = f"Of the variance of one generation (median over models): {join_names(told)}."
-    elif found.layout.nested:
+        texts = [
+            f"{_MEANINGS[name]} {format_share(part)}" for name, part in zip(COMPONENTS, parts.tolist(), strict=True)
+        ]
+        text = f"Of the variance of one generation (median over models): {join_names(texts)}."
+    elif components.layout.nested:
         text = "Each question has variants of its own: what the prompt adds is seen within questions only."
-    elif np.any(~np.isnan(found.residual)):
+    elif np.any(~np.isnan(components.residual)):
         text = (
             "With one generation in each question and prompt, sampling again and prompts that suit one question and "
             "not another are one component."
         )
     else:
-        text = "These data do not tell the components apart."
-    lost = int(np.sum(found.limits("variant")[0] <= 0))
+        text = "These data do not separate the components."
+    n_zero = int(np.sum(components.limits("variant")[0] <= 0))
     with np.errstate(divide="ignore", invalid="ignore"):
-        weight = np.maximum(found.parts[1], 0) / found.variance()
-    weight = weight[np.isfinite(weight)]
-    if len(weight):
+        prompt_share = np.maximum(components.parts[1], 0) / components.variance()
+    prompt_share = prompt_share[np.isfinite(prompt_share)]
+    if len(prompt_share):
         text += (
             f" In the squared error of the mean for new questions in new prompts, the choice of prompts is "
-            f"{format_share(float(np.median(weight)))} (median)."
+            f"{format_share(float(np.median(prompt_share)))} (median)."
         )
-    if lost:
-        text += f" For {format_count(lost, 'model')} the interval of the prompt's variance starts at 0."
+    if n_zero:
+        text += f" For {format_count(n_zero, 'model')} the interval of the prompt's variance starts at 0."
     return text + " Lines are intervals; the scale is of square roots, so that distance from 0 is a standard deviation."
 
 
-def describe_effects(found: Effects, dimension: str, model_count: int, unread: UnparsedEffect | None = None) -> str:
-    """What the values of a dimension do: which is best, which worst, which were drawn too few times.
+def describe_effects(effects: Effects, dimension: str, n_drawn: int, unread: UnparsedEffect | None = None) -> str:
+    """Describe the best and the worst value of a dimension, and the values with few draws.
 
     Parameters
     ----------
@@ -97,65 +100,72 @@ def describe_effects(found: Effects, dimension: str, model_count: int, unread: U
     unread
         Answers that could not be read, where the source says.
     """
-    at = [i for i, name in enumerate(found.dimensions) if name == dimension]
-    between = found.interval()
-    sure = (between.low[:, at] > 0) | (between.high[:, at] < 0)
-    known = ~np.isnan(found.effect[:, at])
+    columns = [i for i, name in enumerate(effects.dimensions) if name == dimension]
+    interval = effects.interval()
+    excludes_zero = (interval.low[:, columns] > 0) | (interval.high[:, columns] < 0)
+    known = ~np.isnan(effects.effect[:, columns])
     text = ""
     if known.any():
-        several = len(found.models) > 1
-        text = _extremes(found, at, sure, known)
+        several = len(effects.models) > 1
+        text = _extremes(effects, columns, excludes_zero, known)
         text += (
-            f"{int(sure.sum()):,} of {format_count(int(known.sum()), 'interval')} "
-            f"{'leaves' if sure.sum() == 1 else 'leave'} "
-            f"out 0, where about {known.sum() * (1 - found.level):.2g} would by chance alone. "
+            f"{int(excludes_zero.sum()):,} of {format_count(int(known.sum()), 'interval')} "
+            f"{'leaves' if excludes_zero.sum() == 1 else 'leave'} "
+            f"out 0, where about {known.sum() * (1 - effects.level):.2g} would by chance alone. "
         )
-        explained = found.share[:, at[0]]
+        explained = effects.share[:, columns[0]]
         explained = np.clip(explained[~np.isnan(explained)], 0, 1)
         if len(explained):
             text += f"The dimension explains {format_share(float(np.median(explained)))} of the variance over prompts"
             text += " (median over models). " if several else ". "
-    few = [found.values[i] for i in at if 0 < found.n_variants[:, i].max(initial=0) < MIN_VARIANTS]
+    few = [effects.values[i] for i in columns if 0 < effects.n_variants[:, i].max(initial=0) < MIN_VARIANTS]
     if few:
-        text += f"Drawn fewer than {MIN_VARIANTS} times (hollow), so read with care: {join_names(few, most=6)}. "
-    alone = found.separate & known.any(axis=1)
-    if alone.any():
-        whose = "" if alone.sum() == known.any(axis=1).sum() else f" for {format_count(int(alone.sum()), 'model')}"
+        text += f"Drawn fewer than {MIN_VARIANTS} times (hollow), to be read with care: {join_names(few, most=6)}. "
+    separate = effects.separate & known.any(axis=1)
+    if separate.any():
+        whose = (
+            "" if separate.sum() == known.any(axis=1).sum() else f" for {format_count(int(separate.sum()), 'model')}"
+        )
         text += f"With so few draws the dimension is fitted by itself{whose}: what the others do is noise. "
     if not known.all():
-        text += "An effect that cannot be told from others, for want of draws, is not drawn. "
+        text += "An effect that cannot be separated from others, because of too few draws, is not drawn. "
     if unread is not None and unread.varies.any():
-        guilty = [unread.values.values[i] for i in unread.values.blamed if unread.values.dimensions[i] == dimension]
-        if guilty:
+        blamed = [unread.values.values[i] for i in unread.values.blamed if unread.values.dimensions[i] == dimension]
+        if blamed:
             text += (
-                f"With {guilty[0]} more answers could not be read than with the others: is it the prompt, or the "
+                f"With {blamed[0]} more answers could not be read than with the others: is it the prompt, or the "
                 "parser? See Spread over prompts. "
             )
-    if model_count < len(found.models):
-        text += f"Drawn for {model_count} of {len(found.models):,} models; the numbers are over all. "
+    if n_drawn < len(effects.models):
+        text += f"Drawn for {n_drawn} of {len(effects.models):,} models; the numbers are over all. "
     return text.strip()
 
 
-def _extremes(found: Effects, at: list[int], sure: Mask, known: Mask) -> str:
-    """Best and worst value; one drawn a few times counts where its interval leaves out 0 for half of the models."""
-    mean = _mean(found.effect[:, at])
+def _extremes(effects: Effects, columns: list[int], excludes_zero: Mask, known: Mask) -> str:
+    """Describe the best and worst value.
+
+    A value drawn a few times counts if its interval excludes 0 for at least half of the models.
+    """
+    mean = _mean(effects.effect[:, columns])
     some = ~np.isnan(mean)
-    certain = (found.n_variants[:, at].max(axis=0) >= MIN_VARIANTS) | (2 * sure.sum(axis=0) >= known.sum(axis=0))
+    certain = (effects.n_variants[:, columns].max(axis=0) >= MIN_VARIANTS) | (
+        2 * excludes_zero.sum(axis=0) >= known.sum(axis=0)
+    )
     kept = np.where(some & certain, mean, np.nan) if np.sum(some & certain) > 1 else mean
     if some.sum() < 2:
         return ""
     best, worst = int(np.nanargmax(kept)), int(np.nanargmin(kept))
-    places = min(choose_decimals(np.sqrt(found.variance[:, at]).ravel()), 3)
+    places = min(choose_decimals(np.sqrt(effects.variance[:, columns]).ravel()), 3)
     return (
-        f"{found.values[at[best]]} scores highest ({format_number(float(mean[best]), places, sign=True)}"
-        f"{', mean over models' if len(found.models) > 1 else ''}) and {found.values[at[worst]]} lowest "
+        f"{effects.values[columns[best]]} scores highest ({format_number(float(mean[best]), places, sign=True)}"
+        f"{', mean over models' if len(effects.models) > 1 else ''}) and {effects.values[columns[worst]]} lowest "
         f"({format_number(float(mean[worst]), places, sign=True)})"
         f"{' of those drawn often enough' if np.any(some & np.isnan(kept)) else ''}. "
     )
 
 
 def _mean(values: FloatArray) -> FloatArray:
-    """Mean over models, NaN where none is known."""
+    """Return the mean over models; NaN if none is known."""
     there = ~np.isnan(values)
     mean: FloatArray = np.sum(values, axis=0, where=there) / np.where(there.any(axis=0), there.sum(axis=0), np.nan)
     return mean

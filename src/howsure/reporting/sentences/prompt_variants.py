@@ -1,4 +1,4 @@
-"""What the figures on prompts say: components, effects, spread, swaps, how many are enough."""
+"""Captions of the figures on prompt variants, and warnings."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from howsure.stats.prompts import MOMENTS, RankFlips, SampleSize, UnparsedEffect
 
 Mask = NDArray[np.bool_]
 
-#: What intervals are of where a table holds scores of the whole benchmark.
-CLAIM_OVER_PROMPTS = "the mean score in new prompts of the same kind, on the questions that were asked"
+#: Meaning of the intervals when a table contains scores of the whole benchmark.
+CLAIM_OVER_PROMPTS = "the mean score in new prompts of the same kind, on the questions at hand"
 
 
 def collect_benchmark_score_warnings(cells: Cells) -> Iterator[str]:
-    """What scores of the whole benchmark should be read with."""
+    """Yield warnings about results that are scores of the whole benchmark."""
     if silent := [model for model, row in zip(cells.models, cells.n, strict=True) if not row.any()]:
         yield f"No score at all: {join_names(silent)}."
     yield (
@@ -35,19 +35,19 @@ def collect_benchmark_score_warnings(cells: Cells) -> Iterator[str]:
     )
 
 
-def describe_omitted_models(shown: int, count: int) -> str:
-    """What a figure leaves out, if anything."""
-    return f" Drawn for {shown} of {count:,} models, spread over their order." if shown < count else ""
+def describe_omitted_models(n_drawn: int, n_models: int) -> str:
+    """Describe how many models a figure leaves out; empty if none."""
+    return f" Drawn for {n_drawn} of {n_models:,} models, spread over their order." if n_drawn < n_models else ""
 
 
-def describe_spread(found: VariantSummary, drawn: int, unread: UnparsedEffect | None) -> str:
-    """How far the score depends on the prompt."""
-    m, S = found.moments, found.moments.scores.shape[1]
+def describe_spread(summary: VariantSummary, n_drawn: int, unread: UnparsedEffect | None) -> str:
+    """Describe how far the score depends on the prompt."""
+    m, S = summary.moments, summary.moments.scores.shape[1]
     low, high = m.quantile(0), m.quantile(1)
     with np.errstate(invalid="ignore"):
         most = int(np.nanargmax(high - low))
-    spread_ = np.sqrt(m.variance)
-    places = choose_decimals(spread_)
+    sd = np.sqrt(m.variance)
+    places = choose_decimals(sd)
     text = (
         f"Over {format_count(int(np.sum(~np.isnan(m.scores[most]))), 'prompt')} the score of {m.models[most]} goes "
         "from "
@@ -62,7 +62,7 @@ def describe_spread(found: VariantSummary, drawn: int, unread: UnparsedEffect | 
             f"{format_number(float(np.median(true)), choose_decimals(true))}"
             f"{' (median over models)' if len(m.models) > 1 else ''}. "
         )
-    elif np.any(found.components.fit.questions > 1):
+    elif np.any(summary.components.fit.questions > 1):
         text += "How much of this is the noise of sampling is not known from one generation per question and prompt. "
     count = np.sum(~np.isnan(m.scores), axis=1)
     if (known := ~np.isnan(m.default) & (count > 0)).any():
@@ -76,36 +76,37 @@ def describe_spread(found: VariantSummary, drawn: int, unread: UnparsedEffect | 
     if unread is not None and not unread.counts.any():
         text += "Every answer could be read: none of this spread is the parser's. "
     text += "Boxes go from quartile to quartile, with the median; lines to the extremes."
-    if drawn < len(m.models):
-        text += f" Drawn for the first {drawn} of {len(m.models):,} models; the numbers are over all."
+    if n_drawn < len(m.models):
+        text += f" Drawn for the first {n_drawn} of {len(m.models):,} models; the numbers are over all."
     return text if S > 1 else ""
 
 
-def describe_rank_flips(found: RankFlips, shown: int) -> str:
-    """How often the prompt decides which of two models is better."""
-    count = len(found.difference)
-    flipped = int(np.sum(found.swapped > 0))
-    sure = int(np.sum(found.columns()["p_swap_holm"] < 1 - found.level))
-    if count == 1:
+def describe_rank_flips(flips: RankFlips, n_rows: int) -> str:
+    """Describe how often the prompt decides which of two models scores higher."""
+    n_pairs = len(flips.difference)
+    n_flipped = int(np.sum(flips.swapped > 0))
+    n_sure = int(np.sum(flips.columns()["p_swap_holm"] < 1 - flips.level))
+    if n_pairs == 1:
         text = (
-            f"{found.models_a[0]} and {found.models_b[0]} are in the other order under "
-            f"{format_share(float(found.swapped[0]))} of the {format_count(int(found.n_variants[0]), 'prompt')}"
+            f"{flips.models_a[0]} and {flips.models_b[0]} are in the other order under "
+            f"{format_share(float(flips.swapped[0]))} of the {format_count(int(flips.n_variants[0]), 'prompt')}"
         )
-        if not np.isnan(found.swapped_by_noise[0]):
-            text += f"; the noise alone would do so under {format_share(float(found.swapped_by_noise[0]))}"
+        if not np.isnan(flips.swapped_by_noise[0]):
+            text += f"; the noise alone would do so under {format_share(float(flips.swapped_by_noise[0]))}"
         text += ". "
     else:
         text = (
-            f"The order of {flipped:,} of {format_count(count, 'pair')} flips, or is a tie, under at least one prompt. "
-            if flipped
-            else f"No prompt flips the order of any of the {format_count(count, 'pair')}. "
+            f"The order of {n_flipped:,} of {format_count(n_pairs, 'pair')} flips, or is a tie, under at least one "
+            "prompt. "
+            if n_flipped
+            else f"No prompt flips the order of any of the {format_count(n_pairs, 'pair')}. "
         )
-    if np.any(~np.isnan(found.swapped_by_noise)):
+    if np.any(~np.isnan(flips.swapped_by_noise)):
         text += (
-            f"Noise flips orders, too: a true flip is sure for {format_count(sure, 'pair') if sure else 'none'} "
-            f"(test of Gail and Simon, adjusted for all pairs by Holm, at {format_level(found.level)}). "
-            if count > 1
-            else f"A true flip under some prompt is {'sure' if sure else 'not sure'} at {format_level(found.level)} "
+            f"Noise flips orders, too: a true flip is sure for {format_count(n_sure, 'pair') if n_sure else 'none'} "
+            f"(test of Gail and Simon, adjusted for all pairs by Holm, at {format_level(flips.level)}). "
+            if n_pairs > 1
+            else f"A true flip under some prompt is {'sure' if n_sure else 'not sure'} at {format_level(flips.level)} "
             "(test of Gail and Simon). "
         )
         text += (
@@ -114,78 +115,79 @@ def describe_rank_flips(found: RankFlips, shown: int) -> str:
         )
     else:
         text += (
-            "The noise of one prompt's score is unknown here, so true flips and flips by chance cannot be told apart."
+            "The noise of one prompt's score is unknown here, so true flips and flips by chance cannot be separated."
         )
-    return text + (f" The {shown} closest of {count:,} pairs; the download has all." if shown < count else "")
+    return text + (f" The {n_rows} closest of {n_pairs:,} pairs; the download has all." if n_rows < n_pairs else "")
 
 
-def describe_convergence(found: SampleSize, moment: str, drawn: int) -> str:
-    """How many variants bring a moment within epsilon of that over all."""
+def describe_convergence(sizes: SampleSize, moment: str, n_drawn: int) -> str:
+    """Describe how many variants bring a moment within epsilon of that over all variants."""
     row = MOMENTS.index(moment)
-    n, N = found.n_star[:, row], found.n_variants
+    n, N = sizes.n_star[:, row], sizes.n_variants
     known = ~np.isnan(n)
-    reached = found.reached[:, row] & known
-    each = f"with {format_level(1 - found.delta / 2)} chance within {found.epsilon:g} of the {moment} over all"
+    reached = sizes.reached[:, row] & known
+    each = f"with {format_level(1 - sizes.delta / 2)} chance within {sizes.epsilon:g} of the {moment} over all"
     if not reached.any():
         text = (
             f"No number of prompts below all of them brings the {moment} {each}, "
-            f"for {'any model' if len(found.models) > 1 else found.models[0]}: n* is not reached."
+            f"for {'any model' if len(sizes.models) > 1 else sizes.models[0]}: n* is not reached."
         )
     else:
         most = int(np.nanargmax(np.where(reached, n, np.nan)))
         brings = "brings" if n[most] == 1 else "bring"
         text = f"{int(n[most]):,} of {int(N[most]):,} prompts {brings} the {moment} {each} for "
-        text += f"{_everyone(found, n, known, reached)} A point is n*."
+        text += f"{_describe_models(sizes, n, known, reached)} A point is n*."
     if np.any(known & ~reached):
         text += " A hollow point is all prompts, where n* is not reached."
     text += " A curve ends at 0 by construction, so that n* is too small where it is not far below all prompts."
-    return text + describe_omitted_models(drawn, len(found.models))
+    return text + describe_omitted_models(n_drawn, len(sizes.models))
 
 
-def _everyone(found: SampleSize, n: FloatArray, known: Mask, reached: Mask) -> str:
-    if len(found.models) == 1:
-        return f"{found.models[0]}."
+def _describe_models(sizes: SampleSize, n: FloatArray, known: Mask, reached: Mask) -> str:
+    """Return the models for which that number is sufficient."""
+    if len(sizes.models) == 1:
+        return f"{sizes.models[0]}."
     if left := int(np.sum(known & ~reached)):
         enough_ = format_count(int(reached.sum()), "model")
         return f"the {enough_} where fewer than all are enough; for {left:,} n* is not reached."
     who = "every model" if known.all() else "every model with two prompts or more"
-    most = found.models[int(np.nanargmax(n))]
+    most = sizes.models[int(np.nanargmax(n))]
     return f"{who}." if np.ptp(n[known]) == 0 else f"{who}; {most} needs the most."
 
 
-def describe_sample_sizes(found: SampleSize, level: float = 0.95) -> str:
-    """What the space needs, as against the variants that happened to be drawn."""
-    space = np.fmax(*found.n_star_space.T)  # two prompts say nothing of the variance
+def describe_sample_sizes(sizes: SampleSize, level: float = 0.95) -> str:
+    """Describe how many new prompts from the space are needed, compared with the variants at hand."""
+    space = np.fmax(*sizes.n_star_space.T)  # two prompts do not determine the variance
     if np.all(np.isnan(space)):
         return "Two prompts or more are needed to say how many are enough."
     most = int(np.nanargmax(space))
-    moment = int(np.nanargmax(found.n_star_space[most]))
-    low, high = (end[most, moment] for end in found.space_limits(level))
-    N = int(found.n_variants[most])
+    moment = int(np.nanargmax(sizes.n_star_space[most]))
+    low, high = (end[most, moment] for end in sizes.space_limits(level))
+    N = int(sizes.n_variants[most])
     text = (
-        f"For new prompts from the same space, {found.models[most]} needs "
+        f"For new prompts from the same space, {sizes.models[most]} needs "
         f"{format_prompts_interval(space[most], low, high)} for both "
         f"moments{', the most of all models' if len(space) > 1 else ''}; "
-        f"{N:,} were asked. "
+        f"the data have {N:,}. "
     )
-    short = int(np.sum(space > found.n_variants))
-    if short:
-        text += f"For {format_count(short, 'model')} that is more than were asked. "
-    text += _without_noise(found, most, moment)
+    n_short = int(np.sum(space > sizes.n_variants))
+    if n_short:
+        text += f"For {format_count(n_short, 'model')} that is more than in the data. "
+    text += _without_noise(sizes, most, moment)
     return text + (
         f"n*: the smallest number that is enough among the prompts at hand, as published. Space: what new prompts from "
         f"the space take, with {format_level(level)} intervals, when each is scored on as many questions with as many "
         "generations as here. Noise-free: the same if the score of each prompt had no noise of its own; –: unknown. "
-        f"ε = {found.epsilon:g}, δ = {found.delta:g}."
+        f"ε = {sizes.epsilon:g}, δ = {sizes.delta:g}."
     )
 
 
-def _without_noise(found: SampleSize, model: int, moment: int) -> str:
-    """How many prompts it would take if their scores had no noise."""
-    needed = found.n_star_space_corrected[model, moment]
-    if not found.noise_known[model]:
+def _without_noise(sizes: SampleSize, model: int, moment: int) -> str:
+    """Describe how many prompts would be needed if their scores had no noise."""
+    needed = sizes.n_star_space_corrected[model, moment]
+    if not sizes.noise_known[model]:
         return "How many it would take without the noise of each prompt's score is unknown. "
-    low, high = found.corrected_low[model, moment], found.corrected_high[model, moment]
+    low, high = sizes.corrected_low[model, moment], sizes.corrected_high[model, moment]
     if np.isnan(needed):
         most = "" if np.isnan(high) else f", up to {format_prompts(high)}"
         return f"The prompts differ by no more than the noise of their scores, so how many they need is unknown{most}. "
@@ -196,7 +198,7 @@ def _without_noise(found: SampleSize, model: int, moment: int) -> str:
 
 
 def format_prompts_interval(value: float, low: float, high: float) -> str:
-    """A number of prompts with its interval, where that is known."""
+    """Format a number of prompts with its interval, if that is known."""
     return (
         format_prompts(value)
         if np.isnan(low + high)
@@ -205,5 +207,5 @@ def format_prompts_interval(value: float, low: float, high: float) -> str:
 
 
 def format_prompts(value: float) -> str:
-    """A number of prompts."""
+    """Format a number of prompts; an en dash if it is unknown."""
     return "–" if np.isnan(value) else f"{int(value):,}"

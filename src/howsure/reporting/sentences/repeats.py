@@ -1,4 +1,4 @@
-"""What runs of the same thing say of the next one, and whether they are runs at all."""
+"""Captions of the figures of repeated runs, and warnings about them."""
 
 from __future__ import annotations
 
@@ -17,53 +17,53 @@ from howsure.stats.core.cells import FloatArray
 from howsure.stats.core.multiplicity import holm
 from howsure.stats.repeats import Repeats
 
-#: What the notes of `Repeats` say of copies, and of the run means.
-_COPIES, _ALIKE = "copies are not runs", "agree more than independent generations would"
+#: Notes of `Repeats` on copies and on run means.
+_COPIES, _TOO_SIMILAR = "copies are not runs", "agree more than independent generations would"
 _SAME = "no variation was seen"
 
 
-def describe_runs(found: Repeats, several: Sequence[str]) -> str:
-    """Best and worst run of one model, and where the next one will fall; `several` are the models with two or more."""
-    between = found.interval()
-    at = [found.models.index(model) for model in several]
-    gap = (found.best - found.worst)[at]
-    i, places = at[0], choose_decimals(np.sqrt(found.variance))
+def describe_runs(result: Repeats, models: Sequence[str]) -> str:
+    """Describe the best and the worst run of one model, and the interval for the next one."""
+    interval = result.interval()
+    rows = [result.models.index(model) for model in models]
+    gap = (result.best - result.worst)[rows]
+    i, places = rows[0], choose_decimals(np.sqrt(result.variance))
     worst, best, low, high = (
-        format_number(float(value[i]), places) for value in (found.worst, found.best, between.low, between.high)
+        format_number(float(value[i]), places) for value in (result.worst, result.best, interval.low, interval.high)
     )
     ends = f"from {worst} to {best}" if gap[0] > 0 else worst
-    text = f"{several[0]} scored {ends} in {format_count(int(found.n_runs[i]), 'run')} of the same questions"
-    if np.isnan(between.low[i]):
+    text = f"{models[0]} scored {ends} in {format_count(int(result.n_runs[i]), 'run')} of the same questions"
+    if np.isnan(interval.low[i]):
         text += "; no interval for the next run is known. "
     else:
         text += (
-            f"; the next run will fall between {low} and {high} with {format_level(found.level)} probability (bar). "
+            f"; the next run will fall between {low} and {high} with {format_level(result.level)} probability (bar). "
         )
     widest = int(np.argmax(gap))
-    if len(several) > 1 and gap[widest] > 0:
+    if len(models) > 1 and gap[widest] > 0:
         text += (
-            f"Best and worst run are farthest apart for {several[widest]}, by "
+            f"Best and worst run are farthest apart for {models[widest]}, by "
             f"{format_number(float(gap[widest]), places)}: "
-            "whoever reports the best of its runs reports that much luck. "
+            "to report only the best run adds that much luck. "
         )
     return text + "Runs that score nearly the same are drawn above each other."
 
 
-def describe_drift(found: Repeats) -> str:
-    """Whether runs differ by more than sampling would have them."""
-    adjusted = holm(found.drift_p)
+def describe_drift(result: Repeats) -> str:
+    """Describe whether runs differ by more than sampling explains."""
+    adjusted = holm(result.drift_p)
     known = ~np.isnan(adjusted)
-    alpha = 1 - found.level
+    alpha = 1 - result.level
     if not known.any():
         return "No question was answered differently in two runs, so drift cannot be tested."
-    drifted = [found.models[i] for i in np.flatnonzero(adjusted < alpha)]
+    drifted = [result.models[i] for i in np.flatnonzero(adjusted < alpha)]
     count = int(known.sum())
     if count == 1:
         i = int(np.flatnonzero(known)[0])
         verdict = "more than" if drifted else "no more than"
         text = (
-            f"The runs of {found.models[i]} differ by {verdict} independent generations would "
-            f"(p {_equals(float(found.drift_p[i]))}). "
+            f"The runs of {result.models[i]} differ by {verdict} independent generations would "
+            f"(p {_equals(float(result.drift_p[i]))}). "
         )
     elif drifted:
         text = (
@@ -76,37 +76,36 @@ def describe_drift(found: Repeats) -> str:
             f"(smallest p, adjusted by Holm: {format_p_value(float(np.nanmin(adjusted)))}). "
         )
     if drifted:
-        text += "A mean over such runs is of no one thing. "
-    return text + "The test is Cochran's Q, with questions as strata, which asks for any difference, not for a trend."
+        text += "A mean over such runs mixes different conditions. "
+    return text + "The test is Cochran's Q, with questions as strata, which tests for any difference, not for a trend."
 
 
 def _equals(p: float) -> str:
+    """Return a p-value after an equals sign or a less-than sign."""
     return format_p_value(p).replace("<", "< ") if p < 0.001 else f"= {format_p_value(p)}"
 
 
-def collect_repeat_warnings(found: Repeats) -> Iterator[str]:
-    """Runs that are not runs."""
-    for phrase, told in (
+def collect_repeat_warnings(result: Repeats) -> Iterator[str]:
+    """Yield warnings about runs that are copies, agree too much, or drift."""
+    for reason, text in (
         (
             _SAME,
             "All runs of {names} are the same score for score (a cache, a fixed seed, no sampling): they count as one.",
         ),
         (_COPIES, "Some runs of {names} are the same score for score: copies are not further generations."),
-        (_ALIKE, "The runs of {names} agree more than independent generations would: a shared seed, or a cache?"),
+        (_TOO_SIMILAR, "The runs of {names} agree more than independent generations would: a shared seed, or a cache?"),
     ):
-        if names := [model for model, note in zip(found.models, found.reasons, strict=True) if phrase in str(note)]:
-            yield told.format(names=join_names(names))
-    adjusted: FloatArray = holm(found.drift_p)
-    if drifted := [found.models[i] for i in np.flatnonzero(adjusted < 1 - found.level)]:
+        if names := [model for model, note in zip(result.models, result.reasons, strict=True) if reason in str(note)]:
+            yield text.format(names=join_names(names))
+    adjusted: FloatArray = holm(result.drift_p)
+    if drifted := [result.models[i] for i in np.flatnonzero(adjusted < 1 - result.level)]:
         yield (
-            f"The runs of {join_names(drifted)} differ by more than sampling would have them: something changed "
-            "between "
-            "them."
+            f"The runs of {join_names(drifted)} differ by more than sampling explains: something changed between them."
         )
 
 
 def format_p_value(p: float) -> str:
-    """A p-value in a sentence or a table.
+    """Format a p-value for a sentence or a table.
 
     >>> format_p_value(0.0312), format_p_value(2e-7), format_p_value(0.5), format_p_value(float("nan"))
     ('0.031', '<0.001', '0.50', '–')
