@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import planning as oracle
-from scipy import optimize
 
 from howsure.errors import InputError, UnknownNameError
 from howsure.stats.comparisons.pairs import compare
 from howsure.stats.core.cells import Cells
-from howsure.stats.planning.cost import COST_UNITS, Cost
+from howsure.stats.core.claims import COST_UNITS
+from howsure.stats.planning.cost import Cost
 from howsure.stats.planning.pilot import components_from_accuracy, components_from_cells
 from howsure.stats.planning.plan import FEWEST_QUESTIONS, plan, tabulate_designs
 from howsure.stats.planning.variance_components import (
@@ -157,28 +157,11 @@ def test_smallest_n_and_k_against_the_slow_version(D, E, target):
     assert power_of(target, 0.02, level=0.9) == pytest.approx(oracle.power_of(target, 0.02, 0.1))
 
 
-def test_best_generations_against_the_slow_version_and_a_minimiser():
-    """An independent slow version for given questions; another program's output (scipy) for given variants."""
-    price = oracle.Price(request=900, generation=30)
-    assert OURS.best_generations(900, 30, n_questions=40) == pytest.approx(oracle.best_k(ORACLE, price, 40), rel=1e-5)
-
-    def error_per_money(K, S=2):
-        return (0.04 + (0.01 + 0.12 / K) / S) * S * (900 + 30 * K)
-
-    best = optimize.minimize_scalar(error_per_money, bounds=(1, 100), method="bounded", options={"xatol": 1e-9}).x
-    assert OURS.best_generations(900, 30, n_variants=2) == pytest.approx(best, rel=1e-5)
-    # sqrt((c_in / c_out) E / D), statistics.md section 11
-    assert PAIR.best_generations([900, 1], 9).tolist() == pytest.approx([20, 1])
-    assert VarianceComponents(question=0, generation=0.1).best_generations(1, 1) == math.inf
-    assert PAIR.best_generations(5, 0) == math.inf
-    assert VarianceComponents(question=0, generation=0).best_generations(1, 1) == 1
-
-
 def test_the_search_agrees_with_the_formula_where_rounding_is_small():
     """Theory: two-stage sampling, K = sqrt(c_in / c_out * E / D), up to whole numbers."""
     cost = Cost(prompt_tokens=20_000, completion_tokens=50, generations_per_request=1000)
     best = plan(PAIR, cost, detect=0.004).best
-    formula = float(PAIR.best_generations(20_000, 50))
+    formula = math.sqrt(20_000 / 50 * PAIR.generation / PAIR.question)  # two-stage sampling, Cochran 1977, ch. 10
     assert formula == pytest.approx(40)
     assert abs(best.n_generations - formula) <= 1
 
@@ -310,7 +293,7 @@ def test_a_pilot_of_single_generations_plans_single_generations():
     rng = np.random.default_rng(24)
     cells = cells_of(rng.binomial(1, 0.5, (2, 100)), 1)
     noise = components_from_cells(cells, "a", "b")
-    assert not noise.known
+    assert not noise.is_separable
     assert noise.variance(100) == pytest.approx(compare(cells, "a", "b").variance[0] * 100 / 99)
     assert np.isnan(noise.variance(100, 2))
     assert np.isnan(noise.generations_for(0.01, 100))

@@ -14,9 +14,9 @@ from howsure.reporting.elements import ElementBuilder, Figure, Section
 from howsure.reporting.sections.score_table import GREEDY_SUFFIX, pick_spaced
 from howsure.reporting.sentences.generations import describe_frontier, describe_run_ranges, describe_standard_errors
 from howsure.stats.core.cells import Cells, FloatArray, IntArray
+from howsure.stats.core.claims import COST_UNITS, CostUnit
 from howsure.stats.core.cube import Cube
 from howsure.stats.planning import (
-    COST_UNITS,
     Cost,
     StudyDesign,
     VarianceComponents,
@@ -132,7 +132,7 @@ def _estimate_pilot(cells: Cells, cube: Cube | None, model: str) -> ModelPilot |
         n = cube.drawn.n[cube.index(model)]
         n_variants = int(np.sum(np.any(n > 0, axis=0)))
         components = components_from_cube(cube, model)
-    if not components.known or not components.single > 0:
+    if not components.is_separable or not components.single > 0:
         return None
     return ModelPilot(model, components, int(np.sum(np.any(n > 0, axis=1))), n_variants, n[n > 0])
 
@@ -221,7 +221,7 @@ def _sufficient_generations(pilot: ModelPilot) -> int | None:
     return int(k[np.argmax(near)]) if near.any() else None
 
 
-def find_best_designs(pilot: ModelPilot, cost: Cost, unit: str, spent: float) -> dict[str, list[StudyDesign]]:
+def find_best_designs(pilot: ModelPilot, cost: Cost, unit: CostUnit, spent: float) -> dict[str, list[StudyDesign]]:
     """Return the best design for each of a few budgets around `spent`, by kind of design, cheapest first.
 
     With several prompts the kinds are designs with one prompt and designs with up to as many prompts as in the data,

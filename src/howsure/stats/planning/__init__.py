@@ -9,7 +9,7 @@ cost                  what a design costs in calls, tokens and money
 ====================  ===========================================================================
 """
 
-from howsure.stats.planning.cost import COST_UNITS, Cost, cost_per_cell
+from howsure.stats.planning.cost import Cost, cost_per_cell
 from howsure.stats.planning.pilot import components_from_accuracy, components_from_cells, components_from_cube
 from howsure.stats.planning.plan import (
     ASSURANCE,
@@ -29,7 +29,6 @@ from howsure.stats.planning.variance_components import (
 
 __all__ = [
     "ASSURANCE",
-    "COST_UNITS",
     "FEWEST_QUESTIONS",
     "INTERVAL_LEVEL",
     "Cost",

@@ -1,4 +1,4 @@
-"""What a design costs: a prompt is paid once per request, a completion once per generation."""
+"""Cost of a design: a prompt is paid once per request, a completion once per generation."""
 
 from __future__ import annotations
 
@@ -9,13 +9,11 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import ArrayLike
 
-from howsure.errors import InputError, UnknownNameError
+from howsure.errors import InputError
 from howsure.stats.core.cells import FloatArray
+from howsure.stats.core.claims import COST_UNITS, CostUnit, check_choice
 
-__all__ = ["COST_UNITS", "Cost", "cost_per_cell"]
-
-#: What can be counted, from what is always known to what must be told.
-COST_UNITS = ("calls", "tokens", "cost")
+__all__ = ["Cost", "cost_per_cell"]
 
 
 @dataclass(frozen=True)
@@ -25,12 +23,14 @@ class Cost:
     Attributes
     ----------
     prompt_tokens, completion_tokens
-        Tokens of one prompt and of one completion, on average; NaN where unknown.
+        Average number of tokens of one prompt and of one completion; NaN where unknown.
     input_price, output_price
-        Money per million tokens of prompts and of completions; NaN where unknown.
+        Price per million tokens of prompts and of completions; NaN where unknown.
     generations_per_request
-        The most generations that one request returns. With 1 each generation pays for its prompt again.
+        Largest number of generations that one request returns. With 1, each generation pays for its prompt again.
 
+    Examples
+    --------
     >>> cost = Cost(prompt_tokens=400, completion_tokens=100, input_price=3, output_price=15, generations_per_request=8)
     >>> [float(cost.cell(10, unit)) for unit in COST_UNITS]
     [2.0, 1800.0, 0.0174]
@@ -51,35 +51,30 @@ class Cost:
         if n != int(n) or n < 1:
             raise InputError(f"generations_per_request is {n!r}", where="Cost", remedy="allowed: 1, 2, 3, ...")
 
-    def request(self, unit: str) -> float:
-        """What a request costs before it generates anything."""
-        _known_unit(unit)
+    def request(self, unit: CostUnit) -> float:
+        """Return the cost of a request without its generations."""
+        check_choice("unit", unit, COST_UNITS)
         return {"calls": 1.0, "tokens": self.prompt_tokens, "cost": self.prompt_tokens * self.input_price / 1e6}[unit]
 
-    def generation(self, unit: str) -> float:
-        """What each generation adds."""
-        _known_unit(unit)
+    def generation(self, unit: CostUnit) -> float:
+        """Return the cost that each generation adds."""
+        check_choice("unit", unit, COST_UNITS)
         return {
             "calls": 0.0,
             "tokens": self.completion_tokens,
             "cost": self.completion_tokens * self.output_price / 1e6,
         }[unit]
 
-    def cell(self, n_generations: ArrayLike, unit: str) -> FloatArray:
-        """Cost of K generations of one prompt, any shape; NaN where the unit is unknown."""
+    def cell(self, n_generations: ArrayLike, unit: CostUnit) -> FloatArray:
+        """Return the cost of K generations of one prompt, any shape; NaN where tokens or prices are unknown."""
         K = np.asarray(n_generations, float)
         requests = np.ceil(K / self.generations_per_request)
         cost: FloatArray = requests * self.request(unit) + K * self.generation(unit)
         return cost
 
 
-def cost_per_cell(costs: Sequence[Cost], n_generations: ArrayLike, unit: str) -> FloatArray:
-    """Cost of K generations of one prompt by each of the models paid for, shape of `n_generations`."""
+def cost_per_cell(costs: Sequence[Cost], n_generations: ArrayLike, unit: CostUnit) -> FloatArray:
+    """Return the cost of K generations of one prompt by all models, in the shape of `n_generations`."""
     cells = [cost.cell(n_generations, unit) for cost in costs]
     total: FloatArray = np.sum(cells, axis=0)
     return total
-
-
-def _known_unit(unit: str) -> None:
-    if unit not in COST_UNITS:
-        raise UnknownNameError("unit", unit, COST_UNITS)

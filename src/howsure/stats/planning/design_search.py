@@ -1,7 +1,7 @@
-"""The best design among all whole numbers of questions, prompt variants and generations within limits.
+"""Search for the best design among all whole numbers of questions, prompt variants and generations within limits.
 
-For each number of variants and generations, the smallest sufficient or the largest affordable number of questions is
-known in closed form (design.py), which leaves one array to take the minimum of.
+For each number of variants and generations, the smallest sufficient or the largest affordable number of questions has a
+closed form (variance_components.py), so that the best design is the minimum of one array.
 """
 
 from __future__ import annotations
@@ -13,20 +13,21 @@ from typing import NamedTuple
 import numpy as np
 
 from howsure.stats.core.cells import FloatArray, IntArray
+from howsure.stats.core.claims import CostUnit
 from howsure.stats.planning.cost import Cost, cost_per_cell
 from howsure.stats.planning.variance_components import VarianceComponents, assurance_quantile
 
 __all__ = ["LADDER", "DesignLimits", "DesignSearch"]
 
-#: Numbers of generations and variants that are shown beside the best: up to the best, and these many at least.
+#: Numbers of generations and variants of the rows beside the best: up to the best, and at least up to `_MIN_LADDER`.
 LADDER = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)
-_SHOWN = 50
-#: Questions that leave nothing but the noise of the prompt.
-_ENDLESS = 2.0**60
+_MIN_LADDER = 50
+#: Number of questions that stands for infinitely many: only the noise of the prompt remains.
+_UNLIMITED = 2.0**60
 
 
 class DesignLimits(NamedTuple):
-    """Questions that there are (maybe infinite), fewest questions, most variants and most generations."""
+    """Available questions (or infinity), smallest number of questions, and largest numbers of variants, generations."""
 
     available: float
     fewest: float
@@ -35,27 +36,27 @@ class DesignLimits(NamedTuple):
 
 
 class DesignSearch(NamedTuple):
-    """All designs within the limits, as arrays over variants and generations; either `target` or `budget` is NaN."""
+    """Search over all designs within the limits; exactly one of `target` and `budget` is NaN."""
 
     components: VarianceComponents
     costs: tuple[Cost, ...]
-    unit: str
+    unit: CostUnit
     limits: DesignLimits
     target: float  # standard error
     budget: float
-    assurance: float | None = None  # level of the upper limit that is planned with
+    assurance: float | None = None  # one-sided level of the upper limit of the variance
 
     def questions(self, K: IntArray, S: IntArray) -> FloatArray:
-        """Fewest questions that reach the target, inf where none do; or the most that the budget buys."""
+        """Return the smallest number of questions for the target (inf if none), or the largest for the budget."""
         if math.isnan(self.budget):
             needed = self.components.questions_for(self.target, K, S, assurance=self.assurance)
             return np.maximum(needed, self.limits.fewest)
-        # a price that goes into the budget a whole number of times must not lose one to rounding
-        bought = np.floor(self.budget / (S * cost_per_cell(self.costs, K, self.unit)) * (1 + 1e-12))
-        return np.minimum(bought, self.limits.available)
+        # rounding must not lose a question where the budget is a multiple of the price
+        affordable = np.floor(self.budget / (S * cost_per_cell(self.costs, K, self.unit)) * (1 + 1e-12))
+        return np.minimum(affordable, self.limits.available)
 
     def best(self, variants: IntArray | None = None) -> tuple[int, int, int] | None:
-        """N, S, K of the best design, of these numbers of variants if they are given; or None."""
+        """Return N, S, K of the best design, optionally with these numbers of variants only; None if there is none."""
         numbers = np.arange(1, self.limits.variants + 1) if variants is None else variants
         S, K = numbers[:, None], np.arange(1, self.limits.generations + 1)
         N = self.questions(K, S)
@@ -72,102 +73,104 @@ class DesignSearch(NamedTuple):
     def ladder(
         self, best: tuple[int, int, int] | None, *, every: bool = False
     ) -> tuple[IntArray, IntArray, IntArray, list[str]]:
-        """N, S, K of the rows beside the best, and what is to be said of each.
+        """Return N, S, K and the remarks of the rows beside the best.
 
-        Other generations for the best number of variants, then other variants, each with the best generations for it,
-        without those that the budget does not buy; or every combination.
+        They have other generations for the best number of variants, then other variants with the best generations for
+        each, without those that the budget cannot pay; or, if `every`, all combinations.
         """
         most_S = self.limits.variants if math.isnan(self.budget) else 1
         _, best_S, best_K = best or (0, most_S, 0)
         steps = np.array(LADDER)
-        variants = steps[steps <= min(self.limits.variants, max(best_S, _SHOWN))]
-        generations = steps[steps <= min(self.limits.generations, max(best_K, _SHOWN))]
+        variants = steps[steps <= min(self.limits.variants, max(best_S, _MIN_LADDER))]
+        generations = steps[steps <= min(self.limits.generations, max(best_K, _MIN_LADDER))]
         if every:
             S, K = (axis.ravel() for axis in np.meshgrid(variants, generations, indexing="ij"))
         else:
-            others = [found for v in variants if v != best_S and (found := self.best(np.array([v])))]
-            S = np.append(np.full(len(generations), best_S), [found[1] for found in others]).astype(np.int64)
-            K = np.append(generations, [found[2] for found in others]).astype(np.int64)
+            others = [design for v in variants if v != best_S and (design := self.best(np.array([v])))]
+            S = np.append(np.full(len(generations), best_S), [design[1] for design in others]).astype(np.int64)
+            K = np.append(generations, [design[2] for design in others]).astype(np.int64)
         beside = (best_S != S) | (best_K != K)
         S, K = S[beside], K[beside]
         N = self.questions(K, S)
-        there = np.minimum(N, self.limits.available)
-        bought_little = f"buys fewer than {self.limits.fewest:g} questions"
+        possible = np.minimum(N, self.limits.available)
+        too_few = f"buys fewer than {self.limits.fewest:g} questions"
         if math.isnan(self.budget):
-            short = np.where(np.isinf(there), "no number of questions is enough", "short of the goal on all questions")
-            remarks = np.where(there < N, short, np.where(np.isinf(there), short, ""))
+            short = np.where(
+                np.isinf(possible), "no number of questions is enough", "short of the goal on all questions"
+            )
+            remarks = np.where(possible < N, short, np.where(np.isinf(possible), short, ""))
         else:
-            remarks = np.where(there < self.limits.fewest, bought_little, "")
-        kept = np.ones(len(N), dtype=bool) if every or not best else remarks != bought_little
-        there = np.where(np.isinf(there), 0, there).astype(np.int64)
-        return there[kept], S[kept], K[kept], remarks[kept].tolist()
+            remarks = np.where(possible < self.limits.fewest, too_few, "")
+        rows = np.ones(len(N), dtype=bool) if every or not best else remarks != too_few
+        possible = np.where(np.isinf(possible), 0, possible).astype(np.int64)
+        return possible[rows], S[rows], K[rows], remarks[rows].tolist()
 
     @property
     def assured(self) -> bool:
-        """Whether upper limits are planned with, and not the variances as they were estimated."""
+        """Whether the plan uses upper limits of the variances rather than their estimates."""
         return self.components.uncertain and assurance_quantile(self.assurance) > 0
 
-    def praise(self) -> str:
-        """What the best design is the best at."""
+    def merit(self) -> str:
+        """Return the remark of the best design: what it is the best at."""
         if math.isnan(self.budget):
             return f"the cheapest in {self.unit}"
         return f"the smallest error for {self.budget:g} {'in cost' if self.unit == 'cost' else self.unit}"
 
     def reason(self) -> str:
-        """Why there is no design."""
+        """Return the reason why no design within the limits reaches the target or fits the budget."""
         noise, limits = self.components, self.limits
         if math.isnan(self.target):
             return f"the budget does not buy {limits.fewest:g} questions"
-        asked = f"{self.target:.4g} is asked"
+        target = f"{self.target:.4g} is asked"
         if math.isinf(limits.available):
-            floor = self._se(_ENDLESS, 1, limits.variants)
-            needed = _fewest(lambda S: self._se(_ENDLESS, 1, S) < self.target)
-            why = f"no number of questions is enough: the noise of the prompt alone has se {floor:.4g}, {asked}"
+            remaining = self._se(_UNLIMITED, 1, limits.variants)
+            needed = _smallest_sufficient(lambda S: self._se(_UNLIMITED, 1, S) < self.target)
+            why = f"no number of questions is enough: the noise of the prompt alone has se {remaining:.4g}, {target}"
             return f"{why}, which takes {needed:.0f} prompt variants or more"
         most = f"all {limits.available:g} questions"
-        K = _fewest(lambda K: self._se(limits.available, K, limits.variants) <= self._enough)
+        K = _smallest_sufficient(lambda K: self._se(limits.available, K, limits.variants) <= self._tolerant_target)
         if math.isfinite(K):
             return f"it takes {K:.0f} generations of {most}, {limits.generations} are allowed"
         N = float(noise.questions_for(self.target, limits.generations, limits.variants, assurance=self.assurance))
-        enough = "no number of questions" if math.isinf(N) else f"{N:.0f} questions"
-        # of endless generations, where they can be told from the questions
-        floor = self._se(limits.available, math.inf if noise.known else 1, limits.variants)
+        sufficient = "no number of questions" if math.isinf(N) else f"{N:.0f} questions"
+        # with infinitely many generations, where their noise can be separated from that of the questions
+        remaining = self._se(limits.available, math.inf if noise.is_separable else 1, limits.variants)
         no, alone = "no number of generations is enough", "without any prediction noise"
-        if not noise.known:
+        if not noise.is_separable:
             no, alone = "one generation is not enough", "with one generation of each"
         few = f"{limits.generations} generation{'s' if limits.generations > 1 else ''} of each"
         S = (
-            _fewest(lambda S: self._se(limits.available, limits.generations, S) <= self._enough)
-            if noise.crossed
+            _smallest_sufficient(lambda S: self._se(limits.available, limits.generations, S) <= self._tolerant_target)
+            if noise.has_variants
             else math.inf
         )
         prompts = f", or {S:.0f} prompt variants" if limits.variants < S < math.inf else ""
-        return f"{no}: {most} have se {floor:.4g} {alone}, {asked}, {enough} would do with {few}{prompts}"
+        return f"{no}: {most} have se {remaining:.4g} {alone}, {target}, {sufficient} would do with {few}{prompts}"
 
     @property
-    def _enough(self) -> float:
-        """The target, which rounding must not miss."""
+    def _tolerant_target(self) -> float:
+        """The target with a tolerance for rounding."""
         return self.target * (1 + 1e-12)
 
     def _se(self, N: float, K: float, S: float) -> float:
-        """Standard error of one design, as it is planned with; NaN where unknown."""
+        """Return the planned standard error of one design; NaN where unknown."""
         return math.sqrt(float(self.components.variance(N, K, S, assurance=self.assurance)))
 
 
-def _fewest(enough: Callable[[float], bool], most: float = 2.0**50) -> float:
-    """Smallest whole number that is enough, by bisection; inf where `most` is not."""
-    if not enough(most):
+def _smallest_sufficient(is_sufficient: Callable[[float], bool], largest: float = 2.0**50) -> float:
+    """Return the smallest sufficient whole number by bisection; inf where `largest` is not sufficient."""
+    if not is_sufficient(largest):
         return math.inf
     low, high = 0.0, 1.0
-    while not enough(high):
+    while not is_sufficient(high):
         low, high = high, 2 * high
     while high - low > 1:
         middle = math.floor((low + high) / 2)
-        low, high = (low, middle) if enough(middle) else (middle, high)
+        low, high = (low, middle) if is_sufficient(middle) else (middle, high)
     return high
 
 
 def _first_smallest(first: FloatArray, second: FloatArray) -> int:
-    """Flat index of the smallest `first`, of those the smallest `second`, of those the earliest, rounding apart."""
+    """Return the flat index of the smallest `first`, ties (up to rounding) broken by `second`, then by position."""
     second = np.where(first <= np.min(first) * (1 + 1e-9), second, np.inf)
     return int(np.argmax(second <= np.min(second) * (1 + 1e-9)))

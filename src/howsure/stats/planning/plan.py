@@ -1,16 +1,17 @@
-"""How many questions, prompt variants and generations: the cheapest design for an error, the best one for a budget.
+"""Plan the number of questions, prompt variants and generations for a target error or a budget.
 
-Designs are whole numbers, so the best one is searched among all of them (search.py) and not rounded from a formula.
+The best design is searched among all whole numbers (design_search.py), not rounded from a formula.
 
-A pilot knows its variances roughly, and the cheapest design is the one that their errors favour. Designs are therefore
-planned with the upper limit of their variance at a one-sided level, the assurance (Browne 1995; Kieser and Wassmer
-1996; the limit is that of design.py). Measured on published answers of pairs of close models, with a promised power of
-.80, from pilots of 30 x 1, 30 x 2, 50 x 5, 100 x 2 and 164 x 10 (questions x generations): the assured plan delivers
-.82 to .89 on average and the plain one .62 to .80, for 1.1 to 1.9 times its cost. The error is above the promised one
-in .12 to .28 of the assured plans, where .20 is nominal, and in about half of the plain ones; the 80 % interval of the
-error, `se_low` to `se_high`, covers .72 to .89. From pilots of 50 questions x 5 prompts x 2, prompts of sd .02, the
-error is above 1.25 times the promised one in .12 of the assured and .47 of the plain plans; from 100 x 10 x 2 in .07
-and .31 (sd .03), .05 and .19 (sd .05). The price is prompts: twice the calls there, seven times from five prompts.
+The variances of a pilot have estimation errors, and the cheapest design is the one that these errors favour. Designs
+are therefore planned with the upper limit of their variance at a one-sided level, the assurance (Browne 1995; Kieser
+and Wassmer 1996; the limit is that of variance_components.py). Measured on published answers of pairs of close models,
+with a promised power of .80, from pilots of 30 x 1, 30 x 2, 50 x 5, 100 x 2 and 164 x 10 (questions x generations): the
+assured plan delivers .82 to .89 on average and the plain one .62 to .80, for 1.1 to 1.9 times its cost. The error is
+above the promised one in .12 to .28 of the assured plans, where .20 is nominal, and in about half of the plain ones;
+the 80 % interval of the error, `se_low` to `se_high`, covers .72 to .89. From pilots of 50 questions x 5 prompts x 2,
+prompts of sd .02, the error is above 1.25 times the promised one in .12 of the assured and .47 of the plain plans; from
+100 x 10 x 2 in .07 and .31 (sd .03), .05 and .19 (sd .05). The price is prompts: twice the calls there, seven times
+from five prompts.
 """
 
 from __future__ import annotations
@@ -22,11 +23,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from howsure.errors import InputError, UnknownNameError
+from howsure.errors import InputError
 from howsure.stats.comparisons import POWER
 from howsure.stats.core.cells import FloatArray, IntArray
+from howsure.stats.core.claims import COST_UNITS, CostUnit, check_choice, check_level
 from howsure.stats.core.results import Columns, Result
-from howsure.stats.planning.cost import COST_UNITS, Cost, cost_per_cell
+from howsure.stats.planning.cost import Cost, cost_per_cell
 from howsure.stats.planning.design_search import DesignLimits, DesignSearch
 from howsure.stats.planning.variance_components import (
     VarianceComponents,
@@ -37,18 +39,18 @@ from howsure.stats.planning.variance_components import (
 
 __all__ = ["ASSURANCE", "FEWEST_QUESTIONS", "INTERVAL_LEVEL", "StudyDesign", "StudyPlan", "plan", "tabulate_designs"]
 
-#: One-sided level of the limit that designs are planned with.
+#: Default one-sided level of the upper limit of the variance that designs are planned with.
 ASSURANCE = 0.8
 
 #: Level of the printed interval of a design's standard error, `se_low` to `se_high`.
 INTERVAL_LEVEL = 0.8
 
-#: Normal theory wants some tens of questions; and data noise that was estimated as 0 is not 0.
+#: Default smallest number of questions: normal theory needs some tens, and data noise estimated as 0 may not be 0.
 FEWEST_QUESTIONS = 30
 
 
 class StudyDesign(NamedTuple):
-    """One row of a plan."""
+    """One design, a row of a plan; the fields are the columns of `StudyPlan`."""
 
     n_questions: int
     n_variants: int
@@ -64,32 +66,32 @@ class StudyDesign(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class StudyPlan(Result):
-    """Designs and what they buy, one per row; arrays have shape (R,).
+    """Designs with their errors and costs, one per row; arrays have shape (R,).
 
     Attributes
     ----------
     components
-        The noise that is planned with.
-    best
-        The design that was asked for, which is also the first row; None where there is none, for `reason`.
+        Variance components of the plan.
     n_questions, n_variants, n_generations
-        N, S, K of each model; 0 questions where the row cannot be had at all.
+        N, S, K of each model; 0 questions where no number of questions suffices.
     se
-        Standard error that the design promises: the upper limit at `assurance`, or in the row of the plain plan, and
-        where the components are known, the one of the components as they are.
+        Planned standard error: the upper limit at `assurance`; in the row of the plain plan, and for known components,
+        the standard error from the components themselves.
     se_low, se_high
         80 % interval of the true standard error of the design, from the errors of the components; equal to `se` where
-        they are known.
+        the components are known.
     detectable
-        Smallest difference found with the power that was asked, if the standard error is `se`.
+        Smallest difference that is detected with the given power, if the standard error is `se`.
     calls, tokens, cost
-        Of all models that are paid; NaN where unknown.
+        Sums over all models that are paid; NaN where unknown.
+    best
+        The best design, which is also the first row; None where there is none.
     reason, remarks
-        What is to be said of the whole, and of each row; '' if nothing.
+        Note on the plan, such as the reason why there is no design, and on each row; '' if none.
     plain
-        The best design if the components were known exactly, where they are not; the row below the best.
+        The best design for components without errors, which is the row below the best; None for known components.
     assurance
-        Level of the limits that were planned with; 0.5 where the components were taken as known.
+        Level of the upper limits; 0.5 where the components were taken as known.
     """
 
     components: VarianceComponents
@@ -110,8 +112,8 @@ class StudyPlan(Result):
     assurance: float = 0.5
 
     def columns(self) -> Columns:
-        """One row per design, the best first."""
-        told = ["; ".join(filter(None, (said, self.reason, self.components.note))) for said in self.remarks]
+        """Return one row per design, the best first."""
+        note = ["; ".join(filter(None, (remark, self.reason, self.components.note))) for remark in self.remarks]
         return {
             "benchmark": np.full(len(self.se), self.components.benchmark, dtype=object),
             "n_questions": self.n_questions,
@@ -124,7 +126,7 @@ class StudyPlan(Result):
             "calls": self.calls,
             "tokens": self.tokens,
             "cost": self.cost,
-            "note": np.array(told, dtype=object),
+            "note": np.array(note, dtype=object),
         }
 
 
@@ -136,7 +138,7 @@ def plan(
     width: float | None = None,
     se: float | None = None,
     budget: float | None = None,
-    unit: str | None = None,
+    unit: CostUnit | None = None,
     level: float = 0.95,
     power: float = POWER,
     available: int | None = None,
@@ -146,43 +148,71 @@ def plan(
     every: bool = False,
     assurance: float | None = ASSURANCE,
 ) -> StudyPlan:
-    """Cheapest design for an error, or best design for a budget, and what other numbers of generations would buy.
+    """Find the cheapest design for a target error, or the best design for a budget.
 
     Parameters
     ----------
     components
-        The noise: of a pilot (`pilot.components_of`), assumed (`pilot.assumed`), or given.
+        Variance components: from a pilot (`components_from_cells`, `components_from_cube`), assumed
+        (`components_from_accuracy`), or given.
     cost
-        Cost of each model; one Cost stands for all, and a sequence pays exactly the models in it. None: only calls are
+        Cost of each model; one `Cost` is used for all, a sequence pays exactly the models in it. None: only calls are
         counted, one per generation.
     detect, width, se, budget
-        Exactly one. The smallest difference to find with `power` at `level`; the width of the interval at `level`, from
-        low to high; the standard error; or what may be spent, in `unit`.
+        Exactly one of: the smallest difference to detect with `power` at `level`; the width of the interval at `level`,
+        upper minus lower limit; the standard error; the budget, in `unit`.
     unit
-        `"calls"`, `"tokens"` or `"cost"`: what is to be cheap, or what `budget` counts. None: the last that is known.
+        Unit that is minimised, or that `budget` is given in; None: the last known of `COST_UNITS`.
+    level, power
+        Level of the test and of the interval, in (0, 1), and power, from 0.5 to below 1.
     available
-        Questions that there are; None: as many as one likes.
+        Number of available questions; None: unlimited.
     fewest
-        Questions that a design has at least, if there are so many.
+        Smallest number of questions of a design, if so many are available.
     max_variants, max_generations
-        The most per question. With several variants every question is asked in all of them.
+        Largest numbers per question. With several variants, every question is asked in all of them.
     every
-        Whether there is a row for every combination of generations and variants beside the best, and not only for other
-        generations and for other variants with the best generations for each.
+        Whether to return a row for every combination of generations and variants, instead of other generations for the
+        best variants, and of other variants with the best generations for each.
     assurance
-        From 0.5 to below 1: designs are planned with the upper limit of their squared error at this one-sided level,
-        which the errors of the components give. 0.5 or None: with the components as they are. Components without
-        errors of their own are known, and give the same plan at any assurance.
+        One-sided level, from 0.5 to below 1, of the upper limit of the squared error that is planned with, from the
+        errors of the components. 0.5 or None: the components are taken as known. Components without errors give the
+        same plan at any assurance.
 
-    Rows beside the best show what other numbers of generations and variants take for the same goal, or buy for the same
-    budget; where no generations are enough in some number of variants, it has no row. Ties go to the smaller error or
-    cost, then to fewer generations and variants, which is to more questions.
+    Returns
+    -------
+    StudyPlan
+        The best design, and rows with other numbers of generations and variants for the same target or budget. Numbers
+        of variants for which no number of generations suffices have no row.
 
+    Raises
+    ------
+    InputError
+        Where not exactly one goal is given, an argument is out of range, or all components are 0.
+
+    Notes
+    -----
+    The squared error of a design of N questions, S variants and K generations is
+
+        vQ (1/N - 1/N_all) + vS/S + vQS/(N S) + ve/(N S K)
+
+    Of equally cheap designs, the one with the smaller error is best; of equal errors, the cheaper one, then the one
+    with fewer generations and variants.
+
+    References
+    ----------
+    Browne, R. H. (1995), On the use of a pilot sample for sample size determination, Statistics in Medicine 14. Kieser,
+    M. and Wassmer, G. (1996), On the use of the upper confidence limit for the variance from a pilot sample for sample
+    size determination, Biometrical Journal 38.
+
+    Examples
+    --------
     >>> pair = VarianceComponents(question=0.04, generation=0.16)
     >>> plan(pair, Cost(prompt_tokens=900, completion_tokens=100, generations_per_request=8), detect=0.05).best[:3]
     (210, 1, 6)
     """
-    costs = _costs(cost, components)
+    check_level(level, where="plan")
+    costs = _cost_of_each_model(cost, components)
     if not components.single > 0:
         raise InputError(
             f"there is no noise to plan with: {components.note or 'its components are 0'}",
@@ -192,24 +222,24 @@ def plan(
     goal = {"detect": detect, "width": width, "se": se, "budget": budget}
     limits = _limits(components, available, fewest, max_variants, max_generations)
     target = _target_or_budget(goal, level, power)
-    search = DesignSearch(components, costs, _unit(costs, unit), limits, *target, assurance)
+    search = DesignSearch(components, costs, _choose_unit(costs, unit), limits, *target, assurance)
     best = search.best()
     N, S, K, remarks = search.ladder(best, every=every)
     first = []
     if best:
-        first.append((best, assurance, search.praise() + (_assured_words(search) if search.assured else "")))
+        first.append((best, assurance, search.merit() + (_assurance_text(search) if search.assured else "")))
     if search.assured and (plain := search._replace(assurance=None).best()):
-        first.append((plain, None, f"plain plan: {search.praise()} if the noise were exactly as estimated"))
+        first.append((plain, None, f"plain plan: {search.merit()} if the noise were exactly as estimated"))
     N, S, K = (np.append([row[0][i] for row in first], rest).astype(np.int64) for i, rest in enumerate((N, S, K)))
     promised = [*(row[1] for row in first), *([assurance] * len(remarks))]
     remarks = [*(row[2] for row in first), *remarks]
-    unsplit = "" if components.known else "so only single generations can be planned"
+    unsplit = "" if components.is_separable else "so only single generations can be planned"
     is_most = best is not None and best[1] == max_variants > 1
     bound = f"more than {max_variants} variants were not tried (max_variants)" if is_most else ""
-    no_design = "" if best else search.reason() + (_assured_words(search) if search.assured else "")
+    no_design = "" if best else search.reason() + (_assurance_text(search) if search.assured else "")
     reason = "; ".join(filter(None, (no_design, unsplit, bound)))
-    table = _table(components, costs, (N, S, K), level, power, promised, reason, remarks)
-    rows = [_design(table, row) for row in range(len(first))]
+    table = _tabulate(components, costs, (N, S, K), level, power, promised, reason, remarks)
+    rows = [_design_of_row(table, row) for row in range(len(first))]
     return replace(
         table,
         best=rows[0] if best else None,
@@ -218,7 +248,8 @@ def plan(
     )
 
 
-def _assured_words(search: DesignSearch) -> str:
+def _assurance_text(search: DesignSearch) -> str:
+    """Return the part of a note that states the assurance."""
     return f", with the upper {search.assurance:.0%} limit of its variance".replace("%", " %")
 
 
@@ -233,10 +264,22 @@ def tabulate_designs(
     power: float = POWER,
     assurance: float | None = ASSURANCE,
 ) -> StudyPlan:
-    """What each choice buys: every combination of these numbers, questions changing slowest.
+    """Tabulate the errors and costs of every combination of these numbers, where questions change slowest.
 
-    With components that have errors of their own, at the upper limits of `assurance`, as in `plan`.
+    Parameters
+    ----------
+    components, cost, level, power, assurance
+        As for `plan`.
+    questions, variants, generations
+        Numbers to combine, each 1 or more.
 
+    Returns
+    -------
+    StudyPlan
+        One row per combination, without a best design.
+
+    Examples
+    --------
     >>> components = VarianceComponents(question=0.04, generation=0.16)
     >>> tabulate_designs(components, questions=[100, 400], generations=[1, 4]).se.round(4).tolist()
     [0.0447, 0.0283, 0.0224, 0.0141]
@@ -244,11 +287,11 @@ def tabulate_designs(
     axes = np.meshgrid(*map(np.asarray, (questions, variants, generations)), indexing="ij")
     N, S, K = (axis.ravel() for axis in axes)
     promised, remarks = [assurance] * len(N), [""] * len(N)
-    table = _table(components, _costs(cost, components), (N, S, K), level, power, promised, "", remarks)
+    table = _tabulate(components, _cost_of_each_model(cost, components), (N, S, K), level, power, promised, "", remarks)
     return replace(table, assurance=0.5 if assurance is None or not components.uncertain else assurance)
 
 
-def _table(
+def _tabulate(
     components: VarianceComponents,
     costs: tuple[Cost, ...],
     design: tuple[IntArray, IntArray, IntArray],
@@ -258,7 +301,7 @@ def _table(
     reason: str,
     remarks: Sequence[str],
 ) -> StudyPlan:
-    """The rows of these designs, each with the error that it promises at its assurance."""
+    """Return a plan with a row for each design, each with its error at its assurance."""
     N, S, K = design
     some = np.maximum(N, 1)
     variance = np.zeros(len(N))
@@ -268,18 +311,32 @@ def _table(
     low, high = components.limits(some, K, S, level=INTERVAL_LEVEL)
     se, se_low, se_high = (np.where(N > 0, np.sqrt(each), np.nan) for each in (variance, low, high))
     calls, tokens, cost = (np.where(N > 0, N * S * cost_per_cell(costs, K, unit), np.nan) for unit in COST_UNITS)
-    found = detectable_difference(se, level=level, power=power)
-    counted = np.nan_to_num(calls).astype(np.int64)
+    detectable = detectable_difference(se, level=level, power=power)
+    whole_calls = np.nan_to_num(calls).astype(np.int64)
     return StudyPlan(
-        components, N, S, K, se, se_low, se_high, found, counted, tokens, cost, reason=reason, remarks=tuple(remarks)
+        components,
+        N,
+        S,
+        K,
+        se,
+        se_low,
+        se_high,
+        detectable,
+        whole_calls,
+        tokens,
+        cost,
+        reason=reason,
+        remarks=tuple(remarks),
     )
 
 
-def _design(table: StudyPlan, row: int) -> StudyDesign:
+def _design_of_row(table: StudyPlan, row: int) -> StudyDesign:
+    """Return one row of a plan."""
     return StudyDesign(*(getattr(table, name)[row].item() for name in StudyDesign._fields))
 
 
-def _costs(cost: Cost | Sequence[Cost] | None, components: VarianceComponents) -> tuple[Cost, ...]:
+def _cost_of_each_model(cost: Cost | Sequence[Cost] | None, components: VarianceComponents) -> tuple[Cost, ...]:
+    """Return the cost of each model that is paid."""
     if cost is None or isinstance(cost, Cost):
         return (cost or Cost(),) * components.models
     if not 1 <= len(cost) <= components.models:
@@ -289,14 +346,14 @@ def _costs(cost: Cost | Sequence[Cost] | None, components: VarianceComponents) -
     return tuple(cost)
 
 
-def _unit(costs: tuple[Cost, ...], unit: str | None) -> str:
-    each = {name: float(cost_per_cell(costs, 1, name)) for name in COST_UNITS}
+def _choose_unit(costs: tuple[Cost, ...], unit: CostUnit | None) -> CostUnit:
+    """Return the unit, by default the last one that is known, or raise `InputError` if its cost is unknown or 0."""
+    per_generation = {name: float(cost_per_cell(costs, 1, name)) for name in COST_UNITS}
     if unit is None:
-        return next(name for name in reversed(COST_UNITS) if each[name] > 0)
-    if unit not in COST_UNITS:
-        raise UnknownNameError("unit", unit, COST_UNITS, where="plan")
-    if not each[unit] > 0:
-        what = "unknown" if math.isnan(each[unit]) else "0 and limits no design"
+        return next(name for name in reversed(COST_UNITS) if per_generation[name] > 0)
+    check_choice("unit", unit, COST_UNITS, where="plan")
+    if not per_generation[unit] > 0:
+        what = "unknown" if math.isnan(per_generation[unit]) else "0 and limits no design"
         raise InputError(f"the {unit} of a generation is {what}", where="plan", remedy="give its tokens and prices")
     return unit
 
@@ -304,13 +361,13 @@ def _unit(costs: tuple[Cost, ...], unit: str | None) -> str:
 def _limits(
     components: VarianceComponents, available: int | None, fewest: int, variants: int, generations: int
 ) -> DesignLimits:
-    asked = {"available": available, "fewest": fewest, "max_variants": variants, "max_generations": generations}
-    for name, value in asked.items():
+    limits = {"available": available, "fewest": fewest, "max_variants": variants, "max_generations": generations}
+    for name, value in limits.items():
         if value is not None and (value != int(value) or value < 1):
             raise InputError(f"{name} is {value!r}", where="plan", remedy="allowed: 1, 2, 3, ...")
     most = min(math.inf if available is None else available, components.population)
-    if not components.known:
-        variants, generations = variants if components.crossed else 1, 1
+    if not components.is_separable:
+        variants, generations = variants if components.has_variants else 1, 1
     return DesignLimits(most, min(fewest, most), variants, generations)
 
 

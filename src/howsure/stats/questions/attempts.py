@@ -1,11 +1,11 @@
-"""Several attempts at a question: any of k right (pass@k), all of k right (pass^k), the majority of k right.
+"""Success of k attempts at a question: at least one is right (pass@k), all are right (pass^k), or the majority is.
 
-Each is estimated without bias from n >= k generations of a question, of which c are right: the share of the subsets of
-k generations that succeed,
+Each is estimated without bias from n >= k generations of a question, of which c are right, by the share of the subsets
+of k generations that succeed:
 
     pass@k = 1 - C(n-c, k)/C(n, k)     pass^k = C(c, k)/C(n, k)     majority@k = P(the most frequent answer is right)
 
-A question with fewer than k generations says nothing of k attempts: it is left out and counted.
+Questions with fewer than k generations are left out and counted.
 """
 
 from __future__ import annotations
@@ -18,28 +18,39 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from howsure.errors import InputError, UnknownNameError
+from howsure.errors import InputError
 from howsure.stats.core.cells import Cells, FloatArray, IntArray
-from howsure.stats.core.claims import CLAIMS
+from howsure.stats.core.claims import Claim, check_claim, check_level
 from howsure.stats.core.intervals import Interval, interval
 from howsure.stats.core.results import Columns, Result, notes
 from howsure.stats.scores import require_binary, sampling_df
 
 __all__ = [
     "Attempts",
-    "_VoteCounts",
     "estimate_majority",
     "estimate_pass_at_k",
-    "majority_by_draws",
-    "majority_exactly",
     "pass_all",
     "pass_any",
 ]
 
 
 def pass_any(total: ArrayLike, n: ArrayLike, k: int) -> FloatArray:
-    """pass@k of each question, unbiased (Chen et al. 2021); NaN where n < k. `total` right of `n`, any common shape.
+    """Return the unbiased estimate of pass@k, 1 - C(n - c, k)/C(n, k) (Chen et al. 2021).
 
+    Parameters
+    ----------
+    total, n
+        Number c of right generations, and of all generations, of each question, any common shape.
+    k
+        Number of attempts, at least 1.
+
+    Returns
+    -------
+    numpy.ndarray
+        NaN where n < k.
+
+    Examples
+    --------
     >>> pass_any([0, 1, 3], [5, 5, 2], 3).tolist()
     [0.0, 0.6, nan]
     """
@@ -47,35 +58,56 @@ def pass_any(total: ArrayLike, n: ArrayLike, k: int) -> FloatArray:
 
 
 def pass_all(total: ArrayLike, n: ArrayLike, k: int) -> FloatArray:
-    """pass^k of each question, unbiased (Yao et al. 2024); NaN where n < k. `total` right of `n`, any common shape.
+    """Return the unbiased estimate of pass^k, C(c, k)/C(n, k) (Yao et al. 2024).
 
+    Parameters
+    ----------
+    total, n
+        Number c of right generations, and of all generations, of each question, any common shape.
+    k
+        Number of attempts, at least 1.
+
+    Returns
+    -------
+    numpy.ndarray
+        NaN where n < k.
+
+    Examples
+    --------
     >>> pass_all([5, 4, 3], [5, 5, 2], 3).tolist()
     [1.0, 0.4, nan]
     """
     right, n = np.broadcast_arrays(np.asarray(total, float), np.asarray(n, float))
-    out = np.where(n >= k, 1.0, np.nan)
+    probability = np.where(n >= k, 1.0, np.nan)
     for i in range(k):
         # C(c, k)/C(n, k) = product of (c - i)/(n - i)
-        out *= np.maximum(right - i, 0) / np.maximum(n - i, 1)
-    return out
+        probability *= np.maximum(right - i, 0) / np.maximum(n - i, 1)
+    return probability
 
 
 @dataclass(frozen=True, eq=False)
 class Attempts(Result):
-    """Success of k attempts. Arrays have one entry per row: a model, a measure and a k.
+    """Success of k attempts; arrays have one entry per model, measure and k.
 
     Attributes
     ----------
+    benchmark, models
+        Name of the benchmark, and the names of the models.
     model
-        Row of the model in `models`.
+        Index of the model in `models`.
     measure
-        pass@k, pass^k or majority@k.
-    n_questions
-        Questions with k generations or more, and `n_short` those with fewer but not none.
+        "pass@k", "pass^k" or "majority@k".
+    k
+        Number of attempts.
+    n_questions, n_short
+        Number of questions with at least k generations, and with fewer but at least one.
     score, variance
-        Mean over those questions, and its squared standard error under `claim`; NaN where unknown.
+        Mean over the questions with at least k generations, and its squared standard error under `claim`; NaN where
+        unknown.
     df
-        Degrees of freedom of `variance`, where they are not n_questions - 1.
+        Degrees of freedom of `variance`; None: n_questions - 1.
+    claim, level
+        What the standard errors are about, and the default level of the intervals.
     """
 
     benchmark: str
@@ -88,11 +120,11 @@ class Attempts(Result):
     score: FloatArray
     variance: FloatArray
     df: FloatArray | None
-    claim: str
+    claim: Claim
     level: float
 
     def interval(self, level: float | None = None) -> Interval:
-        """Interval for each score at a level in (0, 1)."""
+        """Return the wilson-effective interval of each score at a level in (0, 1); None: that of the result."""
         level = self.level if level is None else level
         return interval(
             self.score,
@@ -105,9 +137,9 @@ class Attempts(Result):
         )
 
     def columns(self) -> Columns:
-        """One row per model, measure and k."""
+        """Return one row per model, measure and k."""
         rows, between = len(self.k), self.interval()
-        used, seen = self.n_questions > 0, self.n_questions + self.n_short > 0
+        used, scored = self.n_questions > 0, self.n_questions + self.n_short > 0
         unknown = used & np.isnan(self.variance)
         return {
             "benchmark": np.full(rows, self.benchmark, dtype=object),
@@ -124,8 +156,8 @@ class Attempts(Result):
             "n_short": self.n_short,
             "note": notes(
                 {
-                    "no scores": ~seen,
-                    "no question has k generations": seen & ~used,
+                    "no scores": ~scored,
+                    "no question has k generations": scored & ~used,
                     "on the questions with k generations": used & (self.n_short > 0),
                     "one question: the spread over questions is unknown": unknown
                     & (self.claim == "new-questions")
@@ -139,38 +171,62 @@ class Attempts(Result):
 
 
 def estimate_pass_at_k(
-    cells: Cells, k: Sequence[int] = (1, 5, 10), *, claim: str = "new-questions", level: float = 0.95
+    cells: Cells, k: Sequence[int] = (1, 5, 10), *, claim: Claim = "new-questions", level: float = 0.95
 ) -> Attempts:
-    """pass@k and pass^k of each model, with the standard error of a claim.
+    """Estimate pass@k and pass^k of each model, with standard errors.
 
     Parameters
     ----------
     cells
-        Scores of 0 and 1; questions may differ in their number of generations, assuming that these do not depend on the
-        answers.
+        Scores of 0 and 1; numbers of generations may differ between questions, but must not depend on the answers.
     k
-        Attempts.
+        Numbers of attempts.
     claim
-        One of `components.CLAIMS`, said of the expected success of k attempts:
-        new questions, var_q(U_q)/N with U_q the estimate of question q;
-        these questions, mean(U_q^2 - theta_q^2)/N, where theta_q^2 is estimated from 2k of the generations, unbiased;
-        a single run of k attempts at each of new questions, score (1 - score)/N.
+        What the standard errors are about, as for `scores.score`.
     level
-        Level of the printed interval.
+        Default level of the intervals, in (0, 1).
+
+    Returns
+    -------
+    Attempts
+        One row per model, measure and k.
+
+    Raises
+    ------
+    InputError
+        Where a score is not 0 or 1, or an argument is out of range.
+
+    Notes
+    -----
+    With U_q the estimate of question q, the squared standard error is var_q(U_q)/N for new questions; mean(U_q^2 -
+    theta_q^2)/N for these questions, where theta_q^2 is estimated without bias from 2k generations; and
+    score (1 - score)/N for a single run of k attempts at each of N new questions.
+
+    References
+    ----------
+    Chen, M. et al. (2021), Evaluating large language models trained on code, eq. 1 (pass@k). Yao, S. et al. (2024),
+    tau-bench, section 4 (pass^k).
+
+    Examples
+    --------
+    >>> cells = Cells.from_scores("demo", ["a"], ["q1", "q2"], [[[1, 0, 0, 0], [1, 1, 1, 1]]])
+    >>> attempts = estimate_pass_at_k(cells, k=[2])
+    >>> list(zip(attempts.measure, attempts.score.tolist()))
+    [('pass@k', 0.75), ('pass^k', 0.5)]
     """
     require_binary(cells, "pass@k")
-    _check(k, claim)
+    _check_arguments(k, claim, level)
 
-    def any_right(k: int) -> _Estimate:
+    def estimate_any(k: int) -> _Estimate:
         wrong = cells.n - cells.total
         none, none_twice = pass_all(wrong, cells.n, k), pass_all(wrong, cells.n, 2 * k)
         return _Estimate(1 - none, none**2 - none_twice)
 
-    def all_right(k: int) -> _Estimate:
-        every = pass_all(cells.total, cells.n, k)
-        return _Estimate(every, every**2 - pass_all(cells.total, cells.n, 2 * k))
+    def estimate_all(k: int) -> _Estimate:
+        success = pass_all(cells.total, cells.n, k)
+        return _Estimate(success, success**2 - pass_all(cells.total, cells.n, 2 * k))
 
-    return _summary(cells, {"pass@k": any_right, "pass^k": all_right}, k, claim, level)
+    return _summarize(cells, {"pass@k": estimate_any, "pass^k": estimate_all}, k, claim, level)
 
 
 def estimate_majority(
@@ -180,54 +236,83 @@ def estimate_majority(
     correct: ArrayLike,
     k: Sequence[int] = (5, 10),
     *,
-    claim: str = "new-questions",
+    claim: Claim = "new-questions",
     level: float = 0.95,
     trials: int = 1000,
     rng: np.random.Generator | int = 0,
 ) -> Attempts:
-    """majority@k of each model: the most frequent answer among k generations is right, ties broken at random.
-
-    Exact where that is cheap (few answers and k up to some twenty), else from `trials` seeded draws of k generations.
+    """Estimate majority@k of each model: the most frequent answer of k generations is right; ties are broken at random.
 
     Parameters
     ----------
     cells
-        The models, questions and number of generations n; generations beyond the counted ones gave no answer and do not
-        vote.
+        Models, questions and numbers of generations; generations that are in no `count` have no answer and no vote.
     cell
-        Place of each answer, model * N + question, shape (A,).
+        Index of each answer, model * N + question, shape (A,).
     count, correct
-        Generations that gave this answer, and whether it is right, shape (A,).
+        Number of generations with this answer, and whether it is right, shape (A,).
+    k
+        Numbers of attempts.
     claim
-        As for `attempts`; "these-questions" takes draws of two disjoint subsets, so it needs 2k generations.
+        As for `estimate_pass_at_k`; "these-questions" needs 2k generations, for two disjoint subsets.
+    level
+        Default level of the intervals, in (0, 1).
+    trials, rng
+        Number of random subsets where the exact probability is too costly (many answers, or k above about twenty), and
+        their generator or seed.
+
+    Returns
+    -------
+    Attempts
+        One row per model and k.
+
+    Raises
+    ------
+    InputError
+        Where shapes do not fit, or an argument is out of range.
+
+    Notes
+    -----
+    The estimate of a question is the share of all subsets of k generations whose most frequent answer is right.
+
+    References
+    ----------
+    Wang, X. et al. (2023), Self-consistency improves chain of thought reasoning in language models.
+
+    Examples
+    --------
+    >>> cells = Cells.from_scores("demo", ["a"], ["q1"], [[[1, 1, 0, 0]]])
+    >>> estimate_majority(cells, [0, 0, 0], [2, 1, 1], [True, False, False], k=[3]).score.round(3).tolist()
+    [0.667]
     """
-    _check(k, claim)
+    _check_arguments(k, claim, level)
     if trials < 1:
         raise InputError(f"trials is {trials!r}", where="majority", remedy="allowed: 1 or more, such as 1000")
     votes = _VoteCounts.of(cells, cell, count, correct)
-    draw = np.random.default_rng(rng)
+    generator = np.random.default_rng(rng)
 
-    def right(k: int) -> _Estimate:
+    def estimate(k: int) -> _Estimate:
         exact = majority_exactly(votes, k)
         if exact is not None and claim != "these-questions":
             return _Estimate(exact, np.full(exact.shape, np.nan))
-        drawn, product = majority_by_draws(votes, k, trials, draw, twice=claim == "these-questions")
-        estimate = drawn if exact is None else exact
-        return _Estimate(estimate, estimate**2 - product)
+        drawn, product = majority_by_draws(votes, k, trials, generator, twice=claim == "these-questions")
+        success = drawn if exact is None else exact
+        return _Estimate(success, success**2 - product)
 
-    return _summary(cells, {"majority@k": right}, k, claim, level)
+    return _summarize(cells, {"majority@k": estimate}, k, claim, level)
 
 
 class _Estimate(NamedTuple):
-    """Of each question, shape (M, N), NaN where unknown."""
+    """Unbiased estimates for each question, shape (M, N); NaN where unknown."""
 
-    success: FloatArray  # U_q, unbiased
-    variance: FloatArray  # of U_q over generations, unbiased
+    success: FloatArray  # U_q
+    variance: FloatArray  # variance of U_q over generations
 
 
-def _summary(
-    cells: Cells, measures: dict[str, Callable[[int], _Estimate]], ks: Sequence[int], claim: str, level: float
+def _summarize(
+    cells: Cells, measures: dict[str, Callable[[int], _Estimate]], ks: Sequence[int], claim: Claim, level: float
 ) -> Attempts:
+    """Return the means over questions and their squared standard errors, by model, measure and k."""
     M = len(cells.models)
     parts: list[list[FloatArray]] = []
     for estimate in measures.values():
@@ -238,15 +323,15 @@ def _summary(
             with np.errstate(divide="ignore", invalid="ignore"):
                 score = np.sum(success, axis=1, where=used) / N
                 if claim == "new-questions":
-                    spread = np.sum((success - score[:, None]) ** 2, axis=1, where=used) / N
-                    spread = np.where(N > 1, np.where(spread > (1e-14 * score) ** 2, spread, 0), np.nan)
+                    variance_q = np.sum((success - score[:, None]) ** 2, axis=1, where=used) / N
+                    variance_q = np.where(N > 1, np.where(variance_q > (1e-14 * score) ** 2, variance_q, 0), np.nan)
                 elif claim == "these-questions":
-                    spread = np.maximum(np.sum(variance, axis=1, where=used) / N, 0)
+                    variance_q = np.maximum(np.sum(variance, axis=1, where=used) / N, 0)
                 else:
-                    spread = score * (1 - score)
+                    variance_q = score * (1 - score)
                 df = sampling_df(variance, np.where(used, cells.n - k + 1, 0))
-                parts.append([N, np.sum(cells.answered & ~used, axis=1), score, spread / N, df])
-    # By model, then measure, then k.
+                parts.append([N, np.sum(cells.answered & ~used, axis=1), score, variance_q / N, df])
+    # rows are sorted by model, then measure, then k
     N, short, score, variance, df = (np.stack(part, axis=1).ravel() for part in zip(*parts, strict=True))
     return Attempts(
         cells.benchmark,
@@ -264,29 +349,30 @@ def _summary(
     )
 
 
-def _check(k: Sequence[int], claim: str) -> None:
+def _check_arguments(k: Sequence[int], claim: Claim, level: float) -> None:
+    """Raise `InputError` unless every k is a whole number from 1, the claim is known and the level is in (0, 1)."""
     if not len(k) or any(int(each) != each or each < 1 for each in k):
         raise InputError(f"k is {list(k)}", remedy="allowed: whole numbers from 1")
-    if claim not in CLAIMS:
-        raise UnknownNameError("claim", claim, CLAIMS)
+    check_claim(claim)
+    check_level(level)
 
 
-#: Elementary steps up to which the exact way is taken: about a second.
-_EXACT_UP_TO = 2e8
+#: Largest number of elementary steps of the exact computation, which takes about a second.
+_MAX_EXACT_STEPS = 2e8
 
 
 @dataclass(frozen=True, eq=False)
 class _VoteCounts:
-    """Answers of each cell that has any, most frequent first, padded with count 0.
+    """Answers of each model and question that has any, most frequent first, padded with count 0.
 
     Attributes
     ----------
     n
-        Generations of all cells, shape (M, N); some may have given no answer.
+        Generations of all cells, shape (M, N), including those without an answer.
     cell
-        Place of each row in the raveled `n`, shape (C,).
+        Index of each row in the raveled `n`, shape (C,).
     count, correct
-        Shape (C, A).
+        Number of generations with each answer, and whether it is right, shape (C, A).
     """
 
     n: IntArray
@@ -296,7 +382,7 @@ class _VoteCounts:
 
     @classmethod
     def of(cls, cells: Cells, cell: ArrayLike, count: ArrayLike, correct: ArrayLike) -> _VoteCounts:
-        """From one entry per cell and answer, in any order."""
+        """Construct the counts from one entry per cell and answer, in any order."""
         place, number, right = np.asarray(cell, np.int64), np.asarray(count, np.int64), np.asarray(correct, bool)
         if not place.shape == number.shape == right.shape or place.ndim != 1:
             shapes = f"{place.shape}, {number.shape} and {right.shape}"
@@ -322,63 +408,63 @@ class _VoteCounts:
         return cls(cells.n, used, counts, corrects)
 
     @property
-    def silent(self) -> IntArray:
+    def without_answer(self) -> IntArray:
         """Generations without an answer, shape (C,)."""
         return np.asarray(self.n.ravel()[self.cell] - self.count.sum(axis=1))
 
-    def spread(self, values: FloatArray, k: int) -> FloatArray:
-        """Values (C,) at their cells, shape (M, N): 0 where nobody answered, NaN where there are fewer than k."""
-        out = np.zeros(self.n.size)
-        out[self.cell] = values
-        return np.where(self.n >= k, out.reshape(self.n.shape), np.nan)
+    def to_cells(self, values: FloatArray, k: int) -> FloatArray:
+        """Return the values (C,) in shape (M, N): 0 for cells without an answer, NaN for fewer than k generations."""
+        array = np.zeros(self.n.size)
+        array[self.cell] = values
+        return np.where(self.n >= k, array.reshape(self.n.shape), np.nan)
 
 
 def majority_exactly(votes: _VoteCounts, k: int) -> FloatArray | None:
-    """P(the most frequent answer in a random subset of k generations is right), (M, N); None where it costs too much.
+    """Return P(the most frequent answer of k random generations is right), (M, N); None where it is too costly.
 
-    Of the subsets in which the right answer occurs j times and no other more often, those where t others tie count
+    A subset where the right answer occurs j times and no other more often, but t others equally often, counts
     1/(1 + t) = integral of y^t over y in [0, 1]: each other answer is a polynomial in x with y at degree j.
     """
-    enough = votes.n.ravel()[votes.cell] >= k
-    row, slot = np.nonzero(votes.correct & (votes.count > 0) & enough[:, None])
+    has_k = votes.n.ravel()[votes.cell] >= k
+    row, slot = np.nonzero(votes.correct & (votes.count > 0) & has_k[:, None])
     others = votes.count[row].astype(float)
     right = others[np.arange(len(row)), slot]
     others[np.arange(len(row)), slot] = 0
     others = others[:, : int(np.max(np.sum(votes.count > 0, axis=1), initial=0))]
     nodes = (k + 1) // 2
-    if others.size * nodes * k**3 / 6 > _EXACT_UP_TO or k > 100:
+    if others.size * nodes * k**3 / 6 > _MAX_EXACT_STEPS or k > 100:
         return None
     y, integral = np.polynomial.legendre.leggauss(nodes)  # exact up to degree 2 nodes - 1 >= k - 1
     y, integral = (y + 1) / 2, integral / 2
-    silent = votes.silent[row].astype(float)
+    blank = votes.without_answer[row].astype(float)
     won = np.zeros(len(row))
     for j in range(1, k + 1):
         left = np.arange(k - j + 1)
-        # Ways to take the other k - j generations so that no answer has more than j
-        ways = np.repeat(special.binom(silent[:, None], left)[:, :, None], nodes, axis=2)
+        # numbers of ways to draw the other k - j generations so that no answer occurs more than j times
+        ways = np.repeat(special.binom(blank[:, None], left)[:, :, None], nodes, axis=2)
         for a in range(others.shape[1]):
             taken = special.binom(others[:, a : a + 1], np.arange(j + 1))
-            longer = ways.copy()  # none of this answer
+            longer = ways.copy()  # with no generation of this answer
             for i in range(1, min(j, k - j) + 1):
                 longer[:, i:] += ways[:, : len(left) - i] * taken[:, i, None, None] * (y if i == j else 1)
             ways = longer
         won += special.binom(right, j) * (ways[:, -1] @ integral)
     won /= special.binom(votes.n.ravel()[votes.cell[row]], k)
-    return votes.spread(np.bincount(row, won, minlength=len(votes.cell)).astype(float), k)
+    return votes.to_cells(np.bincount(row, won, minlength=len(votes.cell)).astype(float), k)
 
 
 def majority_by_draws(
     votes: _VoteCounts, k: int, trials: int, draw: np.random.Generator, *, twice: bool = False
 ) -> tuple[FloatArray, FloatArray]:
-    """The same from `trials` random subsets of each cell, and the mean product of two disjoint ones.
+    """Return the share of right random subsets, and of disjoint pairs of subsets that are both right, (M, N) each.
 
-    Both (M, N). The product is an unbiased estimate of the squared probability; NaN unless `twice`, and where there
-    are fewer than 2k generations.
+    The second is an unbiased estimate of the squared probability; NaN unless `twice`, and for fewer than 2k
+    generations.
     """
     n = votes.n.ravel()[votes.cell]
     rows = np.flatnonzero(n >= k)
     single, product = np.zeros(len(n)), np.zeros(len(n))
-    pool = np.column_stack([votes.silent, votes.count])[rows]  # the first never wins
+    pool = np.column_stack([votes.without_answer, votes.count])[rows]  # the first column is not counted
     correct = np.column_stack([np.zeros(len(n), bool), votes.correct])[rows]
     double = n[rows] >= 2 * k
     block = max(1, 4_000_000 // max(pool.size, 1))
@@ -392,11 +478,11 @@ def majority_by_draws(
             second = _subset((available - first)[:, double], k, draw)
             product[rows[double]] += (won[:, double] & _winner_is_right(second, correct[double], draw)).sum(axis=0)
     unknown = votes.n < 2 * k if twice else np.ones(votes.n.shape, bool)
-    return votes.spread(single / trials, k), np.where(unknown, np.nan, votes.spread(product / trials, k))
+    return votes.to_cells(single / trials, k), np.where(unknown, np.nan, votes.to_cells(product / trials, k))
 
 
 def _subset(available: IntArray, k: int, draw: np.random.Generator) -> IntArray:
-    """Take k of the available counts (T, C, A) without replacement, one answer after the other."""
+    """Return k generations drawn without replacement from the available counts (T, C, A), by answer."""
     taken = np.zeros(available.shape, np.int64)
     rest, left = available.sum(axis=2), np.full(available.shape[:2], k)
     for a in range(available.shape[2]):
@@ -407,7 +493,7 @@ def _subset(available: IntArray, k: int, draw: np.random.Generator) -> IntArray:
 
 
 def _winner_is_right(taken: IntArray, correct: NDArray[np.bool_], draw: np.random.Generator) -> NDArray[np.bool_]:
-    """Whether the most frequent answer is right, shape (T, C); slot 0 has no vote, ties fall at random."""
+    """Return whether the most frequent answer is right, shape (T, C); slot 0 has no vote, ties are random."""
     votes = taken + draw.random(taken.shape)
     votes[taken == 0] = -1
     votes[:, :, 0] = -1
