@@ -45,7 +45,7 @@ def same(first: Cells, second: Cells, *names: str, exactly=True):
 
 
 def stored(path):
-    found = rows_to_cells.cells(read(path, ["benchmark", "model", "question", "variant", "score"]))
+    found = rows_to_cells.make_cells(read(path, ["benchmark", "model", "question", "variant", "score"]))
     return {one.benchmark: one for one in found}
 
 

@@ -94,7 +94,10 @@ def test_a_folder_with_stages_says_so(tmp_path):
     with RunFolder(tmp_path / "run") as folder:
         folder.append([response(q, g, float(g % 2)) for q, k in (("q1", 3), ("q2", 5)) for g in range(1, k + 1)])
         save_plan(
-            tmp_path / "run", "b", "m", AdaptivePlan(generations=4, stages=({"q1": 2, "q2": 2}, {"q1": 1, "q2": 3}))
+            tmp_path / "run",
+            "b",
+            "m",
+            AdaptivePlan(generations=4, allocations=({"q1": 2, "q2": 2}, {"q1": 1, "q2": 3})),
         )
     with pytest.warns(HowsureWarning, match=r"run: m sampled in stages .*n is the effective number of generations"):
         [cells] = hs.read(tmp_path / "run")
@@ -104,6 +107,23 @@ def test_a_folder_with_stages_says_so(tmp_path):
         runs = hs.read(tmp_path / "run").runs()
     assert [int(run.n.sum()) for run in runs["b"]] == [2, 2, 2]
     for label in "nopq":
-        save_plan(tmp_path / "run", "b", label, AdaptivePlan(generations=1, stages=({"q1": 1},)))
+        save_plan(tmp_path / "run", "b", label, AdaptivePlan(generations=1, allocations=({"q1": 1},)))
     with pytest.warns(HowsureWarning, match="m, n, o and 2 more sampled in stages"):
         hs.read(tmp_path / "run").cells()
+
+
+def test_first_generations_are_those_of_each_question(tmp_path):
+    """Questions whose generations are numbered from 1 and from 5 have their first two each, in every form."""
+    with RunFolder(tmp_path / "run") as folder:
+        folder.append([response("q1", g, 1.0, answer="A") for g in (1, 2, 3)])
+        folder.append([response("q2", g, 0.0, answer="B") for g in (5, 6, 7)])
+    evaluations = hs.read(tmp_path / "run", generations=2)
+    [cells], [cube] = evaluations.cells(), evaluations.cubes()
+    assert cells.n.tolist() == cube.n[:, :, 0].tolist() == [[2, 2]]
+    assert [int(run.n.sum()) for run in evaluations.runs()["b"]] == [1, 1, 1, 1]
+    assert evaluations.answers()["b"].n.tolist() == [2, 2]
+    table = tmp_path / "t.csv"
+    rows = [f"m,q{q},{g},1" for q, numbers in ((1, (1, 2, 3)), (2, (5, 6, 7))) for g in numbers]
+    table.write_text("model,question,generation,score\n" + "\n".join(rows))
+    [of_table] = hs.read(table, generations=2).cells()
+    assert of_table.n.tolist() == [[2, 2]]

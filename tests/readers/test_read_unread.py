@@ -47,7 +47,7 @@ def test_what_does_not_say_is_left_out(tmp_path):
     table.write_text("model,question,variant,score\nm,q1,v,1\nm,q2,v,1\n")
     cubes = Evaluations(find_sources(folder)).cubes()
     assert count_unparsed(find_sources([folder, table]), cubes) == {}
-    save_plan(folder, "b", "m", AdaptivePlan(generations=1, stages=({"q1": 1, "q2": 1},)))
+    save_plan(folder, "b", "m", AdaptivePlan(generations=1, allocations=({"q1": 1, "q2": 1},)))
     assert count_unparsed(find_sources(folder), cubes) == {}
     nested = run(tmp_path / "nested", [("q1", "v1", 0.0, None), ("q2", "v2", 0.0, None)])
     with warnings.catch_warnings():

@@ -111,11 +111,13 @@ def test_the_budget_is_spent_where_answers_vary(tmp_path):
     assert lane.drains == 2
     plan = stored.load_plans(tmp_path)["b"]["m"]
     assert plan.generations == 10
-    assert [sum(stage.values()) for stage in plan.stages] == [60, 90, 150]
+    assert [sum(stage.values()) for stage in plan.allocations] == [60, 90, 150]
     assert [(basis.n, basis.budget) for basis in plan.basis] == [(60, 90), (150, 150)]
     assert [plan.ends(f"q{q}")[-1] for q in range(30)] == k.tolist()
     # Each stage has every generation that its plan says, and no other.
-    assert [cells.n.tolist()[0] for cells in plans.cells("m", 10)] == [list(stage.values()) for stage in plan.stages]
+    assert [cells.n.tolist()[0] for cells in plans.cells("m", 10)] == [
+        list(stage.values()) for stage in plan.allocations
+    ]
     assert len(plans.cells("m", 4)) == 2
 
 
@@ -158,12 +160,19 @@ def test_more_generations_later_are_a_stage_of_their_own(tmp_path):
     ran(tmp_path, more)
     assert sum(counts(more)) == 30 * 12
     plan = stored.load_plans(tmp_path)["b"]["m"]
-    assert [sum(stage.values()) for stage in plan.stages] == [60, 90, 210]
-    assert min(plan.stages[2].values()) >= 1
+    assert [sum(stage.values()) for stage in plan.allocations] == [60, 90, 210]
+    assert min(plan.allocations[2].values()) >= 1
     assert first.cells.items() <= more.cells.items()
     # From 12 to 100 there is room for several, none of which adds less than there was.
     ran(tmp_path, FakeLane(100, scorer(P), N=30, cells=more.cells))
-    assert [sum(stage.values()) / 30 for stage in stored.load_plans(tmp_path)["b"]["m"].stages] == [2, 3, 7, 13, 25, 50]
+    assert [sum(stage.values()) / 30 for stage in stored.load_plans(tmp_path)["b"]["m"].allocations] == [
+        2,
+        3,
+        7,
+        13,
+        25,
+        50,
+    ]
 
 
 def test_what_is_beyond_the_plan_does_not_decide_it(tmp_path):
@@ -261,7 +270,7 @@ def test_it_stops_after_a_stage_by_the_interval_of_all_stages(tmp_path):
     assert (verdict.ended, verdict.is_adaptive, verdict.rounds) == ("narrow", True, plan.generations)
     assert counts(lane) == [plan.ends(f"q{q}")[-1] for q in range(100)]
     assert 6 < plan.generations < 200
-    assert sum(plan.stages[0].values()) == 600
+    assert sum(plan.allocations[0].values()) == 600
     assert np.mean(counts(lane)[40:50]) > 1.5 * plan.generations
     assert str(verdict).startswith(f"m: stopped after {plan.generations} of 200 generations per question: 0.5")
     with pytest.warns(HowsureWarning, match="m sampled in stages"):
@@ -309,9 +318,9 @@ def test_a_stage_of_another_wish_is_finished_before_one_is_planned_from_it(tmp_p
         lane = FakeLane(200, scorer(SURE), N=100, cells=killed.cells)
         (verdict,) = stopped(folder, Until(width=width), lane)
         now = stored.load_plans(folder)["b"]["m"]
-        assert now.stages[: len(plan.stages)] == plan.stages
+        assert now.allocations[: len(plan.allocations)] == plan.allocations
         if verdict.rounds > plan.generations:
-            assert now.basis[len(plan.basis)].n == sum(sum(stage.values()) for stage in plan.stages)
+            assert now.basis[len(plan.basis)].n == sum(sum(stage.values()) for stage in plan.allocations)
 
 
 def test_a_pair_stops_together(tmp_path):

@@ -64,11 +64,11 @@ def test_adding_is_fine():
         models={"n": model(name="other"), "m": model(generations=20, key_env="ANOTHER_KEY")},
         warnings=("w",),
     )
-    whole = asked().extended(more)
+    whole = asked().extend(more)
     assert set(whole.benchmarks) == {"b", "c"}
     assert set(whole.prompts) == {"v1", "v2"}
     assert whole.models == {"m": model(generations=20, key_env="ANOTHER_KEY"), "n": model(name="other")}
-    assert whole.extended(asked()).models["m"].generations == 20, "asking for fewer forgets none"
+    assert whole.extend(asked()).models["m"].generations == 20, "asking for fewer forgets none"
     assert whole.warnings == ("w",)
 
 
@@ -101,7 +101,7 @@ def test_asking_for_something_else_under_the_same_name_is_refused(tmp_path, chan
 def test_file_without_a_hash_is_known_by_its_name():
     old, new = asked(benchmarks={"b": {"file": "b"}}), asked(benchmarks={"b": {"file": "c"}})
     with pytest.raises(InputError, match="file was 'b', now 'c'"):
-        old.extended(new)
+        old.extend(new)
 
 
 def test_value_of_a_keys_variable_is_never_written(tmp_path, monkeypatch):

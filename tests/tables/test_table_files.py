@@ -31,8 +31,8 @@ def test_a_csv_that_is_too_large_for_memory_is_read_the_same(tmp_path, monkeypat
         (tmp_path / "some.csv.gz").write_bytes(gzip.compress(path.read_bytes()))
         path = tmp_path / "some.csv.gz"
     whole = read_cells(path)[0]
-    monkeypatch.setattr(table_files, "_IN_MEMORY", 1000)
-    monkeypatch.setattr(table_files, "_BLOCK", 10_000)
+    monkeypatch.setattr(table_files, "_MAX_IN_MEMORY", 1000)
+    monkeypatch.setattr(table_files, "_BLOCK_SIZE", 10_000)
     [cells] = read_cells(path)
     assert cells.n.tolist() == whole.n.tolist() == [[2000] * 7] * 3
     assert cells.total.sum() == whole.total.sum() == 21_000
@@ -126,7 +126,7 @@ def test_an_address_without_the_extension_is_told_in_one_line(address, monkeypat
 
 
 def test_an_address_whose_form_is_unknown(monkeypatch):
-    monkeypatch.setattr(table_files, "_load", lambda *_: None)
+    monkeypatch.setattr(table_files, "_load_extension", lambda *_: None)
     with pytest.raises(UnknownNameError, match="unknown file type '.xlsx'"):
         read_cells("https://host/t.xlsx?download=true")
 
@@ -136,11 +136,11 @@ def test_text_at_an_address_is_copied_and_parsed_as_any_other(tmp_path):
     path = write(tmp_path, ROWS)
     (tmp_path / "scratch").mkdir()
     with duckdb.connect() as connection:
-        copy = table_files._fetched(connection, str(path), tmp_path / "scratch")
+        copy = table_files._download(connection, str(path), tmp_path / "scratch")
         assert copy.read_text() == ROWS
         write(tmp_path, ROWS, "other.csv")
         with pytest.raises(InputError, match="2 files; a csv is read one at a time"):
-            table_files._fetched(connection, f"{tmp_path}/*.csv", tmp_path / "scratch")
+            table_files._download(connection, f"{tmp_path}/*.csv", tmp_path / "scratch")
 
 
 def test_a_torn_line_of_json_is_named_and_nothing_is_dropped(tmp_path):

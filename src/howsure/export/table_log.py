@@ -93,7 +93,7 @@ class TableLogReader(LogReader):
                 what = "each row is a cell, and there are no generations to convert"
                 remedy = "read the table as it is: nobody knows which of its generations were right"
                 raise InputError(what, where=where, remedy=remedy)
-            rows_to_cells.cells(rows, where=where)
+            rows_to_cells.make_cells(rows, where=where)
             return rows
 
         with open_table(path) as rows:

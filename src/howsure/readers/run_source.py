@@ -70,16 +70,16 @@ class RunSource:
         self.notes = self._read_notes()
 
     def cells(self) -> list[Cells]:
-        """Return the cells, one object per benchmark; see `tables.rows_to_cells.cells`."""
+        """Return the cells, one object per benchmark; see `tables.rows_to_cells.make_cells`."""
         if self.plans:
             self._note_stages("each stage is weighed as a whole, and n is the effective number of generations")
-        return [] if self._is_copy else rows_to_cells.cells(self.rows, where=str(self.path), plans=self.plans)
+        return [] if self._is_copy else rows_to_cells.make_cells(self.rows, where=str(self.path), plans=self.plans)
 
     def runs(self) -> dict[str, list[Cells]]:
         """Return the cells of each generation, which is one run, by benchmark."""
         if self.plans:
             self._note_stages("only generations that every question has are runs; the others are left out")
-        return {} if self._is_copy else rows_to_cells.cells_by_run(self.rows, where=str(self.path), plans=self.plans)
+        return {} if self._is_copy else rows_to_cells.make_runs(self.rows, where=str(self.path), plans=self.plans)
 
     def cubes(self, dimensions: Sequence[str] = (), *, wide: bool = False) -> list[Cube]:
         """Return the cells of each prompt variant, with the values that the manifest states for the variants."""
@@ -88,7 +88,7 @@ class RunSource:
             self._note_stages("each stage is weighed as a whole")
         if self._is_copy:
             return []
-        cubes = rows_to_cells.cubes(self.rows, where=str(self.path), plans=self.plans)
+        cubes = rows_to_cells.make_cubes(self.rows, where=str(self.path), plans=self.plans)
         about = self._manifest or manifests.Manifest()
         return merging.describe_variants(cubes, about, dimensions, where=str(self.path))
 
@@ -211,7 +211,7 @@ class RunSource:
         if about is None:
             return []
         several = len(about.benchmarks) > 1
-        early = [f"{one.benchmark}: {one.said}" if several else one.said for one in about.stopped if one.is_early]
+        early = [f"{one.benchmark}: {one.message}" if several else one.message for one in about.stopped if one.is_early]
         more = f"; and {len(early) - _N_NAMED} more, see {manifests.NAME}" if len(early) > _N_NAMED else ""
         return [*about.warnings, *(["; ".join(early[:_N_NAMED]) + more] if early else [])]
 

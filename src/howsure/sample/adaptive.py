@@ -153,7 +153,7 @@ class Stages:
             most = self.lanes[label].entry.generations
             return [min(LOOKED_AT, most) if self.may_stop else pilot(most)]
         plan = self.plans[label]
-        return list(accumulate(sum(stage.values()) // len(stage) for stage in plan.stages))
+        return list(accumulate(sum(stage.values()) // len(stage) for stage in plan.allocations))
 
     def _last(self, label: str, rounds: int) -> IntArray:
         """The last generation of each question in the stage that `rounds` are in, shape (N,); 0 before the first."""
@@ -171,7 +171,7 @@ class Stages:
         questions = self.lanes[label].tally.questions
         done = self._ends(label)[-1]
         before = self.plans.get(label) or adaptive_plans.AdaptivePlan(
-            generations=done, stages=(dict.fromkeys(questions, done),)
+            generations=done, allocations=(dict.fromkeys(questions, done),)
         )
         cells = reduce(add, self.cells(label, done))
         budget = len(questions) * (rounds - done)
@@ -181,7 +181,7 @@ class Stages:
         )
         plan = adaptive_plans.AdaptivePlan(
             generations=rounds,
-            stages=(*before.stages, dict(zip(questions, counts.tolist(), strict=True))),
+            allocations=(*before.allocations, dict(zip(questions, counts.tolist(), strict=True))),
             basis=(*before.basis, basis),
         )
         adaptive_plans.save_plan(self.folder, self.benchmark, label, plan)
@@ -189,7 +189,7 @@ class Stages:
 
 
 def _check(plan: adaptive_plans.AdaptivePlan, lane: Lane, label: str) -> None:
-    planned, asked = set(plan.stages[0]), set(lane.tally.questions)
+    planned, asked = set(plan.allocations[0]), set(lane.tally.questions)
     remedy = "use another folder, or the questions and generations of that plan"
     if planned != asked:
         what = f"{label} was allocated {len(planned)} questions, now {len(asked)} others are asked"

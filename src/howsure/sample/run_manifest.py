@@ -81,7 +81,7 @@ def finish_manifest(
         if lane.learnt is not None:
             learnt[label] = lane.learnt
     stopped = [
-        manifest.Stopped(benchmark=benchmark, models=one.models, is_early=one.is_early, said=str(one))
+        manifest.Stopped(benchmark=benchmark, models=one.models, is_early=one.is_early, message=str(one))
         for one in verdicts
     ]
     manifest.finish(folder, warnings=warnings, notes=notes, choices=learnt, stopped=stopped)

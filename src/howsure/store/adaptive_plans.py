@@ -37,7 +37,7 @@ class AdaptivePlan(msgspec.Struct, frozen=True, kw_only=True):
 
     generations: int
     """Per question and variant, on average, over all stages."""
-    stages: tuple[dict[str, int], ...]
+    allocations: tuple[dict[str, int], ...] = msgspec.field(name="stages")
     """Question to generations of each variant, for each stage: the pilot, then each allocation."""
     basis: tuple[StageBasis, ...] = ()
     """Of each stage after the pilot, in their order."""
@@ -45,10 +45,10 @@ class AdaptivePlan(msgspec.Struct, frozen=True, kw_only=True):
     def ends(self, question: str) -> tuple[int, ...]:
         """Return the last generation of each stage: the next stage begins with the one after it.
 
-        >>> AdaptivePlan(generations=4, stages=({"q": 2}, {"q": 5})).ends("q")
+        >>> AdaptivePlan(generations=4, allocations=({"q": 2}, {"q": 5})).ends("q")
         (2, 7)
         """
-        return tuple(accumulate(stage.get(question, 0) for stage in self.stages))
+        return tuple(accumulate(stage.get(question, 0) for stage in self.allocations))
 
 
 Plans = Mapping[str, Mapping[str, AdaptivePlan]]

@@ -1,8 +1,8 @@
-"""`manifest.json` of a run folder: what it takes to repeat the run, and never a key.
+"""`manifest.json` of a run folder: what is needed to repeat the run, without keys.
 
-The sampler calls `begin` once it holds the folder (`RunFolder`), and `finish` when it stops; a session without a
-finish was killed. Continuing a run may add benchmarks, models, prompt variants and generations; what is there already
-must be the same, or two different things would be counted as one.
+The sampler calls `begin` when it has locked the folder (`RunFolder`), and `finish` when it stops; a session without a
+finish was killed. Continuing a run may add benchmarks, models, prompt variants and generations; whatever it has already
+must stay the same, since results of two different things would be added up otherwise.
 """
 
 from __future__ import annotations
@@ -26,33 +26,33 @@ from howsure.store.schema import VERSION
 __all__ = ["NAME", "Manifest", "Model", "Session", "Stopped", "begin", "finish", "load"]
 
 NAME = "manifest.json"
-#: A shorter value of a key's variable is a placeholder such as EMPTY, and no secret.
+#: A shorter value of a key's variable is a placeholder such as EMPTY, not a secret.
 SECRET_LENGTH = 12
 
 
 class Model(msgspec.Struct, frozen=True, kw_only=True):
-    """A model as it was asked, under its label."""
+    """A model and its settings, under its label."""
 
     name: str
-    """As the endpoint, or the simulator, knows it."""
+    """Name for the endpoint or the simulator."""
     kind: str
     base_url: str = ""
     settings: dict[str, object] = {}
-    """Decoding settings as they were sent; what is absent was the endpoint's default."""
+    """Decoding settings as they were sent; the endpoint's default applies to others."""
     key_env: str = ""
-    """Name of the environment variable that holds the key: never the key."""
+    """Name of the environment variable with the key, not the key itself."""
     generations: int = 1
-    """Per question and variant; the most that was ever wanted."""
+    """Per question and variant; the largest number that was requested."""
     choices: int | None = None
-    """Generations per request that the endpoint turned out to take; None while it takes all that is asked for."""
+    """Largest number of generations per request that the endpoint accepts; None while no limit is known."""
 
 
 class Session(msgspec.Struct, frozen=True, kw_only=True):
-    """One time that the run was started or continued; it does not say on which host."""
+    """One time that the run was started or continued; the host is not recorded."""
 
     started: str
     finished: str | None = None
-    """None when it was killed, or lives."""
+    """None when it was killed, or still runs."""
     howsure: str
     python: str
     platform: str
@@ -60,41 +60,41 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Stopped(msgspec.Struct, frozen=True, kw_only=True):
-    """How `until` ended for a model, or a pair of models."""
+    """How early stopping (`until`) ended for a model, or a pair of models."""
 
     benchmark: str
     models: tuple[str, ...]
     is_early: bool
-    """Whether generations were saved."""
-    said: str
-    """After how many, with the interval that the rule made."""
+    """Whether fewer generations were sampled than requested."""
+    message: str = msgspec.field(name="said")
+    """After how many generations, with the interval of the stopping rule."""
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """What it takes to repeat a run."""
+    """What is needed to repeat a run."""
 
     schema: int = VERSION
     howsure: str = metadata.version("howsure")
-    """Version that began the run; each session has its own."""
+    """Version that started the run; each session has its own."""
     created: str = ""
     seed: int = 0
     benchmarks: dict[str, dict[str, object]] = {}
     """Name to source: file, content hash, parameters."""
     prompts: dict[str, dict[str, str]] = {}
-    """Variant id to its values by dimension; of a prompt that was written out, its system text and template."""
+    """Variant id to its values by dimension; of a prompt that was written by hand, to its system text and template."""
     variants: dict[str, dict[str, object]] = {}
-    """Benchmark to the space that its variants were drawn from and the id of the default one, if they were."""
+    """Benchmark to the space that its variants were drawn from and the id of the default variant, if any."""
     models: dict[str, Model] = {}
     """By label."""
     sessions: tuple[Session, ...] = ()
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    """How it was done: methods, caps that endpoints turned out to have."""
+    """How it was done: methods, and limits of endpoints that were found."""
     stopped: tuple[Stopped, ...] = ()
-    """Of each model since it was asked for the last time."""
+    """Of each model since it was last requested."""
 
     def save(self, path: Path) -> None:
-        """Write it in the run folder at once and durably; the value of a key's variable is blotted out."""
+        """Write it in the run folder, atomically and durably; values of the variables with keys are redacted."""
         text = msgspec.json.format(msgspec.json.encode(self), indent=2).decode()
         for name in {model.key_env for model in self.models.values()}:
             key = os.environ.get(name, "")
@@ -104,46 +104,46 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         with replace_file(path / NAME) as new:
             new.write_text(text + "\n", encoding="utf-8")
 
-    def extended(self, asked: Manifest) -> Manifest:
-        """What this run is with what is asked in addition; sessions stay those of this run.
+    def extend(self, request: Manifest) -> Manifest:
+        """Return the manifest of this run with a request in addition; sessions stay those of this run.
 
         Raises
         ------
         InputError
-            When something that is there already is asked for differently: says what, and the remedy.
+            When the request differs in something that the run has already.
         """
-        if asked.seed != self.seed:
+        if request.seed != self.seed:
             remedy = f"keep seed {self.seed}, or use another folder"
-            raise InputError(f"the seed of this run was {self.seed}, now {asked.seed}", remedy=remedy)
-        for name in self.benchmarks.keys() & asked.benchmarks.keys():
-            changed = _differences(self.benchmarks[name], asked.benchmarks[name])
+            raise InputError(f"the seed of this run was {self.seed}, now {request.seed}", remedy=remedy)
+        for name in self.benchmarks.keys() & request.benchmarks.keys():
+            changed = _differences(self.benchmarks[name], request.benchmarks[name])
             if "sha256" in self.benchmarks[name] and "sha256" not in changed:
                 changed.pop("file", None)  # the same content under another name
             if changed:
                 raise _conflict("benchmark", name, changed, "give it another name")
-        for name in self.prompts.keys() & asked.prompts.keys():
-            if changed := _differences(self.prompts[name], asked.prompts[name]):
+        for name in self.prompts.keys() & request.prompts.keys():
+            if changed := _differences(self.prompts[name], request.prompts[name]):
                 raise _conflict("variant", name, changed, "give it another id")
-        models = self.models | asked.models
-        for label in self.models.keys() & asked.models.keys():
-            old, new = self.models[label], asked.models[label]
+        models = self.models | request.models
+        for label in self.models.keys() & request.models.keys():
+            old, new = self.models[label], request.models[label]
             changed = _differences(_identity(old), _identity(new))
             if changed:
                 raise _conflict("model", label, changed, "give it another label")
             models[label] = replace(new, generations=max(old.generations, new.generations), choices=old.choices)
         return replace(
             self,
-            benchmarks=self.benchmarks | asked.benchmarks,
-            prompts=self.prompts | asked.prompts,
-            variants=self.variants | asked.variants,
+            benchmarks=self.benchmarks | request.benchmarks,
+            prompts=self.prompts | request.prompts,
+            variants=self.variants | request.variants,
             models=models,
-            warnings=_union(self.warnings, asked.warnings),
-            notes=_union(self.notes, asked.notes),
-            # What is asked now goes on, and ends anew.
+            warnings=_union(self.warnings, request.warnings),
+            notes=_union(self.notes, request.notes),
+            # A requested model continues, and will stop again.
             stopped=tuple(
                 one
                 for one in self.stopped
-                if one.benchmark not in asked.benchmarks or not asked.models.keys() & {*one.models}
+                if one.benchmark not in request.benchmarks or not request.models.keys() & {*one.models}
             ),
         )
 
@@ -164,8 +164,8 @@ def load(path: Path) -> Manifest:
     try:
         version = msgspec.json.decode(text, type=_Version).schema
         if version > VERSION:
-            told = f"its schema version {version} is newer than {VERSION}, the one known here"
-            raise StoreError(f"{file}: {told}; upgrade howsure")
+            what = f"its schema version {version} is newer than {VERSION}, the one known here"
+            raise StoreError(f"{file}: {what}; upgrade howsure")
         return msgspec.json.decode(text, type=Manifest)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise StoreError(f"{file}: damaged ({error}); restore it from a copy, or use another folder") from error
@@ -175,19 +175,19 @@ class _Version(msgspec.Struct):
     schema: int
 
 
-def begin(path: Path, asked: Manifest, *, clock: Callable[[], float] = time.time) -> Manifest:
-    """Begin a run, or continue the one that is there, with a new session; saved before it is returned.
+def begin(path: Path, request: Manifest, *, clock: Callable[[], float] = time.time) -> Manifest:
+    """Start a run, or continue the one in the folder, with a new session; save the manifest and return it.
 
     Raises
     ------
     InputError
-        When the run that is there asked for something differently; nothing is written.
+        When the request differs from the run in the folder; nothing is written.
     StoreError
-        When the manifest that is there cannot be read.
+        When the manifest in the folder cannot be read.
     """
-    now = _written(clock())
-    there = (path / NAME).exists()
-    manifest = load(path).extended(asked) if there else replace(asked, created=now, sessions=())
+    now = _format_time(clock())
+    exists = (path / NAME).exists()
+    manifest = load(path).extend(request) if exists else replace(request, created=now, sessions=())
     session = Session(
         started=now,
         howsure=metadata.version("howsure"),
@@ -209,20 +209,20 @@ def finish(
     stopped: Iterable[Stopped] = (),
     clock: Callable[[], float] = time.time,
 ) -> Manifest:
-    """End the last session, with what there is to say of it; saved before it is returned.
+    """End the last session with its warnings and notes; save the manifest and return it.
 
     Parameters
     ----------
     choices
-        Label of a model to the generations per request that its endpoint turned out to take.
+        Label of a model to the largest number of generations per request that its endpoint accepts.
     stopped
-        How `until` ended.
+        How early stopping ended.
     """
     manifest = load(path)
     *before, last = manifest.sessions
     manifest = replace(
         manifest,
-        sessions=(*before, replace(last, finished=_written(clock()))),
+        sessions=(*before, replace(last, finished=_format_time(clock()))),
         warnings=_union(manifest.warnings, warnings),
         notes=_union(manifest.notes, notes),
         stopped=(*manifest.stopped, *stopped),
@@ -234,13 +234,14 @@ def finish(
 
 
 def _identity(model: Model) -> dict[str, object]:
-    """What makes two models the same: not where the key is, how many generations are wanted, or how they come."""
-    told = asdict(model)
-    del told["key_env"], told["generations"], told["choices"], told["settings"]
-    return told | model.settings
+    """Return what must be equal in two models: not the variable of the key or the numbers of generations."""
+    fields = asdict(model)
+    del fields["key_env"], fields["generations"], fields["choices"], fields["settings"]
+    return fields | model.settings
 
 
 def _differences(old: Mapping[str, object], new: Mapping[str, object]) -> dict[str, tuple[object, object]]:
+    """Return the fields that differ, with their old and new values."""
     return {
         name: (old.get(name), new.get(name))
         for name in sorted(old.keys() | new.keys())
@@ -249,20 +250,23 @@ def _differences(old: Mapping[str, object], new: Mapping[str, object]) -> dict[s
 
 
 def _conflict(kind: str, name: str, changed: Mapping[str, tuple[object, object]], remedy: str) -> InputError:
-    told = ", ".join(f"{field} was {old!r}, now {new!r}" for field, (old, new) in changed.items())
-    return InputError(f"{told} in this run", where=f"{kind} {name}", remedy=f"{remedy}, or use another folder")
+    """Return the error for a request that differs from the run."""
+    what = ", ".join(f"{field} was {old!r}, now {new!r}" for field, (old, new) in changed.items())
+    return InputError(f"{what} in this run", where=f"{kind} {name}", remedy=f"{remedy}, or use another folder")
 
 
 def _union(old: Iterable[str], new: Iterable[str]) -> tuple[str, ...]:
+    """Return the different lines of both, in their order."""
     return tuple(dict.fromkeys([*old, *new]))
 
 
-def _written(seconds: float) -> str:
+def _format_time(seconds: float) -> str:
+    """Return a time in seconds since the epoch as ISO 8601."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def _packages() -> dict[str, str]:
-    """Versions of what howsure itself needs."""
+    """Return the versions of the packages that howsure needs."""
     needed = [line for line in metadata.requires("howsure") or () if "extra ==" not in line]
     names = (re.split(r"[^\w.-]", line, maxsplit=1)[0] for line in needed)
     return {name: metadata.version(name) for name in sorted(names)}

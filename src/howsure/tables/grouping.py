@@ -1,12 +1,13 @@
-"""The expression that reduces rows to cells, and what it finds wrong on the way.
+"""The narwhals expressions that reduce rows to cells, and the checks of the rows.
 
-It is narwhals', so it runs on whatever engine holds the rows; only grouped rows come back. A duplicate key is found in
-the same pass: 2^generation is added up, and a sum of powers of two has as many bits as terms exactly where no two are
-equal. In double precision that holds too, in any order of adding, for exponents up to 52: two equal terms carry, a
-carry loses a bit, and rounding never brings one back.
+Expressions run on the engine that holds the rows; only grouped rows come back. Duplicate keys are found in the same
+pass: 2^generation is added up, and a sum of powers of two has as many bits as terms exactly where no two terms are
+equal. This holds in double precision too, in any order of adding, for exponents up to 52: two equal terms carry, a
+carry loses a bit, and rounding never restores one.
 
 Where there are no more than 26 generations, 4^generation is added up instead, twice for a score above 0.5: as many
-digits that are not 0 as terms, again only where no two generations are equal, and the digits say what each one scored.
+digits other than 0 as terms, again only where no two generations are equal, and the digits are the scores of single
+generations.
 """
 
 from __future__ import annotations
@@ -39,20 +40,20 @@ __all__ = [
 
 CELL = ("benchmark", "model", "question")
 _SUMS = ("n", "total", "total_sq")
-#: Columns of grouped rows, and how two groups of them become one.
+#: Columns of grouped rows, and the function that merges two groups.
 COLUMNS = {**dict.fromkeys((*_SUMS, "failed", "unparsed"), "sum"), "minimum": "min", "maximum": "max"}
-#: Column of the scores of single generations (`Cells.outcomes`), which cannot be added up.
+#: Column with the scores of single generations (`Cells.outcomes`), which do not add up.
 OUTCOMES = "outcomes"
-#: Bits of a double, and how many such words of generations are worth adding up before a second pass is.
-_BITS, _MOST_WORDS = 53, 4
+#: Bits of a double, and the number of such words up to which adding them up is faster than a second pass.
+_BITS, _MAX_WORDS = 53, 4
 #: Column of the place of a generation among those of its cell.
 _RANK = "generation rank"
-#: Cells of single variants that may be held on the way to cells that are pooled over them.
-_MOST_HELD = 5_000_000
+#: Number of cells of single variants up to which they are grouped before they are pooled.
+_MAX_VARIANT_CELLS = 5_000_000
 
 
-class _Generations(NamedTuple):
-    """How many rows there are, and the range of their generations; None where they are no whole numbers."""
+class _GenerationRange(NamedTuple):
+    """The number of rows, and the range of their generations; None where these are no whole numbers."""
 
     rows: int
     first: int | None = None
@@ -64,27 +65,27 @@ class _Generations(NamedTuple):
 
 
 def pool_variants(rows: Any, where: str) -> tuple[pa.Table, dict[str, tuple[str, ...]]]:
-    """One row per cell, pooled over variants, and the variants of each benchmark.
+    """Return one row per cell, pooled over variants, and the variants of each benchmark.
 
-    Where there are not too many, cells of single variants are added up here: one pass finds them, the variants and
+    Up to `_MAX_VARIANT_CELLS` cells are grouped by variant and added up here: one pass finds cells, variants and
     duplicate keys.
     """
     names = rows.collect_schema().names()
     if "variant" not in names:
         return group_cells(rows, CELL, where), {}
-    there = _generations(rows)
-    if "n" not in names and there.rows <= _MOST_HELD * there.span:
-        table = group_cells(rows, (*CELL, "variant"), where, there, named=CELL)
-        pairs = _pairs(table.select(["benchmark", "variant"]).group_by(["benchmark", "variant"]).aggregate([]))
-        table = sum_groups(_of_first_variant(table), CELL)
+    generations = _find_range(rows)
+    if "n" not in names and generations.rows <= _MAX_VARIANT_CELLS * generations.span:
+        table = group_cells(rows, (*CELL, "variant"), where, generations, required=CELL)
+        pairs = _sort_rows(table.select(["benchmark", "variant"]).group_by(["benchmark", "variant"]).aggregate([]))
+        table = sum_groups(_keep_first_outcomes(table), CELL)
     else:
-        table = group_cells(rows, CELL, where, there)
+        table = group_cells(rows, CELL, where, generations)
         pairs = distinct_rows(rows, ("benchmark", "variant"))
     return table, _by_benchmark(pairs)
 
 
-def _of_first_variant(table: pa.Table) -> pa.Table:
-    """With the outcomes of the first variant of each benchmark only, 0 elsewhere: then they add up over variants."""
+def _keep_first_outcomes(table: pa.Table) -> pa.Table:
+    """Return the table with outcomes of the first variant of each benchmark, and 0 elsewhere, which can be added up."""
     import pyarrow as pa
 
     if OUTCOMES not in table.column_names:
@@ -101,11 +102,12 @@ def _of_first_variant(table: pa.Table) -> pa.Table:
 
 
 def read_variants(rows: Any) -> dict[str, tuple[str, ...]]:
-    """Prompt variants of each benchmark."""
+    """Return the prompt variants of each benchmark."""
     return _by_benchmark(distinct_rows(rows, ("benchmark", "variant")))
 
 
 def _by_benchmark(pairs: Sequence[tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    """Return the second names of pairs by the first."""
     found: dict[str, list[str]] = {}
     for benchmark, variant in pairs:
         found.setdefault(benchmark, []).append(variant)
@@ -116,11 +118,11 @@ def group_cells(
     rows: Any,
     by: Sequence[str],
     where: str,
-    there: _Generations | None = None,
+    generations: _GenerationRange | None = None,
     *,
-    named: Sequence[str] = (*CELL, "variant"),
+    required: Sequence[str] = (*CELL, "variant"),
 ) -> pa.Table:
-    """One row per group with n, total and total_sq, and of single scores minimum, maximum, failed and unparsed.
+    """Return one row per group with n, total and total_sq, and of single scores minimum, maximum, failed and unparsed.
 
     Parameters
     ----------
@@ -128,8 +130,12 @@ def group_cells(
         A lazy narwhals frame.
     by
         Columns of a group.
-    named
-        Those of them that may not be empty.
+    where
+        Name of the source, for messages.
+    generations
+        As `_find_range` returns it, where it is known.
+    required
+        Columns of a group that may not be empty.
 
     Raises
     ------
@@ -154,7 +160,7 @@ def group_cells(
         if "answer" in names:
             terms["unparsed"] = (~score.is_null() & nw.col("answer").is_null()).cast(nw.Int64)
         if unique and beyond == {"generation"}:
-            words = _words(there or _generations(rows), score)
+            words = _words(generations or _find_range(rows), score)
         terms |= words
         aggregates |= {"n": nw.col("total").count(), **{name: nw.col(name).sum() for name in terms}}
         aggregates |= {"minimum": nw.col("total").min(), "maximum": nw.col("total").max()}
@@ -165,7 +171,7 @@ def group_cells(
     table: pa.Table = rows_with_terms.group_by(*by).agg(**aggregates).collect(backend="pyarrow").to_native()
     if table.num_rows == 0:
         raise InputError("no rows", where=where, remedy="give a table with at least one score")
-    _check_values(table, [name for name in by if name in named], where)
+    _check_values(table, [name for name in by if name in required], where)
     if alone and np.any(_count_different(table, words) != table["rows"].to_numpy()):
         _check_unique(rows, key, where)
     if "n" not in names:
@@ -222,41 +228,44 @@ def first_rows(table: pa.Table, most: int | None, where: str) -> pa.Table:
     return table.take(np.sort(order[rank < most]))
 
 
-def _generations(rows: Any) -> _Generations:
+def _find_range(rows: Any) -> _GenerationRange:
+    """Return the number of rows and the range of their generations."""
     import narwhals as nw
 
     schema = rows.collect_schema()
     known = "generation" in schema.names() and schema["generation"].is_integer()
     generation = nw.col("generation")
-    asked = {"rows": nw.len(), **({"first": generation.min(), "last": generation.max()} if known else {})}
-    found = rows.select(**asked).collect(backend="pyarrow").to_native().to_pylist()[0]
+    aggregates = {"rows": nw.len(), **({"first": generation.min(), "last": generation.max()} if known else {})}
+    found = rows.select(**aggregates).collect(backend="pyarrow").to_native().to_pylist()[0]
     first, last = (None if found.get(name) is None else int(found[name]) for name in ("first", "last"))
-    return _Generations(int(found["rows"]), first, last)
+    return _GenerationRange(int(found["rows"]), first, last)
 
 
-def _words(there: _Generations, score: Any) -> dict[str, Any]:
-    """Terms whose sums tell different generations from equal ones, by column.
+def _words(generations: _GenerationRange, score: Any) -> dict[str, Any]:
+    """Return terms whose sums show whether all generations of a group differ, by column.
 
     `OUTCOMES` where there are at most 26: 4^generation, twice for a score above 0.5. Else 2^generation as doubles of
     53 bits each; none where generations are too far apart, or no whole numbers.
     """
     import narwhals as nw
 
-    if there.first is None or there.span > _BITS * _MOST_WORDS:
+    if generations.first is None or generations.span > _BITS * _MAX_WORDS:
         return {}
-    place = (nw.col("generation").cast(nw.Int64) - there.first).cast(nw.Float64)
-    if there.span <= MOST_OUTCOMES:
+    place = (nw.col("generation").cast(nw.Int64) - generations.first).cast(nw.Float64)
+    if generations.span <= MOST_OUTCOMES:
         return {OUTCOMES: nw.lit(2.0) ** (2 * place + (score > 0.5).fill_null(value=False).cast(nw.Float64))}
     words = {}
-    for start in range(0, there.span, _BITS):
-        within = nw.col("generation").is_between(there.first + start, there.first + start + _BITS - 1)
+    for start in range(0, generations.span, _BITS):
+        within = nw.col("generation").is_between(generations.first + start, generations.first + start + _BITS - 1)
         power = nw.lit(2.0) ** (place - start)
-        words[f"word {start}"] = power if there.span <= _BITS else nw.when(within).then(power).otherwise(nw.lit(0.0))
+        words[f"word {start}"] = (
+            power if generations.span <= _BITS else nw.when(within).then(power).otherwise(nw.lit(0.0))
+        )
     return words
 
 
 def _count_different(table: pa.Table, words: Mapping[str, Any]) -> NDArray[np.integer]:
-    """How many different generations each group has, from the sums of `words`; 1 where there are no words."""
+    """Return the number of different generations of each group, from the sums of `words`; 1 without words."""
     if not words:
         return np.ones(len(table), np.int64)
     count = _digit_count if OUTCOMES in words else _bit_count
@@ -264,19 +273,20 @@ def _count_different(table: pa.Table, words: Mapping[str, Any]) -> NDArray[np.in
 
 
 def _bit_count(sums: NDArray[np.float64]) -> NDArray[np.integer]:
-    """Bits of sums of 2^0 to 2^52; 0 where the sum is larger, so that some term came twice, or is none."""
+    """Return the number of bits of sums of 2^0 to 2^52; 0 for larger sums, in which a term occurs twice, and NaN."""
     exact = np.where((sums >= 0) & (sums < 2.0**_BITS), sums, 0.0)  # False for NaN
     return np.bitwise_count(exact.astype(np.uint64)).astype(np.int64)
 
 
 def _digit_count(sums: NDArray[np.float64]) -> NDArray[np.integer]:
-    """Base-4 digits that are not 0; 0 where the sum is larger than of 26 different generations, or is none."""
+    """Return the number of base-4 digits other than 0; 0 for sums too large for 26 generations, and for NaN."""
     exact = np.where((sums >= 0) & (sums < 4.0**MOST_OUTCOMES), sums, 0.0).astype(np.uint64)  # False for NaN
     digits = (exact | exact >> np.uint64(1)) & np.uint64(0x5555555555555555)
     return np.asarray(np.bitwise_count(digits), np.int64)
 
 
 def _check_values(table: pa.Table, names: Sequence[str], where: str) -> None:
+    """Raise InputError for an empty name or a score that is not finite."""
     import pyarrow as pa
     from pyarrow import compute
 
@@ -290,6 +300,7 @@ def _check_values(table: pa.Table, names: Sequence[str], where: str) -> None:
 
 
 def _check_unique(rows: Any, key: Sequence[str], where: str) -> None:
+    """Raise InputError for a key that occurs twice."""
     import narwhals as nw
 
     twice = rows.group_by(*key).agg(times=nw.len()).filter(nw.col("times") > 1)
@@ -306,26 +317,27 @@ def _check_unique(rows: Any, key: Sequence[str], where: str) -> None:
 
 
 def sum_groups(table: pa.Table, by: Sequence[str]) -> pa.Table:
-    """Grouped rows as coarser groups; of the outcomes in a group all but one are 0."""
+    """Return grouped rows added up to coarser groups; of the outcomes in a group all but one must be 0."""
     merge = {name: how for name, how in {**COLUMNS, OUTCOMES: "sum"}.items() if name in table.column_names}
     added = table.group_by(list(by)).aggregate([*merge.items()])
     return added.select([*by, *(f"{name}_{how}" for name, how in merge.items())]).rename_columns([*by, *merge])
 
 
 def distinct_rows(rows: Any, columns: Sequence[str]) -> list[tuple[str, ...]]:
-    """Distinct rows of some columns as text, sorted; none where the last is not there."""
+    """Return the distinct rows of some columns as text, sorted; none where the last column is missing."""
     if columns[-1] not in rows.collect_schema().names():
         return []
-    return _pairs(rows.select(*columns).unique().collect(backend="pyarrow").to_native().select(list(columns)))
+    return _sort_rows(rows.select(*columns).unique().collect(backend="pyarrow").to_native().select(list(columns)))
 
 
-def _pairs(table: pa.Table) -> list[tuple[str, ...]]:
+def _sort_rows(table: pa.Table) -> list[tuple[str, ...]]:
+    """Return the rows of a table as text, sorted."""
     columns = (["" if v is None else str(v) for v in table[name].to_pylist()] for name in table.column_names)
     return sorted(zip(*columns, strict=True))
 
 
 def read_clusters(rows: Any, where: str) -> dict[tuple[str, str], str]:
-    """Cluster of each (benchmark, question); of several benchmarks, some may have none."""
+    """Return the cluster of each (benchmark, question); some benchmarks may have no clusters."""
     found: dict[tuple[str, str], str] = {}
     empty: set[str] = set()
     for benchmark, question, cluster in distinct_rows(rows, ("benchmark", "question", "cluster")):
@@ -340,7 +352,7 @@ def read_clusters(rows: Any, where: str) -> dict[tuple[str, str], str]:
 
 
 def read_values(rows: Any, dimension: str, where: str) -> dict[tuple[str, str], str]:
-    """Value of each (benchmark, variant) on a dimension."""
+    """Return the value of each (benchmark, variant) on a dimension."""
     found: dict[tuple[str, str], str] = {}
     for benchmark, variant, value in distinct_rows(rows, ("benchmark", "variant", dimension)):
         if found.setdefault((benchmark, variant), value) != value:

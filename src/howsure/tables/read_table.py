@@ -63,7 +63,7 @@ def read_cells(
         When the table cannot be read; names the row and the column.
     """
     options = TableOptions(columns or {})
-    cells, is_unique = _group(table, options, partial(rows_to_cells.cells, generations=generations), name)
+    cells, is_unique = _group(table, options, partial(rows_to_cells.make_cells, generations=generations), name)
     if not is_unique:
         warn_repeats(_name(table, name), cells)
     return cells
@@ -80,7 +80,7 @@ def read_runs(
 
     A table without a column for the generation is one run.
     """
-    group = partial(rows_to_cells.cells_by_run, generations=generations)
+    group = partial(rows_to_cells.make_runs, generations=generations)
     return _group(table, TableOptions(columns or {}), group, name)[0]
 
 
@@ -105,7 +105,7 @@ def read_cubes(
         Whether a row is a variant and a column a model; see `tables.wide`.
     """
     options = TableOptions(columns or {}, tuple(dimensions), by_variant=True, wide=wide)
-    cubes, is_unique = _group(table, options, partial(rows_to_cells.cubes, generations=generations), name)
+    cubes, is_unique = _group(table, options, partial(rows_to_cells.make_cubes, generations=generations), name)
     if not is_unique:
         warn_repeats(_name(table, name), cubes)
     return cubes

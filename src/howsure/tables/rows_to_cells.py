@@ -1,4 +1,9 @@
-"""Rows of any table to `Cells` and `Cube`: grouped by the engine that holds them, then put into dense arrays."""
+"""Group the rows of any table into `Cells` and `Cube`.
+
+The grouping is a narwhals expression, which the engine of the frame runs (DuckDB for files and run folders; pandas,
+polars, pyarrow or Spark for frames). Only cells come back, which are put into dense arrays: pooled over prompt variants
+(`make_cells`), of each generation (`make_runs`), or of each variant (`make_cubes`).
+"""
 
 from __future__ import annotations
 
@@ -20,36 +25,173 @@ from howsure.store.adaptive_plans import Plans
 from howsure.tables import grouping
 from howsure.tables.grouping import CELL, COLUMNS, OUTCOMES, group_cells, sum_groups
 
-__all__ = [
-    "EXTREMES",
-    "SUMS",
-    "cells",
-    "cells_by_run",
-    "complete_runs",
-    "cubes",
-    "dense_cells",
-    "dense_cube",
-    "encode_column",
-    "flatten_cube",
-    "merge_cells",
-    "split_table",
-    "sum_stages",
-    "weigh_stages",
-]
-
 if TYPE_CHECKING:
     import pyarrow as pa
+    from narwhals.typing import IntoFrame
 
+__all__ = ["EXTREMES", "SUMS", "flatten_cube", "make_cells", "make_cubes", "make_runs", "merge_cells"]
 
+#: Arrays of cells that add up, and arrays with the function that merges two of them.
 SUMS = ("n", "total", "total_sq")
 EXTREMES = {"minimum": np.fmin, "maximum": np.fmax}
-#: Of a cube: 40 bytes each.
-_MOST_CELLS = 100_000_000
+#: Largest number of cells of a cube; each takes 40 bytes.
+_MAX_CELLS = 100_000_000
 
 
-def split_table(table: pa.Table, column: str) -> list[pa.Table]:
-    """The table by the values of a column, sorted by value."""
-    values, code = encode_column(table, column)
+def make_cells(
+    frame: IntoFrame, *, where: str = "the table", plans: Plans | None = None, generations: int | None = None
+) -> list[Cells]:
+    """Group rows into cells, pooled over prompt variants.
+
+    Parameters
+    ----------
+    frame
+        Any frame that narwhals reads, eager or lazy, with columns benchmark, model, question and either
+
+        - `score`, one row per generation (null: it failed), and optionally `answer` (null: it could not be parsed),
+          `variant` and `generation`; or
+        - `n`, `total`, `total_sq`, one row per cell;
+
+        and optionally `cluster`, one per question.
+    where
+        Name of the source, for messages.
+    plans
+        Plans of the models that were sampled adaptively: each stage is weighed as a whole
+        (`stats.sequential.merge_stages`), and `n` is the effective number of generations. Needs a column `generation`.
+    generations
+        Only the first so many generations of each cell and variant are read: those with the lowest numbers in the
+        column `generation`. None reads all.
+
+    Returns
+    -------
+    list of Cells
+        One per benchmark; models and questions are sorted by name. The cells keep the names of the variants.
+    """
+    rows = grouping.first_generations(_wrap_lazily(frame), generations, where)
+    clusters = grouping.read_clusters(rows, where)
+    if not plans:
+        table, variants = grouping.pool_variants(rows, where)
+        return [_densify_cells(part, variants, clusters) for part in _split_table(table, "benchmark")]
+    variants = grouping.read_variants(rows)
+    result = []
+    for part in _split_table(_sum_stages(group_cells(rows, (*CELL, "generation"), where), plans, CELL), "benchmark"):
+        whole = _densify_cells(grouping.sum_groups(part, CELL), variants, clusters)
+        each = [_densify_cells(stage, variants, clusters) for stage in _split_table(part, "stage")]
+        result.append(_weigh_stages(whole, each, plans.get(whole.benchmark, ())))
+    return result
+
+
+def make_runs(
+    frame: IntoFrame, *, where: str = "the table", plans: Plans | None = None, generations: int | None = None
+) -> dict[str, list[Cells]]:
+    """Group rows into the cells of each generation, which is one run of the benchmark.
+
+    A frame without a column `generation` is one run. Of a model that was sampled adaptively, generations that only some
+    questions were to have are no runs and are left out; the caller notes this. Parameters are those of `make_cells`.
+
+    Returns
+    -------
+    dict of str to list of Cells
+        Runs by benchmark, in the order of the generations.
+    """
+    rows = grouping.first_generations(_wrap_lazily(frame), generations, where)
+    if "generation" not in rows.collect_schema().names():
+        return {one.benchmark: [one] for one in make_cells(frame, where=where)}
+    table, variants = group_cells(rows, (*CELL, "generation"), where), grouping.read_variants(rows)
+    if plans:
+        table = _drop_incomplete_runs(table, plans)
+    runs: dict[str, list[Cells]] = {}
+    for part in _split_table(table, "benchmark"):
+        each = sorted(
+            _split_table(part, "generation"), key=lambda run: _generation_order(str(run["generation"][0].as_py()))
+        )
+        runs[str(part["benchmark"][0].as_py())] = [_densify_cells(run, variants, {}) for run in each]
+    return runs
+
+
+def make_cubes(
+    frame: IntoFrame,
+    *,
+    where: str = "the table",
+    dimensions: Sequence[str] = (),
+    plans: Plans | None = None,
+    generations: int | None = None,
+) -> list[Cube]:
+    """Group rows into the cells of each prompt variant.
+
+    Parameters
+    ----------
+    frame, where
+        As for `make_cells`. Without a column `variant` there is one, "default".
+    dimensions
+        Columns with the values of the variants; a variant has one value of each.
+    plans
+        As for `make_cells`: each stage is weighed as a whole, so that the number of generations of a cell, which
+        depends on its scores, does not bias its mean.
+    generations
+        As for `make_cells`.
+
+    Returns
+    -------
+    list of Cube
+        One per benchmark; models, questions and variants are sorted by name. Variants are nested in questions where no
+        two questions share one.
+    """
+    import narwhals as nw
+
+    rows, cell = grouping.first_generations(_wrap_lazily(frame), generations, where), (*CELL, "variant")
+    if "variant" not in rows.collect_schema().names():
+        rows = rows.with_columns(nw.lit("default").alias("variant"))
+    table = group_cells(rows, (*cell, "generation") if plans else cell, where)
+    values = {dimension: grouping.read_values(rows, dimension, where) for dimension in dimensions}
+    clusters = grouping.read_clusters(rows, where)
+    if not plans:
+        return [_densify_cube(part, values, clusters) for part in _split_table(table, "benchmark")]
+    result = []
+    for part in _split_table(_sum_stages(table, plans, cell), "benchmark"):
+        stages, code = _encode_column(part, "stage")
+        whole = _densify_cube(part, values, clusters)
+        each = [_densify_cube(part, values, clusters, code == stage) for stage in range(len(stages))]
+        merged = _weigh_stages(
+            flatten_cube(whole), [flatten_cube(stage) for stage in each], plans.get(whole.benchmark, ())
+        )
+        arrays: dict[str, Any] = {name: getattr(merged, name).reshape(whole.n.shape) for name in SUMS}
+        result.append(replace(whole, **arrays))
+    return result
+
+
+def merge_cells(parts: Iterable[Cells]) -> list[Cells]:
+    """Add up cells of the same benchmark, such as those of several files or shards.
+
+    Benchmarks, models and questions are sorted by name, so that sums in floating point do not depend on how the rows
+    were divided.
+    """
+    by_name = sorted(parts, key=attrgetter("benchmark"))
+    merged = [functools.reduce(add, same) for _, same in groupby(by_name, key=attrgetter("benchmark"))]
+    return [one.select(sorted(one.models), sorted(one.questions)) for one in merged]
+
+
+def flatten_cube(cube: Cube) -> Cells:
+    """Return the cells of a cube with each pair of question and variant as a question."""
+    names = tuple(f"{j}/{k}" for j in range(len(cube.questions)) for k in range(len(cube.variants)))
+    return Cells(cube.benchmark, cube.models, names, *(getattr(cube, a).reshape(len(cube.models), -1) for a in SUMS))
+
+
+def _generation_order(generation: str) -> tuple[int, str]:
+    """Return the sort key of a generation: numbers by value, then names."""
+    return (int(generation), "") if generation.isdecimal() else (1 << 62, generation)
+
+
+def _wrap_lazily(frame: IntoFrame) -> Any:
+    """Return the frame as a lazy frame of narwhals."""
+    import narwhals as nw
+
+    return nw.from_native(frame).lazy()
+
+
+def _split_table(table: pa.Table, column: str) -> list[pa.Table]:
+    """Return a table for each value of a column, sorted by value."""
+    values, code = _encode_column(table, column)
     if len(values) == 1:
         return [table]
     order = np.argsort(code, kind="stable")
@@ -57,8 +199,8 @@ def split_table(table: pa.Table, column: str) -> list[pa.Table]:
     return [table.take(order[ends[i] : ends[i + 1]]) for i in range(len(values))]
 
 
-def encode_column(table: pa.Table, column: str) -> tuple[tuple[str, ...], NDArray[np.integer]]:
-    """Sorted distinct values of a column, and the place of each row's value among them."""
+def _encode_column(table: pa.Table, column: str) -> tuple[tuple[str, ...], NDArray[np.integer]]:
+    """Return the sorted distinct values of a column, and the place of each row's value among them."""
     encoded = table[column].combine_chunks().dictionary_encode()
     values = [str(v) for v in encoded.dictionary.to_pylist()]
     order = sorted(range(len(values)), key=values.__getitem__)
@@ -67,13 +209,16 @@ def encode_column(table: pa.Table, column: str) -> tuple[tuple[str, ...], NDArra
     return tuple(values[i] for i in order), place[encoded.indices.to_numpy(zero_copy_only=False)]
 
 
-def dense_cells(
+def _densify_cells(
     table: pa.Table, variants: Mapping[str, tuple[str, ...]], clusters: Mapping[tuple[str, str], str]
 ) -> Cells:
-    """Cells of a single benchmark, a row each, (M, N); variants by benchmark, clusters by benchmark and question."""
+    """Return the cells of one benchmark, which has a row per cell, in arrays of shape (M, N).
+
+    `variants` are by benchmark, `clusters` by benchmark and question.
+    """
     benchmark = str(table["benchmark"][0].as_py())
-    models, i = encode_column(table, "model")
-    questions, j = encode_column(table, "question")
+    models, i = _encode_column(table, "model")
+    questions, j = _encode_column(table, "question")
     arrays: dict[str, Any] = {}
     for name in COLUMNS:
         if name in table.column_names:
@@ -98,232 +243,97 @@ def dense_cells(
 def _clusters(
     benchmark: str, questions: Sequence[str], clusters: Mapping[tuple[str, str], str]
 ) -> tuple[str, ...] | None:
-    """Cluster of each question; None where the benchmark has none."""
+    """Return the cluster of each question; None where the benchmark has no clusters."""
     if (benchmark, questions[0]) not in clusters:
         return None
     return tuple(clusters[benchmark, question] for question in questions)
 
 
-def dense_cube(
+def _densify_cube(
     table: pa.Table,
     values: Mapping[str, Mapping[tuple[str, str], str]],
     clusters: Mapping[tuple[str, str], str],
     rows: NDArray[np.bool_] | None = None,
 ) -> Cube:
-    """Cells of a single benchmark, added up where a key comes again; of all rows, or of some in the shape of all.
+    """Return the cube of one benchmark; rows with equal keys add up.
 
-    `values` by dimension, benchmark and variant; `clusters` by benchmark and question.
+    `values` are by dimension, benchmark and variant, `clusters` by benchmark and question. With `rows`, only these rows
+    are added up, in the shape of all rows.
     """
     benchmark = str(table["benchmark"][0].as_py())
     (models, i), (questions, j), (variants, k) = (
-        encode_column(table, name) for name in ("model", "question", "variant")
+        _encode_column(table, name) for name in ("model", "question", "variant")
     )
     pairs = np.unique(k * len(questions) + j)
-    # Variants that no two questions share: each question has a first one, a second one, ...
+    # Variants that no two questions share are numbered within each question: its first variant, its second one, ...
     if nested := len(questions) > 1 and len(pairs) == len(variants):
         owner = pairs % len(questions)
         order = np.argsort(owner, kind="stable")
         place = np.empty(len(pairs), dtype=np.int64)
         place[order] = np.arange(len(pairs)) - np.searchsorted(owner[order], owner[order])
         k, variants = place[k], tuple(str(1 + p) for p in range(1 + int(place.max())))
-    if (size := len(models) * len(questions) * len(variants)) > _MOST_CELLS:
+    if (size := len(models) * len(questions) * len(variants)) > _MAX_CELLS:
         what = f"{len(models)} models x {len(questions)} questions x {len(variants)} variants are {size:,} cells"
         remedy = "a variant is one way of asking all questions: is that what its column names?"
         raise InputError(what, where=benchmark, remedy=remedy)
-    keep = slice(None) if rows is None else rows
+    selected = slice(None) if rows is None else rows
     arrays: dict[str, Any] = {}
     for name in SUMS:
         array = np.zeros((len(models), len(questions), len(variants)))
-        np.add.at(array, (i[keep], j[keep], k[keep]), np.nan_to_num(table[name].to_numpy().astype(float))[keep])
+        np.add.at(
+            array,
+            (i[selected], j[selected], k[selected]),
+            np.nan_to_num(table[name].to_numpy().astype(float))[selected],
+        )
         arrays[name] = array.astype(np.int64) if name == "n" else array
     for name, merge in EXTREMES.items():
         if name in table.column_names:
             arrays[name] = np.full(arrays["n"].shape, np.nan)
-            merge.at(arrays[name], (i[keep], j[keep], k[keep]), table[name].to_numpy().astype(float)[keep])
-    named = {} if nested else {d: tuple(each[benchmark, v] for v in variants) for d, each in values.items()}
-    of = _clusters(benchmark, questions, clusters)
-    return Cube(benchmark, models, questions, variants, **arrays, values=named, nested=nested, clusters=of)
+            merge.at(
+                arrays[name], (i[selected], j[selected], k[selected]), table[name].to_numpy().astype(float)[selected]
+            )
+    value_of = {} if nested else {d: tuple(each[benchmark, v] for v in variants) for d, each in values.items()}
+    cluster_of = _clusters(benchmark, questions, clusters)
+    return Cube(benchmark, models, questions, variants, **arrays, values=value_of, nested=nested, clusters=cluster_of)
 
 
-def flatten_cube(cube: Cube) -> Cells:
-    """Cells of a cube as if each were a question of its own."""
-    names = tuple(f"{j}/{k}" for j in range(len(cube.questions)) for k in range(len(cube.variants)))
-    return Cells(cube.benchmark, cube.models, names, *(getattr(cube, a).reshape(len(cube.models), -1) for a in SUMS))
-
-
-if TYPE_CHECKING:
+def _sum_stages(table: pa.Table, plans: Plans, by: Sequence[str]) -> pa.Table:
+    """Return grouped rows summed over the generations of each stage; generations beyond the plan are a stage too."""
     import pyarrow as pa
 
-
-def sum_stages(table: pa.Table, plans: Plans, by: Sequence[str]) -> pa.Table:
-    """Summed over the generations of a stage; what is beyond the plan was there before it, and is a stage too."""
-    import pyarrow as pa
-
-    names, code = zip(*(encode_column(table, name) for name in CELL), strict=True)
+    names, code = zip(*(_encode_column(table, name) for name in CELL), strict=True)
     keys, row = np.unique(np.ravel_multi_index(code, tuple(map(len, names))), return_inverse=True)
-    stages = max(len(plan.stages) for models in plans.values() for plan in models.values())
-    last = np.full((len(keys), stages), np.iinfo(np.int64).max)  # of each stage, where there is a plan
+    n_stages = max(len(plan.allocations) for models in plans.values() for plan in models.values())
+    last = np.full((len(keys), n_stages), np.iinfo(np.int64).max)
     for i, (b, m, q) in enumerate(zip(*np.unravel_index(keys, tuple(map(len, names))), strict=True)):
         if plan := plans.get(names[0][b], {}).get(names[1][m]):
-            last[i, : len(plan.stages)] = plan.ends(names[2][q])
+            last[i, : len(plan.allocations)] = plan.ends(names[2][q])
     stage = np.sum(table["generation"].to_numpy()[:, None] > last[row], axis=1)
     return sum_groups(table.append_column("stage", pa.array(stage.astype(str))), (*by, "stage"))
 
 
-def weigh_stages(whole: Cells, each: Sequence[Cells], labels: Iterable[str]) -> Cells:
-    """The whole with the models of `labels` merged by their stages."""
+def _weigh_stages(whole: Cells, each: Sequence[Cells], labels: Iterable[str]) -> Cells:
+    """Return the cells with the models of `labels` merged by their stages."""
     staged = [model for model in whole.models if model in set(labels)]
-    mine = [stage.select([model for model in staged if model in stage.models]) for stage in each]
+    parts = [stage.select([model for model in staged if model in stage.models]) for stage in each]
     if not staged:
         return whole
-    together = merge_stages([stage for stage in mine if stage.models])
+    merged = merge_stages([stage for stage in parts if stage.models])
     column = {question: j for j, question in enumerate(whole.questions)}
-    rows = np.array([whole.index(model) for model in together.models])
-    place = np.ix_(rows, np.array([column[question] for question in together.questions]))
+    rows = np.array([whole.index(model) for model in merged.models])
+    place = np.ix_(rows, np.array([column[question] for question in merged.questions]))
     arrays = {name: getattr(whole, name).copy() for name in SUMS}
     for name, array in arrays.items():
-        array[place] = getattr(together, name)
+        array[place] = getattr(merged, name)
     return replace(whole, **arrays)
 
 
-def complete_runs(table: pa.Table, plans: Plans) -> pa.Table:
-    """Without the generations of a staged model that its plan does not give to every question."""
+def _drop_incomplete_runs(table: pa.Table, plans: Plans) -> pa.Table:
+    """Return the rows without generations of a model that its plan gives to some questions only."""
     last = {
-        (benchmark, model): min(plan.ends(question)[-1] for question in plan.stages[0])
+        (benchmark, model): min(plan.ends(question)[-1] for question in plan.allocations[0])
         for benchmark, models in plans.items()
         for model, plan in models.items()
     }
     names = zip(*(table[name].to_pylist() for name in ("benchmark", "model", "generation")), strict=True)
     return table.filter([g <= last.get((benchmark, model), g) for benchmark, model, g in names])
-
-
-if TYPE_CHECKING:
-    from narwhals.typing import IntoFrame
-
-
-def cells(
-    frame: IntoFrame, *, where: str = "the table", plans: Plans | None = None, generations: int | None = None
-) -> list[Cells]:
-    """Group responses into cells, one `Cells` per benchmark.
-
-    Parameters
-    ----------
-    frame
-        Any frame that narwhals reads, eager or lazy, with columns benchmark, model, question and either
-
-        - `score`, one row per generation (null: it failed), and optionally `answer` (null: none could be read),
-          `variant` and `generation`; or
-        - `n`, `total`, `total_sq`, one row per cell;
-
-        and optionally `cluster`, one per question.
-    where
-        Name of the source, for messages.
-    plans
-        Of the models that were sampled in stages: theirs are weighed as wholes (`stats.staged.merged`), and `n` is the
-        effective number of generations. Needs a column `generation`.
-    generations
-        Only so many of the lowest numbers in the column `generation` are read; None: all.
-
-    Models and questions come back sorted by name. Cells are pooled over prompt variants, whose names they keep.
-    """
-    rows = grouping.first_generations(_lazy(frame), generations, where)
-    clusters = grouping.read_clusters(rows, where)
-    if not plans:
-        table, variants = grouping.pool_variants(rows, where)
-        return [dense_cells(part, variants, clusters) for part in split_table(table, "benchmark")]
-    variants = grouping.read_variants(rows)
-    found = []
-    for part in split_table(sum_stages(group_cells(rows, (*CELL, "generation"), where), plans, CELL), "benchmark"):
-        whole = dense_cells(grouping.sum_groups(part, CELL), variants, clusters)
-        each = [dense_cells(stage, variants, clusters) for stage in split_table(part, "stage")]
-        found.append(weigh_stages(whole, each, plans.get(whole.benchmark, ())))
-    return found
-
-
-def cells_by_run(
-    frame: IntoFrame, *, where: str = "the table", plans: Plans | None = None, generations: int | None = None
-) -> dict[str, list[Cells]]:
-    """The same for each generation alone, which is one run of the benchmark; by benchmark, in the order of generations.
-
-    A frame without a column `generation` is one run. Of a model that was sampled in stages, generations that not every
-    question was to have are no runs, and are left out: the caller tells so.
-    """
-    rows = grouping.first_generations(_lazy(frame), generations, where)
-    if "generation" not in rows.collect_schema().names():
-        return {one.benchmark: [one] for one in cells(frame, where=where)}
-    table, variants = group_cells(rows, (*CELL, "generation"), where), grouping.read_variants(rows)
-    if plans:
-        table = complete_runs(table, plans)
-    runs: dict[str, list[Cells]] = {}
-    for part in split_table(table, "benchmark"):
-        each = sorted(split_table(part, "generation"), key=lambda run: _in_order(str(run["generation"][0].as_py())))
-        runs[str(part["benchmark"][0].as_py())] = [dense_cells(run, variants, {}) for run in each]
-    return runs
-
-
-def cubes(
-    frame: IntoFrame,
-    *,
-    where: str = "the table",
-    dimensions: Sequence[str] = (),
-    plans: Plans | None = None,
-    generations: int | None = None,
-) -> list[Cube]:
-    """Group responses into cells of each prompt variant, one `Cube` per benchmark.
-
-    Parameters
-    ----------
-    frame, where
-        As for `cells`. Without a column `variant` there is one, "default".
-    dimensions
-        Columns that say the variants' values; each has one value within a variant.
-    plans
-        As for `cells`: stages count as wholes, so that how often a cell was asked does not bias its mean.
-    generations
-        As for `cells`.
-
-    Models, questions and variants come back sorted by name. Where no two questions share a variant they are nested.
-    """
-    import narwhals as nw
-
-    rows, cell = grouping.first_generations(_lazy(frame), generations, where), (*CELL, "variant")
-    if "variant" not in rows.collect_schema().names():
-        rows = rows.with_columns(nw.lit("default").alias("variant"))
-    table = group_cells(rows, (*cell, "generation") if plans else cell, where)
-    values = {dimension: grouping.read_values(rows, dimension, where) for dimension in dimensions}
-    clusters = grouping.read_clusters(rows, where)
-    if not plans:
-        return [dense_cube(part, values, clusters) for part in split_table(table, "benchmark")]
-    found = []
-    for part in split_table(sum_stages(table, plans, cell), "benchmark"):
-        stages, code = encode_column(part, "stage")
-        whole = dense_cube(part, values, clusters)
-        each = [dense_cube(part, values, clusters, code == stage) for stage in range(len(stages))]
-        together = weigh_stages(
-            flatten_cube(whole), [flatten_cube(stage) for stage in each], plans.get(whole.benchmark, ())
-        )
-        arrays: dict[str, Any] = {name: getattr(together, name).reshape(whole.n.shape) for name in SUMS}
-        found.append(replace(whole, **arrays))
-    return found
-
-
-def _in_order(generation: str) -> tuple[int, str]:
-    """Numbers by value, then names."""
-    return (int(generation), "") if generation.isdecimal() else (1 << 62, generation)
-
-
-def _lazy(frame: IntoFrame) -> Any:
-    import narwhals as nw
-
-    return nw.from_native(frame).lazy()
-
-
-def merge_cells(parts: Iterable[Cells]) -> list[Cells]:
-    """Add up cells of the same benchmark, such as those of several files or shards.
-
-    Benchmarks, models and questions are sorted by name: sums in floating point come out the same, however the rows
-    were divided.
-    """
-    by_name = sorted(parts, key=attrgetter("benchmark"))
-    merged = [functools.reduce(add, same) for _, same in groupby(by_name, key=attrgetter("benchmark"))]
-    return [one.select(sorted(one.models), sorted(one.questions)) for one in merged]

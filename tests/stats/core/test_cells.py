@@ -80,8 +80,11 @@ def test_extremes_outlive_every_reduction(scores, tmp_path):
     rows = pd.DataFrame(table)
     path = tmp_path / "rows.csv"
     rows.to_csv(path, index=False)
-    [read], [cube] = rows_to_cells.cells(rows), rows_to_cells.cubes(rows.assign(variant=list("vwvwv")[: len(scores)]))
-    [pooled] = rows_to_cells.cells(rows.assign(variant=list("vwvwv")[: len(scores)]))
+    [read], [cube] = (
+        rows_to_cells.make_cells(rows),
+        rows_to_cells.make_cubes(rows.assign(variant=list("vwvwv")[: len(scores)])),
+    )
+    [pooled] = rows_to_cells.make_cells(rows.assign(variant=list("vwvwv")[: len(scores)]))
     every = [
         whole + plain, plain + whole, (whole + plain).select(["x"]), runs[0] + runs[1] + runs[-1], align_runs(runs)[0],
         *align_runs([whole, plain])[1][:1], read, pooled, cube.cells(), cube.select(["x"]).cells(), *howsure.read(path),

@@ -89,7 +89,7 @@ def test_bootstrap_errors_are_the_usual_ones_and_blocks_do_not_matter(monkeypatc
     assert by_method.low == pytest.approx(low)
     assert set(by_method.method) == {"bootstrap"}
     whole = bootstrap.draw_scores(cells, n_draws=50, seed=1)
-    monkeypatch.setattr(bootstrap, "_BLOCK", 1400)
+    monkeypatch.setattr(bootstrap, "_BLOCK_SIZE", 1400)
     assert bootstrap.draw_scores(cells, n_draws=50, seed=1) == pytest.approx(whole)
 
 

@@ -77,11 +77,11 @@ class LogSource:
 
     def cells(self) -> list[Cells]:
         """Return the cells, one object per benchmark."""
-        return rows_to_cells.cells(self.rows, where=str(self.path))
+        return rows_to_cells.make_cells(self.rows, where=str(self.path))
 
     def runs(self) -> dict[str, list[Cells]]:
         """Return the cells of each generation, by benchmark."""
-        return rows_to_cells.cells_by_run(self.rows, where=str(self.path))
+        return rows_to_cells.make_runs(self.rows, where=str(self.path))
 
     def cubes(self, dimensions: Sequence[str] = (), *, wide: bool = False) -> list[Cube]:
         """Return the cells of each prompt variant, one cube per benchmark.
@@ -94,7 +94,7 @@ class LogSource:
         if dimensions or wide:
             what = "--wide is of tables" if wide else f"a log has no dimension {dimensions[0]!r}"
             raise InputError(what, where=str(self.path), remedy="howsure convert makes a run folder of it")
-        return rows_to_cells.cubes(self.rows, where=str(self.path))
+        return rows_to_cells.make_cubes(self.rows, where=str(self.path))
 
     def manifest(self) -> dict[str, object]:
         """Return what the log states of itself, in the form of the manifest of a run folder."""
