@@ -159,6 +159,26 @@ def test_models_that_vary_as_little_as_published_ones_seldom_never_vary():
     assert find_unvaried(of(np.repeat(drawn(np.random.default_rng(3), p, 1), 2, axis=2))).all()
 
 
+def test_a_run_and_its_copy_of_100_questions_are_found_together():
+    """Each of three models alone is no evidence (exp(-4.8) for h = .1); the three together are exp(-14)."""
+    rng = np.random.default_rng(4)
+    p = rng.beta(0.6, 0.4, 100)
+    copied = np.repeat(drawn(rng, p, 1, models=3), 2, axis=2)
+    assert find_unvaried(of(copied)).tolist() == [True, True, True]
+    assert find_unvaried(of(copied[:1])).tolist() == [False]
+    independent = drawn(rng, p, 2, models=3)
+    assert not find_unvaried(of(independent)).any()
+
+
+def test_a_model_that_does_not_vary_is_found_sooner_beside_others_that_do():
+    rng = np.random.default_rng(5)
+    p = rng.beta(2, 2, 100)  # E / (p (1 - p)) is .8: a third of it is more than .1
+    scores = drawn(rng, p, 2, models=4)
+    scores[0, :, 1] = scores[0, :, 0]
+    assert find_unvaried(of(scores)).tolist() == [True, False, False, False]
+    assert find_unvaried(of(scores[:1])).tolist() == [False]
+
+
 def test_retries_until_right():
     rng = np.random.default_rng(4)
     cells = of([until_right(rng, rng.beta(0.6, 0.6, 60), 5)])

@@ -40,6 +40,8 @@ CHANCE = 1e-3
 #: Smallest share of p(1-p) that the variance from sampling has in published results at a temperature above 0: .10 (of
 #: gpt-4-0613 on CRUXEval-output; 129 models on math500_cot, aime2024_cot and CRUXEval-output, .29 for the next lowest).
 SHARE = 0.1
+#: A model is assumed to vary at least this part as much as the median of the other models.
+_OF_MEDIAN = 1 / 3
 #: Questions of a model that are compared before all are.
 _FIRST_LOOK = 100
 #: Scores that are compared between sources at most.
@@ -56,15 +58,33 @@ def find_unvaried(cells: Cells) -> NDArray[np.bool_]:
     -----
     With v_q = p_q (1 - p_q), k_q >= 2 generations of a question score the same with probability p_q^k_q + (1 - p_q)^k_q
     <= (1 - 2 v_q)^(k_q / 2) <= exp(-k_q v_q), and all questions do with at most exp(-sum_q k_q v_q). The scores alone
-    do not say what v_q is where nothing varied: it is taken to be `SHARE` p (1 - p) on average, p the score. A model
-    that varies less (temperature 0 in the limit) is noted more often, and rightly so: its generations are copies.
+    do not say what v_q is where nothing varied: it is assumed to be h p (1 - p) on average, with p the score and h the
+    larger of `SHARE` and a third of the median of E / (p (1 - p)) over the other models, E their prediction variance.
+    Where no model varied, the probabilities with h = `SHARE` are multiplied: all models are found or none. A model that
+    varies less (temperature 0 in the limit) is found more often, and rightly so: its generations are copies.
     """
     several = cells.n > 1
-    alike = np.all(~several | (cells.total == 0) | (cells.total == cells.n), axis=1)
+    is_binary_model = _binary(cells)
+    alike: NDArray[np.bool_] = is_binary_model & np.all(
+        ~several | (cells.total == 0) | (cells.total == cells.n), axis=1
+    )
+    if not alike.any():
+        return alike
     with np.errstate(divide="ignore", invalid="ignore"):
         p = np.sum(cells.mean, axis=1, where=several) / np.sum(several, axis=1)
-    exponent = SHARE * p * (1 - p) * np.sum(cells.n, axis=1, where=several)
-    return np.asarray(_binary(cells) & alike & (np.nan_to_num(exponent) > -np.log(CHANCE)))
+        variance = p * (1 - p)
+        share = np.sum(np.nan_to_num(cells.within), axis=1, where=several) / np.sum(several, axis=1) / variance
+    # log of 1 over the probability that all generations are alike, for h = 1
+    evidence = np.nan_to_num(variance * np.sum(cells.n, axis=1, where=several))
+    if np.array_equal(alike, is_binary_model) and SHARE * evidence.sum(where=alike) > -np.log(CHANCE):
+        return np.asarray(alike & (evidence > 0))
+    is_copied = np.zeros(len(cells.models), bool)
+    for m in np.flatnonzero(alike):
+        others = np.delete(share, m)[np.delete(is_binary_model, m)]
+        others = others[np.isfinite(others)]
+        least_share = max(SHARE, _OF_MEDIAN * float(np.median(others))) if len(others) else SHARE
+        is_copied[m] = least_share * evidence[m] > -np.log(CHANCE)
+    return is_copied
 
 
 def find_multiples(cells: Cells) -> IntArray:
