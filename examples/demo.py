@@ -59,12 +59,12 @@ def main() -> None:
     results = hs.read(RUN)
     for claim, words in CLAIMS.items():
         true = true_scores(claim)
-        columns = hs.score(results, claim=claim).columns()
+        columns = hs.score(results, claim=claim)
         print(f"\n  expected score {words}\n  {'model':24}{'score':>8}{'low':>8}{'high':>8}{'truth':>8}  covered")
         for model, score, low, high in zip(*(columns[c] for c in ("model", "score", "low", "high")), strict=True):
             numbers = "".join(f"{'–':>8}" if math.isnan(x) else f"{x:8.3f}" for x in (score, low, high, true[model]))
             print(f"  {model:24}{numbers}  {covers(low, high, true[model])}")
-        row = hs.compare(results, "simulated/medium", "simulated/small", claim=claim).columns()
+        row = hs.compare(results, "simulated/medium", "simulated/small", claim=claim)
         difference, low, high = (row[c][0] for c in ("difference", "low", "high"))
         gap = true["simulated/medium"] - true["simulated/small"]
         print(f"  {'medium - small':24}{difference:8.3f}{low:8.3f}{high:8.3f}{gap:8.3f}  {covers(low, high, gap)}")

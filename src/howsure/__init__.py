@@ -1,8 +1,26 @@
-"""howsure: error bars for evaluations of language models.
+"""Error bars for evaluations of language models.
 
+Functions take what `read` returns, or paths of run folders, logs and tables, or frames; results have a part for each
+benchmark.
+
+=====================================  ================================================================================
+`read`                                 results of run folders, logs of other programs, tables and frames
+`score`, `compare`, `pairs`, `rank`    scores of models, differences and ranks, with their errors
+`combine`, `repeats`                   several benchmarks in one test; prediction of future runs
+`variants`, `effects`, `rank_flips`    what the wording of the prompt does to a score
+`difference_components`, `proxy`       variance components of a difference; n* of a cheap model for others
+`prompteval`                           quantiles over prompts from few answers
+`plan`, `frontier`, `draw_questions`   how many questions, variants and generations are needed
+`audit`                                questions whose label may be wrong
+`run`, `report`, `rescore`, `convert`  run an experiment, write a report, score completions again, convert logs
+`figures`, `perturb`                   single figures; prompt variants of a question
+=====================================  ================================================================================
+
+Examples
+--------
 >>> import howsure as hs
 >>> cells = hs.Cells.from_scores("demo", ["a", "b"], ["q1", "q2"], [[[1, 1], [1, 0]], [[0, 1], [0, 0]]])
->>> hs.compare(cells, "a", "b").columns()["difference"].tolist()
+>>> hs.compare(cells, "a", "b")["difference"].tolist()
 [0.5]
 """
 

@@ -106,14 +106,14 @@ def score(
     >>> scores = [[[1, 0], [1, 1], [0, 0]], [[0], [0], [1]]]
     >>> cells = hs.Cells.from_scores("demo", ["a", "b"], ["q1", "q2", "q3"], scores)
     >>> result = hs.score(cells)
-    >>> result.columns()["score"].round(3).tolist()
+    >>> result["score"].round(3).tolist()
     [0.5, 0.333]
 
     The same from a frame:
 
     >>> import pyarrow as pa
     >>> frame = pa.table({"model": ["a", "a", "b", "b"], "question": ["1", "2", "1", "2"], "score": [1, 1, 0, 1]})
-    >>> hs.score(frame, claim="new-questions", level=0.9).columns()["score"].tolist()
+    >>> hs.score(frame, claim="new-questions", level=0.9)["score"].tolist()
     [1.0, 0.5]
     """
     _check(claim, level)
@@ -200,7 +200,7 @@ def compare(
     >>> import howsure as hs
     >>> cells = hs.Cells.from_scores("demo", ["a", "b"], list("pqrs"), [[[1], [1], [1], [0]], [[0], [1], [0], [0]]])
     >>> result = hs.compare(cells, "a", "b")
-    >>> result.columns()["difference"].tolist(), result.columns()["se"].tolist()
+    >>> result["difference"].tolist(), result["se"].tolist()
     ([0.5], [0.25])
     """
     _check(claim, level, method)
@@ -259,7 +259,7 @@ def pairs(
     >>> import howsure as hs
     >>> scores = [[[1], [1], [1], [0]], [[0], [1], [0], [0]], [[0], [0], [0], [1]]]
     >>> cells = hs.Cells.from_scores("demo", ["a", "b", "c"], list("pqrs"), scores)
-    >>> columns = hs.pairs(cells).columns()
+    >>> columns = hs.pairs(cells)
     >>> list(zip(columns["model_a"].tolist(), columns["model_b"].tolist(), columns["difference"].tolist()))
     [('a', 'b', 0.5), ('a', 'c', 0.5), ('b', 'c', 0.0)]
     """
@@ -311,7 +311,7 @@ def rank(
     --------
     >>> import howsure as hs
     >>> cells = hs.Cells.from_scores("demo", ["a", "b"], list("pqrs"), [[[1], [1], [1], [0]], [[0], [1], [0], [0]]])
-    >>> hs.rank(cells).columns()["rank"].tolist()
+    >>> hs.rank(cells)["rank"].tolist()
     [1, 2]
     """
     _check(claim, level, method)
@@ -372,7 +372,7 @@ def repeats(
     >>> rows = [("m", q, g, s) for q, scores in {"p": (1, 0, 1), "q": (1, 1, 0)}.items() for g, s in enumerate(scores)]
     >>> frame = pa.table(dict(zip(["model", "question", "generation", "score"], map(list, zip(*rows)))))
     >>> result = hs.repeats(frame)
-    >>> result.columns()["n_runs"].tolist(), result.columns()["mean"].round(3).tolist()
+    >>> result["n_runs"].tolist(), result["mean"].round(3).tolist()
     ([3], [0.667])
     """
     check_level(level)

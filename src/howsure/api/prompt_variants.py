@@ -63,7 +63,7 @@ def variants(data: CubesLike, *, level: float = 0.95, epsilon: float = 0.01, del
     >>> import howsure as hs
     >>> import numpy as np
     >>> cube = hs.Cube.from_means("demo", ["a"], ["v1", "v2", "v3"], np.array([[0.5, 0.6, 0.7]]))
-    >>> hs.variants(cube).columns()["mean"].round(2).tolist()
+    >>> hs.variants(cube)["mean"].round(2).tolist()
     [0.6]
     """
     check_level(level)
@@ -113,7 +113,7 @@ def effects(data: CubesLike, *, level: float = 0.95) -> PromptResults:
     >>> scores = np.array([[0.5, 0.52, 0.49, 0.61, 0.6, 0.62]])
     >>> cube = hs.Cube.from_means("demo", ["a"], names, scores)
     >>> cube = replace(cube, values={"case": ("lower",) * 3 + ("upper",) * 3})
-    >>> result = hs.effects(cube).columns()
+    >>> result = hs.effects(cube)
     >>> dict(zip(result["value"].tolist(), result["effect"].round(3).tolist()))
     {'lower': -0.053, 'upper': 0.053}
     """
@@ -187,7 +187,7 @@ def rank_flips(data: CubesLike, *, a: str | None = None, b: str | None = None, l
     >>> import numpy as np
     >>> scores = np.array([[0.5, 0.6, 0.7], [0.55, 0.58, 0.6]])
     >>> cube = hs.Cube.from_means("demo", ["a", "b"], ["v1", "v2", "v3"], scores)
-    >>> hs.rank_flips(cube).columns()["n_variants"].tolist()
+    >>> hs.rank_flips(cube)["n_variants"].tolist()
     [3]
     """
     check_level(level)
@@ -242,7 +242,7 @@ def difference_components(data: CubesLike, a: str, b: str, *, level: float = 0.9
     >>> import numpy as np
     >>> scores = np.array([[0.5, 0.6, 0.7], [0.55, 0.58, 0.6]])
     >>> cube = hs.Cube.from_means("demo", ["a", "b"], ["v1", "v2", "v3"], scores)
-    >>> hs.difference_components(cube, "a", "b").columns()["model"][0]
+    >>> hs.difference_components(cube, "a", "b")["model"][0]
     'a - b'
     """
     check_level(level)
@@ -281,7 +281,7 @@ def prompteval(data: CubesLike) -> PromptResults:
     >>> import howsure as hs
     >>> scores = [[[[1], [1]], [[0], [1]], [[1], [0]], [[0], [0]]]]
     >>> cube = hs.Cube.from_scores("demo", ["a"], list("pqrs"), ["v1", "v2"], scores)
-    >>> sorted(set(hs.prompteval(cube).columns()["model"].tolist()))
+    >>> sorted(set(hs.prompteval(cube)["model"].tolist()))
     ['a']
     """
     return _for_each(_with_variants(data), statistics.prompteval)
@@ -321,7 +321,7 @@ def proxy(data: CubesLike, cheap: str, *, epsilon: float = 0.01, delta: float = 
     >>> import numpy as np
     >>> scores = np.array([[0.50, 0.51, 0.52, 0.49], [0.5, 0.6, 0.7, 0.4]])
     >>> cube = hs.Cube.from_means("demo", ["small", "large"], ["v1", "v2", "v3", "v4"], scores)
-    >>> hs.proxy(cube, "small").columns()["model"].tolist()
+    >>> hs.proxy(cube, "small")["model"].tolist()
     ['large']
     """
     with_cheap = _with_models(_with_variants(data), [cheap])

@@ -69,7 +69,7 @@ def audit(
     >>> from howsure.stats.questions import AnswerCounts
     >>> answers = {model: {"q1": ["4", "4"], "q2": ["7", "7"], "q3": ["2", "3"]} for model in "abc"}
     >>> counts = AnswerCounts.from_generations("sums", answers, {"q1": "4", "q2": "8", "q3": "3"})
-    >>> hs.audit(counts).columns()["question"].tolist()
+    >>> hs.audit(counts)["question"].tolist()
     ['q2']
     """
     check_choice("method", method, CONSISTENCY_METHODS)

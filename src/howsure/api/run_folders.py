@@ -70,7 +70,7 @@ def run(
     >>> file = pathlib.Path(tempfile.mkdtemp(), "exp.yaml")
     >>> _ = file.write_text("{benchmark: directions-small, models: [simulated/medium], generations: 2}")
     >>> results = hs.run(file)
-    >>> hs.score(results).columns()["n_questions"].tolist()
+    >>> hs.score(results)["n_questions"].tolist()
     [100]
     """
     experiment = Path(experiment)
@@ -242,7 +242,7 @@ def rescore(data: Data | Evaluations, scorer: str, output: str | Path | None = N
     >>> import tempfile, pathlib
     >>> file = pathlib.Path(tempfile.mkdtemp(), "exp.yaml")
     >>> _ = file.write_text("{benchmark: directions-small, models: [simulated/medium], generations: 1}")
-    >>> hs.rescore(hs.run(file), "own").columns()["agreement"].tolist()
+    >>> hs.rescore(hs.run(file), "own")["agreement"].tolist()
     [1.0]
     """
     from howsure.export import conversion

@@ -222,7 +222,7 @@ def frontier(
     --------
     >>> import howsure as hs
     >>> cells = hs.Cells.from_scores("demo", ["a"], list("pqrs"), [[[1, 0], [1, 1], [0, 0], [0, 1]]])
-    >>> hs.frontier(cells, budget=400, available=10_000).columns()["n_questions"].tolist()
+    >>> hs.frontier(cells, budget=400, available=10_000)["n_questions"].tolist()
     [400, 200, 100, 50]
     """
     check_level(level)
