@@ -16,7 +16,7 @@ from howsure.store.responses import RunFolder, stream
 from howsure.store.schema import Response
 
 HERE = Path(__file__).resolve()
-LOG = HERE.parent / "logs" / "lm_eval_out"
+LOG = HERE.parent / "logs" / "examples" / "lm_eval"
 INSPECT = HERE.parents[2] / "../shared/data/logs/inspect"
 QUESTIONS = [f"q{i}" for i in range(12)]
 MODELS, VARIANTS = ("large", "small"), ("a", "b")
