@@ -202,10 +202,10 @@ def _sum_rows(tables: Iterable[pa.Table]) -> pa.Table | None:
     for rows in tables:
         if "status" in rows.column_names:
             excluded = compute.is_in(rows["status"], value_set=pa.array(["error", UNSCORED]))
-            kept = rows.filter(compute.invert(excluded))
+            counting = rows.filter(compute.invert(excluded))
         else:
-            kept = rows.filter(compute.is_valid(rows["score"]))
-        part = kept.group_by(list(_KEY)).aggregate([([], "count_all"), ("score", "count"), ("score", "sum")])
+            counting = rows.filter(compute.is_valid(rows["score"]))
+        part = counting.group_by(list(_KEY)).aggregate([([], "count_all"), ("score", "count"), ("score", "sum")])
         parts.append(part.select([*_KEY, "count_all", "score_count", "score_sum"]).rename_columns([*_KEY, *_SUMS]))
     if not parts:
         return None
@@ -217,9 +217,9 @@ def _sum_rows(tables: Iterable[pa.Table]) -> pa.Table | None:
 def _drop_earlier_cells(table: pa.Table, earlier: set[tuple[str, str, str]]) -> pa.Table | None:
     """Return counts of cells that no earlier source has, and add them to `earlier`; None where none is left."""
     cells = list(zip(*(table[name].to_pylist() for name in _KEY[:3]), strict=True))
-    kept = table.filter([cell not in earlier for cell in cells])
+    remaining = table.filter([cell not in earlier for cell in cells])
     earlier.update(cells)
-    return kept if kept.num_rows else None
+    return remaining if remaining.num_rows else None
 
 
 def _split_benchmarks(table: pa.Table) -> Iterator[AnswerCounts]:
@@ -243,17 +243,17 @@ def _encode(column: pa.ChunkedArray) -> tuple[list[str], Any]:
 
 
 def _read_targets(
-    source: Source, counted: Sequence[AnswerCounts], known: Mapping[str, Mapping[str, str]]
+    source: Source, answers_of_source: Sequence[AnswerCounts], known_targets: Mapping[str, Mapping[str, str]]
 ) -> Iterator[tuple[str, str, str]]:
     """Yield benchmark, question and target; of a log only unknown ones, since reading its texts is slow."""
-    wanted = {(answers.benchmark, question) for answers in counted for question in answers.questions}
+    wanted = {(answers.benchmark, question) for answers in answers_of_source for question in answers.questions}
     rows: Iterator[tuple[str, str, str | None]] = iter(())
     if isinstance(source, RunSource):
         rows = chain(
             _distinct_targets(responses.read_prompts(source.path, _TARGET).to_batches()), _targets_of_rows(source)
         )
     elif isinstance(source, LogSource):
-        wanted -= {(benchmark, question) for benchmark, targets in known.items() for question in targets}
+        wanted -= {(benchmark, question) for benchmark, targets in known_targets.items() for question in targets}
         rows = ((row.benchmark, row.question, row.target) for row in source.generations())
     while wanted and (row := next(rows, None)) is not None:
         benchmark, question, target = row

@@ -83,8 +83,8 @@ def read(
     >>> [(cells.benchmark, cells.models, cells.n.tolist()) for cells in read(frame)]
     [('b', ('m',), [[1, 1, 1]])]
     """
-    found = find_sources(given, columns=columns, scorer=scorer, generations=generations, engine=engine, master=master)
-    return Evaluations(found, dimensions=dimensions, wide=wide)
+    sources = find_sources(given, columns=columns, scorer=scorer, generations=generations, engine=engine, master=master)
+    return Evaluations(sources, dimensions=dimensions, wide=wide)
 
 
 class Evaluations(Sequence[Cells]):
@@ -203,11 +203,11 @@ class Evaluations(Sequence[Cells]):
     @cached_property
     def _runs(self) -> dict[str, list[Cells]]:
         parts = self._limit([[run for runs in source.runs().values() for run in runs] for source in self.sources])
-        found: defaultdict[str, list[Cells]] = defaultdict(list)
+        runs_of: defaultdict[str, list[Cells]] = defaultdict(list)
         for run in (run for part in parts for run in part):
-            found[run.benchmark].append(run)
+            runs_of[run.benchmark].append(run)
         self._warn([])
-        return dict(found)
+        return dict(runs_of)
 
     @cached_property
     def _answers(self) -> dict[str, AnswerCounts]:
@@ -223,10 +223,10 @@ class Evaluations(Sequence[Cells]):
 
     def _find_doubts(self, parts: Sequence[Sequence[Cells]], merged: Sequence[Cells]) -> None:
         """Keep, with the first source of each benchmark, what speaks against independent generations."""
-        for whole in merged:
-            own = [(i, cells) for i, part in enumerate(parts) for cells in part if cells.benchmark == whole.benchmark]
+        for total in merged:
+            own = [(i, cells) for i, part in enumerate(parts) for cells in part if cells.benchmark == total.benchmark]
             first = self._doubts[own[0][0]]
-            first.extend(line for line in describe_dependence([cells for _, cells in own], whole) if line not in first)
+            first.extend(line for line in describe_dependence([cells for _, cells in own], total) if line not in first)
 
     def _warn(self, more: Iterable[str]) -> None:
         """Warn of the notes that are new, and of more lines."""

@@ -105,13 +105,15 @@ def describe_variants(
     described = [_describe(cube, manifest, where) for cube in cubes]
     for name in dimensions:
         if not any(name in cube.values for cube in described):
-            known = {dimension for cube in described for dimension in cube.values}
-            raise UnknownNameError("dimension", name, known, where=where)
+            names = {dimension for cube in described for dimension in cube.values}
+            raise UnknownNameError("dimension", name, names, where=where)
     return described
 
 
 def _describe(cube: Cube, manifest: Manifest, where: str) -> Cube:
     """Return one cube with its variants described."""
+    # Importing the benchmarks takes 0.1 s, which only run folders need.
+
     try:
         about = msgspec.convert(manifest.variants.get(cube.benchmark, {}), type=_VariantInfo)
     except msgspec.ValidationError as error:
@@ -142,21 +144,21 @@ def compare_sources(parts: Sequence[Sequence[Cells]], sources: Sequence[SourceMa
         for cells in part:
             about = _describe_benchmark(source, cells.benchmark)
             default = (set(cells.questions), source, about)
-            questions, first, known = first_of.setdefault(cells.benchmark, default)
-            is_same = known.get("sha256") is not None and known.get("sha256") == about.get("sha256")
+            questions, first, first_about = first_of.setdefault(cells.benchmark, default)
+            is_same = first_about.get("sha256") is not None and first_about.get("sha256") == about.get("sha256")
             if questions.isdisjoint(cells.questions) and not is_same:
                 yield (
                     f"{source.path}: no question of {cells.benchmark} is one of {first.path}: are they the same "
                     "benchmark? Two programs may name the same questions differently: --columns question=FIELD"
                 )
-            elif _differ(about, known, "sha256"):
+            elif _differ(about, first_about, "sha256"):
                 yield (
                     f"{source.path}: {cells.benchmark} is not what it was in {first.path}: other questions or targets"
                 )
-            elif _differ(about, known, "seed") and questions != set(cells.questions):
+            elif _differ(about, first_about, "seed") and questions != set(cells.questions):
                 yield (
                     f"{source.path}: its questions were drawn with seed {about['seed']}, those of {first.path} with "
-                    f"{known['seed']}: shards of one run have one seed"
+                    f"{first_about['seed']}: shards of one run have one seed"
                 )
             questions.update(cells.questions)
 
@@ -191,17 +193,17 @@ def share_clusters(parts: Sequence[Part]) -> tuple[list[Part], list[str]]:
     notes
         A line for each benchmark whose clusters are not used.
     """
-    known: dict[str, dict[str, str]] = {}
+    clusters_of: dict[str, dict[str, str]] = {}
     for part in parts:
-        known.setdefault(part.benchmark, {}).update(zip(part.questions, part.clusters or (), strict=False))
+        clusters_of.setdefault(part.benchmark, {}).update(zip(part.questions, part.clusters or (), strict=False))
     left_out = set()
     for part in parts:
-        cluster_of = known[part.benchmark]
+        cluster_of = clusters_of[part.benchmark]
         if cluster_of and not cluster_of.keys() >= set(part.questions):
             left_out.add(part.benchmark)
     shared = []
     for part in parts:
-        cluster_of = {} if part.benchmark in left_out else known[part.benchmark]
+        cluster_of = {} if part.benchmark in left_out else clusters_of[part.benchmark]
         clusters = tuple(cluster_of[question] for question in part.questions) if cluster_of else None
         shared.append(replace(part, clusters=clusters) if (part.clusters is None) == bool(cluster_of) else part)
     line = "only some of its sources know the clusters of its questions: they are not used"
@@ -219,20 +221,21 @@ def drop_earlier_cells(parts: Sequence[Sequence[Part]]) -> list[list[Part]]:
     parts
         Cells, runs or cubes of each source.
     """
-    seen: set[tuple[str, str, str]] = set()
-    kept: list[list[Part]] = []
+    earlier_cells: set[tuple[str, str, str]] = set()
+    remaining: list[list[Part]] = []
     for part in parts:
         here: set[tuple[str, str, str]] = set()
         rest = []
         for one in part:
             n = one.n.reshape(len(one.models), len(one.questions), -1).sum(axis=2)
             names = [[(one.benchmark, model, question) for question in one.questions] for model in one.models]
-            earlier = np.array([[name in seen for name in row] for row in names], bool).reshape(n.shape) & (n > 0)
+            is_earlier = np.array([[name in earlier_cells for name in row] for row in names], bool)
+            earlier = is_earlier.reshape(n.shape) & (n > 0)
             here.update(names[i][j] for i, j in zip(*np.nonzero((n > 0) & ~earlier), strict=True))
             rest.append(_empty_cells(one, earlier) if earlier.any() else one)
-        seen |= here
-        kept.append(rest)
-    return kept
+        earlier_cells |= here
+        remaining.append(rest)
+    return remaining
 
 
 def _empty_cells(part: Part, cells: np.ndarray[Any, np.dtype[np.bool_]]) -> Part:
@@ -279,8 +282,8 @@ def _merge_benchmark(cubes: Sequence[Cube]) -> Cube:
         for name in SUMS:
             arrays[name][at] += getattr(cube, name)
         for name, merge in EXTREMES.items():
-            if (known := getattr(cube, name)) is not None:
-                arrays[name][at] = merge(arrays[name][at], known)
+            if (values := getattr(cube, name)) is not None:
+                arrays[name][at] = merge(arrays[name][at], values)
     defaults = {cube.variants[cube.default] for cube in cubes if cube.default is not None}
     if len(defaults) > 1:
         what = f"the default prompt is {' and '.join(map(repr, sorted(defaults)))}"
@@ -303,9 +306,11 @@ def _merge_values(cubes: Sequence[Cube], variants: Sequence[str]) -> Mapping[str
     merged: dict[str, dict[str, str]] = {}
     for cube in cubes:
         for dimension, values in cube.values.items():
-            known = merged.setdefault(dimension, {})
+            value_of = merged.setdefault(dimension, {})
             for variant, value in zip(cube.variants, values, strict=True):
-                if value and known.setdefault(variant, value) != value:
-                    what = f"variant {variant!r} has {dimension} {known[variant]!r} and {value!r}"
+                if value and value_of.setdefault(variant, value) != value:
+                    what = f"variant {variant!r} has {dimension} {value_of[variant]!r} and {value!r}"
                     raise InputError(what, where=cube.benchmark, remedy="give different variants different names")
-    return {dimension: tuple(known.get(variant, "") for variant in variants) for dimension, known in merged.items()}
+    return {
+        dimension: tuple(value_of.get(variant, "") for variant in variants) for dimension, value_of in merged.items()
+    }

@@ -170,20 +170,20 @@ def find_sources(
         session = start_session(master)
         frames = ((read_spark_table(session, str(name)), str(name)) for name in each)
         return [TableSource(frame, options.columns, path=name, most_generations=generations) for frame, name in frames]
-    found: list[_Found] = []
-    seen: set[Path] = set()
+    candidates: list[_Candidate] = []
+    visited: set[Path] = set()
     for one in each:
         if is_frame(one) or is_remote(str(one)) or is_glob(str(one)):
             table = one if is_frame(one) else str(one)
-            found.append(_Found(None, TableSource(table, options.columns, most_generations=generations)))
+            candidates.append(_Candidate(None, TableSource(table, options.columns, most_generations=generations)))
             continue
         if not isinstance(one, (str, PathLike)):
             raise InputError(f"a {type(one).__name__} cannot be read", remedy="give paths or frames")
         for item in _find_at(Path(one), options):
-            if (resolved := item.path.resolve()) not in seen:
-                seen.add(resolved)
-                found.append(item)
-    return _construct_sources(found, options)
+            if (resolved := item.path.resolve()) not in visited:
+                visited.add(resolved)
+                candidates.append(item)
+    return _construct_sources(candidates, options)
 
 
 class _Options(NamedTuple):
@@ -194,7 +194,7 @@ class _Options(NamedTuple):
     generations: int | None
 
 
-class _Found(NamedTuple):
+class _Candidate(NamedTuple):
     """Something to read: a log with its reader, a run folder, or a table, which is a source already."""
 
     place: Path | None
@@ -207,11 +207,11 @@ class _Found(NamedTuple):
         return self.place
 
 
-def _construct_sources(found: Sequence[_Found], options: _Options) -> list[Source]:
+def _construct_sources(candidates: Sequence[_Candidate], options: _Options) -> list[Source]:
     """Return the sources, without logs of a run that an earlier log has, and with a label for each model of a log."""
-    first_of: dict[tuple[str, str], _Found] = {}
+    first_of: dict[tuple[str, str], _Candidate] = {}
     infos: dict[int, LogInfo] = {}
-    for i, item in enumerate(found):
+    for i, item in enumerate(candidates):
         if item.reader is not None:
             info = item.reader.describe(item.path)
             first = first_of.setdefault((item.reader.name, info.run), item)
@@ -224,7 +224,7 @@ def _construct_sources(found: Sequence[_Found], options: _Options) -> list[Sourc
     read_options = ReadOptions(scorer=options.scorer, columns=options.columns)
     sources: list[Source] = []
     folders: list[RunSource] = []
-    for i, item in enumerate(found):
+    for i, item in enumerate(candidates):
         if item.table is not None:
             sources.append(item.table)
         elif item.reader is None:
@@ -250,37 +250,37 @@ def _construct_sources(found: Sequence[_Found], options: _Options) -> list[Sourc
     return sources
 
 
-def _find_at(path: Path, options: _Options) -> Iterable[_Found]:
+def _find_at(path: Path, options: _Options) -> Iterable[_Candidate]:
     """Return what there is to read at a path that the user gave; what cannot be read is refused."""
     if path.is_dir():
         unknown: list[str] = []
-        found = list(_find_below(path, options, unknown))
+        candidates = list(_find_below(path, options, unknown))
         if unknown:
             names = ", ".join(unknown[:_N_NAMED]) + (", ..." if len(unknown) > _N_NAMED else "")
             line = f"{path}: {len(unknown)} file{'s' * (len(unknown) > 1)} of no log that is known: {names}"
             warnings.warn(line, HowsureWarning, stacklevel=4)
-        if not found:
+        if not candidates:
             remedy = f"give a run folder, logs, or tables ({', '.join(SUFFIXES)})"
             raise InputError("no run folder, no log and no table here", where=str(path), remedy=remedy)
-        return found
+        return candidates
     if not path.exists():
         remedy = f"give a run folder, logs, or tables ({', '.join(SUFFIXES)})"
         raise InputError("no such file or folder", where=str(path), remedy=remedy)
     if (logs := _find_logs(path)) is not None:
         return logs
     if is_table(path):
-        return [_found_table(path, options)]
+        return [_make_table_candidate(path, options)]
     remedy = f"give a run folder, a log, or a table ({', '.join(SUFFIXES)})"
     raise InputError("no log that is known, and no table by its name", where=str(path), remedy=remedy)
 
 
-def _find_below(path: Path, options: _Options, unknown: list[str]) -> Iterator[_Found]:
+def _find_below(path: Path, options: _Options, unknown: list[str]) -> Iterator[_Candidate]:
     """Yield what there is to read at and below a path, by name; hidden files and folders are left out.
 
     The names of files that no reader recognises are added to `unknown`.
     """
     if is_run(path):
-        yield _Found(path)
+        yield _Candidate(path)
         return
     if logs := _find_logs(path):
         yield from logs
@@ -289,17 +289,17 @@ def _find_below(path: Path, options: _Options, unknown: list[str]) -> Iterator[_
             if not child.name.startswith("."):
                 yield from _find_below(child, options, unknown)
     elif is_table(path):
-        yield _found_table(path, options)
+        yield _make_table_candidate(path, options)
     elif FileHead(path).kind in _LOG_KINDS:
         unknown.append(path.name)
 
 
-def _found_table(path: Path, options: _Options) -> _Found:
+def _make_table_candidate(path: Path, options: _Options) -> _Candidate:
     """Return the file of a table as a source."""
-    return _Found(path, TableSource(path, options.columns, most_generations=options.generations))
+    return _Candidate(path, TableSource(path, options.columns, most_generations=options.generations))
 
 
-def _find_logs(path: Path) -> list[_Found] | None:
+def _find_logs(path: Path) -> list[_Candidate] | None:
     """Return the logs that a file or folder stands for; None where no reader recognises it."""
     reader = find_reader(path)
-    return None if reader is None else [_Found(member, None, reader) for member in reader.members(path)]
+    return None if reader is None else [_Candidate(member, None, reader) for member in reader.members(path)]

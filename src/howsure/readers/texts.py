@@ -113,22 +113,22 @@ class QuestionTexts:
 
     def questions(self) -> dict[tuple[str, str], QuestionText]:
         """Return every question of which a prompt is kept, by benchmark and name, under its default variant only."""
-        found: defaultdict[tuple[str, str], _QuestionParts] = defaultdict(_QuestionParts)
+        parts_of: defaultdict[tuple[str, str], _QuestionParts] = defaultdict(_QuestionParts)
         for folder in self.folders:
             for batch in responses.read_prompts(folder.path).to_batches(max_chunksize=1000):
                 for row in batch.to_pylist():
-                    parts = found[row["benchmark"], row["question"]]
+                    parts = parts_of[row["benchmark"], row["question"]]
                     if self._is_preferred(row["benchmark"], row["variant"], parts):
                         parts.clear()
                         parts.add_prompt(row["variant"], row["messages"], row["target"], row["record"])
         for log in self.logs:
             for one in log.generations():
-                parts = found[one.benchmark, one.question]
+                parts = parts_of[one.benchmark, one.question]
                 if self._is_preferred(one.benchmark, one.variant, parts):
                     parts.clear()
                     parts.add_log([one])
                     parts.generations.clear()
-        return {name: self._describe_question(*name, parts) for name, parts in found.items() if parts.prompts}
+        return {name: self._describe_question(*name, parts) for name, parts in parts_of.items() if parts.prompts}
 
     def read_question(self, benchmark: str, question: str) -> QuestionGenerations | None:
         """Return one question; None where nothing is kept of it."""
@@ -141,7 +141,7 @@ class QuestionTexts:
 
     def _read_logs(self, benchmark: str, wanted: frozenset[str]) -> dict[str, list[list[LogRow]]]:
         """Return the rows of each question, a list for each log that has it."""
-        found: defaultdict[str, list[list[LogRow]]] = defaultdict(list)
+        rows_by_question: defaultdict[str, list[list[LogRow]]] = defaultdict(list)
         for log in self.logs:
             if benchmark in log.info.benchmarks:
                 rows_of: defaultdict[str, list[LogRow]] = defaultdict(list)
@@ -149,8 +149,8 @@ class QuestionTexts:
                     if row.question in wanted and row.benchmark == benchmark:
                         rows_of[row.question].append(row)
                 for question, rows in rows_of.items():
-                    found[question].append(_first_generations(rows, log.most_generations))
-        return found
+                    rows_by_question[question].append(_first_generations(rows, log.most_generations))
+        return rows_by_question
 
     def _describe_question(self, benchmark: str, question: str, parts: _QuestionParts) -> QuestionText:
         """Return the question with its prompts, the default variant first."""

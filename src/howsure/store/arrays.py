@@ -30,22 +30,22 @@ def to_arrow(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
     if distinct == {None}:
         return pa.nulls(len(values), kind)
     valid = None
-    filled = values
+    without_none = values
     if None in distinct:
         is_given = np.fromiter([value is not None for value in values], bool, len(values))
         valid = pa.py_buffer(np.packbits(is_given, bitorder="little"))
         empty = "" if kind == pa.string() else 0
-        filled = [empty if value is None else value for value in values]
+        without_none = [empty if value is None else value for value in values]
     if kind != pa.string():
         code = "q" if kind == pa.int64() else "d"
-        data = array(code, filled) if len(distinct) > 1 else array(code, filled[:1]) * len(values)
+        data = array(code, without_none) if len(distinct) > 1 else array(code, without_none[:1]) * len(values)
         return pa.Array.from_buffers(kind, len(values), [valid, pa.py_buffer(data)])
-    text = "".join(filled)
+    text = "".join(without_none)
     ends = np.zeros(len(values) + 1, np.int64)
     if len(distinct) == 1:
-        ends[1:] = len(filled[0].encode())
+        ends[1:] = len(without_none[0].encode())
     else:
-        lengths = map(len, filled) if text.isascii() else (len(value.encode()) for value in filled)
+        lengths = map(len, without_none) if text.isascii() else (len(value.encode()) for value in without_none)
         ends[1:] = np.fromiter(lengths, np.int64, len(values))
     np.cumsum(ends, out=ends)
     if ends[-1] > MAX_BYTES:

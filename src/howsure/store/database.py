@@ -162,15 +162,13 @@ def _has_tables(connection: sqlite3.Connection, path: Path) -> bool:
     return bool(tables)
 
 
-def check_version(version: int, path: Path, known: int = VERSION) -> None:
+def check_version(version: int, path: Path, supported: int = VERSION) -> None:
     """Raise StoreError for a version that another howsure wrote: a newer one, or one from before the first release."""
-    if version < known:
+    if version < supported:
+        raise StoreError(f"{path}: its schema version {version} was never released; run again in another folder")
+    if version > supported:
         raise StoreError(
-            f"{path}: its schema version {version} was never released, and {known} is read; run again in another folder"
-        )
-    if version > known:
-        raise StoreError(
-            f"{path}: its schema version {version} is newer than {known}, the one known here; upgrade howsure"
+            f"{path}: its schema version {version} is newer than {supported}, the one known here; upgrade howsure"
         )
 
 

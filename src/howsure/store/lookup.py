@@ -142,8 +142,8 @@ def _read_database(
     """Yield the rows of one question that the database holds as Arrow tables, sorted by key."""
     each = [only]
     if table is RESPONSES:
-        known = database_rows.read_models(connection, only["benchmark"])
-        each = [only | {"model": model} for model in known if models is None or model in models]
+        all_models = database_rows.read_models(connection, only["benchmark"])
+        each = [only | {"model": model} for model in all_models if models is None or model in models]
     for values in each:
         yield from parquet_files.batches_to_arrow(
             database_rows.read_batches(connection, table, names, values), table, names

@@ -179,8 +179,8 @@ def _bounds(file: OpenFile, name: str) -> tuple[pa.Array, pa.Array]:
 
     if name not in file.footer.bounds:
         about, i = file.parquet.metadata, file.parquet.schema_arrow.get_field_index(name)
-        known = [about.row_group(group).column(i).statistics for group in range(about.num_row_groups)]
-        ends = [(one.min, one.max) if one is not None and one.has_min_max else (None, None) for one in known]
+        statistics = [about.row_group(group).column(i).statistics for group in range(about.num_row_groups)]
+        ends = [(one.min, one.max) if one is not None and one.has_min_max else (None, None) for one in statistics]
         low, high = zip(*ends, strict=True) if ends else ((), ())
         file.footer.bounds[name] = to_arrow(low, pa.string()), to_arrow(high, pa.string())
     return file.footer.bounds[name]
@@ -291,11 +291,11 @@ def _split_row_groups(tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
         while rows and (
             size >= _size_limit(GROUP_BYTES, READ_BYTES, number) or rows >= _size_limit(GROUP_ROWS, READ_ROWS, number)
         ):
-            whole = pa.concat_tables(waiting)
+            joined = pa.concat_tables(waiting)
             share = _size_limit(GROUP_BYTES, READ_BYTES, number) * rows // max(size, 1)
             end = max(1, min(share, _size_limit(GROUP_ROWS, READ_ROWS, number)))
-            yield whole[:end]
-            waiting, number = [whole[end:]], number + 1
+            yield joined[:end]
+            waiting, number = [joined[end:]], number + 1
             size, rows = waiting[0].nbytes, len(waiting[0])
     if rows:
         yield pa.concat_tables(waiting)

@@ -106,18 +106,18 @@ def find_columns(
     by_lower_name = {name.lower(): name for name in names}
     dimensions = _find_dimensions(by_lower_name, where, options.dimensions)
     columns = options.columns if columns is None else columns
-    found = _find_named_columns(by_lower_name, where, columns, dimensions.values())
+    matched = _find_named_columns(by_lower_name, where, columns, dimensions.values())
     # A row per cell has a mean and a count; a row per generation has a score.
-    is_aggregated = "count" in found or ("mean" in found and "score" not in columns)
-    is_whole = options.by_variant and not is_aggregated and "question" not in found
+    is_aggregated = "count" in matched or ("mean" in matched and "score" not in columns)
+    is_whole = options.by_variant and not is_aggregated and "question" not in matched
     needed = ["model", *([] if is_whole else ["question"]), "mean" if is_aggregated else "score"]
-    if missing := [name for name in needed if name not in found]:
+    if missing := [name for name in needed if name not in matched]:
         wanted = ", ".join(f"{name!r} ({' or '.join(ALIASES[name])})" for name in missing)
         remedy = f"the columns are {', '.join(names)}: name one with --columns {missing[0]}=COLUMN"
         if options.by_variant:
             remedy += ", or say --wide if each column is a model"
         raise InputError(f"no column for {wanted}", where=where, remedy=remedy)
-    return TableColumns(found, dimensions, is_whole, is_aggregated)
+    return TableColumns(matched, dimensions, is_whole, is_aggregated)
 
 
 def needed_columns(names: Iterable[str], where: str, options: TableOptions) -> set[str]:
@@ -125,8 +125,8 @@ def needed_columns(names: Iterable[str], where: str, options: TableOptions) -> s
     every = list(names)
     if options.wide:
         return set(every)
-    found = find_columns(every, where, options)
-    return {*found.columns.values(), *found.dimensions.values()}
+    matched = find_columns(every, where, options)
+    return {*matched.columns.values(), *matched.dimensions.values()}
 
 
 def match_aliases(
@@ -148,12 +148,14 @@ def match_aliases(
     """
     by_lower_name = {name.lower(): name for name in names}
     excluded = set(taken)
-    found = {}
-    for ours, known in aliases.items():
-        match = next((by_lower_name[a] for a in known if a in by_lower_name and by_lower_name[a] not in excluded), None)
+    matched = {}
+    for ours, names_elsewhere in aliases.items():
+        match = next(
+            (by_lower_name[a] for a in names_elsewhere if a in by_lower_name and by_lower_name[a] not in excluded), None
+        )
         if match is not None:
-            found[ours] = match
-    return found
+            matched[ours] = match
+    return matched
 
 
 def _find_dimensions(by_lower_name: Mapping[str, str], where: str, names: Sequence[str]) -> dict[str, str]:
@@ -171,12 +173,12 @@ def _find_named_columns(
     by_lower_name: Mapping[str, str], where: str, columns: Mapping[str, str], dimensions: Iterable[str]
 ) -> dict[str, str]:
     """Return the columns that the user named, and those found by their aliases."""
-    found = {}
+    named = {}
     for name, column in columns.items():
         if name not in ALIASES:
             raise UnknownNameError("column", name, ALIASES, where="--columns")
         if column.lower() not in by_lower_name:
             raise UnknownNameError("column", column, by_lower_name.values(), where=where)
-        found[name] = by_lower_name[column.lower()]
-    matched = match_aliases(by_lower_name.values(), taken={*found.values(), *dimensions})
-    return found | {name: column for name, column in matched.items() if name not in found}
+        named[name] = by_lower_name[column.lower()]
+    aliased = match_aliases(by_lower_name.values(), taken={*named.values(), *dimensions})
+    return named | {name: column for name, column in aliased.items() if name not in named}

@@ -97,8 +97,8 @@ def _keep_first_outcomes(table: pa.Table) -> pa.Table:
     rank = np.argsort(np.argsort(np.array(["" if name is None else str(name) for name in names])))[variant]
     first = np.full(benchmark.max() + 1, len(names))
     np.minimum.at(first, benchmark, rank)
-    kept = np.where(rank == first[benchmark], table[OUTCOMES].to_numpy(), 0.0)
-    return table.set_column(table.column_names.index(OUTCOMES), OUTCOMES, pa.array(kept))
+    outcomes = np.where(rank == first[benchmark], table[OUTCOMES].to_numpy(), 0.0)
+    return table.set_column(table.column_names.index(OUTCOMES), OUTCOMES, pa.array(outcomes))
 
 
 def read_variants(rows: Any) -> dict[str, tuple[str, ...]]:
@@ -108,10 +108,10 @@ def read_variants(rows: Any) -> dict[str, tuple[str, ...]]:
 
 def _by_benchmark(pairs: Sequence[tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
     """Return the second names of pairs by the first."""
-    found: dict[str, list[str]] = {}
+    variants_of: dict[str, list[str]] = {}
     for benchmark, variant in pairs:
-        found.setdefault(benchmark, []).append(variant)
-    return {benchmark: tuple(each) for benchmark, each in found.items()}
+        variants_of.setdefault(benchmark, []).append(variant)
+    return {benchmark: tuple(each) for benchmark, each in variants_of.items()}
 
 
 def group_cells(
@@ -233,12 +233,12 @@ def _find_range(rows: Any) -> _GenerationRange:
     import narwhals as nw
 
     schema = rows.collect_schema()
-    known = "generation" in schema.names() and schema["generation"].is_integer()
+    is_numbered = "generation" in schema.names() and schema["generation"].is_integer()
     generation = nw.col("generation")
-    aggregates = {"rows": nw.len(), **({"first": generation.min(), "last": generation.max()} if known else {})}
-    found = rows.select(**aggregates).collect(backend="pyarrow").to_native().to_pylist()[0]
-    first, last = (None if found.get(name) is None else int(found[name]) for name in ("first", "last"))
-    return _GenerationRange(int(found["rows"]), first, last)
+    aggregates = {"rows": nw.len(), **({"first": generation.min(), "last": generation.max()} if is_numbered else {})}
+    extremes = rows.select(**aggregates).collect(backend="pyarrow").to_native().to_pylist()[0]
+    first, last = (None if extremes.get(name) is None else int(extremes[name]) for name in ("first", "last"))
+    return _GenerationRange(int(extremes["rows"]), first, last)
 
 
 def _words(generations: _GenerationRange, score: Any) -> dict[str, Any]:
@@ -338,24 +338,24 @@ def _sort_rows(table: pa.Table) -> list[tuple[str, ...]]:
 
 def read_clusters(rows: Any, where: str) -> dict[tuple[str, str], str]:
     """Return the cluster of each (benchmark, question); some benchmarks may have no clusters."""
-    found: dict[tuple[str, str], str] = {}
-    empty: set[str] = set()
+    cluster_of: dict[tuple[str, str], str] = {}
+    without: set[str] = set()
     for benchmark, question, cluster in distinct_rows(rows, ("benchmark", "question", "cluster")):
         if not cluster.strip(" "):
-            empty.add(benchmark)
-        elif found.setdefault((benchmark, question), cluster) != cluster:
-            what = f"question {question!r} is in cluster {found[benchmark, question]!r} and in {cluster!r}"
+            without.add(benchmark)
+        elif cluster_of.setdefault((benchmark, question), cluster) != cluster:
+            what = f"question {question!r} is in cluster {cluster_of[benchmark, question]!r} and in {cluster!r}"
             raise InputError(what, where=where, remedy="a question has one cluster")
-    if empty and (not found or not empty.isdisjoint(benchmark for benchmark, _ in found)):
+    if without and (not cluster_of or not without.isdisjoint(benchmark for benchmark, _ in cluster_of)):
         raise InputError("the cluster is empty", where=where, remedy="fill it in")
-    return found
+    return cluster_of
 
 
 def read_values(rows: Any, dimension: str, where: str) -> dict[tuple[str, str], str]:
     """Return the value of each (benchmark, variant) on a dimension."""
-    found: dict[tuple[str, str], str] = {}
+    value_of: dict[tuple[str, str], str] = {}
     for benchmark, variant, value in distinct_rows(rows, ("benchmark", "variant", dimension)):
-        if found.setdefault((benchmark, variant), value) != value:
-            what = f"variant {variant!r} has {dimension} {found[benchmark, variant]!r} and {value!r}"
+        if value_of.setdefault((benchmark, variant), value) != value:
+            what = f"variant {variant!r} has {dimension} {value_of[benchmark, variant]!r} and {value!r}"
             raise InputError(what, where=where, remedy="a variant has one value on each dimension")
-    return found
+    return value_of

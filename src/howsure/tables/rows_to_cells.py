@@ -75,9 +75,9 @@ def make_cells(
     variants = grouping.read_variants(rows)
     result = []
     for part in _split_table(_sum_stages(group_cells(rows, (*CELL, "generation"), where), plans, CELL), "benchmark"):
-        whole = _densify_cells(grouping.sum_groups(part, CELL), variants, clusters)
+        pooled = _densify_cells(grouping.sum_groups(part, CELL), variants, clusters)
         each = [_densify_cells(stage, variants, clusters) for stage in _split_table(part, "stage")]
-        result.append(_weigh_stages(whole, each, plans.get(whole.benchmark, ())))
+        result.append(_weigh_stages(pooled, each, plans.get(pooled.benchmark, ())))
     return result
 
 
@@ -149,14 +149,14 @@ def make_cubes(
         return [_densify_cube(part, values, clusters) for part in _split_table(table, "benchmark")]
     result = []
     for part in _split_table(_sum_stages(table, plans, cell), "benchmark"):
-        stages, code = _encode_column(part, "stage")
-        whole = _densify_cube(part, values, clusters)
-        each = [_densify_cube(part, values, clusters, code == stage) for stage in range(len(stages))]
+        names, code = _encode_column(part, "stage")
+        pooled = _densify_cube(part, values, clusters)
+        each = [_densify_cube(part, values, clusters, code == stage) for stage in range(len(names))]
         merged = _weigh_stages(
-            flatten_cube(whole), [flatten_cube(stage) for stage in each], plans.get(whole.benchmark, ())
+            flatten_cube(pooled), [flatten_cube(stage) for stage in each], plans.get(pooled.benchmark, ())
         )
-        arrays: dict[str, Any] = {name: getattr(merged, name).reshape(whole.n.shape) for name in SUMS}
-        result.append(replace(whole, **arrays))
+        arrays: dict[str, Any] = {name: getattr(merged, name).reshape(pooled.n.shape) for name in SUMS}
+        result.append(replace(pooled, **arrays))
     return result
 
 
@@ -312,20 +312,20 @@ def _sum_stages(table: pa.Table, plans: Plans, by: Sequence[str]) -> pa.Table:
     return sum_groups(table.append_column("stage", pa.array(stage.astype(str))), (*by, "stage"))
 
 
-def _weigh_stages(whole: Cells, each: Sequence[Cells], labels: Iterable[str]) -> Cells:
+def _weigh_stages(pooled: Cells, each: Sequence[Cells], labels: Iterable[str]) -> Cells:
     """Return the cells with the models of `labels` merged by their stages."""
-    staged = [model for model in whole.models if model in set(labels)]
+    staged = [model for model in pooled.models if model in set(labels)]
     parts = [stage.select([model for model in staged if model in stage.models]) for stage in each]
     if not staged:
-        return whole
+        return pooled
     merged = merge_stages([stage for stage in parts if stage.models])
-    column = {question: j for j, question in enumerate(whole.questions)}
-    rows = np.array([whole.index(model) for model in merged.models])
+    column = {question: j for j, question in enumerate(pooled.questions)}
+    rows = np.array([pooled.index(model) for model in merged.models])
     place = np.ix_(rows, np.array([column[question] for question in merged.questions]))
-    arrays = {name: getattr(whole, name).copy() for name in SUMS}
+    arrays = {name: getattr(pooled, name).copy() for name in SUMS}
     for name, array in arrays.items():
         array[place] = getattr(merged, name)
-    return replace(whole, **arrays)
+    return replace(pooled, **arrays)
 
 
 def _drop_incomplete_runs(table: pa.Table, plans: Plans) -> pa.Table:

@@ -153,11 +153,11 @@ def _load_extension(connection: duckdb.DuckDBPyConnection, address: str) -> None
 
 def _download(connection: duckdb.DuckDBPyConnection, address: str, scratch: Path) -> Path:
     """Return a local copy of a text file at an address."""
-    found = connection.execute("SELECT filename, content FROM read_blob(?)", [address]).fetchall()
-    if len(found) != 1:
-        raise InputError(f"{len(found)} files", where=address, remedy="a csv is read one at a time from an address")
-    copy = scratch / Path(_strip_address(found[0][0])).name
-    copy.write_bytes(found[0][1])
+    contents = connection.execute("SELECT filename, content FROM read_blob(?)", [address]).fetchall()
+    if len(contents) != 1:
+        raise InputError(f"{len(contents)} files", where=address, remedy="a csv is read one at a time from an address")
+    copy = scratch / Path(_strip_address(contents[0][0])).name
+    copy.write_bytes(contents[0][1])
     return copy
 
 

@@ -120,8 +120,8 @@ def _rename_columns(
     key = ("model", "question", "benchmark", "cluster")
     expressions |= {one: name_sql(columns[one], types) for one in key if one in columns}
     expressions |= _variant_sql(columns, dimensions, types)
-    filled = [one for one in (*key, *(["variant"] if options.by_variant else [])) if one in columns]
-    checks = [_check_filled(one, columns[one], types) for one in filled]
+    required = [one for one in (*key, *(["variant"] if options.by_variant else [])) if one in columns]
+    checks = [_check_filled(one, columns[one], types) for one in required]
     if is_aggregated:
         numbers = cell_sums_sql(columns, types, checks)
     else:
