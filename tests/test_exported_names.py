@@ -51,3 +51,18 @@ def test_importing_it_imports_nothing_heavy():
     heavy = {"numpy", "pyarrow", "duckdb", "aiohttp", "click", "msgspec", "howsure.stats", "howsure.api"}
     code = f"import howsure, sys; dir(howsure); print(sorted({heavy} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_help_works_without_the_libraries_of_extras():
+    code = """
+import sys
+sys.modules.update(dict.fromkeys(("altair", "jinja2", "pandas", "polars", "starlette", "vl_convert")))
+import howsure, pydoc
+print("score(" in pydoc.render_doc(howsure, renderer=pydoc.plaintext))
+try:
+    howsure.figures
+except AttributeError as error:
+    print(error)
+"""
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout == "True\nhowsure.figures needs altair; install it, or pip install 'howsure[report]'\n"

@@ -111,7 +111,11 @@ def __getattr__(name: str) -> Any:
         return import_module("importlib.metadata").version("howsure")
     if name not in _MODULE_OF:
         raise AttributeError(f"module 'howsure' has no attribute {name!r}")
-    module = import_module(_MODULE_OF[name])
+    try:
+        module = import_module(_MODULE_OF[name])
+    except ModuleNotFoundError as error:  # help and dir skip attributes that do not exist
+        what = f"howsure.{name} needs {error.name}; install it, or pip install 'howsure[report]'"
+        raise AttributeError(what) from error
     value = module if module.__name__ == f"howsure.{name}" else getattr(module, name)
     globals()[name] = value
     return value
