@@ -183,8 +183,8 @@ class VarianceComponents:
         if not z or not self.uncertain:
             return plain
         q, both, cell = self._errors(K, S)
-        seen, drawn = 1 / N - 1 / self.population, 1 / N
-        e2 = np.maximum(q * seen**2 + 2 * both * seen * drawn + cell * drawn**2, 0)
+        sampled_share, drawn = 1 / N - 1 / self.population, 1 / N
+        e2 = np.maximum(q * sampled_share**2 + 2 * both * sampled_share * drawn + cell * drawn**2, 0)
         high: FloatArray = plain + z * np.sqrt(self._skew(K, S, z) ** 2 * e2 + (self.variant_se / S) ** 2)
         return high
 

@@ -1,16 +1,16 @@
-"""Scores of many prompts from few cells (PromptEval), and the quantiles of the score over prompts.
+"""Scores of many prompts, and quantiles of the score over prompts, from few cells (PromptEval).
 
-The score of one prompt is PromptEval's (Maia Polo et al. 2024): a penalised logistic regression fills the cells that
-were not asked,
+The score of one prompt is PromptEval's (Maia Polo et al. 2024): a penalised logistic regression fills the missing
+cells,
 
-    P(Y_sq = 1) = sigma(mu + theta_s - beta_q)        S_s = (1/N) (sum of seen Y_sq + sum of unseen fitted chances)
+    P(Y_sq = 1) = sigma(mu + theta_s - beta_q)        S_s = (1/N) (sum of observed Y_sq + sum of fitted probabilities)
 
-fitted by Newton steps on all models at once, theta and beta with a ridge penalty.
+fitted by Newton's method for all models at once, with a ridge penalty on theta and beta.
 
-The quantiles over prompts are not those of these scores. Estimated scores vary more than true ones where they keep
-their sampling noise, and less where the penalty is large (Louis 1984; Ghosh 1992). So the noise of each score is
+The quantiles over prompts are not the quantiles of these scores: estimated scores vary more than true ones because of
+their sampling noise, and less where the penalty is large (Louis 1984; Ghosh 1992). The noise of each score is therefore
 estimated, and the true scores are drawn from their posterior under a Beta distribution over prompts, whose two
-parameters are averaged over their own posterior; a quantile is the mean of the quantiles of these draws.
+parameters are averaged over their own posterior. A quantile is the mean of the quantiles of these draws.
 """
 
 from __future__ import annotations
@@ -31,12 +31,13 @@ from howsure.stats.scores import make_beta_grid
 
 __all__ = ["PromptEval", "draw_balanced_cells", "prompteval"]
 
-_STEPS = 50
+#: Largest number of Newton steps.
+_MAX_STEPS = 50
 #: Prior of the correlation r of two answers to one prompt, Beta(0.7, 10): at a score of .5, half of it has a standard
 #: deviation over prompts below .10, and 95 % below .23.
 _CORRELATION = (0.7, 10.0)
-#: Largest number of answers that a score is taken to be worth.
-_MOST = 1e5
+#: Upper limit of the effective number of answers of a score.
+_MAX_WORTH = 1e5
 #: Limits of an estimated penalty.
 _PENALTIES = (0.01, 1e6)
 
@@ -48,19 +49,19 @@ class PromptEval(Result):
     Attributes
     ----------
     scores
-        Estimated score of each prompt, shape (M, S): the best guess for that prompt. Their quantiles are those of
-        PromptEval as published, where the penalty is 1.
+        Estimated score of each prompt, shape (M, S). With a penalty of 1, their quantiles are those of PromptEval as
+        published.
     quantiles
         Probabilities, Q of them.
     values, low, high
         Quantiles of the true scores of these prompts on these questions, and their intervals, shape (M, Q); NaN where
         the noise of a score is unknown.
     seen
-        Share of the cells that were asked, shape (M,).
+        Share of the cells that have answers, shape (M,).
     lost
-        Where the scores of prompts are noisier than the prompts differ, shape (M,).
+        Whether the noise of the scores is larger than the variance over prompts, shape (M,).
     unchecked
-        Where one generation per cell cannot show whether prompts and questions interact, shape (M,).
+        Whether the interaction of prompts and questions is unknown, with one generation per cell, shape (M,).
     level
         Probability of the intervals.
     """
@@ -78,7 +79,7 @@ class PromptEval(Result):
     level: float
 
     def columns(self) -> Columns:
-        """One row per model and quantile."""
+        """Return one row per model and quantile."""
         M, n = self.values.shape
         unknown: NDArray[np.bool_] = np.any(np.isnan(self.values), axis=1)
         note = notes(
@@ -118,22 +119,22 @@ def prompteval(
     Parameters
     ----------
     cube
-        Cells that were asked, of which those of `cube.drawn` count; `balanced_cells` says which to ask.
+        Scores in [0, 1] of a sample of the cells; the default prompt is left out. `draw_balanced_cells` chooses cells.
     quantiles
         Probabilities from 0 to 1.
     penalty
-        Ridge penalty of theta and beta in `scores`: half of it times their sum of squares is taken off the
-        log-likelihood. None: that of theta is 1 over the estimated variance of the prompts on the logit scale, that of
-        beta is 1. PromptEval as published has 1. The quantiles do not depend on it.
+        Ridge penalty of theta and beta for `scores`: half of it times their sum of squares is subtracted from the
+        log-likelihood. None: 1 over the estimated variance of the prompts on the logit scale for theta, and 1 for beta.
+        PromptEval as published uses 1. The quantiles do not depend on it.
     level
         Probability of the intervals of the quantiles.
     draws, rng
-        Draws from the posterior of the scores, and their seed.
+        Number of draws from the posterior of the scores, and their generator or seed.
 
     Returns
     -------
     PromptEval
-        Quantiles are of the S prompts of the cube on its N questions, not of the space they were drawn from.
+        The quantiles are those of the S prompts of the cube on its N questions, not of the space of prompts.
 
     Raises
     ------
@@ -143,16 +144,16 @@ def prompteval(
     Notes
     -----
     With R the variance of the mean of a cell, from the components of `crossed` (one generation per cell: the residual;
-    else generation/n + (1 - share of questions asked) interaction), questions random with variance vQ and prompts
-    fixed, generalised least squares gives each prompt a score x_s of sampling variance v_s on these questions. It is
-    worth n_s = m (1 - m)/v_s answers, m the mean score, so that n_s x_s of n_s right answers are a Beta-binomial
-    count.
+    else generation/n + (1 - share of observed questions) interaction), random questions with variance vQ and fixed
+    prompts, generalised least squares gives each prompt a score x_s with sampling variance v_s on these questions. With
+    m the mean score, it is worth n_s = m (1 - m)/v_s answers, and n_s x_s of n_s right answers are treated as a
+    Beta-binomial count.
 
     Root mean squared error of the 5 % and 95 % quantiles against the true ones, one generation per cell, before (the
     quantiles of `scores` with penalty 1) and now; sd is that of theta, on the logit scale:
 
     ===========================  ============  ============  ============  ============
-    questions x prompts, asked   sd .1         sd .3         sd .6         sd 1
+    questions x prompts, share  sd .1         sd .3         sd .6         sd 1
     ===========================  ============  ============  ============  ============
     100 x 100, 10 %              .125 -> .050  .082 -> .032  .034 -> .044  .040 -> .034
     100 x 100, 30 %              .085 -> .019  .052 -> .023  .029 -> .019  .025 -> .022
@@ -180,8 +181,8 @@ def prompteval(
     >>> n = np.broadcast_to(draw_balanced_cells(40, 10, 200).astype(int), (1, 40, 10))
     >>> y = rng.binomial(n, 0.7).astype(float)
     >>> cube = Cube("demo", ("a",), tuple(map(str, range(40))), tuple(map(str, range(10))), n, y, y)
-    >>> found = prompteval(cube, quantiles=(0.1, 0.9))
-    >>> bool(np.ptp(found.values) < np.ptp(np.quantile(prompteval(cube, penalty=1).scores, [0.1, 0.9])))
+    >>> result = prompteval(cube, quantiles=(0.1, 0.9))
+    >>> bool(np.ptp(result.values) < np.ptp(np.quantile(prompteval(cube, penalty=1).scores, [0.1, 0.9])))
     True
     """
     if not cube.unit or cube.nested:
@@ -204,7 +205,7 @@ def prompteval(
     variance = np.full(M, np.nan)
     generator = np.random.default_rng(rng)
     tails = [(1 - level) / 2, (1 + level) / 2]
-    for i in np.flatnonzero(summary.known):
+    for i in np.flatnonzero(summary.is_known):
         drawn = _draw_scores(summary.right[i], summary.worth[i], draws, generator)
         each = np.quantile(drawn, quantiles, axis=1).T
         values[i], (low[i], high[i]) = each.mean(axis=0), np.quantile(each, tails, axis=0)
@@ -214,7 +215,7 @@ def prompteval(
     if penalty is None:
         # on the logit scale: dS = mean p (1 - p) dtheta
         slope = np.mean(chance * (1 - chance), axis=(1, 2))
-        of_prompts = np.clip(slope**2 / np.where(summary.known, variance, slope**2), *_PENALTIES)
+        of_prompts = np.clip(slope**2 / np.where(summary.is_known, variance, slope**2), *_PENALTIES)
         chance = _fit(n, y, of_prompts, ones)
     return PromptEval(
         cube.benchmark,
@@ -225,76 +226,78 @@ def prompteval(
         low,
         high,
         np.mean(n > 0, axis=(1, 2)),
-        summary.known & (summary.noise > np.nan_to_num(variance)),
+        summary.is_known & (summary.noise > np.nan_to_num(variance)),
         ~cube.layout.split,
         level,
     )
 
 
 class _Summary(NamedTuple):
-    """What is known of the score of each prompt, shape (M, S), and of each model, shape (M,)."""
+    """Estimated scores as Beta-binomial counts by prompt, shape (M, S), and their noise by model, shape (M,)."""
 
     right: FloatArray  # n_s x_s
     worth: FloatArray  # n_s; 0 for a prompt without a cell
     noise: FloatArray  # mean of v_s over prompts
-    known: NDArray[np.bool_]
+    is_known: NDArray[np.bool_]
 
 
 def _summarise(cube: Cube) -> _Summary:
-    """Scores of prompts by generalised least squares, and the answers that each is worth."""
-    found, n, there = estimate_components(cube), cube.n.astype(float), cube.n > 0
+    """Return the scores of prompts by generalised least squares, and the effective number of answers of each."""
+    components, n, there = estimate_components(cube), cube.n.astype(float), cube.n > 0
     M, _, S = n.shape
     right, worth = np.zeros((2, M, S))
     noise = np.full(M, np.nan)
     split, generations = cube.layout.split, n.sum(axis=(1, 2))
-    sampling = np.where(split, found.generation, found.residual)
-    known = np.isfinite(sampling) & (np.any(there, axis=1).sum(axis=1) > 1)
-    for i in np.flatnonzero(known):
-        asked = np.any(there[i], axis=0)
-        here = there[i][:, asked]
-        # where nothing varies, as much as half a right answer among all would
-        of_cell = max(sampling[i], 0.5 / (generations[i] + 1)) / np.maximum(n[i][:, asked], 1)
+    sampling = np.where(split, components.generation, components.residual)
+    is_known = np.isfinite(sampling) & (np.any(there, axis=1).sum(axis=1) > 1)
+    for i in np.flatnonzero(is_known):
+        observed = np.any(there[i], axis=0)
+        here = there[i][:, observed]
+        # without any variation, the variance of half a right answer among all
+        of_cell = max(sampling[i], 0.5 / (generations[i] + 1)) / np.maximum(n[i][:, observed], 1)
         if split[i]:
-            of_cell = of_cell + max(np.nan_to_num(found.interaction[i]), 0) * (1 - here.mean(axis=0))
+            of_cell = of_cell + max(np.nan_to_num(components.interaction[i]), 0) * (1 - here.mean(axis=0))
         weight = np.where(here, 1 / of_cell, 0)
         # V^-1 = W - W 1 1' W / (w_q + 1/vQ), by question
-        share = 1 / (weight.sum(axis=1) + 1 / max(np.nan_to_num(found.question[i]), 1e-6))
+        share = 1 / (weight.sum(axis=1) + 1 / max(np.nan_to_num(components.question[i]), 1e-6))
         inner = np.diag(weight.sum(axis=0)) - (weight * share[:, None]).T @ weight
-        y = weight * np.nan_to_num(cube.mean[i][:, asked])
+        y = weight * np.nan_to_num(cube.mean[i][:, observed])
         x = np.linalg.solve(inner, y.sum(axis=0) - weight.T @ (y.sum(axis=1) * share))
         center = np.eye(len(x)) - 1 / len(x)
-        # contrasts of prompts, and their mean on these questions
+        # variances of the contrasts of prompts, and of their mean on these questions
         v = np.diag(center @ np.linalg.inv(inner) @ center) + 1 / weight.sum()
         mean = (cube.total[i].sum() + 0.5) / (generations[i] + 1)
-        worth[i, asked] = np.minimum(mean * (1 - mean) / v, _MOST)
-        right[i, asked] = worth[i, asked] * np.clip(x, 0, 1)
+        worth[i, observed] = np.minimum(mean * (1 - mean) / v, _MAX_WORTH)
+        right[i, observed] = worth[i, observed] * np.clip(x, 0, 1)
         noise[i] = v.mean()
-    return _Summary(right, worth, noise, known)
+    return _Summary(right, worth, noise, is_known)
 
 
 def _draw_scores(right: FloatArray, worth: FloatArray, draws: int, rng: np.random.Generator) -> FloatArray:
-    """Draws of the scores of S prompts from their posterior, shape (draws, S)."""
-    grid = make_beta_grid(right[None], (worth - right)[None], np.ones((1, len(right))), correlation=_CORRELATION)
-    # as many draws of each node as its probability says, in steps of one
-    node = np.searchsorted(np.cumsum(grid.probability[0]), (np.arange(draws) + 0.5) / draws)
-    node = np.minimum(node, grid.a.shape[1] - 1)
-    a, b = (part[0, node, None] for part in (grid.a, grid.b))
+    """Return draws of the scores of S prompts from their posterior, shape (draws, S)."""
+    posterior_grid = make_beta_grid(
+        right[None], (worth - right)[None], np.ones((1, len(right))), correlation=_CORRELATION
+    )
+    # the number of draws of each node is proportional to its probability
+    node = np.searchsorted(np.cumsum(posterior_grid.probability[0]), (np.arange(draws) + 0.5) / draws)
+    node = np.minimum(node, posterior_grid.a.shape[1] - 1)
+    a, b = (part[0, node, None] for part in (posterior_grid.a, posterior_grid.b))
     return rng.beta(a + right, b + (worth - right))
 
 
 def _fit(n: FloatArray, y: FloatArray, of_prompts: FloatArray, of_questions: FloatArray) -> FloatArray:
-    """Fitted chances, shape (M, N, S), for penalties (M,): Newton steps with the questions eliminated from each."""
+    """Return the fitted probabilities, shape (M, N, S), for penalties (M,), by Newton steps on a Schur complement."""
     M, N, S = n.shape
     mu, theta, beta = np.zeros(M), np.zeros((M, S)), np.zeros((M, N))
     eye = np.eye(S + 1)
     of_prompts, of_questions = of_prompts[:, None], of_questions[:, None]
     ridge = np.append(np.broadcast_to(of_prompts, (M, S)), np.zeros((M, 1)), axis=1)
-    for _ in range(_STEPS):
+    for _ in range(_MAX_STEPS):
         p = special.expit(mu[:, None, None] + theta[:, None, :] + beta[:, :, None])
         off, w = y - n * p, n * p * (1 - p)
         of_q = off.sum(axis=2) - of_questions * beta
         of_s = np.concatenate([off.sum(axis=1) - of_prompts * theta, off.sum(axis=(1, 2))[:, None]], axis=1)
-        # rows: questions; columns: variants, and the centre, which is all of them
+        # columns: variants, then the centre, which all of them share
         cross = np.concatenate([w, w.sum(axis=2)[:, :, None]], axis=2)
         diagonal = w.sum(axis=2) + of_questions
         column = cross.sum(axis=1)
@@ -304,7 +307,7 @@ def _fit(n: FloatArray, y: FloatArray, of_prompts: FloatArray, of_questions: Flo
         right = of_s - np.einsum("mqs,mq->ms", cross, of_q / diagonal)
         step = np.linalg.solve(schur + 1e-12 * eye, right[:, :, None])[:, :, 0]
         step_q = (of_q - np.einsum("mqs,ms->mq", cross, step)) / diagonal
-        # a Newton step from far away may overshoot
+        # damped, because a Newton step far from the maximum may overshoot
         scale = 1 / np.maximum(1, np.maximum(np.abs(step).max(axis=1), np.abs(step_q).max(axis=1)) / 4)
         theta += step[:, :-1] * scale[:, None]
         mu += step[:, -1] * scale
@@ -318,10 +321,29 @@ def _fit(n: FloatArray, y: FloatArray, of_prompts: FloatArray, of_questions: Flo
 def draw_balanced_cells(
     n_questions: int, n_variants: int, budget: int, *, rng: np.random.Generator | int = 0
 ) -> NDArray[np.bool_]:
-    """Which cells to ask, shape (N, S): `budget` of them, spread evenly over questions and over variants.
+    """Choose `budget` cells at random, spread evenly over questions and over variants, shape (N, S).
 
-    Counts of two questions, and of two variants, differ by at most one.
+    Parameters
+    ----------
+    n_questions, n_variants
+        Numbers N and S.
+    budget
+        Number of cells, from 0 to N S.
+    rng
+        Generator, or seed, of the choice.
 
+    Returns
+    -------
+    numpy.ndarray
+        Whether each cell is chosen; numbers of cells of two questions, or of two variants, differ by at most one.
+
+    Raises
+    ------
+    InputError
+        Where the budget is out of range.
+
+    Examples
+    --------
     >>> cells = draw_balanced_cells(6, 4, 12)
     >>> cells.sum(axis=0).tolist(), cells.sum(axis=1).tolist()
     ([3, 3, 3, 3], [2, 2, 2, 2, 2, 2])

@@ -221,8 +221,8 @@ def _flip_statistics(components: PromptComponents, level: float, rng: np.random.
         variant = np.maximum(total - tau2[:, None] * rest_df[:, None] / chi_rest, 0)
         share = _tail(center * sign, np.sqrt(variant))
     limits = np.full((2, len(S)), np.nan)
-    known = np.all(~np.isnan(share), axis=1) & (s2 + rest > 0)  # without any variation there is no interval
-    limits[:, known] = np.quantile(share[known], [(1 - level) / 2, (1 + level) / 2], axis=1)
+    is_known = np.all(~np.isnan(share), axis=1) & (s2 + rest > 0)  # without any variation there is no interval
+    limits[:, is_known] = np.quantile(share[is_known], [(1 - level) / 2, (1 + level) / 2], axis=1)
     return {
         "n_variants": S,
         "difference": mean,

@@ -141,8 +141,8 @@ class UnparsedEffect:
         for name in varied:
             groups = has[[dimension == name for dimension in dimensions]]
             explained[name], p_value[name] = _omega_squared(by_variant, groups)
-        known = np.flatnonzero(~np.isnan(pooled)).tolist()
-        order = sorted(known, key=lambda i: (-explained[dimensions[i]], dimensions[i], -pooled[i]))
+        with_answers = np.flatnonzero(~np.isnan(pooled)).tolist()
+        order = sorted(with_answers, key=lambda i: (-explained[dimensions[i]], dimensions[i], -pooled[i]))
         significant = bool(order) and p_value[dimensions[order[0]]] * len(varied) < 1 - self.level
         blamed = [i for i in order if np.array_equal(has[i], has[order[0]])] if significant else []
         names = tuple(value for _, value in labels)

@@ -288,14 +288,14 @@ def estimate_majority(
     _check_arguments(k, claim, level)
     if trials < 1:
         raise InputError(f"trials is {trials!r}", where="majority", remedy="allowed: 1 or more, such as 1000")
-    votes = _VoteCounts.of(cells, cell, count, correct)
+    counts = _VoteCounts.of(cells, cell, count, correct)
     generator = np.random.default_rng(rng)
 
     def estimate(k: int) -> _Estimate:
-        exact = majority_exactly(votes, k)
+        exact = majority_exactly(counts, k)
         if exact is not None and claim != "these-questions":
             return _Estimate(exact, np.full(exact.shape, np.nan))
-        drawn, product = majority_by_draws(votes, k, trials, generator, twice=claim == "these-questions")
+        drawn, product = majority_by_draws(counts, k, trials, generator, twice=claim == "these-questions")
         success = drawn if exact is None else exact
         return _Estimate(success, success**2 - product)
 
@@ -419,24 +419,24 @@ class _VoteCounts:
         return np.where(self.n >= k, array.reshape(self.n.shape), np.nan)
 
 
-def majority_exactly(votes: _VoteCounts, k: int) -> FloatArray | None:
+def majority_exactly(counts: _VoteCounts, k: int) -> FloatArray | None:
     """Return P(the most frequent answer of k random generations is right), (M, N); None where it is too costly.
 
     A subset where the right answer occurs j times and no other more often, but t others equally often, counts
     1/(1 + t) = integral of y^t over y in [0, 1]: each other answer is a polynomial in x with y at degree j.
     """
-    has_k = votes.n.ravel()[votes.cell] >= k
-    row, slot = np.nonzero(votes.correct & (votes.count > 0) & has_k[:, None])
-    others = votes.count[row].astype(float)
+    has_k = counts.n.ravel()[counts.cell] >= k
+    row, slot = np.nonzero(counts.correct & (counts.count > 0) & has_k[:, None])
+    others = counts.count[row].astype(float)
     right = others[np.arange(len(row)), slot]
     others[np.arange(len(row)), slot] = 0
-    others = others[:, : int(np.max(np.sum(votes.count > 0, axis=1), initial=0))]
+    others = others[:, : int(np.max(np.sum(counts.count > 0, axis=1), initial=0))]
     nodes = (k + 1) // 2
     if others.size * nodes * k**3 / 6 > _MAX_EXACT_STEPS or k > 100:
         return None
     y, integral = np.polynomial.legendre.leggauss(nodes)  # exact up to degree 2 nodes - 1 >= k - 1
     y, integral = (y + 1) / 2, integral / 2
-    blank = votes.without_answer[row].astype(float)
+    blank = counts.without_answer[row].astype(float)
     won = np.zeros(len(row))
     for j in range(1, k + 1):
         left = np.arange(k - j + 1)
@@ -449,23 +449,23 @@ def majority_exactly(votes: _VoteCounts, k: int) -> FloatArray | None:
                 longer[:, i:] += ways[:, : len(left) - i] * taken[:, i, None, None] * (y if i == j else 1)
             ways = longer
         won += special.binom(right, j) * (ways[:, -1] @ integral)
-    won /= special.binom(votes.n.ravel()[votes.cell[row]], k)
-    return votes.to_cells(np.bincount(row, won, minlength=len(votes.cell)).astype(float), k)
+    won /= special.binom(counts.n.ravel()[counts.cell[row]], k)
+    return counts.to_cells(np.bincount(row, won, minlength=len(counts.cell)).astype(float), k)
 
 
 def majority_by_draws(
-    votes: _VoteCounts, k: int, trials: int, draw: np.random.Generator, *, twice: bool = False
+    counts: _VoteCounts, k: int, trials: int, draw: np.random.Generator, *, twice: bool = False
 ) -> tuple[FloatArray, FloatArray]:
     """Return the share of right random subsets, and of disjoint pairs of subsets that are both right, (M, N) each.
 
     The second is an unbiased estimate of the squared probability; NaN unless `twice`, and for fewer than 2k
     generations.
     """
-    n = votes.n.ravel()[votes.cell]
+    n = counts.n.ravel()[counts.cell]
     rows = np.flatnonzero(n >= k)
     single, product = np.zeros(len(n)), np.zeros(len(n))
-    pool = np.column_stack([votes.without_answer, votes.count])[rows]  # the first column is not counted
-    correct = np.column_stack([np.zeros(len(n), bool), votes.correct])[rows]
+    pool = np.column_stack([counts.without_answer, counts.count])[rows]  # the first column is not counted
+    correct = np.column_stack([np.zeros(len(n), bool), counts.correct])[rows]
     double = n[rows] >= 2 * k
     block = max(1, 4_000_000 // max(pool.size, 1))
     for start in range(0, trials, block):
@@ -477,8 +477,8 @@ def majority_by_draws(
         if twice:
             second = _subset((available - first)[:, double], k, draw)
             product[rows[double]] += (won[:, double] & _winner_is_right(second, correct[double], draw)).sum(axis=0)
-    unknown = votes.n < 2 * k if twice else np.ones(votes.n.shape, bool)
-    return votes.to_cells(single / trials, k), np.where(unknown, np.nan, votes.to_cells(product / trials, k))
+    unknown = counts.n < 2 * k if twice else np.ones(counts.n.shape, bool)
+    return counts.to_cells(single / trials, k), np.where(unknown, np.nan, counts.to_cells(product / trials, k))
 
 
 def _subset(available: IntArray, k: int, draw: np.random.Generator) -> IntArray:
@@ -494,8 +494,8 @@ def _subset(available: IntArray, k: int, draw: np.random.Generator) -> IntArray:
 
 def _winner_is_right(taken: IntArray, correct: NDArray[np.bool_], draw: np.random.Generator) -> NDArray[np.bool_]:
     """Return whether the most frequent answer is right, shape (T, C); slot 0 has no vote, ties are random."""
-    votes = taken + draw.random(taken.shape)
-    votes[taken == 0] = -1
-    votes[:, :, 0] = -1
-    winner = np.argmax(votes, axis=2)
-    return np.asarray(correct[np.arange(len(correct)), winner] & (np.max(votes, axis=2) > 0))
+    counts = taken + draw.random(taken.shape)
+    counts[taken == 0] = -1
+    counts[:, :, 0] = -1
+    winner = np.argmax(counts, axis=2)
+    return np.asarray(correct[np.arange(len(correct)), winner] & (np.max(counts, axis=2) > 0))

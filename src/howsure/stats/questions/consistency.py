@@ -129,7 +129,7 @@ class AnswerCounts:
         each = [(m, q, a) for m, own in generations.items() for q, given in own.items() for a in given]
         models, questions = sorted(generations), sorted({q for own in generations.values() for q in own})
         answers = sorted({a for _, _, a in each if a is not None})
-        index = [{name: i for i, name in enumerate(known)} for known in (models, questions, answers)]
+        index = [{name: i for i, name in enumerate(with_target)} for with_target in (models, questions, answers)]
         return cls.of(
             benchmark,
             (models, questions, answers),
@@ -182,14 +182,14 @@ class AnswerCounts:
         if unknown := [question for question in questions if question not in set(self.questions)]:
             raise UnknownNameError("question", unknown[0], self.questions, where=self.benchmark)
         moved = np.array([place.get(question, -1) for question in self.questions], np.int64)[self.question]
-        kept = moved >= 0
+        selected = moved >= 0
         return AnswerCounts.of(
             self.benchmark,
             (self.models, questions, self.answers),
-            (self.model[kept], moved[kept], self.answer[kept]),
-            n=self.n[kept],
-            scored=self.scored[kept],
-            total=self.total[kept],
+            (self.model[selected], moved[selected], self.answer[selected]),
+            n=self.n[selected],
+            scored=self.scored[selected],
+            total=self.total[selected],
             targets=self.known_targets,
         )
 

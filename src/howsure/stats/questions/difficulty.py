@@ -246,7 +246,7 @@ def estimate_density(
     elif method == "kernel":
         require_binary(cells, "P(correct)")
         cdf = np.array(
-            [_kernel_cdf(p[known], edges[1:-1]) for p, known in zip(cells.mean, cells.answered, strict=True)]
+            [_kernel_cdf(p[answered], edges[1:-1]) for p, answered in zip(cells.mean, cells.answered, strict=True)]
         )
     else:
         raise UnknownNameError("density", method, DENSITY_METHODS)

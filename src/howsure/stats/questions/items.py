@@ -265,31 +265,31 @@ def compute_question_tau(cells: Cells, *, ability: AbilityRule = "others") -> Qu
     M, N = cells.n.shape
     # rounded, so that equal means tie whatever the order of their sums
     p = np.asarray(np.round(np.nan_to_num(cells.mean), 12), float)
-    known = cells.answered
-    count, total = np.sum(known, axis=1, keepdims=True) + 0 * known, np.sum(p, axis=1, keepdims=True) + 0 * p
+    present = cells.answered
+    count, total = np.sum(present, axis=1, keepdims=True) + 0 * present, np.sum(p, axis=1, keepdims=True) + 0 * p
     if ability == "others":
-        count, total = count - known, total - p
-        known = known & (count > 0)
+        count, total = count - present, total - p
+        present = present & (count > 0)
     level = np.asarray(np.round(total / np.maximum(count, 1), 12), float)
     tau, p_value = np.full(N, np.nan), np.full(N, np.nan)
     block = max(1, 2_000_000 // max(M * M, 1))
     for start in range(0, N, block):
         columns = slice(start, start + block)
-        tau[columns], p_value[columns] = _tau(p[:, columns].T, level[:, columns].T, known[:, columns].T)
-    n_models = np.sum(known, axis=0)
+        tau[columns], p_value[columns] = _tau(p[:, columns].T, level[:, columns].T, present[:, columns].T)
+    n_models = np.sum(present, axis=0)
     with np.errstate(invalid="ignore"):
-        score = np.sum(p * known, axis=0) / n_models
+        score = np.sum(p * present, axis=0) / n_models
     return QuestionTau(cells.benchmark, cells.questions, n_models, score, tau, p_value)
 
 
-def _tau(x: FloatArray, y: FloatArray, known: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
+def _tau(x: FloatArray, y: FloatArray, present: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
     """Return tau-b and its p-value for each row of x and y (B, M), over the known entries."""
-    both = known[:, :, None] & known[:, None]
+    both = present[:, :, None] & present[:, None]
     signs = [np.sign(v[:, :, None] - v[:, None]).astype(np.int8) * both for v in (x, y)]
-    m = known.sum(axis=1).astype(float)
+    m = present.sum(axis=1).astype(float)
     agree = np.sum(signs[0] * signs[1], axis=(1, 2), dtype=float) / 2
     # t is the size of a model's group of ties: a sum of f(t) over groups is a sum of f(t)/t over models
-    ties = [np.where(known, np.sum((sign == 0) & both, axis=2), 1).astype(float) for sign in signs]
+    ties = [np.where(present, np.sum((sign == 0) & both, axis=2), 1).astype(float) for sign in signs]
     pairs = [(np.sum(t - 1, axis=1) / 2) for t in ties]
     threes = [np.sum((t - 1) * (t - 2), axis=1) for t in ties]
     with np.errstate(divide="ignore", invalid="ignore"):

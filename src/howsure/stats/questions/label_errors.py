@@ -295,11 +295,11 @@ def find_label_errors(
     scored = ~np.isnan(p)
     weights = np.ones(len(answers.questions))
     for _ in range(_ITERATIONS):
-        votes = _count_votes(answers, scored, weights)
-        weights = 1 / (1 + np.exp(np.minimum(votes.evidence, 500)) * _PRIOR_SHARE / (1 - _PRIOR_SHARE))
+        tally = _tally_answers(answers, scored, weights)
+        weights = 1 / (1 + np.exp(np.minimum(tally.evidence, 500)) * _PRIOR_SHARE / (1 - _PRIOR_SHARE))
     has_score = scored.any(axis=0)
-    evidence = np.where(has_score, votes.evidence, np.nan)
-    agreeing = np.sum((modal_answers(answers) == votes.strongest) & (votes.strongest >= 0), axis=0)
+    evidence = np.where(has_score, tally.evidence, np.nan)
+    agreeing = np.sum((modal_answers(answers) == tally.strongest) & (tally.strongest >= 0), axis=0)
     A = len(answers.answers)
     answer_sets = np.unique(answers.question[answers.parsed] * A + answers.answer[answers.parsed])
     n_sets = np.bincount(answer_sets // max(A, 1), minlength=len(answers.questions))
@@ -308,14 +308,14 @@ def find_label_errors(
         answers.benchmark,
         answers.questions,
         answers.targets,
-        tuple(answers.answers[a] if a >= 0 else None for a in votes.strongest.tolist()),
+        tuple(answers.answers[a] if a >= 0 else None for a in tally.strongest.tolist()),
         p_correct,
         _mean_over_models(consistency, ~np.isnan(consistency)),
         n_sets,
         present.sum(axis=0),
         agreeing,
         evidence,
-        _upper_limit(votes, evidence, np.where(has_score, weights, 0), A, max_share),
+        _upper_limit(tally, evidence, np.where(has_score, weights, 0), A, max_share),
         max_share,
     )
     answered = np.flatnonzero(present.any(axis=0)).tolist()
@@ -330,7 +330,7 @@ def _mean_over_models(values: FloatArray, where: NDArray[np.bool_]) -> FloatArra
         return np.asarray(np.sum(values, axis=0, where=where) / np.sum(where, axis=0))
 
 
-class _Votes(NamedTuple):
+class _VoteTally(NamedTuple):
     """Weighted votes of all models on N questions over the design effect; a rival is an answer that is not right.
 
     target
@@ -356,7 +356,7 @@ class _Votes(NamedTuple):
         return np.asarray(self.first - self.target)
 
 
-def _count_votes(answers: AnswerCounts, scored: NDArray[np.bool_], weights: FloatArray) -> _Votes:
+def _tally_answers(answers: AnswerCounts, scored: NDArray[np.bool_], weights: FloatArray) -> _VoteTally:
     """Return the votes, with scores and correlation of the models from questions of these weights (N,)."""
     scores = np.where(scored, np.clip(answers.p_correct, 0, 1), 0)
     is_rival = answers.parsed & ~answers.correct & scored.ravel()[answers.cell]
@@ -368,16 +368,16 @@ def _count_votes(answers: AnswerCounts, scored: NDArray[np.bool_], weights: Floa
     A, N = len(answers.answers), len(answers.questions)
     rivals, place = np.unique((answers.question * A + answers.answer)[is_rival], return_inverse=True)
     question, answer = np.divmod(rivals, max(A, 1))
-    votes = np.bincount(place, (answers.share * model_weight[answers.model])[is_rival], len(rivals))
-    votes = votes / design_effect[question]
-    order = np.lexsort((-answer, votes, question))  # of equal votes, the first answer by name comes last
-    question, votes, answer = question[order], votes[order], answer[order]
+    tally = np.bincount(place, (answers.share * model_weight[answers.model])[is_rival], len(rivals))
+    tally = tally / design_effect[question]
+    order = np.lexsort((-answer, tally, question))  # of equal votes, the first answer by name comes last
+    question, tally, answer = question[order], tally[order], answer[order]
     n = np.bincount(question, minlength=N)
     last = np.cumsum(n) - 1
     first, second, strongest = np.zeros(N), np.zeros(N), np.full(N, -1)
-    first[n > 0], strongest[n > 0] = votes[last[n > 0]], answer[last[n > 0]]
-    second[n > 1] = votes[last[n > 1] - 1]
-    return _Votes((model_weight @ scores) / design_effect, question, votes, first, second, strongest)
+    first[n > 0], strongest[n > 0] = tally[last[n > 0]], answer[last[n > 0]]
+    second[n > 1] = tally[last[n > 1] - 1]
+    return _VoteTally((model_weight @ scores) / design_effect, question, tally, first, second, strongest)
 
 
 class _PlantedErrors(NamedTuple):
@@ -388,51 +388,51 @@ class _PlantedErrors(NamedTuple):
     weight: FloatArray
 
 
-def _plant_errors(votes: _Votes, n_answers: int) -> list[_PlantedErrors]:
+def _plant_errors(tally: _VoteTally, n_answers: int) -> list[_PlantedErrors]:
     """Return the evidence against labels that are replaced by another answer, in the three kinds of errors."""
-    questions = np.arange(len(votes.target))
+    questions = np.arange(len(tally.target))
     ones = np.ones(len(questions))
     # with a rival as the label, the evidence is that of the target or of the strongest other rival
-    is_last = np.append(votes.question[1:] != votes.question[:-1], True)[: len(votes.question)]
-    other = np.where(is_last, votes.second[votes.question], votes.first[votes.question])
-    against_rival = np.maximum(votes.target[votes.question], other) - votes.rival
+    is_last = np.append(tally.question[1:] != tally.question[:-1], True)[: len(tally.question)]
+    other = np.where(is_last, tally.second[tally.question], tally.first[tally.question])
+    against_rival = np.maximum(tally.target[tally.question], other) - tally.rival
     # with an answer that no model gave as the label, it is that of the answer with most votes
-    n_rivals = np.bincount(votes.question, minlength=len(questions))
+    n_rivals = np.bincount(tally.question, minlength=len(questions))
     n_not_given = np.maximum(n_answers - 1 - n_rivals, 0 if n_answers > 1 else 1).astype(float)
     any_other = _PlantedErrors(
-        np.append(votes.question, questions),
-        np.append(against_rival, np.maximum(votes.target, votes.first)),
+        np.append(tally.question, questions),
+        np.append(against_rival, np.maximum(tally.target, tally.first)),
         np.append(np.ones(len(against_rival)), n_not_given),
     )
-    most_frequent = _PlantedErrors(questions, np.maximum(votes.target, votes.second) - votes.first, ones)
+    most_frequent = _PlantedErrors(questions, np.maximum(tally.target, tally.second) - tally.first, ones)
     drawn = _PlantedErrors(
         np.append(any_other.question, questions),
-        np.append(any_other.evidence, votes.evidence),
+        np.append(any_other.evidence, tally.evidence),
         np.append(any_other.weight, ones),
     )
     return [any_other, most_frequent, drawn]
 
 
 def _upper_limit(
-    votes: _Votes, evidence: FloatArray, weights: FloatArray, n_answers: int, max_share: float
+    tally: _VoteTally, evidence: FloatArray, weights: FloatArray, n_answers: int, max_share: float
 ) -> FloatArray:
     """Return the upper limit of P(the label is wrong | evidence), shape (N,), from planted errors."""
-    known = np.flatnonzero(~np.isnan(evidence))
+    has_evidence = np.flatnonzero(~np.isnan(evidence))
     # so few bins of equal mass that one question can reach a limit of 1: a bin has the mass 2 / n_bins, of which one
     # question makes 1 / N, so max_share (2 / n_bins - 1 / N) N >= 1
-    N = len(known)
+    N = len(has_evidence)
     n_bins = int(min(2 * np.sqrt(N), 2 * N * max_share / (1 + max_share)))
     if n_bins < _MIN_BINS:
         return np.full(len(evidence), np.nan)
-    agreement = np.maximum(votes.target, votes.first)
+    agreement = np.maximum(tally.target, tally.first)
     limit = np.zeros(len(evidence))
     for quantiles in _PLANTED_ON:
-        low, high = np.quantile(agreement[known], quantiles)
+        low, high = np.quantile(agreement[has_evidence], quantiles)
         question_weight = np.where((agreement >= low) & (agreement <= high), weights, 0)
-        for errors in _plant_errors(votes, n_answers):
+        for errors in _plant_errors(tally, n_answers):
             weight = errors.weight * question_weight[errors.question]
-            ratio = _density_ratio(errors.evidence, weight, evidence[known], n_bins)
-            limit[known] = np.maximum(limit[known], max_share * ratio)
+            ratio = _density_ratio(errors.evidence, weight, evidence[has_evidence], n_bins)
+            limit[has_evidence] = np.maximum(limit[has_evidence], max_share * ratio)
     return np.where(np.isnan(evidence), np.nan, np.minimum(limit, 1))
 
 

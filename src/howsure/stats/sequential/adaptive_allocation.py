@@ -155,7 +155,7 @@ def allocate_generations(
     v, there = sd**2, cells.n if design == "fill" else np.zeros_like(cells.n)
     more = _allocate_budget(v.ravel(), there.ravel(), int(budget)).reshape(v.shape)
     even = _allocate_budget(np.ones(v.size), cells.n.ravel(), int(budget)).reshape(v.shape)
-    stages = [cells.n + more] if design == "fill" else [cells.n, more]
+    results = [cells.n + more] if design == "fill" else [cells.n, more]
     return Allocation(
         benchmark=cells.benchmark,
         models=cells.models,
@@ -163,7 +163,7 @@ def allocate_generations(
         n=cells.n,
         more=more,
         sd=sd,
-        se=np.sqrt(_combined_variance(v, stages)),
+        se=np.sqrt(_combined_variance(v, results)),
         se_even=np.sqrt(score_variance(v, cells.n + even)),
         reasons=notes(
             {
@@ -281,10 +281,10 @@ def score_variance(v: FloatArray, k: IntArray) -> FloatArray:
     return square
 
 
-def _combined_variance(v: FloatArray, stages: Sequence[IntArray]) -> FloatArray:
+def _combined_variance(v: FloatArray, results: Sequence[IntArray]) -> FloatArray:
     """Return the squared standard error of the stages that have every question, weighted by their precision."""
     with np.errstate(divide="ignore"):
-        precision = 1 / np.array([score_variance(v, k) for k in stages])
+        precision = 1 / np.array([score_variance(v, k) for k in results])
         total = np.sum(precision, axis=0, where=~np.isnan(precision))
         return np.where(np.all(np.isnan(precision), axis=0), np.nan, 1 / total)
 
@@ -351,12 +351,12 @@ class StagedScores(Result):
         }
 
 
-def score_stages(stages: Sequence[Cells], *, level: float = 0.95) -> StagedScores:
+def score_stages(results: Sequence[Cells], *, level: float = 0.95) -> StagedScores:
     """Compute scores on these questions from stages whose numbers of generations depend on earlier stages.
 
     Parameters
     ----------
-    stages
+    results
         Results of the first round and of each allocation after it, separately. A stage counts for a model if it has all
         questions.
     level
@@ -387,7 +387,7 @@ def score_stages(stages: Sequence[Cells], *, level: float = 0.95) -> StagedScore
     >>> score_stages([first, more]).score.round(2).tolist()
     [0.71]
     """
-    cells, each = align_runs(stages)
+    cells, each = align_runs(results)
     if not cells.questions:
         raise InputError("no question", where=cells.benchmark)
     v = estimate_question_sd(cells) ** 2
@@ -420,12 +420,12 @@ def score_stages(stages: Sequence[Cells], *, level: float = 0.95) -> StagedScore
     )
 
 
-def merge_stages(stages: Sequence[Cells]) -> Cells:
+def merge_stages(results: Sequence[Cells]) -> Cells:
     """Merge stages into cells with unbiased question means and correct standard errors.
 
     Parameters
     ----------
-    stages
+    results
         Results of the first round, then of each allocation. A question without results in some stage, because of
         failures or because the run is not finished, has the weights of the other stages.
 
@@ -456,34 +456,34 @@ def merge_stages(stages: Sequence[Cells]) -> Cells:
     >>> merge_stages([first, more]).mean.round(2).tolist()
     [[1.0, 0.42]]
     """
-    whole, each = align_runs(stages)
+    pooled, each = align_runs(results)
     has = np.array([stage.answered for stage in each])
-    if not whole.questions or np.all(has.sum(axis=0) <= 1):
-        return whole
-    w = np.where(has, _shares(whole, each)[:, :, None], 0)
-    w /= np.where(whole.answered, w.sum(axis=0), 1)
+    if not pooled.questions or np.all(has.sum(axis=0) <= 1):
+        return pooled
+    w = np.where(has, _shares(pooled, each)[:, :, None], 0)
+    w /= np.where(pooled.answered, w.sum(axis=0), 1)
     k = np.array([np.maximum(stage.n, 1) for stage in each])
     mean = np.sum(w * [stage.total / n for stage, n in zip(each, k, strict=True)], axis=0)
     square = np.sum(w * [stage.total_sq / n for stage, n in zip(each, k, strict=True)], axis=0)
     error = np.sum(w**2 / k * _within(each), axis=0)
     with np.errstate(divide="ignore"):
-        effective = np.where(whole.answered, 1 / np.sum(w**2 / k, axis=0), 0)
-    n = _counts(np.maximum(square - mean**2, 0), error, effective, whole.n)
+        effective = np.where(pooled.answered, 1 / np.sum(w**2 / k, axis=0), 0)
+    n = _counts(np.maximum(square - mean**2, 0), error, effective, pooled.n)
     several = np.any(has, axis=2).sum(axis=0)[:, None] > 1
     return replace(
-        whole,
-        n=np.where(several, n, whole.n),
-        total=np.where(several, n * mean, whole.total),
-        total_sq=np.where(several, n * square, whole.total_sq),
+        pooled,
+        n=np.where(several, n, pooled.n),
+        total=np.where(several, n * mean, pooled.total),
+        total_sq=np.where(several, n * square, pooled.total_sq),
     )
 
 
-def _shares(whole: Cells, each: Sequence[Cells]) -> FloatArray:
+def _shares(pooled: Cells, each: Sequence[Cells]) -> FloatArray:
     """Return the precision of each stage on the questions that have all stages, shape (S, M); 0 for no such stage."""
     there = np.array([np.any(stage.answered, axis=1) for stage in each])
     common = np.all([stage.answered | ~some[:, None] for stage, some in zip(each, there, strict=True)], axis=0)
     common = np.where(np.any(common, axis=1, keepdims=True), common, True)
-    v = estimate_question_sd(whole) ** 2
+    v = estimate_question_sd(pooled) ** 2
     error = np.array([np.sum(v / np.maximum(stage.n, 1), axis=1, where=common) for stage in each])
     return np.where(there, 1 / error, 0)
 

@@ -273,7 +273,7 @@ def _analyze_cells(
     share = np.sum([1 / np.maximum(side.n, 1) for side in sides], axis=0)
     values = sides[0].mean if pair is None else sides[0].mean - sides[1].mean
     raw = [fill_within_variances(side, both) for side in sides]
-    s2 = [_raise_to_floor(side, both, known, floor) for side, known in zip(sides, raw, strict=True)]
+    s2 = [_raise_to_floor(side, both, variances, floor) for side, variances in zip(sides, raw, strict=True)]
     with np.errstate(divide="ignore", invalid="ignore"):
         N = np.sum(both, axis=1)
         parts, raw_parts = (

@@ -22,7 +22,7 @@ from howsure.stats.questions.difficulty import (
 from howsure.stats.questions.items import compute_question_tau, fit_one_parameter
 from howsure.stats.scores.beta import fit_beta
 
-PUBLISHED = Path(__file__).parents[2] / "bench" / "data" / "published_results.npz"
+PUBLISHED = Path(__file__).parents[3] / "bench" / "data" / "published_results.npz"
 
 
 def counted(correct, n):

@@ -27,7 +27,7 @@ from howsure.stats.planning.variance_components import (
 )
 from howsure.stats.scores.score import score
 
-NOISES = Path(__file__).resolve().parents[2] / "../shared/data/all_the_noises"
+NOISES = Path(__file__).resolve().parents[3] / "../shared/data/all_the_noises"
 PAIR = VarianceComponents(question=0.04, generation=0.16)
 PRICED = Cost(prompt_tokens=400, completion_tokens=100, input_price=3, output_price=15, generations_per_request=4)
 

@@ -18,7 +18,7 @@ from howsure.stats.prompts.components import COMPONENTS, PROMPT_CLAIMS, estimate
 from howsure.stats.prompts.moments import summarize_variants
 from howsure.stats.prompts.sample_size import required_variants
 
-SHARED = Path(__file__).resolve().parents[2] / "../shared/data"
+SHARED = Path(__file__).resolve().parents[3] / "../shared/data"
 
 
 def letters(n, prefix):
@@ -269,7 +269,7 @@ def test_planning_with_variants():
     assert best.calls <= 900
     single = components_from_cube(cube_of([[c[:1] for c in row] for row in drawn(1, N=30)]), "m0")
     assert np.isnan(single.generation)
-    assert single.crossed
+    assert single.has_variants
     planned = plan(single, budget=900, max_variants=30, assurance=None).best
     assert planned.n_generations == 1
     assert planned.n_variants > 1

@@ -22,7 +22,7 @@ from howsure.stats.sequential.adaptive_allocation import (
     score_stages,
 )
 
-SHARED = Path(__file__).resolve().parents[2] / "../shared/data/all_the_noises/highk_temp0.7/input_table_math500_cot.csv"
+SHARED = Path(__file__).resolve().parents[3] / "../shared/data/all_the_noises/highk_temp0.7/input_table_math500_cot.csv"
 
 
 def cells_of(n, total):

@@ -1,0 +1,74 @@
+"""Rank flips over prompts: slow versions, theory, seeded simulation."""
+
+import numpy as np
+import pytest
+from oracles import variants as oracle
+
+from howsure.errors import InputError
+from howsure.stats.core.cube import Cube
+from howsure.stats.prompts.components import estimate_components
+from howsure.stats.prompts.rank_flips import estimate_rank_flips
+
+
+def binary(p, K, rng, missing=0.0):
+    n = np.where(rng.random(p.shape) < missing, 0, K)
+    total = rng.binomial(n, np.clip(p, 0, 1)).astype(float)
+    return Cube("b", *(tuple(map(str, range(size))) for size in p.shape), n, total, total)
+
+
+def test_swaps_against_slow_versions():
+    """Slow versions: counting signs, and the tail by random numbers."""
+    rng = np.random.default_rng(1)
+    cube = binary(0.5 + rng.normal(0, 0.1, (3, 40, 1)) + rng.normal(0, 0.05, (3, 1, 8)), 4, rng)
+    found = estimate_rank_flips(cube)
+    scores = cube.mean.mean(axis=1)
+    for i, (a, b) in enumerate([(0, 1), (0, 2), (1, 2)]):
+        assert found.swapped[i] == pytest.approx(oracle.swapped(scores[a], scores[b]))
+        of = estimate_components(cube.difference(str(a), str(b)))
+        tau2 = (of.interaction[0] + of.fit.mean_error[0] * 320) / 40
+        assert found.p_swap[i] == pytest.approx(oracle.gail_simon(scores[a] - scores[b], [tau2] * 8), abs=0.01)
+        assert found.var_variant[i] == pytest.approx(of.variant[0])
+    assert found.columns()["model_b"].tolist() == ["1", "2", "2"]
+    assert np.all(found.true_low <= found.true_high)
+
+
+def test_swaps_by_noise_alone_are_told_from_real_ones():
+    """A guarantee by seeded simulation: pairs of equal prompts' effects, and pairs with effects of their own."""
+    rng = np.random.default_rng(2)
+    M, N, S = 24, 80, 12
+    p = rng.uniform(0.3, 0.7, (1, N, 1)) + rng.normal(0, 0.05, (1, 1, S)) + np.zeros((M, 1, 1))
+    same = estimate_rank_flips(binary(p, 1, rng))
+    assert same.swapped.mean() > 0.2  # raw shares look alarming
+    assert np.mean(same.p_prompt < 0.05) < 0.09
+    assert np.mean(same.p_swap < 0.05) < 0.05
+    differing = estimate_rank_flips(binary(p + rng.normal(0, 0.1, (M, 1, S)), 1, rng))
+    assert np.mean(differing.p_prompt < 0.05) > 0.9
+    assert np.mean(differing.p_swap < 0.05) > 0.5
+    assert np.mean(differing.var_variant) == pytest.approx(0.02, abs=0.004)
+
+
+def test_swaps_that_cannot_be_judged():
+    rng = np.random.default_rng(0)
+    one = estimate_rank_flips(Cube.from_means("b", ["a", "b"], ["v", "w"], rng.random((2, 2))))
+    assert "cannot be told apart" in one.columns()["note"][0]
+    cube = binary(rng.random((2, 4, 3)), 2, rng)
+    with pytest.raises(InputError, match="variants of its own"):
+        estimate_rank_flips(
+            Cube(
+                cube.benchmark,
+                cube.models,
+                cube.questions,
+                cube.variants,
+                cube.n,
+                cube.total,
+                cube.total_sq,
+                nested=True,
+            )
+        )
+    assert len(estimate_rank_flips(cube.select(["0"])).difference) == 0
+    apart = np.full((2, 4, 3), np.nan)
+    apart[0, :2], apart[1, 2:] = 1.0, 0.5
+    assert (
+        "no variant in common"
+        in estimate_rank_flips(Cube.from_means("b", "ab", "uvw", apart, questions="qrst")).columns()["note"][0]
+    )
