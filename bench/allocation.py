@@ -1,6 +1,6 @@
 """Adaptive allocation against asking every question alike, on replayed math500 and CRUXEval results.
 
-Generations are drawn from recorded rates. Adaptive runs are sampled in the stages of `sample.stages`, planned by
+Generations are drawn from recorded rates. Adaptive runs are sampled in the stages of `sample.adaptive`, planned by
 `stats.allocation.allocate` and weighed as wholes (`stats.staged.merged`); the claim is about these questions, as the
 error for new questions is mostly that of the questions.
 
@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from howsure.sample.adaptive import following, pilot
+from howsure.sample.adaptive import compute_next_stage, compute_pilot
 from howsure.stats.core.cells import Cells, FloatArray, IntArray
 from howsure.stats.scores import fit_beta, score
 from howsure.stats.sequential import allocate_generations, merge_stages, score_stages, score_variance
@@ -80,9 +80,9 @@ class Row(NamedTuple):
 
 def ends(generations: int) -> list[int]:
     """Generations per question after each stage."""
-    row = [pilot(generations)]
+    row = [compute_pilot(generations)]
     while row[-1] < generations:
-        row.append(following(row[-1], generations))
+        row.append(compute_next_stage(row[-1], generations))
     return row
 
 

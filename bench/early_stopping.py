@@ -2,16 +2,16 @@
 
 Generations are drawn from the recorded rates of each model on each question (math500: up to 1,100 generations behind
 each rate; CRUXEval: 10), so the true score on these questions is the mean of the rates. The looks are those of
-`sample.rounds.next_look`; PI's rule is also shown as published, with a look after every round. Without ../shared: a
-synthetic Beta population.
+`sample.round_schedule.compute_next_analysis`; PI's rule is also shown as published, with a look after every round.
+Without ../shared: a synthetic Beta population.
 
     one look     misses in % of the interval made for one look, as `howsure score` prints it, at the same stop;
                  of pairs, that of `howsure compare`, where the sequence excluded 0
     oracle       rounds that would do if the sampling variance were known beforehand, model by model, at least 2
     worst case   rounds that do for any model: every question at p = 1/2
 
-With adaptive allocation (`sample.stages`) rounds are generations per question on average, and the looks come after the
-pilot's parts and each stage. `same width` is what that saves against stopping without it.
+With adaptive allocation (`sample.adaptive`) rounds are generations per question on average, and the looks come after
+the pilot's parts and each stage. `same width` is what that saves against stopping without it.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from howsure.sample.adaptive import LOOKED_AT
-from howsure.sample.round_schedule import FIRST, next_look
-from howsure.sample.stopping_rule import Until
+from howsure.sample.adaptive import PILOT_WITH_STOPPING
+from howsure.sample.round_schedule import FIRST, compute_next_analysis
+from howsure.sample.stopping_config import StoppingConfig
 from howsure.stats.core.cells import Cells
 from howsure.stats.core.claims import STOPPING_RULES, check_choice
 from howsure.stats.sequential import (
@@ -126,7 +126,7 @@ def stopped(rule: str, right: NDArray[np.integer], means: Floats, width: float) 
         left[at] = (2 * half[at] >= width) & (t < T)
         for row, expected in zip(at, needed, strict=True):
             if left[row]:
-                n_rounds[row] = next_look(t, float(expected), T)
+                n_rounds[row] = compute_next_analysis(t, float(expected), T)
     return Stopped(n_rounds, score, half, one_look)
 
 
@@ -204,17 +204,22 @@ def adaptively(P: Floats, rule: str, width: float, rng: np.random.Generator) -> 
         samples = [stage.select([stage.models[i] for i in left]) for stage in samples]
         so_far, before, rows = reduce(add, samples), n_rounds[left], rows[left]
         needed = look.needed[left] * before / look.rounds[left]
-        if len(samples) == 1 and np.any(before < LOOKED_AT):
+        if len(samples) == 1 and np.any(before < PILOT_WITH_STOPPING):
             # Still the pilot, every question alike; runs that are through it wait.
-            ahead = [min(next_look(int(t), float(n), MOST), LOOKED_AT) for t, n in zip(before, needed, strict=True)]
-            n_rounds = np.where(before < LOOKED_AT, ahead, before)
+            ahead = [
+                min(compute_next_analysis(int(t), float(n), MOST), PILOT_WITH_STOPPING)
+                for t, n in zip(before, needed, strict=True)
+            ]
+            n_rounds = np.where(before < PILOT_WITH_STOPPING, ahead, before)
             samples = [
                 so_far + binomial(np.repeat((n_rounds - before)[:, None], N, axis=1), P[rows], rng, so_far.models)
             ]
             continue
         sd = estimate_question_sd(so_far)
         needed = before + (needed - before) * np.mean(sd, axis=1) ** 2 / np.mean(sd**2, axis=1)
-        n_rounds = np.array([next_look(int(t), float(n), MOST) for t, n in zip(before, needed, strict=True)])
+        n_rounds = np.array(
+            [compute_next_analysis(int(t), float(n), MOST) for t, n in zip(before, needed, strict=True)]
+        )
         each = [
             allocate_generations(so_far.select([model]), int(N * more), sd=sd[[i]]).more
             for i, (model, more) in enumerate(zip(so_far.models, n_rounds - before, strict=True))
@@ -264,7 +269,7 @@ def paired(name: str, rates: Floats, replays: int) -> list[str]:
         second, _ = drawn(q, replays, rng)
         true = p.mean() - q.mean()
         for detect in DETECT:
-            width = Until(detect=detect, level=LEVEL).target
+            width = StoppingConfig(detect=detect, level=LEVEL).target
             for r in range(replays):
                 t = FIRST
                 while True:
@@ -273,7 +278,7 @@ def paired(name: str, rates: Floats, replays: int) -> list[str]:
                     differs = abs(now.score[0]) > now.half[0]
                     if now.stop[0] or differs or t >= MOST:
                         break
-                    t = next_look(t, float(now.needed[0]), MOST)
+                    t = compute_next_analysis(t, float(now.needed[0]), MOST)
                 once = check_stopping(both, width, level=LEVEL, pair=("a", "b"), rule="pooled").half[0]
                 off = abs(now.score[0] - true)
                 result.setdefault(detect, []).append((t, bool(differs), bool(off > now.half[0]), bool(off > once)))

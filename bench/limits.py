@@ -1,8 +1,8 @@
 """How near a run comes to the ideal where an endpoint refuses: by chance, beyond a rate, or beyond its places.
 
-Simulated in virtual time: `sample.pace` with the backoff of a lane, against endpoints written from what a limit means.
-Ideal is the time that the generations would take were nothing refused: requests in flight over latency, or the limit.
-Each row is the mean of three seeds; refused is the share of all requests.
+Simulated in virtual time: `sample.rate_limit` with the backoff of a worker, against endpoints written from what a limit
+means. Ideal is the time that the generations would take were nothing refused: requests in flight over latency, or the
+limit. Each row is the mean of three seeds; refused is the share of all requests.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from howsure.errors import EndpointError
-from howsure.sample.rate_limit import Pace
-from howsure.sample.retry import backoff
+from howsure.sample.rate_limit import RateLimiter
+from howsure.sample.retry import compute_backoff
 from howsure.stats.core.results import format_table
 
 #: Seconds of a reply, on average, and of a refusal.
@@ -98,23 +98,23 @@ class Endpoint:
 def sampled(endpoint: Endpoint, requests: int, in_flight: int, limit: float | None, seed: int) -> tuple[float, float]:
     """(share of the ideal speed, share refused) of a run."""
     time, rng = Time(), np.random.default_rng(seed)
-    pace = Pace(in_flight, requests_per_minute=limit, clock=time.clock, sleep=time.sleep)
+    rate_limiter = RateLimiter(in_flight, requests_per_minute=limit, clock=time.clock, sleep=time.sleep)
     left, refused = iter(range(requests)), 0
 
     async def work() -> None:
         nonlocal refused
         for _ in left:
             for attempt in itertools.count(1):
-                ticket = await pace.enter()
+                ticket = await rate_limiter.acquire()
                 took = endpoint.ask(time.now, rng)
                 await time.sleep(REFUSAL if took is None else took)
                 if took is not None:
-                    pace.leave(ticket)
+                    rate_limiter.release(ticket)
                     break
                 refused += 1
                 error = EndpointError("slow down", reason="rate_limit", status=429, retry_after=endpoint.retry_after)
-                pace.leave(ticket, error=error)
-                await time.sleep((endpoint.retry_after or 0.0) + backoff(attempt, rng))
+                rate_limiter.release(ticket, error=error)
+                await time.sleep((endpoint.retry_after or 0.0) + compute_backoff(attempt, rng))
 
     async def all_of_it() -> None:
         # As many prompts are open in a lane.

@@ -11,7 +11,7 @@ import pytest
 
 import howsure as hs
 from howsure.errors import HowsureWarning, InputError
-from howsure.sample.run import asked_for, run_experiment
+from howsure.sample.run import load_shard, run_experiment
 from howsure.store.lookup import read_clusters
 from howsure.store.responses import RunFolder
 from howsure.store.schema import Response
@@ -150,7 +150,7 @@ def test_a_run_of_a_file_with_clusters_keeps_them(ask, tmp_path):
     for name, more in (("with", ", cluster: passage"), ("without", "")):
         text = f"{{benchmark: {{{fields}{more}}}, models: [simulated/medium], generations: 2}}"
         (tmp_path / "e.yaml").write_text(text)
-        assert run_experiment(asked_for(tmp_path / "e.yaml"), tmp_path / name, stream=io.StringIO()) == 0
+        assert run_experiment(load_shard(tmp_path / "e.yaml"), tmp_path / name, stream=io.StringIO()) == 0
     assert read_clusters(tmp_path / "with") == {("b", f"q{i}"): f"p{i // 4}" for i in range(12)}
     assert read_clusters(tmp_path / "without") == {}
     [mine], [plain] = hs.read(tmp_path / "with"), hs.read(tmp_path / "without")

@@ -42,7 +42,7 @@ class Speller:
 
     async def generate(self, request):
         reply = await self.model.generate(request)
-        if request.asked.values["enumerator"] != "greek":
+        if request.prompt_variant.values["enumerator"] != "greek":
             return reply
         choices = [
             msgspec.structs.replace(choice, text=spelled(choice.text)) if generation % 2 else choice

@@ -22,7 +22,7 @@ import aiohttp  # noqa: F401  imported before the fork, once
 from helpers.endpoint import Telling
 
 from howsure.models.client import Endpoint
-from howsure.sample import run, session
+from howsure.sample import run, scored_rows
 from howsure.sample.experiment import parse_experiment
 from howsure.store.responses import RunFolder
 
@@ -38,8 +38,8 @@ def child(order):
     RunFolder.append = translate_errors
     if order["timeout"] is None:
         # A short run: batches small enough for a kill to fall between two.
-        assert session.BATCH > 25
-        session.BATCH = 25
+        assert scored_rows.BATCH > 25
+        scored_rows.BATCH = 25
         opened, sleep, clock = None, asyncio.sleep, time.monotonic
     else:
 

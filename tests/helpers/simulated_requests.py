@@ -19,7 +19,7 @@ def ask(model, question, generations, *, variant=None, settings=None, asked=None
         messages=benchmark.prompt.messages(question),
         generations=tuple(generations),
         settings=settings or Settings(),
-        asked=asked,
+        prompt_variant=asked,
     )
     return asyncio.run(model.generate(request))
 

@@ -14,7 +14,7 @@ import pytest
 from helpers.scripted_model import sums
 
 from howsure.errors import EndpointError, InputError, UnknownNameError
-from howsure.models.any_llm import ALIASES, PROVIDERS, Provider, is_provider
+from howsure.models.any_llm import ALIASES, PROVIDERS, AnyLLMModel, is_provider
 from howsure.models.model import Request, Settings
 
 KEY = "sk-planted-0123456789"
@@ -27,9 +27,9 @@ def request():
 def test_the_providers_own_variable_is_read_and_blanked_too(monkeypatch):
     pytest.importorskip("any_llm", reason="the extra howsure[providers] is not installed")
     monkeypatch.setenv("OPENROUTER_API_KEY", KEY)
-    model = Provider("openrouter/claude-x")
+    model = AnyLLMModel("openrouter/claude-x")
     assert KEY not in repr(model)
-    assert model._blanked(f"x {KEY}") == "x ***"
+    assert model._redact(f"x {KEY}") == "x ***"
     asyncio.run(model.close())
 
 
@@ -37,19 +37,19 @@ def test_no_key_is_told_with_the_variable(monkeypatch):
     pytest.importorskip("any_llm", reason="the extra howsure[providers] is not installed")
     monkeypatch.delenv("OPENROUTER_API_KEY", raising=False)
     with pytest.raises(InputError, match="no key for openrouter; export OPENROUTER_API_KEY"):
-        Provider("openrouter/claude-x")
+        AnyLLMModel("openrouter/claude-x")
 
 
 def test_azure_without_an_address_is_told(monkeypatch):
     pytest.importorskip("any_llm", reason="the extra howsure[providers] is not installed")
     monkeypatch.delenv("AZURE_OPENAI_ENDPOINT", raising=False)
     with pytest.raises(InputError, match="azureopenai cannot be asked: .*AZURE_OPENAI_ENDPOINT"):
-        Provider("azure/gpt-x", key=KEY)
+        AnyLLMModel("azure/gpt-x", key=KEY)
 
 
 def test_an_unknown_provider_is_told():
     with pytest.raises(UnknownNameError, match="unknown provider 'mistal'; did you mean 'mistral'"):
-        Provider("mistal/small", key=KEY)
+        AnyLLMModel("mistal/small", key=KEY)
     assert not is_provider("mistal")
 
 
@@ -58,14 +58,14 @@ def test_without_the_extra_the_remedy_is_to_install_it(monkeypatch):
     with pytest.raises(
         InputError, match=r'openrouter models need the library any-llm; pip install "howsure\[providers\]"'
     ):
-        Provider("openrouter/claude-x", key=KEY)
+        AnyLLMModel("openrouter/claude-x", key=KEY)
 
 
 def test_a_provider_whose_sdk_is_not_installed_is_told(monkeypatch):
     pytest.importorskip("any_llm", reason="the extra howsure[providers] is not installed")
     monkeypatch.setitem(sys.modules, "ibm_watsonx_ai", None)
     with pytest.raises(InputError, match=r"watsonx models need a library .*any-llm-sdk\[watsonx\]"):
-        Provider("watsonx/granite", key=KEY)
+        AnyLLMModel("watsonx/granite", key=KEY)
 
 
 def test_every_name_that_a_file_may_use_is_known_to_the_library():
@@ -97,7 +97,7 @@ class Canned:
 
 def canned(answer, **keys):
     pytest.importorskip("any_llm", reason="the extra howsure[providers] is not installed")
-    model = Provider("openrouter/claude-x", key=KEY, **keys)
+    model = AnyLLMModel("openrouter/claude-x", key=KEY, **keys)
     model._llm = Canned(answer)
 
     async def go():
@@ -143,7 +143,7 @@ def test_failures_without_a_status_go_by_their_kind(error, reason, wait):
 
 
 def test_an_sdk_that_does_not_keep_to_its_time_is_left(monkeypatch):
-    monkeypatch.setattr("howsure.models.any_llm.GRACE", 0.01)
+    monkeypatch.setattr("howsure.models.any_llm.GRACE_SECONDS", 0.01)
     assert canned(lambda _: asyncio.sleep(30), timeout=0.01).reason == "timeout"
 
 
@@ -171,7 +171,7 @@ def test_an_sdk_without_a_switch_for_retries_is_opened_without_it(monkeypatch):
     config.Config = dict
     monkeypatch.setitem(sys.modules, "botocore", types.ModuleType("botocore"))
     monkeypatch.setitem(sys.modules, "botocore.config", config)
-    asyncio.run(Provider("bedrock/claude-x").close())
-    asyncio.run(Provider("mistral/small", key=KEY).close())
+    asyncio.run(AnyLLMModel("bedrock/claude-x").close())
+    asyncio.run(AnyLLMModel("mistral/small", key=KEY).close())
     assert given[1][1]["config"] == {"retries": {"total_max_attempts": 1}}
     assert "config" not in given[3][1]

@@ -21,11 +21,11 @@ from multidict import CIMultiDict
 
 from howsure.benchmarks import Question
 from howsure.errors import EndpointError, FatalEndpointError
-from howsure.models.client import Endpoint, proxy_for, time_allowed
-from howsure.models.failures import refusal, retry_after, shorten
-from howsure.models.headers import ToldLimits, is_cached, seconds
+from howsure.models.client import Endpoint, compute_timeout, find_proxy
+from howsure.models.failures import build_http_error, parse_retry_after, shorten
+from howsure.models.headers import RateLimitHeaders, is_cached, parse_duration
 from howsure.models.model import Limits, Request, Settings
-from howsure.models.reply import reply_of
+from howsure.models.reply import parse_reply
 
 KEY = "sk-planted-0123456789"
 QUESTIONS = [Question("q1", "What is 9+9?", "18")]
@@ -302,21 +302,21 @@ FATAL = {"quota", "unauthorized", "not_found"}
 @pytest.mark.parametrize(("status", "body", "reason", "most", "told"), REFUSALS)
 def test_what_vendors_say_when_they_refuse(status, body, reason, most, told):
     raw = b"" if body is None else json.dumps(body).encode()
-    error = refusal(status, {}, raw, n=9)
+    error = build_http_error(status, {}, raw, n=9)
     assert (error.reason, error.most, error.status) == (reason, most, status)
     assert isinstance(error, FatalEndpointError) == (reason in FATAL)
     assert str(error).startswith(f"HTTP {status}: {told}" if told else f"HTTP {status}")
     # With one generation asked for it cannot be about their number.
-    assert refusal(status, {}, raw, n=1).reason == ("bad_request" if reason == "n_rejected" else reason)
+    assert build_http_error(status, {}, raw, n=1).reason == ("bad_request" if reason == "n_rejected" else reason)
 
 
 def test_a_redirect_is_told_and_not_followed():
-    error = refusal(308, {"Location": "https://elsewhere/v1"}, b"", n=1)
+    error = build_http_error(308, {"Location": "https://elsewhere/v1"}, b"", n=1)
     assert (type(error), str(error)) == (FatalEndpointError, "HTTP 308: moved to https://elsewhere/v1")
 
 
 def test_a_page_of_html_is_cut_to_one_line():
-    error = refusal(502, {}, b"<html>\n\x1b[31m" + b"x" * 10_000 + b"\xff", n=1)
+    error = build_http_error(502, {}, b"<html>\n\x1b[31m" + b"x" * 10_000 + b"\xff", n=1)
     assert len(str(error)) <= 320
     assert str(error).isprintable()
 
@@ -337,12 +337,12 @@ def test_a_page_of_html_is_cut_to_one_line():
     ],
 )
 def test_retry_after(headers, seconds):
-    assert retry_after(headers) == seconds
+    assert parse_retry_after(headers) == seconds
 
 
 def test_retry_after_as_a_date():
     then = datetime.now(UTC) + timedelta(seconds=60)
-    assert retry_after({"Retry-After": format_datetime(then, usegmt=True)}) == pytest.approx(60, abs=5)
+    assert parse_retry_after({"Retry-After": format_datetime(then, usegmt=True)}) == pytest.approx(60, abs=5)
 
 
 def test_retry_after_comes_with_the_failure():
@@ -364,7 +364,7 @@ def test_the_key_goes_before_the_text_is_cut():
     ],
 )
 def test_time_allowed(settings, seconds):
-    assert time_allowed(settings) == seconds
+    assert compute_timeout(settings) == seconds
 
 
 # What a reply says beside its choices.
@@ -381,7 +381,7 @@ def test_time_allowed(settings, seconds):
 )
 def test_a_refusal_is_a_completion(message, finish, choice):
     body = json.dumps({"choices": [{"message": message, "finish_reason": finish}]})
-    (got,) = reply_of(body.encode(), 1).choices
+    (got,) = parse_reply(body.encode(), 1).choices
     assert (got.text, got.finish_reason) == choice
 
 
@@ -396,7 +396,7 @@ def test_a_refusal_is_a_completion(message, finish, choice):
     ],
 )
 def test_usage_that_cannot_be_read_loses_nothing(usage, tokens):
-    reply = reply_of(json.dumps({"choices": [{"message": {"content": "x"}}], "usage": usage}).encode(), 1)
+    reply = parse_reply(json.dumps({"choices": [{"message": {"content": "x"}}], "usage": usage}).encode(), 1)
     assert (reply.choices[0].text, reply.prompt_tokens, reply.completion_tokens) == ("x", *tokens)
     assert not reply.cached  # a prompt that was cached is no answer that was
 
@@ -412,7 +412,7 @@ def test_usage_that_cannot_be_read_loses_nothing(usage, tokens):
     ],
 )
 def test_half_characters(sent, text):
-    assert reply_of(b'{"choices": [{"message": {"content": "' + sent + b'"}}]}', 1).choices[0].text == text
+    assert parse_reply(b'{"choices": [{"message": {"content": "' + sent + b'"}}]}', 1).choices[0].text == text
 
 
 # As vendors, proxies and gateways write them in their documents and in answers that users show.
@@ -459,7 +459,7 @@ def test_an_answer_from_a_cache(headers, cached):
     ],
 )
 def test_durations(text, value):
-    assert seconds(text) == (value if value is None else pytest.approx(value))
+    assert parse_duration(text) == (value if value is None else pytest.approx(value))
 
 
 def told(limit, remaining, reset, kind="requests"):
@@ -509,11 +509,11 @@ def told(limit, remaining, reset, kind="requests"):
 )
 def test_limits_per_minute(headers, requests, tokens):
     expected = None if requests is tokens is None else Limits(requests, tokens)
-    assert ToldLimits().read(CIMultiDict(headers)) == expected
+    assert RateLimitHeaders().read(CIMultiDict(headers)) == expected
 
 
 def test_limits_are_remembered_and_followed():
-    reader = ToldLimits()
+    reader = RateLimitHeaders()
     assert reader.read({}) is None
     first = reader.read(told("5000", "4999", "12ms"))
     assert (
@@ -646,7 +646,7 @@ def test_lists_in_every_other_place(before, block, after):
 def test_names_of_megabytes_are_cut():
     long = "x" * MB
     choice = {"message": {"content": long}, "finish_reason": long}
-    reply = reply_of(
+    reply = parse_reply(
         json.dumps({"id": long, "model": long, "system_fingerprint": long, "choices": [choice]}).encode(), 1
     )
     assert (reply.model, reply.fingerprint, reply.choices[0].finish_reason) == ("x" * 200,) * 3
@@ -656,7 +656,7 @@ def test_names_of_megabytes_are_cut():
 
 def test_10_000_choices():
     body = json.dumps({"choices": [{"message": {"content": f"c{i}"}} for i in range(10_000)]}).encode()
-    reply = reply_of(body, 3)
+    reply = parse_reply(body, 3)
     assert [choice.text for choice in reply.choices] == ["c0", "c1", "c2"]
     assert 9 <= reply.surplus <= 9_997
 
@@ -757,13 +757,13 @@ def environment(monkeypatch):
 def test_the_proxy_of_the_environment(environment, variables, url, proxy):
     for name, value in variables.items():
         environment.setenv(name, value)
-    assert proxy_for(url) == proxy
+    assert find_proxy(url) == proxy
 
 
 def test_a_proxy_that_is_not_http(environment):
     environment.setenv("ALL_PROXY", "socks5://user:secret@p.example:1080")
     with pytest.raises(FatalEndpointError, match="names a socks5 proxy") as caught:
-        proxy_for("https://model.example/v1")
+        find_proxy("https://model.example/v1")
     assert "secret" not in str(caught.value)
     with pytest.raises(FatalEndpointError, match="only HTTP proxies can be used"):
         ask("http://model.invalid/v1")

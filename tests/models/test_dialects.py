@@ -14,9 +14,9 @@ from aiohttp import web
 from helpers.scripted_model import sums
 
 from howsure.errors import EndpointError, FatalEndpointError
-from howsure.models.anthropic import Anthropic
-from howsure.models.any_llm import Provider
-from howsure.models.gemini import Gemini
+from howsure.models.anthropic import AnthropicEndpoint
+from howsure.models.any_llm import AnyLLMModel
+from howsure.models.gemini import GeminiEndpoint
 from howsure.models.model import Request, Settings
 
 KEY = "sk-planted-0123456789"
@@ -86,13 +86,15 @@ def aws(monkeypatch):
 def opened(dialect, base_url, **keys):
     """A model that speaks it."""
     if dialect in OURS:
-        return (Anthropic if dialect == "anthropic" else Gemini)(base_url, f"{dialect}-x", key=KEY, **keys)
+        return (AnthropicEndpoint if dialect == "anthropic" else GeminiEndpoint)(
+            base_url, f"{dialect}-x", key=KEY, **keys
+        )
     pytest.importorskip("any_llm", reason="the extra howsure[providers] is not installed")
     if dialect == "bedrock":
         pytest.importorskip("boto3", reason="any-llm-sdk[bedrock] is not installed")
     # Over plain HTTP its SDK signs with the secret of the environment, and sends no key.
     key = "" if dialect == "bedrock" else KEY
-    return Provider(f"{dialect}/{dialect}-x", key=key, base_url=base_url, **keys)
+    return AnyLLMModel(f"{dialect}/{dialect}-x", key=key, base_url=base_url, **keys)
 
 
 def asking(call, *, answer=None, status=200, headers=None, wait=0.0, raw=None):

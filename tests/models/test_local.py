@@ -11,7 +11,7 @@ import pytest
 
 from howsure.errors import EndpointError, FatalEndpointError, InputError
 from howsure.models import local
-from howsure.models.local import LocalModel, cell_seed
+from howsure.models.local import LocalModel, compute_seed
 from howsure.models.model import Request, Settings
 
 HAS_TRANSFORMERS = bool(importlib.util.find_spec("transformers") and importlib.util.find_spec("torch"))
@@ -233,14 +233,14 @@ def test_without_the_extra_the_remedy_is_to_install_it(monkeypatch):
 
 def test_seeds_depend_on_everything_that_makes_a_cell():
     seeds = {
-        cell_seed(0, "m", request()),
-        cell_seed(1, "m", request()),
-        cell_seed(0, "n", request()),
-        cell_seed(0, "m", request(question="q2")),
-        cell_seed(0, "m", request(first=2)),
+        compute_seed(0, "m", request()),
+        compute_seed(1, "m", request()),
+        compute_seed(0, "n", request()),
+        compute_seed(0, "m", request(question="q2")),
+        compute_seed(0, "m", request(first=2)),
     }
     assert len(seeds) == 5
-    assert cell_seed(0, "m", request(2)) == cell_seed(0, "m", request(3))
+    assert compute_seed(0, "m", request(2)) == compute_seed(0, "m", request(3))
 
 
 class Rows(list):

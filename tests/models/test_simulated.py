@@ -13,7 +13,13 @@ from scipy import stats
 
 from howsure.benchmarks import Benchmark, Prompt, Question, load
 from howsure.errors import InputError, UnknownNameError
-from howsure.models.generating_process import ABILITIES, CONCENTRATIONS, Law, answer_shares, wrong_logits
+from howsure.models.generating_process import (
+    ABILITIES,
+    CONCENTRATIONS,
+    DataGeneratingProcess,
+    answer_shares,
+    wrong_logits,
+)
 from howsure.models.model import Request, Settings
 from howsure.models.simulated import UNREADABLE, SimulatedModel, population_score, truth
 
@@ -132,9 +138,11 @@ def test_each_wrong_answer_has_its_share_and_a_few_have_most():
     model, n = SimulatedModel("small", LARGE), 20_000
     row = 17
     question = LARGE.questions[row]
-    shares = answer_shares(model.law.logits(LARGE.prompt.id)[[row]], model.law.wrong[[row]], 1.0, 1.0)[0]
+    shares = answer_shares(model.process.logits(LARGE.prompt.id)[[row]], model.process.wrong[[row]], 1.0, 1.0)[0]
     seen = Counter(answers(model, question, n))
-    expected = dict(zip(model.law.answers(row), n * shares * (1 - UNREADABLE), strict=True)) | {None: n * UNREADABLE}
+    expected = dict(zip(model.process.answers(row), n * shares * (1 - UNREADABLE), strict=True)) | {
+        None: n * UNREADABLE
+    }
     assert set(seen) <= set(expected)
     assert stats.chisquare([seen[a] for a in expected], list(expected.values())).pvalue > 1e-3
     two_likeliest = [np.exp(wrong_logits(7, c))[:2].sum() for c in range(len(CONCENTRATIONS))]
@@ -191,11 +199,13 @@ def test_every_phrase_of_every_answer_is_read_by_the_benchmark(benchmark):
     """What is said must be what was drawn, or the known truth would not be the truth."""
     model = SimulatedModel("small", benchmark)
     for row, question in enumerate(benchmark.questions):
-        possible = model.law.answers(row)
+        possible = model.process.answers(row)
         assert len(set(possible)) == len(possible) >= 4
         for answer in possible:
             assert benchmark.extract(answer) == answer
-            phrases = {model._say(answer, phrase, question).text for phrase in range(5)} if row < 200 else {}
+            phrases = (
+                {model._write_completion(answer, phrase, question).text for phrase in range(5)} if row < 200 else {}
+            )
             assert len(phrases) == 5 * (row < 200)
             assert all(benchmark.extract(text) == answer for text in phrases)
             assert benchmark.grade(answer, question.target) == (answer == question.target)
@@ -212,9 +222,11 @@ def test_wrong_answers_of_any_numeric_target_are_read():
     )
     model = SimulatedModel("small", benchmark)
     for row, question in enumerate(benchmark.questions):
-        wrong = model.law.answers(row)[1:]
+        wrong = model.process.answers(row)[1:]
         assert len(set(wrong) - {question.target}) == len(wrong) >= 2
-        assert all(benchmark.extract(model._say(a, i, question).text) == a for a in wrong for i in range(5))
+        assert all(
+            benchmark.extract(model._write_completion(a, i, question).text) == a for a in wrong for i in range(5)
+        )
 
 
 def test_benchmarks_whose_answers_are_texts():
@@ -286,13 +298,13 @@ def test_questions_are_shared_by_models_and_differ_between_populations():
 
     assert np.corrcoef(difficulty("small", 0), difficulty("large", 0))[0, 1] > 0.8
     assert abs(np.corrcoef(difficulty("small", 0), difficulty("small", 1))[0, 1]) < 4 / math.sqrt(5760)
-    small, large = (Law(name, LARGE) for name in ("small", "large"))
+    small, large = (DataGeneratingProcess(name, LARGE) for name in ("small", "large"))
     assert small.answers(5) == large.answers(5)
 
 
 def test_variants_shift_the_score_and_interact_with_questions():
     model = SimulatedModel("medium", LARGE)
-    logits = np.stack([model.law.logits(f"v{s}") for s in range(40)])
+    logits = np.stack([model.process.logits(f"v{s}") for s in range(40)])
     within = logits - logits.mean(axis=0) - logits.mean(axis=1, keepdims=True) + logits.mean()
     assert abs(within.std() * math.sqrt(40 / 39) - 0.35) < 0.005
     assert 0.09 < logits.mean(axis=1).std(ddof=1) < 0.21  # chi-squared limits at 40 draws of sd .15
@@ -351,8 +363,8 @@ def test_wrong_use():
 
 
 def test_kept_completions_are_bounded(monkeypatch):
-    monkeypatch.setattr("howsure.models.simulated.MOST_KEPT", 10)
+    monkeypatch.setattr("howsure.models.simulated.MOST_CACHED", 10)
     model = SimulatedModel("small", SUMS)
     for question in SUMS.questions[:20]:
         ask(model, question, range(1, 30))
-        assert sum(map(len, model._said.values())) <= 10
+        assert sum(map(len, model._completions.values())) <= 10

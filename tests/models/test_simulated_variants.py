@@ -12,12 +12,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from helpers.simulated_requests import ask, normal
+from helpers.true_main_effects import main_effects
 
 from howsure.benchmarks import Benchmark, Prompt, Question, load
 from howsure.benchmarks.question import ParsedAnswer
 from howsure.errors import InputError
 from howsure.models.generating_process import ABILITIES, answer_shares
-from howsure.models.main_effects import main_effects
 from howsure.models.model import Settings
 from howsure.models.simulated import UNREADABLE, SimulatedModel, population_score, truth
 from howsure.perturb import FixedPrompt, draw_variants
@@ -125,10 +125,10 @@ def test_each_variant_reads_what_was_drawn(spec):
     for point in draw_variants(spec, CHOICES).variants:
         for row in (0, 1, 2, 3):
             question = CHOICES.questions[row]
-            assert model.law.answers(row)[0] == question.target
-            assert sorted(model.law.answers(row)) == list("ABCD")
+            assert model.process.answers(row)[0] == question.target
+            assert sorted(model.process.answers(row)) == list("ABCD")
             for answer, phrase in itertools.product("ABCD", range(5)):
-                text = model._say(answer, phrase, question, point).text
+                text = model._write_completion(answer, phrase, question, point).text
                 assert point.read(question, text).answer == answer
                 seen.add(text)
             assert point.read(question, "I am not sure.").answer is None
@@ -143,14 +143,14 @@ def test_frequencies_are_the_truth_of_the_point():
         p = truth(model, variant=point)
         counts, expected = dict.fromkeys("ABCD", 0), dict.fromkeys("ABCD", 0.0)
         right = []
-        z = model.law.logits(point)
-        shares = answer_shares(z, model.law.wrong, 1.0, 1.0) * (1 - UNREADABLE)
+        z = model.process.logits(point)
+        shares = answer_shares(z, model.process.wrong, 1.0, 1.0) * (1 - UNREADABLE)
         for row, question in enumerate(CHOICES.questions):
             given = [
                 point.read(question, c.text).answer for c in ask(model, question, range(1, n + 1), asked=point).choices
             ]
             right.append(given.count(question.target))
-            for answer, share in zip(model.law.answers(row), shares[row], strict=True):
+            for answer, share in zip(model.process.answers(row), shares[row], strict=True):
                 counts[answer] += given.count(answer)
                 expected[answer] += n * share
         assert abs(np.mean(right) / n - p.mean()) < 4 * math.sqrt((p * (1 - p)).sum() / n) / p.size
@@ -177,7 +177,7 @@ def test_questions_without_choices_are_answered_in_the_benchmarks_words():
         texts = {c.text for c in ask(model, SUMS.questions[0], range(1, 50), asked=point).choices}
         read = {text: point.read(SUMS.questions[0], text).answer for text in texts}
         assert {text for text, answer in read.items() if answer is None} <= {"I am not sure."}
-    assert set(model._said) == {(point.id, "") for point in variants}  # kept once for all questions of a variant
+    assert set(model._completions) == {(point.id, "") for point in variants}  # kept once for all questions of a variant
 
 
 class Deaf:
@@ -253,8 +253,8 @@ def test_main_effects_are_means_over_the_space(settings):
     scores = {}
     for e, t in itertools.product(*values.values()):
         v = planted["enumerator", e] + planted["tone", t]
-        z = model.law.base + v + 0.1 * rng.normal(size=(3000, 1)) + 0.35 * rng.normal(size=(3000, 40))
-        wrong = np.tile(model.law.wrong, (3000, 1))
+        z = model.process.base + v + 0.1 * rng.normal(size=(3000, 1)) + 0.35 * rng.normal(size=(3000, 40))
+        wrong = np.tile(model.process.wrong, (3000, 1))
         right = answer_shares(z.ravel(), wrong, temperature, top_p)[:, 0].reshape(z.shape).mean(axis=1)
         scores[e, t] = right.mean() * (0.995 if temperature else 1)
     found = main_effects(model, values, settings=settings)

@@ -1,4 +1,4 @@
-"""Adaptive allocation in a fake lane whose scores are a function of the cell, and the stored plan.
+"""Adaptive allocation in a fake worker whose scores are a function of the cell, and the stored plan.
 
 Kinds of truth: theory (which cells must have been asked for), the same run without a kill, a guarantee by simulation.
 """
@@ -15,10 +15,10 @@ import pytest
 
 import howsure as hs
 from howsure.errors import HowsureWarning, InputError, StoreError
-from howsure.sample.adaptive import Stages, pilot
-from howsure.sample.resume import Unit
-from howsure.sample.round_schedule import Rounds
-from howsure.sample.stopping_rule import Until
+from howsure.sample.adaptive import AdaptiveSchedule, compute_pilot
+from howsure.sample.resume import PromptTask
+from howsure.sample.round_schedule import RoundSchedule
+from howsure.sample.stopping_config import StoppingConfig
 from howsure.sample.tally import Tally
 from howsure.store import adaptive_plans as stored
 from howsure.store.responses import RunFolder
@@ -33,12 +33,13 @@ def scorer(p, seed=0):
     return score
 
 
-class FakeLane:
+class FakeWorker:
     """Has the rows of a unit at once; dies after so many generations. None of `score`: it failed for good."""
 
     def __init__(self, generations, score, *, N, variants=1, cells=None, dies=math.inf, label="m"):
-        self.entry = SimpleNamespace(label=label, generations=generations)
         self.tally = Tally([f"q{i}" for i in range(N)], variants, generations)
+        config = SimpleNamespace(label=label, generations=generations)
+        self.job = SimpleNamespace(config=config, tally=self.tally)
         self.N, self.variants, self.score, self.dies = N, variants, score, dies
         self.cells, self.drains = {}, 0
         for cell, told in (cells or {}).items():
@@ -48,20 +49,20 @@ class FakeLane:
         assert cell not in self.cells
         self.cells[cell] = score
         if score is not None:
-            self.tally.add(cell[0], cell[2], score)
+            self.tally.add_all(cell[0], [cell[2]], [score])
 
     def owed(self, first, last):
         for q in range(self.N):
             for v in range(self.variants):
                 if g := tuple(g for g in range(first, last + 1) if (q, v, g) not in self.cells):
-                    yield Unit(q, v, g)
+                    yield PromptTask(q, v, g)
 
-    async def drained(self):
+    async def wait_until_idle(self):
         self.drains += 1
 
     async def run(self, plans):
-        async with contextlib.aclosing(plans.plan(self.entry.label, self.owed)) as plan:
-            async for unit in plan:
+        async with contextlib.aclosing(plans.tasks(self.job.config.label, self.owed)) as tasks:
+            async for unit in tasks:
                 for g in unit.generations:
                     if len(self.cells) >= self.dies:
                         return
@@ -69,29 +70,29 @@ class FakeLane:
                     self._arrived(cell, self.score(*cell))
 
 
-def ran(folder, lane):
-    plans = Stages([lane], folder, benchmark="b")
-    asyncio.run(lane.run(plans))
+def ran(folder, worker):
+    plans = AdaptiveSchedule([worker], folder, benchmark="b")
+    asyncio.run(worker.run(plans))
     return plans
 
 
-def stopped(folder, until, *lanes):
+def stopped(folder, until, *workers):
     """The same with looks; how it ended."""
-    plans = Stages(lanes, folder, benchmark="b", may_stop=True)
-    rounds = Rounds(until, lanes, benchmark="b", stages=plans)
+    plans = AdaptiveSchedule(workers, folder, benchmark="b", may_stop=True)
+    rounds = RoundSchedule(until, workers, benchmark="b", adaptive=plans)
 
     async def go():
-        await asyncio.gather(*(lane.run(rounds) for lane in lanes))
+        await asyncio.gather(*(worker.run(rounds) for worker in workers))
 
     asyncio.run(asyncio.wait_for(go(), 30))
     return rounds.verdicts
 
 
-def counts(lane, variant=0):
+def counts(worker, variant=0):
     """Generations of each question, which must be 1, 2, ..., k."""
     found = []
-    for q in range(lane.N):
-        mine = sorted(g for (question, v, g) in lane.cells if (question, v) == (q, variant))
+    for q in range(worker.N):
+        mine = sorted(g for (question, v, g) in worker.cells if (question, v) == (q, variant))
         assert mine == list(range(1, len(mine) + 1))
         found.append(len(mine))
     return found
@@ -101,14 +102,14 @@ P = [0.0] * 10 + [0.5] * 10 + [1.0] * 10
 
 
 def test_the_budget_is_spent_where_answers_vary(tmp_path):
-    lane = FakeLane(10, scorer(P), N=30, variants=2)
-    plans = ran(tmp_path, lane)
-    k = np.array(counts(lane))
-    assert counts(lane, 1) == k.tolist()  # each variant alike
+    worker = FakeWorker(10, scorer(P), N=30, variants=2)
+    plans = ran(tmp_path, worker)
+    k = np.array(counts(worker))
+    assert counts(worker, 1) == k.tolist()  # each variant alike
     assert k.sum() == 30 * 10
-    assert k.min() >= pilot(10) + 2
+    assert k.min() >= compute_pilot(10) + 2
     assert k[10:20].mean() > 1.3 * k[[*range(10), *range(20, 30)]].mean()
-    assert lane.drains == 2
+    assert worker.drains == 2
     plan = stored.load_plans(tmp_path)["b"]["m"]
     assert plan.generations == 10
     assert [sum(stage.values()) for stage in plan.allocations] == [60, 90, 150]
@@ -123,40 +124,43 @@ def test_the_budget_is_spent_where_answers_vary(tmp_path):
 
 @pytest.mark.parametrize("generations", [1, 4])
 def test_few_generations_are_all_the_pilot(tmp_path, generations):
-    lane = FakeLane(generations, scorer(P), N=30)
-    ran(tmp_path, lane)
-    assert counts(lane) == [generations] * 30
+    worker = FakeWorker(generations, scorer(P), N=30)
+    ran(tmp_path, worker)
+    assert counts(worker) == [generations] * 30
     assert stored.load_plans(tmp_path) == {}
 
 
 @pytest.mark.parametrize("dies", [7, 59, 60, 61, 149, 151, 299])
 def test_a_killed_run_ends_with_the_cells_of_one_that_was_not(tmp_path, dies):
-    whole = FakeLane(10, scorer(P), N=30)
+    whole = FakeWorker(10, scorer(P), N=30)
     ran(tmp_path / "whole" if (tmp_path / "whole").mkdir() is None else None, whole)
-    killed = FakeLane(10, scorer(P), N=30, dies=dies)
+    killed = FakeWorker(10, scorer(P), N=30, dies=dies)
     ran(tmp_path, killed)
     assert len(killed.cells) == dies
-    again = FakeLane(10, scorer(P), N=30, cells=killed.cells)
+    again = FakeWorker(10, scorer(P), N=30, cells=killed.cells)
     ran(tmp_path, again)
     assert again.cells == whole.cells
-    done = FakeLane(10, scorer(P), N=30, cells=again.cells)
+    done = FakeWorker(10, scorer(P), N=30, cells=again.cells)
     ran(tmp_path, done)
     assert done.cells == whole.cells
 
 
 def test_the_plan_is_there_before_its_first_request(tmp_path):
-    lane = FakeLane(10, scorer(P), N=30)
+    worker = FakeWorker(10, scorer(P), N=30)
     seen = []
-    score = lane.score
-    lane.score = lambda q, v, g: (seen.append((g > pilot(10), bool(stored.load_plans(tmp_path)))), score(q, v, g))[1]
-    ran(tmp_path, lane)
+    score = worker.score
+    worker.score = lambda q, v, g: (
+        seen.append((g > compute_pilot(10), bool(stored.load_plans(tmp_path)))),
+        score(q, v, g),
+    )[1]
+    ran(tmp_path, worker)
     assert set(seen) == {(False, False), (True, True)}
 
 
 def test_more_generations_later_are_a_stage_of_their_own(tmp_path):
-    first = FakeLane(5, scorer(P), N=30)
+    first = FakeWorker(5, scorer(P), N=30)
     ran(tmp_path, first)
-    more = FakeLane(12, scorer(P), N=30, cells=first.cells)
+    more = FakeWorker(12, scorer(P), N=30, cells=first.cells)
     ran(tmp_path, more)
     assert sum(counts(more)) == 30 * 12
     plan = stored.load_plans(tmp_path)["b"]["m"]
@@ -164,7 +168,7 @@ def test_more_generations_later_are_a_stage_of_their_own(tmp_path):
     assert min(plan.allocations[2].values()) >= 1
     assert first.cells.items() <= more.cells.items()
     # From 12 to 100 there is room for several, none of which adds less than there was.
-    ran(tmp_path, FakeLane(100, scorer(P), N=30, cells=more.cells))
+    ran(tmp_path, FakeWorker(100, scorer(P), N=30, cells=more.cells))
     assert [sum(stage.values()) / 30 for stage in stored.load_plans(tmp_path)["b"]["m"].allocations] == [
         2,
         3,
@@ -177,39 +181,39 @@ def test_more_generations_later_are_a_stage_of_their_own(tmp_path):
 
 def test_what_is_beyond_the_plan_does_not_decide_it(tmp_path):
     """Theory: a folder that was asked alike before has the plan of one that was not: looking ahead would bias it."""
-    fresh = FakeLane(20, scorer(P), N=30)
+    fresh = FakeWorker(20, scorer(P), N=30)
     ran(tmp_path, fresh)
     (tmp_path / "other").mkdir()
     cells = {(q, 0, g): scorer(P)(q, 0, g) for q in range(30) for g in range(1, 13)}
-    ran(tmp_path / "other", FakeLane(20, scorer(P), N=30, cells=cells))
+    ran(tmp_path / "other", FakeWorker(20, scorer(P), N=30, cells=cells))
     assert stored.load_plans(tmp_path / "other") == stored.load_plans(tmp_path)
 
 
 def test_failures_are_no_answers(tmp_path):
     score = scorer(P)
-    lane = FakeLane(10, lambda q, v, g: None if q == 3 else score(q, v, g), N=30)
-    ran(tmp_path, lane)
-    assert sum(counts(lane)) == 300
-    lost = FakeLane(10, lambda *_: None, N=5, label="lost")
+    worker = FakeWorker(10, lambda q, v, g: None if q == 3 else score(q, v, g), N=30)
+    ran(tmp_path, worker)
+    assert sum(counts(worker)) == 300
+    lost = FakeWorker(10, lambda *_: None, N=5, label="lost")
     ran(tmp_path, lost)
     assert counts(lost) == [10] * 5
     assert set(stored.load_plans(tmp_path)["b"]) == {"m", "lost"}
-    nothing = FakeLane(10, score, N=0, label="none")
+    nothing = FakeWorker(10, score, N=0, label="none")
     with pytest.raises(InputError, match="b: no question"):
         ran(tmp_path, nothing)
 
 
 def test_a_plan_for_something_else_is_refused(tmp_path):
-    ran(tmp_path, FakeLane(10, scorer(P), N=30))
+    ran(tmp_path, FakeWorker(10, scorer(P), N=30))
     with pytest.raises(InputError, match="allocate: adaptive: m was allocated 30 questions, now 20 are asked; use ano"):
-        Stages([FakeLane(10, scorer(P), N=20)], tmp_path, benchmark="b")
-    other = FakeLane(10, scorer(P), N=30)
+        AdaptiveSchedule([FakeWorker(10, scorer(P), N=20)], tmp_path, benchmark="b")
+    other = FakeWorker(10, scorer(P), N=30)
     other.tally.questions = tuple(f"other {q}" for q in range(30))
     with pytest.raises(InputError, match="now 30 others are asked"):
-        Stages([other], tmp_path, benchmark="b")
+        AdaptiveSchedule([other], tmp_path, benchmark="b")
     with pytest.raises(InputError, match="was allocated 10 generations per question, now 8"):
-        Stages([FakeLane(8, scorer(P), N=30)], tmp_path, benchmark="b")
-    assert Stages([FakeLane(8, scorer(P), N=9)], tmp_path, benchmark="another").plans == {}
+        AdaptiveSchedule([FakeWorker(8, scorer(P), N=30)], tmp_path, benchmark="b")
+    assert AdaptiveSchedule([FakeWorker(8, scorer(P), N=9)], tmp_path, benchmark="another").plans == {}
 
 
 def test_a_broken_plan_is_told(tmp_path):
@@ -230,20 +234,20 @@ def test_from_requests_to_a_score_without_bias(tmp_path):
     p = rng.beta(2, 0.3, 60)
     z, pooled = [], []
     for seed in range(40):
-        lane = FakeLane(12, scorer(p, seed), N=60)
+        worker = FakeWorker(12, scorer(p, seed), N=60)
         folder = tmp_path / str(seed)
         with RunFolder(folder) as run:
-            ran(folder, lane)
+            ran(folder, worker)
             run.append([
                 Response(benchmark="b", model="m", question=f"q{q}", variant="v", generation=g, score=s)
-                for (q, _, g), s in lane.cells.items()
+                for (q, _, g), s in worker.cells.items()
             ])  # fmt: skip
         with pytest.warns(HowsureWarning, match="m sampled in stages"):
             [cells] = hs.read(folder)
         row = hs.score(cells, claim="these-questions").columns()
         z.append((row["score"][0] - p.mean()) / row["se"][0])
         k = np.zeros((2, 60))
-        for (q, _, _), s in lane.cells.items():
+        for (q, _, _), s in worker.cells.items():
             k[:, q] += (1, s)
         pooled.append(np.mean(k[1] / k[0]) - row["score"][0])
     assert abs(np.mean(z)) < 4 / math.sqrt(40)
@@ -259,19 +263,19 @@ SURE = [0.02] * 40 + [0.5] * 10 + [0.98] * 50
 
 def test_it_stops_after_a_stage_by_the_interval_of_all_stages(tmp_path):
     """Theory: whole stages are there, and the score is that of the folder, as `score` says it."""
-    lane = FakeLane(200, scorer(SURE), N=100)
+    worker = FakeWorker(200, scorer(SURE), N=100)
     with RunFolder(tmp_path) as run:
-        (verdict,) = stopped(tmp_path, Until(width=0.03), lane)
+        (verdict,) = stopped(tmp_path, StoppingConfig(width=0.03), worker)
         run.append([
             Response(benchmark="b", model="m", question=f"q{q}", variant="v", generation=g, score=s)
-            for (q, _, g), s in lane.cells.items()
+            for (q, _, g), s in worker.cells.items()
         ])  # fmt: skip
     plan = stored.load_plans(tmp_path)["b"]["m"]
-    assert (verdict.ended, verdict.is_adaptive, verdict.rounds) == ("narrow", True, plan.generations)
-    assert counts(lane) == [plan.ends(f"q{q}")[-1] for q in range(100)]
+    assert (verdict.reason, verdict.is_adaptive, verdict.n_rounds) == ("narrow", True, plan.generations)
+    assert counts(worker) == [plan.ends(f"q{q}")[-1] for q in range(100)]
     assert 6 < plan.generations < 200
     assert sum(plan.allocations[0].values()) == 600
-    assert np.mean(counts(lane)[40:50]) > 1.5 * plan.generations
+    assert np.mean(counts(worker)[40:50]) > 1.5 * plan.generations
     assert str(verdict).startswith(f"m: stopped after {plan.generations} of 200 generations per question: 0.5")
     with pytest.warns(HowsureWarning, match="m sampled in stages"):
         [cells] = hs.read(tmp_path)
@@ -279,75 +283,75 @@ def test_it_stops_after_a_stage_by_the_interval_of_all_stages(tmp_path):
 
 
 def test_a_run_that_ends_early_is_asked_alike(tmp_path):
-    lane = FakeLane(200, scorer(SURE), N=100)
-    (verdict,) = stopped(tmp_path, Until(width=0.09), lane)
-    assert verdict.rounds <= 6
-    assert counts(lane) == [verdict.rounds] * 100
+    worker = FakeWorker(200, scorer(SURE), N=100)
+    (verdict,) = stopped(tmp_path, StoppingConfig(width=0.09), worker)
+    assert verdict.n_rounds <= 6
+    assert counts(worker) == [verdict.n_rounds] * 100
     assert stored.load_plans(tmp_path) == {}
 
 
 @pytest.mark.parametrize("dies", [150, 500, 650, 1000])
 def test_killed_and_continued_it_stops_where_it_would_have(tmp_path, dies):
     (tmp_path / "whole").mkdir()
-    until = Until(width=0.03)
-    whole = FakeLane(200, scorer(SURE), N=100)
+    until = StoppingConfig(width=0.03)
+    whole = FakeWorker(200, scorer(SURE), N=100)
     expected = stopped(tmp_path / "whole", until, whole)
-    killed = FakeLane(200, scorer(SURE), N=100, dies=dies)
+    killed = FakeWorker(200, scorer(SURE), N=100, dies=dies)
     assert stopped(tmp_path, until, killed) == []
-    again = FakeLane(200, scorer(SURE), N=100, cells=killed.cells)
+    again = FakeWorker(200, scorer(SURE), N=100, cells=killed.cells)
     assert stopped(tmp_path, until, again) == expected
     assert again.cells == whole.cells
     # What had stopped sends nothing; a narrower width goes on.
-    done = FakeLane(200, scorer(SURE), N=100, cells=again.cells)
+    done = FakeWorker(200, scorer(SURE), N=100, cells=again.cells)
     assert stopped(tmp_path, until, done) == expected
     assert done.cells == whole.cells
-    (verdict,) = stopped(tmp_path, Until(width=0.02), done)
-    assert verdict.rounds > expected[0].rounds
+    (verdict,) = stopped(tmp_path, StoppingConfig(width=0.02), done)
+    assert verdict.n_rounds > expected[0].n_rounds
     assert done.cells.items() > whole.cells.items()
 
 
 def test_a_stage_of_another_wish_is_finished_before_one_is_planned_from_it(tmp_path):
     """Killed in a stage, then asked for less or more: the plan in the folder comes first, and is whole at the look."""
-    killed = FakeLane(200, scorer(SURE), N=100, dies=650)
-    stopped(tmp_path, Until(width=0.03), killed)
+    killed = FakeWorker(200, scorer(SURE), N=100, dies=650)
+    stopped(tmp_path, StoppingConfig(width=0.03), killed)
     plan = stored.load_plans(tmp_path)["b"]["m"]
     for width in (0.028, 0.05):
         folder = tmp_path / str(width)
         folder.mkdir()
         stored.save_plan(folder, "b", "m", plan)
-        lane = FakeLane(200, scorer(SURE), N=100, cells=killed.cells)
-        (verdict,) = stopped(folder, Until(width=width), lane)
+        worker = FakeWorker(200, scorer(SURE), N=100, cells=killed.cells)
+        (verdict,) = stopped(folder, StoppingConfig(width=width), worker)
         now = stored.load_plans(folder)["b"]["m"]
         assert now.allocations[: len(plan.allocations)] == plan.allocations
-        if verdict.rounds > plan.generations:
+        if verdict.n_rounds > plan.generations:
             assert now.basis[len(plan.basis)].n == sum(sum(stage.values()) for stage in plan.allocations)
 
 
 def test_a_pair_stops_together(tmp_path):
-    lanes = [FakeLane(100, scorer(SURE, seed), N=100, label=label) for seed, label in enumerate("ab")]
-    (verdict,) = stopped(tmp_path, Until(detect=0.03), *lanes)
-    assert (verdict.models, verdict.ended) == (("a", "b"), "narrow")
-    assert [sum(counts(lane)) for lane in lanes] == [100 * verdict.rounds] * 2
+    workers = [FakeWorker(100, scorer(SURE, seed), N=100, label=label) for seed, label in enumerate("ab")]
+    (verdict,) = stopped(tmp_path, StoppingConfig(detect=0.03), *workers)
+    assert (verdict.models, verdict.reason) == (("a", "b"), "narrow")
+    assert [sum(counts(worker)) for worker in workers] == [100 * verdict.n_rounds] * 2
     assert abs(verdict.score) < 0.03
 
 
 def test_when_the_other_is_given_up_all_stages_follow(tmp_path):
-    lanes = [FakeLane(24, scorer(SURE), N=100, label=label) for label in "ab"]
-    lanes[0].dies = 700
-    (verdict,) = stopped(tmp_path, Until(detect=0.001), *lanes)
-    assert (verdict.models, verdict.ended) == (("b",), "alone")
+    workers = [FakeWorker(24, scorer(SURE), N=100, label=label) for label in "ab"]
+    workers[0].dies = 700
+    (verdict,) = stopped(tmp_path, StoppingConfig(detect=0.001), *workers)
+    assert (verdict.models, verdict.reason) == (("b",), "alone")
     assert "b: all 24 generations per question, as the other" in str(verdict)
-    assert sum(counts(lanes[1])) == 2400
+    assert sum(counts(workers[1])) == 2400
 
 
 def test_at_whichever_stage_it_stops_the_truth_is_inside(tmp_path):
     """Guarantee: of 50 runs that stop at a nominal 30 %, fewer miss, as it holds at every look; see also the bench."""
     missed = []
     for seed in range(50):
-        lane = FakeLane(80, scorer(SURE[20:80], seed), N=60)
+        worker = FakeWorker(80, scorer(SURE[20:80], seed), N=60)
         folder = tmp_path / str(seed)
         folder.mkdir()
-        (verdict,) = stopped(folder, Until(width=0.045, level=0.7), lane)
-        assert (verdict.ended, verdict.rounds > 6) == ("narrow", True)
-        missed.append(abs(verdict.score - np.mean(SURE[20:80])) > verdict.half)
+        (verdict,) = stopped(folder, StoppingConfig(width=0.045, level=0.7), worker)
+        assert (verdict.reason, verdict.n_rounds > 6) == ("narrow", True)
+        missed.append(abs(verdict.score - np.mean(SURE[20:80])) > verdict.half_width)
     assert np.mean(missed) < 0.3

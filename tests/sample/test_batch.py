@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,18 +14,19 @@ from helpers.scripted_model import sums
 
 from howsure.benchmarks import Prompt
 from howsure.errors import StoreError
-from howsure.models.batch_client import Batches
+from howsure.models.batch_client import BatchClient
 from howsure.models.model import Settings
 from howsure.perturb.variants import FixedPrompt
 from howsure.sample.batch import api_calls
 from howsure.sample.batch import batch_worker as module
-from howsure.sample.batch.batch_files import Names
-from howsure.sample.batch.batch_worker import BatchLane
+from howsure.sample.batch.batch_files import RequestIds
+from howsure.sample.batch.batch_worker import BatchWorker
 from howsure.sample.budget import Budget
 from howsure.sample.experiment import parse_experiment
-from howsure.sample.model_config import ModelEntry, open_model
+from howsure.sample.model_config import ModelConfig, open_model
+from howsure.sample.model_job import ModelJob
 from howsure.sample.prices import Price
-from howsure.sample.resume import Unit, find_missing_cells
+from howsure.sample.resume import PromptTask, find_missing_cells
 from howsure.sample.run import run
 
 KEY = "sk-planted-0123456789"
@@ -42,7 +44,7 @@ class Runs:
         self.benchmark = sums(questions)
         self.prompts = [FixedPrompt(self.benchmark, prompt) for prompt in prompts or [self.benchmark.prompt]]
         self.generations = generations
-        self.entry = ModelEntry(
+        self.config = ModelConfig(
             "m", "m-1", "endpoint", generations=generations, mode="batch", settings=settings or Settings(), **keys
         )
         self.rows, self.taken, self.slept = [], [], []
@@ -51,7 +53,7 @@ class Runs:
         self.rows += self.taken
         self.taken.clear()
 
-    def session(self, client=Batches, sleep=None, lane=BatchLane, **keys):
+    def session(self, client=BatchClient, sleep=None, worker=BatchWorker, **keys):
         """Ask for what has no row yet."""
 
         async def nap(seconds):
@@ -59,18 +61,19 @@ class Runs:
 
         async def go():
             api = client(self.server.base_url, "m-1", key=self.key)
-            ran = lane(
-                self.entry,
+            ran = worker(
+                ModelJob(
+                    self.config,
+                    self.benchmark,
+                    self.benchmark.questions,
+                    self.prompts,
+                    SimpleNamespace(add=self.taken.extend, flush=self.flush),
+                    **keys,
+                ),
                 api,
-                self.benchmark,
-                self.benchmark.questions,
-                self.prompts,
-                self.taken.extend,
                 folder=self.folder,
-                flush=self.flush,
                 sleep=sleep or nap,
                 rng=np.random.default_rng(0),
-                **keys,
             )
             present = {}
             for row in self.rows:
@@ -80,8 +83,8 @@ class Runs:
             ids = [question.id for question in self.benchmark.questions]
 
             async def units():
-                for unit in find_missing_cells(ids, ran.ids, self.generations, present).units(
-                    ids, ran.ids, self.generations
+                for unit in find_missing_cells(ids, ran.job.variant_ids, self.generations, present).tasks(
+                    ids, ran.job.variant_ids, self.generations
                 ):
                     yield unit
 
@@ -92,9 +95,9 @@ class Runs:
             return ran
 
         self.taken = []
-        self.lane = None
-        self.lane = asyncio.run(go())
-        return self.lane
+        self.worker = None
+        self.worker = asyncio.run(go())
+        return self.worker
 
     @property
     def cells(self):
@@ -107,7 +110,7 @@ class Runs:
             for prompt in self.prompts
             for g in range(1, self.generations + 1)
         }
-        assert set(self.cells) == wanted, self.lane.stopped
+        assert set(self.cells) == wanted, self.worker.job.stopped
         assert set(self.cells.values()) == {1}
         assert {row.score for row in self.rows if row.score is not None} == {1.0}
         assert not list(self.folder.iterdir())
@@ -118,32 +121,47 @@ def test_all_that_is_owed_comes_in_one_batch_in_any_order(tmp_path):
     settings = Settings(temperature=0.5, top_p=0.9, max_tokens=9, stop=("END",), extra={"top_k": 3})
     with serve(BatchServer(key=KEY)) as server:
         runs = Runs(server, tmp_path, prompts=prompts, settings=settings, key=KEY, generations=3)
-        lane = runs.session()
+        worker = runs.session()
     runs.assert_complete()
-    assert (lane.done, lane.failed, lane.stopped, lane.notes, lane.trouble) == (30, 0, None, [], None)
-    assert lane.seen == {("m-1", "f")}
+    assert (worker.job.done, worker.job.failed, worker.job.stopped, worker.job.notes, worker.job.trouble) == (
+        30,
+        0,
+        None,
+        [],
+        None,
+    )
+    assert worker.job.versions == {("m-1", "f")}
     assert len(server.batches) == 1
     assert len(server.lines(1)) == 10
     wanted = {"model": "m-1", "temperature": 0.5, "top_p": 0.9, "max_tokens": 9, "stop": ["END"], "top_k": 3, "n": 3}
     assert all(wanted.items() <= line["body"].items() for line in server.lines(1))
-    assert (lane.prompt_tokens, lane.completion_tokens, lane.saved_tokens, lane.requests) == (100, 150, 200, 10)
-    assert lane.tally.mean_and_half_width()[0] == 1.0
+    assert (worker.job.prompt_tokens, worker.job.completion_tokens, worker.job.saved_tokens, worker.n_requests) == (
+        100,
+        150,
+        200,
+        10,
+    )
+    assert worker.job.tally.pooled_cells("sums", "m").mean.tolist() == [[1.0] * 5]
     assert all(row.attempts == 1 and row.prompt_tokens in {10, None} for row in runs.rows)
 
 
 def test_names_are_short_safe_and_say_what_was_asked():
     questions = sums(50).questions
-    names = Names(questions, [Prompt().id, Prompt(system="s").id])
-    for unit in (Unit(0, 1, (1,)), Unit(49, 0, (3, 4, 9)), Unit(7, 1, tuple(range(100_000, 100_064)))):
-        name = names.name(unit)
-        assert names.unit(name) == unit
+    names = RequestIds(questions, [Prompt().id, Prompt(system="s").id])
+    for unit in (
+        PromptTask(0, 1, (1,)),
+        PromptTask(49, 0, (3, 4, 9)),
+        PromptTask(7, 1, tuple(range(100_000, 100_064))),
+    ):
+        name = names.encode(unit)
+        assert names.decode(name) == unit
         assert len(name) <= 64
         assert name.replace("-", "").isalnum()
     # Another order of the questions, or others beside them, change no name.
-    turned = Names(questions[::-1], [Prompt(system="s").id])
-    assert turned.unit(names.name(Unit(49, 1, (2,)))) == Unit(0, 0, (2,))
-    assert turned.unit(names.name(Unit(49, 0, (2,)))) is None
-    assert names.unit("../../etc/passwd") is None
+    turned = RequestIds(questions[::-1], [Prompt(system="s").id])
+    assert turned.decode(names.encode(PromptTask(49, 1, (2,)))) == PromptTask(0, 0, (2,))
+    assert turned.decode(names.encode(PromptTask(49, 0, (2,)))) is None
+    assert names.decode("../../etc/passwd") is None
 
 
 def test_large_runs_are_cut_at_the_limits_of_a_file(tmp_path, monkeypatch):
@@ -187,7 +205,7 @@ def test_a_killed_run_finds_its_batch_and_buys_nothing_twice(tmp_path):
 
 @pytest.mark.parametrize("others", [0, 5])
 def test_a_kill_between_the_submission_and_its_note_buys_nothing_twice(tmp_path, others):
-    class Dies(Batches):
+    class Dies(BatchClient):
         async def create(self, file, token):
             await super().create(file, token)
             raise Killed
@@ -206,7 +224,7 @@ def test_a_kill_between_the_submission_and_its_note_buys_nothing_twice(tmp_path,
 
 
 def test_a_kill_before_the_submission_leaves_all_owed(tmp_path):
-    class Dies(Batches):
+    class Dies(BatchClient):
         async def create(self, *_):
             raise Killed
 
@@ -217,22 +235,22 @@ def test_a_kill_before_the_submission_leaves_all_owed(tmp_path):
         runs.session()
     runs.assert_complete()
     assert len(server.batches) == 1
-    assert api_calls.SETTLE in runs.slept, "it looked a second time before it submitted again"
+    assert api_calls.LISTED_AFTER in runs.slept, "it looked a second time before it submitted again"
 
 
 def test_a_kill_before_the_rows_are_on_the_disk_collects_them_again(tmp_path):
-    class Dies(BatchLane):
-        async def _read(self, kept, told):
+    class Dies(BatchWorker):
+        async def _store_results(self, record, batch):
             def flush():
                 raise Killed
 
-            self.flush = flush
-            await super()._read(kept, told)
+            self.job.writer.flush = flush
+            await super()._store_results(record, batch)
 
     with serve(BatchServer()) as server:
         runs = Runs(server, tmp_path)
         with pytest.raises(Killed):
-            runs.session(lane=Dies)
+            runs.session(worker=Dies)
         assert not runs.rows
         runs.session()
     runs.assert_complete()
@@ -263,9 +281,9 @@ def test_what_is_no_longer_wanted_is_dropped_and_told(tmp_path):
         with pytest.raises(Killed):
             runs.session(sleep=killed)
         runs.benchmark = sums(3)
-        lane = runs.session()
+        worker = runs.session()
     runs.assert_complete()
-    assert "no longer wanted" in lane.notes[0]
+    assert "no longer wanted" in worker.job.notes[0]
 
 
 def test_an_answer_that_is_lost_does_not_submit_twice(tmp_path):
@@ -285,9 +303,9 @@ def test_trouble_on_the_way_is_tried_again(tmp_path):
     }
     with serve(BatchServer(refuses=refuses, cut=2)) as server:
         runs = Runs(server, tmp_path, questions=30)
-        lane = runs.session()
+        worker = runs.session()
     runs.assert_complete()
-    assert (lane.stopped, lane.notes) == (None, [])
+    assert (worker.job.stopped, worker.job.notes) == (None, [])
     assert len(server.batches) == 1
 
 
@@ -306,8 +324,8 @@ def test_lines_that_failed_or_are_missing_are_asked_for_again_and_fail_in_the_en
 
     with serve(BatchServer(answer=answer)) as server:
         runs = Runs(server, tmp_path)
-        lane = runs.session()
-    assert (lane.done, lane.failed, lane.stopped) == (6, 4, None)
+        worker = runs.session()
+    assert (worker.job.done, worker.job.failed, worker.job.stopped) == (6, 4, None)
     told = {(row.question, row.status, row.attempts, (row.error or "").partition(":")[0]) for row in runs.rows}
     assert told == {
         ("q1", "ok", 2, ""),
@@ -327,17 +345,17 @@ def test_what_came_of_an_expired_batch_is_kept_and_the_rest_asked_for_again(tmp_
 
     with serve(BatchServer(answer=answer, status=lambda batch: "expired" if batch == 1 else "completed")) as server:
         runs = Runs(server, tmp_path)
-        lane = runs.session()
+        worker = runs.session()
     runs.assert_complete()
-    assert lane.stopped is None
+    assert worker.job.stopped is None
     assert [len(server.lines(i)) for i in (1, 2)] == [5, 4]
 
 
 def test_a_batch_that_always_expires_ends_in_failures(tmp_path):
     with serve(BatchServer(answer=lambda *_: None, status=lambda _: "expired")) as server:
         runs = Runs(server, tmp_path)
-        lane = runs.session()
-    assert (lane.done, lane.failed) == (0, 10)
+        worker = runs.session()
+    assert (worker.job.done, worker.job.failed) == (0, 10)
     assert len(server.batches) == 3
     assert {row.error for row in runs.rows} == {"empty: the batch expired without an answer"}
 
@@ -348,9 +366,9 @@ def test_a_cancelled_batch_stops_the_model_and_the_next_run_goes_on(tmp_path):
 
     with serve(BatchServer(answer=answer, status=lambda b: "cancelled" if b == 1 else "completed")) as server:
         runs = Runs(server, tmp_path)
-        lane = runs.session()
-        assert "batch_1 was cancelled; run again" in lane.stopped
-        assert (lane.done, lane.failed) == (8, 0)
+        worker = runs.session()
+        assert "batch_1 was cancelled; run again" in worker.job.stopped
+        assert (worker.job.done, worker.job.failed) == (8, 0)
         runs.session()
     runs.assert_complete()
     assert len(server.lines(2)) == 1
@@ -360,8 +378,8 @@ def test_a_batch_that_failed_as_a_whole_stops_the_model(tmp_path):
     errors = [{"code": "invalid_json_line", "message": "line 1 is wrong", "line": 1}]
     with serve(BatchServer(status=lambda _: "failed", errors=errors)) as server:
         runs = Runs(server, tmp_path)
-        lane = runs.session()
-    assert lane.stopped == "the batch batch_1 failed: invalid_json_line: line 1 is wrong"
+        worker = runs.session()
+    assert worker.job.stopped == "the batch batch_1 failed: invalid_json_line: line 1 is wrong"
     assert not runs.rows
     assert not list(tmp_path.iterdir())
 
@@ -372,12 +390,12 @@ def test_too_much_at_a_time_is_submitted_again_later(tmp_path, times):
     status = lambda batch: "failed" if batch <= times else "completed"  # noqa: E731
     with serve(BatchServer(status=status, errors=errors)) as server:
         runs = Runs(server, tmp_path)
-        lane = runs.session()
+        worker = runs.session()
     if times == 1:
         runs.assert_complete()
         assert 600 in runs.slept
     else:
-        assert "Enqueued token limit" in lane.stopped
+        assert "Enqueued token limit" in worker.job.stopped
         assert len(server.batches) == 3
 
 
@@ -394,9 +412,9 @@ def test_malformed_foreign_and_doubled_lines_harm_nothing(tmp_path):
     server = BatchServer(answer=answer, extra=[foreign, b"", b"[1, 2]", b"\xff\xfe"])
     with serve(server):
         runs = Runs(server, tmp_path)
-        lane = runs.session()
+        worker = runs.session()
     runs.assert_complete()
-    assert sorted(lane.notes) == [
+    assert sorted(worker.job.notes) == [
         "a batch's results held answers that were not asked for; those were dropped",
         "some lines of a batch's results could not be read; those generations are asked for again",
     ]
@@ -419,9 +437,9 @@ def test_fewer_choices_are_made_up_for(tmp_path):
 
     with serve(BatchServer(answer=answer)) as server:
         runs = Runs(server, tmp_path, generations=4)
-        lane = runs.session()
+        worker = runs.session()
     runs.assert_complete()
-    assert lane.learnt == 1
+    assert worker.job.size.learned_limit == 1
     assert len(server.batches) == 2
     assert [len(server.lines(i)) for i in (1, 2)] == [5, 15]
 
@@ -434,9 +452,9 @@ def test_n_that_is_refused_is_not_asked_again(tmp_path):
 
     with serve(BatchServer(answer=answer)) as server:
         runs = Runs(server, tmp_path, generations=4)
-        lane = runs.session()
+        worker = runs.session()
     runs.assert_complete()
-    assert "takes at most 2 generations per request" in lane.notes[0]
+    assert "takes at most 2 generations per request" in worker.job.notes[0]
     assert [len(server.lines(i)) for i in (1, 2)] == [5, 10]
 
 
@@ -445,9 +463,9 @@ def test_a_surplus_is_told(tmp_path):
         BatchServer(answer=lambda _, line: answered(line["custom_id"], right(line["body"] | {"n": 3})))
     ) as server:
         runs = Runs(server, tmp_path, generations=2)
-        lane = runs.session()
+        worker = runs.session()
     runs.assert_complete()
-    assert any("more generations than asked for" in note for note in lane.notes)
+    assert any("more generations than asked for" in note for note in worker.job.notes)
 
 
 @pytest.mark.parametrize(("status", "told"), [(400, "bad temperature"), (404, "no such model")])
@@ -455,8 +473,8 @@ def test_when_every_request_is_refused_the_model_is_stopped_without_rows(tmp_pat
     answer = lambda _, line: answered(line["custom_id"], {"error": {"message": told}}, status)  # noqa: E731
     with serve(BatchServer(answer=answer)) as server:
         runs = Runs(server, tmp_path)
-        lane = runs.session()
-    assert lane.stopped == f"every request was refused: HTTP {status}: {told}"
+        worker = runs.session()
+    assert worker.job.stopped == f"every request was refused: HTTP {status}: {told}"
     assert not runs.rows
     assert len(server.batches) == 1
 
@@ -469,17 +487,17 @@ def test_an_empty_account_stops_the_model_and_keeps_what_came(tmp_path):
 
     with serve(BatchServer(answer=answer)) as server:
         runs = Runs(server, tmp_path)
-        lane = runs.session()
-    assert (lane.done, lane.failed) == (2, 0)
-    assert lane.stopped == "HTTP 429: pay"
+        worker = runs.session()
+    assert (worker.job.done, worker.job.failed) == (2, 0)
+    assert worker.job.stopped == "HTTP 429: pay"
 
 
 def test_a_wrong_key_stops_the_model_and_is_nowhere(tmp_path):
     with serve(BatchServer(key="another")) as server:
         runs = Runs(server, tmp_path, key=KEY)
-        lane = runs.session()
-    assert "HTTP 401" in lane.stopped
-    assert KEY not in lane.stopped
+        worker = runs.session()
+    assert "HTTP 401" in worker.job.stopped
+    assert KEY not in worker.job.stopped
     assert all(KEY not in file.read_text() for file in tmp_path.iterdir())
 
 
@@ -498,8 +516,8 @@ def test_a_key_in_the_results_is_blanked(tmp_path):
 def test_nobody_there_is_tried_for_long_and_then_told(tmp_path):
     server = BatchServer(base_url="http://127.0.0.1:9/v1")
     runs = Runs(server, tmp_path)
-    lane = runs.session()
-    assert lane.stopped.startswith("connection: ")
+    worker = runs.session()
+    assert worker.job.stopped.startswith("connection: ")
     assert len(runs.slept) == api_calls.ATTEMPTS - 1
 
 
@@ -507,9 +525,9 @@ def test_nobody_there_is_tried_for_long_and_then_told(tmp_path):
 def test_a_wait_that_is_asked_for_is_kept_unless_it_is_hours(tmp_path, seconds, stops):
     with serve(BatchServer(refuses={"POST files": [(429, "slow down")]}, retry_after=seconds)) as server:
         runs = Runs(server, tmp_path)
-        lane = runs.session()
+        worker = runs.session()
     if stops:
-        assert lane.stopped == "rate_limit: HTTP 429: slow down"
+        assert worker.job.stopped == "rate_limit: HTTP 429: slow down"
         assert not runs.slept
     else:
         runs.assert_complete()
@@ -520,23 +538,23 @@ def test_a_line_without_end_is_not_read_into_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "LARGEST", 50_000)
     with serve(BatchServer(extra=[b"x" * 1_000_000])) as server:
         runs = Runs(server, tmp_path)
-        lane = runs.session()
-    assert "longer than 50,000 bytes" in lane.stopped
+        worker = runs.session()
+    assert "longer than 50,000 bytes" in worker.job.stopped
 
 
 def test_told_to_finish_it_leaves_the_batch_for_the_next_run(tmp_path):
     with serve(BatchServer(looks=5)) as server:
         runs = Runs(server, tmp_path)
 
-        class Finishes(BatchLane):
+        class Finishes(BatchWorker):
             async def _collect(self, waiting):
-                asyncio.get_running_loop().call_later(0.05, self.finish)
+                asyncio.get_running_loop().call_later(0.05, self.stop)
                 self.calls.sleep = asyncio.sleep
                 await super()._collect(waiting)
 
-        lane = runs.session(lane=Finishes)
-        assert (lane.done, lane.stopped, lane.pace.in_flight) == (0, None, 0)
-        asyncio.run(lane.drained())
+        worker = runs.session(worker=Finishes)
+        assert (worker.job.done, worker.job.stopped, worker.in_flight) == (0, None, 0)
+        asyncio.run(worker.wait_until_idle())
         runs.session()
     runs.assert_complete()
     assert len(server.batches) == 1
@@ -546,11 +564,12 @@ def test_the_budget_bounds_what_is_submitted_and_is_settled(tmp_path):
     budget = Budget(calls=7)
     with serve(BatchServer()) as server:
         runs = Runs(server, tmp_path, questions=10)
-        lane = runs.session(budget=budget, price=Price(2, 3))
-    assert lane.done == 14
-    assert "7 of 7 calls" in lane.spent
-    assert lane.cost == 7 * (10 * 2 + 10 * 3)
-    assert (budget.spent.calls, budget.spent.tokens, budget.reserved.calls) == (7, 140, 0)
+        worker = runs.session(budget=budget, price=Price(2, 3))
+    assert worker.job.done == 14
+    assert "7 of 7 calls" in worker.job.spent
+    assert worker.job.cost == 7 * (10 * 2 + 10 * 3)
+    assert budget.spent == budget.recorded_spending
+    assert (budget.spent.calls, budget.spent.tokens) == (7, 140)
 
 
 def test_a_budget_of_tokens_is_spent_in_several_batches(tmp_path):
@@ -558,9 +577,9 @@ def test_a_budget_of_tokens_is_spent_in_several_batches(tmp_path):
     budget = Budget(tokens=1000)
     with serve(BatchServer()) as server:
         runs = Runs(server, tmp_path, questions=10, settings=Settings(max_tokens=100))
-        lane = runs.session(budget=budget)
+        worker = runs.session(budget=budget)
     runs.assert_complete()
-    assert lane.spent is None
+    assert worker.job.spent is None
     assert len(server.batches) > 1
     assert budget.spent.tokens == 200
 
@@ -572,9 +591,9 @@ def test_usage_that_is_not_told_is_paid_in_full(tmp_path):
     budget = Budget(tokens=100_000)
     with serve(BatchServer(answer=answer)) as server:
         runs = Runs(server, tmp_path, settings=Settings(max_tokens=100))
-        lane = runs.session(budget=budget)
+        worker = runs.session(budget=budget)
     runs.assert_complete()
-    assert lane.cost is None
+    assert worker.job.cost is None
     assert budget.spent.tokens >= 5 * 2 * 100
 
 
@@ -608,8 +627,8 @@ def test_a_full_disk_is_told(tmp_path):
         runs = Runs(server, tmp_path / "gone")
         with pytest.raises(StoreError, match="free space and run again"):
             runs.session()
-    assert "Batches(" in repr(Batches(server.base_url, "m", key=KEY))
-    assert KEY not in repr(Batches(server.base_url, "m", key=KEY))
+    assert "BatchClient(" in repr(BatchClient(server.base_url, "m", key=KEY))
+    assert KEY not in repr(BatchClient(server.base_url, "m", key=KEY))
 
 
 def test_a_whole_run_in_batch_mode_is_complete_and_leaves_nothing_behind(tmp_path):

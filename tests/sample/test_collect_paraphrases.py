@@ -16,7 +16,7 @@ from howsure.errors import EndpointError, FatalEndpointError, InputError, Unknow
 from howsure.models.model import Choice, Reply
 from howsure.perturb import Instruction
 from howsure.perturb.instructions import load_packaged, parse_instructions, require_reviewed
-from howsure.sample.collect_paraphrases import ATTEMPTS, ask, instructions_of, paraphrase
+from howsure.sample.collect_paraphrases import ATTEMPTS, collect_paraphrases, load_instructions, request_paraphrases
 
 TWO = """
 [[instruction]]
@@ -38,15 +38,15 @@ def said(text, reason="stop"):
     return Reply((Choice(text, reason),))
 
 
-def asked(script, of=(PLAIN,), n=2, known=None):
+def asked(script, of=(PLAIN,), n=2, existing=None):
     """What `ask` makes of a scripted model, the model, and the seconds that were waited."""
     model, waited = ScriptedModel(script), []
 
     async def sleep(seconds):
         waited.append(seconds)
 
-    known = of if known is None else known
-    found = asyncio.run(ask(model, of, n, known=known, rng=np.random.default_rng(1), sleep=sleep))
+    existing = of if existing is None else existing
+    found = asyncio.run(request_paraphrases(model, of, n, existing=existing, rng=np.random.default_rng(1), sleep=sleep))
     return found, model, waited
 
 
@@ -60,7 +60,7 @@ class Written:
     def __call__(self, reply, **how):
         self.model = ScriptedModel(lambda _: reply)
         how = {"open_model": lambda _: self.model} | how
-        return paraphrase(str(self.source), "openai/m", self.output, **how)
+        return collect_paraphrases(str(self.source), "openai/m", self.output, **how)
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def written(tmp_path):
 
 def test_the_file_holds_the_old_ones_and_the_new_ones_to_review(written):
     found = written(said("1. Reply with {labels}.\n2. Which of {labels}?\n3. Which label?"), n=3)
-    assert [(e.text, e.style, e.asks) for e in found.entries] == [
+    assert [(e.text, e.style, e.asks) for e in found.phrasings] == [
         ("Reply with {labels}.", "imperative", "label"),
         ("Which of {labels}?", "imperative", "label"),
     ]
@@ -148,22 +148,22 @@ def test_wrong_use(written, tmp_path):
         ("m", {"base_url": "http://h/v1", "key_env": "MINE"}, "m: the environment variable MINE holds no key"),
     ]:
         with pytest.raises(InputError) as caught:
-            paraphrase("open", model, tmp_path / "x.toml", environ={}, **how)
+            collect_paraphrases("open", model, tmp_path / "x.toml", environ={}, **how)
         assert message in str(caught.value)
     assert not (tmp_path / "x.toml").exists()
 
 
 def test_instructions_are_those_of_a_space_or_a_file(tmp_path):
-    assert instructions_of("maths") == load_packaged("maths")
+    assert load_instructions("maths") == load_packaged("maths")
     (tmp_path / "own.toml").write_text(TWO)
-    assert [i.id for i in instructions_of(str(tmp_path / "own.toml"))] == ["plain", "fresh"]
+    assert [i.id for i in load_instructions(str(tmp_path / "own.toml"))] == ["plain", "fresh"]
     with pytest.raises(UnknownNameError, match="unknown space or file 'mats'; did you mean 'maths'"):
-        instructions_of("mats")
+        load_instructions("mats")
     with pytest.raises(InputError, match=r"none.toml: cannot read the instructions: No such file.*; give a TOML file"):
-        instructions_of(str(tmp_path / "none.toml"))
+        load_instructions(str(tmp_path / "none.toml"))
     (tmp_path / "latin.toml").write_bytes(b"\xff")
     with pytest.raises(InputError, match="it is not UTF-8 text; give a TOML file, or a space: multiple-choice, open"):
-        instructions_of(str(tmp_path / "latin.toml"))
+        load_instructions(str(tmp_path / "latin.toml"))
 
 
 def test_a_phrasing_is_taken_once_in_the_order_of_the_instructions():
@@ -172,7 +172,7 @@ def test_a_phrasing_is_taken_once_in_the_order_of_the_instructions():
         return said("1. What is it?\n2. Answer!")
 
     found, model, _ = asked(slow, of=(PLAIN, TERSE))
-    assert [e.id.rpartition("-")[0] for e in found.entries] == ["plain"]
+    assert [e.id.rpartition("-")[0] for e in found.phrasings] == ["plain"]
     assert found.refused[0] == "plain: there already: 'Answer!'"
     assert found.refused[1].startswith("terse: the reply has no new phrasing: there already: 'What is it?'")
     assert found.failed == ()
@@ -191,14 +191,14 @@ def test_few_requests_are_in_flight():
 
 def test_the_last_line_of_a_reply_that_was_cut_is_not_taken():
     found, *_ = asked(lambda _: said("1. What is it?\n2. Please ans", "length"))
-    assert [e.text for e in found.entries] == ["What is it?"]
+    assert [e.text for e in found.phrasings] == ["What is it?"]
     assert found.refused == ("plain: cut off at the model's limit of tokens: '2. Please ans'",)
 
 
 def test_a_passing_failure_is_tried_again_and_a_lasting_one_told():
     busy, slow = (EndpointError("busy", reason="rate_limit", retry_after=t) for t in (7.0, None))
     found, model, waited = asked(fails(busy, slow, then=said("1. What is it?")))
-    assert [e.text for e in found.entries] == ["What is it?"]
+    assert [e.text for e in found.phrasings] == ["What is it?"]
     assert len(model.requests) == 3
     assert waited[0] == 7.0
     assert 0 <= waited[1] <= 1

@@ -16,7 +16,7 @@ import pytest
 from howsure.benchmarks import load
 from howsure.models.model import Choice, Reply, Request, Settings
 from howsure.models.simulated import SimulatedModel
-from howsure.sample.duplicates import Watch, is_same_model, repeating
+from howsure.sample.duplicates import DuplicateDetector, find_repeated_texts, is_same_model
 
 REFUSAL = "I'm sorry, but I can't help with that request. " * 6
 
@@ -39,7 +39,7 @@ def words(*of, length=600):
 
 def watched(say, *, n=1, requests=4, questions=40, variants=1, temperature=1.0, asked="m", **reply):
     """A watch that saw `requests` replies of n texts to each prompt; `say` and the reply's fields are told where."""
-    watch = Watch(questions, variants, temperature=temperature, asked_name=asked)
+    watch = DuplicateDetector(questions, variants, temperature=temperature, requested_name=asked)
     count = 0
     for request in range(requests):
         for question in range(questions):
@@ -50,7 +50,7 @@ def watched(say, *, n=1, requests=4, questions=40, variants=1, temperature=1.0, 
                     name: value(places[0]) if callable(value) else value for name, value in reply.items()
                 }
                 choices = tuple(Choice(say(at)) for at in places)
-                watch.saw(question, variant, Reply(choices, **fields))
+                watch.record_reply(question, variant, Reply(choices, **fields))
     return watch
 
 
@@ -235,17 +235,17 @@ def test_notes_are_said_once_each_and_looking_changes_nothing():
     watch = watched(lambda at: words(at.q))
     assert watch.notes() == watch.notes()
     assert watched(lambda at: words(at.q), requests=0).notes() == []
-    assert Watch(0, 0, temperature=1.0, asked_name="m").notes() == []
+    assert DuplicateDetector(0, 0, temperature=1.0, requested_name="m").notes() == []
 
 
 def test_a_reply_without_choices_counts_for_its_name_only():
-    watch = Watch(1, 1, temperature=1.0, asked_name="m")
-    watch.saw(0, 0, Reply((), model="other"))
+    watch = DuplicateDetector(1, 1, temperature=1.0, requested_name="m")
+    watch.record_reply(0, 0, Reply((), model="other"))
     assert watch.notes() == ["asked for m, answered as other in 1 of 1 replies"]
 
 
 def test_prompts_beyond_the_most_are_not_watched(monkeypatch):
-    monkeypatch.setattr("howsure.sample.duplicates.MOST", 30)
+    monkeypatch.setattr("howsure.sample.duplicates.MOST_PROMPTS", 30)
     (said,) = watched(lambda at: words(at.q)).notes()
     assert said.startswith("30 of 30 prompts")
 
@@ -271,13 +271,13 @@ def test_a_long_name_is_one_name():
 def test_counts_equal_a_slow_count():
     """Independent: texts kept in lists, compared one by one."""
     rng = random.Random(5)
-    watch = Watch(30, 2, temperature=1.0, asked_name="m")
+    watch = DuplicateDetector(30, 2, temperature=1.0, requested_name="m")
     texts = defaultdict(list)
     for _ in range(500):
         question, variant, n = rng.randrange(30), rng.randrange(2), rng.randrange(1, 6)
         said = [words(question, variant, rng.randrange(3), length=250) for _ in range(n)]
         texts[question, variant].append(said)
-        watch.saw(question, variant, Reply(tuple(map(Choice, said))))
+        watch.record_reply(question, variant, Reply(tuple(map(Choice, said))))
     within = prompts_within = across = prompts_across = 0
     for replies in texts.values():
         beside = [text == reply[0] for reply in replies for text in reply[1:]]
@@ -288,13 +288,13 @@ def test_counts_equal_a_slow_count():
         across += bool(later) and sum(later) >= len(later) / 2
     asked = np.arange(60) // 2
     for compared, equal, same, prompts in (
-        (watch._beside, watch._copies, within, prompts_within),
-        (watch._later, watch._again, across, prompts_across),
+        (watch._n_beside, watch._n_copies, within, prompts_within),
+        (watch._n_later, watch._n_repeated, across, prompts_across),
     ):
         telling = compared > 0
         assert (int((telling & (2 * equal >= compared)).sum()), int(telling.sum())) == (same, prompts)
         # Long enough that chance plays no part: the verdict is about the counts alone.
-        found = repeating(asked, watch._text, np.full(60, 10**6), compared, equal)
+        found = find_repeated_texts(asked, watch._text, np.full(60, 10**6), compared, equal)
         if same >= max(5, 0.2 * prompts):
             assert (found.same, found.prompts, found.always) == (same, prompts, False)
         else:
@@ -306,12 +306,12 @@ def test_counts_equal_a_slow_count():
 def test_simulated_models_raise_no_alarm(name, temperature):
     benchmark = load("directions-small")
     model = SimulatedModel(name, benchmark)
-    watch = Watch(len(benchmark.questions), 1, temperature=temperature, asked_name=f"simulated/{name}")
+    watch = DuplicateDetector(len(benchmark.questions), 1, temperature=temperature, requested_name=f"simulated/{name}")
     for start in (1, 6):
         for i, question in enumerate(benchmark.questions):
             asked = tuple(range(start, start + 5))
             request = Request(benchmark.name, question.id, "v", [], asked, Settings(temperature=temperature))
-            watch.saw(i, 0, asyncio.run(model.generate(request)))
+            watch.record_reply(i, 0, asyncio.run(model.generate(request)))
     assert watch.notes() == []
 
 
@@ -324,7 +324,9 @@ def test_models_as_sharp_as_is_granted_raise_false_alarms_rarely(length, tempera
     chance = math.exp(-length / 400 * min(temperature / 0.5, 1))
     p = np.arange(200)
     alarms = sum(
-        repeating(p, p + 1, np.full(200, length), np.ones(200, int), rng.random(200) < chance, temperature=temperature)
+        find_repeated_texts(
+            p, p + 1, np.full(200, length), np.ones(200, int), rng.random(200) < chance, temperature=temperature
+        )
         is not None
         for _ in range(2000)
     )
@@ -335,9 +337,9 @@ def test_models_as_sharp_as_is_granted_raise_false_alarms_rarely(length, tempera
 def test_copies_on_a_share_of_the_prompts_are_found(length, share):
     """By hand: with 200 prompts and chance p, 200 p + 3 sqrt(200 p (1 - p)) is 94, 28 and 0; but 40 at least."""
     p = np.arange(200)
-    found = repeating(p, p + 1, np.full(200, length), np.ones(200, int), p < 200 * share)
+    found = find_repeated_texts(p, p + 1, np.full(200, length), np.ones(200, int), p < 200 * share)
     assert (found.same, found.prompts, found.always) == (200 * share, 200, True)
-    assert repeating(p, p + 1, np.full(200, length), np.ones(200, int), p < 200 * share * 0.9) is None
+    assert find_repeated_texts(p, p + 1, np.full(200, length), np.ones(200, int), p < 200 * share * 0.9) is None
 
 
 SAME = [

@@ -6,43 +6,42 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from howsure.sample.estimate import Owed, Row, estimate
-from howsure.sample.prices import Price, likely, most, worst_case
+from howsure.sample.estimate import ModelDemand, PromptDemand, estimate_costs
+from howsure.sample.prices import Price, bound_prompt_tokens, estimate_prompt_tokens
 
 SAY = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "What is 1+1?"}]
 PRICE = Price(150_000, 600_000)
 
 
 def one(**given_):
-    base = {"model": "m", "wanted": 100, "there": 10, "owed": [Owed(20, 180, 3)] * 30}
-    return estimate([Row(**(base | given_))]).models[0]
+    base = {"model": "m", "wanted": 100, "there": 10, "missing": [PromptDemand(20, 180, 3)] * 30}
+    return estimate_costs([ModelDemand(**(base | given_))]).models[0]
 
 
 # Theory: a tokenizer over bytes cannot do worse than one token for each byte.
 
 
-@given(st.lists(st.text(max_size=200), min_size=1, max_size=4), st.integers(1, 50), st.integers(1, 1000))
-def test_the_worst_case_bounds_a_tokenizer_of_single_bytes(contents, n, longest):
+@given(st.lists(st.text(max_size=200), min_size=1, max_size=4))
+def test_prompt_tokens_are_bounded_for_a_tokenizer_of_single_bytes(contents):
     messages = [{"role": "user", "content": content} for content in contents]
     marks = len(b"<|start_header_id|>user<|end_header_id|>") // 4
     tokens = sum(len(c.encode("utf-8", "surrogatepass")) + marks for c in contents)
-    assert worst_case(messages, n, longest) >= tokens + n * longest
-    assert worst_case(messages, n, longest) - worst_case(messages, 0, longest) == n * longest
-    assert likely(messages) <= most(messages)
+    assert bound_prompt_tokens(messages) >= tokens
+    assert estimate_prompt_tokens(messages) <= bound_prompt_tokens(messages)
 
 
 def test_by_hand():
-    assert likely(SAY) == 3 + (4 + 3) + (4 + 3)
-    assert most(SAY) == 128 + (16 + 9) + (16 + 12)
-    assert most([{"role": "user", "content": "é€😀\ud800"}]) == 128 + 16 + 2 + 3 + 4 + 3
-    assert worst_case(SAY, 5, 100) == most(SAY) + 500
-    assert worst_case(SAY, 5, None) is None
-    assert Owed.of(SAY, 7) == (likely(SAY), most(SAY), 7)
+    assert estimate_prompt_tokens(SAY) == 3 + (4 + 3) + (4 + 3)
+    assert bound_prompt_tokens(SAY) == 128 + (16 + 9) + (16 + 12)
+    assert bound_prompt_tokens([{"role": "user", "content": "é€😀\ud800"}]) == 128 + 16 + 2 + 3 + 4 + 3
+    assert PromptDemand.build(SAY, 7) == (estimate_prompt_tokens(SAY), bound_prompt_tokens(SAY), 7)
 
 
 def test_one_model_by_hand():
-    got = one(choices=2, longest=256, observed=100.5, price=PRICE, seconds=2.0, concurrency=8)
-    assert (got.cells, got.there, got.owed) == (100, 10, 90)
+    got = one(
+        choices=2, max_completion_tokens=256, mean_completion_tokens=100.5, price=PRICE, seconds=2.0, concurrency=8
+    )
+    assert (got.cells, got.there, got.missing) == (100, 10, 90)
     # 3 owed at 2 a request: 2 requests for each of 30 prompts.
     assert got.requests == 60
     assert (got.prompt_tokens, got.prompt_tokens_most) == (1200, 10_800)
@@ -55,7 +54,7 @@ def test_one_model_by_hand():
 
 def test_all_of_a_prompt_in_one_request_where_nothing_else_is_said():
     assert one().requests == 30
-    assert one(owed=[Owed(1, 1, 0), Owed(5, 9, 4)]).requests == 1
+    assert one(missing=[PromptDemand(1, 1, 0), PromptDemand(5, 9, 4)]).requests == 1
 
 
 def test_what_is_assumed_is_said():
@@ -70,8 +69,8 @@ def test_what_is_assumed_is_said():
         "time assumes requests of 1 s and 50 tokens per s",
     ]
     # No longer than they may be.
-    assert one(longest=64).completion_tokens == 90 * 64
-    assert one(longest=64, observed=80.0).completion_tokens == 90 * 64
+    assert one(max_completion_tokens=64).completion_tokens == 90 * 64
+    assert one(max_completion_tokens=64, mean_completion_tokens=80.0).completion_tokens == 90 * 64
 
 
 def test_a_price_without_a_bound_has_no_worst_case():
@@ -81,23 +80,25 @@ def test_a_price_without_a_bound_has_no_worst_case():
 
 
 def test_a_fee_for_each_request():
-    assert one(price=Price(0, 0, 7), longest=9, choices=1).cost == 7 * 90
-    assert one(price=Price(0, 0, 7), longest=9, choices=1).cost_most == 7 * 90
+    assert one(price=Price(0, 0, 7), max_completion_tokens=9, choices=1).cost == 7 * 90
+    assert one(price=Price(0, 0, 7), max_completion_tokens=9, choices=1).cost_most == 7 * 90
 
 
 def test_time_is_the_tightest_limit():
-    fast = {"seconds": 0.5, "observed": 10.0, "concurrency": 100}
+    fast = {"seconds": 0.5, "mean_completion_tokens": 10.0, "concurrency": 100}
     assert one(**fast).seconds == 0.5
     assert one(**fast, requests_per_minute=10.0).seconds == 180.0
     assert one(**fast, requests_per_minute=10.0, tokens_per_minute=100.0).seconds == 60 * (600 + 900) / 100
-    assert one(observed=100.0).seconds == 1 + 100 / 50
+    assert one(mean_completion_tokens=100.0).seconds == 1 + 100 / 50
 
 
 def test_columns_tell_what_nobody_knows_as_nan():
-    got = estimate(
+    got = estimate_costs(
         [
-            Row(model="a", wanted=1, there=0, owed=[Owed(1, 2, 1)], longest=5, price=PRICE),
-            Row(model="b", wanted=1, there=1, owed=[]),
+            ModelDemand(
+                model="a", wanted=1, there=0, missing=[PromptDemand(1, 2, 1)], max_completion_tokens=5, price=PRICE
+            ),
+            ModelDemand(model="b", wanted=1, there=1, missing=[]),
         ]
     )
     columns = got.columns()
@@ -114,20 +115,34 @@ def test_columns_tell_what_nobody_knows_as_nan():
 
 
 def test_sums_over_models():
-    a = Row(model="a", wanted=2, there=0, owed=[Owed(1, 2, 2)], longest=5, price=PRICE, seconds=1.0)
-    b = Row(model="b", wanted=3, there=0, owed=[Owed(1, 2, 3)], longest=5, price=PRICE, seconds=9.0)
-    known = estimate([a, b])
+    a = ModelDemand(
+        model="a", wanted=2, there=0, missing=[PromptDemand(1, 2, 2)], max_completion_tokens=5, price=PRICE, seconds=1.0
+    )
+    b = ModelDemand(
+        model="b", wanted=3, there=0, missing=[PromptDemand(1, 2, 3)], max_completion_tokens=5, price=PRICE, seconds=9.0
+    )
+    known = estimate_costs([a, b])
     assert known.cost == 2 * 150_000 + 25 * 600_000
     assert known.cost_most == 4 * 150_000 + 25 * 600_000
     assert known.seconds == 9.0
-    assert estimate([a, Row(model="c", wanted=1, there=0, owed=[])]).cost is None
+    assert estimate_costs([a, ModelDemand(model="c", wanted=1, there=0, missing=[])]).cost is None
 
 
 def test_printed_for_a_person():
     price = Price(10**9, 10**9)
-    a = Row(model="a", wanted=2000, there=0, owed=[Owed(20, 180, 2000)], longest=5, price=price, seconds=90.0)
-    b = Row(model="b", wanted=3, there=1, owed=[Owed(20, 180, 2)], seconds=1.0, observed=6.0)
-    lines = str(estimate([a, b])).splitlines()
+    a = ModelDemand(
+        model="a",
+        wanted=2000,
+        there=0,
+        missing=[PromptDemand(20, 180, 2000)],
+        max_completion_tokens=5,
+        price=price,
+        seconds=90.0,
+    )
+    b = ModelDemand(
+        model="b", wanted=3, there=1, missing=[PromptDemand(20, 180, 2)], seconds=1.0, mean_completion_tokens=6.0
+    )
+    lines = str(estimate_costs([a, b])).splitlines()
     assert [" ".join(line.split()) for line in lines[:4]] == [
         "model cells there owed requests prompt prompt ≤ completion completion ≤ cost cost ≤ time",
         "a 2,000 0 2,000 1 20 180 10,000 10,000 $10.02 $10.18 1m 30s [1]",
@@ -135,5 +150,5 @@ def test_printed_for_a_person():
         "all 2,003 1 2,002 2 40 360 10,012 ? ? ? 1m 30s",
     ]
     assert "no price is known" in lines[-2] or "no price is known" in lines[-3]
-    assert str(estimate([])) == "no rows"
-    assert estimate([]).seconds == 0
+    assert str(estimate_costs([])) == "no rows"
+    assert estimate_costs([]).seconds == 0

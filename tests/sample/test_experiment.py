@@ -10,7 +10,7 @@ import pytest
 from howsure.benchmarks import Prompt
 from howsure.errors import InputError
 from howsure.models.model import Settings
-from howsure.sample.experiment import Bounds, ModelEntry, load_experiment, parse_experiment
+from howsure.sample.experiment import BudgetConfig, ModelConfig, load_experiment, parse_experiment
 from howsure.sample.model_config import open_model
 
 FULL = """\
@@ -102,22 +102,31 @@ budget: {calls: 10, tokens: 1000, minutes: 1.5, cost: 2.5}
     experiment = parse_experiment(text)
     first, second, third = experiment.models
     assert (first.requests_per_minute, first.tokens_per_minute, first.timeout) == (60, 9000, 20)
-    assert (first.price.prompt, first.price.completion, first.longest, first.is_billed) == (0.15, 0.6, 100, True)
+    assert (first.price.prompt, first.price.completion, first.max_completion_tokens, first.is_billed) == (
+        0.15,
+        0.6,
+        100,
+        True,
+    )
     assert (second.kind, second.name, second.is_billed) == ("replay", "gpt", False)
-    assert (third.kind, third.name, third.longest) == ("transformers", "org/name", 5)
-    assert (experiment.until.detect, experiment.until.models, experiment.until.level) == (0.01, ("m", "r"), 0.9)
-    assert experiment.budget == Bounds(10, 1000, 1.5, 2.5)
+    assert (third.kind, third.name, third.max_completion_tokens) == ("transformers", "org/name", 5)
+    assert (experiment.stopping.detect, experiment.stopping.models, experiment.stopping.level) == (
+        0.01,
+        ("m", "r"),
+        0.9,
+    )
+    assert experiment.budget == BudgetConfig(10, 1000, 1.5, 2.5)
 
 
 def test_a_completion_is_bounded_by_what_endpoints_of_reasoning_models_call_it():
     text = "{benchmark: b, models: [{model: m, base_url: 'http://h', extra: {max_completion_tokens: 77}}], budget: {tokens: 99}}"
-    assert parse_experiment(text).models[0].longest == 77
+    assert parse_experiment(text).models[0].max_completion_tokens == 77
 
 
 def test_defaults():
     experiment = parse_experiment("benchmark: directions-small\nmodels: [simulated/small]\n")
     assert experiment.models == (
-        ModelEntry("simulated/small", "small", "simulated", settings=Settings(), generations=5, concurrency=64),
+        ModelConfig("simulated/small", "small", "simulated", settings=Settings(), generations=5, concurrency=64),
     )
     assert len(experiment.variants) == 1
     assert (experiment.limit, experiment.seed) == (None, 0)
@@ -128,8 +137,8 @@ WRONG = [
     ("", "e.yaml: the file is empty; write at least one key"),
     ("# nothing\n", "e.yaml: the file is empty; write at least one key"),
     ("models: [a\n", "e.yaml:2: not YAML: "),
-    ("a: 'x\n", "e.yaml:2: not YAML: found unexpected end of stream; mend the syntax on or above it"),
-    ("a: \x00\n", "e.yaml: not YAML: special characters are not allowed; mend"),
+    ("a: 'x\n", "e.yaml:2: not YAML: found unexpected end of stream; fix the syntax on or above it"),
+    ("a: \x00\n", "e.yaml: not YAML: special characters are not allowed; fix"),
     ("a: *b\n", "e.yaml:1: not YAML: found undefined alias 'b'"),
     ("a: 2020-99-99\n", "e.yaml: a value cannot be read: month must be in 1..12; put it in quotes"),
     ("a: &a [*a]\n", "e.yaml: a value cannot be read: maximum recursion depth"),
@@ -278,15 +287,15 @@ def test_what_a_dialect_needs_and_bounds_is_part_of_the_model():
     anthropic, gemini, openai = parse_experiment(text).models
     # The Messages API takes no request without max_tokens: so the budget has a bound, and the manifest the number.
     assert [entry.settings.max_tokens for entry in (anthropic, gemini, openai)] == [8192, None, None]
-    assert [entry.longest for entry in (anthropic, gemini, openai)] == [8192, None, None]
+    assert [entry.max_completion_tokens for entry in (anthropic, gemini, openai)] == [8192, None, None]
     assert [entry.choices for entry in (anthropic, gemini, openai)] == [1, 8, None]
 
 
 @pytest.mark.parametrize(
-    ("kind", "speaks"), [("endpoint", "Endpoint"), ("anthropic", "Anthropic"), ("gemini", "Gemini")]
+    ("kind", "speaks"), [("endpoint", "Endpoint"), ("anthropic", "AnthropicEndpoint"), ("gemini", "GeminiEndpoint")]
 )
 def test_each_dialect_has_its_client(kind, speaks):
-    entry = ModelEntry("m", "m", kind, base_url="http://h", key_env="K")
+    entry = ModelConfig("m", "m", kind, base_url="http://h", key_env="K")
     model = open_model(entry, None, environ={"K": "sk-1"})
     assert repr(model) == f"{speaks}('http://h', 'm')"
 
@@ -307,7 +316,7 @@ def test_files(tmp_path):
 
 
 def entry(**keys):
-    return msgspec.structs.replace(ModelEntry("m", "m", "endpoint", "http://h/v1", "MY_KEY"), **keys)
+    return msgspec.structs.replace(ModelConfig("m", "m", "endpoint", "http://h/v1", "MY_KEY"), **keys)
 
 
 def test_the_key_comes_from_its_variable_and_is_never_shown():

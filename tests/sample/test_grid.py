@@ -29,7 +29,7 @@ def test_owed_is_wanted_without_what_is_there(seed):
     }
     masks = {key: sum(1 << g for g in done) for key, done in present.items()}
     owed = find_missing_cells(questions, variants, generations, masks)
-    units = list(owed.units(questions, variants, generations))
+    units = list(owed.tasks(questions, variants, generations))
     cells = [(questions[u.question], variants[u.variant], g) for u in units for g in u.generations]
     expected = slow(questions, variants, generations, present)
     assert len(cells) == len(set(cells))
@@ -44,7 +44,7 @@ def test_owed_is_wanted_without_what_is_there(seed):
 def test_the_plan_is_lazy():
     questions = [str(i) for i in range(100_000)]
     owed = find_missing_cells(questions, ["v"] * 50, 10**6, {})
-    assert next(owed.units(questions, ["v"], 3)).generations == (1, 2, 3)
+    assert next(owed.tasks(questions, ["v"], 3)).generations == (1, 2, 3)
 
 
 def test_a_smaller_limit_is_the_beginning_of_a_larger_one():

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from howsure.errors import InputError
-from howsure.sample.prices import FREE, Price, dollars, pico_dollars, price_of, unpriced
+from howsure.sample.prices import FREE, Price, build_missing_price_error, find_price, format_dollars, to_pico_dollars
 
 OPENAI = "https://api.openai.com/v1"
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
@@ -36,19 +36,19 @@ def no_table(monkeypatch):
 
 @given(st.decimals(0, 10**6, places=6).map(float), st.integers(0, 10**9), st.integers(0, 10**9))
 def test_given_prices_cost_exactly_what_they_say(per_million, prompt, completion):
-    price = price_of("any", "http://localhost:1/v1", (per_million, 0.6))
+    price = find_price("any", "http://localhost:1/v1", (per_million, 0.6))
     exact = Fraction(repr(per_million)) * 10**6 * prompt + 600_000 * completion
     assert price.cost(prompt, completion) == exact
 
 
 @given(st.floats(0, 1e9))
 def test_dollars_to_pico_dollars_is_never_less_and_less_than_one_more(amount):
-    assert 0 <= pico_dollars(amount) - Fraction(repr(amount)) * 10**12 < 1
+    assert 0 <= to_pico_dollars(amount) - Fraction(repr(amount)) * 10**12 < 1
 
 
 @given(st.integers(0, 10**21))
 def test_what_is_shown_is_within_half_of_its_last_place(pico):
-    shown = dollars(pico)
+    shown = format_dollars(pico)
     assert shown.startswith("$")
     value = Fraction(shown[1:].replace(",", ""))
     error = abs(value - Fraction(pico, 10**12))
@@ -76,13 +76,13 @@ def test_what_is_shown_is_within_half_of_its_last_place(pico):
     ],
 )
 def test_dollars_for_a_person(pico, shown):
-    assert dollars(pico) == shown
+    assert format_dollars(pico) == shown
 
 
 @pytest.mark.parametrize("wrong", [-1.0, math.nan, math.inf])
 def test_no_price_is_negative_or_not_a_number(wrong):
     with pytest.raises(InputError, match="not an amount of dollars"):
-        price_of("any", OPENAI, (1.0, wrong))
+        find_price("any", OPENAI, (1.0, wrong))
 
 
 # Another program: genai-prices' own calculator.
@@ -103,7 +103,7 @@ def test_cost_is_the_calculators_in_the_dearest_tier(name, base_url, provider, t
     ref = name if base_url else name.partition("/")[2]
     usage = genai_prices.Usage(input_tokens=tokens, output_tokens=77)
     told = genai_prices.calc_price(usage, ref, provider_id=provider, genai_request_timestamp=NOW)
-    price = price_of(name, base_url, now=NOW)
+    price = find_price(name, base_url, now=NOW)
     assert price.completion * 77 == told.output_price * 10**12
     # A table may charge more for prompts that a cache keeps: never less than the calculator says.
     write = getattr(told.model_price, "cache_write_mtok", None)
@@ -122,7 +122,7 @@ def test_no_priced_model_is_ever_cheaper_than_the_calculator_says():
         if provider.id not in {"openai", "anthropic", "google", "deepseek", "perplexity", "x-ai"}:
             continue
         for model in provider.models[::6]:
-            price = price_of(f"{provider.id}/{model.id}", "", now=NOW)
+            price = find_price(f"{provider.id}/{model.id}", "", now=NOW)
             if price is None:
                 continue
             for hours, tokens in ((0, 1), (7, 250_000), (19, 2_000_000)):
@@ -151,20 +151,20 @@ def test_the_dearest_hour_of_the_day_counts():
     }
     assert len(by_hour) > 1
     for hour in (1, 18):
-        price = price_of("deepseek-chat", "https://api.deepseek.com", now=datetime(2025, 3, 1, hour, tzinfo=UTC))
+        price = find_price("deepseek-chat", "https://api.deepseek.com", now=datetime(2025, 3, 1, hour, tzinfo=UTC))
         assert Decimal(price.completion) / 10**6 == max(by_hour)
 
 
 def test_batches_have_their_own_price():
     pytest.importorskip("genai_prices")
-    live = price_of("gpt-4o-mini", OPENAI, now=NOW)
-    batch = price_of("gpt-4o-mini", OPENAI, context={"processing": "batch"}, now=NOW)
+    live = find_price("gpt-4o-mini", OPENAI, now=NOW)
+    batch = find_price("gpt-4o-mini", OPENAI, context={"processing": "batch"}, now=NOW)
     assert (2 * batch.prompt, 2 * batch.completion) == (live.prompt, live.completion)
 
 
 def test_a_fee_for_each_request_is_counted():
     pytest.importorskip("genai_prices")
-    price = price_of("sonar", "https://api.perplexity.ai", now=NOW)
+    price = find_price("sonar", "https://api.perplexity.ai", now=NOW)
     assert price.request > 0
     assert price.cost(0, 0, 3) == 3 * price.request
 
@@ -186,9 +186,9 @@ def test_a_fee_for_each_request_is_counted():
     ],
 )
 def test_a_famous_name_has_no_price_at_another_address(base_url):
-    assert price_of("gpt-4o-mini", base_url) is None
-    assert price_of("gemini-2.5-pro", base_url) is None
-    assert price_of("gpt-4o-mini", base_url, (0, 0)) == FREE
+    assert find_price("gpt-4o-mini", base_url) is None
+    assert find_price("gemini-2.5-pro", base_url) is None
+    assert find_price("gpt-4o-mini", base_url, (0, 0)) == FREE
 
 
 @pytest.mark.parametrize(
@@ -196,19 +196,19 @@ def test_a_famous_name_has_no_price_at_another_address(base_url):
     [("no-such-model", OPENAI), ("text-embedding-3-large", OPENAI), ("medium", ""), ("nobody/gpt-4o-mini", "")],
 )
 def test_what_the_table_does_not_know_has_no_price(name, base_url):
-    assert price_of(name, base_url) is None
+    assert find_price(name, base_url) is None
 
 
 @pytest.mark.usefixtures("no_table")
 def test_without_the_table_only_given_prices_are_known():
-    assert price_of("gpt-4o-mini", OPENAI) is None
-    assert price_of("gpt-4o-mini", OPENAI, (0.15, 0.6)) == Price(150_000, 600_000)
-    assert "pip install 'howsure[prices]'" in str(unpriced("openai/gpt-4o-mini"))
+    assert find_price("gpt-4o-mini", OPENAI) is None
+    assert find_price("gpt-4o-mini", OPENAI, (0.15, 0.6)) == Price(150_000, 600_000)
+    assert "pip install 'howsure[prices]'" in str(build_missing_price_error("openai/gpt-4o-mini"))
 
 
 def test_an_unknown_price_says_how_to_give_one():
     pytest.importorskip("genai_prices")
-    text = str(unpriced("local/llama"))
+    text = str(build_missing_price_error("local/llama"))
     assert text.startswith("local/llama: a budget of money needs a price")
     assert "price: {prompt: DOLLARS, completion: DOLLARS}" in text
     assert "pip install" not in text

@@ -1,4 +1,4 @@
-"""A snapshot to text. Kinds of truth: written by hand, rich's own layout, and numpy-free arithmetic for the interval."""
+"""A snapshot to text. Kinds of truth: written by hand, rich's own layout."""
 
 from __future__ import annotations
 
@@ -7,24 +7,22 @@ import io
 import math
 import os
 import pty
-import statistics
 import sys
 import types
 
 import msgspec
-import numpy as np
 import pytest
 from rich.console import Console
 
-from howsure.sample.progress import ModelProgress, Progress, Snapshot, line, mean_and_half_width, table
-from howsure.sample.snapshot import Recent
+from howsure.sample.progress import Progress, build_table, format_lines
+from howsure.sample.snapshot import ModelProgress, RecentRate, Snapshot
 
 
 @pytest.fixture(autouse=True)
 def _prices(monkeypatch):
     """How money is written is tested where it is written."""
     prices = types.ModuleType("howsure.sample.prices")
-    prices.dollars = lambda pico: f"${pico / 1e12:.2f}"
+    prices.format_dollars = lambda pico: f"${pico / 1e12:.2f}"
     monkeypatch.setitem(sys.modules, "howsure.sample.prices", prices)
 
 
@@ -32,24 +30,7 @@ def snapshot(*models, seconds=10.0, final=False):
     return Snapshot(seconds=seconds, models=models, final=final)
 
 
-HALF = ModelProgress(label="m", wanted=1000, there=100, done=400, failed=3, mean=0.61234, half_width=0.0345)
-
-
-def test_mean_and_half_width_against_the_statistics_module():
-    rng = np.random.default_rng(0)
-    n = rng.integers(0, 6, size=50).tolist()
-    total = [float(rng.integers(0, k + 1)) for k in n]
-    means = [t / k for t, k in zip(total, n, strict=True) if k]
-    mean, half = mean_and_half_width(n, total)
-    assert mean == pytest.approx(statistics.fmean(means))
-    assert half == pytest.approx(1.96 * statistics.stdev(means) / math.sqrt(len(means)))
-
-
-@pytest.mark.parametrize(("n", "total", "mean"), [([0], [0.0], math.nan), ([2], [1.0], 0.5), ([1, 1], [1.0, 1.0], 1.0)])
-def test_what_the_data_cannot_say_is_nan(n, total, mean):
-    got, half = mean_and_half_width(n, total)
-    assert got == pytest.approx(mean, nan_ok=True)
-    assert math.isnan(half)
+HALF = ModelProgress(label="m", wanted=1000, there=100, done=400, failed=3, mean=0.61234, low=0.57784, high=0.64684)
 
 
 @pytest.mark.parametrize(
@@ -74,11 +55,11 @@ def test_what_the_data_cannot_say_is_nan(n, total, mean):
     ],
 )
 def test_a_line(model, told):
-    assert line(snapshot(model)) == told
+    assert format_lines(snapshot(model)) == told
 
 
 def test_no_time_has_passed():
-    assert line(snapshot(ModelProgress(label="m", wanted=5, done=1), seconds=0.0)) == "m  1/5 20%"
+    assert format_lines(snapshot(ModelProgress(label="m", wanted=5, done=1), seconds=0.0)) == "m  1/5 20%"
 
 
 def test_the_last_lines_tell_of_all_models_together():
@@ -86,28 +67,30 @@ def test_the_last_lines_tell_of_all_models_together():
     fast = ModelProgress(label="f", wanted=100, done=50, failed=2, cost=2_000_000_000_000, tokens=5)
     slow = ModelProgress(label="s", wanted=100, there=10, done=10, may_stop=True)
     over = ModelProgress(label="o", wanted=100, done=1, is_over=True, cost=500_000_000_000)
-    *_, total = line(snapshot(fast, slow, over, final=True)).splitlines()
+    *_, total = format_lines(snapshot(fast, slow, over, final=True)).splitlines()
     assert total == "3 models  71/300 23%  2 failed  6.2 per s  at most 1m 20s left  at least $2.50"
-    *_, total = line(snapshot(fast, over, final=True)).splitlines()
+    *_, total = format_lines(snapshot(fast, over, final=True)).splitlines()
     assert total == "2 models  51/200 25%  2 failed  5.2 per s  10s left  $2.50"
-    *_, total = line(snapshot(fast, msgspec.structs.replace(slow, rate=0.0), final=True)).splitlines()
+    *_, total = format_lines(snapshot(fast, msgspec.structs.replace(slow, rate=0.0), final=True)).splitlines()
     assert total == "2 models  70/200 35%  2 failed  5.2 per s  at least $2.00"
-    *_, total = line(snapshot(over, msgspec.structs.replace(over, label="p", cost=None), final=True)).splitlines()
+    *_, total = format_lines(
+        snapshot(over, msgspec.structs.replace(over, label="p", cost=None), final=True)
+    ).splitlines()
     assert total == "2 models  2/200 1%  at least $0.50"
-    assert len(line(snapshot(fast, slow)).splitlines()) == 2
-    assert len(line(snapshot(fast, final=True)).splitlines()) == 1
+    assert len(format_lines(snapshot(fast, slow)).splitlines()) == 2
+    assert len(format_lines(snapshot(fast, final=True)).splitlines()) == 1
 
 
 FULL = (
     ModelProgress(
-        label="openai/gpt-4o-mini", wanted=60935, there=12000, done=21840, failed=12, mean=0.7421, half_width=0.0078,
+        label="openai/gpt-4o-mini", wanted=60935, there=12000, done=21840, failed=12, mean=0.7421, low=0.7343, high=0.7499,
         tokens=8_412_333, cost=1_870_000_000_000, in_flight=61, window=64, note="round 6", may_stop=True,
         trouble="rate_limit: HTTP 429: Rate limit reached for gpt-4o-mini on tokens per min: Limit 200000",
     ),
-    ModelProgress(label="openai/gpt-4o-mini:greedy", wanted=12187, done=12187, mean=0.7466, half_width=0.0077),
+    ModelProgress(label="openai/gpt-4o-mini:greedy", wanted=12187, done=12187, mean=0.7466, low=0.7389, high=0.7543),
     ModelProgress(
         label="together/meta-llama/Llama-3.1-70B-Instruct-Turbo", wanted=60935, done=9400, mean=0.6911,
-        half_width=0.0112, tokens=5_100_000, in_flight=256, window=300, note="round 2",
+        low=0.6799, high=0.7023, tokens=5_100_000, in_flight=256, window=300, note="round 2",
     ),
 )  # fmt: skip
 
@@ -115,7 +98,7 @@ FULL = (
 def drawn(told, width, height=40):
     """What rich makes of it where nothing may be wider."""
     console = Console(file=io.StringIO(), width=width, height=height)
-    console.print(table(told, width=width, height=height))
+    console.print(build_table(told, width=width, height=height))
     return [text.rstrip() for text in console.file.getvalue().splitlines()]
 
 
@@ -174,7 +157,9 @@ def test_one_model_has_no_total_and_empty_columns_are_left_out():
 
 def test_the_table_shows_foreign_text_as_it_is():
     console = Console(file=io.StringIO(), width=200)
-    console.print(table(snapshot(HALF, ModelProgress(label="[bold]x[/bold]", wanted=1, trouble="[red]no\x1b[2J"))))
+    console.print(
+        build_table(snapshot(HALF, ModelProgress(label="[bold]x[/bold]", wanted=1, trouble="[red]no\x1b[2J")))
+    )
     shown = console.file.getvalue()
     assert "500/1,000 50%" in shown
     assert "0.6123 ± 0.0345" in shown
@@ -184,12 +169,12 @@ def test_the_table_shows_foreign_text_as_it_is():
 
 def test_the_rate_is_of_the_last_30_seconds():
     """By hand: 1 per s for 100 s, then 5 per s; 30 s later nothing of the slow start is left."""
-    recent = Recent()
+    recent = RecentRate()
     rates = {}
     for half in range(261):
         seconds = half / 2
         done = int(seconds if seconds <= 100 else 100 + 5 * (seconds - 100))
-        told = recent(snapshot(ModelProgress(label="m", wanted=10**6, there=500, done=done), seconds=seconds))
+        told = recent.add_rates(snapshot(ModelProgress(label="m", wanted=10**6, there=500, done=done), seconds=seconds))
         rates[seconds] = told.models[0].rate
     assert math.isnan(rates[0.0])
     assert rates[10.0] == 1.0
@@ -197,15 +182,15 @@ def test_the_rate_is_of_the_last_30_seconds():
     assert rates[115.0] == pytest.approx(3.0)
     assert rates[130.0] == pytest.approx(5.0)
     assert len(recent._past) <= 32
-    last = recent(snapshot(ModelProgress(label="m", wanted=10**6, done=260), seconds=130.0, final=True))
+    last = recent.add_rates(snapshot(ModelProgress(label="m", wanted=10**6, done=260), seconds=130.0, final=True))
     assert last.models[0].rate == 2.0
 
 
 def test_a_model_that_comes_later_starts_from_nothing():
-    recent = Recent()
+    recent = RecentRate()
     for seconds in range(5):
-        recent(snapshot(seconds=float(seconds)))
-    told = recent(snapshot(ModelProgress(label="m", wanted=9, done=5), seconds=5.0))
+        recent.add_rates(snapshot(seconds=float(seconds)))
+    told = recent.add_rates(snapshot(ModelProgress(label="m", wanted=9, done=5), seconds=5.0))
     assert told.models[0].rate == 1.0
 
 
@@ -225,7 +210,7 @@ def test_plain_lines_come_every_two_seconds_and_at_the_end():
 
 def test_a_model_that_has_not_moved_is_not_told_again_until_the_end():
     stream = io.StringIO()
-    still, other = msgspec.structs.replace(HALF, label="still", half_width=0.5), ModelProgress(label="o", wanted=9)
+    still, other = msgspec.structs.replace(HALF, label="still", low=0, high=1), ModelProgress(label="o", wanted=9)
     with Progress(stream, every=0) as show:
         for done in range(3):
             show(snapshot(still, msgspec.structs.replace(other, done=done)))

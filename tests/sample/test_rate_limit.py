@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from howsure.errors import EndpointError
 from howsure.models.model import Limits
-from howsure.sample.rate_limit import Pace
+from howsure.sample.rate_limit import RateLimiter
 
 LATENCY = 1.5
 
@@ -51,21 +51,21 @@ def simulate(endpoint, count, *, most, seconds=np.inf, tokens=0, used=None, seed
     time, run, rng = VirtualTime(), Run(), np.random.default_rng(seed)
 
     async def go():
-        pace = Pace(most, clock=time.clock, sleep=time.sleep, **limits)
+        limiter = RateLimiter(most, clock=time.clock, sleep=time.sleep, **limits)
         left, in_flight = count, 0
 
         async def one():
             nonlocal in_flight
             attempts = 0
             while True:
-                ticket = await pace.enter(tokens)
+                ticket = await limiter.acquire(tokens)
                 run.starts.append(time.now)
                 assert in_flight < most
                 in_flight += 1
                 latency, error, told = endpoint(time.now, rng)
                 await time.sleep(latency)
                 in_flight -= 1
-                pace.leave(ticket, error=error, limits=told, tokens=None if error else used)
+                limiter.release(ticket, error=error, limits=told, tokens=None if error else used)
                 if error is None:
                     run.taken += 1
                     return
@@ -84,9 +84,9 @@ def simulate(endpoint, count, *, most, seconds=np.inf, tokens=0, used=None, seed
 
         await asyncio.gather(*[worker() for _ in range(min(2 * most, count))])
         run.end = time.now
-        return pace
+        return limiter
 
-    run.pace = time.run(go())
+    run.limiter = time.run(go())
     return run
 
 
@@ -153,7 +153,7 @@ def test_a_limit_per_minute_that_nobody_tells(kind, rate, most, retry_after):
     print(f"{kind} {rate} retry_after={retry_after}: refused {run.share:.1%}, {run.taken / ideal:.1%} of ideal")
     assert run.share < 0.09
     assert run.taken > 0.85 * ideal
-    assert run.pace.learned is not None
+    assert run.limiter.learned_rate is not None
 
 
 @pytest.mark.parametrize("kind", ["bucket", "clock", "sliding"])
@@ -176,7 +176,7 @@ def test_an_overloaded_server(places, most, refused):
     print(f"{places} places for {most}: refused {run.share:.1%}, {ideal / run.end:.1%} of ideal")
     assert run.share < refused
     assert ideal / run.end > 0.84
-    assert run.pace.window < 1.5 * places + 8
+    assert run.limiter.window < 1.5 * places + 8
 
 
 @pytest.mark.parametrize("retry_after", [None, 30.0])
@@ -192,9 +192,9 @@ def test_a_stray_429_changes_nothing(retry_after):
 
     run = simulate(ask, 5000, most=64)
     assert struck > 50
-    assert run.pace.window == 64
-    assert run.pace.learned is None
-    assert 5000 * LATENCY / 64 / run.end > 0.9 if retry_after is None else run.pace._hold_until == 0
+    assert run.limiter.window == 64
+    assert run.limiter.learned_rate is None
+    assert 5000 * LATENCY / 64 / run.end > 0.9 if retry_after is None else run.limiter._hold_until == 0
 
 
 def by_chance(share, then=None, retry_after=None):
@@ -214,11 +214,13 @@ def by_chance(share, then=None, retry_after=None):
 )
 def test_refusals_that_do_not_depend_on_the_pace_do_not_slow_it_down(share, most, ideal, retry_after):
     run = simulate(by_chance(share, retry_after=retry_after), 100 * most, most=most)
-    print(f"{share:.0%} for {most}: {100 * LATENCY / run.end:.1%} of ideal, noise {run.pace.noise:.3f}")
+    print(
+        f"{share:.0%} for {most}: {100 * LATENCY / run.end:.1%} of ideal, noise {run.limiter.permanent_rejection_share:.3f}"
+    )
     assert run.share == pytest.approx(share, abs=0.02)
     # At 40 % as many as are open wait for their next attempt at times.
     assert 100 * LATENCY / run.end > ideal
-    assert run.pace.learned is None
+    assert run.limiter.learned_rate is None
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -230,7 +232,7 @@ def test_a_limit_is_found_among_refusals_by_chance(kind, share, seed):
     assert run.taken > 0.9 * 10 * run.end
     assert run.share < share + 0.15
     # And what is always refused is not taken for more than it is.
-    assert run.pace.noise < share + 0.08
+    assert run.limiter.permanent_rejection_share < share + 0.08
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -238,15 +240,15 @@ def test_places_are_found_among_refusals_by_chance(seed):
     # For so long that the backoff of the last few is not what is measured.
     run = simulate(by_chance(0.2, ceiling(32)), 10**9, most=128, seconds=400, seed=seed)
     ideal = run.taken / (32 / LATENCY * run.end)
-    print(f"{ideal:.1%} of ideal, refused {run.share:.1%}, window {run.pace.window}")
+    print(f"{ideal:.1%} of ideal, refused {run.share:.1%}, window {run.limiter.window}")
     # Two causes at once, neither told: what is lost is the search.
     assert ideal > 0.7
-    assert run.pace.window < 1.5 * 32
+    assert run.limiter.window < 1.5 * 32
 
 
 def test_a_limit_is_never_taken_for_chance():
     for ask in (per_minute(600, "bucket"), per_minute(600, "clock", offset=20), ceiling(20)):
-        assert simulate(ask, 2500, most=64).pace.noise == 0
+        assert simulate(ask, 2500, most=64).limiter.permanent_rejection_share == 0
 
 
 def test_a_slow_spell_of_500_leaves_the_window_alone():
@@ -257,7 +259,7 @@ def test_a_slow_spell_of_500_leaves_the_window_alone():
 
     run = simulate(ask, 5000, most=64)
     assert run.failed > 200
-    assert run.pace.window == 64
+    assert run.limiter.window == 64
     # 117 s of work and 30 s of outage; what failed last comes again within its backoff.
     assert run.end < 1.2 * (5000 * LATENCY / 64 + 30)
 
@@ -265,29 +267,29 @@ def test_a_slow_spell_of_500_leaves_the_window_alone():
 def test_failures_of_the_server_pause_the_growth():
     async def go():
         time = VirtualTime()
-        pace = Pace(8, clock=time.clock, sleep=time.sleep)
-        await refuse(pace, 7)
-        pace._hold_until = 0.0
-        small = pace.window
+        limiter = RateLimiter(8, clock=time.clock, sleep=time.sleep)
+        await refuse(limiter, 7)
+        limiter._hold_until = 0.0
+        small = limiter.window
         assert small < 8
         for error in (EndpointError("x", reason="server"), EndpointError("x", reason="malformed")):
-            pace.leave(await pace.enter(), error=error)
+            limiter.release(await limiter.acquire(), error=error)
         for _ in range(10):
-            pace.leave(await pace.enter())
-            assert pace.window == small
+            limiter.release(await limiter.acquire())
+            assert limiter.window == small
         for _ in range(30):
-            tickets = [await pace.enter() for _ in range(pace.window)]
+            tickets = [await limiter.acquire() for _ in range(limiter.window)]
             for ticket in tickets:
-                pace.leave(ticket)
-        assert pace.window == 8
+                limiter.release(ticket)
+        assert limiter.window == 8
 
     asyncio.run(go())
 
 
-async def refuse(pace, count, reason="rate_limit"):
-    tickets = [await pace.enter() for _ in range(count)]
+async def refuse(limiter, count, reason="rate_limit"):
+    tickets = [await limiter.acquire() for _ in range(count)]
     for ticket in tickets:
-        pace.leave(ticket, error=EndpointError("no", reason=reason))
+        limiter.release(ticket, error=EndpointError("no", reason=reason))
 
 
 @pytest.mark.parametrize(("refused", "cut"), [(6, False), (7, True)])
@@ -295,11 +297,11 @@ async def refuse(pace, count, reason="rate_limit"):
 def test_a_tenth_of_64_outcomes_cuts_the_window(refused, cut, reason):
     async def go():
         time = VirtualTime()
-        pace = Pace(100, clock=time.clock, sleep=time.sleep)
+        limiter = RateLimiter(100, clock=time.clock, sleep=time.sleep)
         for _ in range(57):
-            pace.leave(await pace.enter())
-        await refuse(pace, refused, reason)
-        assert (pace.window < 100) == cut
+            limiter.release(await limiter.acquire())
+        await refuse(limiter, refused, reason)
+        assert (limiter.window < 100) == cut
 
     asyncio.run(go())
 
@@ -307,12 +309,12 @@ def test_a_tenth_of_64_outcomes_cuts_the_window(refused, cut, reason):
 def test_six_in_64_do_not_add_up_over_hundreds():
     async def go():
         time = VirtualTime()
-        pace = Pace(100, clock=time.clock, sleep=time.sleep)
+        limiter = RateLimiter(100, clock=time.clock, sleep=time.sleep)
         for _ in range(10):
-            await refuse(pace, 6)
+            await refuse(limiter, 6)
             for _ in range(58):
-                pace.leave(await pace.enter())
-        assert pace.window == 100
+                limiter.release(await limiter.acquire())
+        assert limiter.window == 100
 
     asyncio.run(go())
 
@@ -321,11 +323,11 @@ def test_many_429_hold_everybody_back_as_long_as_they_say():
     time = VirtualTime()
 
     async def go():
-        pace = Pace(64, clock=time.clock, sleep=time.sleep)
-        tickets = [await pace.enter() for _ in range(10)]
+        limiter = RateLimiter(64, clock=time.clock, sleep=time.sleep)
+        tickets = [await limiter.acquire() for _ in range(10)]
         for ticket in tickets:
-            pace.leave(ticket, error=limited(12.5))
-        await pace.enter()
+            limiter.release(ticket, error=limited(12.5))
+        await limiter.acquire()
         assert time.now == 12.5
 
     time.run(go())
@@ -336,20 +338,20 @@ def test_tokens_are_taken_as_reserved_and_settled_as_used():
 
     async def go():
         # 6,100 tokens a minute, of which a burst of a second: 100 a second.
-        pace = Pace(64, tokens_per_minute=6100, clock=time.clock, sleep=time.sleep)
-        first = await pace.enter(1000)  # more than a burst: only from a full bucket
+        limiter = RateLimiter(64, tokens_per_minute=6100, clock=time.clock, sleep=time.sleep)
+        first = await limiter.acquire(1000)  # more than a burst: only from a full bucket
         assert time.now == 0
-        second = await pace.enter(50)
+        second = await limiter.acquire(50)
         assert time.now == pytest.approx(9.5)
-        pace.leave(first, tokens=1000)
-        third = await pace.enter(100)
+        limiter.release(first, tokens=1000)
+        third = await limiter.acquire(100)
         assert time.now == pytest.approx(10.5)
-        pace.leave(second, tokens=550)  # 500 more than reserved: five seconds later
-        await pace.enter(100)
+        limiter.release(second, tokens=550)  # 500 more than reserved: five seconds later
+        await limiter.acquire(100)
         assert time.now == pytest.approx(16.5)
-        waiting = asyncio.ensure_future(pace.enter(100))
+        waiting = asyncio.ensure_future(limiter.acquire(100))
         await asyncio.sleep(0)
-        pace.leave(third, tokens=0)  # 100 not used: nobody needs to wait
+        limiter.release(third, tokens=0)  # 100 not used: nobody needs to wait
         await waiting
         assert time.now == pytest.approx(16.5)
 
@@ -359,11 +361,11 @@ def test_tokens_are_taken_as_reserved_and_settled_as_used():
 def test_a_limit_is_only_lowered_by_what_the_endpoint_tells():
     async def go():
         time = VirtualTime()
-        pace = Pace(64, requests_per_minute=610, clock=time.clock, sleep=time.sleep)
+        limiter = RateLimiter(64, requests_per_minute=610, clock=time.clock, sleep=time.sleep)
         for told, rate in [(6100.0, 10.0), (305.0, 5.0), (None, 5.0), (0.0, 5.0)]:
-            pace.leave(await pace.enter(), limits=Limits(requests=told))
+            limiter.release(await limiter.acquire(), limits=Limits(requests=told))
             time.now += 10
-            assert pace._requests.rate == pytest.approx(rate)
+            assert limiter._request_bucket.rate == pytest.approx(rate)
 
     asyncio.run(go())
 
@@ -372,13 +374,13 @@ def test_first_come_first_served():
     time, order = VirtualTime(), []
 
     async def go():
-        pace = Pace(2, requests_per_minute=6000, tokens_per_minute=61_000, clock=time.clock, sleep=time.sleep)
+        limiter = RateLimiter(2, requests_per_minute=6000, tokens_per_minute=61_000, clock=time.clock, sleep=time.sleep)
 
         async def one(i):
-            ticket = await pace.enter(10 * (i % 7))
+            ticket = await limiter.acquire(10 * (i % 7))
             order.append(i)
             await time.sleep(0.1 + (i % 3) / 10)
-            pace.leave(ticket)
+            limiter.release(ticket)
 
         await asyncio.gather(*[one(i) for i in range(40)])
 
@@ -411,7 +413,7 @@ def test_never_too_many_and_never_stuck(steps, most, per_minute_requests, per_mi
     in_flight = 0
 
     async def go():
-        pace = Pace(
+        limiter = RateLimiter(
             most,
             requests_per_minute=per_minute_requests,
             tokens_per_minute=per_minute_tokens,
@@ -422,17 +424,17 @@ def test_never_too_many_and_never_stuck(steps, most, per_minute_requests, per_mi
         async def one(tokens, wait, takes, reason, _):
             nonlocal in_flight
             await time.sleep(wait)
-            ticket = await pace.enter(tokens)
+            ticket = await limiter.acquire(tokens)
             in_flight += 1
             assert in_flight <= most
-            assert pace.in_flight >= in_flight
+            assert limiter.in_flight >= in_flight
             starts.append(time.now)
             spent.append((time.now, tokens))
             try:
                 await time.sleep(takes)
             finally:
                 in_flight -= 1
-                pace.leave(ticket, error=EndpointError("x", reason=reason) if reason else None)
+                limiter.release(ticket, error=EndpointError("x", reason=reason) if reason else None)
 
         async def cancel(task, seconds):
             await time.sleep(seconds)
@@ -443,9 +445,9 @@ def test_never_too_many_and_never_stuck(steps, most, per_minute_requests, per_mi
         for outcome in await asyncio.gather(*tasks, *others, return_exceptions=True):
             assert outcome is None or isinstance(outcome, asyncio.CancelledError), outcome
         # A place is free again, and nobody waits.
-        assert (pace.in_flight, in_flight) == (0, 0)
-        assert not pace._queue
-        assert pace._timer is None
+        assert (limiter.in_flight, in_flight) == (0, 0)
+        assert not limiter._queue
+        assert limiter._timer is None
 
     time.run(go())
     check_rate([(start, 1) for start in starts], per_minute_requests)
@@ -468,33 +470,33 @@ def check_rate(taken, per_minute):
 def test_a_cancelled_wait_takes_nothing_and_lets_the_next_in():
     async def go():
         time = VirtualTime()
-        pace = Pace(1, tokens_per_minute=6100, clock=time.clock, sleep=time.sleep)
-        ticket = await pace.enter(0)
-        first, second = asyncio.ensure_future(pace.enter(50)), asyncio.ensure_future(pace.enter(100))
+        limiter = RateLimiter(1, tokens_per_minute=6100, clock=time.clock, sleep=time.sleep)
+        ticket = await limiter.acquire(0)
+        first, second = asyncio.ensure_future(limiter.acquire(50)), asyncio.ensure_future(limiter.acquire(100))
         await asyncio.sleep(0)
-        pace.leave(ticket)
+        limiter.release(ticket)
         first.cancel()  # its place was given to it, but it has not woken yet
         with pytest.raises(asyncio.CancelledError):
             await first
         await asyncio.sleep(0)
         assert second.done()  # with the whole burst of 100, so the 50 were given back
-        assert pace.in_flight == 1
+        assert limiter.in_flight == 1
 
     asyncio.run(go())
 
 
 def test_a_timer_ends_with_the_last_who_waits():
     async def go():
-        pace = Pace(4, requests_per_minute=1, clock=asyncio.get_running_loop().time, sleep=asyncio.sleep)
-        await pace.enter()
-        waiting = [asyncio.ensure_future(pace.enter()) for _ in range(3)]
+        limiter = RateLimiter(4, requests_per_minute=1, clock=asyncio.get_running_loop().time, sleep=asyncio.sleep)
+        await limiter.acquire()
+        waiting = [asyncio.ensure_future(limiter.acquire()) for _ in range(3)]
         await asyncio.sleep(0)
-        timer = pace._timer
+        timer = limiter._timer
         for task in waiting:
             task.cancel()
         await asyncio.gather(*waiting, return_exceptions=True)
         await asyncio.sleep(0)
         assert timer.cancelled()
-        assert pace._timer is None
+        assert limiter._timer is None
 
     asyncio.run(go())

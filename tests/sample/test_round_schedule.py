@@ -1,4 +1,4 @@
-"""Stopping round by round: a fake lane in virtual time, whose scores are a function of the cell.
+"""Stopping round by round: a fake worker in virtual time, whose scores are a function of the cell.
 
 Kinds of truth: theory (which cells must have been asked for), an independent slow version (the schedule written out),
 guarantees by seeded simulation.
@@ -17,13 +17,12 @@ from helpers.scripted_model import VirtualTime
 from scipy import stats
 
 from howsure.errors import InputError, UnknownNameError
-from howsure.sample.resume import Unit
-from howsure.sample.round_schedule import Rounds, Verdict, next_look
-from howsure.sample.stopping_rule import CLAIMS, Until
+from howsure.sample.resume import PromptTask
+from howsure.sample.round_schedule import RoundSchedule, compute_next_analysis
+from howsure.sample.stopping_config import StoppingConfig, StoppingVerdict
 from howsure.sample.tally import Tally
 from howsure.stats.comparisons.pairs import compare
 from howsure.stats.core.cells import Cells
-from howsure.stats.core.claims import CLAIMS as ALL_CLAIMS
 from howsure.stats.sequential.confidence_sequences import confidence_boundary
 
 
@@ -37,12 +36,13 @@ def scorer(p, seed=0):
     return score
 
 
-class FakeLane:
+class FakeWorker:
     """Draws units one after the other; each has its rows `delay` later. None of `score`: it failed for good."""
 
     def __init__(self, label, generations, *, N=40, variants=1, score=None, there=(), time=None, delay=0.0, dies=None):
-        self.entry = SimpleNamespace(label=label, generations=generations)
         self.tally = Tally([f"q{i}" for i in range(N)], variants, generations)
+        self.config = SimpleNamespace(label=label, generations=generations)
+        self.job = SimpleNamespace(config=self.config, tally=self.tally)
         self.N, self.variants, self.score, self.time, self.delay, self.dies = N, variants, score, time, delay, dies
         self.cells, self.units, self.sent = set(there), [], []
         if self.cells:
@@ -54,9 +54,9 @@ class FakeLane:
         for q in range(self.N):
             for v in range(self.variants):
                 if g := tuple(g for g in range(first, last + 1) if (q, v, g) not in self.cells):
-                    yield Unit(q, v, g)
+                    yield PromptTask(q, v, g)
 
-    async def drained(self):
+    async def wait_until_idle(self):
         while self._open:
             await asyncio.gather(*self._open)
 
@@ -68,13 +68,13 @@ class FakeLane:
             assert cell not in self.cells
             self.cells.add(cell)
             self.sent.append(cell)
-            score = self.score(self.entry.label, *cell)
+            score = self.score(self.config.label, *cell)
             if score is not None:
-                self.tally.add(unit.question, g, score)
+                self.tally.add_all(unit.question, [g], [score])
 
     async def run(self, rounds):
-        async with contextlib.aclosing(rounds.plan(self.entry.label, self.owed)) as plan:
-            async for unit in plan:
+        async with contextlib.aclosing(rounds.tasks(self.config.label, self.owed)) as tasks:
+            async for unit in tasks:
                 if self.dies is not None and len(self.sent) >= self.dies:
                     break
                 self.units.append(unit)
@@ -82,22 +82,22 @@ class FakeLane:
                 self._open.add(task)
                 task.add_done_callback(self._open.discard)
                 await asyncio.sleep(0)
-        await self.drained()
+        await self.wait_until_idle()
 
 
-def ran(until, *lanes, time=None):
-    rounds = Rounds(until, lanes, benchmark="b")
+def ran(until, *workers, time=None):
+    rounds = RoundSchedule(until, workers, benchmark="b")
     time = time or VirtualTime()
 
     async def go():
-        await asyncio.gather(*(lane.run(rounds) for lane in lanes))
+        await asyncio.gather(*(worker.run(rounds) for worker in workers))
 
     time.run(asyncio.wait_for(go(), 30))
     return rounds
 
 
-def grid(lane, rounds):
-    return {(q, v, g) for q in range(lane.N) for v in range(lane.variants) for g in range(1, rounds + 1)}
+def grid(worker, rounds):
+    return {(q, v, g) for q in range(worker.N) for v in range(worker.variants) for g in range(1, rounds + 1)}
 
 
 # ---- one model
@@ -119,50 +119,50 @@ def slow_run(score, label, N, width, generations):
 @pytest.mark.parametrize("seed", range(5))
 def test_it_stops_where_a_slow_version_does_and_the_design_is_balanced(seed):
     score = scorer(lambda _, q: q / 40, seed)
-    lane = FakeLane("m", 90, score=score)
-    rounds = ran(Until(width=0.16), lane)
+    worker = FakeWorker("m", 90, score=score)
+    rounds = ran(StoppingConfig(width=0.16), worker)
     looks, mean, half = slow_run(score, "m", 40, 0.16, 90)
     (verdict,) = rounds.verdicts
-    assert 2 < verdict.rounds == looks[-1] < 90
-    assert (verdict.ended, verdict.is_early, rounds.rounds("m")) == ("narrow", True, looks[-1])
-    assert (verdict.score, verdict.half) == (pytest.approx(mean), pytest.approx(half))
-    assert lane.cells == grid(lane, looks[-1])
+    assert 2 < verdict.n_rounds == looks[-1] < 90
+    assert (verdict.reason, verdict.is_early, rounds.stopped_after("m")) == ("narrow", True, looks[-1])
+    assert (verdict.score, verdict.half_width) == (pytest.approx(mean), pytest.approx(half))
+    assert worker.cells == grid(worker, looks[-1])
     # One request may carry a whole block: as many units as looks, for each question.
     blocks = [tuple(range(a + 1, b + 1)) for a, b in zip([0, *looks], looks, strict=False)]
-    assert [unit.generations for unit in lane.units if unit.question == 7] == blocks
-    assert [unit.question for unit in lane.units[:40]] == list(range(40))
+    assert [unit.generations for unit in worker.units if unit.question == 7] == blocks
+    assert [unit.question for unit in worker.units[:40]] == list(range(40))
 
 
 def test_blocks_wait_for_what_is_in_flight():
     """Nothing of the next block is sent before the last row of the one before is there."""
     time = VirtualTime()
-    lane = FakeLane("m", 90, N=20, score=scorer(0.5), time=time, delay=3.0)
-    ran(Until(width=0.2), lane, time=time)
-    starts = sorted({unit.generations[0] for unit in lane.units})
+    worker = FakeWorker("m", 90, N=20, score=scorer(0.5), time=time, delay=3.0)
+    ran(StoppingConfig(width=0.2), worker, time=time)
+    starts = sorted({unit.generations[0] for unit in worker.units})
     for start in starts[1:]:
-        first = next(i for i, cell in enumerate(lane.sent) if cell[2] >= start)
-        assert set(lane.sent[:first]) == grid(lane, start - 1)
+        first = next(i for i, cell in enumerate(worker.sent) if cell[2] >= start)
+        assert set(worker.sent[:first]) == grid(worker, start - 1)
     assert len(starts) > 2
     assert time.now == 3.0 * len(starts)
 
 
 def test_a_width_that_is_not_reached_takes_all_rounds_and_says_how_many_would_do():
-    lane = FakeLane("m", 6, score=scorer(0.5))
-    (verdict,) = ran(Until(width=0.02), lane).verdicts
-    assert (verdict.ended, verdict.rounds, verdict.is_early) == ("all", 6, False)
-    assert lane.cells == grid(lane, 6)
+    worker = FakeWorker("m", 6, score=scorer(0.5))
+    (verdict,) = ran(StoppingConfig(width=0.02), worker).verdicts
+    assert (verdict.reason, verdict.n_rounds, verdict.is_early) == ("all", 6, False)
+    assert worker.cells == grid(worker, 6)
     assert "all 6 rounds" in str(verdict)
     assert "not within ± 0.01 yet, about" in str(verdict)
 
 
 @pytest.mark.parametrize("generations", [1, 2])
 def test_hardly_any_generations(generations):
-    lane = FakeLane("m", generations, score=scorer(0.5))
-    (verdict,) = ran(Until(width=0.02), lane).verdicts
-    assert lane.cells == grid(lane, generations)
-    assert verdict.ended == "all"
+    worker = FakeWorker("m", generations, score=scorer(0.5))
+    (verdict,) = ran(StoppingConfig(width=0.02), worker).verdicts
+    assert worker.cells == grid(worker, generations)
+    assert verdict.reason == "all"
     if generations == 1:
-        assert verdict.half is None
+        assert verdict.half_width is None
         assert str(verdict).endswith(
             "no interval; not within ± 0.01: one generation tells nothing of the noise; ask for several"
         )
@@ -170,11 +170,11 @@ def test_hardly_any_generations(generations):
 
 def test_data_noise_that_generations_cannot_lessen_ends_it_at_once():
     """Half of the questions always right, half never: an interval for new questions that no generation narrows."""
-    lane = FakeLane("m", 50, score=scorer(lambda _, q: float(q < 20)))
-    (verdict,) = ran(Until(width=0.1, claim="new-questions"), lane).verdicts
-    assert (verdict.ended, verdict.rounds) == ("unreachable", 2)
+    worker = FakeWorker("m", 50, score=scorer(lambda _, q: float(q < 20)))
+    (verdict,) = ran(StoppingConfig(width=0.1, claim="new-questions"), worker).verdicts
+    assert (verdict.reason, verdict.n_rounds) == ("unreachable", 2)
     least = stats.t.ppf(0.9875, 39) * math.sqrt(0.25 / 39)
-    assert verdict.least == pytest.approx(2 * least)
+    assert verdict.least_width == pytest.approx(2 * least)
     # The error of so many questions falls with the root of their number.
     told = f"cannot make it narrower than ± {least:.3g}, more questions can: over 558 in place of 40"
     assert told in str(verdict)
@@ -188,42 +188,42 @@ def test_failures_do_not_stop_the_rounds():
     def score(label, q, v, g):
         return None if (q + g) % 4 == 0 else scorer(0.5)(label, q, v, g)
 
-    lane = FakeLane("m", 90, score=score)
-    (verdict,) = ran(Until(width=0.12), lane).verdicts
-    assert verdict.ended == "narrow"
-    assert lane.cells == grid(lane, verdict.rounds)
+    worker = FakeWorker("m", 90, score=score)
+    (verdict,) = ran(StoppingConfig(width=0.12), worker).verdicts
+    assert verdict.reason == "narrow"
+    assert worker.cells == grid(worker, verdict.n_rounds)
     # The schedule reckons with them: it does not creep from 3/4 of the rounds to all of them one by one.
-    starts = sorted({unit.generations[0] for unit in lane.units})
-    assert verdict.rounds > 16
+    starts = sorted({unit.generations[0] for unit in worker.units})
+    assert verdict.n_rounds > 16
     assert len(starts) <= 7
-    none = FakeLane("m", 5, score=lambda *_: None)
-    (verdict,) = ran(Until(width=0.16), none).verdicts
-    assert (verdict.ended, verdict.rounds, verdict.score) == ("all", 5, None)
+    none = FakeWorker("m", 5, score=lambda *_: None)
+    (verdict,) = ran(StoppingConfig(width=0.16), none).verdicts
+    assert (verdict.reason, verdict.n_rounds, verdict.score) == ("all", 5, None)
 
 
 def test_variants_that_differ_do_not_widen_the_interval():
     """Theory: one wording always right, the other never; five differing pairs of scores are all that is assumed."""
-    lane = FakeLane("m", 50, variants=2, score=lambda _l, _q, v, _g: float(v))
-    (verdict,) = ran(Until(width=0.1), lane).verdicts
-    t = verdict.rounds
-    assert (verdict.ended, verdict.score) == ("narrow", 0.5)
+    worker = FakeWorker("m", 50, variants=2, score=lambda _l, _q, v, _g: float(v))
+    (verdict,) = ran(StoppingConfig(width=0.1), worker).verdicts
+    t = verdict.n_rounds
+    assert (verdict.reason, verdict.score) == ("narrow", 0.5)
     sd = math.sqrt(2.5 / 4 / (40 * (t - 1)) / 40)
-    assert verdict.half == pytest.approx(sd * float(confidence_boundary(t)))
-    assert lane.cells == grid(lane, t)
+    assert verdict.half_width == pytest.approx(sd * float(confidence_boundary(t)))
+    assert worker.cells == grid(worker, t)
 
 
 @pytest.mark.parametrize("rule", ["pooled", "run-means", "prediction"])
 def test_rules_by_name(rule):
     """Each look is that rule's interval, written out with scipy on the run means."""
-    lane = FakeLane("m", 200, score=scorer(lambda _, q: q / 40))
-    (verdict,) = ran(Until(width=0.16, rule=rule), lane).verdicts
-    t = verdict.rounds
+    worker = FakeWorker("m", 200, score=scorer(lambda _, q: q / 40))
+    (verdict,) = ran(StoppingConfig(width=0.16, rule=rule), worker).verdicts
+    t = verdict.n_rounds
     means = [np.mean([scorer(lambda _, q: q / 40)("m", q, 0, g) for q in range(40)]) for g in range(1, t + 1)]
-    assert (verdict.ended, verdict.score) == ("narrow", pytest.approx(np.mean(means)))
+    assert (verdict.reason, verdict.score) == ("narrow", pytest.approx(np.mean(means)))
     if rule != "pooled":
         ahead = 2 if rule == "prediction" else 1
         half = stats.t.ppf(0.975, t - 1) * np.std(means, ddof=1) * math.sqrt(ahead / t)
-        assert verdict.half == pytest.approx(half)
+        assert verdict.half_width == pytest.approx(half)
     assert f"({rule}, 95 %, these questions)" in str(verdict)
 
 
@@ -232,17 +232,17 @@ def test_rules_by_name(rule):
 
 def test_a_run_that_had_stopped_sends_nothing():
     score = scorer(0.5)
-    lane = FakeLane("m", 90, score=score)
-    first = ran(Until(width=0.16), lane)
-    again = FakeLane("m", 90, score=score, there=lane.cells)
-    second = ran(Until(width=0.16), again)
+    worker = FakeWorker("m", 90, score=score)
+    first = ran(StoppingConfig(width=0.16), worker)
+    again = FakeWorker("m", 90, score=score, there=worker.cells)
+    second = ran(StoppingConfig(width=0.16), again)
     assert again.sent == []
     assert second.verdicts == first.verdicts
     # A narrower width goes on from there.
-    more = FakeLane("m", 90, score=score, there=lane.cells)
-    (verdict,) = ran(Until(width=0.14), more).verdicts
-    assert verdict.rounds > first.verdicts[0].rounds
-    assert set(more.sent) == more.cells - lane.cells == grid(more, verdict.rounds) - lane.cells
+    more = FakeWorker("m", 90, score=score, there=worker.cells)
+    (verdict,) = ran(StoppingConfig(width=0.14), more).verdicts
+    assert verdict.n_rounds > first.verdicts[0].n_rounds
+    assert set(more.sent) == more.cells - worker.cells == grid(more, verdict.n_rounds) - worker.cells
 
 
 @pytest.mark.parametrize("rule", ["sequence", "pooled", "run-means", "prediction"])
@@ -250,26 +250,26 @@ def test_a_look_sees_its_own_rounds_only(rule):
     """Theory: where all 90 rounds are there already, each look decides as it did when they were not."""
     for seed in range(5):
         score = scorer(lambda _, q: q / 40, seed)
-        lane = FakeLane("m", 90, score=score)
-        first = ran(Until(width=0.16, rule=rule), lane)
-        full = FakeLane("m", 90, score=score, there=grid(lane, 90))
-        assert ran(Until(width=0.16, rule=rule), full).verdicts == first.verdicts
+        worker = FakeWorker("m", 90, score=score)
+        first = ran(StoppingConfig(width=0.16, rule=rule), worker)
+        full = FakeWorker("m", 90, score=score, there=grid(worker, 90))
+        assert ran(StoppingConfig(width=0.16, rule=rule), full).verdicts == first.verdicts
 
 
 @pytest.mark.parametrize("rule", ["sequence", "run-means"])
 def test_killed_anywhere_it_ends_with_the_same_cells(rule):
     """Theory: each kill leaves any part of what was in flight; the runs together are the one that was not killed."""
     score = scorer(lambda _, q: q / 40, 3)
-    until = Until(width=0.16, rule=rule)
-    whole = FakeLane("m", 90, score=score)
+    until = StoppingConfig(width=0.16, rule=rule)
+    whole = FakeWorker("m", 90, score=score)
     expected = ran(until, whole).verdicts
     rng = np.random.default_rng(0)
     there = set()
     for kill in (25, 90, 130):
-        part = FakeLane("m", 90, score=score, there=there, dies=max(kill - len(there), 0))
+        part = FakeWorker("m", 90, score=score, there=there, dies=max(kill - len(there), 0))
         assert ran(until, part).verdicts == []
         there |= {cell for cell in part.sent if rng.random() < 0.9}
-    last = FakeLane("m", 90, score=score, there=there)
+    last = FakeWorker("m", 90, score=score, there=there)
     assert ran(until, last).verdicts == expected
     assert last.cells == whole.cells
 
@@ -281,70 +281,70 @@ def pair_of(p_a, p_b, *, generations=60, time=None, **keys):
     score = scorer(lambda label, _: {"a": p_a, "b": p_b}[label])
     time = time or VirtualTime()
     return [
-        FakeLane("a", generations, score=score, time=time, delay=1.0, **keys),
-        FakeLane("b", generations, score=score, time=time, delay=7.0),
+        FakeWorker("a", generations, score=score, time=time, delay=1.0, **keys),
+        FakeWorker("b", generations, score=score, time=time, delay=7.0),
     ], time
 
 
 def test_a_pair_goes_round_by_round_and_stops_when_the_difference_is_detectable():
-    lanes, time = pair_of(0.7, 0.7)
-    rounds = ran(Until(detect=0.15, rule="pooled"), *lanes, time=time)
+    workers, time = pair_of(0.7, 0.7)
+    rounds = ran(StoppingConfig(detect=0.15, rule="pooled"), *workers, time=time)
     (verdict,) = rounds.verdicts
-    assert (verdict.models, verdict.ended) == (("a", "b"), "narrow")
-    assert [lane.cells for lane in lanes] == [grid(lane, verdict.rounds) for lane in lanes]
-    both = lanes[0].tally.cells("b", "a") + lanes[1].tally.cells("b", "b")
+    assert (verdict.models, verdict.reason) == (("a", "b"), "narrow")
+    assert [worker.cells for worker in workers] == [grid(worker, verdict.n_rounds) for worker in workers]
+    both = workers[0].tally.cells("b", "a") + workers[1].tally.cells("b", "b")
     compared = compare(both, "a", "b", claim="these-questions")
     assert compared.detectable[0] <= 0.15
     assert verdict.score == pytest.approx(compared.difference[0])
-    assert (rounds.rounds("a"), rounds.rounds("b")) == (verdict.rounds, verdict.rounds)
+    assert (rounds.stopped_after("a"), rounds.stopped_after("b")) == (verdict.n_rounds, verdict.n_rounds)
 
 
 def test_a_pair_that_had_stopped_sends_nothing():
-    lanes, time = pair_of(0.7, 0.7)
-    first = ran(Until(detect=0.15), *lanes, time=time)
-    again = [FakeLane(lane.entry.label, 60, score=lane.score, there=lane.cells) for lane in lanes]
-    assert ran(Until(detect=0.15), *again).verdicts == first.verdicts
-    assert [lane.sent for lane in again] == [[], []]
+    workers, time = pair_of(0.7, 0.7)
+    first = ran(StoppingConfig(detect=0.15), *workers, time=time)
+    again = [FakeWorker(worker.config.label, 60, score=worker.score, there=worker.cells) for worker in workers]
+    assert ran(StoppingConfig(detect=0.15), *again).verdicts == first.verdicts
+    assert [worker.sent for worker in again] == [[], []]
 
 
 def test_a_pair_stops_as_soon_as_the_sequence_excludes_0():
     """Only where the interval holds at every look: the pooled rule goes on until it is narrow."""
-    lanes, time = pair_of(0.95, 0.2)
-    (verdict,) = ran(Until(detect=0.05), *lanes, time=time).verdicts
-    assert (verdict.ended, verdict.rounds) == ("different", 2)
+    workers, time = pair_of(0.95, 0.2)
+    (verdict,) = ran(StoppingConfig(detect=0.05), *workers, time=time).verdicts
+    assert (verdict.reason, verdict.n_rounds) == ("different", 2)
     assert "it excludes 0" in str(verdict)
-    lanes, time = pair_of(0.95, 0.2)
-    (verdict,) = ran(Until(detect=0.08, rule="pooled"), *lanes, time=time).verdicts
-    assert (verdict.ended, verdict.rounds > 2) == ("narrow", True)
+    workers, time = pair_of(0.95, 0.2)
+    (verdict,) = ran(StoppingConfig(detect=0.08, rule="pooled"), *workers, time=time).verdicts
+    assert (verdict.reason, verdict.n_rounds > 2) == ("narrow", True)
 
 
 @pytest.mark.parametrize("rule", ["run-means", "prediction"])
 def test_a_pair_by_run_means(rule):
-    lanes, time = pair_of(0.7, 0.6, generations=400)
-    (verdict,) = ran(Until(detect=0.2, rule=rule), *lanes, time=time).verdicts
-    runs = [lane.tally.runs("b", lane.entry.label, verdict.rounds) for lane in lanes]
+    workers, time = pair_of(0.7, 0.6, generations=400)
+    (verdict,) = ran(StoppingConfig(detect=0.2, rule=rule), *workers, time=time).verdicts
+    runs = [worker.tally.runs("b", worker.config.label, verdict.n_rounds) for worker in workers]
     differences = [a.total.sum() / 40 - b.total.sum() / 40 for a, b in zip(*runs, strict=True)]
-    assert verdict.ended == "narrow"
+    assert verdict.reason == "narrow"
     assert verdict.score == pytest.approx(np.mean(differences))
 
 
 @pytest.mark.parametrize("dies", [0, 60, 81, 100])
 def test_when_one_of_a_pair_is_given_up_the_other_goes_through_all_its_rounds(dies):
-    lanes, time = pair_of(0.7, 0.7, generations=12, dies=dies)
-    rounds = ran(Until(detect=0.001), *lanes, time=time)
-    assert lanes[1].cells == grid(lanes[1], 12)
+    workers, time = pair_of(0.7, 0.7, generations=12, dies=dies)
+    rounds = ran(StoppingConfig(detect=0.001), *workers, time=time)
+    assert workers[1].cells == grid(workers[1], 12)
     (verdict,) = rounds.verdicts
-    assert (verdict.models, verdict.ended, verdict.is_early) == (("b",), "alone", False)
+    assert (verdict.models, verdict.reason, verdict.is_early) == (("b",), "alone", False)
     assert "the other model of the pair was given up" in str(verdict)
-    assert (rounds.rounds("a"), rounds.rounds("b")) == (None, 12)
+    assert (rounds.stopped_after("a"), rounds.stopped_after("b")) == (None, 12)
 
 
 def test_a_lane_that_ends_without_closing_its_plan_can_be_said_to_have_left():
-    lanes, time = pair_of(0.7, 0.7, generations=4)
-    rounds = Rounds(Until(detect=0.001), lanes, benchmark="b")
+    workers, time = pair_of(0.7, 0.7, generations=4)
+    rounds = RoundSchedule(StoppingConfig(detect=0.001), workers, benchmark="b")
 
     async def go():
-        other = asyncio.create_task(lanes[1].run(rounds))
+        other = asyncio.create_task(workers[1].run(rounds))
         await time.sleep(100)
         assert not other.done()
         rounds.leave("a")
@@ -352,41 +352,41 @@ def test_a_lane_that_ends_without_closing_its_plan_can_be_said_to_have_left():
         await other
 
     time.run(go())
-    assert lanes[1].cells == grid(lanes[1], 4)
+    assert workers[1].cells == grid(workers[1], 4)
 
 
 def test_a_look_that_fails_does_not_leave_the_other_waiting():
-    lanes, time = pair_of(0.7, 0.7)
-    lanes[0].tally = lanes[1].tally = None
-    rounds = Rounds(Until(detect=0.001), lanes, benchmark="b")
-    for lane in lanes:
-        lane.owed = lambda *_: iter(())
+    workers, time = pair_of(0.7, 0.7)
+    workers[0].job.tally = workers[1].job.tally = None
+    rounds = RoundSchedule(StoppingConfig(detect=0.001), workers, benchmark="b")
+    for worker in workers:
+        worker.owed = lambda *_: iter(())
 
     async def go():
-        return await asyncio.gather(*(lane.run(rounds) for lane in lanes), return_exceptions=True)
+        return await asyncio.gather(*(worker.run(rounds) for worker in workers), return_exceptions=True)
 
     found = time.run(asyncio.wait_for(go(), 10))
     assert sorted(type(each).__name__ for each in found) == ["AttributeError", "NoneType"]
 
 
 def test_one_of_a_pair_with_fewer_generations_gives_what_it_has():
-    lanes, time = pair_of(0.7, 0.7, generations=9)
-    lanes[0].entry.generations = 3
-    (verdict,) = ran(Until(detect=0.001), *lanes, time=time).verdicts
-    assert (verdict.ended, verdict.rounds) == ("all", 9)
-    assert [lane.cells for lane in lanes] == [grid(lanes[0], 3), grid(lanes[1], 9)]
+    workers, time = pair_of(0.7, 0.7, generations=9)
+    workers[0].config.generations = 3
+    (verdict,) = ran(StoppingConfig(detect=0.001), *workers, time=time).verdicts
+    assert (verdict.reason, verdict.n_rounds) == ("all", 9)
+    assert [worker.cells for worker in workers] == [grid(workers[0], 3), grid(workers[1], 9)]
 
 
 def test_models_outside_the_pair_get_all_their_generations():
-    lanes, time = pair_of(0.95, 0.2, generations=8)
-    third = FakeLane("c", 8, score=scorer(0.5))
-    rounds = ran(Until(detect=0.05, models=("b", "a")), *lanes, third, time=time)
+    workers, time = pair_of(0.95, 0.2, generations=8)
+    third = FakeWorker("c", 8, score=scorer(0.5))
+    rounds = ran(StoppingConfig(detect=0.05, models=("b", "a")), *workers, third, time=time)
     (verdict,) = rounds.verdicts
     assert verdict.models == ("b", "a")
     assert verdict.score < 0
     assert third.cells == grid(third, 8)
     assert {unit.generations for unit in third.units} == {tuple(range(1, 9))}
-    assert rounds.rounds("c") is None
+    assert rounds.stopped_after("c") is None
 
 
 # ---- guarantees
@@ -420,7 +420,7 @@ def test_fewer_looks_do_not_miss_more_often():
         n = 2
         while n < T:
             yield n
-            n = next_look(n, needed, T)
+            n = compute_next_analysis(n, needed, T)
 
     every = missed(lambda _: range(2, T + 1))
     fewer = missed(ours)
@@ -473,58 +473,57 @@ def test_with_variants_near_the_ceiling_the_sequence_still_covers():
 )
 def test_what_until_refuses(wrong, message):
     with pytest.raises(InputError, match=message):
-        Until(**wrong)
+        StoppingConfig(**wrong)
 
 
 def test_the_pair_is_named_or_the_only_one():
     three = dict.fromkeys("abc", 5)
-    assert Until(width=0.1).pair(three) is None
-    assert Until(detect=0.1).pair({"a": 5, "b": 5}) == ("a", "b")
-    assert Until(detect=0.1).pair({"a": 1, "b": 1}) == ("a", "b")
-    assert Until(detect=0.1, models=("c", "a")).pair(three) == ("c", "a")
+    assert StoppingConfig(width=0.1).find_pair(three) is None
+    assert StoppingConfig(detect=0.1).find_pair({"a": 5, "b": 5}) == ("a", "b")
+    assert StoppingConfig(detect=0.1).find_pair({"a": 1, "b": 1}) == ("a", "b")
+    assert StoppingConfig(detect=0.1, models=("c", "a")).find_pair(three) == ("c", "a")
     # Greedy ones beside sampled ones are not meant unless they are named.
-    assert Until(detect=0.1).pair({"a": 5, "a:greedy": 1, "b": 5, "b:greedy": 1}) == ("a", "b")
+    assert StoppingConfig(detect=0.1).find_pair({"a": 5, "a:greedy": 1, "b": 5, "b:greedy": 1}) == ("a", "b")
     with pytest.raises(InputError, match=r"detect with 3 models; name the pair: until: {detect: ..., models"):
-        Until(detect=0.1).pair(three)
+        StoppingConfig(detect=0.1).find_pair(three)
     with pytest.raises(UnknownNameError, match="unknown model 'd'"):
-        Until(detect=0.1, models=("a", "d")).pair(three)
-    assert set(CLAIMS) < set(ALL_CLAIMS)
-    assert msgspec.convert({"detect": 0.1, "models": ["a", "b"]}, Until).models == ("a", "b")
+        StoppingConfig(detect=0.1, models=("a", "d")).find_pair(three)
+    assert msgspec.convert({"detect": 0.1, "models": ["a", "b"]}, StoppingConfig).models == ("a", "b")
 
 
 def test_a_greedy_generation_beside_sampled_ones_has_no_verdict():
-    greedy = FakeLane("m:greedy", 1, score=scorer(0.5))
-    (verdict,) = ran(Until(width=0.2), FakeLane("m", 90, score=scorer(0.5)), greedy).verdicts
+    greedy = FakeWorker("m:greedy", 1, score=scorer(0.5))
+    (verdict,) = ran(StoppingConfig(width=0.2), FakeWorker("m", 90, score=scorer(0.5)), greedy).verdicts
     assert verdict.models == ("m",)
     assert greedy.cells == grid(greedy, 1)
 
 
 def test_target_by_hand():
     """Theory: 1.96 / (1.96 + .8416) of D on each side."""
-    assert Until(detect=0.02).target == pytest.approx(2 * 0.02 * 1.959964 / (1.959964 + 0.841621), rel=1e-6)
-    assert Until(width=0.02).target == 0.02
+    assert StoppingConfig(detect=0.02).target == pytest.approx(2 * 0.02 * 1.959964 / (1.959964 + 0.841621), rel=1e-6)
+    assert StoppingConfig(width=0.02).target == 0.02
 
 
 def test_the_sentence():
-    verdict = Verdict(
+    verdict = StoppingVerdict(
         models=("m",),
-        ended="narrow",
-        rounds=14,
+        reason="narrow",
+        n_rounds=14,
         generations=50,
         width=0.02,
         score=0.7128,
-        half=0.00988,
-        least=0.0,
+        half_width=0.00988,
+        least_width=0.0,
         needed=14.0,
         rule="sequence",
         level=0.95,
         claim="these-questions",
     )
     assert str(verdict) == "m: stopped after 14 of 50 rounds: 0.7128 ± 0.0099 (sequence, 95 %, these questions)"
-    fine = msgspec.structs.replace(verdict, half=0.000321)
+    fine = msgspec.structs.replace(verdict, half_width=0.000321)
     assert "0.71280 ± 0.00032" in str(fine)
 
 
 def test_next_look_when_nothing_is_known():
-    assert next_look(3, math.nan, 50) == 6
-    assert next_look(3, math.inf, 5) == 5
+    assert compute_next_analysis(3, math.nan, 50) == 6
+    assert compute_next_analysis(3, math.inf, 5) == 5

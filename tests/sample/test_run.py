@@ -21,9 +21,9 @@ from howsure.benchmarks.question import Benchmark, Prompt, Question
 from howsure.errors import HowsureError, InputError, StoreError, UnknownNameError
 from howsure.models.client import Endpoint
 from howsure.models.model import Choice, Reply, Settings
-from howsure.sample.experiment import ModelEntry, parse_experiment
+from howsure.sample.experiment import ModelConfig, parse_experiment
 from howsure.sample.run import run
-from howsure.sample.session import Writer
+from howsure.sample.scored_rows import RowWriter
 from howsure.store.responses import RunFolder, read, read_prompts
 
 SHARED = Path(__file__).resolve().parents[2] / "../shared"
@@ -186,16 +186,16 @@ def test_running_again_after_a_stop_equals_one_run(tmp_path):
 
     async def stopped():
         task = asyncio.current_task()
-        put = Writer.put
+        add = RowWriter.add
 
         def counting(self, new):
-            put(self, new)
+            add(self, new)
             kept.extend(new)
             if len(kept) > 150:
                 task.cancel()
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Writer, "put", counting)
+            patch.setattr(RowWriter, "add", counting)
             await run(parse_experiment(text), tmp_path / "twice")
 
     with pytest.raises(asyncio.CancelledError):
@@ -246,7 +246,7 @@ def test_the_same_label_for_something_else_is_refused(tmp_path, before, after, t
 
 def test_a_changed_benchmark_is_refused(tmp_path):
     def ask(benchmark):
-        entry = ModelEntry("m", "m", "endpoint")
+        entry = ModelConfig("m", "m", "endpoint")
         experiment = msgspec.structs.replace(parse_experiment("{benchmark: x, models: [simulated/a]}"), models=(entry,))
         return sample(experiment, tmp_path / "r", benchmark=benchmark, open_model=lambda *_: ScriptedModel(right))
 
@@ -394,7 +394,7 @@ def test_the_manifest_repeats_the_run(tmp_path):
 
 
 def test_many_fingerprints_are_counted_and_not_all_listed(tmp_path):
-    entry = ModelEntry("m", "m", "endpoint")
+    entry = ModelConfig("m", "m", "endpoint")
     experiment = msgspec.structs.replace(parse_experiment("{benchmark: x, models: [simulated/a]}"), models=(entry,))
 
     def script(request):
@@ -417,7 +417,7 @@ def test_a_full_disk_ends_the_run_with_one_error_and_closes_all(tmp_path, monkey
 
     monkeypatch.setattr(RunFolder, "append", full)
     model = ScriptedModel(right)
-    entry = ModelEntry("m", "m", "endpoint", settings=Settings(), generations=50, concurrency=4)
+    entry = ModelConfig("m", "m", "endpoint", settings=Settings(), generations=50, concurrency=4)
     experiment = msgspec.structs.replace(parse_experiment("{benchmark: x, models: [simulated/a]}"), models=(entry,))
     with pytest.raises(StoreError, match="disk full"):
         sample(experiment, tmp_path / "r", benchmark=sums(100), open_model=lambda *_: model)
@@ -433,7 +433,7 @@ def test_a_bug_in_a_model_is_not_hidden(tmp_path):
     def script(_):
         raise ZeroDivisionError
 
-    entry = ModelEntry("m", "m", "endpoint")
+    entry = ModelConfig("m", "m", "endpoint")
     experiment = msgspec.structs.replace(parse_experiment("{benchmark: x, models: [simulated/a]}"), models=(entry,))
     with pytest.raises(ExceptionGroup) as caught:
         sample(experiment, tmp_path / "r", benchmark=sums(1), open_model=lambda *_: ScriptedModel(script))
@@ -444,7 +444,7 @@ def test_our_own_error_of_a_model_comes_out_plain(tmp_path):
     def script(_):
         raise InputError("top_p is 3")
 
-    entry = ModelEntry("m", "m", "endpoint")
+    entry = ModelConfig("m", "m", "endpoint")
     experiment = msgspec.structs.replace(parse_experiment("{benchmark: x, models: [simulated/a]}"), models=(entry,))
     with pytest.raises(HowsureError, match="top_p is 3"):
         sample(experiment, tmp_path / "r", benchmark=sums(1), open_model=lambda *_: ScriptedModel(script))
@@ -461,7 +461,7 @@ def test_two_models_share_the_time(tmp_path):
             return await super().generate(request)
 
     models = [Slow(right), Slow(right)]
-    entries = tuple(ModelEntry(f"m{i}", "m", "endpoint", concurrency=2) for i in range(2))
+    entries = tuple(ModelConfig(f"m{i}", "m", "endpoint", concurrency=2) for i in range(2))
     experiment = msgspec.structs.replace(parse_experiment("{benchmark: x, models: [simulated/a]}"), models=entries)
     given = iter(models)
     sample(experiment, tmp_path / "r", benchmark=sums(50), open_model=lambda *_: next(given))

@@ -12,7 +12,7 @@ from helpers.endpoint import Faults, serve
 
 from howsure.benchmarks import load
 from howsure.errors import InputError
-from howsure.sample.run import asked_for, run_experiment
+from howsure.sample.run import load_shard, run_experiment
 from howsure.store.responses import read
 
 SMALL = load("directions-small")
@@ -21,7 +21,7 @@ SMALL = load("directions-small")
 def go(tmp_path, text):
     (tmp_path / "e.yaml").write_text(text)
     stream = io.StringIO()
-    code = run_experiment(asked_for(tmp_path / "e.yaml"), tmp_path / "r", stream=stream)
+    code = run_experiment(load_shard(tmp_path / "e.yaml"), tmp_path / "r", stream=stream)
     return code, stream.getvalue()
 
 

@@ -13,7 +13,7 @@ from howsure.errors import HowsureWarning, InputError
 from howsure.models.model import Choice, Reply
 from howsure.sample.experiment import parse_experiment
 from howsure.sample.run import run
-from howsure.sample.sampling_plan import Asked
+from howsure.sample.sampling_plan import SamplingPlan
 from howsure.store.responses import read, read_prompts
 
 CITIES = ["Paris", "Rome", "Oslo", "Lima", "Cairo", "Quito"]
@@ -43,7 +43,7 @@ def answering(answer):
     questions = {}
 
     def script(request):
-        said = request.asked.write_answer(questions[request.question], answer(questions[request.question]))
+        said = request.prompt_variant.write_answer(questions[request.question], answer(questions[request.question]))
         return Reply(tuple(Choice(said, "stop") for _ in request.generations))
 
     model = ScriptedModel(script)
@@ -137,7 +137,7 @@ def test_instructions_come_from_a_file_that_was_read_by_somebody(exam):
         sample(exam, text(spec), right)
     (exam / "mine.toml").write_text(entry.format("true"))
     _, requests = sample(exam, text(spec), right)
-    drawn = [request for request in requests if request.asked.values.get("instruction") == "mine"]
+    drawn = [request for request in requests if request.prompt_variant.values.get("instruction") == "mine"]
     assert drawn
     assert all("Choose well." in str(request.messages) for request in drawn)
 
@@ -166,7 +166,7 @@ def test_a_pool_is_another_benchmark(exam):
     experiment = parse_experiment(text(variants), base=exam)
     with pytest.raises(InputError, match="demonstration"):
         # They are the questions themselves: that is noticed.
-        Asked.of(experiment, load(experiment.benchmark, base=exam))
+        SamplingPlan.build(experiment, load(experiment.benchmark, base=exam))
 
 
 def dove(**changes):

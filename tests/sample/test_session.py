@@ -12,12 +12,14 @@ import pytest
 from helpers.endpoint import Faults, serve
 from helpers.scripted_model import ScriptedModel, right, sums
 
+import howsure as hs
 from howsure.benchmarks import load
 from howsure.errors import HowsureWarning, InputError
 from howsure.models.model import Choice, Reply
 from howsure.readers.evaluations import read as read_cells
-from howsure.sample.estimate import foresee
+from howsure.sample.estimate import dry_run
 from howsure.sample.experiment import parse_experiment
+from howsure.sample.progress import format_lines
 from howsure.sample.run import run
 from howsure.store.responses import read
 
@@ -237,6 +239,35 @@ def test_an_adaptive_run_stops_when_it_is_good_enough(tmp_path):
     assert f" {found.mean[found.index('simulated/large')].mean():.3f} ± " in verdict
 
 
+@pytest.mark.filterwarnings("ignore::howsure.errors.HowsureWarning")
+@pytest.mark.parametrize(
+    "more",
+    [
+        "",
+        "variants: [{}, {system: Be brief.}]",
+        "allocate: adaptive",
+        "until: {width: 0.12}",
+        "limit: 7",
+    ],
+    ids=["one-prompt", "two-prompts", "adaptive", "stopped-early", "few-questions"],
+)
+def test_the_last_line_of_the_display_has_the_interval_that_score_prints(tmp_path, more):
+    """An independent way: the folder read again."""
+    text = f"benchmark: directions-small\nmodels: [simulated/small, simulated/large]\ngenerations: 12\n{more}"
+    snapshots = []
+    sample(text, tmp_path / "r", on_progress=snapshots.append)
+    last = snapshots[-1]
+    assert last.final
+    columns = hs.score(read_cells(tmp_path / "r")).columns()
+    expected = {
+        row[0]: row[1:] for row in zip(*(columns[name] for name in ("model", "score", "low", "high")), strict=True)
+    }
+    for model in last.models:
+        assert (model.mean, model.low, model.high) == pytest.approx(expected[model.label], abs=1e-12)
+        half = (expected[model.label][2] - expected[model.label][1]) / 2
+        assert f"score {model.mean:.4f} ± {half:.4f}" in format_lines(last)
+
+
 def test_the_first_interrupt_waits_and_the_second_does_not(tmp_path):
     hanging = asyncio.Event
     told = []
@@ -271,13 +302,13 @@ def test_the_first_interrupt_waits_and_the_second_does_not(tmp_path):
 
 def test_a_dry_run_tells_what_is_owed_and_touches_nothing(tmp_path):
     text = "benchmark: directions-small\nmodels: [simulated/large]\ngenerations: 4"
-    (told,) = foresee(parse_experiment(text), tmp_path / "r").models
-    assert (told.cells, told.there, told.owed, told.requests) == (400, 0, 400, 100)
+    (told,) = dry_run(parse_experiment(text), tmp_path / "r").models
+    assert (told.cells, told.there, told.missing, told.requests) == (400, 0, 400, 100)
     assert not (tmp_path / "r").exists()
     sample(text + "\nlimit: 30", tmp_path / "r")
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / "r").iterdir()}
-    (told,) = foresee(parse_experiment(text), tmp_path / "r").models
-    assert (told.cells, told.there, told.owed, told.requests) == (400, 120, 280, 70)
+    (told,) = dry_run(parse_experiment(text), tmp_path / "r").models
+    assert (told.cells, told.there, told.missing, told.requests) == (400, 120, 280, 70)
     # A reader of the database leaves its -wal and -shm beside it.
     assert {path: path.stat().st_mtime_ns for path in before} == before
 

@@ -12,7 +12,7 @@ from helpers.endpoint import Faults, serve
 
 from howsure.benchmarks import load
 from howsure.errors import StoreError
-from howsure.sample.budget import SPENT_FILE, Account, Budget, Spent, load_spent
+from howsure.sample.budget import SPENT_FILE, Budget, Spending, SpendingFile, load_spending
 from howsure.sample.experiment import parse_experiment
 from howsure.sample.run import run
 
@@ -60,21 +60,21 @@ def test_sessions_together_stay_within_a_budget(tmp_path, budget):
     assert 0 < billed[kind] <= float(bound)
     if kind == "calls":
         assert len(server.bodies) == sent == 700
-        assert load_spent(tmp_path / "r").calls == 700
+        assert load_spending(tmp_path / "r").calls == 700
 
 
 def test_the_account_holds_what_is_in_flight_until_it_is_settled(tmp_path):
     async def main():
-        budget = Budget(tokens=1000, spent=Spent(1, 100, 7))
-        account = Account(tmp_path, budget)
-        account.keep()
+        budget = Budget(tokens=1000, spent=Spending(1, 100, 7))
+        account = SpendingFile(tmp_path, budget)
+        account.update()
         assert not (tmp_path / SPENT_FILE).exists()
         held = await budget.reserve(50, 5)
-        account.keep()
-        assert load_spent(tmp_path) == Spent(2, 150, 12)
+        account.update()
+        assert load_spending(tmp_path) == Spending(2, 150, 12)
         budget.settle(held, 20, 2)
-        account.keep()
-        assert load_spent(tmp_path) == Spent(2, 120, 9)
+        account.update()
+        assert load_spending(tmp_path) == Spending(2, 120, 9)
 
     asyncio.run(main())
 
@@ -82,16 +82,16 @@ def test_the_account_holds_what_is_in_flight_until_it_is_settled(tmp_path):
 def test_what_the_next_session_sets_aside_again_is_not_in_the_account():
     async def main():
         budget = Budget(tokens=1000)
-        batch = await budget.reserve(300, 3, lasts=True)
+        batch = await budget.reserve(300, 3, outlives_session=True)
         other = await budget.reserve(20, 2)
-        assert budget.account == Spent(1, 20, 2)
+        assert budget.recorded_spending == Spending(1, 20, 2)
         budget.leave(batch)
-        assert (budget.spent, budget.account) == (Spent(1, 300, 3), Spent(1, 20, 2))
+        assert (budget.spent, budget.recorded_spending) == (Spending(1, 300, 3), Spending(1, 20, 2))
         budget.release(other)
-        assert budget.account == Spent(1, 0, 0)
-        settled = await budget.reserve(300, 3, lasts=True)
+        assert budget.recorded_spending == Spending(1, 0, 0)
+        settled = await budget.reserve(300, 3, outlives_session=True)
         budget.settle(settled, 40, 1)
-        assert budget.account == Spent(2, 40, 1)
+        assert budget.recorded_spending == Spending(2, 40, 1)
 
     asyncio.run(main())
 
@@ -100,14 +100,14 @@ def test_without_bounds_nothing_is_written(tmp_path):
     async def main():
         budget = Budget(minutes=5)
         budget.forfeit(await budget.reserve(3, 4))
-        Account(tmp_path, budget).keep()
+        SpendingFile(tmp_path, budget).update()
 
     asyncio.run(main())
     assert not list(tmp_path.iterdir())
-    assert load_spent(tmp_path) == Spent()
+    assert load_spending(tmp_path) == Spending()
 
 
 def test_an_account_that_cannot_be_read_says_what_to_do(tmp_path):
     (tmp_path / SPENT_FILE).write_text('{"calls": 3')
     with pytest.raises(StoreError, match=r"spent\.json: cannot be read .*; restore it, or remove it"):
-        load_spent(tmp_path)
+        load_spending(tmp_path)

@@ -1,9 +1,10 @@
-"""One model's lane against scripted endpoints, in virtual time. Kind of truth: theory (what must happen is counted)."""
+"""One model's worker against scripted endpoints, in virtual time. Kind of truth: theory (what must happen is counted)."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,38 +13,46 @@ from helpers.scripted_model import ScriptedModel, VirtualTime, right, sums
 from howsure.errors import EndpointError, FatalEndpointError, StoreError
 from howsure.models.model import Reply, Request
 from howsure.perturb.variants import FixedPrompt
-from howsure.sample.experiment import ModelEntry
+from howsure.sample.budget import Budget
+from howsure.sample.model_config import ModelConfig
+from howsure.sample.model_job import ModelJob
 from howsure.sample.resume import find_missing_cells
-from howsure.sample.retry import backoff
-from howsure.sample.worker import Lane
+from howsure.sample.retry import compute_backoff
+from howsure.sample.worker import Worker
 
 
 class Ran:
-    """A lane that has run over `questions` x `generations`, and what it kept."""
+    """A worker that has run over `questions` x `generations`, and what it kept."""
 
-    def __init__(self, script, *, questions=10, generations=1, concurrency=4, seed=0, keep=None):
+    def __init__(self, script, *, questions=10, generations=1, concurrency=4, seed=0, add=None):
         self.time = VirtualTime()
         self.model = ScriptedModel(script if not isinstance(script, type) else script(self.time))
         self.rows = []
         self.drawn = self.most_open = 0
         benchmark = sums(questions)
-        self.entry = ModelEntry("m", "m-1", "endpoint", generations=generations, concurrency=concurrency)
+        self.config = ModelConfig("m", "m-1", "endpoint", generations=generations, concurrency=concurrency)
 
         async def go():
-            self.lane = Lane(
-                self.entry,
-                self.model,
+            self.job = ModelJob(
+                self.config,
                 benchmark,
                 benchmark.questions,
                 [FixedPrompt(benchmark, benchmark.prompt)],
-                keep or self.rows.extend,
+                SimpleNamespace(add=add or self.rows.extend),
+                budget=Budget(clock=self.time.clock),
+            )
+            self.worker = Worker(
+                self.job,
+                self.model,
                 sleep=self.time.sleep,
                 clock=self.time.clock,
                 rng=np.random.default_rng(seed),
             )
             ids = [question.id for question in benchmark.questions]
-            units = find_missing_cells(ids, self.lane.ids, generations, {}).units(ids, self.lane.ids, generations)
-            await self.lane.run(self._counted(units))
+            units = find_missing_cells(ids, self.job.variant_ids, generations, {}).tasks(
+                ids, self.job.variant_ids, generations
+            )
+            await self.worker.run(self._counted(units))
 
         self.time.run(go())
 
@@ -94,9 +103,9 @@ def test_every_cell_arrives_once_with_slots_respected():
     assert ran.model.most_in_flight == 4
     assert ran.most_open <= 2 * 4 + 1  # the plan is drawn lazily
     assert {len(request.generations) for request in ran.model.requests} == {3}
-    assert (ran.lane.done, ran.lane.failed, ran.lane.stopped, ran.lane.notes) == (150, 0, None, [])
-    assert ran.lane.seen == {("m-1", "f")}
-    there = ran.lane.tally.cells("sums", "m")
+    assert (ran.job.done, ran.job.failed, ran.job.stopped, ran.job.notes) == (150, 0, None, [])
+    assert ran.job.versions == {("m-1", "f")}
+    there = ran.job.tally.cells("sums", "m")
     assert there.n.tolist() == [[3] * 50]
     assert there.total.tolist() == [[3.0] * 50]
 
@@ -118,7 +127,7 @@ def test_random_faults_never_lose_nor_double_a_cell(seed):
 def test_backoff_is_full_jitter_doubled_to_thirty_seconds():
     rng = np.random.default_rng(1)
     for attempts, most in [(1, 0.5), (2, 1), (3, 2), (7, 30), (8, 30), (10_000, 30)]:
-        waits = [backoff(attempts, rng) for _ in range(2000)]
+        waits = [compute_backoff(attempts, rng) for _ in range(2000)]
         assert 0 <= min(waits) < 0.01 * most
         assert 0.99 * most < max(waits) <= most
         assert np.mean(waits) == pytest.approx(most / 2, rel=0.05)  # uniform
@@ -146,7 +155,7 @@ def test_a_request_that_always_fails_is_a_row_after_eight_attempts():
         ("q3", g, None, "malformed: no", 8) for g in (1, 2)
     ]
     assert sum(request.question == "q3" for request in ran.model.requests) == 8
-    assert (ran.lane.done, ran.lane.failed) == (118, 2)
+    assert (ran.job.done, ran.job.failed) == (118, 2)
 
 
 def test_waiting_work_holds_no_slot_and_retry_after_is_obeyed():
@@ -173,7 +182,7 @@ def test_waiting_work_holds_no_slot_and_retry_after_is_obeyed():
 
 def test_a_day_to_wait_stops_the_model():
     ran = Ran(times(1, fail("rate_limit", retry_after=86_400.0)))
-    assert ran.lane.stopped == "the endpoint asks to wait 86,400 s: no"
+    assert ran.job.stopped == "the endpoint asks to wait 86,400 s: no"
     assert ran.rows == []
     assert ran.time.now == 0
 
@@ -184,14 +193,14 @@ def test_an_endpoint_that_is_down_ends_within_a_minute_and_leaves_no_rows(questi
     ran = Ran(times(10**9, fail(reason)), questions=questions, concurrency=64)
     assert 30 <= ran.time.now <= 60
     assert ran.rows == []
-    assert ran.lane.stopped.startswith(f"no success for {ran.time.now:.0f} s and ")
+    assert ran.job.stopped.startswith(f"no success for {ran.time.now:.0f} s and ")
     assert len(ran.model.requests) < 20 * questions + 20
 
 
 def test_twenty_failures_at_once_are_no_reason_to_give_up():
     ran = Ran(times(1, fail("server")), questions=500, concurrency=500)
     ran.assert_each_cell_once(500, 1)
-    assert ran.lane.stopped is None
+    assert ran.job.stopped is None
 
 
 @pytest.mark.parametrize(("minutes", "survives"), [(4, True), (6, False)])
@@ -207,13 +216,13 @@ def test_an_outage_in_the_middle_is_waited_out_for_five_minutes(minutes, survive
             return right(request)
 
     ran = Ran(Script, questions=100, concurrency=4)
-    assert ran.lane.failed == 0
+    assert ran.job.failed == 0
     if survives:
         ran.assert_each_cell_once(100, 1)
     else:
-        assert ran.lane.stopped is not None
+        assert ran.job.stopped is not None
         assert ran.time.now < 5 + 300 + 60
-        assert len(ran.rows) == ran.lane.done == 20  # what arrived in the first five seconds is kept
+        assert len(ran.rows) == ran.job.done == 20  # what arrived in the first five seconds is kept
 
 
 @pytest.mark.parametrize("bad", [1, 10])
@@ -233,7 +242,7 @@ def test_requests_that_fail_to_the_end_are_rows_and_not_an_outage(bad):
     ran = Ran(Script, questions=40, concurrency=20)
     ran.assert_each_cell_once(40, 1)
     assert {row.question for row in ran.rows if row.status == "error"} == {f"q{i}" for i in range(41 - bad, 41)}
-    assert ran.lane.stopped is None
+    assert ran.job.stopped is None
     assert ran.time.now < 400
 
 
@@ -251,7 +260,7 @@ def test_a_limit_per_minute_costs_time_but_no_generation():
 
     ran = Ran(Limited, questions=100, concurrency=64)
     ran.assert_each_cell_once(100, 1)
-    assert ran.lane.failed == 0
+    assert ran.job.failed == 0
     assert 240 <= ran.time.now < 400
 
 
@@ -270,12 +279,12 @@ def test_a_slow_start_is_not_taken_for_an_endpoint_that_is_down():
 
     ran = Ran(Script, questions=40, concurrency=40)
     ran.assert_each_cell_once(40, 1)
-    assert ran.lane.stopped is None
+    assert ran.job.stopped is None
 
 
 def test_a_fatal_failure_stops_at_once():
     ran = Ran(times(10**9, FatalEndpointError("wrong key", reason="unauthorized", status=401)), questions=100)
-    assert ran.lane.stopped == "wrong key"
+    assert ran.job.stopped == "wrong key"
     assert ran.rows == []
     assert len(ran.model.requests) <= 4
     assert ran.time.now == 0
@@ -310,7 +319,7 @@ def test_one_refused_prompt_is_a_row_and_is_not_tried_again(first):
 @pytest.mark.parametrize("questions", [1, 5, 1000])
 def test_when_every_request_is_refused_the_model_is_stopped_without_rows(questions):
     ran = Ran(times(10**9, fail("bad_request", status=400)), questions=questions, concurrency=16)
-    assert ran.lane.stopped == "every request was refused: no"
+    assert ran.job.stopped == "every request was refused: no"
     assert ran.rows == []
     assert len(ran.model.requests) <= 64
 
@@ -328,7 +337,7 @@ def test_n_that_is_rejected_is_learnt_and_said_once(said, sizes):
     ran.assert_each_cell_once(30, 7)
     assert {len(r.generations) for r in ran.model.requests} == sizes | {7}
     assert sum(len(r.generations) == 7 for r in ran.model.requests) <= 4
-    assert len(ran.lane.notes) == 1
+    assert len(ran.job.notes) == 1
     assert {row.attempts for row in ran.rows} == {1}
 
 
@@ -337,7 +346,7 @@ def test_an_endpoint_that_ignores_n_is_asked_for_one_at_a_time():
     ran.assert_each_cell_once(20, 5)
     # Each reply was used: not one request more than generations.
     assert len(ran.model.requests) == 100
-    assert ran.lane.notes == ["the endpoint sends one generation per request; more requests are made instead"]
+    assert ran.job.notes == ["the endpoint sends one generation per request; more requests are made instead"]
 
 
 def test_one_short_reply_does_not_lower_what_is_asked_for():
@@ -345,7 +354,7 @@ def test_one_short_reply_does_not_lower_what_is_asked_for():
     ran = Ran(lambda r: right(r, 4 if next(short, False) else None), questions=20, generations=5, concurrency=1)
     ran.assert_each_cell_once(20, 5)
     assert Counter(len(r.generations) for r in ran.model.requests) == {5: 20, 1: 1}
-    assert ran.lane.notes == []
+    assert ran.job.notes == []
 
 
 def test_after_a_timeout_half_as_many_are_asked_for():
@@ -362,7 +371,7 @@ def test_after_a_timeout_half_as_many_are_asked_for():
 def test_a_model_that_replies_without_choices_has_failed():
     ran = Ran(lambda request: right(request, 0), questions=3)
     assert ran.rows == []
-    assert ran.lane.stopped.endswith("failed requests: a reply without choices")
+    assert ran.job.stopped.endswith("failed requests: a reply without choices")
     assert ran.time.now <= 60
 
 
@@ -372,30 +381,30 @@ def test_surplus_choices_are_said_once():
         return Reply(reply.choices, surplus=2)
 
     ran = Ran(script, questions=5)
-    assert ran.lane.notes == ["the endpoint sent more generations than asked for; those were dropped"]
+    assert ran.job.notes == ["the endpoint sent more generations than asked for; those were dropped"]
     ran.assert_each_cell_once(5, 1)
 
 
 def test_an_endpoint_that_answers_with_something_else_is_given_up_sooner():
     """Such as a web page: whoever left out a part of the address should not wait half a minute."""
     ran = Ran(times(10**9, fail("malformed", status=200)), questions=50)
-    assert "no success for" in ran.lane.stopped
+    assert "no success for" in ran.job.stopped
     assert 5 <= ran.time.now < 30
     assert ran.rows == []
 
 
 def test_trouble_shows_the_last_failure_until_it_is_over():
     ran = Ran(times(10**9, fail("connection")), questions=1)
-    assert ran.lane.trouble == "connection: no; without any success it is given up after 30 s"
-    assert Ran(times(1, fail("connection")), questions=1).lane.trouble is None
+    assert ran.job.trouble == "connection: no; without any success it is given up after 30 s"
+    assert Ran(times(1, fail("connection")), questions=1).job.trouble is None
 
 
 def test_a_folder_that_cannot_be_written_ends_the_run():
-    def keep(_):
+    def add(_):
         raise StoreError("disk full")
 
     with pytest.raises(ExceptionGroup) as caught:
-        Ran(right, questions=3, keep=keep)
+        Ran(right, questions=3, add=add)
     assert caught.group_contains(StoreError, match="disk full")
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from howsure.readers.run_source import RunSource
 from howsure.readers.sources import Source
-from howsure.sample.prices import dollars, price_of
+from howsure.sample.prices import find_price, format_dollars
 from howsure.store.responses import stream
 
 _SETTINGS = ("temperature", "top_p", "max_tokens", "reasoning_effort")
@@ -77,8 +77,8 @@ def _estimate_cost(tokens: Mapping[str, tuple[int, int]], models: Mapping[str, _
     cost = 0
     for label, (prompt, completion) in tokens.items():
         model = models.get(label)
-        price = model and price_of(model.name or "", model.base_url or "")
+        price = model and find_price(model.name or "", model.base_url or "")
         if not price:
             return None
         cost += price.cost(prompt, completion)
-    return dollars(cost)
+    return format_dollars(cost)

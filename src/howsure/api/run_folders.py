@@ -93,10 +93,10 @@ def sample_experiment(
 
     `lines` receives progress as JSON lines for a program, in place of the progress for a person.
     """
-    from howsure.sample.run import asked_for, run_experiment
+    from howsure.sample.run import load_shard, run_experiment
 
-    described = asked_for(experiment, shard)
-    borrow = described.until.borrow if described.until is not None else None
+    described = load_shard(experiment, shard)
+    borrow = described.stopping.borrow if described.stopping is not None else None
     reference = read(_resolve(described.base, borrow)).cells() if borrow is not None else None
     code = run_experiment(described, folder, retry=retry, reference=reference, lines=lines)
     return code, reference

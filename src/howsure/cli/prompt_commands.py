@@ -117,7 +117,7 @@ def paraphrase(
     from howsure.sample import collect_paraphrases
 
     print(
-        collect_paraphrases.paraphrase(
+        collect_paraphrases.collect_paraphrases(
             instructions, model, output, base_url=base_url, key_env=key_env, n=n, only=only, force=force
         )
     )

@@ -50,10 +50,10 @@ def run(
 
     folder = output or experiment.with_suffix("")
     if dry_run:
-        from howsure.sample.estimate import foresee
-        from howsure.sample.run import asked_for
+        from howsure.sample import estimate
+        from howsure.sample.run import load_shard
 
-        print_result(foresee(asked_for(experiment, shard), folder, retry=retry is not None), form)
+        print_result(estimate.dry_run(load_shard(experiment, shard), folder, retry=retry is not None), form)
         return
     lines = sys.stdout if json_lines else None
     with _serve_live(folder) if live else contextlib.nullcontext():

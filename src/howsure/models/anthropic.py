@@ -1,4 +1,6 @@
-"""Anthropic's Messages API, natively: a tenth of the CPU that its SDK takes, and every field of its body as `extra`.
+"""Call models over Anthropic's Messages API; `extra` may hold any field of its body.
+
+This takes a tenth of the CPU time of the vendor's SDK.
 
 Source: the vendor's API reference of 2026 and the types of its SDK 0.125.
 """
@@ -6,23 +8,30 @@ Source: the vendor's API reference of 2026 and the types of its SDK 0.125.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import msgspec
 
 from howsure.errors import EndpointError, FatalEndpointError
 from howsure.models.client import Endpoint
-from howsure.models.failures import LARGEST_ERROR, refusal
 from howsure.models.model import Choice, Reply, Request
-from howsure.models.reply import blanked, counted, decoded, filled, ident, named, places
+from howsure.models.reply import (
+    bounded_list,
+    build_embedded_error,
+    clean_id,
+    clean_name,
+    decode_body,
+    decode_usage,
+    list_items,
+    redact,
+)
 
-__all__ = ["BASE_URL", "TOKENS", "Anthropic"]
+__all__ = ["BASE_URL", "DEFAULT_MAX_TOKENS", "AnthropicEndpoint"]
 
 BASE_URL = "https://api.anthropic.com"
 VERSION = "2023-06-01"
-#: The API wants max_tokens in every request; this many where the experiment says nothing.
-TOKENS = 8192
-#: Blocks of one reply that are read; one with more is malformed rather than cut.
+#: The API requires max_tokens in every request; this many where the experiment has none.
+DEFAULT_MAX_TOKENS = 8192
+#: Blocks of one reply that are read; a reply with more is malformed rather than cut.
 BLOCKS = 256
 REASONS = {
     "end_turn": "stop",
@@ -30,7 +39,7 @@ REASONS = {
     "max_tokens": "length",
     "model_context_window_exceeded": "length",
 }
-#: A 400 with one of these is about the account, and no other request can do better.
+#: Texts of a 400 that is about the account, so that no other request can succeed.
 ABOUT_MONEY = ("credit balance", "api usage limits")
 
 
@@ -39,7 +48,7 @@ class _Block(msgspec.Struct):
     text: str | None = None
 
 
-_Blocks = places(_Block, BLOCKS, whole=True)
+_Blocks = bounded_list(_Block, BLOCKS, strict=True)
 
 
 class _Message(msgspec.Struct):
@@ -62,63 +71,63 @@ _decode = msgspec.json.Decoder(_Message).decode
 _decode_usage = msgspec.json.Decoder(_Usage | None).decode
 
 
-class Anthropic(Endpoint):
-    """A model behind `POST {base_url}/v1/messages`; parameters are those of `Endpoint`.
+class AnthropicEndpoint(Endpoint):
+    """Call a model at `POST {base_url}/v1/messages`. The parameters are those of `Endpoint`.
 
-    It has no `n`: a request for several generations is refused here, with nothing sent. `base_url` may end in `/v1`.
+    The API has no `n`: a request for several generations raises an error, and nothing is sent. `base_url` may end in
+    `/v1`.
     """
 
-    def __init__(self, base_url: str, name: str, **keys: Any) -> None:
-        super().__init__(base_url, name, **keys)
-        self._url = f"{self.base_url.removesuffix('/v1')}/v1/messages"
+    def _build_url(self) -> str:
+        return f"{self.base_url.removesuffix('/v1')}/v1/messages"
 
     async def generate(self, request: Request) -> Reply:
-        """Ask for one generation. See `Endpoint.generate`."""
+        """Request one generation. See `Endpoint.generate`."""
         if len(request.generations) > 1:
             raise EndpointError("the Messages API has no n", reason="n_rejected", most=1)
         return await super().generate(request)
 
-    def _headers(self) -> dict[str, str]:
+    def _build_headers(self) -> dict[str, str]:
         return {"anthropic-version": VERSION} | ({"x-api-key": self._key} if self._key else {})
 
-    def _body(self, request: Request, n: int) -> bytes:
-        del n  # always 1
+    def _encode_body(self, request: Request) -> bytes:
+        """Return the JSON body of a request."""
         settings, messages = request.settings, request.messages
         body: dict[str, object] = {
             "model": self.name,
-            "max_tokens": settings.max_tokens or TOKENS,
+            "max_tokens": settings.max_tokens or DEFAULT_MAX_TOKENS,
             "messages": [message for message in messages if message["role"] != "system"],
         }
         if system := "\n\n".join(message["content"] for message in messages if message["role"] == "system"):
             body["system"] = system
-        given = {"temperature": settings.temperature, "top_p": settings.top_p, "stop_sequences": settings.stop}
-        body |= {field: value for field, value in given.items() if value is not None}
+        settings_sent = {"temperature": settings.temperature, "top_p": settings.top_p, "stop_sequences": settings.stop}
+        body |= {field: value for field, value in settings_sent.items() if value is not None}
         return msgspec.json.encode(body | settings.extra)
 
-    def _refusal(self, status: int, headers: Mapping[str, str], body: bytes | bytearray, n: int) -> EndpointError:
-        error = super()._refusal(status, headers, body, n)
+    def _build_error(self, status: int, headers: Mapping[str, str], body: bytes | bytearray, n: int) -> EndpointError:
+        error = super()._build_error(status, headers, body, n)
         if status == 400 and any(words in str(error).lower() for words in ABOUT_MONEY):
             return FatalEndpointError(str(error), reason="quota", status=status)
         return error
 
     @staticmethod
-    def _read(body: bytes | bytearray, n: int, *, key: str = "") -> Reply:
-        told = decoded(body, _decode, key)
-        if told.content is None:
-            if bytes(told.error) != b"null":
-                raise refusal(200, {}, b'{"error":' + bytes(told.error)[:LARGEST_ERROR] + b"}", n=n, key=key)
+    def _parse_body(body: bytes | bytearray, n: int, *, key: str = "") -> Reply:
+        message = decode_body(body, _decode, key)
+        if message.content is None:
+            if bytes(message.error) != b"null":
+                raise build_embedded_error(message.error, n, key)
             raise EndpointError("the reply has no content field", reason="malformed", status=200)
-        # Others are thoughts and tools; what is not said is no answer.
-        texts = [block.text for block in filled(told.content) if block.type == "text" and block.text is not None]
-        reason = None if told.stop_reason is None else REASONS.get(told.stop_reason, told.stop_reason)
-        text = blanked("".join(texts), key) if texts else None
-        usage = counted(told.usage, _decode_usage) or _Usage()
-        # Tokens that a cache wrote or read are counted beside the others; those of thoughts are in the output.
+        # Other blocks are thoughts and tools. Without any text block the text is None.
+        texts = [block.text for block in list_items(message.content) if block.type == "text" and block.text is not None]
+        reason = None if message.stop_reason is None else REASONS.get(message.stop_reason, message.stop_reason)
+        text = redact("".join(texts), key) if texts else None
+        usage = decode_usage(message.usage, _decode_usage) or _Usage()
+        # Tokens that a cache wrote or read are reported beside the others; those of thoughts are in the output.
         cache = (usage.cache_creation_input_tokens or 0) + (usage.cache_read_input_tokens or 0)
         return Reply(
-            choices=(Choice(text, named(reason, key)),),
-            request=ident(told.id, key),
-            model=named(told.model, key),
+            choices=(Choice(text, clean_name(reason, key)),),
+            request=clean_id(message.id, key),
+            model=clean_name(message.model, key),
             prompt_tokens=None if usage.input_tokens is None else usage.input_tokens + cache,
             completion_tokens=usage.output_tokens,
         )

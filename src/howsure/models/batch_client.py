@@ -1,4 +1,4 @@
-"""The calls of a batch API in OpenAI's dialect: files up, a batch begun, looked at, its results down."""
+"""Call a batch API in OpenAI's dialect: upload requests, create a batch, get its status, download its results."""
 
 from __future__ import annotations
 
@@ -10,26 +10,27 @@ from urllib.parse import quote
 import msgspec
 
 from howsure.errors import EndpointError
-from howsure.models.client import proxy_for
-from howsure.models.failures import LARGEST_ERROR, refusal, shorten, unreachable
+from howsure.models.client import find_proxy
+from howsure.models.failures import LARGEST_ERROR, build_connection_error, build_http_error, shorten
 
 if TYPE_CHECKING:
     import aiohttp
 
 T = TypeVar("T")
 
-__all__ = ["MARK", "Batches", "Told"]
+__all__ = ["METADATA_KEY", "BatchClient", "BatchStatus"]
 
-#: The key of a batch's metadata under which our token stands: by it a batch is found again whose id was never saved.
-MARK = "howsure"
+#: Key of the run's token in the metadata of a batch, to find a batch again whose id was never saved.
+METADATA_KEY = "howsure"
 #: Seconds for a small call, and for a file of up to 200 MB.
-CALL, TRANSFER = 60.0, 1800.0
-#: Bytes of a small answer, and pages of 100 batches that are looked through for a token.
-LARGEST, PAGES = 4 << 20, 100
-PIECE = 256 << 10
+CALL_SECONDS, TRANSFER_SECONDS = 60.0, 1800.0
+#: Bytes of a small response at most, and pages of 100 batches that are searched for a token.
+LARGEST, MOST_PAGES = 4 << 20, 100
+#: Bytes that a download reads at a time.
+CHUNK = 256 << 10
 
 
-class _Count(msgspec.Struct):
+class _RequestCounts(msgspec.Struct):
     total: int = 0
     completed: int = 0
     failed: int = 0
@@ -44,20 +45,20 @@ class _Problems(msgspec.Struct):
     data: list[_Problem] = []
 
 
-class Told(msgspec.Struct):
-    """What the API says of a batch."""
+class BatchStatus(msgspec.Struct):
+    """A batch as the API reports it."""
 
     id: str
     status: str = ""
     output_file_id: str | None = None
     error_file_id: str | None = None
-    request_counts: _Count | None = None
+    request_counts: _RequestCounts | None = None
     errors: _Problems | None = None
     metadata: dict[str, object] | None = None
 
 
 class _Page(msgspec.Struct):
-    data: list[Told] = []
+    data: list[BatchStatus] = []
     has_more: bool = False
 
 
@@ -65,17 +66,17 @@ class _File(msgspec.Struct):
     id: str
 
 
-class Batches:
-    """The batch API of one endpoint. Single calls, no retries; `EndpointError` says why one failed.
+class BatchClient:
+    """Call the batch API of one endpoint. Calls are not retried; `EndpointError` says why one failed.
 
     Parameters
     ----------
     base_url
-        Such as `http://127.0.0.1:8000/v1`, without the path of a call.
+        Address of the API without the path of a call, such as `http://127.0.0.1:8000/v1`.
     name
         The model's name as the endpoint knows it.
     key
-        Sent as a bearer token when it is not empty; never shown, and blanked out of all that comes back.
+        Sent as a bearer token when it is not empty; never shown, and redacted from all responses.
     """
 
     def __init__(self, base_url: str, name: str, *, key: str = "") -> None:
@@ -83,69 +84,71 @@ class Batches:
         self._session: aiohttp.ClientSession | None = None
 
     def __repr__(self) -> str:
-        return f"Batches({self.base_url!r}, {self.name!r})"
+        return f"BatchClient({self.base_url!r}, {self.name!r})"
 
     async def upload(self, path: Path) -> str:
-        """Send a file of requests, in pieces; the id it got."""
+        """Upload a file of requests in pieces, and return its id."""
         import aiohttp
 
         with path.open("rb") as file:
             form = aiohttp.FormData()
             form.add_field("purpose", "batch")
             form.add_field("file", file, filename="requests.jsonl", content_type="application/jsonl")
-            return (await self._call("POST", "/files", _File, seconds=TRANSFER, data=form)).id
+            return (await self._call("POST", "/files", _File, seconds=TRANSFER_SECONDS, data=form)).id
 
-    async def create(self, file: str, token: str) -> Told:
-        """Begin a batch over an uploaded file. A batch costs money from here on."""
+    async def create(self, file: str, token: str) -> BatchStatus:
+        """Create a batch over an uploaded file; from here on it costs money."""
         body = {
             "input_file_id": file,
             "endpoint": "/v1/chat/completions",
             "completion_window": "24h",
-            "metadata": {MARK: token},
+            "metadata": {METADATA_KEY: token},
         }
-        return await self._call("POST", "/batches", Told, json=body)
+        return await self._call("POST", "/batches", BatchStatus, json=body)
 
-    async def find(self, token: str) -> Told | None:
-        """The batch that was begun with this token, or None when there is none."""
+    async def find(self, token: str) -> BatchStatus | None:
+        """Return the batch that was created with this token, or None if there is none."""
         after = ""
-        for _ in range(PAGES):
+        for _ in range(MOST_PAGES):
             page = await self._call("GET", f"/batches?limit=100{after}", _Page)
-            for told in page.data:
-                if (told.metadata or {}).get(MARK) == token:
-                    return told
+            for batch in page.data:
+                if (batch.metadata or {}).get(METADATA_KEY) == token:
+                    return batch
             if not page.has_more or not page.data:
                 break
             after = f"&after={quote(page.data[-1].id, safe='')}"
         return None
 
-    async def look(self, batch: str) -> Told:
-        """How a batch stands."""
-        return await self._call("GET", f"/batches/{quote(batch, safe='')}", Told)
+    async def get_status(self, batch: str) -> BatchStatus:
+        """Return the status of a batch."""
+        return await self._call("GET", f"/batches/{quote(batch, safe='')}", BatchStatus)
 
-    async def lines(self, file: str, *, longest: int) -> AsyncIterator[bytes]:
-        """The lines of a result file as they come, without the key; a line longer than `longest` bytes is an error."""
+    async def download_lines(self, file: str, *, longest: int) -> AsyncIterator[bytes]:
+        """Yield the lines of a result file, with the key redacted; a line longer than `longest` bytes is an error."""
         import aiohttp
 
         path = f"/files/{quote(file, safe='')}/content"
-        timeout = aiohttp.ClientTimeout(total=TRANSFER, sock_connect=10, sock_read=CALL)
+        timeout = aiohttp.ClientTimeout(total=TRANSFER_SECONDS, sock_connect=10, sock_read=CALL_SECONDS)
         try:
-            async with self._open().get(self.base_url + path, timeout=timeout, allow_redirects=False) as response:
+            async with self._open_session().get(
+                self.base_url + path, timeout=timeout, allow_redirects=False
+            ) as response:
                 await self._check(response)
                 rest = bytearray()
-                async for piece in response.content.iter_chunked(PIECE):
-                    rest += piece
-                    *whole, last = rest.split(b"\n") if b"\n" in piece else (rest,)
+                async for chunk in response.content.iter_chunked(CHUNK):
+                    rest += chunk
+                    *lines, last = rest.split(b"\n") if b"\n" in chunk else (rest,)
                     rest = bytearray(last)
-                    for line in whole:
-                        yield self._blanked(bytes(line))
+                    for line in lines:
+                        yield self._redact(bytes(line))
                     if len(rest) > longest:
                         what = f"a line of the results is longer than {longest:,} bytes"
                         raise EndpointError(what, reason="too_large", status=200)
                 if rest:
-                    yield self._blanked(bytes(rest))
+                    yield self._redact(bytes(rest))
         except (aiohttp.ClientError, OSError, EOFError, ValueError) as e:
             # Unchained: the foreign error may hold the request's headers, and with them the key.
-            raise unreachable(e, self.base_url, TRANSFER, key=self._key) from None
+            raise build_connection_error(e, self.base_url, TRANSFER_SECONDS, key=self._key) from None
 
     async def close(self) -> None:
         """Close the connections."""
@@ -153,44 +156,48 @@ class Batches:
         if session is not None:
             await session.close()
 
-    async def _call(self, method: str, path: str, kind: type[T], *, seconds: float = CALL, **sent: Any) -> T:
+    async def _call(self, method: str, path: str, kind: type[T], *, seconds: float = CALL_SECONDS, **content: Any) -> T:
+        """Return the decoded response of one call; `content` goes to aiohttp (json or data)."""
         import aiohttp
 
         timeout = aiohttp.ClientTimeout(total=seconds, sock_connect=10)
         url = self.base_url + path
         try:
-            async with self._open().request(method, url, timeout=timeout, allow_redirects=False, **sent) as response:
+            async with self._open_session().request(
+                method, url, timeout=timeout, allow_redirects=False, **content
+            ) as response:
                 await self._check(response)
-                body = self._blanked(await _read(response.content, LARGEST))
+                body = self._redact(await _read_start(response.content, LARGEST))
         except (aiohttp.ClientError, OSError, EOFError, ValueError) as e:
-            raise unreachable(e, self.base_url, seconds, key=self._key) from None
+            raise build_connection_error(e, self.base_url, seconds, key=self._key) from None
         try:
             return msgspec.json.decode(body, type=kind)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            shown = shorten(body[:80].decode("utf-8", "replace"), self._key)
-            raise EndpointError(f"not what a batch API answers: {shown!r}", reason="malformed", status=200) from None
+            start = shorten(body[:80].decode("utf-8", "replace"), self._key)
+            raise EndpointError(f"not what a batch API answers: {start!r}", reason="malformed", status=200) from None
 
     async def _check(self, response: aiohttp.ClientResponse) -> None:
+        """Raise the error of a response whose status is not 200."""
         if response.status != 200:
-            body = self._blanked(await _read(response.content, LARGEST_ERROR))
-            raise refusal(response.status, response.headers, body, n=1, key=self._key)
+            body = self._redact(await _read_start(response.content, LARGEST_ERROR))
+            raise build_http_error(response.status, response.headers, body, n=1, key=self._key)
 
-    def _blanked(self, body: bytes) -> bytes:
+    def _redact(self, body: bytes) -> bytes:
         return body.replace(self._key.encode(), b"***") if self._key else body
 
-    def _open(self) -> aiohttp.ClientSession:
+    def _open_session(self) -> aiohttp.ClientSession:
         import aiohttp
 
         if self._session is None:
             headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
             jar = aiohttp.DummyCookieJar()
-            self._session = aiohttp.ClientSession(headers=headers, cookie_jar=jar, proxy=proxy_for(self.base_url))
+            self._session = aiohttp.ClientSession(headers=headers, cookie_jar=jar, proxy=find_proxy(self.base_url))
         return self._session
 
 
-async def _read(content: aiohttp.StreamReader, most: int) -> bytes:
-    """The body, cut at `most` bytes."""
-    whole = bytearray()
-    while len(whole) < most and (piece := await content.readany()):
-        whole += piece
-    return bytes(whole[:most])
+async def _read_start(content: aiohttp.StreamReader, most: int) -> bytes:
+    """Return the body, cut at `most` bytes."""
+    body = bytearray()
+    while len(body) < most and (chunk := await content.readany()):
+        body += chunk
+    return bytes(body[:most])

@@ -1,4 +1,4 @@
-"""One request to one endpoint that speaks the chat completions protocol, and what came back."""
+"""Send one request to an endpoint of the chat completions protocol, and parse its reply."""
 
 from __future__ import annotations
 
@@ -13,51 +13,63 @@ from urllib.request import getproxies, proxy_bypass
 import msgspec
 
 from howsure.errors import EndpointError, FatalEndpointError
-from howsure.models.failures import LARGEST_ERROR, refusal, unreachable
-from howsure.models.headers import ToldLimits, is_cached
+from howsure.models.failures import LARGEST_ERROR, build_connection_error, build_http_error
+from howsure.models.headers import RateLimitHeaders, is_cached
 from howsure.models.model import Limits, Reply, Request, Settings
-from howsure.models.reply import reply_of
+from howsure.models.reply import parse_reply
 
-__all__ = ["Endpoint", "proxy_for", "time_allowed"]
+__all__ = ["Endpoint", "build_chat_body", "compute_timeout", "find_proxy"]
 
 if TYPE_CHECKING:
     import aiohttp
 
 
-#: Bytes of a reply that are read at most, in all and for each generation asked for.
+#: Bytes of a reply that are read at most, in all and for each requested generation.
 LARGEST, LARGEST_EACH = 64 << 20, 4 << 20
-#: Bytes that every reply may hold at once; replies longer than that are read so many at a time.
+#: Bytes up to which replies are read without a limit on their number, and how many longer ones are read at a time.
 SMALL, LARGE_AT_ONCE = 256 << 10, 4
-#: Assumed where the experiment sets no max_tokens.
-TOKENS = 4096
+#: Tokens of a completion that are assumed where the experiment sets no max_tokens.
+ASSUMED_TOKENS = 4096
 
 
-def time_allowed(settings: Settings) -> float:
-    """Seconds a request may take: 60 and a tenth for each token that may come, at most 30 minutes.
+def compute_timeout(settings: Settings) -> float:
+    """Return the seconds that a request may take: 60 and a tenth for each possible token, at most 30 minutes.
 
-    >>> time_allowed(Settings(max_tokens=1000))
+    >>> compute_timeout(Settings(max_tokens=1000))
     160.0
     """
-    given = settings.max_tokens or settings.extra.get("max_completion_tokens")
-    tokens = given if isinstance(given, int) and given > 0 else TOKENS
+    most = settings.max_tokens or settings.extra.get("max_completion_tokens")
+    tokens = most if isinstance(most, int) and most > 0 else ASSUMED_TOKENS
     return min(60 + tokens / 10, 1800.0)
 
 
-class Endpoint:
-    """A model behind HTTP: `POST {base_url}/chat/completions`. One request, no retries.
+def build_chat_body(model: str, request: Request) -> dict[str, object]:
+    """Return the body of a chat completion request; settings that are None are not sent."""
+    body: dict[str, object] = {"model": model, "messages": request.messages}
+    for field in ("temperature", "top_p", "max_tokens", "stop"):
+        value = getattr(request.settings, field)
+        if value is not None:
+            body[field] = value
+    if len(request.generations) > 1:
+        body["n"] = len(request.generations)
+    return body | request.settings.extra
 
-    Other dialects are subclasses: they say where to, with which headers and which body, and read what comes back.
+
+class Endpoint:
+    """Call a model over HTTP: `POST {base_url}/chat/completions`. Requests are not retried.
+
+    Other dialects are subclasses: they override the URL, the headers, the body, and the parsing of replies and errors.
 
     Parameters
     ----------
     base_url
-        Without the path of the call, such as `http://127.0.0.1:8000/v1`.
+        Address of the API without the path of the call, such as `http://127.0.0.1:8000/v1`.
     name
         The model's name as the endpoint knows it.
     key
-        Sent as a bearer token when it is not empty; never shown, and blanked out of all that comes back.
+        Sent as a bearer token when it is not empty; never shown, and redacted from all responses.
     timeout
-        Seconds for a whole request instead of `time_allowed`.
+        Seconds for a whole request instead of `compute_timeout`.
     connect_timeout
         Seconds to get a connection.
     """
@@ -66,70 +78,74 @@ class Endpoint:
         self, base_url: str, name: str, *, key: str = "", timeout: float | None = None, connect_timeout: float = 10
     ) -> None:
         self.base_url, self.name = base_url.rstrip("/"), name
-        self._url = f"{self.base_url}/chat/completions"
+        self._url = self._build_url()
         self._key, self._timeout, self._connect_timeout = key, timeout, connect_timeout
         self._session: aiohttp.ClientSession | None = None
-        self._limits = ToldLimits()
+        self._limits = RateLimitHeaders()
         self._large = asyncio.Semaphore(LARGE_AT_ONCE)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.base_url!r}, {self.name!r})"
 
     async def generate(self, request: Request) -> Reply:
-        """Ask for `len(request.generations)` generations.
+        """Request `len(request.generations)` generations.
 
         Raises
         ------
         EndpointError
-            When no usable reply came, `reason` says why; `FatalEndpointError` when no other request can do better.
+            When there is no usable reply; `reason` says why. `FatalEndpointError` when no other request can succeed.
         """
         import aiohttp
 
-        session = self._session or self._open()
+        session = self._session or self._open_session()
         n = len(request.generations)
-        seconds = self._timeout or time_allowed(request.settings)
+        seconds = self._timeout or compute_timeout(request.settings)
         started = time.perf_counter()
         try:
             async with session.post(
                 self._url,
-                data=self._body(request, n),
+                data=self._encode_body(request),
                 timeout=aiohttp.ClientTimeout(total=seconds, sock_connect=self._connect_timeout),
                 allow_redirects=False,
             ) as response:
                 status, headers = response.status, response.headers
                 limits = self._limits.read(headers)
                 if status != 200:
-                    # So far that no key is cut in two.
-                    body = self._without_key(await _start(response.content, LARGEST_ERROR + len(self._key)))
-                    raise self._refusal(status, headers, body[:LARGEST_ERROR], n)
-                return await self._reply(response, n, started, limits)
+                    # Read further by the length of the key, so that no key is cut in two.
+                    body = self._redact(await _read_start(response.content, LARGEST_ERROR + len(self._key)))
+                    raise self._build_error(status, headers, body[:LARGEST_ERROR], n)
+                return await self._read_reply(response, n, started, limits)
         except EndpointError as e:
             failure = e.with_traceback(None)
         except (aiohttp.ClientError, OSError, EOFError, ValueError) as e:
-            failure = unreachable(e, self.base_url, seconds, key=self._key)
-        # Raised here, so that it drags along no frame with a body in it, nor the request's headers with the key.
+            failure = build_connection_error(e, self.base_url, seconds, key=self._key)
+        # Raised here, so that it holds no frame with a body in it, nor the request's headers with the key.
         raise failure
 
-    async def _reply(self, response: aiohttp.ClientResponse, n: int, started: float, limits: Limits | None) -> Reply:
-        """Read a 200 to its end and decode it; of long ones only a few are held in memory at a time."""
+    async def _read_reply(
+        self, response: aiohttp.ClientResponse, n: int, started: float, limits: Limits | None
+    ) -> Reply:
+        """Read and parse a response with status 200; only a few long ones are held in memory at a time."""
         limit = min(LARGEST, LARGEST_EACH * n)
-        body = await _start(response.content, SMALL)
+        body = await _read_start(response.content, SMALL)
         if len(body) < SMALL:
-            return self._decode(body, response, n, started, limits)
+            return self._parse(body, response, n, started, limits)
         async with self._large:
-            body = await _start(response.content, limit + 1, body)
+            body = await _read_start(response.content, limit + 1, body)
             if len(body) > limit:
                 raise EndpointError(f"the reply is longer than {limit:,} bytes", reason="too_large", status=200)
-            return self._decode(body, response, n, started, limits)
+            return self._parse(body, response, n, started, limits)
 
-    def _decode(
+    def _parse(
         self, body: bytes | bytearray, response: aiohttp.ClientResponse, n: int, started: float, limits: Limits | None
     ) -> Reply:
+        """Return the reply with what its headers say."""
         seconds, cached = time.perf_counter() - started, is_cached(response.headers)
-        reply = self._read(self._without_key(body), n, key=self._key)
+        reply = self._parse_body(self._redact(body), n, key=self._key)
         return msgspec.structs.replace(reply, seconds=seconds, cached=cached, limits=limits)
 
-    def _without_key(self, body: bytes | bytearray) -> bytes | bytearray:
+    def _redact(self, body: bytes | bytearray) -> bytes | bytearray:
+        """Return a body without the key."""
         key = self._key.encode()
         return body.replace(key, b"***") if key and key in body else body
 
@@ -139,14 +155,14 @@ class Endpoint:
         if session is not None:
             await session.close()
 
-    def _open(self) -> aiohttp.ClientSession:
+    def _open_session(self) -> aiohttp.ClientSession:
         import aiohttp
 
-        # Not trust_env: it would look into ~/.netrc and the environment before every request.
-        proxy = proxy_for(self.base_url)
-        # Servers commonly close idle connections after 5 s; ours go first.
+        # Not trust_env: it would read ~/.netrc and the environment before every request.
+        proxy = find_proxy(self.base_url)
+        # Servers commonly close idle connections after 5 s; close them earlier.
         connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=4)
-        headers = {"Content-Type": "application/json", "Accept": "application/json"} | self._headers()
+        headers = {"Content-Type": "application/json", "Accept": "application/json"} | self._build_headers()
         self._session = aiohttp.ClientSession(
             connector=connector,
             headers=headers,
@@ -156,52 +172,52 @@ class Endpoint:
         )
         return self._session
 
-    def _headers(self) -> dict[str, str]:
+    def _build_url(self) -> str:
+        """Return the URL of the call."""
+        return f"{self.base_url}/chat/completions"
+
+    def _build_headers(self) -> dict[str, str]:
+        """Return the headers that carry the key."""
         return {"Authorization": f"Bearer {self._key}"} if self._key else {}
 
-    def _body(self, request: Request, n: int) -> bytes:
-        settings = request.settings
-        body: dict[str, object] = {"model": self.name, "messages": request.messages}
-        for field in ("temperature", "top_p", "max_tokens", "stop"):
-            value = getattr(settings, field)
-            if value is not None:
-                body[field] = value
-        if n > 1:
-            body["n"] = n
-        return msgspec.json.encode(body | settings.extra)
+    def _encode_body(self, request: Request) -> bytes:
+        """Return the JSON body of a request."""
+        return msgspec.json.encode(build_chat_body(self.name, request))
 
-    _read = staticmethod(reply_of)
+    _parse_body = staticmethod(parse_reply)
 
-    def _refusal(self, status: int, headers: Mapping[str, str], body: bytes | bytearray, n: int) -> EndpointError:
-        return refusal(status, headers, body, n=n, key=self._key)
+    def _build_error(self, status: int, headers: Mapping[str, str], body: bytes | bytearray, n: int) -> EndpointError:
+        """Return the error of a response with another status than 200."""
+        return build_http_error(status, headers, body, n=n, key=self._key)
 
 
-async def _start(content: aiohttp.StreamReader, limit: int, begun: bytes | bytearray = b"") -> bytes | bytearray:
-    """The body after what was `begun`: at least `limit` bytes of it in all, fewer only where it ends."""
-    whole = bytearray(begun)
-    # Not read(size): it would unpack so many bytes at once, and hold them twice.
-    while len(whole) < limit and (piece := await content.readany()):
-        if not whole and content.at_eof():
-            return piece
-        whole += piece
-    return whole
+async def _read_start(content: aiohttp.StreamReader, limit: int, start: bytes | bytearray = b"") -> bytes | bytearray:
+    """Return `start` and the bytes that follow: at least `limit` bytes in all, fewer only where the body ends."""
+    body = bytearray(start)
+    # Not read(size): it would decompress so many bytes at once, and hold them twice.
+    while len(body) < limit and (chunk := await content.readany()):
+        if not body and content.at_eof():
+            return chunk
+        body += chunk
+    return body
 
 
-def proxy_for(base_url: str) -> str | None:
-    """Its URL, perhaps with a user and a password in it, from `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY`.
+def find_proxy(base_url: str) -> str | None:
+    """Return the URL of the proxy for an address, or None.
 
-    This machine itself is never asked through one.
+    It is read from `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY`.
+    The URL may contain a user and a password. A loopback address never has a proxy.
 
     Raises
     ------
     FatalEndpointError
-        When it is of a kind that we do not speak.
+        When the environment names another kind of proxy than an HTTP proxy.
     """
     parts = urlsplit(base_url)
     host = parts.hostname or ""
     proxies = getproxies()
     address = proxies.get(parts.scheme) or proxies.get("all")
-    if not address or _is_here(host) or proxy_bypass(host):
+    if not address or _is_loopback(host) or proxy_bypass(host):
         return None
     address = address if "://" in address else f"http://{address}"
     proxy = urlsplit(address)
@@ -213,7 +229,8 @@ def proxy_for(base_url: str) -> str | None:
     return address
 
 
-def _is_here(host: str) -> bool:
+def _is_loopback(host: str) -> bool:
+    """Return whether a host name or address is this machine."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

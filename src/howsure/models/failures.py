@@ -1,9 +1,10 @@
-"""What an endpoint's refusal or silence means: the one place where foreign failures become `EndpointError`."""
+"""Translate failures of an endpoint into `EndpointError`: HTTP errors, broken connections, and Retry-After headers."""
 
 from __future__ import annotations
 
 import asyncio
 import email.utils
+import errno
 import json
 import math
 import re
@@ -12,21 +13,23 @@ from collections.abc import Mapping
 
 from howsure.errors import EndpointError, FatalEndpointError
 
-__all__ = ["LARGEST_ERROR", "refusal", "retry_after", "shorten", "unreachable"]
+__all__ = ["LARGEST_ERROR", "build_connection_error", "build_http_error", "parse_retry_after", "shorten"]
 
-#: Bytes of an error's text that are read.
+#: Bytes of an error response that are read.
 LARGEST_ERROR = 64 << 10
-#: Says that the 400 is about `n`, and how many generations a request may ask for. A wrong guess costs one request.
+#: Texts of a 400 that is about `n`, and the limit that such a text names. A wrong match costs one request.
 ABOUT_N = re.compile(r"\bn\b|multiple (candidates|choices|completions)|num_choices|candidate_?count", re.IGNORECASE)
-MOST = re.compile(
+UPPER_LIMIT = re.compile(
     r"(?:at most|not exceed|no more than|not be (?:greater|larger|more) than) ?(\d+)"
     r"|(?:<=|≤|up to|less than or equal to|maximum(?: value)?(?: of| is|:)?|only n ?=) ?(\d+)"
     r"|(?:between|\[) ?1(?: and|,| to) ?(\d+)",
     re.IGNORECASE,
 )
-#: Says that a bound is one of something else, where nothing says that it is of `n`.
-OF_OTHERS = re.compile(r"token|length|context|character|temperature|top_|penalt|logprobs|messages|stop", re.IGNORECASE)
-#: What a status means, unless a code says more. Others: 3xx not_found, 4xx bad_request, the rest server.
+#: Texts whose limit is about something else than `n`.
+ABOUT_OTHERS = re.compile(
+    r"token|length|context|character|temperature|top_|penalt|logprobs|messages|stop", re.IGNORECASE
+)
+#: Reason of each status, unless an error code is more precise. Others: 3xx not_found, 4xx bad_request, the rest server.
 REASONS = {
     401: "unauthorized",
     402: "quota",
@@ -42,51 +45,52 @@ REASONS = {
     504: "timeout",
 }
 FATAL = ("unauthorized", "quota", "not_found")
-#: Codes with which vendors say that the account is empty: waiting does not help.
+#: Error codes of an account without credit: waiting does not help.
 QUOTA = ("insufficient_quota", "insufficient_balance", "billing_hard_limit_reached", "credit_balance_too_low")
 UNKNOWN_MODEL = ("model_not_found", "model_not_exist", "unknown_model")
 
 
-def refusal(
+def build_http_error(
     status: int, headers: Mapping[str, str], body: bytes | bytearray, *, n: int, key: str = ""
 ) -> EndpointError:
-    """An answer that is not a completion.
+    """Return the error of an HTTP response that is not a completion.
 
     Parameters
     ----------
     status, headers, body
-        Of the HTTP answer. With status 200 the body's own `error.code` counts.
+        Of the HTTP response. With status 200 the `error.code` in the body is used.
     n
-        Generations that were asked for.
+        Generations that were requested.
     key
-        Blanked out of the message.
+        Redacted from the message.
     """
-    text, codes = _told(body)
+    text, codes = _parse_error_body(body)
     if status == 200:
         status = next((int(code) for code in codes if code.isdigit() and 400 <= int(code) < 600), 500)
-    reason = _reason(status, codes)
+    reason = _find_reason(status, codes)
     most = None
     if status in {400, 422} and n > 1 and reason == "bad_request":
-        bound = _bound(text)
-        if ABOUT_N.search(text) or (bound is not None and 0 < bound < n and not OF_OTHERS.search(text)):
+        bound = _find_upper_limit(text)
+        if ABOUT_N.search(text) or (bound is not None and 0 < bound < n and not ABOUT_OTHERS.search(text)):
             reason, most = "n_rejected", bound
     if 300 <= status < 400:
         text = f"moved to {headers.get('Location', 'elsewhere')}"
     message = f"HTTP {status}: {shorten(text, key)}" if text.strip() else f"HTTP {status}"
     if status in {404, 405} and not codes and "model" not in text.lower():
-        # It is the path that is missing: of an unknown model vendors say so.
+        # The path is wrong: for an unknown model, vendors name the model.
         message += "; is the base_url right? Most end in /v1"
     kind = FatalEndpointError if reason in FATAL else EndpointError
-    return kind(message, reason=reason, status=status, retry_after=retry_after(headers), most=most)
+    return kind(message, reason=reason, status=status, retry_after=parse_retry_after(headers), most=most)
 
 
-def _bound(text: str) -> int | None:
-    """The first upper bound that a text names."""
-    found = MOST.search(text)
-    return int(next(group for group in found.groups() if group)) if found else None
+def _find_upper_limit(text: str) -> int | None:
+    """Return the first upper limit that a text names."""
+    match = UPPER_LIMIT.search(text)
+    return int(next(group for group in match.groups() if group)) if match else None
 
 
-def _reason(status: int, codes: list[str]) -> str:
+def _find_reason(status: int, codes: list[str]) -> str:
+    """Return the reason of an HTTP error from its codes, else from its status."""
     if any(code in QUOTA for code in codes):
         return "quota"
     if any(code in UNKNOWN_MODEL for code in codes):
@@ -96,8 +100,8 @@ def _reason(status: int, codes: list[str]) -> str:
     return "not_found" if status < 400 else "bad_request" if status < 500 else "server"
 
 
-def unreachable(error: Exception, base_url: str, seconds: float, *, key: str = "") -> EndpointError:
-    """No whole answer came: refused, reset, unknown host, cut, or not in time."""
+def build_connection_error(error: Exception, base_url: str, seconds: float, *, key: str = "") -> EndpointError:
+    """Return the error of a request without a complete response: refused, reset, unknown host, cut, or too late."""
     import aiohttp
 
     if isinstance(error, aiohttp.ConnectionTimeoutError):
@@ -105,25 +109,26 @@ def unreachable(error: Exception, base_url: str, seconds: float, *, key: str = "
     if isinstance(error, asyncio.TimeoutError):
         return EndpointError(f"no whole reply within {seconds:g} s", reason="timeout")
     if isinstance(error, aiohttp.ClientConnectorError | aiohttp.ServerDisconnectedError | ConnectionError):
-        why = shorten(_cause(error), key)
+        why = shorten(_describe_cause(error), key)
         return EndpointError(f"no connection to {base_url}: {why}", reason="connection")
     return EndpointError(f"the reply broke off or is not HTTP: {shorten(str(error), key)}", reason="malformed")
 
 
-def _cause(error: Exception) -> str:
+def _describe_cause(error: Exception) -> str:
+    """Return why a connection failed, in a few words."""
     os_error = getattr(error, "os_error", None)
     if isinstance(os_error, OSError) and os_error.strerror:
-        # asyncio joins what each address said: "[Errno 111] Connect call failed ('127.0.0.1', 1)".
-        return "connection refused" if os_error.errno == 111 else os_error.strerror
+        # asyncio joins the errors of all addresses: "[Errno 111] Connect call failed ('127.0.0.1', 1)".
+        return "connection refused" if os_error.errno == errno.ECONNREFUSED else os_error.strerror
     if type(error).__name__ == "ServerDisconnectedError":
         return "it hung up without an answer"
     return str(error) or type(error).__name__
 
 
-def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds to wait, from `retry-after-ms` or `Retry-After` (seconds or a date); None when neither can be read.
+def parse_retry_after(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds to wait, from `retry-after-ms` or `Retry-After` (seconds or a date); None if there are none.
 
-    >>> retry_after({"Retry-After": "1.5"})
+    >>> parse_retry_after({"Retry-After": "1.5"})
     1.5
     """
     try:
@@ -141,7 +146,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def shorten(text: str, key: str = "", most: int = 300) -> str:
-    """One line of foreign text without the key, nor the user and password of a proxy.
+    """Return one line of foreign text, with the key and the user and password of a proxy redacted.
 
     >>> shorten("wrong key:   sk-12345", "sk-12345")
     'wrong key: ***'
@@ -153,8 +158,8 @@ def shorten(text: str, key: str = "", most: int = 300) -> str:
     return text if len(text) <= most else text[: most - 3] + "..."
 
 
-def _told(body: bytes | bytearray) -> tuple[str, list[str]]:
-    """The text of an error and its codes: under `error.message`, `error`, `detail` or `message`, else the body."""
+def _parse_error_body(body: bytes | bytearray) -> tuple[str, list[str]]:
+    """Return the text of an error and its codes; the text is in `error`, `detail` or `message`, else the body."""
     plain = body.decode("utf-8", "replace")
     try:
         value = json.loads(plain)
@@ -172,7 +177,7 @@ def _told(body: bytes | bytearray) -> tuple[str, list[str]]:
     inside = inner.get("message") if isinstance(inner, dict) else inner
     for text in (inside, value.get("detail"), value.get("message")):
         if text:
-            # The parameter's name belongs to what was said: {"message": "invalid value", "param": "n"}.
-            said = text if isinstance(text, str) else json.dumps(text, ensure_ascii=False)
-            return (f"{said} (n)" if "n" in codes else said), codes
+            # The name of the parameter belongs to the message: {"message": "invalid value", "param": "n"}.
+            message = text if isinstance(text, str) else json.dumps(text, ensure_ascii=False)
+            return (f"{message} (n)" if "n" in codes else message), codes
     return plain, codes

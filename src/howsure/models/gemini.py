@@ -1,4 +1,4 @@
-"""Google's Gemini API, natively: several candidates to a request, where the model has them.
+"""Call models over Google's Gemini API, with several candidates per request where the model has them.
 
 Source: the vendor's API reference of 2026 and the types of its SDK 3.4.
 """
@@ -8,30 +8,37 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Mapping
-from typing import Any
 from urllib.parse import quote
 
 import msgspec
 
 from howsure.errors import EndpointError, FatalEndpointError
 from howsure.models.client import Endpoint
-from howsure.models.failures import LARGEST_ERROR, refusal
-from howsure.models.headers import seconds as duration
+from howsure.models.headers import parse_duration
 from howsure.models.model import Choice, Reply, Request
-from howsure.models.reply import blanked, counted, decoded, filled, ident, named, places
+from howsure.models.reply import (
+    bounded_list,
+    build_embedded_error,
+    clean_id,
+    clean_name,
+    decode_body,
+    decode_usage,
+    list_items,
+    redact,
+)
 
-__all__ = ["BASE_URL", "CANDIDATES", "Gemini"]
+__all__ = ["BASE_URL", "MAX_CANDIDATES", "GeminiEndpoint"]
 
 BASE_URL = "https://generativelanguage.googleapis.com"
-#: Candidates of a request at most, on 2.x; later models refuse more than one, and that is found out.
-CANDIDATES = 8
-#: Parts of one candidate that are read; one with more is malformed rather than cut.
+#: Candidates of a request at most, on 2.x; later models reject more than one, which the sampler learns.
+MAX_CANDIDATES = 8
+#: Parts of one candidate that are read; a candidate with more is malformed rather than cut.
 PARTS = 256
 REASONS = {"STOP": "stop", "MAX_TOKENS": "length"} | dict.fromkeys(
     ["SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "MODEL_ARMOR"], "content_filter"
 )
 VERSIONED = re.compile(r"/v\d\w*$")
-#: What stands in the name of a quota for which waiting does not help.
+#: Part of the name of a quota for which waiting does not help.
 PER_DAY = "PerDay"
 
 
@@ -40,7 +47,7 @@ class _Part(msgspec.Struct):
     thought: bool | None = None
 
 
-_Parts = places(_Part, PARTS, whole=True)
+_Parts = bounded_list(_Part, PARTS, strict=True)
 
 
 class _Content(msgspec.Struct):
@@ -52,8 +59,8 @@ class _Candidate(msgspec.Struct, rename="camel"):
     finish_reason: str | None = None
 
 
-# Four for each that may be asked for, as `reply_of` has them.
-_Candidates = places(_Candidate, 4 * CANDIDATES)
+# Four for each that may be requested, as in `parse_reply`.
+_Candidates = bounded_list(_Candidate, 4 * MAX_CANDIDATES)
 
 
 class _Feedback(msgspec.Struct, rename="camel"):
@@ -98,24 +105,24 @@ _decode_usage = msgspec.json.Decoder(_Usage | None).decode
 _decode_refusal = msgspec.json.Decoder(_Refusal).decode
 
 
-class Gemini(Endpoint):
-    """A model behind `POST {base_url}/v1/models/{name}:generateContent`; parameters are those of `Endpoint`.
+class GeminiEndpoint(Endpoint):
+    """Call a model at `POST {base_url}/v1/models/{name}:generateContent`. The parameters are those of `Endpoint`.
 
-    `extra` is of the body; what it says of `generationConfig` is added to the settings. A `base_url` that ends in a
-    version, such as `/v1beta`, is asked in that one.
+    `extra` holds fields of the body; its `generationConfig` is added to the settings. A `base_url` may end in the
+    version of the API, such as `/v1beta`.
     """
 
-    def __init__(self, base_url: str, name: str, **keys: Any) -> None:
-        super().__init__(base_url, name, **keys)
-        path = quote(name if "/" in name else f"models/{name}")
+    def _build_url(self) -> str:
+        path = quote(self.name if "/" in self.name else f"models/{self.name}")
         version = "" if VERSIONED.search(self.base_url) else "/v1"
-        self._url = f"{self.base_url}{version}/{path}:generateContent"
+        return f"{self.base_url}{version}/{path}:generateContent"
 
-    def _headers(self) -> dict[str, str]:
+    def _build_headers(self) -> dict[str, str]:
         return {"x-goog-api-key": self._key} if self._key else {}
 
-    def _body(self, request: Request, n: int) -> bytes:
-        settings, extra = request.settings, dict(request.settings.extra)
+    def _encode_body(self, request: Request) -> bytes:
+        """Return the JSON body of a request."""
+        n, settings, extra = len(request.generations), request.settings, dict(request.settings.extra)
         body: dict[str, object] = {
             "contents": [
                 {"role": "model" if message["role"] == "assistant" else "user", "parts": [{"text": message["content"]}]}
@@ -126,66 +133,69 @@ class Gemini(Endpoint):
         system = [{"text": message["content"]} for message in request.messages if message["role"] == "system"]
         if system:
             body["systemInstruction"] = {"parts": system}
-        given = {
+        settings_sent = {
             "temperature": settings.temperature,
             "topP": settings.top_p,
             "maxOutputTokens": settings.max_tokens,
             "stopSequences": settings.stop,
             "candidateCount": n if n > 1 else None,
         }
-        config = {field: value for field, value in given.items() if value is not None}
-        more = extra.pop("generationConfig", None)
-        if isinstance(more, dict):
-            config |= more
+        config = {field: value for field, value in settings_sent.items() if value is not None}
+        extra_config = extra.pop("generationConfig", None)
+        if isinstance(extra_config, dict):
+            config |= extra_config
         return msgspec.json.encode(body | ({"generationConfig": config} if config else {}) | extra)
 
-    def _refusal(self, status: int, headers: Mapping[str, str], body: bytes | bytearray, n: int) -> EndpointError:
-        error = super()._refusal(status, headers, body, n)
-        told = str(error)
+    def _build_error(self, status: int, headers: Mapping[str, str], body: bytes | bytearray, n: int) -> EndpointError:
+        error = super()._build_error(status, headers, body, n)
+        message = str(error)
         details: list[_Detail] = []
         with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             details = _decode_refusal(body).error.details
-        if status == 400 and n > 1 and "candidate" in told.lower():
-            return EndpointError(told, reason="n_rejected", status=status, most=error.most)
-        if status == 400 and ("API key" in told or any(detail.reason == "API_KEY_INVALID" for detail in details)):
-            return FatalEndpointError(told, reason="unauthorized", status=status)
-        if status == 429 and any(PER_DAY in broken.quota_id for detail in details for broken in detail.violations):
-            return FatalEndpointError(told, reason="quota", status=status)
-        waits = [wait for detail in details if (wait := duration(detail.retry_delay)) is not None]
+        if status == 400 and n > 1 and "candidate" in message.lower():
+            return EndpointError(message, reason="n_rejected", status=status, most=error.most)
+        if status == 400 and ("API key" in message or any(detail.reason == "API_KEY_INVALID" for detail in details)):
+            return FatalEndpointError(message, reason="unauthorized", status=status)
+        if status == 429 and any(
+            PER_DAY in violation.quota_id for detail in details for violation in detail.violations
+        ):
+            return FatalEndpointError(message, reason="quota", status=status)
+        waits = [wait for detail in details if (wait := parse_duration(detail.retry_delay)) is not None]
         if error.retry_after is None and waits:
             error.retry_after = max(waits)
         return error
 
     @staticmethod
-    def _read(body: bytes | bytearray, n: int, *, key: str = "") -> Reply:
-        told = decoded(body, _decode, key)
-        choices = [_choice(candidate, key) for candidate in filled(told.candidates)]
+    def _parse_body(body: bytes | bytearray, n: int, *, key: str = "") -> Reply:
+        response = decode_body(body, _decode, key)
+        choices = [_parse_choice(candidate, key) for candidate in list_items(response.candidates)]
         surplus = max(0, len(choices) - n)
-        if not choices and told.prompt_feedback is not None and told.prompt_feedback.block_reason:
-            # The prompt itself was blocked, so none of its generations will ever come.
+        if not choices and response.prompt_feedback is not None and response.prompt_feedback.block_reason:
+            # The prompt itself was blocked, so all of its generations are filtered.
             choices = [Choice(None, "content_filter")] * n
         if not choices:
-            if bytes(told.error) != b"null":
-                raise refusal(200, {}, b'{"error":' + bytes(told.error)[:LARGEST_ERROR] + b"}", n=n, key=key)
+            if bytes(response.error) != b"null":
+                raise build_embedded_error(response.error, n, key)
             raise EndpointError("the reply has no candidates", reason="empty", status=200)
-        usage = counted(told.usage_metadata, _decode_usage) or _Usage()
-        # A count of 0 is not written. Thoughts are counted, and billed, beside the candidates.
+        usage = decode_usage(response.usage_metadata, _decode_usage) or _Usage()
+        # A count of 0 is left out. Thoughts are counted and billed beside the candidates.
         completion = (usage.candidates_token_count or 0) + (usage.thoughts_token_count or 0)
         return Reply(
             choices=tuple(choices[:n]),
-            request=ident(told.response_id, key),
-            model=named(told.model_version, key),
+            request=clean_id(response.response_id, key),
+            model=clean_name(response.model_version, key),
             prompt_tokens=usage.prompt_token_count,
             completion_tokens=None if usage.prompt_token_count is None else completion,
             surplus=surplus,
         )
 
 
-def _choice(candidate: _Candidate, key: str) -> Choice:
-    parts = filled(candidate.content and candidate.content.parts)
-    said = [part.text for part in parts if not part.thought and part.text is not None]
+def _parse_choice(candidate: _Candidate, key: str) -> Choice:
+    """Return one candidate with the text of its parts that are no thoughts."""
+    parts = list_items(candidate.content and candidate.content.parts)
+    texts = [part.text for part in parts if not part.thought and part.text is not None]
     reason = candidate.finish_reason
     return Choice(
-        blanked("".join(said), key) if said else None,
-        named(None if reason is None else REASONS.get(reason, reason.lower()), key),
+        redact("".join(texts), key) if texts else None,
+        clean_name(None if reason is None else REASONS.get(reason, reason.lower()), key),
     )

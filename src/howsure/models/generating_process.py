@@ -1,4 +1,4 @@
-"""The law that the simulated models follow: how likely each answer of each question is.
+"""The data-generating process of the simulated models: the probability of each answer to each question.
 
 For model m, question q and prompt variant s, a two-parameter item-response model::
 
@@ -12,14 +12,13 @@ has a few wrong answers of logits w_j, sum_j exp(w_j) = 1, some much likelier th
 which is sigmoid(z) at T = 1; at T = 0 the likeliest answer is given. `top_p` keeps the smallest set of likeliest
 answers that reaches it. Questions, with their likely wrong answers, are shared by all models.
 
-A prompt written by hand has a v_ms and u_qs of its own, drawn by its id. Those of a point of a space come from what it
-was drawn to be::
+A prompt written by hand has its own v_ms and u_qs, drawn by its id. For a point of a prompt space they are::
 
     v_ms = sum over dimensions d of e_md(value of s on d) + r_ms      u_qs by the content of s, as r_ms
 
-with e_md (each value of each dimension, per model) and r_ms normal: dimensions interact in r_ms alone. Values are known
-by their names, so a value has one effect in every space; two draws of the same content are the same prompt. On a
-dimension that is drawn anew for each question, each question has the effect of its own value.
+with e_md (each value of each dimension, per model) and r_ms normal: dimensions interact only through r_ms. Values are
+identified by their names, so a value has one effect in every space; two draws of the same content are the same prompt.
+On a dimension that is drawn for each question separately, each question has the effect of its own value.
 """
 
 from __future__ import annotations
@@ -42,8 +41,8 @@ __all__ = [
     "ABILITIES",
     "CONCENTRATIONS",
     "VERSION",
-    "Drawn",
-    "Law",
+    "DataGeneratingProcess",
+    "DrawnVariant",
     "answer_shares",
     "uniform",
     "wrong_logits",
@@ -54,38 +53,38 @@ Array = NDArray[np.float64]
 #: theta of each model.
 ABILITIES = {"small": -0.30, "medium": 0.73, "large": 1.68, "xlarge": 2.68}
 
-# To change any of these changes every simulated run: raise VERSION with it.
+# A change of any of these changes every simulated run: increase VERSION with it.
 VERSION = 1
-A_MEDIAN, A_SPREAD = 1.2, 0.35  # discrimination: median, sd of its logarithm
+A_MEDIAN, A_LOG_SD = 1.2, 0.35  # discrimination: median, sd of its logarithm
 B_SD = 1.8  # difficulty
 INTERACTION_SD = 0.6  # model x question
 VARIANT_SD = 0.15  # variant, per model
 CROSSED_SD = 0.35  # variant x question, shared by the models
 VALUE_SD = 0.15  # each value of a dimension, per model
-RESIDUAL_SD = 0.1  # content, per model: what the values leave of a point
+RESIDUAL_SD = 0.1  # content, per model: the part of a point that its values do not explain
 CONCENTRATIONS = (0.8, 1.3, 1.8, 2.3)  # the j-th likeliest wrong answer has a share proportional to j ** -one of these
 MOST_WRONG = 7
 
 
 @runtime_checkable
-class Drawn(Variant, Protocol):
-    """A point of a space, and no prompt written by hand: it knows its content, whichever draw it was."""
+class DrawnVariant(Variant, Protocol):
+    """A point of a prompt space, as opposed to a prompt written by hand: it has a hash of its content."""
 
     @property
     def content(self) -> str:
-        """Hash of everything that enters its prompts."""
+        """Hash of everything that its prompts are made from."""
         ...
 
 
-class Law:
-    """The law of one model (a key of `ABILITIES`) on one benchmark.
+class DataGeneratingProcess:
+    """The data-generating process of one model (a key of `ABILITIES`) on one benchmark.
 
     Parameters
     ----------
     population
-        Its seed.
+        Seed of the difficulties and of all other parameters.
     effects
-        (dimension, value) to e_md, in place of those that are drawn.
+        (dimension, value) to e_md, instead of those that are drawn.
     """
 
     def __init__(
@@ -97,13 +96,13 @@ class Law:
         effects: Mapping[tuple[str, str], float] | None = None,
     ) -> None:
         self.model, self.benchmark, self.population = model, benchmark, population
-        self.planted = dict(effects or {})
+        self._given_effects = dict(effects or {})
         self._answers: dict[int, list[str]] = {}
-        self._shared: dict[str, tuple[float, bool]] = {}
+        self._shifts: dict[str, tuple[float, bool]] = {}
 
     @cached_property
     def wrong(self) -> Array:
-        """w_qj, the likeliest first, (n_questions, most wrong answers); -inf where a question has fewer."""
+        """w_qj, the likeliest first, shape (n_questions, most wrong answers); -inf where a question has fewer."""
         counts = [min(len(_wrong_answers(question)), MOST_WRONG) for question in self.benchmark.questions]
         wrong = np.full((len(counts), max(counts, default=0)), -np.inf)
         for row, question in enumerate(self.benchmark.questions):
@@ -114,56 +113,57 @@ class Law:
 
     @cached_property
     def base(self) -> Array:
-        """a_q (theta_m - b_q) + i_mq, the part of z that no variant changes, (n_questions,)."""
-        own = np.empty(len(self.benchmark.questions))
+        """a_q (theta_m - b_q) + i_mq, the part of z that no variant changes, shape (n_questions,)."""
+        base = np.empty(len(self.benchmark.questions))
         for row, question in enumerate(self.benchmark.questions):
-            shared, mine = self._hash("question", question.id), self._hash("interaction", question.id, self.model)
-            a, b = A_MEDIAN * math.exp(A_SPREAD * _normal(shared)), B_SD * _normal(shared[8:])
-            own[row] = a * (ABILITIES[self.model] - b) + INTERACTION_SD * _normal(mine)
-        return own
+            question_hash = self._hash("question", question.id)
+            interaction = self._hash("interaction", question.id, self.model)
+            a, b = A_MEDIAN * math.exp(A_LOG_SD * _normal(question_hash)), B_SD * _normal(question_hash[8:])
+            base[row] = a * (ABILITIES[self.model] - b) + INTERACTION_SD * _normal(interaction)
+        return base
 
-    def logits(self, variant: Drawn | str, start: int = 0, stop: int | None = None) -> Array:
-        """Z of the questions start..stop-1 under a point of a space, or the id of a prompt written by hand."""
+    def logits(self, variant: DrawnVariant | str, start: int = 0, stop: int | None = None) -> Array:
+        """Return z of the questions start..stop-1 under a point of a space, or the id of a prompt written by hand."""
         name = variant if isinstance(variant, str) else variant.content
-        asked = self.benchmark.questions[start:stop]
-        crossed = np.array([_normal(self._hash("crossed", name, question.id)) for question in asked])
+        questions = self.benchmark.questions[start:stop]
+        crossed = np.array([_normal(self._hash("crossed", name, question.id)) for question in questions])
         return self.base[start:stop] + self.shift(variant, start, stop) + CROSSED_SD * crossed
 
-    def shift(self, variant: Drawn | str, start: int = 0, stop: int | None = None) -> Array:
-        """v_ms of the questions start..stop-1: one number, unless values are drawn for each question."""
-        asked = self.benchmark.questions[start:stop]
+    def shift(self, variant: DrawnVariant | str, start: int = 0, stop: int | None = None) -> Array:
+        """Return v_ms of the questions start..stop-1: one number, unless values are drawn for each question."""
+        questions = self.benchmark.questions[start:stop]
         if isinstance(variant, str):
-            return np.full(len(asked), VARIANT_SD * _normal(self._hash("variant", variant, self.model)))
-        if variant.content not in self._shared:
+            return np.full(len(questions), VARIANT_SD * _normal(self._hash("variant", variant, self.model)))
+        if variant.content not in self._shifts:
             values = {d: value for d, value in variant.values.items() if strip_draw_key(value) != "nested"}
             residual = RESIDUAL_SD * _normal(self._hash("residual", variant.content, self.model))
-            own = math.fsum(self.effect(dimension, value) for dimension, value in values.items())
-            self._shared[variant.content] = residual + own, len(values) < len(variant.values)
-        shared, is_nested = self._shared[variant.content]
-        shift = np.full(len(asked), shared)
-        for row, question in enumerate(asked if is_nested else ()):
+            sum_of_effects = math.fsum(self.effect(dimension, value) for dimension, value in values.items())
+            self._shifts[variant.content] = residual + sum_of_effects, len(values) < len(variant.values)
+        shared, is_nested = self._shifts[variant.content]
+        shift = np.full(len(questions), shared)
+        for row, question in enumerate(questions if is_nested else ()):
             drawn = cast("dict[str, str]", variant.record(question)["values"])  # names by dimension
             shift[row] += math.fsum(self.effect(dimension, value) for dimension, value in drawn.items())
         return shift
 
     def effect(self, dimension: str, value: str) -> float:
-        """e_md of one value of a dimension, in logits."""
+        """Return e_md of one value of a dimension, in logits."""
         value = strip_draw_key(value)
-        if (planted := self.planted.get((dimension, value))) is not None:
-            return planted
+        if (given := self._given_effects.get((dimension, value))) is not None:
+            return given
         return VALUE_SD * _normal(self._hash("value", dimension, value, self.model))
 
     def mixture(self) -> list[tuple[float, float, float]]:
-        """The law of z on new questions without v_ms: (weight, mean, sd) of normals, by quadrature over a."""
+        """Return z on new questions without v_ms as a mixture of normals (weight, mean, sd), by quadrature over a."""
         nodes, weights = np.polynomial.hermite_e.hermegauss(32)
         parts = []
         for node, weight in zip(nodes.tolist(), (weights / weights.sum()).tolist(), strict=True):
-            a = A_MEDIAN * math.exp(A_SPREAD * node)
+            a = A_MEDIAN * math.exp(A_LOG_SD * node)
             parts.append((weight, a * ABILITIES[self.model], math.hypot(a * B_SD, INTERACTION_SD, CROSSED_SD)))
         return parts
 
     def answers(self, row: int) -> list[str]:
-        """The target of a question, then its wrong answers in the order of `wrong`."""
+        """Return the target of a question, then its wrong answers in the order of `wrong`."""
         if row not in self._answers:
             question = self.benchmark.questions[row]
             wrong = sorted(_wrong_answers(question), key=lambda answer: self._hash("order", question.id, answer))
@@ -171,12 +171,13 @@ class Law:
         return self._answers[row]
 
     def _hash(self, *parts: object) -> bytes:
+        """Return 24 bytes that depend on the version, the population, the benchmark and `parts`."""
         key = "".join(f"{part}\0" for part in (VERSION, self.population, self.benchmark.name, *parts))
         return hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=24).digest()
 
 
 def answer_shares(z: Array, wrong: Array, temperature: float, top_p: float) -> Array:
-    """Probability of each answer, the right one first: z (n,) and wrong (n, J) to (n, 1 + J)."""
+    """Return the probability of each answer, the right one first: z (n,) and wrong (n, J) to shape (n, 1 + J)."""
     logits = np.column_stack([z, wrong])
     if temperature == 0:
         return np.asarray(np.eye(logits.shape[1])[logits.argmax(axis=1)])
@@ -193,16 +194,16 @@ def answer_shares(z: Array, wrong: Array, temperature: float, top_p: float) -> A
 
 
 def wrong_logits(n: int, concentration: int) -> Array:
-    """w_j of n wrong answers, the likeliest first, (n,)."""
+    """Return w_j of n wrong answers, the likeliest first, shape (n,)."""
     w = -CONCENTRATIONS[concentration] * np.log(np.arange(1, n + 1))
     return np.asarray(w - np.log(np.exp(w).sum()))
 
 
 def _wrong_answers(question: Question) -> list[str]:
-    """The alternatives of a question; near numbers where its target is one; else texts that deny the target."""
+    """Return the alternatives of a question, or numbers near its target, or texts that deny the target."""
     if question.alternatives:
         return list(question.alternatives)
-    if question.choices:  # by their original places, wherever a prompt shows them
+    if question.choices:  # letters by the original order, whatever order a prompt has
         letters = (chr(ord("A") + place) for place in range(len(question.choices)))
         return [letter for letter in letters if letter != question.target]
     if canonical_number(question.target) != question.target:
@@ -215,9 +216,10 @@ def _wrong_answers(question: Question) -> list[str]:
 
 
 def uniform(hashed: bytes) -> float:
-    """The first eight bytes of a hash as a number in [0, 1), on a grid of 2 ** -53."""
+    """Return the first eight bytes of a hash as a number in [0, 1), a multiple of 2 ** -53."""
     return (int.from_bytes(hashed[:8]) >> 11) * 2.0**-53
 
 
 def _normal(hashed: bytes) -> float:
+    """Return the first eight bytes of a hash as a standard normal number."""
     return NormalDist().inv_cdf(uniform(hashed) + 2.0**-54)

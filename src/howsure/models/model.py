@@ -1,6 +1,6 @@
-"""What the sampler asks of a model, and what it gets: the seam where the world comes in.
+"""What the sampler and a model exchange: `Request`, `Reply`, and the protocol `Model` that every kind of model has.
 
-`Endpoint` (client.py, over HTTP) and `SimulatedModel` (simulated.py, no network) both are a `Model`.
+`Endpoint` (client.py, over HTTP), `SimulatedModel` (simulated.py, without a network) and the others are `Model`s.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ __all__ = ["Choice", "Limits", "Model", "Reply", "Request", "Settings"]
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Decoding settings; None means: not sent, the endpoint's default."""
+    """Decoding settings; None is not sent and leaves the default of the endpoint."""
 
     temperature: float | None = None
     top_p: float | None = None
     max_tokens: int | None = None
     stop: tuple[str, ...] | None = None
     extra: dict[str, object] = {}
-    """Further fields of the request body, sent as they are."""
+    """Further fields of the request body, sent unchanged."""
 
 
 class Request(msgspec.Struct, frozen=True):
-    """Ask for these generations of one (benchmark, question, variant).
+    """A request for some generations of one (benchmark, question, variant).
 
-    `generations` are the wanted 1-based generation indices, so `len(generations)` is `n`. An HTTP endpoint only looks
-    at their number; the simulated model draws generation j from (seed, model, benchmark, question, variant, j), so
-    that a run that was interrupted equals one that was not. It writes its answer as `asked` wants it, an endpoint never
-    looks at it.
+    `generations` are the 1-based indices of the generations, so `len(generations)` is `n`. An HTTP endpoint uses only
+    their number; the simulated model draws generation j from (seed, model, benchmark, question, variant, j), so that a
+    run that was interrupted equals one that was not. The simulated model writes its answer in the form that
+    `prompt_variant` asks for; an endpoint never uses it.
     """
 
     benchmark: str
@@ -40,39 +40,39 @@ class Request(msgspec.Struct, frozen=True):
     messages: list[Message]
     generations: tuple[int, ...]
     settings: Settings
-    asked: Variant | None = None
-    """The variant itself; None: the benchmark's own way of asking."""
+    prompt_variant: Variant | None = None
+    """The variant itself; None for the benchmark's own prompt."""
 
 
 class Choice(msgspec.Struct, frozen=True):
-    """One generation of a reply. `text` is None when the endpoint sent none."""
+    """One generation of a reply. `text` is None if the endpoint sent none."""
 
     text: str | None
     finish_reason: str | None = None
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """What an endpoint says it takes per minute; None where it does not say, or means another period."""
+    """Limits per minute that an endpoint reports; None where it reports none, or one for another period."""
 
     requests: float | None = None
     tokens: float | None = None
 
 
 class Reply(msgspec.Struct, frozen=True):
-    """What came back for one request: at most `len(request.generations)` choices, possibly fewer."""
+    """The reply to one request: at most `len(request.generations)` choices, possibly fewer."""
 
     choices: tuple[Choice, ...]
     request: str | None = None
+    """The endpoint's id of the reply."""
     model: str | None = None
     fingerprint: str | None = None
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     seconds: float | None = None
     surplus: int = 0
-    """Choices beyond those asked for: the endpoint sent at least so many, nobody wanted them, they are not in
-    `choices`."""
+    """Choices beyond those that were requested, at least; they are not in `choices`."""
     cached: bool = False
-    """The endpoint, or a proxy before it, says that this answer came from a cache: it is a copy, no new draw."""
+    """Whether the endpoint, or a proxy before it, marks this reply as a copy from a cache: it is no new draw."""
     limits: Limits | None = None
 
 
@@ -80,9 +80,9 @@ class Model(Protocol):
     """One model at one endpoint. Raises `EndpointError`; `FatalEndpointError` when no request can succeed."""
 
     async def generate(self, request: Request) -> Reply:
-        """One request, no retries: those are the sampler's."""
+        """Send one request without retries; the sampler retries."""
         ...
 
     async def close(self) -> None:
-        """Give connections back."""
+        """Close the connections."""
         ...

@@ -1,8 +1,8 @@
-"""A model that draws from recorded results: what a design would have shown, without a request.
+"""Replay a recorded model: draw scores from recorded results, to see what a design would have shown.
 
-Generation j of a cell is drawn with replacement from what the model scored on the question, by a hash of (seed, name,
-benchmark, question, variant, j): independent of all others, of the order of requests and of how many are asked for at
-once. The mean of the recorded scores is the truth that a run of it estimates.
+Generation j of a cell is drawn with replacement from the recorded scores of the model on the question, by a hash of
+(seed, name, benchmark, question, variant, j): independent of all others, of the order of requests and of their size.
+The mean of the recorded scores is the truth that a run of it estimates.
 """
 
 from __future__ import annotations
@@ -10,21 +10,19 @@ from __future__ import annotations
 import hashlib
 from bisect import bisect_right
 
-import numpy as np
-
 from howsure.benchmarks.question import Benchmark
 from howsure.benchmarks.recorded import RecordedBenchmark
 from howsure.errors import InputError, UnknownNameError
-from howsure.models.generating_process import Array, uniform
+from howsure.models.generating_process import uniform
 from howsure.models.model import Choice, Reply, Request, Settings
 
-__all__ = ["ReplayModel", "truth"]
+__all__ = ["ReplayModel"]
 
 VERSION = 1
 
 
 class ReplayModel:
-    """One recorded model; a `sample.model.Model`.
+    """Answer with scores drawn from the recorded results of one model.
 
     Parameters
     ----------
@@ -33,7 +31,7 @@ class ReplayModel:
     benchmark
         One from `{replay: FILE}`, which holds the results.
     seed
-        Of the generations.
+        Seed of the generations.
 
     Raises
     ------
@@ -52,20 +50,22 @@ class ReplayModel:
             known = [f"replay/{model}" for model in benchmark.outcomes]
             raise UnknownNameError("model", f"replay/{self.name}", known, where=benchmark.name)
         self.benchmark, self.outcomes = benchmark, benchmark.outcomes[self.name]
-        if lost := [question.id for question in benchmark.questions if question.id not in self.outcomes]:
-            what = f"no recorded score of {len(lost)} of {len(benchmark.questions)} questions, the first {lost[0]!r}"
+        if absent := [question.id for question in benchmark.questions if question.id not in self.outcomes]:
+            what = (
+                f"no recorded score of {len(absent)} of {len(benchmark.questions)} questions, the first {absent[0]!r}"
+            )
             remedy = f"ask only what it has: benchmark: {{replay: FILE, models: [{self.name}, ...]}}"
             raise InputError(what, where=f"replay/{self.name}", remedy=remedy)
 
     async def generate(self, request: Request) -> Reply:
-        """Draw the generations that are asked for, each by its own hash.
+        """Draw the requested generations, each by its own hash.
 
         Raises
         ------
         UnknownNameError
             When the benchmark has no such question.
         InputError
-            When decoding settings are given: what is recorded was decoded as it was.
+            When decoding settings are given: the recorded results have their own.
         """
         if request.settings != Settings():
             remedy = "leave temperature, top_p, max_tokens, stop, extra and greedy out"
@@ -80,9 +80,9 @@ class ReplayModel:
         bounds = outcomes.cumulative[:-1]
         choices = []
         for generation in request.generations:
-            drawn = cell.copy()
-            drawn.update(b"%d" % generation)
-            score = outcomes.scores[bisect_right(bounds, uniform(drawn.digest()))]
+            generation_hash = cell.copy()
+            generation_hash.update(b"%d" % generation)
+            score = outcomes.scores[bisect_right(bounds, uniform(generation_hash.digest()))]
             choices.append(Choice(text=repr(score), finish_reason="stop"))
         return Reply(
             choices=tuple(choices),
@@ -94,9 +94,4 @@ class ReplayModel:
         )
 
     async def close(self) -> None:
-        """Nothing is open."""
-
-
-def truth(model: ReplayModel) -> Array:
-    """Expected score of each question, in the benchmark's order, (n_questions,)."""
-    return np.array([model.outcomes[question.id].mean for question in model.benchmark.questions])
+        """Do nothing: there are no connections."""

@@ -1,8 +1,8 @@
-"""The body of a chat completion to a `Reply`, whatever is in it: memory stays within a few times the body's own size.
+"""Parse the body of a chat completion into a `Reply`, with memory bounded by a few times the size of the body.
 
-A hostile body of 64 MB holds 20 million empty choices, each of which would cost a struct of 60 bytes. So lists are
-read as structs with a fixed number of places, what is not needed is skipped by the parser, and nothing is handed to
-`json`, which would build it all.
+A hostile body of 64 MB can hold 20 million empty choices, each of which would cost a struct of 60 bytes. So lists are
+decoded as structs with a fixed number of fields, the decoder skips what is not needed, and nothing is passed to `json`,
+which would build all of it.
 """
 
 from __future__ import annotations
@@ -17,18 +17,28 @@ from typing import Any
 import msgspec
 
 from howsure.errors import EndpointError
-from howsure.models.failures import LARGEST_ERROR, refusal, shorten
+from howsure.models.failures import LARGEST_ERROR, build_http_error, shorten
 from howsure.models.model import Choice, Reply
 
-__all__ = ["blanked", "counted", "decoded", "filled", "ident", "named", "places", "reply_of"]
+__all__ = [
+    "bounded_list",
+    "build_embedded_error",
+    "clean_id",
+    "clean_name",
+    "decode_body",
+    "decode_usage",
+    "list_items",
+    "parse_reply",
+    "redact",
+]
 
-#: Parts that the text of one choice may come in.
+#: Parts that the text of one choice may consist of.
 PARTS = 64
 ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})")
-#: Characters of a model's name, a fingerprint or a reason that are kept.
+#: Characters of a model's name, a fingerprint or a finish reason that are kept.
 LONGEST_NAME = 200
-#: Bytes of a body that is mended, at most: it takes 50 ns for each.
-MENDED = 8 << 20
+#: Bytes up to which the characters of a body are repaired, which takes 50 ns for each.
+LARGEST_REPAIRED = 8 << 20
 #: Half of a surrogate pair, written as an escape: JSON allows it, Unicode does not.
 HALF_CHARACTER = re.compile(
     rb"(?<!\\)((?:\\\\)*)(?:\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])"
@@ -40,21 +50,21 @@ class _Part(msgspec.Struct):
     text: str | None = None
 
 
-def places(kind: type, most: int, *, whole: bool = False) -> type:
-    """A list of at most so many of a kind; what is beyond them is skipped, or where `whole` is wanted an error.
+def bounded_list(kind: type, most: int, *, strict: bool = False) -> type:
+    """Return the type of a list of at most `most` items; further items are skipped, or an error if `strict`.
 
-    `filled` gives what came.
+    `list_items` returns the items of a decoded list.
     """
     fields = [(f"place{i}", kind | msgspec.UnsetType, msgspec.UNSET) for i in range(most)]
-    return msgspec.defstruct("_Places", fields, array_like=True, forbid_unknown_fields=whole)
+    return msgspec.defstruct("_BoundedList", fields, array_like=True, forbid_unknown_fields=strict)
 
 
-def filled(list_: Any) -> list[Any]:
-    """What came of a list of `places`; nothing where there was no list."""
-    return [] if list_ is None else [one for one in msgspec.structs.astuple(list_) if one is not msgspec.UNSET]
+def list_items(decoded: Any) -> list[Any]:
+    """Return the items of a decoded `bounded_list`; none where there was no list."""
+    return [] if decoded is None else [item for item in msgspec.structs.astuple(decoded) if item is not msgspec.UNSET]
 
 
-_Parts = places(_Part, PARTS, whole=True)
+_Parts = bounded_list(_Part, PARTS, strict=True)
 
 
 class _Message(msgspec.Struct):
@@ -73,9 +83,9 @@ class _Usage(msgspec.Struct):
 
 
 @functools.cache
-def _decoder(most: int) -> Callable[[bytes | bytearray], Any]:
-    """Decoder of a body of which so many choices are kept."""
-    choices = places(_Choice, most)
+def _body_decoder(most: int) -> Callable[[bytes | bytearray], Any]:
+    """Return the decoder of a body of which at most `most` choices are kept."""
+    choices = bounded_list(_Choice, most)
     body = msgspec.defstruct(
         "_Body",
         [
@@ -93,79 +103,87 @@ def _decoder(most: int) -> Callable[[bytes | bytearray], Any]:
 _decode_usage = msgspec.json.Decoder(_Usage | None).decode
 
 
-def reply_of(body: bytes | bytearray, n: int, *, key: str = "") -> Reply:
-    """Read the body of an answer with status 200 to a request for `n` generations.
+def parse_reply(body: bytes | bytearray, n: int, *, key: str = "") -> Reply:
+    """Parse the body of a response with status 200 to a request for `n` generations.
 
     Of surplus choices at least `3 n` are counted, the others skipped.
 
     Raises
     ------
     EndpointError
-        When it is no completion: malformed, empty, or an error in disguise.
+        When it is no completion: malformed, empty, or an error sent with status 200.
     """
-    told = decoded(body, _decoder(4 << n.bit_length()), key)
-    if told.choices is None and bytes(told.error) != b"null":
-        # Some gateways answer 200 and put what went wrong into the body.
-        raise refusal(200, {}, b'{"error":' + bytes(told.error)[:LARGEST_ERROR] + b"}", n=n, key=key)
-    if told.choices is None:
+    completion = decode_body(body, _body_decoder(4 << n.bit_length()), key)
+    if completion.choices is None and bytes(completion.error) != b"null":
+        raise build_embedded_error(completion.error, n, key)
+    if completion.choices is None:
         raise EndpointError("the reply has no choices field", reason="malformed", status=200)
-    choices = filled(told.choices)
+    choices = list_items(completion.choices)
     if not choices:
         raise EndpointError("the list of choices is empty", reason="empty", status=200)
-    usage = counted(told.usage, _decode_usage) or _Usage()
+    usage = decode_usage(completion.usage, _decode_usage) or _Usage()
     return Reply(
-        choices=tuple([_choice(choice, key) for choice in choices[:n]]),
-        request=ident(told.id, key),
-        model=named(told.model, key),
-        fingerprint=named(told.system_fingerprint, key),
+        choices=tuple([_parse_choice(choice, key) for choice in choices[:n]]),
+        request=clean_id(completion.id, key),
+        model=clean_name(completion.model, key),
+        fingerprint=clean_name(completion.system_fingerprint, key),
         prompt_tokens=usage.prompt_tokens,
         completion_tokens=usage.completion_tokens,
         surplus=max(0, len(choices) - n),
     )
 
 
-def blanked(text: str, key: str) -> str:
-    """A text without the key, which JSON can write in more ways than one."""
+def build_embedded_error(error: msgspec.Raw, n: int, key: str) -> EndpointError:
+    """Return the error that a gateway has put into the body of a response with status 200."""
+    return build_http_error(200, {}, b'{"error":' + bytes(error)[:LARGEST_ERROR] + b"}", n=n, key=key)
+
+
+def redact(text: str, key: str) -> str:
+    """Return a decoded text without the key: JSON can write the key in more ways than one."""
     return text.replace(key, "***") if key and key in text else text
 
 
-def named(name: str | None, key: str) -> str | None:
-    """A model's name, a fingerprint or a reason: cut, and without the key."""
-    return None if name is None else blanked(name, key)[:LONGEST_NAME]
+def clean_name(name: str | None, key: str) -> str | None:
+    """Return a model's name, a fingerprint or a finish reason, cut and without the key."""
+    return None if name is None else redact(name, key)[:LONGEST_NAME]
 
 
-def ident(told: str | None, key: str) -> str:
-    """The id of a reply; one of our own where it has none, or no reasonable one."""
-    return blanked(told, key) if told and len(told) <= LONGEST_NAME else uuid.uuid4().hex
+def clean_id(reply_id: str | None, key: str) -> str:
+    """Return the id of a reply, or a random one where it has none of reasonable length."""
+    return redact(reply_id, key) if reply_id and len(reply_id) <= LONGEST_NAME else uuid.uuid4().hex
 
 
-def _choice(choice: _Choice, key: str) -> Choice:
+def _parse_choice(choice: _Choice, key: str) -> Choice:
+    """Return one choice with its text, or the text in which the model refused."""
     message = choice.message
     if message is None:
-        return Choice(None, named(choice.finish_reason, key))
+        return Choice(None, clean_name(choice.finish_reason, key))
     text: Any = message.content
     if text is not None and not isinstance(text, str):
-        text = "".join(part.text or "" for part in filled(text))
+        text = "".join(part.text or "" for part in list_items(text))
     if text is None and message.refusal:
-        # The model declined in a field of its own: that is its completion.
-        return Choice(blanked(message.refusal, key), "refusal")
-    return Choice(None if text is None else blanked(text, key), named(choice.finish_reason, key))
+        # The model refused in a field of its own: that is its completion.
+        return Choice(redact(message.refusal, key), "refusal")
+    return Choice(None if text is None else redact(text, key), clean_name(choice.finish_reason, key))
 
 
-def counted(raw: msgspec.Raw, decode: Callable[[msgspec.Raw], Any]) -> Any:
-    """Tokens, each None where it is no count, or all where they cannot be read: that loses nothing generated."""
+def decode_usage(raw: msgspec.Raw, decode: Callable[[msgspec.Raw], Any]) -> Any:
+    """Return token counts, None where a value is no count; None for all if they cannot be decoded.
+
+    An unreadable usage is no reason to lose the generations.
+    """
     try:
-        told = decode(raw)
+        usage = decode(raw)
     except msgspec.MsgspecError:
         return None
-    if told is None:
+    if usage is None:
         return None
-    counts = msgspec.structs.astuple(told)
-    return type(told)(*[count if count is not None and 0 <= count < 2**53 else None for count in counts])
+    counts = msgspec.structs.astuple(usage)
+    return type(usage)(*[count if count is not None and 0 <= count < 2**53 else None for count in counts])
 
 
-def decoded(body: bytes | bytearray, decode: Callable[[bytes | bytearray], Any], key: str) -> Any:
-    """What `decode` makes of a body. `EndpointError` where it is not JSON, or not of the expected shape."""
+def decode_body(body: bytes | bytearray, decode: Callable[[bytes | bytearray], Any], key: str) -> Any:
+    """Decode a body; raise EndpointError where it is not JSON or not of the expected shape."""
     try:
         return decode(body)
     except msgspec.ValidationError:
@@ -174,8 +192,8 @@ def decoded(body: bytes | bytearray, decode: Callable[[bytes | bytearray], Any],
         why = "is not whole JSON"
         with contextlib.suppress(msgspec.DecodeError, RecursionError):
             # Half a character, in bytes or as an escape, is no reason to lose a generation.
-            if len(body) <= MENDED:
+            if len(body) <= LARGEST_REPAIRED:
                 return decode(HALF_CHARACTER.sub(rb"\1\\ufffd", body.decode("utf-8", "replace").encode()))
     start = body[:1000].decode("utf-8", "replace").replace("\\/", "/")
-    shown = shorten(ESCAPE.sub(lambda found: chr(int(found[1], 16)), start), key, 80)
-    raise EndpointError(f"the reply {why}: {shown!r}", reason="malformed", status=200)
+    excerpt = shorten(ESCAPE.sub(lambda match: chr(int(match[1], 16)), start), key, 80)
+    raise EndpointError(f"the reply {why}: {excerpt!r}", reason="malformed", status=200)

@@ -1,9 +1,10 @@
-"""The embedded model: its true P(correct) is known, it needs no key and no network.
+"""The built-in simulated models: their true P(correct) is known, and they need no key and no network.
 
-It follows the law of `law.py`. Generation j of a cell is a hash of (seed, model, temperature, top_p, benchmark,
-question, variant, j): independent of all others, of the order of requests and of how many are asked for at once. Of
-what is drawn at temperatures above 0 a share `UNREADABLE` says nothing: P(correct) is (1 - UNREADABLE) times the law's.
-What is drawn is an answer in the benchmark's canonical form; it is written down as the variant asks for it.
+They follow the process of `generating_process.py`. Generation j of a cell is a hash of (seed, model, temperature,
+top_p, benchmark, question, variant, j): independent of all others, of the order of requests and of how many are asked
+for at once. At temperatures above 0 a share `UNREADABLE` of the completions contains no answer: P(correct) is (1 -
+UNREADABLE) times that of the process. The drawn answer is in the canonical form of the benchmark; the completion
+contains it in the form that the variant asks for.
 """
 
 from __future__ import annotations
@@ -24,20 +25,20 @@ from howsure.models.generating_process import (
     CONCENTRATIONS,
     VERSION,
     Array,
-    Drawn,
-    Law,
+    DataGeneratingProcess,
+    DrawnVariant,
     answer_shares,
     uniform,
     wrong_logits,
 )
 from howsure.models.model import Choice, Reply, Request, Settings
 
-__all__ = ["ABILITIES", "UNREADABLE", "SimulatedModel", "decoding", "population_score", "refuse_cuts", "truth"]
+__all__ = ["ABILITIES", "UNREADABLE", "SimulatedModel", "population_score", "truth"]
 
 #: Share of completions without an answer, at temperatures above 0.
 UNREADABLE = 0.005
-#: Completions kept at a time, whatever the number of questions.
-MOST_KEPT = 100_000
+#: Completions that are cached at a time, whatever the number of questions.
+MOST_CACHED = 100_000
 
 _PHRASES = (
     "{answer}",
@@ -50,20 +51,20 @@ _NO_ANSWER = Choice(text="I am not sure.", finish_reason="stop")
 
 
 class SimulatedModel:
-    """One embedded model answering the questions of one benchmark; a `sample.model.Model`.
+    """Answer the questions of one benchmark as a simulated model with a known probability of each answer.
 
     Parameters
     ----------
     name
         A key of `ABILITIES`, with or without `simulated/` before it.
     benchmark
-        The questions with their targets: what a real model would have to know.
+        The questions with their targets.
     seed
         Of the generations.
     population
-        Seed of the law of questions: another one finds other questions hard.
+        Seed of the process: with another one, other questions are hard.
     effects
-        (dimension, value) to its effect on the logit of a right answer, in place of those that the law draws.
+        (dimension, value) to its effect on the logit of a right answer, instead of those that the process draws.
 
     Raises
     ------
@@ -84,93 +85,94 @@ class SimulatedModel:
         if self.name not in ABILITIES:
             raise UnknownNameError("model", f"simulated/{self.name}", [f"simulated/{known}" for known in ABILITIES])
         self.benchmark, self.seed = benchmark, seed
-        self.law = Law(self.name, benchmark, population=population, effects=effects)
+        self.process = DataGeneratingProcess(self.name, benchmark, population=population, effects=effects)
         self._rows = {question.id: row for row, question in enumerate(benchmark.questions)}
-        self._said: dict[tuple[str, str], dict[tuple[str, int], Choice]] = {}
-        self._kept = 0
+        self._completions: dict[tuple[str, str], dict[tuple[str, int], Choice]] = {}
+        self._n_cached = 0
 
     async def generate(self, request: Request) -> Reply:
-        """Draw the generations that are asked for, each by its own hash.
+        """Draw the requested generations, each by its own hash.
 
         Raises
         ------
         UnknownNameError
             When the benchmark has no such question.
         InputError
-            When a setting is outside its range, or the benchmark or variant cannot read its own answers.
+            When a setting is outside its range, or the benchmark or variant cannot extract its own answers.
         """
-        temperature, top_p = decoding(request.settings)
+        temperature, top_p = read_decoding(request.settings)
         if request.benchmark != self.benchmark.name:
             raise UnknownNameError("benchmark", request.benchmark, [self.benchmark.name])
         if (row := self._rows.get(request.question)) is None:
             raise UnknownNameError("question", request.question, self._rows, where=request.benchmark)
-        answers, asked, question = self.law.answers(row), request.asked, self.benchmark.questions[row]
-        point = asked if asked is not None and isinstance(asked, Drawn) else None
-        z = self.law.logits(request.variant if point is None else point, row, row + 1)
-        # Where there is nothing to choose from, one question is answered like another.
-        spoken = ("" if point is None else point.id, question.id if question.choices else "")
-        said = self._said.setdefault(spoken, {})
-        shares = answer_shares(z, self.law.wrong[row : row + 1], temperature, top_p)[0]
+        answers, question = self.process.answers(row), self.benchmark.questions[row]
+        variant = request.prompt_variant
+        point = variant if variant is not None and isinstance(variant, DrawnVariant) else None
+        z = self.process.logits(request.variant if point is None else point, row, row + 1)
+        # Without choices, a completion depends on the answer and not on the question.
+        cache_key = ("" if point is None else point.id, question.id if question.choices else "")
+        completions = self._completions.setdefault(cache_key, {})
+        shares = answer_shares(z, self.process.wrong[row : row + 1], temperature, top_p)[0]
         bounds = list(accumulate(shares.tolist()))[:-1]
         unreadable = UNREADABLE if temperature else 0.0
 
-        drawn_by = (VERSION, self.law.population, self.seed, self.name, temperature, top_p)
-        name = "".join(f"{part}\0" for part in (*drawn_by, request.benchmark, request.question, request.variant))
+        draw_key = (VERSION, self.process.population, self.seed, self.name, temperature, top_p)
+        name = "".join(f"{part}\0" for part in (*draw_key, request.benchmark, request.question, request.variant))
         cell = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=16)
         choices = []
         for generation in request.generations:
-            drawn = cell.copy()
-            drawn.update(b"%d" % generation)
-            digest = drawn.digest()
+            generation_hash = cell.copy()
+            generation_hash.update(b"%d" % generation)
+            digest = generation_hash.digest()
             if uniform(digest[8:]) < unreadable:
                 choices.append(_NO_ANSWER)
                 continue
             answer = answers[bisect_right(bounds, uniform(digest[:8]))]
             phrase = digest[15] % len(_PHRASES) if temperature else 0
-            if (choice := said.get((answer, phrase))) is None:
-                choice = said[answer, phrase] = self._say(answer, phrase, question, asked)
+            if (choice := completions.get((answer, phrase))) is None:
+                choice = completions[answer, phrase] = self._write_completion(answer, phrase, question, variant)
             choices.append(choice)
         if request.settings.stop is not None or request.settings.max_tokens is not None:
-            choices = [_cut(choice, request.settings) for choice in choices]
+            choices = [_truncate(choice, request.settings) for choice in choices]
         return Reply(
             choices=tuple(choices),
             request="simulated-" + hashlib.blake2b(cell.digest() + repr(request.generations).encode()).hexdigest()[:16],
             model=f"simulated/{self.name}",
             fingerprint=f"law-{VERSION}",
-            prompt_tokens=sum(_tokens(message["content"]) for message in request.messages),
-            completion_tokens=sum(_tokens(choice.text or "") for choice in choices),
+            prompt_tokens=sum(_count_tokens(message["content"]) for message in request.messages),
+            completion_tokens=sum(_count_tokens(choice.text or "") for choice in choices),
             seconds=0.0,
         )
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: there are no connections."""
 
-    def _say(self, answer: str, phrase: int, question: Question, asked: Variant | None = None) -> Choice:
-        """A completion that is read as `answer`."""
-        self._kept += 1
-        if self._kept > MOST_KEPT:
-            self._said.clear()
-            self._kept = 1
-        said = answer if asked is None else asked.write_answer(question, answer)
-        # In brackets a label is one, also where it is the text of another choice but for its case.
+    def _write_completion(self, answer: str, phrase: int, question: Question, variant: Variant | None = None) -> Choice:
+        """Return a completion from which `answer` is extracted."""
+        self._n_cached += 1
+        if self._n_cached > MOST_CACHED:
+            self._completions.clear()
+            self._n_cached = 1
+        written = answer if variant is None else variant.write_answer(question, answer)
+        # A label in brackets is unambiguous, even if it equals the text of another choice but for its case.
         for form in (_PHRASES[phrase], "{answer}", "({answer})"):
-            text = form.format(answer=said, Answer=said[:1].upper() + said[1:])
-            read = self.benchmark.extract(text) if asked is None else asked.read(question, text).answer
-            if read == answer:
+            text = form.format(answer=written, Answer=written[:1].upper() + written[1:])
+            extracted = self.benchmark.extract(text) if variant is None else variant.read(question, text).answer
+            if extracted == answer:
                 return Choice(text=text, finish_reason="stop")
-        if asked is None or not question.choices:
+        if variant is None or not question.choices:
             remedy = "give targets and alternatives in the form that `extract` returns"
             raise InputError(
                 f"it does not read the answer {answer!r} as itself", where=self.benchmark.name, remedy=remedy
             )
-        what = f"variant {asked.id} does not read {said!r} as choice {answer} of question {question.id}"
+        what = f"variant {variant.id} does not read {written!r} as choice {answer} of question {question.id}"
         raise InputError(what, where=self.benchmark.name, remedy="leave out the enumerator or the question")
 
 
 def truth(
     model: SimulatedModel, *, settings: Settings | None = None, variant: Variant | Prompt | str | None = None
 ) -> Array:
-    """True P(correct) of each question, in the benchmark's order, (n_questions,).
+    """Return the true P(correct) of each question, in the benchmark's order, shape (n_questions,).
 
     Parameters
     ----------
@@ -185,22 +187,23 @@ def truth(
         When a setting is outside its range, or may cut a completion before its answer (stop, a small max_tokens).
     """
     settings = settings or Settings()
-    temperature, top_p = decoding(settings)
-    asked = _asked(model, variant)
-    refuse_cuts(model, settings, asked)
-    z = model.law.logits(asked)
-    right = answer_shares(z, model.law.wrong, temperature, top_p)[:, 0]
+    temperature, top_p = read_decoding(settings)
+    variant_key = _identify_variant(model, variant)
+    check_uncut(model, settings, variant_key)
+    z = model.process.logits(variant_key)
+    right = answer_shares(z, model.process.wrong, temperature, top_p)[:, 0]
     return np.asarray(right * (1 - UNREADABLE if temperature else 1.0))
 
 
 def population_score(
     model: SimulatedModel, *, settings: Settings | None = None, variant: Variant | Prompt | str | None = None
 ) -> float:
-    """Expected P(correct) on a new question of the law, for the claim about new questions; exact to 1e-4.
+    """Return the expected P(correct) on a new question of the process, exact to 1e-4.
 
-    The expectation of `truth` over a, b, the interactions and the wrong answers, with as many wrong answers as the
-    benchmark's questions have, and values that are drawn for each question as often as those have them. By quadrature:
-    given a, z is normal, so its law is a mixture of normals over a.
+    This is the truth for the claim about new questions: the expectation of `truth` over a, b, the interactions and the
+    wrong answers, with as many wrong answers as the benchmark's questions have, and values that are drawn for each
+    question as often as those have them. Given a, z is normal, so z has a mixture of normals over a, which is
+    integrated by quadrature.
 
     Raises
     ------
@@ -210,20 +213,20 @@ def population_score(
     from scipy.special import ndtr
 
     settings = settings or Settings()
-    temperature, top_p = decoding(settings)
-    asked = _asked(model, variant)
-    refuse_cuts(model, settings, asked)
-    shifts = np.unique(model.law.shift(asked), return_counts=True)
+    temperature, top_p = read_decoding(settings)
+    variant_key = _identify_variant(model, variant)
+    check_uncut(model, settings, variant_key)
+    shifts = np.unique(model.process.shift(variant_key), return_counts=True)
     edges = np.linspace(-30, 30, 120_001)
     z = (edges[:-1] + edges[1:]) / 2
     edges[0], edges[-1] = -np.inf, np.inf
     mass = sum(
         weight * times / shifts[1].sum() * np.diff(ndtr((edges - mean - shift) / sd))
         for shift, times in zip(*shifts, strict=True)
-        for weight, mean, sd in model.law.mixture()
+        for weight, mean, sd in model.process.mixture()
     )
 
-    counts = Counter(np.isfinite(model.law.wrong).sum(axis=1).tolist())
+    counts = Counter(np.isfinite(model.process.wrong).sum(axis=1).tolist())
     score = 0.0
     for n, questions in counts.items():
         for concentration in range(len(CONCENTRATIONS)):
@@ -233,15 +236,15 @@ def population_score(
     return score * (1 - UNREADABLE if temperature else 1.0)
 
 
-def _asked(model: SimulatedModel, variant: Variant | Prompt | str | None) -> Drawn | str:
-    """What the law knows a variant by."""
+def _identify_variant(model: SimulatedModel, variant: Variant | Prompt | str | None) -> DrawnVariant | str:
+    """Return a point of a space itself, and the id of any other prompt."""
     if variant is None:
         return model.benchmark.prompt.id
-    return variant if isinstance(variant, str | Drawn) else variant.id
+    return variant if isinstance(variant, str | DrawnVariant) else variant.id
 
 
-def decoding(settings: Settings) -> tuple[float, float]:
-    """Temperature and top_p, 1 where not given.
+def read_decoding(settings: Settings) -> tuple[float, float]:
+    """Return temperature and top_p, 1 where they are not given.
 
     Raises
     ------
@@ -257,8 +260,8 @@ def decoding(settings: Settings) -> tuple[float, float]:
     return temperature, top_p
 
 
-def refuse_cuts(model: SimulatedModel, settings: Settings, variant: Drawn | str = "") -> None:
-    """Check that no completion can be cut before its answer.
+def check_uncut(model: SimulatedModel, settings: Settings, variant: DrawnVariant | str = "") -> None:
+    """Raise InputError if a completion can be cut before its answer.
 
     Raises
     ------
@@ -268,22 +271,23 @@ def refuse_cuts(model: SimulatedModel, settings: Settings, variant: Drawn | str 
     if settings.stop is None and settings.max_tokens is None:
         return
     answers = ((q, answer) for q in model.benchmark.questions for answer in (q.target, *q.alternatives))
-    said = (answer if isinstance(variant, str) else variant.write_answer(q, answer) for q, answer in answers)
-    enough = _tokens(max(_PHRASES, key=len)) + max(map(len, said), default=0)
-    if settings.stop is not None or (settings.max_tokens or 0) < enough:
-        remedy = f"leave out stop, and max_tokens below {enough}"
+    written = (answer if isinstance(variant, str) else variant.write_answer(q, answer) for q, answer in answers)
+    longest = _count_tokens(max(_PHRASES, key=len)) + max(map(len, written), default=0)
+    if settings.stop is not None or (settings.max_tokens or 0) < longest:
+        remedy = f"leave out stop, and max_tokens below {longest}"
         raise InputError("completions may be cut before their answer", where="simulated model", remedy=remedy)
 
 
-def _cut(choice: Choice, settings: Settings) -> Choice:
+def _truncate(choice: Choice, settings: Settings) -> Choice:
+    """Return a choice that ends at the first stop string and after max_tokens."""
     text, reason = choice.text or "", "stop"
     for stop in settings.stop or ():
         text = text.partition(stop)[0] if stop else text
-    if settings.max_tokens is not None and _tokens(text) > settings.max_tokens:
+    if settings.max_tokens is not None and _count_tokens(text) > settings.max_tokens:
         text, reason = text[: 4 * settings.max_tokens], "length"
     return Choice(text=text, finish_reason=reason)
 
 
-def _tokens(text: str) -> int:
-    """About four characters to a token."""
+def _count_tokens(text: str) -> int:
+    """Return the number of tokens, four characters each."""
     return -(-len(text) // 4)

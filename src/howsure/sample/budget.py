@@ -1,4 +1,10 @@
-"""What a run may still spend: the worst case of a request is set aside before it is sent, and settled by its usage."""
+"""Keep a run within its budget: reserve the worst case of a request before it is sent, and settle it by its usage.
+
+`spent.json` in the run folder records what the sessions have spent, at most. The rows do not contain all of it: a
+request that was refused, or whose reply broke off or reported no usage, left no row that counts. The file is written
+twice a second with the worst case of what is in flight, so that after a kill only what was sent since is missing; at
+the end of a session it has what was spent.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +18,16 @@ from pathlib import Path
 import msgspec
 
 from howsure.errors import BudgetSpentError, StoreError
-from howsure.sample.prices import dollars
+from howsure.sample.prices import format_dollars
 from howsure.store.atomic import replace_file
 
-__all__ = ["SPENT_FILE", "Account", "Budget", "Reservation", "Spent", "load_spent"]
+__all__ = ["SPENT_FILE", "Budget", "Reservation", "Spending", "SpendingFile", "load_spending"]
+
+SPENT_FILE = "spent.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class Spending:
     """Requests that were sent, tokens of prompts and completions, and pico-dollars."""
 
     calls: int = 0
@@ -28,32 +36,31 @@ class Spent:
 
 
 class Reservation:
-    """One request's worst case: tokens and pico-dollars set aside. Ended once: settled, released, forfeited or left.
+    """Tokens and pico-dollars reserved for one request; closed once by settle, release, forfeit or leave.
 
-    One that `lasts` outlives the session, as a batch does: the next session sets it aside again.
+    One that `outlives_session` belongs to a request in a batch: the next session reserves it again.
     """
 
-    __slots__ = ("cost", "is_open", "lasts", "tokens")
+    __slots__ = ("cost", "is_open", "outlives_session", "tokens")
 
-    def __init__(self, tokens: int, cost: int, *, lasts: bool = False) -> None:
-        self.tokens, self.cost, self.lasts, self.is_open = tokens, cost, lasts, False
+    def __init__(self, tokens: int, cost: int, *, outlives_session: bool = False) -> None:
+        self.tokens, self.cost, self.outlives_session, self.is_open = tokens, cost, outlives_session, False
 
     def __repr__(self) -> str:
         return f"Reservation({self.tokens}, {self.cost}, is_open={self.is_open})"
 
 
 class Budget:
-    """Bounds on what a run spends; all its models share one.
+    """Limits on what a run spends; all its models share one.
 
-    What is spent and what is set aside never exceed a bound together, save when a usage exceeds what was set aside
-    for it.
+    What is spent and what is reserved together never exceed a limit, unless a request uses more than was reserved.
 
     Parameters
     ----------
     calls, tokens, cost
-        Bounds for the run folder as a whole: requests, tokens, pico-dollars. None: no bound.
+        Limits for the run folder as a whole: requests, tokens, pico-dollars. None means no limit.
     minutes
-        Bound for this session, by `clock` (seconds), counted from now.
+        Limit for this session, by `clock` (seconds), counted from now.
     spent
         What earlier sessions of the same run spent.
     """
@@ -66,113 +73,98 @@ class Budget:
         minutes: float | None = None,
         cost: int | None = None,
         clock: Callable[[], float] = time.monotonic,
-        spent: Spent | None = None,
+        spent: Spending | None = None,
     ) -> None:
         self.calls, self.tokens, self.minutes, self.cost = calls, tokens, minutes, cost
         self._clock = clock
         self._end = None if minutes is None else clock() + 60 * minutes
-        self._is_bounded = any(bound is not None for bound in (calls, tokens, minutes, cost))
-        before = spent or Spent()
+        self._is_limited = any(limit is not None for limit in (calls, tokens, minutes, cost))
+        before = spent or Spending()
+        # Integers rather than `Spending`: they change several times for each request.
         self._spent_calls, self._spent_tokens, self._spent_cost = before.calls, before.tokens, before.cost
         self._open_calls = self._open_tokens = self._open_cost = 0
-        self._lasting_calls = self._lasting_tokens = self._lasting_cost = 0
+        self._outliving_calls = self._outliving_tokens = self._outliving_cost = 0
         self._queue: deque[tuple[Reservation, asyncio.Future[None]]] = deque()
 
     @property
-    def spent(self) -> Spent:
+    def spent(self) -> Spending:
         """What was spent, in earlier sessions too."""
-        return Spent(self._spent_calls, self._spent_tokens, self._spent_cost)
+        return Spending(self._spent_calls, self._spent_tokens, self._spent_cost)
 
     @property
-    def reserved(self) -> Spent:
-        """What open reservations set aside."""
-        return Spent(self._open_calls, self._open_tokens, self._open_cost)
+    def recorded_spending(self) -> Spending:
+        """What a later session must count as spent if this one is killed now.
 
-    @property
-    def account(self) -> Spent:
-        """What a later session has to take as spent, were this one killed now: without what that sets aside again."""
-        return Spent(
-            self._spent_calls + self._open_calls - self._lasting_calls,
-            self._spent_tokens + self._open_tokens - self._lasting_tokens,
-            self._spent_cost + self._open_cost - self._lasting_cost,
+        It includes open reservations, but not those that the later session reserves again.
+        """
+        return Spending(
+            self._spent_calls + self._open_calls - self._outliving_calls,
+            self._spent_tokens + self._open_tokens - self._outliving_tokens,
+            self._spent_cost + self._open_cost - self._outliving_cost,
         )
 
     @property
-    def is_counted(self) -> bool:
-        """Whether calls, tokens or money are bounded, for all sessions together."""
+    def is_recorded(self) -> bool:
+        """Whether calls, tokens or money are limited, for all sessions together."""
         return not self.calls is self.tokens is self.cost is None
 
-    def left(self) -> tuple[int | None, int | None]:
-        """(tokens, pico-dollars) not yet spent: what one request may take at most, once the open ones are settled.
-
-        None: no bound.
-        """
-        return _rest(self.tokens, self._spent_tokens), _rest(self.cost, self._spent_cost)
-
-    def room(self) -> tuple[int | None, int | None]:
-        """(tokens, pico-dollars) neither spent nor set aside. None: no bound."""
-        return (
-            _rest(self.tokens, self._spent_tokens + self._open_tokens),
-            _rest(self.cost, self._spent_cost + self._open_cost),
-        )
-
     def fits(self, tokens: int, cost: int) -> bool:
-        """Whether one more request of this worst case fits beside the open ones, now."""
-        return self._exceeded(tokens, cost, beside=True) is None
+        """Return whether one more request of this worst case fits beside the open ones, now."""
+        return self._find_exceeded(tokens, cost, with_open=True) is None
 
-    async def reserve(self, tokens: int, cost: int, *, lasts: bool = False) -> Reservation:
-        """Set aside the worst case of one request.
+    async def reserve(self, tokens: int, cost: int, *, outlives_session: bool = False) -> Reservation:
+        """Reserve the worst case of one request.
 
-        At once when it fits. While open reservations may still be settled for less it waits, first come first served;
-        a cancelled wait sets nothing aside.
+        If it does not fit beside open reservations, which may be settled for less, it waits in order. A cancelled wait
+        reserves nothing.
 
         Raises
         ------
         BudgetSpentError
-            When it can never fit. A smaller request (see `left`) still may.
+            When it can never fit. A smaller request still may.
         """
-        wanted = Reservation(tokens, cost, lasts=lasts)
-        if not self._is_bounded:
-            self._open(wanted)
-            return wanted
-        if what := self._exceeded(tokens, cost, beside=False):
-            raise self._refusal(what, wanted)
-        if not self._queue and self._exceeded(tokens, cost, beside=True) is None:
-            self._open(wanted)
-            return wanted
+        reservation = Reservation(tokens, cost, outlives_session=outlives_session)
+        if not self._is_limited:
+            self._open(reservation)
+            return reservation
+        if exceeded := self._find_exceeded(tokens, cost, with_open=False):
+            raise self._build_error(exceeded, reservation)
+        if not self._queue and self._find_exceeded(tokens, cost, with_open=True) is None:
+            self._open(reservation)
+            return reservation
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._queue.append((wanted, turn))
+        self._queue.append((reservation, turn))
         try:
             await turn
         except asyncio.CancelledError:
-            # Granted in the same moment.
-            if wanted.is_open:
-                self._close(wanted)
-            self._admit()
+            # It may have been granted in the same moment.
+            if reservation.is_open:
+                self._close(reservation)
+            self._admit_waiting()
             raise
-        return wanted
+        return reservation
 
     def settle(self, reservation: Reservation, tokens: int, cost: int) -> None:
-        """The request was answered, and its usage told: that is spent, even where it exceeds the reservation."""
+        """Spend the usage that the reply of a request reported, even where it exceeds the reservation."""
         self._close(reservation)
         self._spend(max(0, tokens), max(0, cost))
 
     def release(self, reservation: Reservation, *, sent: bool = True) -> None:
-        """The request was refused and is not billed; as a call it counts. Not `sent`: it does not even count."""
+        """Spend nothing for a request that was refused; it counts as a call unless it was never `sent`."""
         self._close(reservation)
         if sent:
             self._spend(0, 0)
         else:
-            self._admit()
+            self._admit_waiting()
 
     def forfeit(self, reservation: Reservation) -> None:
-        """Nobody knows what became of the request (timeout, cut, usage not told): its worst case is spent."""
+        """Spend the worst case of a request with an unknown usage: it timed out, broke off, or reported none."""
         self._close(reservation)
         self._spend(reservation.tokens, reservation.cost)
 
     def leave(self, reservation: Reservation) -> None:
-        """The session ends before what `lasts`: its worst case is spent for now, and not in the account."""
-        self._lasting(reservation, 1)
+        """Spend the worst case of a request that outlives the session, without recording it as spent."""
+        self._add_outliving(reservation, 1)
         self.forfeit(reservation)
 
     def _spend(self, tokens: int, cost: int) -> None:
@@ -180,15 +172,15 @@ class Budget:
         self._spent_tokens += tokens
         self._spent_cost += cost
         if self._queue:
-            self._admit()
+            self._admit_waiting()
 
     def _open(self, reservation: Reservation) -> None:
         reservation.is_open = True
         self._open_calls += 1
         self._open_tokens += reservation.tokens
         self._open_cost += reservation.cost
-        if reservation.lasts:
-            self._lasting(reservation, 1)
+        if reservation.outlives_session:
+            self._add_outliving(reservation, 1)
 
     def _close(self, reservation: Reservation) -> None:
         if not reservation.is_open:
@@ -197,37 +189,37 @@ class Budget:
         self._open_calls -= 1
         self._open_tokens -= reservation.tokens
         self._open_cost -= reservation.cost
-        if reservation.lasts:
-            self._lasting(reservation, -1)
+        if reservation.outlives_session:
+            self._add_outliving(reservation, -1)
 
-    def _lasting(self, reservation: Reservation, sign: int) -> None:
-        self._lasting_calls += sign
-        self._lasting_tokens += sign * reservation.tokens
-        self._lasting_cost += sign * reservation.cost
+    def _add_outliving(self, reservation: Reservation, sign: int) -> None:
+        self._outliving_calls += sign
+        self._outliving_tokens += sign * reservation.tokens
+        self._outliving_cost += sign * reservation.cost
 
-    def _admit(self) -> None:
-        """Answer those who wait, in their order, up to the first that may still come to fit.
+    def _admit_waiting(self) -> None:
+        """Grant or refuse waiting reservations in order, up to the first that may still come to fit.
 
-        With nothing open, what does not fit never will: so nobody waits for nothing.
+        While nothing is open, what does not fit now never will, so that no request waits forever.
         """
         while self._queue:
-            wanted, turn = self._queue[0]
+            reservation, turn = self._queue[0]
             if not turn.done():
-                if what := self._exceeded(wanted.tokens, wanted.cost, beside=False):
-                    turn.set_exception(self._refusal(what, wanted))
-                elif self._exceeded(wanted.tokens, wanted.cost, beside=True) is None:
-                    self._open(wanted)
+                if exceeded := self._find_exceeded(reservation.tokens, reservation.cost, with_open=False):
+                    turn.set_exception(self._build_error(exceeded, reservation))
+                elif self._find_exceeded(reservation.tokens, reservation.cost, with_open=True) is None:
+                    self._open(reservation)
                     turn.set_result(None)
                 else:
                     return
             self._queue.popleft()
 
-    def _exceeded(self, tokens: int, cost: int, *, beside: bool) -> str | None:
-        """The bound that one more request would exceed, `beside` the open ones or were they all free; None: none."""
+    def _find_exceeded(self, tokens: int, cost: int, *, with_open: bool) -> str | None:
+        """Return the limit that one more request would exceed, with or without the open ones; None for none."""
         if self._end is not None and self._clock() >= self._end:
             return "minutes"
         calls, tokens, cost = self._spent_calls + 1, self._spent_tokens + tokens, self._spent_cost + cost
-        if beside:
+        if with_open:
             calls, tokens, cost = calls + self._open_calls, tokens + self._open_tokens, cost + self._open_cost
         if self.calls is not None and calls > self.calls:
             return "calls"
@@ -237,34 +229,29 @@ class Budget:
             return "cost"
         return None
 
-    def _refusal(self, what: str, wanted: Reservation) -> BudgetSpentError:
-        if what == "minutes":
-            return BudgetSpentError(what, f"the {self.minutes:g} minutes of this session are over")
-        if what == "calls":
-            return BudgetSpentError(what, f"{self._spent_calls:,} of {self.calls:,} calls made")
-        if what == "tokens":
+    def _build_error(self, exceeded: str, reservation: Reservation) -> BudgetSpentError:
+        """Return the error of a request that exceeds a limit."""
+        if exceeded == "minutes":
+            return BudgetSpentError(exceeded, f"the {self.minutes:g} minutes of this session are over")
+        if exceeded == "calls":
+            return BudgetSpentError(exceeded, f"{self._spent_calls:,} of {self.calls:,} calls made")
+        if exceeded == "tokens":
             spent = f"{self._spent_tokens:,} of {self.tokens:,} tokens spent"
-            return BudgetSpentError(what, f"{spent}; the next request may take up to {wanted.tokens:,}")
-        spent = f"{dollars(self._spent_cost)} of {dollars(self.cost or 0)} spent"
-        return BudgetSpentError(what, f"{spent}; the next request may cost up to {dollars(wanted.cost)}")
+            return BudgetSpentError(exceeded, f"{spent}; the next request may take up to {reservation.tokens:,}")
+        spent = f"{format_dollars(self._spent_cost)} of {format_dollars(self.cost or 0)} spent"
+        most = format_dollars(reservation.cost)
+        return BudgetSpentError(exceeded, f"{spent}; the next request may cost up to {most}")
 
 
-def _rest(bound: int | None, taken: int) -> int | None:
-    return None if bound is None else max(0, bound - taken)
-
-
-SPENT_FILE = "spent.json"
-
-
-class _SpentFile(msgspec.Struct, kw_only=True):
+class _SpendingRecord(msgspec.Struct, kw_only=True):
     version: int = 1
     calls: int
     tokens: int
     picodollars: int
 
 
-def load_spent(folder: Path) -> Spent:
-    """What was written last; nothing where no session had a budget.
+def load_spending(folder: Path) -> Spending:
+    """Return what `spent.json` records; nothing if no session had a budget.
 
     Raises
     ------
@@ -273,34 +260,34 @@ def load_spent(folder: Path) -> Spent:
     """
     path = folder / SPENT_FILE
     try:
-        file = msgspec.json.decode(path.read_bytes(), type=_SpentFile)
+        record = msgspec.json.decode(path.read_bytes(), type=_SpendingRecord)
     except FileNotFoundError:
-        return Spent()
+        return Spending()
     except (OSError, ValueError) as error:
         remedy = "restore it, or remove it to count only what the rows say"
         raise StoreError(f"{path}: cannot be read ({error}); {remedy}") from error
-    return Spent(file.calls, file.tokens, file.picodollars)
+    return Spending(record.calls, record.tokens, record.picodollars)
 
 
-class Account:
-    """Keeps the account of a budget in a run folder that we hold; of a budget without bounds, none."""
+class SpendingFile:
+    """Writes what a budget has spent to `spent.json` of a locked run folder; without limits, nothing."""
 
     def __init__(self, folder: Path, budget: Budget) -> None:
         self.path, self.budget = folder / SPENT_FILE, budget
         self._written = budget.spent
 
-    def keep(self) -> None:
-        """Write it, if it has changed.
+    def update(self) -> None:
+        """Write the file if the spending has changed.
 
         Raises
         ------
         StoreError
             When the folder cannot be written.
         """
-        told = self.budget.account
-        if told == self._written or not self.budget.is_counted:
+        spending = self.budget.recorded_spending
+        if spending == self._written or not self.budget.is_recorded:
             return
-        file = _SpentFile(calls=told.calls, tokens=told.tokens, picodollars=told.cost)
+        record = _SpendingRecord(calls=spending.calls, tokens=spending.tokens, picodollars=spending.cost)
         with replace_file(self.path) as new:
-            new.write_bytes(msgspec.json.encode(file) + b"\n")
-        self._written = told
+            new.write_bytes(msgspec.json.encode(record) + b"\n")
+        self._written = spending

@@ -1,6 +1,6 @@
-"""The command `howsure paraphrase`: asks a model for more phrasings of instructions, and writes a file to review.
+"""Request phrasings of instructions from a model, and write them to a file for review (`howsure paraphrase`).
 
-Never part of a run: a run asks only what a person has read.
+It is never part of a run, because a run uses only phrasings that a person has reviewed.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -25,42 +25,42 @@ from howsure.perturb.instructions import (
     parse_instructions,
     parse_paraphrases,
 )
-from howsure.sample.model_config import ModelEntry, ModelLine, entries, open_model
-from howsure.sample.retry import LONGEST_WAIT, backoff
-from howsure.sample.yaml_source import Source
+from howsure.sample.model_config import ModelConfig, ModelLine, expand_model_line, open_model
+from howsure.sample.retry import LONGEST_WAIT, compute_backoff
+from howsure.sample.yaml_source import YamlSource
 from howsure.store.atomic import replace_file
 
-__all__ = ["Paraphrased", "ask", "instructions_of", "paraphrase"]
+__all__ = ["CollectedParaphrases", "collect_paraphrases", "load_instructions", "request_paraphrases"]
 
 #: Attempts for one instruction, and requests in flight.
-ATTEMPTS, AT_ONCE = 5, 4
+ATTEMPTS, MAX_IN_FLIGHT = 5, 4
 HEADER = """\
 # Phrasings marked `reviewed = false` came from the model {model} and nobody has read them yet. A run takes the file
 # (variants: {{space: ..., instructions: FILE}}) once each says `reviewed = true`, or is removed.
 """
 
 
-class Paraphrased(NamedTuple):
-    """What became of it."""
+class CollectedParaphrases(NamedTuple):
+    """New phrasings, and why others are missing."""
 
-    entries: tuple[Instruction, ...]
+    phrasings: tuple[Instruction, ...]
     """New phrasings, none of them reviewed."""
     refused: tuple[str, ...]
-    """Why others that came were not taken, each with the id of its instruction."""
+    """Why other phrasings were not accepted, each with the id of its instruction."""
     failed: tuple[str, ...]
-    """Instructions for which no reply came, with the reason."""
+    """Instructions without a reply, with the reason."""
 
     def __str__(self) -> str:
-        """Counts, and a line for each that is missing."""
-        lines = [f"{len(self.entries)} new phrasings to review"]
+        """Return the counts, and a line for each phrasing that is missing."""
+        lines = [f"{len(self.phrasings)} new phrasings to review"]
         for what, each in (("refused", self.refused), ("no reply for", self.failed)):
             if each:
                 lines += [f"{what} {len(each)}:", *(f"  {line}" for line in each)]
         return "\n".join(lines)
 
 
-def paraphrase(
-    of: str,
+def collect_paraphrases(
+    source: str,
     model: str,
     output: Path,
     *,
@@ -69,93 +69,93 @@ def paraphrase(
     base_url: str | None = None,
     key_env: str | None = None,
     force: bool = False,
-    open_model: Callable[[ModelEntry], Model] | None = None,
+    open_model: Callable[[ModelConfig], Model] | None = None,
     environ: Mapping[str, str] = os.environ,
-) -> Paraphrased:
-    """Ask for n phrasings of each instruction, and write them to a TOML file behind those that there are.
+) -> CollectedParaphrases:
+    """Request n phrasings of each instruction, and write them to a TOML file after the existing ones.
 
     Parameters
     ----------
-    of
+    source
         A built-in space, or a TOML file of instructions.
     model, base_url, key_env
-        As a model of an experiment.
+        As for a model of an experiment.
     only
-        Ids of the instructions to rephrase; by default all that were reviewed.
+        Ids of the instructions to rephrase; by default all reviewed ones.
     force
-        Write over a file that is there.
+        Overwrite an existing file.
     open_model
-        Makes the model; by default `opening.open_model`.
+        Opens the model; by default `model_config.open_model`.
 
     Raises
     ------
     InputError
-        Before anything is sent, when the instructions, the model or its key do not exist, the model cannot write, or
-        the file is there already; after it, when no phrasing could be taken. Nothing is written then.
+        Before anything is sent, if the instructions, the model or its key do not exist, the model cannot rephrase, or
+        the file exists; after it, if no phrasing was accepted. Nothing is written then.
     EndpointError
-        When the model cannot be asked at all.
+        When no request to the model can succeed.
     """
     if output.exists() and not force:
         raise InputError("the file is there already", where=str(output), remedy="name another, or add --force")
     if not output.parent.is_dir():
         raise InputError("there is no such folder", where=str(output.parent), remedy="make it first")
-    known = instructions_of(of)
-    chosen = _chosen(known, only, of)
+    existing = load_instructions(source)
+    chosen = _choose_instructions(existing, only, source)
     build_paraphrase_request("?", n)  # n is checked before a model is opened
-    entry = _entry(model, base_url, key_env)
-    opened = open_model(entry) if open_model else _opened(entry, environ)
+    config = _build_config(model, base_url, key_env)
+    client = open_model(config) if open_model else _open_live_model(config, environ)
 
-    async def asked() -> Paraphrased:
+    async def request_all() -> CollectedParaphrases:
         try:
-            return await ask(opened, chosen, n, known=known, rng=np.random.default_rng())
+            return await request_paraphrases(client, chosen, n, existing=existing, rng=np.random.default_rng())
         finally:
-            await opened.close()
+            await client.close()
 
-    found = asyncio.run(asked())
-    if not found.entries:
-        why = (*found.refused, *found.failed)[0]
+    collected = asyncio.run(request_all())
+    if not collected.phrasings:
+        why = (*collected.refused, *collected.failed)[0]
         raise InputError(f"no new phrasing came: {why}", where=model, remedy="ask again, or another model")
     with replace_file(output) as path:
         path.write_text(
-            HEADER.format(model=model) + "\n" + format_instructions((*known, *found.entries)), encoding="utf-8"
+            HEADER.format(model=model) + "\n" + format_instructions((*existing, *collected.phrasings)), encoding="utf-8"
         )
-    return found
+    return collected
 
 
-async def ask(
+async def request_paraphrases(
     model: Model,
-    of: Sequence[Instruction],
+    instructions: Sequence[Instruction],
     n: int,
     *,
-    known: Sequence[Instruction] = (),
+    existing: Sequence[Instruction] = (),
     rng: np.random.Generator,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-) -> Paraphrased:
-    """Ask for n phrasings of each instruction.
+) -> CollectedParaphrases:
+    """Request n phrasings of each instruction.
 
     Parameters
     ----------
-    known
-        Further entries that no phrasing may repeat.
+    existing
+        Phrasings that no new one may repeat.
     rng, sleep
-        How attempts after a failure wait.
+        Jitter and waits between the attempts after a failure.
 
     Raises
     ------
     FatalEndpointError
         When no request to the model can succeed.
     """
-    room = asyncio.Semaphore(AT_ONCE)
+    slots = asyncio.Semaphore(MAX_IN_FLIGHT)
 
-    async def one(instruction: Instruction) -> Choice | EndpointError:
-        async with room:
-            return await _choice(model, instruction, n, rng, sleep)
+    async def request_one(instruction: Instruction) -> Choice | EndpointError:
+        async with slots:
+            return await _request_choice(model, instruction, n, rng, sleep)
 
-    replies = await asyncio.gather(*(one(instruction) for instruction in of))
-    taken, refused, failed = list(known), [], []
+    replies = await asyncio.gather(*(request_one(instruction) for instruction in instructions))
+    accepted, refused, failed = list(existing), [], []
     new: list[Instruction] = []
-    # In their order, whichever came first: what counts as a repetition does not depend on the network.
-    for instruction, reply in zip(of, replies, strict=True):
+    # In the order of the instructions, so that what counts as a repetition does not depend on the network.
+    for instruction, reply in zip(instructions, replies, strict=True):
         if isinstance(reply, EndpointError):
             failed.append(f"{instruction.id}: {reply}")
             continue
@@ -164,25 +164,25 @@ async def ask(
             text, _, cut = text.rpartition("\n")
             refused.append(f"{instruction.id}: cut off at the model's limit of tokens: {cut[:80]!r}")
         try:
-            found = parse_paraphrases(text, instruction, taken)
+            parsed = parse_paraphrases(text, instruction, accepted)
         except InputError as error:
             refused.append(f"{instruction.id}: {error.what}")
             continue
-        taken += found.phrasings
-        new += found.phrasings
-        refused += [f"{instruction.id}: {line}" for line in found.refused]
-    return Paraphrased(tuple(new), tuple(refused), tuple(failed))
+        accepted += parsed.phrasings
+        new += parsed.phrasings
+        refused += [f"{instruction.id}: {line}" for line in parsed.refused]
+    return CollectedParaphrases(tuple(new), tuple(refused), tuple(failed))
 
 
-async def _choice(
+async def _request_choice(
     model: Model,
     instruction: Instruction,
     n: int,
     rng: np.random.Generator,
     sleep: Callable[[float], Awaitable[None]],
 ) -> Choice | EndpointError:
-    """The reply for one instruction, or why there is none after several attempts."""
-    wanted = Request(
+    """Return the reply for one instruction, or why there is none after several attempts."""
+    message = Request(
         benchmark="paraphrase",
         question=instruction.id,
         variant="paraphrase",
@@ -193,23 +193,23 @@ async def _choice(
     attempt = 1
     while True:
         try:
-            reply = await model.generate(wanted)
+            reply = await model.generate(message)
         except FatalEndpointError:
             raise
         except EndpointError as error:
             if attempt == ATTEMPTS or error.reason in {"bad_request", "too_large"}:
                 return error
-            waited = error.retry_after if error.retry_after is not None else backoff(attempt, rng)
-            if waited > LONGEST_WAIT:
+            wait = error.retry_after if error.retry_after is not None else compute_backoff(attempt, rng)
+            if wait > LONGEST_WAIT:
                 return error
-            await sleep(waited)
+            await sleep(wait)
             attempt += 1
             continue
         return reply.choices[0] if reply.choices else EndpointError("it sent no choice", reason="empty")
 
 
-def instructions_of(name: str) -> tuple[Instruction, ...]:
-    """The instructions of a built-in space, or of a TOML file.
+def load_instructions(name: str) -> tuple[Instruction, ...]:
+    """Return the instructions of a built-in space, or of a TOML file.
 
     Raises
     ------
@@ -232,33 +232,36 @@ def instructions_of(name: str) -> tuple[Instruction, ...]:
     return parse_instructions(text, where=name)
 
 
-def _chosen(known: Sequence[Instruction], only: Sequence[str], where: str) -> list[Instruction]:
-    """Those to rephrase: nobody's eyes have seen the others, and what they ask may have drifted."""
+def _choose_instructions(known: Sequence[Instruction], only: Sequence[str], where: str) -> list[Instruction]:
+    """Return the instructions to rephrase: only reviewed ones, because others may ask something else."""
     by_id = {instruction.id: instruction for instruction in known}
     for name in only:
         if name not in by_id:
             raise UnknownNameError("instruction", name, by_id, where=where)
     chosen = [instruction for instruction in known if instruction.id in only or not only]
-    if not (read := [instruction for instruction in chosen if instruction.reviewed]):
+    if not (reviewed := [instruction for instruction in chosen if instruction.reviewed]):
         remedy = "read them and set reviewed = true before more is made of them"
         raise InputError("none of the instructions was reviewed", where=where, remedy=remedy)
-    return read
+    return reviewed
 
 
-def _entry(model: str, base_url: str | None, key_env: str | None) -> ModelEntry:
+def _build_config(model: str, base_url: str | None, key_env: str | None) -> ModelConfig:
+    """Return the configuration of a model that can rephrase."""
     line = ModelLine(model, base_url=base_url, key_env=key_env)
     try:
-        found, *_ = entries(line, 0, Source("models: [model]", "model"), generations=1, concurrency=1, greedy=False)
+        config, *_ = expand_model_line(
+            line, 0, YamlSource("models: [model]", "model"), generations=1, concurrency=1, greedy=False
+        )
     except InputError as error:
         remedy = error.remedy if base_url else "name it openai/NAME or another provider's, or give it a --base-url"
         raise InputError(error.what, where="--model", remedy=remedy) from None
-    if found.kind in {"simulated", "replay"}:
+    if config.kind in {"simulated", "replay"}:
         remedy = "name one that writes: openai/NAME, another provider's, or one with --base-url"
         raise InputError(f"{model} answers questions only and cannot rephrase", where="--model", remedy=remedy)
-    return found
+    return config
 
 
-def _opened(entry: ModelEntry, environ: Mapping[str, str]) -> Model:
-    nothing = Benchmark("paraphrase", [], Prompt(), extract=lambda _: None)
-    model: Model = open_model(entry, nothing, environ=environ)  # type: ignore[assignment]  # no batch: mode is live
-    return model
+def _open_live_model(config: ModelConfig, environ: Mapping[str, str]) -> Model:
+    """Return the client of a model; its mode is live, so that it is no BatchClient."""
+    no_benchmark = Benchmark("paraphrase", [], Prompt(), extract=lambda _: None)
+    return cast("Model", open_model(config, no_benchmark, environ=environ))

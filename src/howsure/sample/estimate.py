@@ -1,4 +1,4 @@
-"""What a run would take before anything is sent: requests, tokens, money and time of each model."""
+"""Estimate the requests, tokens, money and time of a run before anything is sent; `--dry-run` prints the estimate."""
 
 from __future__ import annotations
 
@@ -13,174 +13,179 @@ import numpy as np
 from howsure.benchmarks import load
 from howsure.benchmarks.question import Message
 from howsure.sample.experiment import Experiment
-from howsure.sample.model_config import ModelEntry
-from howsure.sample.model_job import Sizes
-from howsure.sample.prices import Price, dollars, likely, most
-from howsure.sample.resume import Recalled, recall
-from howsure.sample.sampling_plan import Asked
+from howsure.sample.model_config import ModelConfig
+from howsure.sample.model_job import RequestSize
+from howsure.sample.prices import Price, bound_prompt_tokens, estimate_prompt_tokens, format_dollars
+from howsure.sample.resume import StoredCells, read_stored_cells
+from howsure.sample.sampling_plan import SamplingPlan
 from howsure.stats.core.results import Columns, Result, format_table
 from howsure.store.responses import is_run
 
-__all__ = ["Estimate", "ModelEstimate", "Owed", "Row", "estimate", "foresee"]
+__all__ = ["Estimate", "ModelDemand", "ModelEstimate", "PromptDemand", "dry_run", "estimate_costs"]
 
-#: Assumed of a completion, of a request before its first token, and of each token after it.
-TOKENS, WAIT, PER_SECOND = 500, 1.0, 50.0
+#: Assumed tokens of a completion, seconds before its first token, and tokens per second after it.
+ASSUMED_TOKENS, ASSUMED_WAIT, ASSUMED_TOKENS_PER_SECOND = 500, 1.0, 50.0
 
 
-class Owed(NamedTuple):
-    """One prompt of which generations are owed."""
+class PromptDemand(NamedTuple):
+    """One prompt with missing generations."""
 
-    likely: int
-    """Tokens of the prompt, about."""
-    most: int
+    expected_tokens: int
+    """Approximate tokens of the prompt."""
+    most_tokens: int
     """Tokens of the prompt at most."""
     generations: int
 
     @classmethod
-    def of(cls, messages: Sequence[Message], generations: int) -> Owed:
-        """What one prompt owes."""
-        return cls(likely(messages), most(messages), generations)
+    def build(cls, messages: Sequence[Message], generations: int) -> PromptDemand:
+        """Count the tokens of a prompt."""
+        return cls(estimate_prompt_tokens(messages), bound_prompt_tokens(messages), generations)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
-    """What one model is to do."""
+class ModelDemand:
+    """What one model has to sample, and what is known of its speed and price."""
 
     model: str
     wanted: int
-    """Cells in all, there or not."""
+    """Cells in all, stored or not."""
     there: int
-    owed: Iterable[Owed]
-    """Read once."""
+    missing: Iterable[PromptDemand]
+    """Prompts with missing generations, iterated once."""
     choices: int | None = None
-    """Generations per request at most; None: as many as a prompt owes."""
-    longest: int | None = None
-    """Tokens of a completion at most; None: no bound."""
-    observed: float | None = None
-    """Mean tokens of the completions that are there; None: there are none."""
+    """Generations per request at most; None for all missing ones of a prompt."""
+    max_completion_tokens: int | None = None
+    """Tokens of a completion at most; None for no limit."""
+    mean_completion_tokens: float | None = None
+    """Mean tokens of the stored completions; None if there are none."""
     price: Price | None = None
     concurrency: int = 64
     requests_per_minute: float | None = None
     tokens_per_minute: float | None = None
     seconds: float | None = None
-    """Of one request; None: assumed."""
+    """Seconds of one request; None for an assumption."""
 
 
 @dataclass(frozen=True)
 class ModelEstimate:
-    """One model's estimate. Attempts that fail and are repeated are not in it."""
+    """The estimate of one model, without attempts that fail and are repeated."""
 
     model: str
     cells: int
     there: int
-    owed: int
-    """Generations that are to be sampled."""
+    missing: int
+    """Generations that are to be sampled; the column is called "owed"."""
     requests: int
     prompt_tokens: int
     prompt_tokens_most: int
     completion_tokens: int
     completion_tokens_most: int | None
-    """None: nothing bounds them."""
+    """None if nothing bounds the completions."""
     cost: int | None
-    """Pico-dollars, about; None: no price is known."""
+    """Approximate pico-dollars; None if no price is known."""
     cost_most: int | None
-    """Pico-dollars at most; None: no price is known, or no bound of the completions."""
+    """Pico-dollars at most; None if no price is known or nothing bounds the completions."""
     seconds: float
     note: str = ""
 
 
 @dataclass(frozen=True)
 class Estimate(Result):
-    """What a run would take."""
+    """The estimate of a run, by model."""
 
     models: tuple[ModelEstimate, ...]
 
     @property
     def cost(self) -> int | None:
-        """Pico-dollars of all models, about; None when a price is unknown."""
-        return _sum(model.cost for model in self.models)
+        """Approximate pico-dollars of all models; None if a price is unknown."""
+        return _add_known(model.cost for model in self.models)
 
     @property
     def cost_most(self) -> int | None:
-        """Pico-dollars of all models at most; None when one has no bound."""
-        return _sum(model.cost_most for model in self.models)
+        """Pico-dollars of all models at most; None if one has no bound."""
+        return _add_known(model.cost_most for model in self.models)
 
     @property
     def seconds(self) -> float:
-        """Models run side by side: the slowest."""
+        """Seconds of the slowest model, because models run at the same time."""
         return max((model.seconds for model in self.models), default=0.0)
 
     def columns(self) -> Columns:
-        """One row per model: cells, tokens as counts, cost in dollars, seconds; NaN where nothing says or bounds it."""
-        return {name: _column([shown[name] for shown in map(_numbers, self.models)]) for name in _NAMES}
+        """Return one row per model: cells, tokens, cost in dollars, seconds; NaN where unknown or unbounded."""
+        rows = [_build_row(model) for model in self.models]
+        # Of type object, so that counts stay integers beside a NaN.
+        return {name: np.array([row[name] for row in rows], dtype=object) for name in _COLUMNS}
 
     def __str__(self) -> str:
-        shown = [_texts(model) for model in self.models]
-        if len(shown) > 1:
-            shown.append(_texts(self._all()))
-        return format_table({name: [row[name] for row in shown] for name in shown[0]}) if shown else "no rows"
+        rows = [_format_row(model) for model in self.models]
+        if len(rows) > 1:
+            rows.append(_format_row(self._total()))
+        return format_table({name: [row[name] for row in rows] for name in rows[0]}) if rows else "no rows"
 
-    def _all(self) -> ModelEstimate:
+    def _total(self) -> ModelEstimate:
+        """Return the estimate of all models together."""
         each = self.models
         return ModelEstimate(
             model="all",
             cells=sum(model.cells for model in each),
             there=sum(model.there for model in each),
-            owed=sum(model.owed for model in each),
+            missing=sum(model.missing for model in each),
             requests=sum(model.requests for model in each),
             prompt_tokens=sum(model.prompt_tokens for model in each),
             prompt_tokens_most=sum(model.prompt_tokens_most for model in each),
             completion_tokens=sum(model.completion_tokens for model in each),
-            completion_tokens_most=_sum(model.completion_tokens_most for model in each),
+            completion_tokens_most=_add_known(model.completion_tokens_most for model in each),
             cost=self.cost,
             cost_most=self.cost_most,
             seconds=self.seconds,
         )
 
 
-def estimate(rows: Iterable[Row]) -> Estimate:
-    """Estimate each model's requests, tokens, money and time. Nothing is sent.
+def estimate_costs(demands: Iterable[ModelDemand]) -> Estimate:
+    """Estimate the requests, tokens, money and time of each model. Nothing is sent.
 
-    Expected tokens are those of `likely` and the mean of the completions that are there, or 500 each; a prompt is
-    billed once for all generations of one request. Time is the longest of: requests at `concurrency`, requests per
-    minute, tokens per minute.
+    Expected tokens are those of `estimate_prompt_tokens` and the mean of the stored completions, or 500 each; a prompt
+    is billed once for all generations of one request. The time is the longest of: requests at `concurrency`, requests
+    per minute, tokens per minute.
     """
-    return Estimate(tuple(_estimate(row) for row in rows))
+    return Estimate(tuple(_estimate_model(demand) for demand in demands))
 
 
-def _estimate(row: Row) -> ModelEstimate:
-    owed = requests = prompt = prompt_most = 0
-    for unit in row.owed:
-        times = math.ceil(unit.generations / (row.choices or max(1, unit.generations)))
-        owed += unit.generations
+def _estimate_model(demand: ModelDemand) -> ModelEstimate:
+    """Return the estimate of one model."""
+    missing = requests = prompt = prompt_most = 0
+    for prompt_demand in demand.missing:
+        n = prompt_demand.generations
+        times = math.ceil(n / (demand.choices or max(1, n)))
+        missing += n
         requests += times
-        prompt += times * unit.likely
-        prompt_most += times * unit.most
-    mean, notes = _mean(row)
-    completion = math.ceil(owed * mean)
-    completion_most = None if row.longest is None else owed * row.longest
+        prompt += times * prompt_demand.expected_tokens
+        prompt_most += times * prompt_demand.most_tokens
+    mean, notes = _find_mean_tokens(demand)
+    completion = math.ceil(missing * mean)
+    completion_most = None if demand.max_completion_tokens is None else missing * demand.max_completion_tokens
     cost = cost_most = None
-    if row.price is None:
+    if demand.price is None:
         notes.append("no price is known")
     else:
-        cost = row.price.cost(prompt, completion, requests)
+        cost = demand.price.cost(prompt, completion, requests)
         if completion_most is not None:
-            cost_most = row.price.cost(prompt_most, completion_most, requests)
-    if row.longest is None:
+            cost_most = demand.price.cost(prompt_most, completion_most, requests)
+    if demand.max_completion_tokens is None:
         notes.append("nothing bounds the completions: no max_tokens")
-    if row.seconds is None:
-        notes.append(f"time assumes requests of {WAIT:g} s and {PER_SECOND:g} tokens per s")
-    each = WAIT + mean / PER_SECOND if row.seconds is None else row.seconds
-    limits = [math.ceil(requests / row.concurrency) * each]
-    if row.requests_per_minute is not None:
-        limits.append(60 * requests / row.requests_per_minute)
-    if row.tokens_per_minute is not None:
-        limits.append(60 * (prompt + completion) / row.tokens_per_minute)
+    if demand.seconds is None:
+        notes.append(f"time assumes requests of {ASSUMED_WAIT:g} s and {ASSUMED_TOKENS_PER_SECOND:g} tokens per s")
+    each = ASSUMED_WAIT + mean / ASSUMED_TOKENS_PER_SECOND if demand.seconds is None else demand.seconds
+    limits = [math.ceil(requests / demand.concurrency) * each]
+    if demand.requests_per_minute is not None:
+        limits.append(60 * requests / demand.requests_per_minute)
+    if demand.tokens_per_minute is not None:
+        limits.append(60 * (prompt + completion) / demand.tokens_per_minute)
     return ModelEstimate(
-        model=row.model,
-        cells=row.wanted,
-        there=row.there,
-        owed=owed,
+        model=demand.model,
+        cells=demand.wanted,
+        there=demand.there,
+        missing=missing,
         requests=requests,
         prompt_tokens=prompt,
         prompt_tokens_most=prompt_most,
@@ -193,16 +198,17 @@ def _estimate(row: Row) -> ModelEstimate:
     )
 
 
-def _mean(row: Row) -> tuple[float, list[str]]:
-    """Tokens of a completion, about, and where that is from when nothing was observed."""
-    bound = math.inf if row.longest is None else row.longest
-    if row.observed is not None:
-        return min(row.observed, bound), []
-    mean = min(TOKENS, bound)
+def _find_mean_tokens(demand: ModelDemand) -> tuple[float, list[str]]:
+    """Return the approximate tokens of a completion, with a note if they are assumed."""
+    bound = math.inf if demand.max_completion_tokens is None else demand.max_completion_tokens
+    if demand.mean_completion_tokens is not None:
+        return min(demand.mean_completion_tokens, bound), []
+    mean = min(ASSUMED_TOKENS, bound)
     return mean, [f"completions are assumed to take {mean:g} tokens"]
 
 
-def _sum(values: Iterable[int | None]) -> int | None:
+def _add_known(values: Iterable[int | None]) -> int | None:
+    """Return the sum, or None if a value is None."""
     total = 0
     for value in values:
         if value is None:
@@ -211,93 +217,87 @@ def _sum(values: Iterable[int | None]) -> int | None:
     return total
 
 
-def _numbers(model: ModelEstimate) -> Mapping[str, object]:
-    """One row of `columns`."""
+def _build_row(model: ModelEstimate) -> Mapping[str, object]:
+    """Return one row of `columns`."""
     return {
         **vars(model),
+        "owed": model.missing,
         "completion_tokens_most": math.nan if model.completion_tokens_most is None else model.completion_tokens_most,
         "cost": math.nan if model.cost is None else model.cost / 10**12,
         "cost_most": math.nan if model.cost_most is None else model.cost_most / 10**12,
     }
 
 
-_NAMES = tuple(ModelEstimate.__dataclass_fields__)
+_COLUMNS = tuple("owed" if name == "missing" else name for name in ModelEstimate.__dataclass_fields__)
 
 
-def _column(values: list[object]) -> np.ndarray:
-    """Counts stay whole numbers beside a NaN."""
-    return np.array(values, dtype=object)
+def _format_row(model: ModelEstimate) -> Mapping[str, str]:
+    """Return one row of the printed table: tokens and cost, approximate and at most."""
+    from howsure.sample.progress import format_duration
 
+    def format_cost(pico: int | None) -> str:
+        return "?" if pico is None else format_dollars(pico)
 
-def _texts(model: ModelEstimate) -> Mapping[str, str]:
-    """One row for a person: tokens and cost, about and at most."""
-    from howsure.sample.progress import duration
-
-    def money(pico: int | None) -> str:
-        return "?" if pico is None else dollars(pico)
-
-    longest = model.completion_tokens_most
+    most = model.completion_tokens_most
     return {
         "model": model.model,
         "cells": f"{model.cells:,}",
         "there": f"{model.there:,}",
-        "owed": f"{model.owed:,}",
+        "owed": f"{model.missing:,}",
         "requests": f"{model.requests:,}",
         "prompt": f"{model.prompt_tokens:,}",
         "prompt ≤": f"{model.prompt_tokens_most:,}",
         "completion": f"{model.completion_tokens:,}",
-        "completion ≤": "?" if longest is None else f"{longest:,}",
-        "cost": money(model.cost),
-        "cost ≤": money(model.cost_most),
-        "time": duration(model.seconds),
+        "completion ≤": "?" if most is None else f"{most:,}",
+        "cost": format_cost(model.cost),
+        "cost ≤": format_cost(model.cost_most),
+        "time": format_duration(model.seconds),
         "note": model.note,
     }
 
 
-def foresee(experiment: Experiment, folder: Path, *, retry: bool = False) -> Estimate:
-    """What is owed, and the requests, tokens, money and time it would take. Nothing is sent or written.
+def dry_run(experiment: Experiment, folder: Path, *, retry: bool = False) -> Estimate:
+    """Estimate what a run of the experiment in this folder would still take. Nothing is sent or written.
 
     Raises
     ------
     InputError
-        As `sample.run.run` before it sends anything, except for keys, which are not needed.
+        As for `sample.run.run` before it sends anything, except for keys, which are not needed.
     """
     benchmark = load(experiment.benchmark, base=experiment.base)
-    asked = Asked.of(experiment, benchmark)
-    tallies = asked.tallies()
-    variants = [variant.id for variant in asked.variants]
-    there = (
-        recall(folder, asked.benchmark.name, tallies, variants)
+    plan = SamplingPlan.build(experiment, benchmark)
+    tallies = plan.build_tallies()
+    stored = (
+        read_stored_cells(folder, plan.benchmark.name, tallies, plan.variant_ids)
         if is_run(folder)
-        else {label: Recalled({}, {}, 0, 0, 0) for label in tallies}
+        else {label: StoredCells({}, {}, 0, 0, 0) for label in tallies}
     )
-    owed = asked.owed(there, retry=retry)
-    questions = [question.id for question in asked.questions]
+    missing = plan.find_missing(stored, retry=retry)
 
-    def prompts(entry: ModelEntry) -> Iterator[Owed]:
-        for unit in owed[entry.label].units(questions, variants, entry.generations):
-            messages = asked.variants[unit.variant].messages(asked.questions[unit.question])
-            yield Owed.of(messages, len(unit.generations))
+    def build_prompts(config: ModelConfig) -> Iterator[PromptDemand]:
+        for task in missing[config.label].tasks(plan.question_ids, plan.variant_ids, config.generations):
+            messages = plan.variants[task.variant].messages(plan.questions[task.question])
+            yield PromptDemand.build(messages, len(task.generations))
 
-    return estimate(
-        Row(
-            model=entry.label,
-            wanted=owed[entry.label].wanted,
-            there=owed[entry.label].there,
-            owed=prompts(entry),
-            choices=Sizes(entry).most,
-            longest=entry.longest,
-            observed=_mean_stored(there[entry.label], owed[entry.label].there),
-            price=asked.prices[entry.label],
-            concurrency=entry.concurrency,
-            requests_per_minute=entry.requests_per_minute,
-            tokens_per_minute=entry.tokens_per_minute,
-            seconds=0.0 if entry.kind in {"simulated", "replay"} else None,
+    return estimate_costs(
+        ModelDemand(
+            model=config.label,
+            wanted=missing[config.label].wanted,
+            there=missing[config.label].there,
+            missing=build_prompts(config),
+            choices=RequestSize(config).limit,
+            max_completion_tokens=config.max_completion_tokens,
+            mean_completion_tokens=_mean_stored_tokens(stored[config.label], missing[config.label].there),
+            price=plan.prices[config.label],
+            concurrency=config.concurrency,
+            requests_per_minute=config.requests_per_minute,
+            tokens_per_minute=config.tokens_per_minute,
+            seconds=0.0 if config.kind in {"simulated", "replay"} else None,
         )
-        for entry in experiment.models
+        for config in experiment.models
     )
 
 
-def _mean_stored(there: Recalled, generations: int) -> float | None:
-    """Tokens of a completion that is there."""
-    return there.completion_tokens / generations if there.completion_tokens and generations else None
+def _mean_stored_tokens(stored: StoredCells, generations: int) -> float | None:
+    """Return the mean tokens of a stored completion, or None if there are none."""
+    return stored.completion_tokens / generations if stored.completion_tokens and generations else None

@@ -1,4 +1,4 @@
-"""What to sample: an experiment file to a checked, frozen `Experiment`."""
+"""Read and check an experiment file: which models, questions, prompt variants and generations are sampled."""
 
 from __future__ import annotations
 
@@ -12,36 +12,36 @@ import msgspec
 from howsure.benchmarks.question import Prompt
 from howsure.errors import InputError, UnknownNameError
 from howsure.perturb.variants import VARIANT_KEYS
-from howsure.sample.model_config import Count, ModelEntry, ModelLine, PriceLine, Rate, entries
-from howsure.sample.stopping_rule import Until
-from howsure.sample.yaml_source import Kinds, Source
+from howsure.sample.model_config import Count, ModelConfig, ModelLine, PriceLine, Rate, expand_model_line
+from howsure.sample.stopping_config import StoppingConfig
+from howsure.sample.yaml_source import StructTypes, YamlSource
 
-__all__ = ["Bounds", "Experiment", "ModelEntry", "PromptLine", "load_experiment", "parse_experiment"]
+__all__ = ["BudgetConfig", "Experiment", "PromptLine", "load_experiment", "parse_experiment"]
 
 
 class PromptLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One prompt that the file writes out; what it does not name is the benchmark's own."""
+    """One prompt that is written out; a part that is None is that of the benchmark's own prompt."""
 
     system: str | None = None
     template: str | None = None
 
     def prompt(self, own: Prompt) -> Prompt:
-        """The whole prompt, where `own` is the benchmark's."""
+        """Return the whole prompt, with missing parts from the benchmark's own prompt."""
         return Prompt(
             system=own.system if self.system is None else self.system,
             template=own.template if self.template is None else self.template,
         )
 
 
-class Bounds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a run may spend; None: no bound."""
+class BudgetConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a run may spend; None means no limit."""
 
     calls: Count | None = None
     """Requests."""
     tokens: Count | None = None
-    """Of prompts and completions."""
+    """Tokens of prompts and completions."""
     minutes: Rate | None = None
-    """Of each session; the others are for the run folder as a whole."""
+    """Minutes of each session; the other limits are for the run folder as a whole."""
     cost: Annotated[float, msgspec.Meta(gt=0, le=1e9)] | None = None
     """Dollars."""
 
@@ -50,36 +50,46 @@ class Experiment(msgspec.Struct, frozen=True):
     """What to sample: benchmark x variants x models x generations."""
 
     benchmark: str | dict[str, object]
-    models: tuple[ModelEntry, ...]
-    """With the greedy ones, if they were asked for."""
+    models: tuple[ModelConfig, ...]
+    """All models, with one for each combination of settings and the greedy ones."""
     variants: tuple[PromptLine, ...] | dict[str, object] = (PromptLine(),)
     """Prompts that are written out, or the space that they are drawn from: see `perturb.draw_variants`."""
     limit: int | None = None
-    """Ask only this many questions, a seeded sample: a larger limit later keeps those and adds to them."""
-    until: Until | None = None
-    """When to stop before all generations are there."""
+    """Number of questions, a seeded sample: a larger limit later keeps those and adds to them."""
+    stopping: StoppingConfig | None = None
+    """When to stop before all generations are sampled; the key `until` of the file."""
     allocate: Literal["even", "adaptive"] = "even"
     """Whether each question gets as many generations as every other."""
-    budget: Bounds = Bounds()
+    budget: BudgetConfig = BudgetConfig()
     seed: int = 0
     shard: tuple[int, int] = (1, 1)
-    """(i, n): only the i-th of n parts of the questions."""
+    """(i, n) for the i-th of n parts of the questions."""
     base: Path = Path()
-    """Folder that the paths in the file start from."""
+    """Folder that paths in the file are relative to."""
 
 
-class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _ExperimentFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     benchmark: str | dict[str, object]
     models: list[str | ModelLine]
     generations: Count = 5
     greedy: bool = False
     variants: list[PromptLine] | dict[str, object] | None = None
     limit: Count | None = None
-    until: Until | None = None
+    stopping: StoppingConfig | None = msgspec.field(default=None, name="until")
     allocate: Literal["even", "adaptive"] = "even"
-    budget: Bounds = Bounds()
+    budget: BudgetConfig = BudgetConfig()
     seed: Annotated[int, msgspec.Meta(ge=0, le=2**53)] = 0
     concurrency: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 64
+
+
+#: Types of nested values by key, whose keys are suggested in errors.
+NESTED_TYPES: StructTypes = {
+    "models": ModelLine,
+    "variants": PromptLine,
+    "until": StoppingConfig,
+    "budget": BudgetConfig,
+    "price": PriceLine,
+}
 
 
 def load_experiment(path: Path | str) -> Experiment:
@@ -88,7 +98,7 @@ def load_experiment(path: Path | str) -> Experiment:
     Raises
     ------
     InputError
-        When it cannot be read, is not YAML, or asks for what does not exist; names the line.
+        When it cannot be read, is not YAML, or names something that does not exist. The message names the line.
     """
     path = Path(path)
     try:
@@ -100,35 +110,34 @@ def load_experiment(path: Path | str) -> Experiment:
 
 
 def parse_experiment(text: str, *, where: str = "experiment", base: Path = Path()) -> Experiment:
-    """Read an experiment from YAML text; `where` names it in errors.
+    """Parse an experiment from YAML text; `where` names it in errors.
 
     >>> parse_experiment("{benchmark: directions, models: [simulated/medium]}").models[0].label
     'simulated/medium'
     """
-    source = Source(text, where)
-    kinds: Kinds = {"models": ModelLine, "variants": PromptLine, "until": Until, "budget": Bounds, "price": PriceLine}
-    with _within(source):
-        file = source.read(_File, kinds)
+    source = YamlSource(text, where)
+    with _add_line(source):
+        file = source.read(_ExperimentFile, NESTED_TYPES)
     if not file.models:
         source.fail("no models", "models", remedy="list at least one, such as simulated/medium")
-    models: list[ModelEntry] = []
-    for i, given in enumerate(file.models):
-        lines = entries(
-            given, i, source, generations=file.generations, concurrency=file.concurrency, greedy=file.greedy
+    models: list[ModelConfig] = []
+    for i, line in enumerate(file.models):
+        configs = expand_model_line(
+            line, i, source, generations=file.generations, concurrency=file.concurrency, greedy=file.greedy
         )
-        for entry in lines:
-            if any(entry.label == other.label for other in models):
+        for config in configs:
+            if any(config.label == other.label for other in models):
                 remedy = "give each its own label: {model: ..., label: ...}"
-                source.fail(f"two models are called {entry.label!r}", "models", i, remedy=remedy)
-            models.append(entry)
-    _check_until(file, models, source)
+                source.fail(f"two models are called {config.label!r}", "models", i, remedy=remedy)
+            models.append(config)
+    _check_stopping(file, models, source)
     _check_budget(file, models, source)
     return Experiment(
         benchmark=file.benchmark,
         models=tuple(models),
-        variants=_variants(file, source),
+        variants=_read_variants(file, source),
         limit=file.limit,
-        until=file.until,
+        stopping=file.stopping,
         allocate=file.allocate,
         budget=file.budget,
         seed=file.seed,
@@ -136,22 +145,22 @@ def parse_experiment(text: str, *, where: str = "experiment", base: Path = Path(
     )
 
 
-def _check_until(file: _File, models: list[ModelEntry], source: Source) -> None:
-    """Whether the run can be stopped so, and whether it can be with this allocation."""
-    batched = [entry.label for entry in models if entry.mode == "batch"]
-    if batched and (file.until is not None or file.allocate == "adaptive"):
-        key = "until" if file.until is not None else "allocate"
+def _check_stopping(file: _ExperimentFile, models: list[ModelConfig], source: YamlSource) -> None:
+    """Raise InputError if the run cannot be stopped so, or not with this allocation."""
+    batched = [config.label for config in models if config.mode == "batch"]
+    if batched and (file.stopping is not None or file.allocate == "adaptive"):
+        key = "until" if file.stopping is not None else "allocate"
         remedy = f"remove {key!r}, or the mode of {batched[0]}"
         source.fail("answers of a batch come all at once, too late to decide by", key, remedy=remedy)
-    if file.until is not None:
-        with _within(source):
-            file.until.pair({entry.label: entry.generations for entry in models})
+    if file.stopping is not None:
+        with _add_line(source):
+            file.stopping.find_pair({config.label: config.generations for config in models})
             if file.allocate == "adaptive":
-                file.until.check_adaptive()
+                file.stopping.check_adaptive()
 
 
-def _variants(file: _File, source: Source) -> tuple[PromptLine, ...] | dict[str, object]:
-    """What the file says of prompts; a space is checked with the questions."""
+def _read_variants(file: _ExperimentFile, source: YamlSource) -> tuple[PromptLine, ...] | dict[str, object]:
+    """Return the prompts that the file writes out, or its space, which is checked together with the questions."""
     if file.variants is None:
         return (PromptLine(),)
     if not file.variants:
@@ -171,8 +180,8 @@ def _variants(file: _File, source: Source) -> tuple[PromptLine, ...] | dict[str,
 
 
 @contextmanager
-def _within(source: Source) -> Iterator[None]:
-    """What is said of `until` alone, with its line in the file."""
+def _add_line(source: YamlSource) -> Iterator[None]:
+    """Add the line of the file to errors of the key `until`."""
     try:
         yield
     except InputError as error:
@@ -181,11 +190,11 @@ def _within(source: Source) -> Iterator[None]:
         source.fail(error.what, "until", remedy=error.remedy)
 
 
-def _check_budget(file: _File, models: list[ModelEntry], source: Source) -> None:
-    """A hard bound needs the most that each request may take."""
+def _check_budget(file: _ExperimentFile, models: list[ModelConfig], source: YamlSource) -> None:
+    """Raise InputError if the budget counts tokens or money, but nothing bounds the completions of a model."""
     if file.budget.tokens is None and file.budget.cost is None:
         return
-    for entry in models:
-        if entry.longest is None:
-            what = f"completions of {entry.label} have no bound, so a budget of tokens or money cannot be kept"
+    for config in models:
+        if config.max_completion_tokens is None:
+            what = f"completions of {config.label} have no bound, so a budget of tokens or money cannot be kept"
             source.fail(what, "budget", remedy="give the model max_tokens")

@@ -1,4 +1,4 @@
-"""The models of an experiment: each line of `models` to the entries that are sampled."""
+"""Model configurations: expand each line of `models` in an experiment, and open the model that it describes."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ import msgspec
 from howsure.benchmarks.question import Benchmark
 from howsure.errors import InputError
 from howsure.models.anthropic import BASE_URL as ANTHROPIC
-from howsure.models.anthropic import TOKENS
+from howsure.models.anthropic import DEFAULT_MAX_TOKENS
 from howsure.models.gemini import BASE_URL as GEMINI
-from howsure.models.gemini import CANDIDATES
+from howsure.models.gemini import MAX_CANDIDATES
 from howsure.models.model import Model, Settings
-from howsure.sample.yaml_source import Source
+from howsure.sample.yaml_source import YamlSource
 
-__all__ = ["Count", "ModelEntry", "ModelLine", "PriceLine", "Rate", "entries", "open_model"]
+__all__ = ["Count", "ModelConfig", "ModelLine", "PriceLine", "Rate", "expand_model_line", "open_model"]
 
-#: Fields of a request body that the sampler itself decides, as each dialect calls them.
+#: Fields of a request body that the sampler sets itself, by their names in each dialect.
 RESERVED = {
     *("model", "messages", "n", "stream", "temperature", "top_p", "max_tokens", "stop"),
     *("system", "stop_sequences"),
@@ -35,19 +35,19 @@ Temperature = Annotated[float, msgspec.Meta(ge=0, le=100)]
 Share = Annotated[float, msgspec.Meta(gt=0, le=1)]
 Dollars = Annotated[float, msgspec.Meta(ge=0, le=1e6)]
 Kind = Literal["simulated", "replay", "transformers", "endpoint", "anthropic", "gemini", "provider"]
-#: Model names that begin so run in this process, when no base_url is given.
-KINDS: dict[str, Kind] = {"simulated": "simulated", "replay": "replay", "transformers": "transformers"}
-#: What an endpoint speaks; OpenAI's chat completions are what most do.
+#: Prefixes of models that run in this process, unless there is a base_url.
+LOCAL_KINDS: dict[str, Kind] = {"simulated": "simulated", "replay": "replay", "transformers": "transformers"}
+#: Kind of model of each dialect; most endpoints have OpenAI's chat completions.
 DIALECTS: dict[str, Kind] = {"openai": "endpoint", "anthropic": "anthropic", "gemini": "gemini"}
-#: Model names that begin so are asked at the vendor's own address: dialect, address, variable of the key.
+#: Dialect, address and key variable of the vendor for each prefix of a model name.
 VENDORS = {
     "openai": ("openai", "https://api.openai.com/v1", "OPENAI_API_KEY"),
     "anthropic": ("anthropic", ANTHROPIC, "ANTHROPIC_API_KEY"),
     "gemini": ("gemini", GEMINI, "GEMINI_API_KEY"),
     "google": ("gemini", GEMINI, "GEMINI_API_KEY"),
 }
-#: Generations per request at most, where a dialect has a bound that is known.
-CHOICES: dict[Kind, int] = {"anthropic": 1, "gemini": CANDIDATES}
+#: Generations per request at most, where the dialect has a known limit.
+MAX_CHOICES: dict[Kind, int] = {"anthropic": 1, "gemini": MAX_CANDIDATES}
 
 
 class PriceLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -58,7 +58,7 @@ class PriceLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ModelLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a line of `models` may say."""
+    """The keys that a line of `models` may have."""
 
     model: str
     label: str | None = None
@@ -79,91 +79,93 @@ class ModelLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     extra: dict[str, object] = {}
 
 
-class ModelEntry(msgspec.Struct, frozen=True):
-    """One model to sample: everything but its key, which stays in the environment variable `key_env`."""
+class ModelConfig(msgspec.Struct, frozen=True):
+    """One model to sample. Its key is not part of it: that stays in the environment variable `key_env`."""
 
     label: str
     name: str
-    """As the endpoint, or the simulator, knows it."""
+    """The model's name at the endpoint."""
     kind: Kind
     base_url: str = ""
     key_env: str = ""
-    """Name of the environment variable that holds the key; empty when none is needed."""
+    """Environment variable that holds the key; empty if none is needed."""
     settings: Settings = Settings()
     generations: int = 1
-    """Per question and variant."""
+    """Generations per question and variant."""
     concurrency: int = 64
     """Requests in flight at most."""
     requests_per_minute: float | None = None
     tokens_per_minute: float | None = None
     timeout: float | None = None
-    """Seconds for a request; None: by the tokens that may come."""
+    """Seconds for a request; None for a time that depends on max_tokens."""
     choices: int | None = None
-    """Generations per request at most; None: found out."""
+    """Generations per request at most; None to learn the limit from replies."""
     price: PriceLine | None = None
     mode: Literal["live", "batch"] = "live"
 
     @property
     def is_billed(self) -> bool:
-        """Whether somebody else runs it; if not it runs in this process."""
-        return self.kind not in KINDS.values()
+        """Whether a provider runs the model, in contrast to this process."""
+        return self.kind not in LOCAL_KINDS.values()
 
     @property
-    def longest(self) -> int | None:
-        """Tokens of a completion at most, or None where nothing bounds them."""
+    def max_completion_tokens(self) -> int | None:
+        """Tokens of a completion at most, or None if nothing bounds them."""
         if self.kind in {"simulated", "replay"}:
             return 64 if self.settings.max_tokens is None else self.settings.max_tokens
-        said = self.settings.max_tokens or self.settings.extra.get("max_completion_tokens")
-        return said if isinstance(said, int) and said > 0 else None
+        most = self.settings.max_tokens or self.settings.extra.get("max_completion_tokens")
+        return most if isinstance(most, int) and most > 0 else None
 
 
-def entries(
-    line: str | ModelLine, i: int, source: Source, *, generations: int, concurrency: int, greedy: bool
-) -> Iterator[ModelEntry]:
-    """Line i of `models` to its models: one for each point of its grid of settings, and a greedy one when asked for."""
+def expand_model_line(
+    line: str | ModelLine, i: int, source: YamlSource, *, generations: int, concurrency: int, greedy: bool
+) -> Iterator[ModelConfig]:
+    """Yield the models of line i: one for each combination of its settings, and a greedy one if `greedy`."""
     spec = ModelLine(line) if isinstance(line, str) else line
     label = spec.label if spec.label is not None else spec.model
     if not label.strip() or not label.isprintable() or not spec.model.strip():
         source.fail("a model without a readable name", "models", i, remedy="write for example simulated/medium")
     _check_extra(spec, i, generations, source)
-    kind, name, base_url, key_env = _address(spec, i, source)
+    kind, name, base_url, key_env = _find_address(spec, i, source)
     if spec.mode == "batch" and kind != "endpoint":
         remedy = "remove mode, or name an endpoint that has OpenAI's batch API"
         source.fail(f"{label} has no batch mode", "models", i, "mode", remedy=remedy)
     if kind == "replay":
         _check_replay(spec, i, source, greedy=greedy)
     stop = (spec.stop,) if isinstance(spec.stop, str) else tuple(spec.stop) if spec.stop is not None else None
-    entry = ModelEntry(
+    config = ModelConfig(
         label=label,
         name=name,
         kind=kind,
         base_url=base_url,
         key_env=key_env,
-        # What has to be sent is part of what the model is.
+        # max_tokens that the API requires is part of the settings, and so of the manifest.
         settings=Settings(
-            max_tokens=spec.max_tokens or (TOKENS if kind == "anthropic" else None), stop=stop, extra=spec.extra
+            max_tokens=spec.max_tokens or (DEFAULT_MAX_TOKENS if kind == "anthropic" else None),
+            stop=stop,
+            extra=spec.extra,
         ),
         generations=generations,
         concurrency=spec.max_concurrent or concurrency,
         requests_per_minute=spec.requests_per_minute,
         tokens_per_minute=spec.tokens_per_minute,
         timeout=spec.timeout,
-        choices=min(spec.choices or CHOICES[kind], CHOICES[kind]) if kind in CHOICES else spec.choices,
+        choices=min(spec.choices or MAX_CHOICES[kind], MAX_CHOICES[kind]) if kind in MAX_CHOICES else spec.choices,
         price=spec.price,
         mode=spec.mode,
     )
     replace = msgspec.structs.replace
-    for suffix, temperature, top_p in _grid(spec, i, source):
-        settings = replace(entry.settings, temperature=temperature, top_p=top_p)
-        yield replace(entry, label=label + suffix, settings=settings)
+    for suffix, temperature, top_p in _expand_settings(spec, i, source):
+        settings = replace(config.settings, temperature=temperature, top_p=top_p)
+        yield replace(config, label=label + suffix, settings=settings)
     if greedy:
-        # Greedy decoding is another model: temperature 0, one generation, and no nucleus to cut.
-        settings = replace(entry.settings, temperature=0.0)
-        yield replace(entry, label=f"{label}:greedy", settings=settings, generations=1)
+        # Greedy decoding is another model: temperature 0, one generation, no top_p.
+        settings = replace(config.settings, temperature=0.0)
+        yield replace(config, label=f"{label}:greedy", settings=settings, generations=1)
 
 
-def _grid(spec: ModelLine, i: int, source: Source) -> Iterator[tuple[str, float | None, float | None]]:
-    """(what the label says, temperature, top_p) for each combination of the values that are lists."""
+def _expand_settings(spec: ModelLine, i: int, source: YamlSource) -> Iterator[tuple[str, float | None, float | None]]:
+    """Yield (suffix of the label, temperature, top_p) for each combination of the values that are lists."""
     varied = [name for name in ("temperature", "top_p") if isinstance(getattr(spec, name), list)]
     for name in varied:
         if not getattr(spec, name):
@@ -173,20 +175,20 @@ def _grid(spec: ModelLine, i: int, source: Source) -> Iterator[tuple[str, float 
     }
     for temperature, top_p in product(values["temperature"], values["top_p"]):
         point = {"temperature": temperature, "top_p": top_p}
-        told = ",".join(f"{name}={point[name]:g}" for name in varied)
-        yield (f":{told}" if told else ""), temperature, top_p
+        suffix = ",".join(f"{name}={point[name]:g}" for name in varied)
+        yield (f":{suffix}" if suffix else ""), temperature, top_p
 
 
-def _address(spec: ModelLine, i: int, source: Source) -> tuple[Kind, str, str, str]:
-    """Kind, name there, base URL and key variable of a model."""
+def _find_address(spec: ModelLine, i: int, source: YamlSource) -> tuple[Kind, str, str, str]:
+    """Return the kind of a model, its name at the endpoint, its base URL and its key variable."""
     prefix, _, rest = spec.model.partition("/")
     if spec.base_url is None and spec.dialect is not None:
         remedy = "say with base_url where it is spoken, or remove dialect"
         source.fail("a dialect without an address", "models", i, "dialect", remedy=remedy)
-    if spec.base_url is None and prefix in KINDS and rest:
+    if spec.base_url is None and prefix in LOCAL_KINDS and rest:
         if spec.key_env is not None:
-            source.fail(f"a {KINDS[prefix]} model has no key", "models", i, "key_env", remedy="remove key_env")
-        return KINDS[prefix], rest, "", ""
+            source.fail(f"a {LOCAL_KINDS[prefix]} model has no key", "models", i, "key_env", remedy="remove key_env")
+        return LOCAL_KINDS[prefix], rest, "", ""
     if spec.base_url is None:
         if prefix in VENDORS and rest:
             dialect, address, key_env = VENDORS[prefix]
@@ -210,10 +212,10 @@ def _address(spec: ModelLine, i: int, source: Source) -> tuple[Kind, str, str, s
         remedy = "write it as http://localhost:8000/v1"
         source.fail(f"{spec.base_url!r} is not the address of an endpoint", "models", i, "base_url", remedy=remedy)
     if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
-        # Not shown: it may be the key.
+        # The address is not shown: it may contain the key.
         remedy = "put a key into an environment variable and name that with key_env"
         source.fail("base_url holds a user, a query or a fragment", "models", i, "base_url", remedy=remedy)
-    # "local/" is our way to say whose model it is; other slashes belong to the name that the endpoint knows.
+    # "local/" only marks a model as local; other slashes belong to the name at the endpoint.
     dialect = spec.dialect or "openai"
     is_vendors = dialect != "openai" and prefix in VENDORS and VENDORS[prefix][0] == dialect
     name = rest if is_vendors and rest else spec.model.removeprefix("local/")
@@ -221,13 +223,14 @@ def _address(spec: ModelLine, i: int, source: Source) -> tuple[Kind, str, str, s
 
 
 def _is_provider(name: str) -> bool:
+    """Return whether any-llm has a provider of this name."""
     from howsure.models.any_llm import is_provider
 
     return is_provider(name)
 
 
-def _check_replay(spec: ModelLine, i: int, source: Source, *, greedy: bool) -> None:
-    """What was recorded was decoded as it was."""
+def _check_replay(spec: ModelLine, i: int, source: YamlSource, *, greedy: bool) -> None:
+    """Raise InputError if a recorded model is configured with decoding settings."""
     for key in ("temperature", "top_p", "max_tokens", "stop", "extra"):
         if getattr(spec, key):
             remedy = "remove it; the recorded generations are drawn from"
@@ -236,7 +239,8 @@ def _check_replay(spec: ModelLine, i: int, source: Source, *, greedy: bool) -> N
         source.fail("a recorded model cannot be asked with greedy", "greedy", remedy="remove it")
 
 
-def _check_extra(spec: ModelLine, i: int, generations: int, source: Source) -> None:
+def _check_extra(spec: ModelLine, i: int, generations: int, source: YamlSource) -> None:
+    """Raise InputError if `extra` contains a key, or a field that the sampler sets."""
     config = spec.extra.get("generationConfig")
     places: list[tuple[str | int, ...]] = [("models", i, "extra", key) for key in spec.extra]
     if isinstance(config, dict):
@@ -254,74 +258,77 @@ def _check_extra(spec: ModelLine, i: int, generations: int, source: Source) -> N
 
 
 if TYPE_CHECKING:
-    from howsure.models.batch_client import Batches
+    from howsure.models.batch_client import BatchClient
     from howsure.models.client import Endpoint
 
 
 def open_model(
-    entry: ModelEntry, benchmark: Benchmark, *, seed: int = 0, environ: Mapping[str, str] = os.environ
-) -> Model | Batches:
-    """The model that `entry` describes; nothing is sent yet.
+    config: ModelConfig, benchmark: Benchmark, *, seed: int = 0, environ: Mapping[str, str] = os.environ
+) -> Model | BatchClient:
+    """Return the model that `config` describes; nothing is sent.
 
     Parameters
     ----------
     seed
-        Of a simulated, recorded or local model's generations.
+        Seed of the generations of a simulated, recorded or local model.
     environ
-        Where keys are read.
+        Environment variables, from which keys are read.
 
     Raises
     ------
     InputError
         When there is no such model here, or its key is not in `environ`.
     """
-    if entry.kind == "simulated":
+    if config.kind == "simulated":
         from howsure.models.simulated import SimulatedModel
 
-        return SimulatedModel(entry.name, benchmark, seed=seed)
-    if entry.kind == "replay":
+        return SimulatedModel(config.name, benchmark, seed=seed)
+    if config.kind == "replay":
         from howsure.models.replay import ReplayModel
 
-        return ReplayModel(entry.name, benchmark, seed=seed)
-    if entry.kind == "transformers":
+        return ReplayModel(config.name, benchmark, seed=seed)
+    if config.kind == "transformers":
         from howsure.models.local import LocalModel
 
-        return LocalModel(entry.name, seed=seed)
-    if entry.kind == "provider":
-        from howsure.models.any_llm import Provider
+        return LocalModel(config.name, seed=seed)
+    if config.kind == "provider":
+        from howsure.models.any_llm import AnyLLMModel
 
-        return Provider(entry.name, key=_key(entry, environ), timeout=entry.timeout, environ=environ)
-    if entry.mode == "batch":
-        from howsure.models.batch_client import Batches
+        return AnyLLMModel(config.name, key=_find_key(config, environ), timeout=config.timeout, environ=environ)
+    if config.mode == "batch":
+        from howsure.models.batch_client import BatchClient
 
-        return Batches(entry.base_url, entry.name, key=_key(entry, environ))
-    return _client(entry.kind)(entry.base_url, entry.name, key=_key(entry, environ), timeout=entry.timeout)
+        return BatchClient(config.base_url, config.name, key=_find_key(config, environ))
+    return _find_endpoint_class(config.kind)(
+        config.base_url, config.name, key=_find_key(config, environ), timeout=config.timeout
+    )
 
 
-def _client(kind: str) -> type[Endpoint]:
-    """What speaks the dialect of an endpoint."""
+def _find_endpoint_class(kind: str) -> type[Endpoint]:
+    """Return the client of a dialect."""
     if kind == "anthropic":
-        from howsure.models.anthropic import Anthropic
+        from howsure.models.anthropic import AnthropicEndpoint
 
-        return Anthropic
+        return AnthropicEndpoint
     if kind == "gemini":
-        from howsure.models.gemini import Gemini
+        from howsure.models.gemini import GeminiEndpoint
 
-        return Gemini
+        return GeminiEndpoint
     from howsure.models.client import Endpoint
 
     return Endpoint
 
 
-def _key(entry: ModelEntry, environ: Mapping[str, str]) -> str:
-    if not entry.key_env:
+def _find_key(config: ModelConfig, environ: Mapping[str, str]) -> str:
+    """Return the key in the environment variable of a model; "" if it needs none."""
+    if not config.key_env:
         return ""
-    key = environ.get(entry.key_env, "").strip()
+    key = environ.get(config.key_env, "").strip()
     if not key:
-        remedy = f"export {entry.key_env}=..., or name another variable with key_env"
-        raise InputError(f"the environment variable {entry.key_env} holds no key", where=entry.label, remedy=remedy)
+        remedy = f"export {config.key_env}=..., or name another variable with key_env"
+        raise InputError(f"the environment variable {config.key_env} holds no key", where=config.label, remedy=remedy)
     if not (key.isascii() and key.isprintable()):
         # The key itself is not shown.
         remedy = "set it again: it holds a line break or a character that no key has"
-        raise InputError(f"the key in {entry.key_env} cannot be sent", where=entry.label, remedy=remedy)
+        raise InputError(f"the key in {config.key_env} cannot be sent", where=config.label, remedy=remedy)
     return key

@@ -1,151 +1,209 @@
-"""What is asked of one model and what came of it, whether by live requests (`lane`) or in batches (`batch`)."""
+"""One model's part of a run: build its requests, turn replies into rows, and count what was done and billed.
+
+A `Worker` sends the requests one by one, a `BatchWorker` in batches; both have a `ModelJob`.
+"""
 
 from __future__ import annotations
 
-import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Required, TypedDict
-
-import numpy as np
+from collections.abc import Sequence
 
 from howsure.benchmarks.question import Benchmark, Question, Variant
+from howsure.errors import EndpointError
 from howsure.models.model import Reply, Request
 from howsure.sample.budget import Budget, Reservation
-from howsure.sample.duplicates import Watch
-from howsure.sample.model_config import ModelEntry
-from howsure.sample.prices import Price, most
-from howsure.sample.resume import Unit
-from howsure.sample.scoring import scored
+from howsure.sample.duplicates import DuplicateDetector
+from howsure.sample.model_config import ModelConfig
+from howsure.sample.prices import Price, bound_prompt_tokens, estimate_prompt_tokens
+from howsure.sample.resume import PromptTask
+from howsure.sample.scored_rows import RowWriter, build_failed_rows, score_reply
 from howsure.sample.tally import Tally
 from howsure.store.schema import Response
 
-__all__ = ["MOST", "Asking", "AskingKeys", "Sizes"]
+__all__ = ["ModelJob", "RequestSize"]
 
-#: Names and fingerprints of an endpoint that are kept.
-SEEN = 100
-
-
-class AskingKeys(TypedDict, total=False):
-    """Keyword parameters of `Asking`."""
-
-    tally: Tally | None
-    budget: Budget | None
-    price: Price | None
-    learnt: int | None
-    sleep: Callable[[float], Awaitable[None]]
-    clock: Callable[[], float]
-    rng: Required[np.random.Generator]
+#: Generations per request while the endpoint has shown no lower limit, and with log-probabilities.
+MOST, MOST_LOGPROBS = 128, 8
+#: Consecutive replies with fewer choices than requested after which requests become smaller.
+SHORT_REPLIES = 3
+#: Pairs of model name and fingerprint that are kept for each model.
+MOST_VERSIONS = 100
+#: Tokens expected of a completion while none has arrived and nothing bounds them.
+EXPECTED_TOKENS = 512
 
 
-class Asking:
-    """One model's part of a run.
+class RequestSize:
+    """How many generations one request to a model asks for; lower limits are learned from its replies.
 
     Parameters
     ----------
-    keep
-        Takes rows as they arrive.
+    learned_limit
+        The limit that an earlier session of the run learned, or None.
+
+    Attributes
+    ----------
+    limit
+        Generations per request at present.
+    learned_limit
+        The limit that the endpoint showed, or None while it sends all that is requested.
+    note
+        A sentence about the learned limit, or "".
+    """
+
+    def __init__(self, config: ModelConfig, learned_limit: int | None = None) -> None:
+        limit = config.choices or MOST
+        if config.settings.extra.get("logprobs"):
+            limit = min(limit, MOST_LOGPROBS)
+        if config.tokens_per_minute is not None and config.max_completion_tokens is not None:
+            # Endpoints reserve n x max_tokens at once; a request for more than half a minute's tokens may never pass.
+            limit = max(1, min(limit, int(config.tokens_per_minute / 2 / config.max_completion_tokens)))
+        self.limit = limit if learned_limit is None else min(limit, learned_limit)
+        self.learned_limit = learned_limit
+        self.note = ""
+        self._short_replies: list[int] = []
+
+    def record_reply(self, requested: int, received: int) -> None:
+        """Learn a limit from repeated replies with too few choices; a single one may be chance."""
+        if received >= requested:
+            self._short_replies.clear()
+        elif requested <= self.limit:
+            self._short_replies.append(received)
+            if len(self._short_replies) == SHORT_REPLIES:
+                self._set_limit(max(self._short_replies), "sends")
+                self._short_replies.clear()
+
+    def record_rejection(self, requested: int, reported_limit: int | None) -> None:
+        """Learn a limit from a request that was rejected for its number of generations."""
+        if requested <= self.limit:
+            self._set_limit(reported_limit if reported_limit and reported_limit < requested else 1, "takes")
+
+    def _set_limit(self, limit: int, verb: str) -> None:
+        self.limit = self.learned_limit = limit
+        self.note = (
+            f"the endpoint {verb} {'one generation' if limit == 1 else f'at most {limit} generations'} per request; "
+            "more requests are made instead"
+        )
+
+
+class ModelJob:
+    """What one model has to sample in a run, and what it has sampled so far.
+
+    Parameters
+    ----------
+    config
+        The model's configuration.
+    benchmark, questions, variants
+        What is asked; the questions of this run in their order, and the prompt variants.
+    writer
+        Receives rows as they arrive.
     tally
-        Takes their scores; with those that were there before.
-    budget, price
-        What all models may spend together, and pico-dollars per token; None where unknown.
-    learnt
-        Generations per request that an earlier session found the endpoint to take.
-    sleep, clock, rng
-        How retries wait, what they measure time with, and their jitter.
+        Receives the scores; those of earlier sessions are in it already.
+    budget
+        What all models of the run may spend together.
+    price
+        Pico-dollars per token, None where unknown.
+    learned_limit
+        Generations per request that an earlier session found the endpoint to accept.
 
     Attributes
     ----------
     done, failed
-        Generations that arrived, and those that failed for good.
-    prompt_tokens, completion_tokens, saved_tokens
-        Billed so far as the endpoint said; and of prompts, those that were not, since several generations shared one.
+        Generations that arrived in this session, and those that failed for good.
+    prompt_tokens, completion_tokens
+        Billed tokens so far, as the endpoint reported them.
+    saved_tokens
+        Prompt tokens that were not billed because several generations shared one prompt.
     stopped
         Why the model was given up, or None.
     spent
-        Which bound of the budget ended it, or None.
-    seen
-        (model, fingerprint) as the endpoint told them, the first `SEEN`.
+        Which limit of the budget ended the job, or None.
     trouble
-        The last failure since the last success, or what is being waited for, or None.
+        The last failure since the last success, or what the model is waiting for, or None.
+    versions
+        Pairs (model name, fingerprint) that the endpoint reported, the first `MOST_VERSIONS`.
+    size
+        Generations per request.
+    duplicates
+        Detects generations that are copies.
     """
 
     def __init__(
         self,
-        entry: ModelEntry,
+        config: ModelConfig,
         benchmark: Benchmark,
         questions: Sequence[Question],
         variants: Sequence[Variant],
-        keep: Callable[[list[Response]], None],
+        writer: RowWriter,
         *,
         tally: Tally | None = None,
         budget: Budget | None = None,
         price: Price | None = None,
-        learnt: int | None = None,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-        clock: Callable[[], float] = time.monotonic,
-        rng: np.random.Generator,
+        learned_limit: int | None = None,
     ) -> None:
-        self.entry, self.benchmark, self.keep, self.price = entry, benchmark, keep, price
-        self.questions, self.variants, self.ids = questions, variants, [variant.id for variant in variants]
-        self.sleep, self.clock, self.rng = sleep, clock, rng
-        self.tally = tally or Tally([question.id for question in questions], len(variants), entry.generations)
-        self.budget = budget or Budget(clock=clock)
-        self.sizes = Sizes(entry, learnt)
-        self.watch = Watch(len(questions), len(variants), temperature=entry.settings.temperature, asked_name=entry.name)
+        self.config, self.benchmark, self.writer, self.price = config, benchmark, writer, price
+        self.questions, self.variants = questions, variants
+        self.variant_ids = [variant.id for variant in variants]
+        self.tally = tally or Tally([question.id for question in questions], len(variants), config.generations)
+        self.budget = budget or Budget()
+        self.size = RequestSize(config, learned_limit)
+        self.duplicates = DuplicateDetector(
+            len(questions), len(variants), temperature=config.settings.temperature, requested_name=config.name
+        )
         self.done = self.failed = 0
         self.prompt_tokens = self.completion_tokens = self.saved_tokens = 0
         self.stopped: str | None = None
         self.spent: str | None = None
-        self.seen: set[tuple[str, str]] = set()
         self.trouble: str | None = None
-        self._replies = 0
-        self._notes: list[str] = []
+        self.versions: set[tuple[str, str]] = set()
+        self._n_replies = 0
+        self._warnings: list[str] = []
         self._is_metered = self.budget.tokens is not None or self.budget.cost is not None
 
     @property
     def notes(self) -> list[str]:
-        """What the reader of the numbers should know."""
-        return [*([self.sizes.note] if self.sizes.note else []), *self._notes, *self.watch.notes()]
-
-    @property
-    def learnt(self) -> int | None:
-        """Generations per request that the endpoint turned out to take; None while it takes all that is asked for."""
-        return self.sizes.learnt
+        """Sentences that a reader of the scores should know."""
+        return [*([self.size.note] if self.size.note else []), *self._warnings, *self.duplicates.notes()]
 
     @property
     def cost(self) -> int | None:
-        """Picodollars of this session; None where the price is unknown."""
+        """Pico-dollars of this session; None where the price is unknown."""
         if self.price is None:
             return None
-        return self.price.cost(self.prompt_tokens, self.completion_tokens, self._replies)
+        return self.price.cost(self.prompt_tokens, self.completion_tokens, self._n_replies)
 
-    def request(self, unit: Unit) -> Request:
-        """What asks for these generations."""
-        question, variant = self.questions[unit.question], self.variants[unit.variant]
+    def build_request(self, task: PromptTask) -> Request:
+        """Return the request for the generations of a task."""
+        question, variant = self.questions[task.question], self.variants[task.variant]
         return Request(
             benchmark=self.benchmark.name,
             question=question.id,
-            variant=self.ids[unit.variant],
+            variant=self.variant_ids[task.variant],
             messages=variant.messages(question),
-            generations=unit.generations,
-            settings=self.entry.settings,
-            asked=variant,
+            generations=task.generations,
+            settings=self.config.settings,
+            prompt_variant=variant,
         )
 
-    def worst(self, unit: Unit) -> tuple[int, int]:
-        """Tokens and pico-dollars that a request may take at most; 0 where no budget counts them."""
+    def bound_cost(self, task: PromptTask) -> tuple[int, int]:
+        """Return the most tokens and pico-dollars that a request can take; 0 where no budget counts them."""
         if not self._is_metered:
             return 0, 0
-        # That completions are bounded was checked with the experiment.
-        messages = self.variants[unit.variant].messages(self.questions[unit.question])
-        prompt, completion = most(messages), len(unit.generations) * (self.entry.longest or 0)
+        # The experiment was checked: where a budget counts tokens, completions are bounded.
+        messages = self.variants[task.variant].messages(self.questions[task.question])
+        prompt = bound_prompt_tokens(messages)
+        completion = len(task.generations) * (self.config.max_completion_tokens or 0)
         return prompt + completion, self.price.cost(prompt, completion) if self.price else 0
 
+    def estimate_tokens(self, task: PromptTask) -> int:
+        """Return the tokens that endpoints count against a limit per minute before they know the true number."""
+        messages = self.variants[task.variant].messages(self.questions[task.question])
+        mean = self.completion_tokens // self.done if self.done else EXPECTED_TOKENS
+        return estimate_prompt_tokens(messages) + len(task.generations) * (self.config.max_completion_tokens or mean)
+
     def bill(self, reservation: Reservation | None, reply: Reply) -> None:
-        """Count what a reply has cost; where it does not say, its worst case is spent."""
+        """Count what a reply has cost; where it reports no usage, the reserved worst case is spent."""
         prompt, completion = reply.prompt_tokens or 0, reply.completion_tokens or 0
-        self._replies += 1
+        self._n_replies += 1
         self.prompt_tokens += prompt
         self.completion_tokens += completion
         self.saved_tokens += prompt * (len(reply.choices) - 1)
@@ -157,89 +215,34 @@ class Asking:
             cost = self.price.cost(prompt, completion) if self.price else 0
             self.budget.settle(reservation, prompt + completion, cost)
 
-    def read(self, unit: Unit, request: Request, reply: Reply, *, attempts: int) -> list[Response]:
-        """The rows of a reply, with what it tells of the endpoint noted."""
-        question, n = self.questions[unit.question], len(request.generations)
-        self.watch.saw(unit.question, unit.variant, reply)
-        if len(self.seen) < SEEN:
-            self.seen.add((reply.model or "", reply.fingerprint or ""))
+    def build_rows(self, task: PromptTask, request: Request, reply: Reply, *, attempts: int) -> list[Response]:
+        """Return the scored rows of a reply, and record what the reply shows about the endpoint."""
+        n = len(request.generations)
+        self.duplicates.record_reply(task.question, task.variant, reply)
+        if len(self.versions) < MOST_VERSIONS:
+            self.versions.add((reply.model or "", reply.fingerprint or ""))
         if reply.surplus:
-            self.note("the endpoint sent more generations than asked for; those were dropped")
+            self.warn("the endpoint sent more generations than asked for; those were dropped")
         if n > 1:
-            self.sizes.came(n, len(reply.choices))
-        return scored(
-            self.benchmark, question, self.entry.label, request, reply, attempts=attempts, created=time.time()
-        )
+            self.size.record_reply(n, len(reply.choices))
+        question, label, created = self.questions[task.question], self.config.label, time.time()
+        return score_reply(self.benchmark, question, label, request, reply, attempts=attempts, created=created)
 
-    def count(self, question: int, rows: list[Response]) -> None:
-        """Keep rows of one question, and count them."""
+    def build_failed_rows(self, task: PromptTask, error: EndpointError, *, attempts: int) -> list[Response]:
+        """Return the rows of a request that failed for good."""
+        question, request = self.questions[task.question], self.build_request(task)
+        return build_failed_rows(question, self.config.label, request, error, attempts=attempts, created=time.time())
+
+    def add_rows(self, question: int, rows: list[Response]) -> None:
+        """Write rows of one question, and count them."""
         scores = [row.score for row in rows]
-        lost = scores.count(None)
-        self.done += len(rows) - lost
-        self.failed += lost
+        n_failed = scores.count(None)
+        self.done += len(rows) - n_failed
+        self.failed += n_failed
         self.tally.add_all(question, [row.generation for row in rows], scores)
-        self.keep(rows)
+        self.writer.add(rows)
 
-    def note(self, text: str) -> None:
-        """Say it once."""
-        if text not in self._notes:
-            self._notes.append(text)
-
-
-#: Generations per request where the endpoint has not said what it takes, and with log-probabilities.
-MOST, MOST_LOGPROBS = 128, 8
-#: Replies in a row with fewer choices than asked for, after which fewer are asked for.
-SHORT = 3
-
-
-class Sizes:
-    """How many generations a request to one model may ask for.
-
-    Parameters
-    ----------
-    learnt
-        What an earlier session of the run found, or None.
-
-    Attributes
-    ----------
-    most
-        Generations per request now.
-    learnt
-        What the endpoint turned out to take, or None while it takes all that is asked for.
-    note
-        What to tell of it, or "".
-    """
-
-    def __init__(self, entry: ModelEntry, learnt: int | None = None) -> None:
-        most = entry.choices or MOST
-        if entry.settings.extra.get("logprobs"):
-            most = min(most, MOST_LOGPROBS)
-        if entry.tokens_per_minute is not None and entry.longest is not None:
-            # Endpoints reserve n x max_tokens at once; what exceeds half a minute's allowance may never be let in.
-            most = max(1, min(most, int(entry.tokens_per_minute / 2 / entry.longest)))
-        self.most = most if learnt is None else min(most, learnt)
-        self.learnt = learnt
-        self.note = ""
-        self._short: list[int] = []
-
-    def came(self, asked: int, came: int) -> None:
-        """Ask for fewer when the endpoint keeps sending fewer; one short reply may be chance."""
-        if came >= asked:
-            self._short.clear()
-        elif asked <= self.most:
-            self._short.append(came)
-            if len(self._short) == SHORT:
-                self._cap(max(self._short), "sends")
-                self._short.clear()
-
-    def rejected(self, asked: int, said: int | None) -> None:
-        """So many were refused, and so many the endpoint said it takes."""
-        if asked <= self.most:
-            self._cap(said if said and said < asked else 1, "takes")
-
-    def _cap(self, most: int, verb: str) -> None:
-        self.most = self.learnt = most
-        self.note = (
-            f"the endpoint {verb} {'one generation' if most == 1 else f'at most {most} generations'} per request; "
-            "more requests are made instead"
-        )
+    def warn(self, text: str) -> None:
+        """Add a sentence to the notes, once."""
+        if text not in self._warnings:
+            self._warnings.append(text)

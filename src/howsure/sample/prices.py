@@ -1,7 +1,7 @@
-"""What a model's tokens cost: prices that the experiment gives, or those of a maintained table.
+"""Prices and token counts: what a request costs, by the prices of the experiment or of the table of genai-prices.
 
-Money is counted in integer pico-dollars (1e-12 dollars): sums of floats never return to exactly 0, and a budget that
-waits for them never ends.
+Money is counted in integer pico-dollars (1e-12 dollars), because a budget that reserves and releases floats never
+returns to exactly 0. Published prices are decimal numbers and are converted without rounding errors.
 """
 
 from __future__ import annotations
@@ -18,33 +18,44 @@ from urllib.parse import urlsplit
 from howsure.benchmarks.question import Message
 from howsure.errors import InputError
 
-__all__ = ["FREE", "Price", "dollars", "likely", "most", "pico_dollars", "price_of", "unpriced", "worst_case"]
+__all__ = [
+    "FREE",
+    "Price",
+    "bound_prompt_tokens",
+    "build_missing_price_error",
+    "estimate_prompt_tokens",
+    "find_price",
+    "format_dollars",
+    "to_pico_dollars",
+]
 
 #: Pico-dollars to the dollar.
 PICO = 10**12
-#: Some prices depend on the hour or change on a date: the dearest of the hours that a run overnight may see.
-AHEAD, STEP = timedelta(hours=24), timedelta(minutes=30)
-#: What the table may charge a prompt's and a completion's tokens with, when nothing special was asked for.
-PROMPT = ("input_mtok", "cache_write_mtok")
-COMPLETION = ("output_mtok", "output_reasoning_mtok", "output_citation_mtok")
+#: Some prices depend on the hour or change on a date: the highest price of the next 24 hours is used, looked up for
+#: each half hour.
+HORIZON, STEP = timedelta(hours=24), timedelta(minutes=30)
+#: Prices of the table that may apply to the tokens of a prompt, and to those of a completion.
+PROMPT_PRICES = ("input_mtok", "cache_write_mtok")
+COMPLETION_PRICES = ("output_mtok", "output_reasoning_mtok", "output_citation_mtok")
 
 
-#: Characters of a token, and tokens that a chat template adds to each message and to a request: about.
-CHARACTERS, EACH, ONCE = 4, 4, 3
-#: What a chat template adds at most: marks and role of a message; a system prompt of its own.
-EACH_MOST, ONCE_MOST = 16, 128
+#: Approximate characters of a token.
+TOKEN_CHARACTERS = 4
+#: Tokens that a chat template adds to each message and to a request: approximately, and at most.
+MESSAGE_TOKENS, REQUEST_TOKENS = 4, 3
+MAX_MESSAGE_TOKENS, MAX_REQUEST_TOKENS = 16, 128
 
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """Pico-dollars for each token of a prompt and of a completion, and for each request (most take nothing)."""
+    """Pico-dollars for each token of a prompt and of a completion, and for each request (0 for most models)."""
 
     prompt: int
     completion: int
     request: int = 0
 
     def cost(self, prompt_tokens: int, completion_tokens: int, requests: int = 1) -> int:
-        """Pico-dollars of one request; of several when `requests` says how many the tokens are of.
+        """Return the pico-dollars of `requests` requests with so many tokens in all.
 
         >>> Price(150_000, 600_000).cost(1000, 200)
         270000000
@@ -52,104 +63,103 @@ class Price:
         return self.prompt * prompt_tokens + self.completion * completion_tokens + self.request * requests
 
 
-#: Of models that run in this process: nothing is sent, nothing is billed.
+#: Price of models that run in this process.
 FREE = Price(0, 0)
 
 
-def price_of(
+def find_price(
     model_name: str,
     base_url: str,
-    given: tuple[float, float] | None = None,
+    own_price: tuple[float, float] | None = None,
     *,
     context: Mapping[str, str] | None = None,
     now: datetime | None = None,
 ) -> Price | None:
-    """The most that one model's tokens cost, or None where nobody says.
+    """Return the highest price of one model's tokens, or None where it is unknown.
 
-    The table is that of genai-prices as it is installed; nothing is looked up over the network. Of prices that depend
-    on the length of the prompt, the hour, or on what a cache keeps, the dearest is taken: a budget has to hold.
+    The table is that of the installed genai-prices; nothing is looked up over the network. Of prices that depend on the
+    length of the prompt, the hour, or a cache, the highest is used, because a budget must hold.
 
-    A server of one's own has no price, whatever the name of its model: the name says who made the weights, the address
-    says who sends the bill. It is unknown rather than 0, for whoever rents a machine pays for it, and a loopback
-    address may be a gateway to a provider; an experiment that knows better says `price: {prompt: 0, completion: 0}`.
+    A server on this machine or in a private network has no published price, whatever the name of its model. Its price
+    is unknown rather than 0, because the machine may be rented, and a loopback address may be a gateway to a provider.
+    An experiment may set `price: {prompt: 0, completion: 0}`.
 
     Parameters
     ----------
     model_name
-        As the endpoint knows it; `PROVIDER/NAME` where `base_url` is empty.
+        The model's name at the endpoint; `PROVIDER/NAME` where `base_url` is empty.
     base_url
-        Decides whose price it is. Empty: the provider that `model_name` begins with.
-    given
-        Dollars per million tokens of prompts and of completions; comes first.
+        Address of the endpoint, which decides whose price it is; empty for the provider at the start of `model_name`.
+    own_price
+        Dollars per million tokens of prompts and of completions; used instead of the table.
     context
-        Says which of a provider's prices, such as `{"processing": "batch"}` or `{"service_tier": "flex"}`.
+        Selects one of a provider's prices, such as `{"processing": "batch"}` or `{"service_tier": "flex"}`.
     now
-        Instead of the time it is.
+        Time of the prices; by default the present.
 
     Raises
     ------
     InputError
-        When a given price is negative or not a number.
+        When `own_price` is negative or not a number.
 
-    >>> price_of("llama-3.1-8b", "http://localhost:8000/v1", (0.15, 0.6))
+    >>> find_price("llama-3.1-8b", "http://localhost:8000/v1", (0.15, 0.6))
     Price(prompt=150000, completion=600000, request=0)
-    >>> price_of("gpt-4o-mini", "http://localhost:8000/v1") is None
+    >>> find_price("gpt-4o-mini", "http://localhost:8000/v1") is None
     True
     """
-    if given is not None:
-        return Price(_per_token(given[0]), _per_token(given[1]))
+    if own_price is not None:
+        return Price(_to_price_per_token(own_price[0]), _to_price_per_token(own_price[1]))
     if base_url:
         if _is_local(base_url):
             return None
-        whose = {"provider_api_url": base_url.lower()}
+        provider_key = {"provider_api_url": base_url.lower()}
     else:
         provider, _, model_name = model_name.partition("/")
         if not model_name:
             return None
-        whose = {"provider_id": provider}
+        provider_key = {"provider_id": provider}
     start = now or datetime.now(UTC)
-    times = [start + i * STEP for i in range(AHEAD // STEP + 1)]
-    prices = [_listed(model_name, whose, context, time) for time in times]
-    known = [price for price in prices if price is not None]
-    if len(known) < len(prices):
+    times = [start + i * STEP for i in range(HORIZON // STEP + 1)]
+    prices = [_look_up_price(model_name, provider_key, context, time) for time in times]
+    found_prices = [price for price in prices if price is not None]
+    if len(found_prices) < len(prices):
         return None
     return Price(
-        max(price.prompt for price in known),
-        max(price.completion for price in known),
-        max(price.request for price in known),
+        max(price.prompt for price in found_prices),
+        max(price.completion for price in found_prices),
+        max(price.request for price in found_prices),
     )
 
 
-def likely(messages: Sequence[Message]) -> int:
-    """Tokens of a prompt, about: a quarter of the characters and a few for each message.
+def estimate_prompt_tokens(messages: Sequence[Message]) -> int:
+    """Return the approximate tokens of a prompt: a quarter of the characters and a few for each message.
 
-    >>> likely([{"role": "user", "content": "What is 1+1?"}])
+    >>> estimate_prompt_tokens([{"role": "user", "content": "What is 1+1?"}])
     10
     """
-    return ONCE + sum(EACH + math.ceil(len(message["content"]) / CHARACTERS) for message in messages)
+    return REQUEST_TOKENS + sum(
+        MESSAGE_TOKENS + math.ceil(len(message["content"]) / TOKEN_CHARACTERS) for message in messages
+    )
 
 
-def most(messages: Sequence[Message]) -> int:
-    """Tokens of a prompt at most: no tokenizer over bytes makes more tokens than there are UTF-8 bytes.
+def bound_prompt_tokens(messages: Sequence[Message]) -> int:
+    """Return the most tokens that a prompt can have: no tokenizer makes more tokens than there are UTF-8 bytes.
 
-    To them come 16 for the marks around each message and 128 for what a chat template adds by itself.
+    Added are 16 for the marks around each message and 128 for a system prompt of the chat template.
 
-    >>> most([{"role": "user", "content": "What is 1+1?"}])
+    >>> bound_prompt_tokens([{"role": "user", "content": "What is 1+1?"}])
     156
     """
     # A lone surrogate has no UTF-8; it is sent as three bytes at most.
-    return ONCE_MOST + sum(EACH_MOST + len(message["content"].encode("utf-8", "surrogatepass")) for message in messages)
+    return MAX_REQUEST_TOKENS + sum(
+        MAX_MESSAGE_TOKENS + len(message["content"].encode("utf-8", "surrogatepass")) for message in messages
+    )
 
 
-def worst_case(messages: Sequence[Message], n: int, max_tokens: int | None) -> int | None:
-    """Tokens that a request for n generations takes at most; None where nothing bounds its completions."""
-    return None if max_tokens is None else most(messages) + n * max_tokens
-
-
-def unpriced(label: str) -> InputError:
-    """The error of a money budget with a model whose price nobody says."""
+def build_missing_price_error(label: str) -> InputError:
+    """Return the error of a money budget with a model whose price is unknown."""
     try:
-        import genai_prices  # noqa: F401  only whether it is there
+        import genai_prices  # noqa: F401  only to see whether it is installed
     except ModuleNotFoundError:
         other = ", or pip install 'howsure[prices]' for the published ones"
     else:
@@ -158,19 +168,19 @@ def unpriced(label: str) -> InputError:
     return InputError("a budget of money needs a price, and none is known", where=label, remedy=remedy)
 
 
-def pico_dollars(amount: float) -> int:
-    """Dollars to pico-dollars, exactly as they are written.
+def to_pico_dollars(amount: float) -> int:
+    """Convert dollars to pico-dollars, exactly as the number is written.
 
-    >>> pico_dollars(0.1) * 3 == pico_dollars(0.3)
+    >>> to_pico_dollars(0.1) * 3 == to_pico_dollars(0.3)
     True
     """
-    return _integer(amount, PICO)
+    return _scale_exactly(amount, PICO)
 
 
-def dollars(pico: int) -> str:
-    """Pico-dollars for a person: cents, or two significant digits where that is less than ten cents.
+def format_dollars(pico: int) -> str:
+    """Return pico-dollars as text: with cents, or with two significant digits below ten cents.
 
-    >>> [dollars(pico) for pico in (4_200_000_000, 5 * 10**12, 1_234_500_000_000_000, 0)]
+    >>> [format_dollars(pico) for pico in (4_200_000_000, 5 * 10**12, 1_234_500_000_000_000, 0)]
     ['$0.0042', '$5.00', '$1,234.50', '$0.00']
     """
     amount = Decimal(abs(pico)).scaleb(-12, _WIDE)
@@ -185,12 +195,13 @@ with localcontext() as _WIDE:
     _WIDE.prec = 60
 
 
-def _per_token(per_million: float | Decimal) -> int:
-    """Dollars per million tokens to pico-dollars per token."""
-    return _integer(per_million, PICO // 10**6)
+def _to_price_per_token(per_million: float | Decimal) -> int:
+    """Convert dollars per million tokens to pico-dollars per token."""
+    return _scale_exactly(per_million, PICO // 10**6)
 
 
-def _integer(amount: float | Decimal, scale: int) -> int:
+def _scale_exactly(amount: float | Decimal, scale: int) -> int:
+    """Return amount x scale as an integer, rounded up."""
     # The repr of a float is the number that was written: 0.1 is a tenth, not its nearest binary fraction.
     number = amount if isinstance(amount, Decimal) else Decimal(repr(amount))
     if not number.is_finite() or number < 0:
@@ -199,7 +210,7 @@ def _integer(amount: float | Decimal, scale: int) -> int:
 
 
 def _is_local(base_url: str) -> bool:
-    """Whether the address is this machine or a private network: nobody's whose prices are published."""
+    """Return whether the address is this machine or a private network."""
     host = (urlsplit(base_url).hostname or "").rstrip(".")
     try:
         return not ipaddress.ip_address(host).is_global
@@ -207,32 +218,34 @@ def _is_local(base_url: str) -> bool:
         return "." not in host or host.endswith((".localhost", ".local", ".internal", ".lan", ".home.arpa"))
 
 
-def _listed(name: str, whose: dict[str, str], context: Mapping[str, str] | None, time: datetime) -> Price | None:
-    """The table's price at one time, or None where it has none for both prompts and completions."""
+def _look_up_price(
+    name: str, provider_key: dict[str, str], context: Mapping[str, str] | None, time: datetime
+) -> Price | None:
+    """Return the price in the table at one time, or None unless it has one for both prompts and completions."""
     try:
         from genai_prices import Usage, calc_price
     except ModuleNotFoundError:
         return None
     usage = Usage(input_tokens=1, output_tokens=1)
     try:
-        found: Any = calc_price(usage, name, **whose, genai_request_timestamp=time, price_context=context)
+        result: Any = calc_price(usage, name, **provider_key, genai_request_timestamp=time, price_context=context)
     except (LookupError, ValueError):
         return None
-    prices = found.model_price
+    prices = result.model_price
     if prices.input_mtok is None or prices.output_mtok is None:
         return None
     # A thousand requests at so many dollars.
-    request = _integer(_dearest(prices.requests_kcount), PICO // 1000)
-    prompt = max(_dearest(getattr(prices, key)) for key in PROMPT)
-    completion = max(_dearest(getattr(prices, key)) for key in COMPLETION)
-    return Price(_per_token(prompt), _per_token(completion), request)
+    request = _scale_exactly(_find_highest(prices.requests_kcount), PICO // 1000)
+    prompt = max(_find_highest(getattr(prices, key)) for key in PROMPT_PRICES)
+    completion = max(_find_highest(getattr(prices, key)) for key in COMPLETION_PRICES)
+    return Price(_to_price_per_token(prompt), _to_price_per_token(completion), request)
 
 
-def _dearest(price: Any) -> Decimal:
-    """A price, or of one that depends on the length of the prompt the highest."""
+def _find_highest(price: Any) -> Decimal:
+    """Return a price, or the highest of one that depends on the length of the prompt."""
     if price is None:
         return Decimal(0)
     if isinstance(price, Decimal):
         return price
-    dearest: Decimal = max(price.base, *(tier.price for tier in price.tiers))
-    return dearest
+    highest: Decimal = max(price.base, *(tier.price for tier in price.tiers))
+    return highest

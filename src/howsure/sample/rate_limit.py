@@ -1,17 +1,22 @@
-"""How fast one model may be asked: requests in flight, requests per minute, tokens per minute.
+"""Limit how fast one model is called: requests in flight, requests per minute and tokens per minute.
 
-Three things hold a request back, each for its own reason:
+Three mechanisms hold a request back, each for its own reason:
 
-- The *window*, requests in flight. It begins at the most that the user allows, since a slow start costs a healthy
-  endpoint's time. It falls by a fifth, at most once per round trip, when a tenth of 64 requests were answered by 429
-  or timeouts (one stray 429 says nothing), and then with each further refusal to what is in flight: those are the
-  requests that were taken. It doubles per round trip up to where it fell, then grows by one or a hundredth. Where as
-  many are refused at the slower pace, it returns to where it was (`refusals`). Failures of the server only pause its
-  growth.
-- The *buckets*. A rate that is known, from the user or from the endpoint's headers, is kept from the first request,
-  with a burst of one second: saved-up seconds would be refused all at once.
-- The *learned rate*. A limit per minute that nobody tells refuses whatever the window is. The successes between two
-  spells of refusals, over the time between, are the rate it lets pass, whatever its period; from there it creeps up.
+- The *window* is the number of requests allowed in flight. It starts at the user's maximum, because a slow start would
+  cost time on a healthy endpoint. It shrinks by a fifth, at most once per round trip, when a tenth of 64 requests were
+  answered with 429 or timed out (a single 429 means nothing). While such a congested period lasts, each further
+  rejection shrinks it to the number of requests in flight, because those are the requests that the endpoint accepted.
+  It doubles per round trip up to the size before the rejections, then grows by one request or one hundredth. If the
+  slower pace has not reduced the share of rejections, the window returns to its earlier size (`RejectionHistory`).
+  Server errors (5xx) only pause the growth.
+- The *token buckets* enforce a rate that is known from the user or from the endpoint's headers, from the first request
+  on. Their burst is one second: allowance saved up over more seconds would be rejected all at once.
+- The *learned rate* handles a limit per minute that no header reports, which rejects requests whatever the window is.
+  It is the number of successes between two congested periods, divided by the time between them, whatever the period of
+  the limit is. From there it grows slowly.
+
+A Retry-After header of a rejection holds back all new requests of the model until it has passed (`RateLimiter.release`,
+`_reject`). `models.failures.parse_retry_after` reads the header.
 """
 
 from __future__ import annotations
@@ -26,432 +31,464 @@ from dataclasses import dataclass
 from howsure.errors import EndpointError
 from howsure.models.model import Limits
 
-__all__ = ["Bucket", "Pace", "Refusals", "Ticket", "per_second"]
+__all__ = ["Permit", "RateLimiter"]
 
-#: What is left of the window after many refusals, and what it grows by per round trip, if that is more than one.
+#: Factor of the window after many rejections, and its relative growth per round trip where that exceeds one request.
 DECREASE, INCREASE = 0.8, 0.01
-#: Successes without growth after a failure of the server, and successes that end a spell of refusals.
-CALM, RECOVERED = 10, 8
-#: Growth of a learned rate per second; seconds and successes that make one, and the longest memory.
-CREEP, LEARN_SECONDS, LEARN_SUCCESSES, MEMORY = 0.02, 5.0, 8, 120.0
-#: Seconds that a refusal in a spell holds back new requests: the first, doubled with each, and the longest.
-HOLD, LONGEST_HOLD = 0.1, 4.0
+#: Successes without growth after a server error, and successes that end a congested period.
+CALM_SUCCESSES, RECOVERY_SUCCESSES = 10, 8
+#: Relative growth of a learned rate per second.
+LEARNED_RATE_GROWTH = 0.02
+#: Seconds and successes that a learned rate needs, and the seconds after which older successes lose weight.
+LEARN_SECONDS, LEARN_SUCCESSES, MEMORY_SECONDS = 5.0, 8, 120.0
+#: Seconds that a rejection without Retry-After holds back new requests: the first, doubled with each, and the longest.
+FIRST_HOLD, LONGEST_HOLD = 0.1, 4.0
+#: Seconds of a rate that may be used at once.
+BURST_SECONDS = 1.0
+#: Rejections are many when so many of so many consecutive requests were rejected: a tenth.
+SPAN, MANY = 64, 7
+#: Standard deviations above the permanent share of rejections from which on rejections mean congestion again.
+DEVIATIONS = 4.0
+#: The largest share of rejections that can be permanent; a pace is slower if it is below this part of the earlier one.
+LARGEST_PERMANENT_SHARE, SLOWER = 0.5, 0.9
+#: Mean relative place of the rejections in a period (1 is its end) from which on they are concentrated at its end.
+CONCENTRATED = 0.75
+#: Rejections that a period needs before its share is used.
+FEWEST_REJECTIONS = 5
 
 
-@dataclass(eq=False, slots=True)
-class Ticket:
-    """Leave to send one request: `tokens` reserved, its `number`, and in which `spell` and `measure` it began."""
-
-    tokens: int
-    number: int
-    spell: int
-    measure: int
+def per_second(per_minute: float | None) -> float | None:
+    """Return the rate per second that keeps a limit per minute, the burst included."""
+    return None if per_minute is None else per_minute / (60 + BURST_SECONDS)
 
 
-class Pace:
-    """How fast one model may be asked.
+class TokenBucket:
+    """Allow `rate` per second with a burst of `BURST_SECONDS`; a rate of None allows everything.
 
-    `enter` before a request and `leave` after it, whatever became of it; first come, first served. Not for threads.
+    `full_at` is the time at which all that was consumed will have been refilled.
+    """
+
+    def __init__(self, rate: float | None) -> None:
+        self.rate = rate
+        self.full_at = 0.0
+
+    def seconds_until(self, amount: float, now: float) -> float:
+        """Return the seconds until `amount` is allowed; more than a burst is allowed once the bucket is full."""
+        if self.rate is None:
+            return 0.0
+        return self.full_at - max(0.0, BURST_SECONDS - amount / self.rate) - now
+
+    def consume(self, amount: float, now: float) -> None:
+        """Consume `amount`; a negative amount gives back what was not used."""
+        if self.rate is not None:
+            self.full_at = max(self.full_at, now) + amount / self.rate
+
+    def set_rate(self, rate: float, now: float) -> None:
+        """Continue at another rate per second; what was consumed stays consumed."""
+        if self.rate is not None:
+            self.full_at = now + max(0.0, self.full_at - now) * self.rate / rate
+        self.rate = rate
+
+
+@dataclass(slots=True)
+class _Period:
+    """Requests sent at one pace: those numbered above `first`, since the time `began`, with this `window`."""
+
+    first: int
+    began: float
+    window: float
+    rejected: int = 0
+    last: int = 0
+    """Place of the last rejection in the period."""
+    place_sum: int = 0
+    """Sum of the places of the rejections."""
+    rate: float = 0.0
+    """Requests per second, set when the period ends."""
+
+    @property
+    def share(self) -> float:
+        return self.rejected / self.last if self.last else 0.0
+
+    @property
+    def is_steady(self) -> bool:
+        """Whether rejections are spread over the period: a limit that was reached rejects at the end, or nearly all."""
+        is_spread_out = self.place_sum < CONCENTRATED * self.rejected * self.last
+        return self.rejected >= FEWEST_REJECTIONS and is_spread_out and self.share <= LARGEST_PERMANENT_SHARE
+
+
+class RejectionHistory:
+    """Decide whether rejections mean that requests are sent too fast, or nothing about the pace.
+
+    Rejections are counted among 64 requests in the order in which these were *sent*: rejections return sooner than
+    generations, so that a share of the outcomes would be too large whenever the pace changes.
+
+    Some endpoints reject a share of the requests at any pace, such as a gateway with one failing host behind it.
+    Slowing down would never end there. So two periods are compared, one before the slowdown and one after it: under a
+    limit of r requests per second, the rejected share of a requests per second is 1 - r / a; a permanent share stays
+    the same. The nearer of the two predictions is believed.
 
     Parameters
     ----------
-    most
+    window, now
+        Requests allowed in flight, and the time in seconds, at the start.
+    """
+
+    def __init__(self, window: float, now: float) -> None:
+        self._permanent: tuple[float, int] | None = None
+        self._many = MANY
+        self._recent: deque[int] = deque(maxlen=SPAN)
+        self._period = _Period(0, now, window)
+        self._previous: _Period | None = None
+
+    def add(self, number: int) -> None:
+        """Count the rejection of the request with this number; requests are numbered from 1 as they are sent."""
+        self._recent.append(number)
+        if (place := number - self._period.first) > 0:
+            self._period.rejected += 1
+            self._period.place_sum += place
+            self._period.last = max(self._period.last, place)
+
+    @property
+    def permanent_share(self) -> float:
+        """Share of requests that is rejected at any pace, as far as it is known."""
+        return 0.0 if self._permanent is None else self._permanent[0]
+
+    @property
+    def are_many(self) -> bool:
+        """Whether the latest rejections lie so close together that they mean congestion."""
+        return len(self._recent) >= self._many and self._recent[-1] - self._recent[-self._many] < SPAN
+
+    def are_few(self, n_sent: int) -> bool:
+        """Whether no more of the last requests were rejected than are at any pace."""
+        few = 2 + int(self.permanent_share * SPAN)
+        return len(self._recent) < few or self._recent[-few] <= n_sent - SPAN
+
+    def start_period(self, n_sent: int, window: float, now: float) -> None:
+        """Start a period: from here on requests are sent at another pace."""
+        self._recent.clear()
+        self._period = _Period(n_sent, now, window)
+
+    def end_period(self, n_sent: int, now: float) -> float | None:
+        """Return the window to go back to if slowing down changed nothing, else None: slow down (further).
+
+        This is called when rejections are many. In both cases the rejections counted so far have had their effect.
+        """
+        previous, period, permanent = self._previous, self._period, self._permanent
+        period.rate = (n_sent - period.first) / max(now - period.began, 1e-3)
+        # Nothing is counted until `start_period`.
+        self._recent.clear()
+        self._period = _Period(sys.maxsize, now, period.window)
+        if not period.is_steady:
+            # A limit was reached; that says nothing about the permanent share.
+            self._previous = period
+            return None
+        if permanent is not None:
+            # The share was estimated from few requests; now there are more.
+            p, n = permanent
+            if abs(period.share - p) < DEVIATIONS * math.sqrt(p * (1 - p) / n):
+                return self._set_permanent(n * p + period.rejected, n + period.last, period)
+        elif previous is not None and previous.is_steady:
+            if period.rate > SLOWER * previous.rate:
+                # The pace has changed too little to decide.
+                return None
+            expected = max(0.0, 1 - (1 - previous.share) * previous.rate / period.rate)
+            if period.share > (expected + previous.share) / 2:
+                return self._set_permanent(previous.rejected + period.rejected, previous.last + period.last, previous)
+        self._previous, self._permanent, self._many = period, None, MANY
+        return None
+
+    def _set_permanent(self, n_rejected: float, n_requests: int, returned: _Period) -> float:
+        """Record a permanent share of rejections and return the window of the period to go back to."""
+        share = n_rejected / n_requests
+        self._permanent = share, n_requests
+        self._many = max(MANY, math.ceil(SPAN * share + DEVIATIONS * math.sqrt(SPAN * share * (1 - share))))
+        return returned.window
+
+
+@dataclass(eq=False, slots=True)
+class Permit:
+    """Permission to send one request.
+
+    `tokens` are reserved for it, `number` counts requests, `congestion` and `measurement` are the numbers of the
+    congested period and of the measurement of the learned rate in which it was given.
+    """
+
+    tokens: int
+    number: int
+    congestion: int
+    measurement: int
+
+
+class RateLimiter:
+    """Limit how fast one model is called.
+
+    Call `acquire` before each request and `release` after it, whatever its outcome. Waiting requests are admitted in
+    their order. The limiter belongs to one event loop and is not safe for threads.
+
+    Parameters
+    ----------
+    max_in_flight
         Requests in flight at most.
     requests_per_minute, tokens_per_minute
-        Limits the user knows. What the endpoint tells can only lower them.
+        Limits that the user knows. Limits that the endpoint reports can only lower them.
     clock, sleep
-        Seconds, and how to wait for them.
+        The time in seconds, and how to wait.
+
+    Attributes
+    ----------
+    in_flight
+        Requests that were sent and have no outcome yet.
     """
 
     def __init__(
         self,
-        most: int,
+        max_in_flight: int,
         *,
         requests_per_minute: float | None = None,
         tokens_per_minute: float | None = None,
         clock: Callable[[], float],
         sleep: Callable[[float], Awaitable[None]],
     ) -> None:
-        self.most, self.clock, self.sleep = most, clock, sleep
+        self.max_in_flight, self.clock, self.sleep = max_in_flight, clock, sleep
         self.in_flight = 0
-        self._given = Limits(requests_per_minute, tokens_per_minute)
-        self._told: Limits | None = None
-        self._requests, self._tokens = (
-            Bucket(per_second(requests_per_minute)),
-            Bucket(per_second(tokens_per_minute)),
-        )
-        self._learned = Bucket(None)
-        self._window = self._fell = float(most)
-        self._sent = 0
-        self._refusals = Refusals(self._window, clock())
-        self._calm = 0
-        self._spell, self._since_spell = 0, RECOVERED
-        self._hold_until, self._holds = 0.0, 0
-        self._measure, self._mark, self._successes, self._before = 0, clock(), 0.0, 0.0
-        self._crept = 0.0
-        self._queue: deque[tuple[asyncio.Future[Ticket], int]] = deque()
+        self._user_limits = Limits(requests_per_minute, tokens_per_minute)
+        self._reported_limits: Limits | None = None
+        self._request_bucket = TokenBucket(per_second(requests_per_minute))
+        self._token_bucket = TokenBucket(per_second(tokens_per_minute))
+        self._learned_bucket = TokenBucket(None)
+        self._window = self._window_before = float(max_in_flight)
+        self._n_sent = 0
+        self._rejections = RejectionHistory(self._window, clock())
+        self._calm_successes = 0
+        self._congestion, self._successes_since_congestion = 0, RECOVERY_SUCCESSES
+        self._hold_until, self._n_holds = 0.0, 0
+        self._measurement, self._measured_since, self._measured_successes = 0, clock(), 0.0
+        self._last_measured_seconds, self._grown_at = 0.0, 0.0
+        self._queue: deque[tuple[asyncio.Future[Permit], int]] = deque()
         self._timer: asyncio.Task[None] | None = None
-        self._alarm = 0.0
+        self._timer_at = 0.0
 
     @property
     def window(self) -> int:
-        """Requests in flight allowed now."""
+        """Requests that are allowed in flight now."""
         return int(self._window)
 
     @property
-    def learned(self) -> float | None:
-        """Requests per minute that a limit nobody told lets pass, or None."""
-        return None if self._learned.rate is None else 60 * self._learned.rate
+    def learned_rate(self) -> float | None:
+        """Requests per minute that an unreported limit accepts, or None while nothing was learned."""
+        return None if self._learned_bucket.rate is None else 60 * self._learned_bucket.rate
 
     @property
-    def noise(self) -> float:
-        """Share of requests that is refused whatever the pace, as far as was found out."""
-        return self._refusals.noise
+    def permanent_rejection_share(self) -> float:
+        """Share of requests that is rejected at any pace, as far as it is known."""
+        return self._rejections.permanent_share
 
     @property
     def counts_tokens(self) -> bool:
-        """Whether tokens per minute are limited, so that `enter` should be told of them."""
-        return self._tokens.rate is not None
+        """Whether tokens per minute are limited, so that `acquire` needs their number."""
+        return self._token_bucket.rate is not None
 
-    async def enter(self, tokens: int = 0) -> Ticket:
-        """Wait for a place and for so many tokens; a cancelled wait takes nothing."""
-        if not self._queue and self.in_flight < int(self._window) and self._wait(tokens) <= 0:
-            return self._take(tokens)
-        future: asyncio.Future[Ticket] = asyncio.get_running_loop().create_future()
+    async def acquire(self, tokens: int = 0) -> Permit:
+        """Wait until a request with so many tokens is allowed; a cancelled wait consumes nothing."""
+        if not self._queue and self.in_flight < int(self._window) and self._seconds_until(tokens) <= 0:
+            return self._admit(tokens)
+        future: asyncio.Future[Permit] = asyncio.get_running_loop().create_future()
         self._queue.append((future, tokens))
-        self._admit()
+        self._admit_waiting()
         try:
             return await future
         except asyncio.CancelledError:
             if not future.cancelled():
                 self._give_back(future.result())
-            self._admit()
+            self._admit_waiting()
             raise
 
-    def leave(
+    def release(
         self,
-        ticket: Ticket,
+        permit: Permit,
         *,
         error: EndpointError | None = None,
         tokens: int | None = None,
         limits: Limits | None = None,
     ) -> None:
-        """The request is back.
+        """Record the outcome of a request and admit the requests that wait for it.
 
         Parameters
         ----------
         error
-            Why it failed, or None.
+            Why it failed, or None. Its `retry_after` holds back new requests while rejections are many.
         tokens
-            What it used, where the endpoint said so; the reserved ones stay taken otherwise.
+            Tokens that it used, as the endpoint reported; None keeps the reserved ones consumed.
         limits
-            What the endpoint says of its limits.
+            Limits that the endpoint reported.
         """
         self.in_flight -= 1
-        if limits is not None and limits is not self._told:
-            self._obey(limits)
-        if tokens is not None and self._tokens.rate is not None:
-            self._tokens.take(tokens - ticket.tokens, self.clock())
+        if limits is not None and limits is not self._reported_limits:
+            self._apply_limits(limits)
+        if tokens is not None and self._token_bucket.rate is not None:
+            self._token_bucket.consume(tokens - permit.tokens, self.clock())
         if error is None:
-            self._succeeded(ticket)
+            self._succeed(permit)
         elif error.reason in {"rate_limit", "timeout"}:
-            self._refused(ticket, error)
+            self._reject(permit, error)
         elif error.reason in {"server", "connection"}:
-            self._calm = CALM
+            self._calm_successes = CALM_SUCCESSES
         if self._queue:
-            self._admit()
+            self._admit_waiting()
 
-    def _wait(self, tokens: int) -> float:
-        """Seconds until the buckets let such a request pass."""
-        if self._requests.rate is self._tokens.rate is self._learned.rate is None and not self._hold_until:
+    def _seconds_until(self, tokens: int) -> float:
+        """Return the seconds until the buckets and the hold allow a request with so many tokens."""
+        if (
+            self._request_bucket.rate is self._token_bucket.rate is self._learned_bucket.rate is None
+            and not self._hold_until
+        ):
             return 0.0
         now = self.clock()
         if self._hold_until <= now:
             self._hold_until = 0.0
         return max(
-            self._requests.wait(1, now),
-            self._learned.wait(1, now),
-            self._tokens.wait(tokens, now),
+            self._request_bucket.seconds_until(1, now),
+            self._learned_bucket.seconds_until(1, now),
+            self._token_bucket.seconds_until(tokens, now),
             self._hold_until - now,
         )
 
-    def _take(self, tokens: int) -> Ticket:
+    def _admit(self, tokens: int) -> Permit:
+        """Count one more request as sent and return its permit."""
         self.in_flight += 1
-        self._sent += 1
-        if not self._requests.rate is self._tokens.rate is self._learned.rate is None:
-            self._pay(1, tokens)
-        return Ticket(tokens, self._sent, self._spell, self._measure)
+        self._n_sent += 1
+        if not self._request_bucket.rate is self._token_bucket.rate is self._learned_bucket.rate is None:
+            self._consume(1, tokens)
+        return Permit(tokens, self._n_sent, self._congestion, self._measurement)
 
-    def _give_back(self, ticket: Ticket) -> None:
+    def _give_back(self, permit: Permit) -> None:
+        """Undo `_admit` for a request that was never sent."""
         self.in_flight -= 1
-        self._pay(-1, -ticket.tokens)
+        self._consume(-1, -permit.tokens)
 
-    def _pay(self, requests: int, tokens: int) -> None:
+    def _consume(self, requests: int, tokens: int) -> None:
         now = self.clock()
-        self._requests.take(requests, now)
-        self._learned.take(requests, now)
-        self._tokens.take(tokens, now)
+        self._request_bucket.consume(requests, now)
+        self._learned_bucket.consume(requests, now)
+        self._token_bucket.consume(tokens, now)
 
-    def _admit(self) -> None:
-        """Let in who may enter; where time holds back the first in the queue, come again then."""
+    def _admit_waiting(self) -> None:
+        """Admit the waiting requests that are allowed; set a timer where only time holds back the first of them."""
         while self._queue:
             future, tokens = self._queue[0]
             if not future.done():
                 if self.in_flight >= int(self._window):
                     return
-                if (wait := self._wait(tokens)) > 0:
-                    self._come_again(wait)
+                if (wait := self._seconds_until(tokens)) > 0:
+                    self._set_timer(wait)
                     return
-                future.set_result(self._take(tokens))
+                future.set_result(self._admit(tokens))
             self._queue.popleft()
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
-    def _come_again(self, wait: float) -> None:
-        alarm = self.clock() + wait
+    def _set_timer(self, wait: float) -> None:
+        """Call `_admit_waiting` after so many seconds, unless a timer fires as early."""
+        timer_at = self.clock() + wait
         if self._timer is not None:
-            if alarm > self._alarm - 0.005:
+            if timer_at > self._timer_at - 0.005:
                 return
             self._timer.cancel()
-        self._alarm = alarm
-        self._timer = asyncio.get_running_loop().create_task(self._ring(wait))
+        self._timer_at = timer_at
+        self._timer = asyncio.get_running_loop().create_task(self._admit_after(wait))
 
-    async def _ring(self, wait: float) -> None:
+    async def _admit_after(self, wait: float) -> None:
         await self.sleep(wait)
         self._timer = None
-        self._admit()
+        self._admit_waiting()
 
-    def _obey(self, limits: Limits) -> None:
-        self._told = limits
+    def _apply_limits(self, limits: Limits) -> None:
+        """Apply the limits that the endpoint reported, where they are lower than those of the user."""
+        self._reported_limits = limits
         now = self.clock()
-        for bucket, given, told in (
-            (self._requests, self._given.requests, limits.requests),
-            (self._tokens, self._given.tokens, limits.tokens),
+        for bucket, user_limit, reported in (
+            (self._request_bucket, self._user_limits.requests, limits.requests),
+            (self._token_bucket, self._user_limits.tokens, limits.tokens),
         ):
-            rate = per_second(told if given is None or told is None else min(given, told))
+            rate = per_second(reported if user_limit is None or reported is None else min(user_limit, reported))
             if rate:
-                bucket.become(rate, now)
+                bucket.set_rate(rate, now)
 
-    def _succeeded(self, ticket: Ticket) -> None:
-        if ticket.measure == self._measure:
-            self._successes += 1
-        if ticket.spell == self._spell:
-            self._since_spell += 1
-            if self._since_spell == RECOVERED:
-                self._refusals.follow(self._sent, self._window, self.clock())
-            self._holds = max(0, self._holds - 1)
-        if self._learned.rate is not None:
-            self._creep(ticket, self._learned.rate)
-        if self._calm:
-            self._calm -= 1
-        elif self._window < self.most and self.in_flight + 1 >= int(self._window):
-            grown = self._window + (1 if self._window < self._fell else max(INCREASE, 1 / self._window))
-            self._window = min(float(self.most), grown)
+    def _succeed(self, permit: Permit) -> None:
+        """Count a success: it may end a congested period, and it lets the window and the learned rate grow."""
+        if permit.measurement == self._measurement:
+            self._measured_successes += 1
+        if permit.congestion == self._congestion:
+            self._successes_since_congestion += 1
+            if self._successes_since_congestion == RECOVERY_SUCCESSES:
+                self._rejections.start_period(self._n_sent, self._window, self.clock())
+            self._n_holds = max(0, self._n_holds - 1)
+        if self._learned_bucket.rate is not None:
+            self._grow_learned_rate(permit, self._learned_bucket.rate)
+        if self._calm_successes:
+            self._calm_successes -= 1
+        elif self._window < self.max_in_flight and self.in_flight + 1 >= int(self._window):
+            growth = 1 if self._window < self._window_before else max(INCREASE, 1 / self._window)
+            self._window = min(float(self.max_in_flight), self._window + growth)
 
-    def _creep(self, ticket: Ticket, rate: float) -> None:
+    def _grow_learned_rate(self, permit: Permit, rate: float) -> None:
         now = self.clock()
-        if ticket.measure == self._measure - 1:
-            # It was let pass before the last measure ended, and belongs to that.
-            rate += 1 / self._before
-            self._learned.become(rate, now)
-        elapsed, self._crept = min(now - self._crept, 1.0), now
-        # Grow only where this rate is what holds back, and what it lets pass is not refused.
-        if self._refusals.are_few(self._sent) and self._learned.wait(1, now) > 0:
-            self._learned.become(rate * (1 + CREEP * elapsed), now)
-        if (old := now - self._mark) > MEMORY:
-            self._mark, self._successes = now - MEMORY / 2, self._successes * MEMORY / 2 / old
+        if permit.measurement == self._measurement - 1:
+            # The request was accepted before the last measurement ended, and belongs to it.
+            rate += 1 / self._last_measured_seconds
+            self._learned_bucket.set_rate(rate, now)
+        elapsed, self._grown_at = min(now - self._grown_at, 1.0), now
+        # Grow only where this rate is what holds requests back, and what it allows is not rejected.
+        if self._rejections.are_few(self._n_sent) and self._learned_bucket.seconds_until(1, now) > 0:
+            self._learned_bucket.set_rate(rate * (1 + LEARNED_RATE_GROWTH * elapsed), now)
+        if (age := now - self._measured_since) > MEMORY_SECONDS:
+            self._measured_since = now - MEMORY_SECONDS / 2
+            self._measured_successes *= MEMORY_SECONDS / 2 / age
 
-    def _refused(self, ticket: Ticket, error: EndpointError) -> None:
-        self._refusals.add(ticket.number)
-        in_spell = self._since_spell < RECOVERED
-        begins = not in_spell and ticket.spell == self._spell and self._refusals.are_many
+    def _reject(self, permit: Permit, error: EndpointError) -> None:
+        """Count a rejection (429 or timeout); where they are many, shrink the window and hold back new requests.
+
+        New requests wait for the Retry-After of the rejection, else for a time that doubles with each hold.
+        """
+        self._rejections.add(permit.number)
+        is_congested = self._successes_since_congestion < RECOVERY_SUCCESSES
+        begins = not is_congested and permit.congestion == self._congestion and self._rejections.are_many
         if begins:
-            window = self._refusals.unmoved(self._sent, self.clock())
+            window = self._rejections.end_period(self._n_sent, self.clock())
             if window is not None:
-                self._return_to(window)
+                self._undo_slowdown(window)
                 return
-            self._spell += 1
-            self._since_spell = 0
-            self._fell = self._window = max(1.0, self._window * DECREASE)
-        if not (begins or in_spell):
+            self._congestion += 1
+            self._successes_since_congestion = 0
+            self._window_before = self._window = max(1.0, self._window * DECREASE)
+        if not (begins or is_congested):
             return
         self._window = max(1.0, min(self._window, float(self.in_flight)))
         if error.reason == "timeout":
             return
         now = self.clock()
-        self._learn(now)
+        self._learn_rate(now)
         hold = error.retry_after
         if hold is None and self._hold_until <= now:
-            hold = min(LONGEST_HOLD, HOLD * 2.0**self._holds)
-            self._holds = min(self._holds + 1, 10)
+            hold = min(LONGEST_HOLD, FIRST_HOLD * 2.0**self._n_holds)
+            self._n_holds = min(self._n_holds + 1, 10)
         if hold is not None:
             self._hold_until = max(self._hold_until, now + hold)
 
-    def _return_to(self, window: float) -> None:
-        """Going slower has changed nothing: neither the window nor a rate was too high."""
+    def _undo_slowdown(self, window: float) -> None:
+        """Return to an earlier window, because slowing down changed nothing: neither it nor a rate was too high."""
         now = self.clock()
-        self._window, self._fell = max(self._window, window), float(self.most)
-        self._learned = Bucket(None)
-        self._hold_until, self._holds = 0.0, 0
-        self._refusals.follow(self._sent, self._window, now)
+        self._window, self._window_before = max(self._window, window), float(self.max_in_flight)
+        self._learned_bucket = TokenBucket(None)
+        self._hold_until, self._n_holds = 0.0, 0
+        self._rejections.start_period(self._n_sent, self._window, now)
 
-    def _learn(self, now: float) -> None:
-        elapsed = now - self._mark
-        if elapsed >= LEARN_SECONDS and self._successes >= LEARN_SUCCESSES:
-            self._learned.become(self._successes / elapsed, now)
-            self._measure += 1
-            self._mark, self._successes, self._before, self._crept = now, 0.0, elapsed, now
-
-
-#: Seconds of a rate that may be used at once; saved-up seconds would be refused all at once.
-BURST = 1.0
-
-
-def per_second(per_minute: float | None) -> float | None:
-    """A rate that keeps to the limit in every minute, its burst included."""
-    return None if per_minute is None else per_minute / (60 + BURST)
-
-
-class Bucket:
-    """Lets pass `rate` per second and a burst of `BURST` seconds: `full` is when all that was taken is paid for."""
-
-    def __init__(self, rate: float | None) -> None:
-        self.rate = rate
-        self.full = 0.0
-
-    def wait(self, amount: float, now: float) -> float:
-        """Seconds until so much may pass; more than a burst passes once the bucket is full."""
-        if self.rate is None:
-            return 0.0
-        return self.full - max(0.0, BURST - amount / self.rate) - now
-
-    def take(self, amount: float, now: float) -> None:
-        """Let so much pass; a negative amount was not used after all."""
-        if self.rate is not None:
-            self.full = max(self.full, now) + amount / self.rate
-
-    def become(self, rate: float, now: float) -> None:
-        """Go on at another rate per second; what was taken stays taken."""
-        if self.rate is not None:
-            self.full = now + max(0.0, self.full - now) * self.rate / rate
-        self.rate = rate
-
-
-#: Of so many requests in a row, so many refusals are many: a tenth.
-SPAN, MANY = 64, 7
-#: Standard deviations above the share that is always refused, from which on refusals say something again.
-DEVIATIONS = 4.0
-#: A share that is always refused is believed up to here; and a slower pace is one below this part of the earlier one.
-MOST_NOISE, SLOWER = 0.5, 0.9
-#: Mean place of refusals in a stretch (1: at its end) from which on they are its end, not spread over it.
-SPREAD = 0.75
-#: Refusals in a stretch that say anything of its share.
-LEAST = 5
-
-
-@dataclass(slots=True)
-class _Stretch:
-    """Requests sent at one pace: those numbered above `first`, since `began`, with this many in flight allowed."""
-
-    first: int
-    began: float
-    window: float
-    refused: int = 0
-    last: int = 0
-    """Place of the last refusal in the stretch."""
-    places: int = 0
-    """Sum of the places of the refusals."""
-    rate: float = 0.0
-    """Requests per second, when it has ended."""
-
-    @property
-    def share(self) -> float:
-        return self.refused / self.last if self.last else 0.0
-
-    @property
-    def is_steady(self) -> bool:
-        """Whether refusals are spread over it: a limit that was reached refuses at the end, or nearly all."""
-        is_spread = self.places < SPREAD * self.refused * self.last
-        return self.refused >= LEAST and is_spread and self.share <= MOST_NOISE
-
-
-class Refusals:
-    """Refusals of one model's requests, which are numbered from 1 as they are sent.
-
-    Parameters
-    ----------
-    window, now
-        Requests in flight that are allowed, and seconds, at the beginning.
-    """
-
-    def __init__(self, window: float, now: float) -> None:
-        self._always: tuple[float, int] | None = None
-        self._many = MANY
-        self._recent: deque[int] = deque(maxlen=SPAN)
-        self._stretch = _Stretch(0, now, window)
-        self._before: _Stretch | None = None
-
-    def add(self, number: int) -> None:
-        """Count the refusal of one request."""
-        self._recent.append(number)
-        if (place := number - self._stretch.first) > 0:
-            self._stretch.refused += 1
-            self._stretch.places += place
-            self._stretch.last = max(self._stretch.last, place)
-
-    @property
-    def noise(self) -> float:
-        """Share of requests that is refused however slowly they are sent, as far as was found out."""
-        return 0.0 if self._always is None else self._always[0]
-
-    @property
-    def are_many(self) -> bool:
-        """Whether the latest refusals lie so close together that they say something."""
-        return len(self._recent) >= self._many and self._recent[-1] - self._recent[-self._many] < SPAN
-
-    def are_few(self, sent: int) -> bool:
-        """Whether no more of the last requests were refused than always are."""
-        few = 2 + int(self.noise * SPAN)
-        return len(self._recent) < few or self._recent[-few] <= sent - SPAN
-
-    def follow(self, sent: int, window: float, now: float) -> None:
-        """From here on requests are sent at another pace."""
-        self._recent.clear()
-        self._stretch = _Stretch(sent, now, window)
-
-    def unmoved(self, sent: int, now: float) -> float | None:
-        """The window to return to, when going slower has changed nothing; else None, and we should go slower.
-
-        Called when refusals are many. Either way those so far have had their effect.
-        """
-        before, after, known = self._before, self._stretch, self._always
-        after.rate = (sent - after.first) / max(now - after.began, 1e-3)
-        # Nothing is counted until another pace is kept.
-        self._recent.clear()
-        self._stretch = _Stretch(sys.maxsize, now, after.window)
-        if not after.is_steady:
-            # A limit was reached; that says nothing of what is always refused.
-            self._before = after
-            return None
-        if known is not None:
-            # What was believed from few requests is now known from more.
-            p, n = known
-            if abs(after.share - p) < DEVIATIONS * math.sqrt(p * (1 - p) / n):
-                return self._believe(n * p + after.refused, n + after.last, after)
-        elif before is not None and before.is_steady:
-            if after.rate > SLOWER * before.rate:
-                # Too little has changed to tell.
-                return None
-            limited = max(0.0, 1 - (1 - before.share) * before.rate / after.rate)
-            if after.share > (limited + before.share) / 2:
-                return self._believe(before.refused + after.refused, before.last + after.last, before)
-        self._before, self._always, self._many = after, None, MANY
-        return None
-
-    def _believe(self, refused: float, requests: int, returned: _Stretch) -> float:
-        """So many of so many requests are refused at any pace; returns the window of this stretch."""
-        share = refused / requests
-        self._always = share, requests
-        self._many = max(MANY, math.ceil(SPAN * share + DEVIATIONS * math.sqrt(SPAN * share * (1 - share))))
-        return returned.window
+    def _learn_rate(self, now: float) -> None:
+        """Set the learned rate to the successes per second since the last measurement, once there are enough."""
+        elapsed = now - self._measured_since
+        if elapsed >= LEARN_SECONDS and self._measured_successes >= LEARN_SUCCESSES:
+            self._learned_bucket.set_rate(self._measured_successes / elapsed, now)
+            self._measurement += 1
+            self._measured_since, self._measured_successes = now, 0.0
+            self._last_measured_seconds, self._grown_at = elapsed, now

@@ -1,11 +1,14 @@
-"""Which generations are wanted, and which are there already."""
+"""Find the generations that a run still needs: which cells a folder has, which are missing, and in which order.
+
+A cell is one generation of one question under one prompt variant.
+"""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,48 +18,63 @@ from howsure.sample.tally import Tally
 from howsure.store import responses
 from howsure.store.arrays import to_numpy, valid_mask
 
-__all__ = ["MOST", "Missing", "Recalled", "Unit", "find_missing_cells", "order_key", "recall", "sample_questions"]
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = [
+    "MOST",
+    "MissingCells",
+    "PromptTask",
+    "StoredCells",
+    "find_missing_cells",
+    "order_key",
+    "read_stored_cells",
+    "sample_questions",
+]
+
+#: The largest generation that is used; each cell takes one bit of memory for each smaller one.
+MOST = 1 << 17
 
 
-class Unit(NamedTuple):
-    """The generations that one model still owes for one prompt."""
+class PromptTask(NamedTuple):
+    """Generations of one prompt that one model has to sample."""
 
     question: int
-    """Place among the run's questions."""
+    """Index among the questions of the run."""
     variant: int
-    """Place among the run's variants."""
+    """Index among the variants of the run."""
     generations: tuple[int, ...]
 
 
-class Missing(NamedTuple):
-    """What one model still owes, and how much."""
+class MissingCells(NamedTuple):
+    """The cells of one model that are missing, and how many."""
 
     wanted: int
-    """Generations in all, there or not."""
+    """Generations in all, stored or not."""
     there: int
-    """Of those, the ones that need not be asked for."""
+    """Of those, the ones that need not be sampled."""
     masks: dict[tuple[str, str], int]
-    """(question, variant) to the generations that are there, bit g for generation g; absent where none is."""
+    """(question, variant) to the generations that are stored, bit g for generation g; absent where none is."""
     failed: int = 0
-    """Of those there, the ones that failed and are not tried again."""
+    """Of those stored, the ones that failed and are not tried again."""
 
-    def units(
+    def tasks(
         self, questions: Sequence[str], variants: Sequence[str], generations: int, *, first: int = 1
-    ) -> Iterator[Unit]:
-        """Lazily, question by question in their order; the variants of a question lie together.
+    ) -> Iterator[PromptTask]:
+        """Yield the missing generations question by question, all variants of a question together.
 
         Parameters
         ----------
         generations, first
             Only the generations first, ..., generations are given.
         """
-        every = tuple(range(first, generations + 1))
+        all_generations = tuple(range(first, generations + 1))
         for i, question in enumerate(questions):
             for j, variant in enumerate(variants):
                 mask = self.masks.get((question, variant), 0)
-                owed = tuple(g for g in every if not mask >> g & 1) if mask else every
-                if owed:
-                    yield Unit(i, j, owed)
+                missing = tuple(g for g in all_generations if not mask >> g & 1) if mask else all_generations
+                if missing:
+                    yield PromptTask(i, j, missing)
 
 
 def find_missing_cells(
@@ -68,75 +86,72 @@ def find_missing_cells(
     *,
     retry: bool = False,
     is_even: bool = True,
-) -> Missing:
-    """What is owed when `present` is there; what is there and not wanted is left alone.
+) -> MissingCells:
+    """Return which cells are missing when `present` is stored; stored cells that are not wanted stay as they are.
 
     Parameters
     ----------
     present, failed
-        (question, variant) to the generations that are there, and to those of them that failed; bit g is generation g.
+        (question, variant) to the stored generations, and to those of them that failed; bit g is generation g.
     retry
-        Whether what failed is owed again.
+        Whether failed generations are sampled again.
     is_even
-        Whether every question gets as many; if not, `generations` is their mean, and each that is there counts.
+        Whether every question gets as many; if not, `generations` is their mean, and each stored one counts.
 
-    >>> list(find_missing_cells(["q"], ["v", "w"], 2, {("q", "v"): 0b10000010}).units(["q"], ["v", "w"], 2))
-    [Unit(question=0, variant=0, generations=(2,)), Unit(question=0, variant=1, generations=(1, 2))]
+    >>> list(find_missing_cells(["q"], ["v", "w"], 2, {("q", "v"): 0b10000010}).tasks(["q"], ["v", "w"], 2))
+    [PromptTask(question=0, variant=0, generations=(2,)), PromptTask(question=0, variant=1, generations=(1, 2))]
     """
-    asked, worded = set(questions), set(variants)
+    question_set, variant_set = set(questions), set(variants)
     wanted = (1 << generations + 1) - 2 if is_even else -2
-    masks = {key: mask for key, mask in present.items() if key[0] in asked and key[1] in worded}
-    lost = {key: mask for key, mask in (failed or {}).items() if key in masks}
+    masks = {key: mask for key, mask in present.items() if key[0] in question_set and key[1] in variant_set}
+    failed_masks = {key: mask for key, mask in (failed or {}).items() if key in masks}
     if retry:
-        masks = {key: mask & ~lost.get(key, 0) for key, mask in masks.items()}
-        lost = {}
-    there, gone = (sum((mask & wanted).bit_count() for mask in each.values()) for each in (masks, lost))
-    return Missing(len(asked) * len(worded) * generations, there, masks, gone)
+        masks = {key: mask & ~failed_masks.get(key, 0) for key, mask in masks.items()}
+        failed_masks = {}
+    there, n_failed = (sum((mask & wanted).bit_count() for mask in each.values()) for each in (masks, failed_masks))
+    return MissingCells(len(question_set) * len(variant_set) * generations, there, masks, n_failed)
 
 
 def order_key(question: str, *, seed: int) -> bytes:
-    """Sort key of a question id in the seeded random order in which questions are asked."""
+    """Return the sort key of a question id in the seeded random order in which questions are sampled."""
     return hashlib.blake2b(f"{seed}\0{question}".encode(), digest_size=16).digest()
 
 
 def sample_questions(
     questions: Sequence[Question], *, seed: int, limit: int | None = None, shard: tuple[int, int] = (1, 1)
 ) -> list[Question]:
-    """The questions in a seeded random order, at most `limit` of them, and of those the i-th of n parts, shard (i, n).
+    """Return the questions in a seeded random order, at most `limit` of them, and of those the i-th of n shards.
 
-    A run that stops early has asked a fair sample. The place of a question depends on nothing but the seed and its
-    id: a larger limit adds questions and drops none. Every part is a fair sample too, and together they are all.
+    A run that stops early has sampled a fair part of the questions. The place of a question depends only on the seed
+    and its id: a larger limit adds questions and drops none. Every shard (i, n) is a fair sample too, and together the
+    shards are all questions.
     """
     i, n = shard
     return sorted(questions, key=lambda question: order_key(question.id, seed=seed))[:limit][i - 1 :: n]
 
 
-#: The largest generation that is looked at; a bit of memory for each smaller one.
-MOST = 1 << 17
-
-
-class Recalled(NamedTuple):
-    """What is there of one model."""
+class StoredCells(NamedTuple):
+    """The cells of one model that a run folder has, and what they cost."""
 
     present: dict[tuple[str, str], int]
     """(question, variant) to the generations that have a row, bit g for generation g."""
     failed: dict[tuple[str, str], int]
     """Of those, the generations that failed."""
     calls: int
-    """Requests that brought the rows, as far as the rows say."""
+    """Requests that brought the rows, as far as the rows show."""
     prompt_tokens: int
     completion_tokens: int
 
 
-def recall(
+def read_stored_cells(
     folder: Path,
     benchmark: str,
     tallies: Mapping[str, Tally],
     variants: Sequence[str],
     *,
     costs: bool = True,
-) -> dict[str, Recalled]:
-    """What is there of each model in `tallies`, whose scores are added to its tally.
+) -> dict[str, StoredCells]:
+    """Read the stored cells of each model in `tallies` in one pass, and add their scores to its tally.
 
     Parameters
     ----------
@@ -145,71 +160,73 @@ def recall(
     variants
         Ids of the run's variants. Rows of other questions and variants count only for what they cost.
     costs
-        Whether calls and tokens are wanted; without, they are 0, and the rows are read in half the time.
+        Whether calls and tokens are needed; without, they are 0, and the rows are read in half the time.
     """
     questions = next(iter(tallies.values())).questions
-    places = {name: i for i, name in enumerate(questions)}, {name: i for i, name in enumerate(variants)}
+    question_index = {name: i for i, name in enumerate(questions)}
+    variant_index = {name: i for i, name in enumerate(variants)}
     labels = {label: i for i, label in enumerate(tallies)}
     columns = ["benchmark", "model", "question", "variant", "generation", "score", "error"]
     columns += ["prompt_tokens", "completion_tokens", "request", "created", "attempts"] if costs else []
-    found: dict[str, Recalled] = {label: Recalled({}, {}, 0, 0, 0) for label in tallies}
-    before: object = None
+    stored: dict[str, StoredCells] = {label: StoredCells({}, {}, 0, 0, 0) for label in tallies}
+    previous: object = None
     for batch in responses.stream(folder, columns):
-        ours = _places(batch, "benchmark", {benchmark: 0}) == 0
-        model = np.where(ours, _places(batch, "model", labels), -1)
-        question, variant = (_places(batch, name, at) for name, at in zip(("question", "variant"), places, strict=True))
+        is_ours = _find_indices(batch, "benchmark", {benchmark: 0}) == 0
+        model = np.where(is_ours, _find_indices(batch, "model", labels), -1)
+        question = _find_indices(batch, "question", question_index)
+        variant = _find_indices(batch, "variant", variant_index)
         generation, score = to_numpy(batch["generation"]), to_numpy(batch["score"])
-        # As the store has it: what failed is what a later row may replace.
-        lost = ~valid_mask(batch["score"]) | valid_mask(batch["error"])
+        # As in the store: a failed row is one that a later row may replace.
+        is_failed = ~valid_mask(batch["score"]) | valid_mask(batch["error"])
         if costs:
-            begins, before = _begins(batch, before)
-            calls = np.where(begins, _numbers(batch, "attempts"), 0)
-            tokens = [_numbers(batch, name) for name in ("prompt_tokens", "completion_tokens")]
+            starts_request, previous = _find_request_starts(batch, previous)
+            calls = np.where(starts_request, _read_numbers(batch, "attempts"), 0)
+            tokens = [_read_numbers(batch, name) for name in ("prompt_tokens", "completion_tokens")]
         for label, i in labels.items():
             rows = model == i
-            old = found[label]
+            old = stored[label]
             if costs:
-                found[label] = old._replace(
+                stored[label] = old._replace(
                     calls=old.calls + int(calls[rows].sum()),
                     prompt_tokens=old.prompt_tokens + round(tokens[0][rows].sum()),
                     completion_tokens=old.completion_tokens + round(tokens[1][rows].sum()),
                 )
             rows &= (question >= 0) & (variant >= 0) & (generation >= 1) & (generation < MOST)
-            tallies[label].load(*(each[rows & ~lost] for each in (question, generation, score)))
-            for chosen, masks in ((rows, old.present), (rows & lost, old.failed)):
-                _mark(masks, question[chosen], variant[chosen], generation[chosen], questions, variants)
-    return found
+            tallies[label].load(*(each[rows & ~is_failed] for each in (question, generation, score)))
+            for chosen, masks in ((rows, old.present), (rows & is_failed, old.failed)):
+                _set_bits(masks, question[chosen], variant[chosen], generation[chosen], questions, variants)
+    return stored
 
 
-def _places(batch: Any, column: str, at: Mapping[str, int]) -> NDArray[np.int64]:
-    """Place of each row's value, -1 where it has none."""
+def _find_indices(batch: pa.RecordBatch, column: str, index: Mapping[str, int]) -> NDArray[np.int64]:
+    """Return the index of each row's value, -1 for a value that has none."""
     encoded = batch[column].dictionary_encode()
-    each = np.array([at.get(name, -1) for name in encoded.dictionary.to_pylist()], dtype=np.int64)
+    each = np.array([index.get(name, -1) for name in encoded.dictionary.to_pylist()], dtype=np.int64)
     return each[to_numpy(encoded.indices)] if len(each) else np.zeros(0, np.int64)
 
 
-def _numbers(batch: Any, column: str) -> NDArray[np.float64]:
-    """The column with 0 for null."""
+def _read_numbers(batch: pa.RecordBatch, column: str) -> NDArray[np.float64]:
+    """Return a column with 0 for null."""
     return np.where(valid_mask(batch[column]), to_numpy(batch[column]), 0).astype(float)
 
 
-def _begins(batch: Any, before: object) -> tuple[NDArray[np.bool_], object]:
-    """Which rows came with another request than the row before them, and the last row's request.
+def _find_request_starts(batch: pa.RecordBatch, previous: object) -> tuple[NDArray[np.bool_], object]:
+    """Return which rows belong to another request than the row before them, and the request of the last row.
 
-    Rows that failed together have no request but the moment in common.
+    Rows that failed together have no request id, but the same time.
     """
     request = batch["request"].dictionary_encode()
     code = np.where(valid_mask(request.indices), to_numpy(request.indices), -1)
-    created = _numbers(batch, "created")
+    created = _read_numbers(batch, "created")
     if not len(code):
-        return np.zeros(0, bool), before
+        return np.zeros(0, bool), previous
     names = request.dictionary
     ends = [(names[int(code[i])].as_py() if code[i] >= 0 else None, float(created[i])) for i in (0, -1)]
-    begins = np.concatenate([[ends[0] != before], (code[1:] != code[:-1]) | (created[1:] != created[:-1])])
-    return begins, ends[1]
+    starts = np.concatenate([[ends[0] != previous], (code[1:] != code[:-1]) | (created[1:] != created[:-1])])
+    return starts, ends[1]
 
 
-def _mark(
+def _set_bits(
     masks: dict[tuple[str, str], int],
     question: NDArray[np.int64],
     variant: NDArray[np.int64],
@@ -217,7 +234,7 @@ def _mark(
     questions: Sequence[str],
     variants: Sequence[str],
 ) -> None:
-    """Set bit g of each (question, variant); rows of one lie together, sorted by generation."""
+    """Set bit g of each (question, variant); the rows of one are together, sorted by generation."""
     starts = np.flatnonzero(np.diff(question, prepend=-1) | np.diff(variant, prepend=-1))
     ends = [*starts[1:].tolist(), len(question)]
     for start, end in zip(starts.tolist(), ends, strict=False):

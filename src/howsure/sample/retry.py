@@ -1,4 +1,4 @@
-"""How long to go on: with one request, and with a model whose requests fail."""
+"""Decide when a failed request is sent again, and when a model is given up."""
 
 from __future__ import annotations
 
@@ -8,114 +8,134 @@ from dataclasses import dataclass
 import numpy as np
 
 from howsure.errors import EndpointError
-from howsure.sample.resume import Unit
+from howsure.sample.resume import PromptTask
 
-__all__ = ["LONGEST_WAIT", "Patience", "Work", "backoff"]
+__all__ = ["LONGEST_WAIT", "PendingRequest", "RetryPolicy", "compute_backoff"]
 
-#: Attempts for one request; more when the endpoint only says that we are too fast.
-ATTEMPTS, ATTEMPTS_RATE_LIMIT = 8, 64
-#: Seconds without any success after which a model is given up: one that answers, but with something else than
-#: completions, one that never answered, and any other.
-PATIENCE_NONSENSE, PATIENCE_NEVER, PATIENCE = 5.0, 30.0, 300.0
-#: Failures without a success before it is given up, at least; and refusals of the first requests.
-FAILURES, REFUSALS = 20, 8
-#: A longer Retry-After stops the model: running again later is better than waiting.
+#: Attempts for one request, and for one that fails only because requests are sent too fast.
+MAX_ATTEMPTS, MAX_ATTEMPTS_RATE_LIMIT = 8, 64
+#: Seconds without any success after which a model is given up: one whose replies are never completions, one that never
+#: answered, and any other.
+GIVE_UP_MALFORMED, GIVE_UP_SILENT, GIVE_UP = 5.0, 30.0, 300.0
+#: Failures without a success in between before a model is given up.
+FEWEST_FAILURES = 20
+#: Refusals of the first requests, such as 400, before a model is given up.
+FEWEST_REFUSED = 8
+#: A longer Retry-After in seconds stops the model: running again later is better than waiting.
 LONGEST_WAIT = 600.0
 
 
-def backoff(attempts: int, rng: np.random.Generator) -> float:
-    """Seconds to wait after so many attempts: full jitter of 0.5 s, doubled each time, up to 30 s."""
+def compute_backoff(attempts: int, rng: np.random.Generator) -> float:
+    """Return the seconds to wait after so many attempts: full jitter of 0.5 s, doubled each time, up to 30 s."""
     return float(rng.random()) * min(30.0, 0.5 * 2.0 ** min(attempts - 1, 10))
 
 
 @dataclass(eq=False)
-class Work:
-    """One request's worth of generations on its way; it waits for its next attempt without holding a slot."""
+class PendingRequest:
+    """Generations of one prompt that one request is to bring; it waits for its next attempt without holding a slot."""
 
-    unit: Unit
+    task: PromptTask
     attempts: int = 0
-    since: float = 0.0
-    """When it was first tried."""
-    latest: float = 0.0
-    previous: float = 0.0
-    """When it was tried last, and the time before."""
+    first_sent: float = 0.0
+    """Time of the first attempt; 0 before it."""
+    last_sent: float = 0.0
+    previous_sent: float = 0.0
+    """Times of the last attempt and of the one before."""
 
 
-class Patience:
-    """What became of one model's requests, and what follows from it.
+class RetryPolicy:
+    """Count the successes and failures of one model's requests, and decide what follows from them.
 
-    While nothing at all succeeds it is the endpoint that fails, not a request: requests wait, however often they were
-    tried, until it is back or the model is given up. So an outage costs time and leaves no failed rows.
+    While no request at all succeeds, it is the endpoint that fails and not a request. Requests then wait, however often
+    they were tried, until the endpoint is back or the model is given up. So an outage costs time and leaves no failed
+    rows.
+
+    Parameters
+    ----------
+    clock
+        The time in seconds.
+
+    Attributes
+    ----------
+    n_sent, n_successes
+        Requests sent, and successes among them.
+    n_failures
+        Failures since the last success.
+    last_success
+        Time of the last success, or of the start.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self.clock = clock
-        self.started = self.successes = self.failures = 0
-        """Requests sent; successes among them; failures since the last success."""
-        self.heard = clock()
-        """When the last success came, or the model's turn began."""
-        self._is_limited, self._is_nonsense = False, True
-        self._flying: dict[Work, float] = {}
+        self.n_sent = self.n_successes = self.n_failures = 0
+        self.last_success = clock()
+        self._is_rate_limited, self._is_malformed = False, True
+        self._in_flight: dict[PendingRequest, float] = {}
 
-    @property
-    def silent(self) -> float:
-        """Seconds without any success."""
-        return self.clock() - self.heard
+    def start(self) -> None:
+        """Measure the time without a success from now on."""
+        self.last_success = self.clock()
 
-    def sent(self, work: Work) -> None:
-        """A request leaves."""
+    def record_sent(self, pending: PendingRequest) -> None:
+        """Count a request that is sent."""
         now = self.clock()
-        work.since = work.since or now
-        work.previous, work.latest = work.latest, now
-        work.attempts += 1
-        self.started += 1
-        self._flying[work] = now
+        pending.first_sent = pending.first_sent or now
+        pending.previous_sent, pending.last_sent = pending.last_sent, now
+        pending.attempts += 1
+        self.n_sent += 1
+        self._in_flight[pending] = now
 
-    def back(self, work: Work) -> None:
-        """It is back, with whatever outcome."""
-        del self._flying[work]
+    def record_returned(self, pending: PendingRequest) -> None:
+        """Count a request as returned, whatever its outcome."""
+        del self._in_flight[pending]
 
-    def succeeded(self) -> None:
-        """It brought generations."""
-        self.heard = self.clock()
-        self.successes += 1
-        self.failures = 0
+    def record_success(self) -> None:
+        """Count a request that brought generations."""
+        self.last_success = self.clock()
+        self.n_successes += 1
+        self.n_failures = 0
 
-    def failed(self, error: EndpointError) -> None:
-        """It brought a failure that may pass."""
-        self.failures += 1
-        self._is_limited |= error.reason == "rate_limit"
-        self._is_nonsense &= error.reason == "malformed" and error.status == 200
-
-    def is_tried_enough(self, work: Work, error: EndpointError) -> bool:
-        """Whether it was tried as often as we try, and others succeeded after it was first tried."""
-        most = ATTEMPTS_RATE_LIMIT if error.reason == "rate_limit" else ATTEMPTS
-        return work.attempts >= most and self.successes > 0 and self.heard > work.since
-
-    def may_be_outage(self, work: Work) -> bool:
-        """Whether nothing has succeeded since the attempt before, though many were made."""
-        return self.failures >= FAILURES and self.heard <= work.previous
-
-    def is_refused(self, refusals: int) -> bool:
-        """Whether so many refusals, with no success yet, are a refusal of all."""
-        return refusals >= max(REFUSALS, self.started / 2)
-
-    def is_over(self, waiting: int) -> bool:
-        """Whether the model is to be given up, when so many requests are open."""
-        return self.failures >= min(FAILURES, 2 * waiting) and self.silent >= self.longest
+    def record_failure(self, error: EndpointError) -> None:
+        """Count a failure that may pass."""
+        self.n_failures += 1
+        self._is_rate_limited |= error.reason == "rate_limit"
+        self._is_malformed &= error.reason == "malformed" and error.status == 200
 
     @property
-    def longest(self) -> float:
-        """Seconds without any success after which it is given up."""
-        # An old request still on its way, or a limit, shows that somebody is there.
-        slow = bool(self._flying) and self.clock() - next(iter(self._flying.values())) > PATIENCE_NEVER / 2
-        if self.successes or self._is_limited or slow:
-            return PATIENCE
-        return PATIENCE_NONSENSE if self._is_nonsense else PATIENCE_NEVER
+    def seconds_without_success(self) -> float:
+        """Seconds since the last success, or since the start."""
+        return self.clock() - self.last_success
 
     @property
-    def told(self) -> str:
-        """For a person who waits while nothing succeeds: how long that goes on, or ""."""
-        if self.successes and self.failures < FAILURES:
+    def give_up_after(self) -> float:
+        """Seconds without any success after which the model is given up."""
+        # An old request still in flight, or a rate limit, shows that an endpoint is there.
+        is_slow = bool(self._in_flight) and self.clock() - next(iter(self._in_flight.values())) > GIVE_UP_SILENT / 2
+        if self.n_successes or self._is_rate_limited or is_slow:
+            return GIVE_UP
+        return GIVE_UP_MALFORMED if self._is_malformed else GIVE_UP_SILENT
+
+    def is_exhausted(self, pending: PendingRequest, error: EndpointError) -> bool:
+        """Return whether a request had all its attempts, and others succeeded after its first one."""
+        most = MAX_ATTEMPTS_RATE_LIMIT if error.reason == "rate_limit" else MAX_ATTEMPTS
+        return pending.attempts >= most and self.n_successes > 0 and self.last_success > pending.first_sent
+
+    def may_be_outage(self, pending: PendingRequest) -> bool:
+        """Return whether many requests failed and none succeeded since the attempt before the last one."""
+        return self.n_failures >= FEWEST_FAILURES and self.last_success <= pending.previous_sent
+
+    def refuses_all(self, n_refused: int) -> bool:
+        """Return whether so many refused requests, without any success yet, mean that every request is refused."""
+        return n_refused >= max(FEWEST_REFUSED, self.n_sent / 2)
+
+    def should_give_up(self, n_open: int) -> bool:
+        """Return whether the model is to be given up while so many requests are open."""
+        return (
+            self.n_failures >= min(FEWEST_FAILURES, 2 * n_open) and self.seconds_without_success >= self.give_up_after
+        )
+
+    def describe_deadline(self) -> str:
+        """Return for the progress display when the model is given up; "" while requests succeed."""
+        if self.n_successes and self.n_failures < FEWEST_FAILURES:
             return ""
-        return f"; without any success it is given up after {self.longest:.0f} s"
+        return f"; without any success it is given up after {self.give_up_after:.0f} s"

@@ -1,4 +1,4 @@
-"""Many requests at once: an experiment to the rows of a run folder, resumed by being run again."""
+"""Run an experiment: sample what is missing in its run folder, and display the progress."""
 
 from __future__ import annotations
 
@@ -20,26 +20,27 @@ from howsure.benchmarks.question import Benchmark
 from howsure.errors import HowsureError, InputError
 from howsure.models.model import Model
 from howsure.sample.event_loop import run_coroutine
-from howsure.sample.experiment import Experiment, ModelEntry, load_experiment
-from howsure.sample.model_config import open_model
-from howsure.sample.prices import dollars
+from howsure.sample.experiment import Experiment, load_experiment
+from howsure.sample.model_config import ModelConfig, open_model
+from howsure.sample.prices import format_dollars
 from howsure.sample.progress import JsonLines, Progress
-from howsure.sample.sampling_plan import Asked
-from howsure.sample.session import Session, Writer
+from howsure.sample.sampling_plan import SamplingPlan
+from howsure.sample.scored_rows import RowWriter
+from howsure.sample.session import Session
 from howsure.sample.snapshot import Outcome, Snapshot
 from howsure.store.responses import RunFolder
 
-__all__ = ["asked_for", "run", "run_experiment", "told"]
+__all__ = ["describe_outcome", "load_shard", "run", "run_experiment"]
 
 if TYPE_CHECKING:
-    from howsure.models.batch_client import Batches
+    from howsure.models.batch_client import BatchClient
     from howsure.stats.core.cells import Cells
 
 
-#: Seconds between two transactions at most: what a kill can lose.
+#: Seconds between two transactions at most, which is what a kill can lose.
 FLUSH_SECONDS = 0.5
-#: Objects made between two searches for cyclic garbage, 700 by default.
-COLLECT = 100_000
+#: Allocations between two searches for cyclic garbage; Python's default is 700.
+COLLECT_AFTER = 100_000
 
 
 async def run(
@@ -51,124 +52,122 @@ async def run(
     on_interrupt: Callable[[int], None] | None = None,
     benchmark: Benchmark | None = None,
     reference: Sequence[Cells] | None = None,
-    open_model: Callable[[ModelEntry, Benchmark], Model] | None = None,
+    open_model: Callable[[ModelConfig, Benchmark], Model] | None = None,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     clock: Callable[[], float] = time.monotonic,
     rng: np.random.Generator | None = None,
 ) -> Outcome:
-    """Sample what `experiment` wants and `folder` does not have yet.
+    """Sample the generations of an experiment that its run folder does not have yet.
 
-    An interrupt (Ctrl-C) lets the requests in flight bring their rows; a second one drops them. Cancelling it, like a
-    kill, loses the requests in flight (a kill also the last half second) and nothing else.
+    After an interrupt (Ctrl-C) the requests in flight still bring their rows; a second one drops them. Cancelling the
+    coroutine loses the requests in flight, a kill also the rows of the last half second, and nothing else.
 
     Parameters
     ----------
     folder
-        Run folder; made when it is missing.
+        Run folder; created if it is missing.
     retry
-        Try again what failed in earlier sessions.
+        Sample generations again that failed in earlier sessions.
     on_progress
-        Called twice a second, and once at the end, with how the run stands.
+        Called twice a second, and once at the end, with the state of the run.
     on_interrupt
         Called at the first interrupt with the number of requests in flight.
     benchmark
-        Instead of the one that the experiment names.
+        Used instead of the one that the experiment names.
     reference
-        What ``until: {borrow: ...}`` names, read.
+        Results that ``until: {borrow: ...}`` names.
     open_model
-        Makes the models; by default `models.open_model` with the experiment's seed.
+        Opens the models; by default `model_config.open_model` with the seed of the experiment.
     sleep, clock, rng
-        How retries wait, what they measure time with, and their jitter.
+        How retries wait, the time in seconds, and the source of their jitter.
 
     Raises
     ------
     InputError
-        Before anything is sent, when the experiment does not fit the folder, or a key, model or price does not exist.
+        Before anything is sent, if the experiment does not match the folder, or a key, model or price does not exist.
     StoreError
         When the folder cannot be written.
     """
     benchmark = benchmark or load(experiment.benchmark, base=experiment.base)
-    asked = Asked.of(experiment, benchmark)
+    plan = SamplingPlan.build(experiment, benchmark)
     started = clock()
-    async with _opened(experiment, asked.benchmark, open_model) as models:
+    async with _open_models(experiment, plan.benchmark, open_model) as models:
         with RunFolder(folder) as store:
-            writer = Writer(store)
+            writer = RowWriter(store)
             rng = rng or np.random.default_rng(experiment.seed)
-            session = Session(
-                asked, models, writer, retry=retry, sleep=sleep, clock=clock, rng=rng, reference=reference
-            )
+            session = Session(plan, models, writer, retry=retry, sleep=sleep, clock=clock, rng=rng, reference=reference)
 
-            def show(*, final: bool = False) -> None:
+            def report_progress(*, final: bool = False) -> None:
                 if on_progress is not None:
                     on_progress(session.snapshot(clock() - started, final=final))
 
             try:
-                with _interrupts(session, on_interrupt), _few_collections():
-                    await _together(session, writer, show)
+                with _handle_interrupts(session, on_interrupt), _collect_rarely():
+                    await _run_workers(session, writer, report_progress)
             finally:
                 writer.flush()
                 session.end()
-            show(final=True)
+            report_progress(final=True)
             outcome = session.outcome(clock() - started)
             if session.is_settled:
                 store.compact()
             return outcome
 
 
-async def _together(session: Session, writer: Writer, show: Callable[[], object]) -> None:
-    """All lanes side by side, with a flush and a look every half second."""
+async def _run_workers(session: Session, writer: RowWriter, report_progress: Callable[[], object]) -> None:
+    """Run all workers at the same time; every half second report progress and make the rows durable."""
 
     async def tick() -> None:
         while True:
-            show()
+            report_progress()
             await asyncio.sleep(FLUSH_SECONDS)
             writer.flush()
-            session.account.keep()
+            session.spending_file.update()
 
-    async def one(label: str) -> None:
-        async with aclosing(session.plan(label)) as units:
-            await session.lanes[label].run(units)
-        session.over.add(label)
+    async def run_worker(label: str) -> None:
+        async with aclosing(session.tasks(label)) as tasks:
+            await session.workers[label].run(tasks)
+        session.finished.add(label)
 
-    async def sample() -> None:
+    async def run_all() -> None:
         async with asyncio.TaskGroup() as group:
-            for label in session.lanes:
-                group.create_task(one(label))
+            for label in session.workers:
+                group.create_task(run_worker(label))
         ticking.cancel()
 
     try:
         async with asyncio.TaskGroup() as group:
             ticking = group.create_task(tick())
-            group.create_task(sample())
+            group.create_task(run_all())
     except BaseExceptionGroup as group:
-        raise _first(group) from None
+        raise _find_own_error(group) from None
 
 
-def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """The error that is ours, out of what task groups wrap; the group itself when none is."""
+def _find_own_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """Return the first HowsureError in an exception group, or the group itself if it contains none."""
     for error in group.exceptions:
-        found = _first(error) if isinstance(error, BaseExceptionGroup) else error
-        if isinstance(found, HowsureError):
-            return found
+        inner = _find_own_error(error) if isinstance(error, BaseExceptionGroup) else error
+        if isinstance(inner, HowsureError):
+            return inner
     return group
 
 
 @contextmanager
-def _interrupts(session: Session, told: Callable[[int], None] | None) -> Iterator[None]:
-    """The first interrupt ends the lanes in good order, the second cancels the run."""
+def _handle_interrupts(session: Session, on_interrupt: Callable[[int], None] | None) -> Iterator[None]:
+    """Stop the workers at the first interrupt, and cancel the run at the second."""
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     assert task is not None
 
-    def interrupted() -> None:
+    def handle_interrupt() -> None:
         if session.is_interrupted:
             task.cancel()
             return
         session.interrupt()
-        if told is not None:
-            told(session.in_flight)
+        if on_interrupt is not None:
+            on_interrupt(session.in_flight)
 
     try:
-        loop.add_signal_handler(signal.SIGINT, interrupted)
+        loop.add_signal_handler(signal.SIGINT, handle_interrupt)
     except (NotImplementedError, RuntimeError, ValueError):  # no signals here: another thread, or Windows
         yield
         return
@@ -179,10 +178,10 @@ def _interrupts(session: Session, told: Callable[[int], None] | None) -> Iterato
 
 
 @contextmanager
-def _few_collections() -> Iterator[None]:
-    """Requests and rows make no cycles, and looking for some takes a tenth of the time: look seldom."""
+def _collect_rarely() -> Iterator[None]:
+    """Search for cyclic garbage rarely: requests and rows have no cycles, and the search takes a tenth of the time."""
     before = gc.get_threshold()
-    gc.set_threshold(COLLECT, *before[1:])
+    gc.set_threshold(COLLECT_AFTER, *before[1:])
     try:
         yield
     finally:
@@ -190,15 +189,15 @@ def _few_collections() -> Iterator[None]:
 
 
 @asynccontextmanager
-async def _opened(
-    experiment: Experiment, benchmark: Benchmark, make: Callable[[ModelEntry, Benchmark], Model] | None
-) -> AsyncIterator[list[Model | Batches]]:
-    models: list[Model | Batches] = []
+async def _open_models(
+    experiment: Experiment, benchmark: Benchmark, opener: Callable[[ModelConfig, Benchmark], Model] | None
+) -> AsyncIterator[list[Model | BatchClient]]:
+    """Open all models, and close them at the end."""
+    models: list[Model | BatchClient] = []
     try:
-        for entry in experiment.models:
-            models.append(  # noqa: PERF401  those opened before a failure are closed too
-                make(entry, benchmark) if make else open_model(entry, benchmark, seed=experiment.seed)
-            )
+        for config in experiment.models:
+            model = opener(config, benchmark) if opener else open_model(config, benchmark, seed=experiment.seed)
+            models.append(model)
         yield models
     finally:
         for model in models:
@@ -209,13 +208,13 @@ if TYPE_CHECKING:
     from howsure.stats.core.cells import Cells
 
 
-def asked_for(path: Path, shard: str | None = None) -> Experiment:
-    """The experiment of a file, or the shard "i/n" of it.
+def load_shard(path: Path, shard: str | None = None) -> Experiment:
+    """Read the experiment in a file, or its shard "i/n".
 
     Raises
     ------
     InputError
-        When the file is not an experiment, or the shard is none, or decides what no shard can decide alone.
+        When the file is not an experiment, the shard is not of the form i/n, or the experiment stops early.
     """
     experiment = load_experiment(path)
     if shard is None:
@@ -223,7 +222,7 @@ def asked_for(path: Path, shard: str | None = None) -> Experiment:
     i, slash, n = shard.partition("/")
     if not (slash and i.isdecimal() and n.isdecimal() and 1 <= int(i) <= int(n)):
         raise InputError(f"{shard!r} is not a part", where="--shard", remedy="write it as 2/8: the second of eight")
-    if experiment.until is not None and int(n) > 1:
+    if experiment.stopping is not None and int(n) > 1:
         remedy = "remove until; a shard does not see the answers of the others"
         raise InputError("a shard cannot stop early", where="--shard", remedy=remedy)
     return msgspec.structs.replace(experiment, shard=(int(i), int(n)))
@@ -238,61 +237,61 @@ def run_experiment(
     stream: TextIO | None = None,
     lines: TextIO | None = None,
 ) -> int:
-    """Run it and say how it goes; returns the exit code.
+    """Run an experiment with a progress display, and return the exit code.
 
-    0 when every model did what it could within its budget, 2 when one was given up or could not start, 130 when it was
-    interrupted.
+    The code is 0 if every model sampled all that its budget allows, 2 if one was given up or could not start, and 130
+    after an interrupt.
 
     Parameters
     ----------
     retry
-        Try again what failed in earlier sessions.
+        Sample generations again that failed in earlier sessions.
     reference
-        What ``until: {borrow: ...}`` names, read.
+        Results that ``until: {borrow: ...}`` names.
     stream
-        For a person; stderr by default.
+        Where text for a person is printed; stderr by default.
     lines
-        For a program: JSON lines in place of the progress for a person.
+        Where JSON lines for a program are printed, instead of the progress display.
     """
     stream = stream or sys.stderr
-    shown = JsonLines(lines) if lines is not None else Progress(stream)
+    display = JsonLines(lines) if lines is not None else Progress(stream)
 
     def on_interrupt(in_flight: int) -> None:
         again = f"{in_flight:,} requests in flight are awaited; interrupt again to drop them"
         print(f"howsure: {again}", file=stream, flush=True)
 
     try:
-        with shown:
+        with display:
             running = run(
-                experiment, folder, retry=retry, reference=reference, on_progress=shown, on_interrupt=on_interrupt
+                experiment, folder, retry=retry, reference=reference, on_progress=display, on_interrupt=on_interrupt
             )
             outcome = run_coroutine(running)
     except (KeyboardInterrupt, asyncio.CancelledError):
-        if isinstance(shown, JsonLines):
-            shown.end(130, folder=str(folder))
+        if isinstance(display, JsonLines):
+            display.end(130, folder=str(folder))
         print(f"howsure: interrupted; what arrived is kept in {folder}, run again to continue", file=stream)
         return 130
     except HowsureError as error:
-        if isinstance(shown, JsonLines):
-            shown.end(2, folder=str(folder), error=str(error))
+        if isinstance(display, JsonLines):
+            display.end(2, folder=str(folder), error=str(error))
         raise
-    if isinstance(shown, JsonLines):
-        shown.end(outcome.exit_code, outcome, folder=str(folder))
-    for line in told(outcome, folder):
+    if isinstance(display, JsonLines):
+        display.end(outcome.exit_code, outcome, folder=str(folder))
+    for line in describe_outcome(outcome, folder):
         print(f"howsure: {line}", file=stream)
     return outcome.exit_code
 
 
-def told(outcome: Outcome, folder: Path) -> list[str]:
-    """What is to say at the end, one line each."""
+def describe_outcome(outcome: Outcome, folder: Path) -> list[str]:
+    """Return the lines that are printed at the end."""
     lines = [f"warning: {warning}" for warning in outcome.warnings]
     lines += [f"{model.label}: {model.stopped}" for model in outcome.models if model.stopped]
     lines += [f"{model.label}: {model.spent}" for model in outcome.models if model.spent]
     lines += outcome.verdicts
     if outcome.failed:
         lines.append(f"{outcome.failed:,} generations failed; their rows say why, --retry failed tries them again")
-    if lost := sum(model.lost for model in outcome.models):
-        lines.append(f"{lost:,} generations had failed before; --retry failed tries them again")
+    if n_lost := sum(model.lost for model in outcome.models):
+        lines.append(f"{n_lost:,} generations had failed before; --retry failed tries them again")
     if saved := sum(model.saved_tokens for model in outcome.models):
         lines.append(f"{saved:,} prompt tokens saved by asking for several generations at once")
     if outcome.is_interrupted:
@@ -304,7 +303,7 @@ def told(outcome: Outcome, folder: Path) -> list[str]:
         costs = [model.cost for model in outcome.models if model.cost is not None]
         lines.append(
             f"{outcome.done:,} generations in {outcome.seconds:.1f} s"
-            + (f" for {dollars(sum(costs))}" if any(costs) else "")
+            + (f" for {format_dollars(sum(costs))}" if any(costs) else "")
             + (f", {there:,} were there" if there else "")
             + f": {folder}"
         )

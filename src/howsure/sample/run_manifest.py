@@ -1,4 +1,4 @@
-"""What a run's manifest says of it: everything that repeats it, and what was learnt on the way."""
+"""Write the manifest of a run: everything that is needed to repeat it, and what was learned while it ran."""
 
 from __future__ import annotations
 
@@ -11,99 +11,106 @@ import msgspec
 
 from howsure.benchmarks.question import Benchmark
 from howsure.sample.experiment import Experiment
-from howsure.sample.stopping_rule import Verdict
-from howsure.sample.worker import Lane
+from howsure.sample.sampling_plan import SamplingPlan
+from howsure.sample.stopping_config import StoppingVerdict
+from howsure.sample.worker import Worker
 from howsure.store import manifest
 
 if TYPE_CHECKING:
-    from howsure.sample.batch.batch_worker import BatchLane
-    from howsure.sample.sampling_plan import Asked
+    from howsure.sample.batch.batch_worker import BatchWorker
 
 __all__ = ["begin_manifest", "finish_manifest"]
 
-#: Versions that an endpoint said it is: so many are written for each model.
-SHOWN = 20
+#: Reported versions of a model that are written, at most.
+MOST_VERSIONS = 20
 
 
-def begin_manifest(folder: Path, asked: Asked) -> dict[str, int | None]:
-    """Begin or continue the run in a folder that we hold; what is known of generations per request, by label.
+def begin_manifest(folder: Path, plan: SamplingPlan) -> dict[str, int | None]:
+    """Begin or continue the run in a locked folder; return the learned generations per request, by label.
 
     Raises
     ------
     InputError
-        When the folder's run asked for something of the same name differently.
+        When the folder has a run with other contents under the same names.
     """
-    experiment, benchmark = asked.experiment, asked.benchmark
+    experiment, benchmark = plan.experiment, plan.benchmark
     source: dict[str, object] = {"questions": len(benchmark.questions), **benchmark.source}
-    source.setdefault("sha256", _content(benchmark))
-    wanted = manifest.Manifest(
+    source.setdefault("sha256", _hash_questions(benchmark))
+    new = manifest.Manifest(
         seed=experiment.seed,
         benchmarks={benchmark.name: source},
-        prompts={variant.id: dict(variant.values) for variant in asked.variants},
-        variants={benchmark.name: asked.about} if asked.about else {},
+        prompts={variant.id: dict(variant.values) for variant in plan.variants},
+        variants={benchmark.name: plan.space_record} if plan.space_record else {},
         models={
-            entry.label: manifest.Model(
-                name=entry.name,
-                kind=entry.kind,
-                base_url=entry.base_url,
-                settings=msgspec.to_builtins(entry.settings),
-                key_env=entry.key_env,
-                generations=entry.generations,
+            config.label: manifest.Model(
+                name=config.name,
+                kind=config.kind,
+                base_url=config.base_url,
+                settings=msgspec.to_builtins(config.settings),
+                key_env=config.key_env,
+                generations=config.generations,
             )
-            for entry in experiment.models
+            for config in experiment.models
         },
-        notes=tuple(_methods(experiment)),
+        notes=tuple(_describe_methods(experiment)),
     )
-    begun = manifest.begin(folder, wanted)
-    return {label: model.choices for label, model in begun.models.items()}
+    current = manifest.begin(folder, new)
+    return {label: model.choices for label, model in current.models.items()}
 
 
 def finish_manifest(
-    folder: Path, lanes: Iterable[Lane | BatchLane], verdicts: Iterable[Verdict] = (), *, benchmark: str = ""
+    folder: Path,
+    workers: Iterable[Worker | BatchWorker],
+    verdicts: Iterable[StoppingVerdict] = (),
+    *,
+    benchmark: str = "",
 ) -> None:
-    """End the session: what endpoints said they are, what was learnt, what went wrong."""
+    """End the session: write the reported versions, what was learned, and what went wrong."""
     notes: list[str] = []
     warnings: list[str] = []
-    learnt = {}
-    for lane in lanes:
-        label = lane.entry.label
-        for name, fingerprint in sorted(lane.seen)[:SHOWN]:
-            told = [name and f"model {name}", fingerprint and f"fingerprint {fingerprint}"]
-            if any(told):
-                notes.append(f"{label}: answered as " + ", ".join(part for part in told if part))
-        if len(lane.seen) > SHOWN:
-            notes.append(f"{label}: answered under {len(lane.seen)} names and fingerprints; the rows have them all")
-        for note in lane.notes:
-            # How many go into one request changes no number; the rest is repeated whenever the folder is read.
-            (notes if note == lane.sizes.note else warnings).append(f"{label}: {note}")
-        if lane.stopped or lane.spent:
-            notes.append(f"{label}: stopped, {lane.stopped or lane.spent}")
-        if lane.learnt is not None:
-            learnt[label] = lane.learnt
+    learned = {}
+    for worker in workers:
+        job = worker.job
+        label = job.config.label
+        for name, fingerprint in sorted(job.versions)[:MOST_VERSIONS]:
+            version = [name and f"model {name}", fingerprint and f"fingerprint {fingerprint}"]
+            if any(version):
+                notes.append(f"{label}: answered as " + ", ".join(part for part in version if part))
+        if len(job.versions) > MOST_VERSIONS:
+            notes.append(f"{label}: answered under {len(job.versions)} names and fingerprints; the rows have them all")
+        for note in job.notes:
+            # The size of requests changes no score; the other notes are repeated whenever the folder is read.
+            (notes if note == job.size.note else warnings).append(f"{label}: {note}")
+        if job.stopped or job.spent:
+            notes.append(f"{label}: stopped, {job.stopped or job.spent}")
+        if job.size.learned_limit is not None:
+            learned[label] = job.size.learned_limit
     stopped = [
-        manifest.Stopped(benchmark=benchmark, models=one.models, is_early=one.is_early, message=str(one))
-        for one in verdicts
+        manifest.Stopped(benchmark=benchmark, models=verdict.models, is_early=verdict.is_early, message=str(verdict))
+        for verdict in verdicts
     ]
-    manifest.finish(folder, warnings=warnings, notes=notes, choices=learnt, stopped=stopped)
+    manifest.finish(folder, warnings=warnings, notes=notes, choices=learned, stopped=stopped)
 
 
-def _methods(experiment: Experiment) -> Iterable[str]:
-    (i, n), until = experiment.shard, experiment.until
+def _describe_methods(experiment: Experiment) -> Iterable[str]:
+    """Yield sentences on how questions are ordered, and when and how generations are allocated."""
+    (i, n), stopping = experiment.shard, experiment.stopping
     yield (
         "questions are asked in the order of blake2b(seed, question id), the variants of a question together"
         + (f"; only the first {experiment.limit} of them" if experiment.limit else "")
         + (f"; of those every {n}th, from number {i} on" if n > 1 else "")
     )
-    if until is not None:
-        aim = f"width {until.width:g}" if until.width is not None else f"detect {until.detect:g}"
-        borrowed = f", borrowing from {until.borrow}" if until.borrow is not None else ""
-        yield f"round by round until {aim}, level {until.level:g}, rule {until.rule}, claim {until.claim}{borrowed}"
+    if stopping is not None:
+        aim = f"width {stopping.width:g}" if stopping.width is not None else f"detect {stopping.detect:g}"
+        borrowed = f", borrowing from {stopping.borrow}" if stopping.borrow is not None else ""
+        interval = f"level {stopping.level:g}, rule {stopping.rule}, claim {stopping.claim}"
+        yield f"round by round until {aim}, {interval}{borrowed}"
     if experiment.allocate == "adaptive":
         yield "generations allocated in stages by the spread of each question's answers; see stages.json"
 
 
-def _content(benchmark: Benchmark) -> str:
-    """Hash of all questions, choices and targets, for a benchmark that is not a file."""
+def _hash_questions(benchmark: Benchmark) -> str:
+    """Return the hash of all questions, choices and targets, for a benchmark that is not a file."""
     digest = hashlib.sha256()
     for question in benchmark.questions:
         choices = [question.choices] if question.choices else []

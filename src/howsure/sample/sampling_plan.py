@@ -1,4 +1,4 @@
-"""What an experiment asks, checked before anything is sent or written."""
+"""Check what an experiment samples, before anything is sent or written: questions, prompt variants and prices."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from howsure.perturb import instructions
 from howsure.perturb.unitxt import from_templates
 from howsure.perturb.variants import FixedPrompt, draw_variants
 from howsure.sample.experiment import Experiment
-from howsure.sample.model_config import ModelEntry
-from howsure.sample.prices import FREE, Price, price_of, unpriced
-from howsure.sample.resume import Missing, Recalled, find_missing_cells, sample_questions
+from howsure.sample.model_config import ModelConfig
+from howsure.sample.prices import FREE, Price, build_missing_price_error, find_price
+from howsure.sample.resume import MissingCells, StoredCells, find_missing_cells, sample_questions
 from howsure.sample.tally import Tally
 
-__all__ = ["Asked", "Prompted", "prompted"]
+__all__ = ["PromptSelection", "SamplingPlan", "select_prompts"]
 
 
-class Asked(NamedTuple):
-    """What an experiment asks, checked: nothing is sent or written before this could be made."""
+class SamplingPlan(NamedTuple):
+    """What an experiment samples, checked: nothing is sent or written before it could be built."""
 
     experiment: Experiment
     benchmark: Benchmark
@@ -32,79 +32,89 @@ class Asked(NamedTuple):
     variants: list[Variant]
     prices: dict[str, Price | None]
     """By label; None where unknown."""
-    about: dict[str, object]
-    """What the manifest says of the variants."""
+    space_record: dict[str, object]
+    """What the manifest records about the variants."""
 
     @classmethod
-    def of(cls, experiment: Experiment, benchmark: Benchmark) -> Asked:
-        """Questions, variants and prices of an experiment.
+    def build(cls, experiment: Experiment, benchmark: Benchmark) -> SamplingPlan:
+        """Return the questions, variants and prices of an experiment.
 
         Raises
         ------
         InputError
             When variants cannot be made, a shard has no question, or a budget needs a price that is unknown.
         """
-        benchmark, variants, about = prompted(experiment, benchmark)
+        benchmark, variants, space_record = select_prompts(experiment, benchmark)
         questions = sample_questions(
             benchmark.questions, seed=experiment.seed, limit=experiment.limit, shard=experiment.shard
         )
         if not questions:
             what = f"of {len(benchmark.questions)} questions none is in part {experiment.shard[0]}"
             raise InputError(what, where="--shard", remedy="use fewer shards")
-        prices = {entry.label: _price(entry, experiment) for entry in experiment.models}
-        return cls(experiment, benchmark, questions, variants, prices, about)
+        prices = {config.label: _find_model_price(config, experiment) for config in experiment.models}
+        return cls(experiment, benchmark, questions, variants, prices, space_record)
 
-    def tallies(self) -> dict[str, Tally]:
-        """An empty tally for each model, by label."""
-        ids = [question.id for question in self.questions]
-        return {entry.label: Tally(ids, len(self.variants), entry.generations) for entry in self.experiment.models}
+    @property
+    def question_ids(self) -> list[str]:
+        """Ids of the questions, in the order in which they are sampled."""
+        return [question.id for question in self.questions]
 
-    def owed(self, there: Mapping[str, Recalled], *, retry: bool) -> dict[str, Missing]:
-        """What each model owes, by label."""
-        ids, variants = [question.id for question in self.questions], [variant.id for variant in self.variants]
+    @property
+    def variant_ids(self) -> list[str]:
+        """Ids of the variants."""
+        return [variant.id for variant in self.variants]
+
+    def build_tallies(self) -> dict[str, Tally]:
+        """Return an empty tally for each model, by label."""
+        ids = self.question_ids
+        return {config.label: Tally(ids, len(self.variants), config.generations) for config in self.experiment.models}
+
+    def find_missing(self, stored: Mapping[str, StoredCells], *, retry: bool) -> dict[str, MissingCells]:
+        """Return the missing cells of each model, by label."""
+        question_ids, variant_ids = self.question_ids, self.variant_ids
         return {
-            entry.label: find_missing_cells(
-                ids,
-                variants,
-                entry.generations,
-                there[entry.label].present,
-                there[entry.label].failed,
+            config.label: find_missing_cells(
+                question_ids,
+                variant_ids,
+                config.generations,
+                stored[config.label].present,
+                stored[config.label].failed,
                 retry=retry,
                 is_even=self.experiment.allocate == "even",
             )
-            for entry in self.experiment.models
+            for config in self.experiment.models
         }
 
 
-def _price(entry: ModelEntry, experiment: Experiment) -> Price | None:
-    """Pico-dollars per token; with a budget of money it has to be known before anything is sent."""
-    if not entry.is_billed:
+def _find_model_price(config: ModelConfig, experiment: Experiment) -> Price | None:
+    """Return pico-dollars per token, or None where unknown, which a budget of money does not allow."""
+    if not config.is_billed:
         return FREE
-    given = None if entry.price is None else (entry.price.prompt, entry.price.completion)
-    context = {"processing": "batch"} if entry.mode == "batch" else None
-    price = price_of(entry.name, entry.base_url, given, context=context)
+    own_price = None if config.price is None else (config.price.prompt, config.price.completion)
+    context = {"processing": "batch"} if config.mode == "batch" else None
+    price = find_price(config.name, config.base_url, own_price, context=context)
     if price is None and experiment.budget.cost is not None:
-        raise unpriced(entry.label)
+        raise build_missing_price_error(config.label)
     return price
 
 
-class Prompted(NamedTuple):
-    """The variants of a run, and the benchmark that they ask."""
+class PromptSelection(NamedTuple):
+    """The prompt variants of a run, and the benchmark that they belong to."""
 
     benchmark: Benchmark
-    """Without the questions that are held out to demonstrate with."""
+    """Without the questions that are held out as demonstrations."""
     variants: list[Variant]
-    about: dict[str, object]
-    """For the manifest: the default variant and the dimensions of the space; empty for prompts written out."""
+    space_record: dict[str, object]
+    """For the manifest: the default variant and the dimensions of the space; empty for prompts that are written out."""
 
 
-def prompted(experiment: Experiment, benchmark: Benchmark) -> Prompted:
-    """The variants that the experiment writes out, or a sample of its space.
+def select_prompts(experiment: Experiment, benchmark: Benchmark) -> PromptSelection:
+    """Return the variants that the experiment writes out, or a sample of its prompt space.
 
     Raises
     ------
     InputError
-        When two are the same, or the space cannot be read or does not go with the questions.
+        When two are the same, or the space cannot be read or does not fit the questions.
     """
     if not isinstance(experiment.variants, dict):
         variants: list[Variant] = [
@@ -113,28 +123,33 @@ def prompted(experiment: Experiment, benchmark: Benchmark) -> Prompted:
         if len({variant.id for variant in variants}) < len(variants):
             remedy = "remove one, or give it other words"
             raise InputError("two variants ask with the same words", where="variants", remedy=remedy)
-        return Prompted(benchmark, variants, {})
-    spec = _with_templates(experiment.variants, experiment.base)
-    found = draw_variants(spec, benchmark, pool=_pool(spec, experiment), instructions=_instructions(spec, experiment))
+        return PromptSelection(benchmark, variants, {})
+    spec = _load_templates(experiment.variants, experiment.base)
+    sample = draw_variants(
+        spec, benchmark, pool=_load_pool(spec, experiment), instructions=_load_instructions(spec, experiment)
+    )
     dimensions = {
         dimension.name: {"preserving": dimension.preserving, "nested": dimension.nested}
-        for dimension in found.space.dimensions
+        for dimension in sample.space.dimensions
     }
-    about: dict[str, object] = {"default": found.default, "space": {"name": found.space.name, "dimensions": dimensions}}
-    about["asked"] = {key: found.space.name if key == "space" else value for key, value in experiment.variants.items()}
-    return Prompted(found.benchmark, list(found.variants), about)
+    record: dict[str, object] = {
+        "default": sample.default,
+        "space": {"name": sample.space.name, "dimensions": dimensions},
+        "asked": {key: sample.space.name if key == "space" else value for key, value in experiment.variants.items()},
+    }
+    return PromptSelection(sample.benchmark, list(sample.variants), record)
 
 
-def _with_templates(spec: dict[str, object], base: Path) -> dict[str, object]:
-    """The spec, with the space of the templates that it names: a JSON file, or a folder of them."""
-    named = spec.get("templates")
-    if named is None:
+def _load_templates(spec: dict[str, object], base: Path) -> dict[str, object]:
+    """Return the spec with the space of the templates that it names: a JSON file, or a folder of them."""
+    name = spec.get("templates")
+    if name is None:
         return spec
-    if not isinstance(named, str):
-        raise InputError(f"templates is {named!r}", where="variants", remedy="name a JSON file, or a folder of them")
+    if not isinstance(name, str):
+        raise InputError(f"templates is {name!r}", where="variants", remedy="name a JSON file, or a folder of them")
     if "space" in spec:
         raise InputError("both a space and templates", where="variants", remedy="keep one of them")
-    folder = base / named
+    folder = base / name
     paths = sorted(folder.rglob("*.json")) if folder.is_dir() else [folder]
     templates = {}
     for path in paths:
@@ -145,30 +160,30 @@ def _with_templates(spec: dict[str, object], base: Path) -> dict[str, object]:
             why = error.strerror if isinstance(error, OSError) else "it is not JSON"
             what = f"cannot read the templates: {why}"
             raise InputError(what, where=str(path), remedy="give templates as unitxt writes them") from None
-    found = from_templates(templates, name=named)
-    for note in found.notes:
-        warnings.warn(f"{named}: {note}", HowsureWarning, stacklevel=2)
-    return {"space": found.space, **{key: value for key, value in spec.items() if key != "templates"}}
+    converted = from_templates(templates, name=name)
+    for note in converted.notes:
+        warnings.warn(f"{name}: {note}", HowsureWarning, stacklevel=2)
+    return {"space": converted.space, **{key: value for key, value in spec.items() if key != "templates"}}
 
 
-def _pool(spec: dict[str, object], experiment: Experiment) -> tuple[Question, ...]:
-    """Questions of another benchmark to demonstrate with."""
-    named = spec.get("pool")
-    if named is None:
+def _load_pool(spec: dict[str, object], experiment: Experiment) -> tuple[Question, ...]:
+    """Return the questions of the other benchmark that the spec names for demonstrations."""
+    pool = spec.get("pool")
+    if pool is None:
         return ()
-    if not isinstance(named, str | dict):
-        raise InputError(f"pool is {named!r}", where="variants", remedy="name a benchmark, as the key benchmark does")
-    return tuple(load(named, base=experiment.base).questions)
+    if not isinstance(pool, str | dict):
+        raise InputError(f"pool is {pool!r}", where="variants", remedy="name a benchmark, as the key benchmark does")
+    return tuple(load(pool, base=experiment.base).questions)
 
 
-def _instructions(spec: dict[str, object], experiment: Experiment) -> tuple[instructions.Instruction, ...]:
-    """Phrasings from a file, all of which somebody has read."""
-    named = spec.get("instructions")
-    if named is None:
+def _load_instructions(spec: dict[str, object], experiment: Experiment) -> tuple[instructions.Instruction, ...]:
+    """Return the instructions in the file that the spec names, all of which a person has reviewed."""
+    name = spec.get("instructions")
+    if name is None:
         return ()
-    if not isinstance(named, str):
-        raise InputError(f"instructions is {named!r}", where="variants", remedy="name a file")
-    path = experiment.base / named
+    if not isinstance(name, str):
+        raise InputError(f"instructions is {name!r}", where="variants", remedy="name a file")
+    path = experiment.base / name
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

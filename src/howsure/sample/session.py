@@ -1,56 +1,60 @@
-"""One session of a run: what is owed, the lane of each model, the plan it follows, and what became of it."""
+"""One session of a run: read what is stored, build the worker of each model, and report the state and the outcome."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
-from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from howsure.models.model import Model
-from howsure.sample.adaptive import Stages
-from howsure.sample.budget import Account, Budget, Spent, load_spent
+from howsure.sample.adaptive import AdaptiveSchedule
+from howsure.sample.budget import Budget, Spending, SpendingFile, load_spending
 from howsure.sample.experiment import Experiment
-from howsure.sample.prices import Price, pico_dollars
-from howsure.sample.resume import Recalled, Unit, recall
-from howsure.sample.round_schedule import Rounds
+from howsure.sample.model_job import ModelJob
+from howsure.sample.prices import Price, to_pico_dollars
+from howsure.sample.resume import PromptTask, StoredCells, read_stored_cells
+from howsure.sample.round_schedule import RoundSchedule
 from howsure.sample.run_manifest import begin_manifest, finish_manifest
-from howsure.sample.sampling_plan import Asked
+from howsure.sample.sampling_plan import SamplingPlan
+from howsure.sample.scored_rows import RowWriter
 from howsure.sample.snapshot import ModelOutcome, ModelProgress, Outcome, Snapshot
-from howsure.sample.stopping_rule import Verdict
-from howsure.sample.worker import Lane
-from howsure.store.responses import RunFolder
-from howsure.store.schema import Response
-
-__all__ = ["Session", "Writer"]
+from howsure.sample.stopping_config import StoppingVerdict
+from howsure.sample.worker import Worker
 
 if TYPE_CHECKING:
-    from howsure.models.batch_client import Batches
-    from howsure.sample.batch.batch_worker import BatchLane
+    from howsure.models.batch_client import BatchClient
+    from howsure.sample.batch.batch_worker import BatchWorker
     from howsure.stats.core.cells import Cells
+
+__all__ = ["Session"]
+
+#: Share of the time that computing the intervals of the progress display may take.
+INTERVAL_SHARE = 0.01
 
 
 class Session:
-    """All lanes of one session.
+    """The workers of all models in one session of a run.
 
     Attributes
     ----------
-    lanes
+    workers
         By label.
-    owed
-        What each model owes, by label.
-    over
-        Labels of the lanes that have ended.
+    missing
+        The missing cells of each model at the start, by label.
+    finished
+        Labels of the workers that have ended.
     is_interrupted
         Whether `interrupt` was called.
     """
 
     def __init__(
         self,
-        asked: Asked,
-        models: Sequence[Model | Batches],
-        writer: Writer,
+        plan: SamplingPlan,
+        models: Sequence[Model | BatchClient],
+        writer: RowWriter,
         *,
         retry: bool,
         sleep: Callable[[float], Awaitable[None]],
@@ -58,47 +62,51 @@ class Session:
         rng: np.random.Generator,
         reference: Sequence[Cells] | None = None,
     ) -> None:
-        experiment, benchmark, questions, variants, prices, _ = asked
+        experiment, benchmark = plan.experiment, plan.benchmark
         self.folder, self.benchmark = writer.store.path, benchmark.name
-        self.questions, self.variants = [question.id for question in questions], [variant.id for variant in variants]
-        learnt = begin_manifest(self.folder, asked)
-        tallies = asked.tallies()
-        bounds = experiment.budget
-        costs = any(bound is not None for bound in (bounds.calls, bounds.tokens, bounds.cost))
-        there = recall(self.folder, benchmark.name, tallies, self.variants, costs=costs)
-        self.owed = asked.owed(there, retry=retry)
-        budget = _budget(experiment, there, prices, load_spent(self.folder), clock)
-        self.account = Account(self.folder, budget)
-        self.lanes: dict[str, Lane | BatchLane] = {}
-        for entry, model in zip(experiment.models, models, strict=True):
-            lane = partial(_batch_lane(), folder=self.folder, flush=writer.flush) if entry.mode == "batch" else Lane
-            self.lanes[entry.label] = lane(
-                entry,
-                model,  # type: ignore[arg-type]  # `open_model` gives each mode its own
+        self.question_ids, self.variant_ids = plan.question_ids, plan.variant_ids
+        cluster_of = dict(zip([question.id for question in benchmark.questions], benchmark.clusters, strict=False))
+        self._clusters = tuple(cluster_of[question] for question in self.question_ids) if cluster_of else None
+        learned_limits = begin_manifest(self.folder, plan)
+        tallies = plan.build_tallies()
+        limits = experiment.budget
+        costs = any(limit is not None for limit in (limits.calls, limits.tokens, limits.cost))
+        stored = read_stored_cells(self.folder, benchmark.name, tallies, self.variant_ids, costs=costs)
+        self.missing = plan.find_missing(stored, retry=retry)
+        budget = _build_budget(experiment, stored, plan.prices, load_spending(self.folder), clock)
+        self.spending_file = SpendingFile(self.folder, budget)
+        self.workers: dict[str, Worker | BatchWorker] = {}
+        for config, model in zip(experiment.models, models, strict=True):
+            job = ModelJob(
+                config,
                 benchmark,
-                questions,
-                variants,
-                writer.put,
-                tally=tallies[entry.label],
+                plan.questions,
+                plan.variants,
+                writer,
+                tally=tallies[config.label],
                 budget=budget,
-                price=prices[entry.label],
-                learnt=learnt.get(entry.label),
-                sleep=sleep,
-                clock=clock,
-                rng=rng,
+                price=plan.prices[config.label],
+                learned_limit=learned_limits.get(config.label),
             )
-        self.over: set[str] = set()
+            self.workers[config.label] = _build_worker(job, model, self.folder, sleep=sleep, clock=clock, rng=rng)
+        self.finished: set[str] = set()
         self.is_interrupted = False
-        lanes = list(self.lanes.values())
-        until, named = experiment.until, benchmark.name
-        adaptive = experiment.allocate == "adaptive"
-        self._stages = Stages(lanes, self.folder, benchmark=named, may_stop=until is not None) if adaptive else None
-        self._rounds = (
-            Rounds(until, lanes, benchmark=named, stages=self._stages, reference=reference) if until else None
-        )
-        known = {key for recalled in there.values() for key in recalled.present}
-        of = dict(zip([question.id for question in benchmark.questions], benchmark.clusters, strict=False))
-        # Kept before any row stands for them.
+        workers = list(self.workers.values())
+        stopping = experiment.stopping
+        self._adaptive: AdaptiveSchedule | None = None
+        self._rounds: RoundSchedule | None = None
+        if experiment.allocate == "adaptive":
+            self._adaptive = AdaptiveSchedule(
+                workers, self.folder, benchmark=benchmark.name, may_stop=stopping is not None
+            )
+        if stopping is not None:
+            self._rounds = RoundSchedule(
+                stopping, workers, benchmark=benchmark.name, adaptive=self._adaptive, reference=reference
+            )
+        self._intervals: dict[str, tuple[float, float, float]] = {}
+        self._next_intervals = 0.0
+        stored_prompts = {key for cells in stored.values() for key in cells.present}
+        # Prompts are stored before any row refers to them.
         writer.store.put_prompts(
             (
                 benchmark.name,
@@ -106,176 +114,185 @@ class Session:
                 variant.id,
                 variant.messages(question),
                 question.target,
-                variant.record(question) | ({"cluster": of[question.id]} if of else {}),
+                variant.record(question) | ({"cluster": cluster_of[question.id]} if cluster_of else {}),
             )
-            for variant in variants
-            for question in questions
-            if (question.id, variant.id) not in known
+            for variant in plan.variants
+            for question in plan.questions
+            if (question.id, variant.id) not in stored_prompts
         )
 
-    def plan(self, label: str) -> AsyncGenerator[Unit, None]:
-        """The units of one lane, in the order in which they are to be asked for."""
-        lane, owed = self.lanes[label], self.owed[label]
+    def tasks(self, label: str) -> AsyncGenerator[PromptTask, None]:
+        """Yield the tasks of one model in the order in which they are sampled."""
+        missing = self.missing[label]
 
-        def units(first: int, last: int) -> Iterator[Unit]:
-            return owed.units(self.questions, self.variants, last, first=first)
+        def source(first: int, last: int) -> Iterator[PromptTask]:
+            return missing.tasks(self.question_ids, self.variant_ids, last, first=first)
 
         if self._rounds is not None:
-            return self._rounds.plan(label, units)
-        if self._stages is not None:
-            return self._stages.plan(label, units)
-        return _all(units(1, lane.entry.generations))
+            return self._rounds.tasks(label, source)
+        if self._adaptive is not None:
+            return self._adaptive.tasks(label, source)
+        return _iterate(source(1, self.workers[label].job.config.generations))
 
     def interrupt(self) -> None:
         """Send no more; requests in flight bring their rows."""
         self.is_interrupted = True
-        for lane in self.lanes.values():
-            lane.finish()
+        for worker in self.workers.values():
+            worker.stop()
 
     @property
     def in_flight(self) -> int:
-        """Requests without an answer yet."""
-        return sum(lane.pace.in_flight for lane in self.lanes.values())
+        """Requests without an outcome yet."""
+        return sum(worker.in_flight for worker in self.workers.values())
 
     @property
     def is_settled(self) -> bool:
-        """Whether nothing more is wanted: each generation has come or failed, or the answer is good enough."""
+        """Whether nothing is missing: each generation has arrived or failed, or its model was stopped early."""
         return not self.is_interrupted and all(
-            model.is_enough or model.there + model.done + model.failed == model.wanted
+            model.is_stopped_early or model.there + model.done + model.failed == model.wanted
             for model in self.outcome(0).models
         )
 
     def snapshot(self, seconds: float, *, final: bool = False) -> Snapshot:
-        """How the run stands."""
+        """Return the state of the run after so many seconds; `final` for the last one."""
+        self._update_intervals(force=final)
         models = []
-        for label, lane in self.lanes.items():
-            mean, half_width = lane.tally.mean_and_half_width()
+        for label, worker in self.workers.items():
+            job = worker.job
+            mean, low, high = self._intervals[label]
             models.append(
                 ModelProgress(
                     label=label,
-                    wanted=self.owed[label].wanted,
-                    there=self.owed[label].there,
-                    done=lane.done,
-                    failed=lane.failed,
+                    wanted=self.missing[label].wanted,
+                    there=self.missing[label].there,
+                    done=job.done,
+                    failed=job.failed,
                     mean=mean,
-                    half_width=half_width,
-                    trouble=lane.stopped or lane.spent or lane.trouble or "",
-                    tokens=lane.prompt_tokens + lane.completion_tokens,
-                    cost=lane.cost,
-                    requests=lane.requests,
-                    in_flight=lane.pace.in_flight,
-                    window=lane.pace.window,
+                    low=low,
+                    high=high,
+                    trouble=job.stopped or job.spent or job.trouble or "",
+                    tokens=job.prompt_tokens + job.completion_tokens,
+                    cost=job.cost,
+                    requests=worker.n_requests,
+                    in_flight=worker.in_flight,
+                    window=worker.window,
                     may_stop=self._rounds is not None,
-                    is_over=label in self.over,
+                    is_over=label in self.finished,
                 )
             )
         return Snapshot(seconds=seconds, models=tuple(models), final=final)
 
+    def _update_intervals(self, *, force: bool) -> None:
+        """Compute the scores and intervals that `howsure score` would print, unless this would take too much time."""
+        started = time.perf_counter()
+        if started < self._next_intervals and not force:
+            return
+        from howsure.stats.scores import score
+
+        for label in self.workers:
+            columns = score(self._read_cells(label)).columns()
+            mean, low, high = (float(columns[name][0]) for name in ("score", "low", "high"))
+            self._intervals[label] = mean, low, high
+        ended = time.perf_counter()
+        self._next_intervals = ended + (ended - started) / INTERVAL_SHARE
+
+    def _read_cells(self, label: str) -> Cells:
+        """Return the cells of one model, as they would be read from the run folder."""
+        job = self.workers[label].job
+        if self._adaptive is None:
+            return job.tally.pooled_cells(self.benchmark, label, self._clusters)
+        return self._adaptive.merged_cells(label, self._clusters)
+
     def outcome(self, seconds: float) -> Outcome:
-        """What became of it."""
-        models = tuple(
-            ModelOutcome(
-                label=label,
-                wanted=self.owed[label].wanted,
-                there=self.owed[label].there,
-                lost=self.owed[label].failed,
-                done=lane.done,
-                failed=lane.failed,
-                stopped=lane.stopped,
-                spent=lane.spent,
-                is_enough=self._rounds is not None and self._rounds.rounds(label) is not None,
-                tokens=lane.prompt_tokens + lane.completion_tokens,
-                saved_tokens=lane.saved_tokens if lane.entry.is_billed else 0,
-                cost=lane.cost,
+        """Return how the run ended after so many seconds."""
+        models = []
+        for label, worker in self.workers.items():
+            job, missing = worker.job, self.missing[label]
+            models.append(
+                ModelOutcome(
+                    label=label,
+                    wanted=missing.wanted,
+                    there=missing.there,
+                    lost=missing.failed,
+                    done=job.done,
+                    failed=job.failed,
+                    stopped=job.stopped,
+                    spent=job.spent,
+                    is_stopped_early=self._rounds is not None and self._rounds.stopped_after(label) is not None,
+                    tokens=job.prompt_tokens + job.completion_tokens,
+                    saved_tokens=job.saved_tokens if job.config.is_billed else 0,
+                    cost=job.cost,
+                )
             )
-            for label, lane in self.lanes.items()
-        )
         return Outcome(
-            models=models,
+            models=tuple(models),
             verdicts=tuple(map(str, self._verdicts)),
-            warnings=tuple(f"{label}: {note}" for label, lane in self.lanes.items() for note in lane.notes),
+            warnings=tuple(f"{label}: {note}" for label, worker in self.workers.items() for note in worker.job.notes),
             seconds=seconds,
             is_interrupted=self.is_interrupted,
         )
 
     def end(self) -> None:
-        """Write into the folder what became of it."""
-        self.account.keep()
-        finish_manifest(self.folder, self.lanes.values(), self._verdicts, benchmark=self.benchmark)
+        """Write the spending and the manifest."""
+        self.spending_file.update()
+        finish_manifest(self.folder, self.workers.values(), self._verdicts, benchmark=self.benchmark)
 
     @property
-    def _verdicts(self) -> list[Verdict]:
+    def _verdicts(self) -> list[StoppingVerdict]:
         return [] if self._rounds is None else self._rounds.verdicts
 
 
-def _batch_lane() -> type[BatchLane]:
-    from howsure.sample.batch.batch_worker import BatchLane
+def _build_worker(
+    job: ModelJob,
+    model: Model | BatchClient,
+    folder: Path,
+    *,
+    sleep: Callable[[float], Awaitable[None]],
+    clock: Callable[[], float],
+    rng: np.random.Generator,
+) -> Worker | BatchWorker:
+    """Return the worker that the mode of a model needs."""
+    if job.config.mode == "batch":
+        from howsure.models.batch_client import BatchClient
+        from howsure.sample.batch.batch_worker import BatchWorker
 
-    return BatchLane
+        assert isinstance(model, BatchClient)
+        return BatchWorker(job, model, folder=folder, sleep=sleep, rng=rng)
+    return Worker(job, cast("Model", model), sleep=sleep, clock=clock, rng=rng)
 
 
-async def _all(units: Iterator[Unit]) -> AsyncGenerator[Unit, None]:
-    for unit in units:
-        yield unit
+async def _iterate(tasks: Iterator[PromptTask]) -> AsyncGenerator[PromptTask, None]:
+    for task in tasks:
+        yield task
 
 
-def _budget(
+def _build_budget(
     experiment: Experiment,
-    there: dict[str, Recalled],
+    stored: dict[str, StoredCells],
     prices: dict[str, Price | None],
-    known: Spent,
+    recorded: Spending,
     clock: Callable[[], float],
 ) -> Budget:
-    """What is left of what the run may spend; of shards, each may spend its part."""
-    bounds, parts = experiment.budget, experiment.shard[1]
-    # Sessions before there was an account, and what a kill kept from it, are told by the rows.
-    spent = Spent(
-        calls=max(known.calls, sum(recalled.calls for recalled in there.values())),
-        tokens=max(
-            known.tokens, sum(recalled.prompt_tokens + recalled.completion_tokens for recalled in there.values())
-        ),
+    """Return what is left of the budget of the run; of n shards, each may spend one n-th."""
+    limits, n_shards = experiment.budget, experiment.shard[1]
+    # The rows count where the file has less: it may be missing, or a kill may have prevented its last update.
+    spent = Spending(
+        calls=max(recorded.calls, sum(cells.calls for cells in stored.values())),
+        tokens=max(recorded.tokens, sum(cells.prompt_tokens + cells.completion_tokens for cells in stored.values())),
         cost=max(
-            known.cost,
+            recorded.cost,
             sum(
-                price.cost(recalled.prompt_tokens, recalled.completion_tokens, recalled.calls)
-                for label, recalled in there.items()
+                price.cost(cells.prompt_tokens, cells.completion_tokens, cells.calls)
+                for label, cells in stored.items()
                 if (price := prices[label]) is not None
             ),
         ),
     )
     return Budget(
-        calls=None if bounds.calls is None else bounds.calls // parts,
-        tokens=None if bounds.tokens is None else bounds.tokens // parts,
-        minutes=bounds.minutes,
-        cost=None if bounds.cost is None else pico_dollars(bounds.cost) // parts,
+        calls=None if limits.calls is None else limits.calls // n_shards,
+        tokens=None if limits.tokens is None else limits.tokens // n_shards,
+        minutes=limits.minutes,
+        cost=None if limits.cost is None else to_pico_dollars(limits.cost) // n_shards,
         clock=clock,
         spent=spent,
     )
-
-
-#: Rows per transaction.
-BATCH = 1000
-
-
-class Writer:
-    """Rows to the folder in batches; the only one that writes.
-
-    Written in the event loop's own thread: whoever produces rows waits while a batch is made durable, and a cancelled
-    run leaves no thread that still writes.
-    """
-
-    def __init__(self, store: RunFolder) -> None:
-        self.store = store
-        self._rows: list[Response] = []
-
-    def put(self, rows: list[Response]) -> None:
-        """Take rows; every thousand of them become durable."""
-        self._rows += rows
-        if len(self._rows) >= BATCH:
-            self.flush()
-
-    def flush(self) -> None:
-        """Make all durable that was taken."""
-        if self._rows:
-            self.store.append(self._rows)
-            self._rows = []

@@ -1,9 +1,9 @@
-"""The running scores of one model: what progress shows, and what stopping early is decided on.
+"""The running scores of one model, for the progress display and for early stopping.
 
-A *round value* is the mean over all variants of one (question, generation), there once every variant has its score.
-Because the variants are the same fixed set in each, the round values of a question are independent draws of one law,
-and their spread is sampling noise alone: how much harder one wording is than another shifts all of them alike. Single
-generations pooled over the variants would show that difference too, and call prompt noise sampling noise.
+A *round value* is the mean over all variants of one (question, generation); it exists once every variant has its score.
+Because the variants are the same fixed set in each, the round values of a question are independent draws from one
+distribution, and their variance is sampling noise alone: a difficult wording shifts all of them equally. The variance
+of single generations pooled over the variants would count the differences between wordings as sampling noise.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from howsure.errors import InputError
-from howsure.sample.progress import mean_and_half_width
 from howsure.stats.core.cells import Cells, IntArray
 
 __all__ = ["Tally"]
@@ -41,27 +40,31 @@ class Tally:
     def __init__(self, questions: Sequence[str], variants: int, generations: int) -> None:
         self.questions, self.variants, self.generations = tuple(questions), variants, generations
         size = len(self.questions)
-        # array.array adds to one element in a third of numpy's time
+        # array.array adds to one element in a third of the time that numpy takes.
         self._sum: defaultdict[int, array[float]] = defaultdict(lambda: array("d", bytes(8 * size)))
         self._count: defaultdict[int, array[int]] = defaultdict(lambda: array("I", bytes(4 * size)))
-
-    def add(self, question: int, generation: int, score: float) -> None:
-        """Count one score: `question` is a place in `questions`, `generation` is 1-based. Each cell once."""
-        self._sum[generation][question] += score
-        self._count[generation][question] += 1
+        self._sum_of_squares = array("d", bytes(8 * size))
+        self._all_in_unit = True
 
     def add_all(self, question: int, generations: Sequence[int], scores: Sequence[float | None]) -> None:
-        """Count what one request brought for one variant; None, a failed generation, counts nowhere."""
-        sums, counts = self._sum, self._count
+        """Add the scores that one request brought for one variant; None, a failed generation, is not counted.
+
+        `question` is an index in `questions`, generations are 1-based. Each cell may be added once.
+        """
+        sums, counts, squares = self._sum, self._count, 0.0
         for generation, score in zip(generations, scores, strict=True):
             if score is not None:
                 sums[generation][question] += score
                 counts[generation][question] += 1
+                squares += score * score
+                if not 0 <= score <= 1:
+                    self._all_in_unit = False
+        self._sum_of_squares[question] += squares
 
     def load(self, question: ArrayLike, generation: ArrayLike, score: ArrayLike) -> None:
-        """Count many at once, such as all that a run folder has; three arrays of one length, a row per scored cell.
+        """Add many scores at once, such as all of a run folder: three arrays with one element per scored cell.
 
-        Several variants of a (question, generation) are several rows; only those of this run may be among them.
+        Several variants of a (question, generation) are several elements; all must be variants of this run.
         """
         q, g, y = np.asarray(question, np.int64), np.asarray(generation, np.int64), np.asarray(score, float)
         N = len(self.questions)
@@ -69,6 +72,8 @@ class Tally:
             raise InputError(f"shapes {q.shape}, {g.shape} and {y.shape}", where="Tally.load", remedy="give one length")
         if not (np.all(np.isfinite(y)) and np.all((q >= 0) & (q < N)) and np.all(g >= 1)):
             raise InputError("a row without a score, a known question or a generation from 1 on", where="Tally.load")
+        np.frombuffer(self._sum_of_squares)[:] += np.bincount(q, y**2, minlength=N)
+        self._all_in_unit &= bool(np.all((y >= 0) & (y <= 1)))
         order = np.argsort(g, kind="stable")
         names, starts = np.unique(g[order], return_index=True)
         for name, start, end in zip(names.tolist(), starts, [*starts[1:], len(g)][: len(names)], strict=True):
@@ -80,19 +85,39 @@ class Tally:
                 what = f"generation {name} of a question has more scores than the {self.variants} variants"
                 raise InputError(what, where="Tally.load", remedy="give each (question, variant, generation) once")
 
-    def mean_and_half_width(self) -> tuple[float, float]:
-        """Mean of question means over whatever generations are scored, and half its 95 % interval for new questions."""
+    def pooled_cells(self, benchmark: str, model: str, clusters: tuple[str, ...] | None = None) -> Cells:
+        """Return the cells of all generations pooled over the variants, as `howsure score` reads them from the folder.
+
+        Parameters
+        ----------
+        clusters
+            Cluster of each question, or None.
+        """
         n = np.zeros(len(self.questions), np.int64)
         total = np.zeros(len(self.questions))
         for generation in sorted(self._count):
             n += np.frombuffer(self._count[generation], np.uintc)
             total += np.frombuffer(self._sum[generation])
-        return mean_and_half_width(n.tolist(), total.tolist())
+        squares = np.frombuffer(self._sum_of_squares).copy()
+        # Cells use the smallest and largest scores only to know whether all scores lie in [0, 1].
+        bounds = (0.0, 1.0) if self._all_in_unit else (-np.inf, np.inf)
+        minimum, maximum = (np.where(n > 0, bound, np.nan)[None] for bound in bounds)
+        return Cells(
+            benchmark,
+            (model,),
+            self.questions,
+            n[None],
+            total[None],
+            squares[None],
+            clusters=clusters,
+            minimum=minimum,
+            maximum=maximum,
+        )
 
-    def floor(self, upto: int | None = None) -> float:
-        """`stopping.FLOOR` in units of round values up to a round, 0 where some score was not 0 or 1.
+    def variance_floor(self, upto: int | None = None) -> float:
+        """Return `stats.sequential.VARIANCE_FLOOR` in units of round values up to a round; 0 if a score was not 0 or 1.
 
-        A round value is the mean of V scores, so five differing pairs of scores leave 1/V^2 of it in its squares.
+        A round value is the mean of V scores, so five pairs of different scores leave 1/V^2 of it in its squares.
         """
         from howsure.stats.sequential import VARIANCE_FLOOR
 
@@ -101,24 +126,23 @@ class Tally:
         return VARIANCE_FLOOR / self.variants**2 if is_binary else 0.0
 
     def cells(self, benchmark: str, model: str, upto: int | None = None) -> Cells:
-        """Counts, sums and sums of squares of the round values of rounds 1 to `upto`, shape (1, N); None: of all."""
-        values, there = self._values(upto)
-        return self._cells(benchmark, model, values, there)
+        """Return the cells of the round values of rounds 1 to `upto`, shape (1, N); None for all rounds."""
+        return self._build_cells(benchmark, model, *self._round_values(upto))
 
     def between(self, benchmark: str, model: str, after: IntArray, upto: IntArray) -> Cells:
-        """The same of the generations of each question that follow `after` and end with `upto`, shape (N,) both."""
-        values, there = self._values(None)
+        """Return the cells of the generations after `after` up to `upto` of each question, both of shape (N,)."""
+        values, exists = self._round_values(None)
         generation = np.array(sorted(self._count), np.int64)[:, None]
-        there &= (generation > after) & (generation <= upto)
-        return self._cells(benchmark, model, np.where(there, values, 0), there)
+        exists &= (generation > after) & (generation <= upto)
+        return self._build_cells(benchmark, model, np.where(exists, values, 0), exists)
 
     def runs(self, benchmark: str, model: str, upto: int) -> list[Cells]:
-        """The rounds 1 to `upto`, one `Cells` each."""
-        values, there = self._values(upto)
-        return [self._cells(benchmark, model, values[[t]], there[[t]]) for t in range(upto)]
+        """Return the cells of each of the rounds 1 to `upto`."""
+        values, exists = self._round_values(upto)
+        return [self._build_cells(benchmark, model, values[[t]], exists[[t]]) for t in range(upto)]
 
     def _arrays(self, upto: int | None) -> tuple[NDArray[np.float64], NDArray[np.integer]]:
-        """Sums and counts of generations 1 to `upto`, shape (upto, N); of all that are there where it is None."""
+        """Return sums and counts of generations 1 to `upto`, or of all, shape (upto, N)."""
         names = sorted(self._count) if upto is None else range(1, upto + 1)
         shape = len(names), len(self.questions)
         sums, counts = np.zeros(shape), np.zeros(shape, np.uintc)
@@ -128,15 +152,16 @@ class Tally:
                 counts[row] = np.frombuffer(self._count[name], np.uintc)
         return sums, counts
 
-    def _values(self, upto: int | None) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Round values, 0 where there is none, and where there are, shape (upto, N)."""
+    def _round_values(self, upto: int | None) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Return the round values, 0 where there is none, and where there are some, shape (upto, N)."""
         sums, counts = self._arrays(upto)
-        there = counts == self.variants
-        return np.where(there, sums / self.variants, 0), there
+        exists = counts == self.variants
+        return np.where(exists, sums / self.variants, 0), exists
 
-    def _cells(self, benchmark: str, model: str, values: NDArray[np.float64], there: NDArray[np.bool_]) -> Cells:
-        n, total, total_sq = (np.sum(each, axis=0)[None] for each in (there.astype(np.int64), values, values**2))
-        some = np.where(there, values, np.nan)
-        minimum, maximum = (of.reduce(some, axis=0, initial=np.nan)[None] for of in (np.fmin, np.fmax))
+    def _build_cells(self, benchmark: str, model: str, values: NDArray[np.float64], exists: NDArray[np.bool_]) -> Cells:
+        """Return the cells of round values, shape (1, N)."""
+        n, total, total_sq = (np.sum(each, axis=0)[None] for each in (exists.astype(np.int64), values, values**2))
+        present = np.where(exists, values, np.nan)
+        minimum, maximum = (reduction.reduce(present, axis=0, initial=np.nan)[None] for reduction in (np.fmin, np.fmax))
         names = benchmark, (model,), self.questions
         return Cells(*names, n, total, total_sq, minimum=minimum, maximum=maximum)

@@ -1,171 +1,203 @@
-"""One model of a run: its requests in flight, and what follows from each."""
+"""Send the requests of one model, many at a time, and decide what follows from each reply or failure."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
-from typing import NoReturn, Unpack
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import NoReturn
 
-from howsure.benchmarks.question import Benchmark, Question, Variant
+import numpy as np
+
 from howsure.errors import BudgetSpentError, EndpointError, FatalEndpointError, SamplingStoppedError
 from howsure.models.model import Model, Reply, Request
 from howsure.sample.budget import Reservation
-from howsure.sample.model_config import ModelEntry
-from howsure.sample.model_job import Asking, AskingKeys
-from howsure.sample.prices import likely
-from howsure.sample.rate_limit import Pace, Ticket
-from howsure.sample.resume import Unit
-from howsure.sample.retry import LONGEST_WAIT, Patience, Work, backoff
-from howsure.sample.scoring import failed
-from howsure.store.schema import Response
+from howsure.sample.model_job import ModelJob
+from howsure.sample.rate_limit import Permit, RateLimiter
+from howsure.sample.resume import PromptTask
+from howsure.sample.retry import LONGEST_WAIT, PendingRequest, RetryPolicy, compute_backoff
 
-__all__ = ["Lane"]
+__all__ = ["Worker"]
 
-#: Reasons that a second attempt does not mend.
+#: Reasons of failures that another attempt does not fix.
 LASTING = ("bad_request", "too_large")
-#: Reasons after which nobody knows whether the generations were made, and billed.
-UNKNOWN_FATE = ("timeout", "malformed", "empty", "too_large", "cancelled")
-#: Seconds that the first request for several generations has to show what the endpoint takes, before others follow.
-PROBE = 10.0
-#: Tokens of a completion that are expected while none has come and nothing bounds them.
-TOKENS = 512
+#: Reasons after which it is unknown whether the generations were made and billed.
+UNKNOWN_OUTCOME = ("timeout", "malformed", "empty", "too_large", "cancelled")
+#: Seconds that the first request for several generations has to show what the endpoint accepts, before others follow.
+PROBE_SECONDS = 10.0
 
 
-class _NoneLeft(Exception):  # noqa: N818  no error: it ends a lane in which every request has its rows
-    """All that was owed has arrived or failed."""
+class _AllRowsWrittenError(Exception):
+    """Ends a worker that gives up while every open request has its rows."""
 
 
-class Lane(Asking):
-    """All that one model still owes, by requests of which many are in flight. Parameters are those of `Asking`."""
+class Worker:
+    """Send all requests of a `ModelJob`, many of them at a time.
+
+    Parameters
+    ----------
+    job
+        Builds the requests and receives the rows.
+    model
+        The model that answers.
+    sleep, clock, rng
+        How retries wait, the time in seconds, and the source of their jitter.
+
+    Attributes
+    ----------
+    rate_limiter
+        Limits how fast requests are sent.
+    retry_policy
+        Decides what is sent again, and when the model is given up.
+    """
 
     def __init__(
         self,
-        entry: ModelEntry,
+        job: ModelJob,
         model: Model,
-        benchmark: Benchmark,
-        questions: Sequence[Question],
-        variants: Sequence[Variant],
-        keep: Callable[[list[Response]], None],
-        **keys: Unpack[AskingKeys],
+        *,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        clock: Callable[[], float] = time.monotonic,
+        rng: np.random.Generator,
     ) -> None:
-        super().__init__(entry, benchmark, questions, variants, keep, **keys)
-        self.model = model
-        self.pace = Pace(
-            entry.concurrency,
-            requests_per_minute=entry.requests_per_minute,
-            tokens_per_minute=entry.tokens_per_minute,
-            clock=self.clock,
-            sleep=self.sleep,
+        self.job, self.model, self.sleep, self.rng = job, model, sleep, rng
+        config = job.config
+        self.rate_limiter = RateLimiter(
+            config.concurrency,
+            requests_per_minute=config.requests_per_minute,
+            tokens_per_minute=config.tokens_per_minute,
+            clock=clock,
+            sleep=sleep,
         )
-        self._room = asyncio.Semaphore(2 * entry.concurrency)
-        self._patience = Patience(self.clock)
-        self._open = 0
-        self._empty, self._probed = asyncio.Event(), asyncio.Event()
-        self._resting: set[asyncio.Task[None]] = set()
-        self._refused: list[tuple[Work, EndpointError]] = []
-        self._tired: dict[Work, EndpointError] = {}
-        self._is_drawn = self._is_over = False
+        self.retry_policy = RetryPolicy(clock)
+        # Tasks are drawn ahead of the requests in flight, but not all at once.
+        self._slots = asyncio.Semaphore(2 * config.concurrency)
+        self._n_open = 0
+        self._idle, self._probed = asyncio.Event(), asyncio.Event()
+        self._waiting: set[asyncio.Task[None]] = set()
+        self._refused: list[tuple[PendingRequest, EndpointError]] = []
+        self._exhausted: dict[PendingRequest, EndpointError] = {}
+        self._all_drawn = self._is_stopped = False
 
     @property
-    def requests(self) -> int:
-        """Requests sent."""
-        return self._patience.started
+    def n_requests(self) -> int:
+        """Requests sent in this session."""
+        return self.retry_policy.n_sent
 
-    async def run(self, units: AsyncIterator[Unit]) -> None:
-        """Sample the units; returns when each has its rows, or the model was stopped, or `finish` was called."""
-        self._patience.heard = self.clock()
+    @property
+    def in_flight(self) -> int:
+        """Requests without an outcome yet."""
+        return self.rate_limiter.in_flight
+
+    @property
+    def window(self) -> int:
+        """Requests that are allowed in flight now."""
+        return self.rate_limiter.window
+
+    async def run(self, tasks: AsyncIterator[PromptTask]) -> None:
+        """Sample the tasks; return when each has its rows, the model was given up, or `stop` was called."""
+        self.retry_policy.start()
         try:
             async with asyncio.TaskGroup() as self._group:
-                async for unit in units:
-                    for start in range(0, len(unit.generations), size := self.sizes.most):
-                        await self._room.acquire()
-                        self._begin(Work(unit._replace(generations=unit.generations[start : start + size])), room=True)
-                        if len(unit.generations) > 1 and not self._probed.is_set():
-                            await self._probe()
-                    if self._is_over:
+                async for task in tasks:
+                    for start in range(0, len(task.generations), size := self.job.size.limit):
+                        await self._slots.acquire()
+                        part = task._replace(generations=task.generations[start : start + size])
+                        self._start(PendingRequest(part), holds_slot=True)
+                        if len(task.generations) > 1 and not self._probed.is_set():
+                            await self._wait_for_probe()
+                    if self._is_stopped:
                         break
-                self._is_drawn = True
-            if self._refused and not self._is_over:
-                self._stop("every request was refused", self._refused[-1][1])
+                self._all_drawn = True
+            if self._refused and not self._is_stopped:
+                self._raise_fatal("every request was refused", self._refused[-1][1])
         except* FatalEndpointError as group:
-            self.stopped = str(group.exceptions[0])
-        except* (_NoneLeft, SamplingStoppedError):
+            self.job.stopped = str(group.exceptions[0])
+        except* (_AllRowsWrittenError, SamplingStoppedError):
             pass
 
-    async def drained(self) -> None:
-        """Return once all units drawn so far have their rows, or were refused together; never where some never will."""
-        if self._open:
-            self._empty.clear()
-            await self._empty.wait()
-        if self._is_over:
-            # A plan must not decide by a round that is not whole.
+    async def wait_until_idle(self) -> None:
+        """Return once all tasks drawn so far have their rows, or were refused together.
+
+        Raises
+        ------
+        SamplingStoppedError
+            When some of the rows will never arrive: nothing may be decided from an incomplete round.
+        """
+        if self._n_open:
+            self._idle.clear()
+            await self._idle.wait()
+        if self._is_stopped:
             raise SamplingStoppedError
 
-    def finish(self) -> None:
-        """Send no more: requests in flight bring their rows, those that wait for another attempt are dropped."""
-        self._is_over = True
+    def stop(self) -> None:
+        """Send no more: requests in flight still bring their rows, those that wait for another attempt are dropped."""
+        self._is_stopped = True
         self._probed.set()
-        for task in self._resting - {asyncio.current_task()}:
+        for task in self._waiting - {asyncio.current_task()}:
             task.cancel()
 
-    def _begin(self, work: Work, *, room: bool = False) -> None:
-        self._open += 1
-        task = self._group.create_task(self._finish(work))
-        self._resting.add(task)
-        # Not in the task itself: one that is cancelled before its first step never runs.
-        task.add_done_callback(self._ended_with_room if room else self._ended)
+    def _start(self, pending: PendingRequest, *, holds_slot: bool = False) -> None:
+        """Start an asyncio task that sends a request until it has an outcome."""
+        self._n_open += 1
+        task = self._group.create_task(self._send_until_done(pending))
+        self._waiting.add(task)
+        # Not in the task itself: a task that is cancelled before its first step never runs.
+        task.add_done_callback(self._finish_with_slot if holds_slot else self._finish)
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        self._resting.discard(task)
-        self._open -= 1
-        if not self._open:
-            self._empty.set()
+    def _finish(self, task: asyncio.Task[None]) -> None:
+        self._waiting.discard(task)
+        self._n_open -= 1
+        if not self._n_open:
+            self._idle.set()
 
-    def _ended_with_room(self, task: asyncio.Task[None]) -> None:
-        self._ended(task)
-        self._room.release()
+    def _finish_with_slot(self, task: asyncio.Task[None]) -> None:
+        self._finish(task)
+        self._slots.release()
 
-    async def _probe(self) -> None:
-        """Wait for what becomes of the first request, but not for long."""
-        patience = asyncio.ensure_future(self.sleep(PROBE))
-        told = asyncio.ensure_future(self._probed.wait())
+    async def _wait_for_probe(self) -> None:
+        """Wait for the outcome of the first request, at most `PROBE_SECONDS`."""
+        timeout = asyncio.ensure_future(self.sleep(PROBE_SECONDS))
+        probed = asyncio.ensure_future(self._probed.wait())
         try:
-            await asyncio.wait({patience, told}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({timeout, probed}, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            patience.cancel()
-            told.cancel()
+            timeout.cancel()
+            probed.cancel()
             self._probed.set()
 
-    async def _finish(self, work: Work) -> None:
-        while (wait := await self._attempt(work)) is not None:
+    async def _send_until_done(self, pending: PendingRequest) -> None:
+        while (wait := await self._attempt(pending)) is not None:
             if wait > 0:
                 await self.sleep(wait)
 
-    async def _attempt(self, work: Work) -> float | None:
-        """One request; seconds until the next one, or None when no other is needed."""
-        self._split(work, self.sizes.most)
-        if self._is_over or (reservation := await self._reserve(work)) is None:
+    async def _attempt(self, pending: PendingRequest) -> float | None:
+        """Send one request; return the seconds until its next attempt, or None if it needs no other."""
+        self._split(pending, self.job.size.limit)
+        if self._is_stopped or (reservation := await self._reserve(pending)) is None:
             return None
+        tokens = self.job.estimate_tokens(pending.task) if self.rate_limiter.counts_tokens else 0
         try:
-            ticket = await self.pace.enter(self._expected(work.unit) if self.pace.counts_tokens else 0)
+            permit = await self.rate_limiter.acquire(tokens)
         except asyncio.CancelledError:
-            self.budget.release(reservation, sent=False)
+            self.job.budget.release(reservation, sent=False)
             raise
-        request = self.request(work.unit)
-        outcome = await self._send(work, request, ticket, reservation)
+        request = self.job.build_request(pending.task)
+        outcome = await self._send(pending, request, permit, reservation)
         if isinstance(outcome, EndpointError):
-            return self._failure(work, request, outcome)
-        self._success(work, request, outcome)
+            return self._handle_failure(pending, outcome)
+        self._handle_reply(pending, request, outcome)
         return None
 
     async def _send(
-        self, work: Work, request: Request, ticket: Ticket, reservation: Reservation
+        self, pending: PendingRequest, request: Request, permit: Permit, reservation: Reservation
     ) -> Reply | EndpointError:
+        """Return the reply or the failure of one request, and report it to the rate limiter and the budget."""
         task = asyncio.current_task()
         assert task is not None
-        self._patience.sent(work)
-        self._resting.discard(task)
+        job, budget = self.job, self.job.budget
+        self.retry_policy.record_sent(pending)
+        self._waiting.discard(task)
         outcome: Reply | EndpointError = EndpointError("dropped in flight", reason="cancelled")
         try:
             outcome = await self.model.generate(request)
@@ -174,119 +206,121 @@ class Lane(Asking):
         except EndpointError as error:
             outcome = error
         finally:
-            self._resting.add(task)
-            self._patience.back(work)
+            self._waiting.add(task)
+            self.retry_policy.record_returned(pending)
             self._probed.set()
             if isinstance(outcome, EndpointError):
-                self.pace.leave(ticket, error=outcome)
-                # Nothing is billed for a refusal; of what broke off nobody knows.
-                (self.budget.forfeit if outcome.reason in UNKNOWN_FATE else self.budget.release)(reservation)
+                self.rate_limiter.release(permit, error=outcome)
+                # A refused request is not billed; for one that broke off nothing is known.
+                (budget.forfeit if outcome.reason in UNKNOWN_OUTCOME else budget.release)(reservation)
             else:
-                self.pace.leave(ticket, tokens=_used(outcome), limits=outcome.limits)
-                self.bill(reservation, outcome)
+                self.rate_limiter.release(permit, tokens=_count_tokens(outcome), limits=outcome.limits)
+                job.bill(reservation, outcome)
         return outcome
 
-    async def _reserve(self, work: Work) -> Reservation | None:
-        """Room in the budget for the worst case, with fewer generations when all do not fit; None: it is spent."""
+    async def _reserve(self, pending: PendingRequest) -> Reservation | None:
+        """Reserve the worst case, of fewer generations if not all fit; return None when the budget is spent."""
         while True:
             try:
-                return await self.budget.reserve(*self.worst(work.unit))
-            except BudgetSpentError as spent:
-                if spent.what not in {"tokens", "cost"} or len(work.unit.generations) == 1:
-                    self.spent = str(spent)
-                    self.finish()
+                return await self.job.budget.reserve(*self.job.bound_cost(pending.task))
+            except BudgetSpentError as error:
+                n = len(pending.task.generations)
+                if error.what not in {"tokens", "cost"} or n == 1:
+                    self.job.spent = str(error)
+                    self.stop()
                     return None
-                self._split(work, (len(work.unit.generations) + 1) // 2)
+                self._split(pending, (n + 1) // 2)
 
-    def _expected(self, unit: Unit) -> int:
-        """Tokens that endpoints count against a limit per minute before they know."""
-        messages = self.variants[unit.variant].messages(self.questions[unit.question])
-        each = self.entry.longest or (self.completion_tokens // self.done if self.done else TOKENS)
-        return likely(messages) + len(unit.generations) * each
-
-    def _split(self, work: Work, most: int) -> None:
-        """Leave at most so many generations in `work`; the others become work of their own."""
-        generations = work.unit.generations
+    def _split(self, pending: PendingRequest, most: int) -> None:
+        """Leave at most so many generations in a request; the others become requests of their own."""
+        generations = pending.task.generations
         for start in range(most, len(generations), most):
-            rest = work.unit._replace(generations=generations[start : start + most])
-            self._begin(Work(rest, work.attempts, work.since))
+            rest = pending.task._replace(generations=generations[start : start + most])
+            self._start(PendingRequest(rest, pending.attempts, pending.first_sent))
         if len(generations) > most:
-            work.unit = work.unit._replace(generations=generations[:most])
+            pending.task = pending.task._replace(generations=generations[:most])
 
-    def _success(self, work: Work, request: Request, reply: Reply) -> None:
-        self._patience.succeeded()
-        self.trouble = None
-        self._tired.pop(work, None)
-        self.count(work.unit.question, self.read(work.unit, request, reply, attempts=work.attempts))
+    def _handle_reply(self, pending: PendingRequest, request: Request, reply: Reply) -> None:
+        """Write the rows of a reply, and request the generations that it did not bring again."""
+        job, task = self.job, pending.task
+        self.retry_policy.record_success()
+        job.trouble = None
+        self._exhausted.pop(pending, None)
+        job.add_rows(task.question, job.build_rows(task, request, reply, attempts=pending.attempts))
         if rest := request.generations[len(reply.choices) :]:
-            self._begin(Work(work.unit._replace(generations=rest)))
+            self._start(PendingRequest(task._replace(generations=rest)))
         refused, self._refused = self._refused, []
         for other, error in refused:
-            # Others succeed, so it was these requests that were wrong.
-            self._fail(other, self.request(other.unit), error)
+            # Others succeed, so these requests were wrong and not the endpoint.
+            self._fail(other, error)
 
-    def _failure(self, work: Work, request: Request, error: EndpointError) -> float | None:
-        asked = len(request.generations)
-        if error.reason == "n_rejected" and asked > 1:
-            self.sizes.rejected(asked, error.most)
-            work.attempts -= 1
+    def _handle_failure(self, pending: PendingRequest, error: EndpointError) -> float | None:
+        """Return the seconds until the next attempt, or None if there is none.
+
+        The wait is the Retry-After of the failure, 0 where it has none, plus a random back-off.
+        """
+        job, n = self.job, len(pending.task.generations)
+        if error.reason == "n_rejected" and n > 1:
+            job.size.record_rejection(n, error.most)
+            pending.attempts -= 1
             return 0.0
         # A 403 among successes is about this prompt (moderation), not about the key.
-        if isinstance(error, FatalEndpointError) and not (error.status == 403 and self._patience.successes):
-            self.stopped = self.stopped or str(error)
-            self.finish()
+        if isinstance(error, FatalEndpointError) and not (error.status == 403 and self.retry_policy.n_successes):
+            job.stopped = job.stopped or str(error)
+            self.stop()
             return None
-        self.trouble = f"{error.reason}: {error}"
+        job.trouble = f"{error.reason}: {error}"
         if error.reason in LASTING or error.status == 403:
-            self._lasting(work, request, error)
+            self._handle_lasting_failure(pending, error)
             return None
-        self._patience.failed(error)
-        self.trouble += self._patience.told
+        self.retry_policy.record_failure(error)
+        job.trouble += self.retry_policy.describe_deadline()
         if (error.retry_after or 0) > LONGEST_WAIT:
-            self._stop(f"the endpoint asks to wait {error.retry_after:,.0f} s", error)
-        if self._patience.is_tried_enough(work, error):
-            if not self._patience.may_be_outage(work):
-                self._tired.pop(work, None)
-                self._fail(work, request, error)
+            self._raise_fatal(f"the endpoint asks to wait {error.retry_after:,.0f} s", error)
+        if self.retry_policy.is_exhausted(pending, error):
+            if not self.retry_policy.may_be_outage(pending):
+                self._exhausted.pop(pending, None)
+                self._fail(pending, error)
                 return None
-            self._tired[work] = error
-        if self._patience.is_over(self._open):
+            self._exhausted[pending] = error
+        if self.retry_policy.should_give_up(self._n_open):
             self._give_up(error)
-        if error.reason == "timeout" and asked > 1:
-            # It may have been paid for; half as many may come in time.
-            self._split(work, (asked + 1) // 2)
-        return (error.retry_after or 0.0) + backoff(work.attempts, self.rng)
+        if error.reason == "timeout" and n > 1:
+            # It may have been billed; half as many generations may arrive in time.
+            self._split(pending, (n + 1) // 2)
+        return (error.retry_after or 0.0) + compute_backoff(pending.attempts, self.rng)
 
-    def _lasting(self, work: Work, request: Request, error: EndpointError) -> None:
-        """A refusal that trying again does not mend: of this request, or of every one while none has succeeded."""
-        if self._patience.successes:
-            self._fail(work, request, error)
+    def _handle_lasting_failure(self, pending: PendingRequest, error: EndpointError) -> None:
+        """Fail a refused request, or collect it while no request has succeeded: then every one may be refused."""
+        if self.retry_policy.n_successes:
+            self._fail(pending, error)
             return
-        self._refused.append((work, error))
-        if self._patience.is_refused(len(self._refused)):
-            self._stop("every request was refused", error)
+        self._refused.append((pending, error))
+        if self.retry_policy.refuses_all(len(self._refused)):
+            self._raise_fatal("every request was refused", error)
 
     def _give_up(self, error: EndpointError) -> NoReturn:
-        """End the lane; what was tried often enough while others succeeded has failed, the rest is still owed."""
-        self._is_over = True
-        for work, last in self._tired.items():
-            self._fail(work, self.request(work.unit), last)
-        if self._is_drawn and len(self._tired) == self._open:
-            raise _NoneLeft
-        self._stop(f"no success for {self._patience.silent:.0f} s and {self._patience.failures} failed requests", error)
+        """End the worker: exhausted requests fail, the other cells stay missing until the next session."""
+        self._is_stopped = True
+        for pending, last_error in self._exhausted.items():
+            self._fail(pending, last_error)
+        if self._all_drawn and len(self._exhausted) == self._n_open:
+            raise _AllRowsWrittenError
+        seconds, n_failures = self.retry_policy.seconds_without_success, self.retry_policy.n_failures
+        self._raise_fatal(f"no success for {seconds:.0f} s and {n_failures} failed requests", error)
 
-    def _stop(self, what: str, error: EndpointError) -> NoReturn:
-        self._is_over = True
+    def _raise_fatal(self, what: str, error: EndpointError) -> NoReturn:
+        self._is_stopped = True
         raise FatalEndpointError(f"{what}: {error}", reason=error.reason, status=error.status) from None
 
-    def _fail(self, work: Work, request: Request, error: EndpointError) -> None:
-        question = self.questions[work.unit.question]
-        rows = failed(question, self.entry.label, request, error, attempts=work.attempts, created=time.time())
-        self.count(work.unit.question, rows)
+    def _fail(self, pending: PendingRequest, error: EndpointError) -> None:
+        """Write rows without a score for the generations of a request."""
+        rows = self.job.build_failed_rows(pending.task, error, attempts=pending.attempts)
+        self.job.add_rows(pending.task.question, rows)
 
 
-def _used(reply: Reply) -> int | None:
-    """Tokens of a request and its reply; None where it does not say."""
+def _count_tokens(reply: Reply) -> int | None:
+    """Return the tokens of a request and its reply, or None where the reply does not report them."""
     if reply.prompt_tokens is None or reply.completion_tokens is None:
         return None
     return reply.prompt_tokens + reply.completion_tokens

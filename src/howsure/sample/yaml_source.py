@@ -1,4 +1,4 @@
-"""YAML text to typed values: whatever is wrong is told with its line, its place and how to mend it."""
+"""Read YAML text as typed values; an error names the line, the key and how to fix it."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ import yaml
 
 from howsure.errors import InputError, UnknownNameError
 
-__all__ = ["Kinds", "Source"]
+__all__ = ["StructTypes", "YamlSource"]
 
 T = TypeVar("T", bound=msgspec.Struct)
-Kinds = Mapping[str | int, type[msgspec.Struct]]
-WORDS = {
+StructTypes = Mapping[str | int, type[msgspec.Struct]]
+#: Words for the types in messages of msgspec.
+TYPE_WORDS = {
     "float": "a number",
     "int": "a whole number",
     "str": "text",
@@ -25,15 +26,15 @@ WORDS = {
 }
 
 
-class Source:
-    """The YAML text, and where in it each value stands.
+class YamlSource:
+    """YAML text with the line of each value.
 
     Attributes
     ----------
     where
-        Name of the text in errors: its file.
+        Name of the text in errors, such as its path.
     data
-        What the text says, untyped.
+        The values, without types.
     """
 
     def __init__(self, text: str, where: str) -> None:
@@ -41,7 +42,7 @@ class Source:
         try:
             loader = yaml.SafeLoader(text)
             root = loader.get_single_node()
-            self._no_twins(root)
+            self._check_duplicates(root)
             self.data: Any = loader.construct_document(root) if root is not None else None
         except InputError:
             raise
@@ -49,70 +50,74 @@ class Source:
             mark = getattr(e, "problem_mark", None)
             place = f"{where}:{mark.line + 1}" if mark else where
             problem = getattr(e, "problem", None) or getattr(e, "reason", None) or "it cannot be parsed"
-            raise InputError(f"not YAML: {problem}", where=place, remedy="mend the syntax on or above it") from None
+            raise InputError(f"not YAML: {problem}", where=place, remedy="fix the syntax on or above it") from None
         except (ValueError, TypeError, RecursionError) as e:
             raise InputError(f"a value cannot be read: {e}", where=where, remedy="put it in quotes") from None
         if root is None:
             raise InputError("the file is empty", where=where, remedy="write at least one key")
         self.root: yaml.Node = root
 
-    def read(self, kind: type[T], items: Kinds) -> T:
-        """The text as one `kind`; `items` are the kinds of the entries of its lists, for their key names."""
+    def read(self, kind: type[T], items: StructTypes) -> T:
+        """Return the values as one `kind`.
+
+        `items` has the struct types of nested values by key, to suggest their keys in errors.
+        """
         try:
             return msgspec.convert(self.data, kind)
         except msgspec.ValidationError as e:
             if isinstance(e.__cause__, InputError):  # msgspec wraps the ValueError of a __post_init__
                 raise e.__cause__ from None
-            self._explain(str(e), kind, items)
+            self._fail_validation(str(e), kind, items)
 
     def fail(self, what: str, *path: str | int, remedy: str) -> NoReturn:
         """Raise `InputError` at this place of the file."""
         raise InputError(what, where=self.at(*path), remedy=remedy) from None
 
     def at(self, *path: str | int) -> str:
-        """File, line and key of this place."""
+        """Return the file, line and key of this place."""
         line = self.root.start_mark.line
         node = self.root
         for step in path:
             if isinstance(node, yaml.MappingNode):
-                found = [(key, value) for key, value in node.value if key.value == step]
-                if not found:
+                matches = [(key, value) for key, value in node.value if key.value == step]
+                if not matches:
                     break
-                line, node = found[0][0].start_mark.line, found[0][1]
+                line, node = matches[0][0].start_mark.line, matches[0][1]
             elif isinstance(node, yaml.SequenceNode) and isinstance(step, int):
                 node = node.value[step]
                 line = node.start_mark.line
         name = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).lstrip(".")
         return f"{self.where}:{line + 1}" + (f": {name}" if name else "")
 
-    def _value(self, path: tuple[str | int, ...]) -> object:
+    def _find_value(self, path: tuple[str | int, ...]) -> object:
+        """Return the value at a path of keys and indices."""
         value = self.data
         for step in path:
             value = value[step]
         return value
 
-    def _explain(self, message: str, kind: type[msgspec.Struct], items: Kinds) -> NoReturn:
-        """Msgspec's message to ours: `Expected `int` >= 1 - at `$.generations``."""
-        said, _, at = message.partition(" - at ")
+    def _fail_validation(self, message: str, kind: type[msgspec.Struct], items: StructTypes) -> NoReturn:
+        """Raise InputError for a message of msgspec, such as "Expected `int` >= 1 - at `$.generations`"."""
+        problem, _, at = message.partition(" - at ")
         path = tuple(int(i) if i else key for key, i in re.findall(r"\.(\w+)|\[(\d+)\]", at))
-        if unknown := re.search(r"unknown field `(.*)`", said):
+        if unknown := re.search(r"unknown field `(.*)`", problem):
             known = next((items[step] for step in reversed(path) if step in items), kind)
             key = unknown.group(1)
-            raise UnknownNameError("key", key, known.__struct_fields__, where=self.at(*path, key)) from None
-        if missing := re.search(r"missing required field `(.*)`", said):
+            raise UnknownNameError("key", key, known.__struct_encode_fields__, where=self.at(*path, key)) from None
+        if missing := re.search(r"missing required field `(.*)`", problem):
             self.fail(f"no {missing.group(1)!r}", *path, remedy=f"add the key {missing.group(1)!r}")
-        if (wanted := re.search(r"Expected `([^`]+)`(.*?)(, got `(.+)`)?$", said)) and "key" not in at:
-            names = [WORDS.get(name, name) for name in wanted.group(1).split(" | ") if name != "null"]
-            shown = repr(self._value(path)) if path else f"a {type(self.data).__name__}"
-            shown = shown if len(shown) <= 60 else shown[:57] + "..."
-            self.fail(f"{shown} is not allowed", *path, remedy=f"give {' or '.join(names)}{wanted.group(2)}")
-        self.fail(said, *path, remedy="see the README's example")
+        if (expected := re.search(r"Expected `([^`]+)`(.*?)(, got `(.+)`)?$", problem)) and "key" not in at:
+            names = [TYPE_WORDS.get(name, name) for name in expected.group(1).split(" | ") if name != "null"]
+            value = repr(self._find_value(path)) if path else f"a {type(self.data).__name__}"
+            value = value if len(value) <= 60 else value[:57] + "..."
+            self.fail(f"{value} is not allowed", *path, remedy=f"give {' or '.join(names)}{expected.group(2)}")
+        self.fail(problem, *path, remedy="see the README's example")
 
-    def _no_twins(self, node: object) -> None:
-        """YAML keeps the last of two equal keys in silence; we do not."""
+    def _check_duplicates(self, node: object) -> None:
+        """Raise InputError for a duplicate key, of which YAML would silently keep the last."""
         if isinstance(node, yaml.SequenceNode):
             for item in node.value:
-                self._no_twins(item)
+                self._check_duplicates(item)
         elif isinstance(node, yaml.MappingNode):
             seen: set[str] = set()
             for key, value in node.value:
@@ -120,4 +125,4 @@ class Source:
                     place = f"{self.where}:{key.start_mark.line + 1}"
                     raise InputError(f"the key {key.value!r} stands twice", where=place, remedy="remove one")
                 seen.add(str(key.value))
-                self._no_twins(value)
+                self._check_duplicates(value)

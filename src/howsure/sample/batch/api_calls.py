@@ -1,4 +1,4 @@
-"""The calls of a batch API, each made until it succeeds; and how a batch is found whose beginning went wrong."""
+"""Call a batch API until each call succeeds, and find a batch again whose creation was not confirmed."""
 
 from __future__ import annotations
 
@@ -10,111 +10,117 @@ from typing import TypeVar
 import numpy as np
 
 from howsure.errors import EndpointError, FatalEndpointError, SamplingStoppedError
-from howsure.models.batch_client import Batches, Told
-from howsure.sample.retry import LONGEST_WAIT, backoff
+from howsure.models.batch_client import BatchClient, BatchStatus
+from howsure.sample.model_job import ModelJob
+from howsure.sample.retry import LONGEST_WAIT, compute_backoff
 
-__all__ = ["LASTING", "Calls"]
+__all__ = ["LASTING", "BatchCalls"]
 
 T = TypeVar("T")
-#: Calls for one answer of the API; seconds after which a batch that was begun is in the list of batches.
-ATTEMPTS, SETTLE = 64, 15.0
-#: After these nobody knows whether a batch was begun.
-UNSURE = ("connection", "timeout", "server", "malformed")
+#: Attempts for one call, and seconds after which a new batch is in the list of batches.
+ATTEMPTS, LISTED_AFTER = 64, 15.0
+#: Reasons after which it is unknown whether a batch was created.
+UNKNOWN_OUTCOME = ("connection", "timeout", "server", "malformed")
+#: Reasons of failures that another attempt does not fix.
 LASTING = ("bad_request", "too_large", "unauthorized", "not_found")
 
 
-class Calls:
-    """A batch API that is asked patiently. `Over` is raised where it waits once `finish` was called.
+class BatchCalls:
+    """Repeat calls of a batch API until they succeed; a wait raises `SamplingStoppedError` once `stop` was called.
 
     Parameters
     ----------
-    tell
-        Takes what goes wrong now.
+    client
+        Makes the single calls.
+    job
+        Its `trouble` is set to the failure that is being waited for.
     sleep, rng
-        How it waits, and its jitter.
+        How to wait, and the source of the jitter.
     """
 
     def __init__(
         self,
-        model: Batches,
+        client: BatchClient,
+        job: ModelJob,
         *,
-        tell: Callable[[str], None],
         sleep: Callable[[float], Awaitable[None]],
         rng: np.random.Generator,
     ) -> None:
-        self._model, self._tell, self.sleep, self._rng = model, tell, sleep, rng
-        self._over = asyncio.Event()
+        self._client, self._job, self.sleep, self._rng = client, job, sleep, rng
+        self._stop_event = asyncio.Event()
 
     @property
-    def is_over(self) -> bool:
-        """Whether `finish` was called."""
-        return self._over.is_set()
+    def is_stopped(self) -> bool:
+        """Whether `stop` was called."""
+        return self._stop_event.is_set()
 
-    def finish(self) -> None:
-        """Wait no longer."""
-        self._over.set()
+    def stop(self) -> None:
+        """End every wait."""
+        self._stop_event.set()
 
     async def submit(self, path: Path, token: str) -> str:
-        """Begin a batch with the requests of a file; its id."""
-        uploaded = await self._until_done(lambda: self._model.upload(path))
-        return (await self._until_done(lambda: self._begin(uploaded, token))).id
+        """Create a batch with the requests of a file and return its id."""
+        uploaded = await self._retry(lambda: self._client.upload(path))
+        return (await self._retry(lambda: self._create(uploaded, token))).id
 
-    async def find(self, token: str) -> Told | None:
-        """The batch that was begun with this token, looked for twice: a new one may not be in the list yet."""
-        for wait in (0.0, SETTLE):
-            await self.rest(wait)
-            if (told := await self._until_done(lambda: self._model.find(token))) is not None:
-                return told
+    async def find(self, token: str) -> BatchStatus | None:
+        """Return the batch that was created with this token; search twice, because a new one may not be listed yet."""
+        for wait in (0.0, LISTED_AFTER):
+            await self.wait(wait)
+            if (batch := await self._retry(lambda: self._client.find(token))) is not None:
+                return batch
         return None
 
-    async def look(self, batch: str) -> Told:
-        """How a batch stands."""
-        return await self._until_done(lambda: self._model.look(batch))
+    async def get_status(self, batch: str) -> BatchStatus:
+        """Return the status of a batch."""
+        return await self._retry(lambda: self._client.get_status(batch))
 
-    async def lines(self, file: str, take: Callable[[bytes], None], *, longest: int) -> None:
-        """Hand on each line of a result file; where it breaks off all of them come again."""
+    async def download_lines(self, file: str, take_line: Callable[[bytes], None], *, longest: int) -> None:
+        """Call `take_line` with each line of a result file; after a failure all of them are passed again."""
 
         async def download() -> None:
-            found: AsyncIterator[bytes] = self._model.lines(file, longest=longest)
-            async for line in found:
-                take(line)
+            lines: AsyncIterator[bytes] = self._client.download_lines(file, longest=longest)
+            async for line in lines:
+                take_line(line)
 
-        await self._until_done(download)
+        await self._retry(download)
 
-    async def rest(self, seconds: float) -> None:
-        """Wait, but not when we are to finish."""
-        if seconds > 0 and not self.is_over:
-            nap, over = asyncio.ensure_future(self.sleep(seconds)), asyncio.ensure_future(self._over.wait())
+    async def wait(self, seconds: float) -> None:
+        """Wait so many seconds; raise `SamplingStoppedError` if `stop` is or was called."""
+        if seconds > 0 and not self.is_stopped:
+            sleeping = asyncio.ensure_future(self.sleep(seconds))
+            stopping = asyncio.ensure_future(self._stop_event.wait())
             try:
-                await asyncio.wait({nap, over}, return_when=asyncio.FIRST_COMPLETED)
-                if nap.done():
-                    nap.result()
+                await asyncio.wait({sleeping, stopping}, return_when=asyncio.FIRST_COMPLETED)
+                if sleeping.done():
+                    sleeping.result()
             finally:
-                nap.cancel()
-                over.cancel()
-        if self.is_over:
+                sleeping.cancel()
+                stopping.cancel()
+        if self.is_stopped:
             raise SamplingStoppedError
 
-    async def _begin(self, file: str, token: str) -> Told:
+    async def _create(self, file: str, token: str) -> BatchStatus:
+        """Create a batch; if the outcome is unknown, look for it first, because a second one would be billed too."""
         try:
-            return await self._model.create(file, token)
+            return await self._client.create(file, token)
         except EndpointError as error:
-            if error.reason not in UNSURE:
+            if error.reason not in UNKNOWN_OUTCOME:
                 raise
-            # It may have been begun all the same: a second one would be paid twice.
-            await self.rest(SETTLE)
-            if (found := await self._until_done(lambda: self._model.find(token))) is None:
+            await self.wait(LISTED_AFTER)
+            if (batch := await self._retry(lambda: self._client.find(token))) is None:
                 raise
-            return found
+            return batch
 
-    async def _until_done(self, call: Callable[[], Awaitable[T]]) -> T:
+    async def _retry(self, call: Callable[[], Awaitable[T]]) -> T:
+        """Repeat a call until it succeeds or its failure is lasting."""
         for attempt in range(1, ATTEMPTS):
             try:
                 return await call()
             except EndpointError as error:
-                lasting = isinstance(error, FatalEndpointError) or error.reason in LASTING
-                if lasting or (error.retry_after or 0) > LONGEST_WAIT:
+                is_lasting = isinstance(error, FatalEndpointError) or error.reason in LASTING
+                if is_lasting or (error.retry_after or 0) > LONGEST_WAIT:
                     raise
-                self._tell(f"{error.reason}: {error}")
-                await self.rest((error.retry_after or 0.0) + backoff(attempt, self._rng))
+                self._job.trouble = f"{error.reason}: {error}"
+                await self.wait((error.retry_after or 0.0) + compute_backoff(attempt, self._rng))
         return await call()

@@ -1,342 +1,347 @@
-"""One model of a run through a batch API: half the price, within a day. It stands where a `Lane` stands.
+"""Send the requests of one model through a batch API, which costs half the price and answers within a day.
 
-What is asked is kept in the run folder (`batch_kept`) before anything is sent, and until its answers are on the disk.
-A run that was killed at any moment finds its batches again, also one whose id it never learnt. So no generation is
+A batch is recorded in the run folder (`batch_files.BatchRecord`) before anything is sent, until its results are stored.
+A run that was killed at any moment finds its batches again, even one whose id it never received. So no generation is
 bought twice.
 """
 
 from __future__ import annotations
 
-import time
+import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, NoReturn, Unpack
+from typing import NoReturn
 
-from howsure.benchmarks.question import Benchmark, Question, Variant
+import numpy as np
+
 from howsure.errors import BudgetSpentError, EndpointError, FatalEndpointError, SamplingStoppedError, StoreError
-from howsure.models.batch_client import Batches, Told
+from howsure.models.batch_client import BatchClient, BatchStatus
 from howsure.models.model import Reply
-from howsure.sample.batch.api_calls import LASTING, Calls
+from howsure.sample.batch.api_calls import LASTING, BatchCalls
 from howsure.sample.batch.batch_files import (
-    SPAN,
-    Kept,
-    Names,
+    GENERATION_SPAN,
+    BatchRecord,
+    RequestIds,
     ResultLine,
-    begun,
+    delete_record,
     encode_request_line,
-    forget,
+    input_path,
+    load_records,
     parse_line_reply,
     parse_result_line,
-    save,
-    table,
+    save_record,
 )
 from howsure.sample.budget import Reservation
-from howsure.sample.model_config import ModelEntry
-from howsure.sample.model_job import Asking, AskingKeys
-from howsure.sample.resume import Unit
+from howsure.sample.model_job import ModelJob
+from howsure.sample.resume import PromptTask
 from howsure.sample.retry import LONGEST_WAIT
-from howsure.sample.scoring import failed
 from howsure.store.schema import Response
 
-__all__ = ["BatchLane"]
+__all__ = ["BatchWorker"]
 
 #: Requests and bytes of one input file: the published limits are 50,000 and 200 MB.
 REQUESTS, BYTES = 50_000, 190_000_000
-#: Times a generation is submitted; seconds between two looks, at first and later.
-TRIES, FIRST_LOOK, LATER_LOOK = 3, 5.0, 300.0
-#: Bytes of one line of results, in all and for each generation.
+#: Times that a generation is submitted.
+MAX_SUBMISSIONS = 3
+#: Seconds between two status calls: the first wait, and the longest.
+FIRST_WAIT, LONGEST_STATUS_WAIT = 5.0, 300.0
+#: Bytes of one line of results at most, in all and for each generation.
 LARGEST, LARGEST_EACH = 64 << 20, 4 << 20
 ENDED = ("completed", "failed", "expired", "cancelled")
-#: Codes of a failed batch that only mean: not so much at a time.
+#: Error codes of a failed batch that mean: too much submitted at a time.
 TOO_MUCH = {"token_limit_exceeded", "batch_limit_exceeded"}
 
 
-class _Pace(NamedTuple):
-    """What a lane's pace shows: a batch has no requests of ours in flight."""
-
-    in_flight: int = 0
-    window: int = 0
-
-
-class BatchLane(Asking):
-    """All that one model still owes, in batches. Parameters are those of `Asking`, and two more.
+class BatchWorker:
+    """Send all requests of a `ModelJob` in batches; it has the methods of `Worker`.
 
     Parameters
     ----------
+    job
+        Builds the requests and receives the rows.
+    client
+        The batch API of the model.
     folder
         The run folder.
-    flush
-        Makes all rows durable that `keep` has taken.
+    sleep, rng
+        How to wait, and the source of the jitter.
+
+    Attributes
+    ----------
+    n_requests
+        Requests submitted in this session.
+    in_flight, window
+        0, because the batch API sends the requests.
     """
+
+    in_flight = window = 0
 
     def __init__(
         self,
-        entry: ModelEntry,
-        model: Batches,
-        benchmark: Benchmark,
-        questions: Sequence[Question],
-        variants: Sequence[Variant],
-        keep: Callable[[list[Response]], None],
+        job: ModelJob,
+        client: BatchClient,
         *,
         folder: Path,
-        flush: Callable[[], None],
-        **keys: Unpack[AskingKeys],
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        rng: np.random.Generator,
     ) -> None:
-        super().__init__(entry, benchmark, questions, variants, keep, **keys)
-        self.model, self.folder, self.flush = model, folder, flush
-        self.pace = _Pace()
-        self.requests = 0
-        self._names = Names(questions, self.ids)
-        self._unread = self._foreign = self._overdone = 0
-        self._owed: dict[tuple[int, int], set[int]] = {}
-        self._tries: defaultdict[tuple[int, int], int] = defaultdict(int)
-        self._reserved: dict[str, Reservation] = {}
-        self._refused: list[tuple[Unit, EndpointError]] = []
-        self._ending: EndpointError | None = None
-        self.calls = Calls(model, tell=self._tell, sleep=self.sleep, rng=self.rng)
+        self.job, self.folder, self.rng = job, folder, rng
+        self.n_requests = 0
+        self.calls = BatchCalls(client, job, sleep=sleep, rng=rng)
+        self._request_ids = RequestIds(job.questions, job.variant_ids)
+        self._missing: dict[tuple[int, int], set[int]] = {}
+        self._n_failures: defaultdict[tuple[int, int], int] = defaultdict(int)
+        self._reservations: dict[str, Reservation] = {}
+        self._refused: list[tuple[PromptTask, EndpointError]] = []
+        self._fatal_error: EndpointError | None = None
+        self._n_unreadable = self._n_foreign = self._n_too_much = 0
 
-    async def run(self, units: AsyncIterator[Unit]) -> None:
-        """Sample the units; returns when each has its rows, or the model was stopped, or `finish` was called.
+    async def run(self, tasks: AsyncIterator[PromptTask]) -> None:
+        """Sample the tasks; return when each has its rows, the model was given up, or `stop` was called.
 
-        When it is cancelled or finished the batches run on: the next run in the same folder collects them.
+        When it is cancelled or stopped the batches continue: the next run in the same folder collects them.
         """
-        async for unit in units:
-            self._owed.setdefault((unit.question, unit.variant), set()).update(unit.generations)
+        async for task in tasks:
+            self._missing.setdefault((task.question, task.variant), set()).update(task.generations)
+        job = self.job
         try:
-            waiting = await self._found()
-            while not self.calls.is_over:
-                waiting += await self._submit(waiting)
-                if not waiting:
+            records = await self._find_earlier_batches()
+            while not self.calls.is_stopped:
+                records += await self._submit(records)
+                if not records:
                     break
-                await self._collect(waiting)
-                waiting = []
-        except BudgetSpentError as spent:
-            self.spent = str(spent)
+                await self._collect(records)
+                records = []
+        except BudgetSpentError as error:
+            job.spent = str(error)
         except FatalEndpointError as error:
-            self.stopped = str(error)
+            job.stopped = str(error)
         except EndpointError as error:
-            self.stopped = f"{error.reason}: {error}"
+            job.stopped = f"{error.reason}: {error}"
         except SamplingStoppedError:
             pass
         finally:
-            self.trouble = None
-            self.flush()
-            for reservation in self._reserved.values():
-                self.budget.leave(reservation)
-            self._reserved.clear()
+            job.trouble = None
+            job.writer.flush()
+            for reservation in self._reservations.values():
+                job.budget.leave(reservation)
+            self._reservations.clear()
 
-    async def drained(self) -> None:
-        """Nothing to wait for: a batch lane draws all its units before it asks for any."""
+    async def wait_until_idle(self) -> None:
+        """Return at once: all tasks are drawn before the first batch is submitted."""
 
-    def finish(self) -> None:
-        """Submit no more, and wait no longer: batches run on, and the next run in the same folder collects them."""
-        self.calls.finish()
+    def stop(self) -> None:
+        """Submit no more and end every wait; the next run in the same folder collects the batches."""
+        self.calls.stop()
 
-    def _wanted(self, waiting: list[Kept]) -> Iterator[Unit]:
-        """One unit for each request: what is owed and in no batch yet."""
-        flying: defaultdict[tuple[int, int], set[int]] = defaultdict(set)
-        for kept in waiting:
-            for unit in self._names.units(kept.ids):
-                flying[unit.question, unit.variant].update(unit.generations)
-        for (question, variant), generations in self._owed.items():
-            rest = sorted(generations - flying.get((question, variant), set()))
+    def _split_into_requests(self, records: list[BatchRecord]) -> Iterator[PromptTask]:
+        """Yield one task for each request: the generations that are missing and in no batch yet."""
+        submitted: defaultdict[tuple[int, int], set[int]] = defaultdict(set)
+        for record in records:
+            for task in self._request_ids.decode_all(record.ids):
+                submitted[task.question, task.variant].update(task.generations)
+        for (question, variant), generations in self._missing.items():
+            rest = sorted(generations - submitted.get((question, variant), set()))
             while rest:
-                some = [g for g in rest[: self.sizes.most] if g < rest[0] + SPAN]
-                yield Unit(question, variant, tuple(some))
-                rest = rest[len(some) :]
+                part = [g for g in rest[: self.job.size.limit] if g < rest[0] + GENERATION_SPAN]
+                yield PromptTask(question, variant, tuple(part))
+                rest = rest[len(part) :]
 
-    async def _submit(self, waiting: list[Kept]) -> list[Kept]:
-        """Begin batches with all that is in none, as far as the budget allows."""
-        submitted: list[Kept] = []
-        units = self._wanted(waiting)
-        unit = next(units, None)
-        while unit is not None and not self.calls.is_over:
-            kept = Kept(benchmark=self.benchmark.name, model=self.entry.label)
-            path = table(self.folder, kept)
+    async def _submit(self, records: list[BatchRecord]) -> list[BatchRecord]:
+        """Submit all that is in no batch yet, as far as the budget allows, and return the new batches."""
+        job, submitted = self.job, list[BatchRecord]()
+        tasks = self._split_into_requests(records)
+        task = next(tasks, None)
+        while task is not None and not self.calls.is_stopped:
+            record = BatchRecord(benchmark=job.benchmark.name, model=job.config.label)
+            path = input_path(self.folder, record)
             try:
                 with path.open("wb") as file:
-                    while unit is not None and len(kept.ids) < REQUESTS and file.tell() < BYTES:
-                        name = self._names.name(unit)
-                        if not await self._reserve(name, unit, wait=not (waiting or submitted or kept.ids)):
-                            unit = None
+                    while task is not None and len(record.ids) < REQUESTS and file.tell() < BYTES:
+                        request_id = self._request_ids.encode(task)
+                        if not await self._reserve(request_id, task, wait=not (records or submitted or record.ids)):
+                            task = None
                             break
-                        kept.ids.append(name)
-                        file.write(encode_request_line(name, self.entry.name, self.request(unit)))
-                        unit = next(units, None)
-                if not kept.ids:
+                        record.ids.append(request_id)
+                        file.write(encode_request_line(request_id, job.config.name, job.build_request(task)))
+                        task = next(tasks, None)
+                if not record.ids:
                     break
-                save(self.folder, kept)
-                kept.batch = await self.calls.submit(path, kept.token)
+                save_record(self.folder, record)
+                record.batch = await self.calls.submit(path, record.token)
             except OSError as error:
                 raise StoreError(f"{path}: {error.strerror}; free space and run again") from error
             finally:
                 path.unlink(missing_ok=True)
-            save(self.folder, kept)
-            self.requests += len(kept.ids)
-            submitted.append(kept)
+            save_record(self.folder, record)
+            self.n_requests += len(record.ids)
+            submitted.append(record)
         return submitted
 
-    async def _reserve(self, name: str, unit: Unit, *, wait: bool) -> bool:
-        """Set the worst case of a request aside; False: not while other requests of ours are open."""
-        tokens, cost = self.worst(unit)
-        if not wait and not self.budget.fits(tokens, cost):
+    async def _reserve(self, request_id: str, task: PromptTask, *, wait: bool) -> bool:
+        """Reserve the worst case of a request; return False if it must wait for open requests and `wait` is False."""
+        budget = self.job.budget
+        tokens, cost = self.job.bound_cost(task)
+        if not wait and not budget.fits(tokens, cost):
             return False
-        self._reserved[name] = await self.budget.reserve(tokens, cost, lasts=True)
+        self._reservations[request_id] = await budget.reserve(tokens, cost, outlives_session=True)
         return True
 
-    async def _found(self) -> list[Kept]:
-        """The batches that earlier sessions have submitted and not finished."""
-        found = []
-        for kept in begun(self.folder, self.benchmark.name, self.entry.label):
-            if kept.batch is None:
-                if (told := await self.calls.find(kept.token)) is None:
-                    forget(self.folder, kept)
+    async def _find_earlier_batches(self) -> list[BatchRecord]:
+        """Return the batches that earlier sessions have submitted and not finished."""
+        records = []
+        for record in load_records(self.folder, self.job.benchmark.name, self.job.config.label):
+            if record.batch is None:
+                if (batch := await self.calls.find(record.token)) is None:
+                    delete_record(self.folder, record)
                     continue
-                kept.batch = told.id
-                save(self.folder, kept)
-            for name in kept.ids:
-                if (unit := self._names.unit(name)) is not None:
-                    # What is bought already goes before what may be.
-                    await self._reserve(name, unit, wait=False)
-            found.append(kept)
-        return found
+                record.batch = batch.id
+                save_record(self.folder, record)
+            for request_id in record.ids:
+                if (task := self._request_ids.decode(request_id)) is not None:
+                    # Reserve for what is bought already before anything new.
+                    await self._reserve(request_id, task, wait=False)
+            records.append(record)
+        return records
 
-    async def _collect(self, waiting: list[Kept]) -> None:
-        """Wait for all of them, and keep what they bring."""
-        looks = 0
-        while waiting:
+    async def _collect(self, records: list[BatchRecord]) -> None:
+        """Wait for the batches, and store what they bring."""
+        job, n_waits = self.job, 0
+        while records:
             ready = total = 0
-            for kept in list(waiting):
-                told = await self.calls.look(kept.batch or "")
-                if told.status in ENDED:
-                    await self._read(kept, told)
-                    waiting.remove(kept)
-                elif told.request_counts is not None:
-                    ready += told.request_counts.completed + told.request_counts.failed
-                    total += told.request_counts.total
-            if waiting:
-                self.trouble = f"batch: {ready:,} of {total:,} requests ready" if total else "batch: not begun yet"
+            for record in list(records):
+                batch = await self.calls.get_status(record.batch or "")
+                if batch.status in ENDED:
+                    await self._store_results(record, batch)
+                    records.remove(record)
+                elif batch.request_counts is not None:
+                    ready += batch.request_counts.completed + batch.request_counts.failed
+                    total += batch.request_counts.total
+            if records:
+                job.trouble = f"batch: {ready:,} of {total:,} requests ready" if total else "batch: not begun yet"
                 jitter = 0.9 + 0.2 * self.rng.random()
-                await self.calls.rest(jitter * min(LATER_LOOK, FIRST_LOOK * 1.5 ** min(looks, 20)))
-                looks += 1
-        self.trouble = None
+                await self.calls.wait(jitter * min(LONGEST_STATUS_WAIT, FIRST_WAIT * 1.5 ** min(n_waits, 20)))
+                n_waits += 1
+        job.trouble = None
         refused, self._refused = self._refused, []
-        if refused and not self.done:
-            self._stop("every request was refused", refused[0][1])
-        for unit, error in refused:
-            # Others succeed, so it was these requests that were wrong.
-            self._fail(unit, error)
-        if self._ending is not None:
-            raise FatalEndpointError(str(self._ending), reason=self._ending.reason) from None
+        if refused and not job.done:
+            self._raise_fatal("every request was refused", refused[0][1])
+        for task, error in refused:
+            # Others succeed, so these requests were wrong and not the endpoint.
+            self._fail(task, error)
+        if self._fatal_error is not None:
+            raise FatalEndpointError(str(self._fatal_error), reason=self._fatal_error.reason) from None
 
-    async def _read(self, kept: Kept, told: Told) -> None:
-        """Keep what an ended batch brought; what it left unanswered is owed again, or has failed."""
-        unanswered = dict.fromkeys(kept.ids)
-        for file in (told.output_file_id, told.error_file_id):
+    async def _store_results(self, record: BatchRecord, batch: BatchStatus) -> None:
+        """Store the results of an ended batch; requests without an answer are submitted again, or have failed."""
+        unanswered = dict.fromkeys(record.ids)
+        for file in (batch.output_file_id, batch.error_file_id):
             if file:
-                take = partial(self._took, frozenset(kept.ids), unanswered)
-                await self.calls.lines(file, take, longest=min(LARGEST, LARGEST_EACH * SPAN))
-        for name in unanswered:
-            self._settle(name, None)
-            if (unit := self._names.unit(name)) is not None and told.status in {"completed", "expired"}:
-                self._again(unit, EndpointError(f"the batch {told.status} without an answer", reason="empty"))
-        self.flush()
-        # Only now may the folder forget that they were bought.
-        forget(self.folder, kept)
-        if self._unread:
-            self.note("some lines of a batch's results could not be read; those generations are asked for again")
-        if self._foreign:
-            self.note("a batch's results held answers that were not asked for; those were dropped")
-        if told.status == "cancelled":
-            what = f"the batch {told.id} was cancelled; run again to submit what is still owed"
-            self._ending = self._ending or EndpointError(what, reason="cancelled")
-        elif told.status == "failed":
-            await self._failed(told)
+                take_line = partial(self._take_line, frozenset(record.ids), unanswered)
+                longest = min(LARGEST, LARGEST_EACH * GENERATION_SPAN)
+                await self.calls.download_lines(file, take_line, longest=longest)
+        for request_id in unanswered:
+            self._settle(request_id, None)
+            task = self._request_ids.decode(request_id)
+            if task is not None and batch.status in {"completed", "expired"}:
+                self._retry(task, EndpointError(f"the batch {batch.status} without an answer", reason="empty"))
+        self.job.writer.flush()
+        # Delete the record only now: until the rows are durable it proves that they were bought.
+        delete_record(self.folder, record)
+        if self._n_unreadable:
+            self.job.warn("some lines of a batch's results could not be read; those generations are asked for again")
+        if self._n_foreign:
+            self.job.warn("a batch's results held answers that were not asked for; those were dropped")
+        if batch.status == "cancelled":
+            what = f"the batch {batch.id} was cancelled; run again to submit what is still owed"
+            self._fatal_error = self._fatal_error or EndpointError(what, reason="cancelled")
+        elif batch.status == "failed":
+            await self._handle_failed_batch(batch)
 
-    async def _failed(self, told: Told) -> None:
-        """A batch that was not even begun: too much at a time, or wrong as a whole."""
-        problems = told.errors.data if told.errors is not None else []
-        self._overdone += 1
-        if {problem.code for problem in problems} & TOO_MUCH and self._overdone < TRIES:
-            await self.calls.rest(LONGEST_WAIT)
+    async def _handle_failed_batch(self, batch: BatchStatus) -> None:
+        """Handle a batch that the API did not begin: wait if too much was submitted at a time, else stop the model."""
+        problems = batch.errors.data if batch.errors is not None else []
+        self._n_too_much += 1
+        if {problem.code for problem in problems} & TOO_MUCH and self._n_too_much < MAX_SUBMISSIONS:
+            await self.calls.wait(LONGEST_WAIT)
             return
         why = "; ".join(f"{problem.code}: {problem.message}" for problem in problems[:3]) or "it does not say why"
-        self._ending = self._ending or EndpointError(f"the batch {told.id} failed: {why}", reason="bad_request")
+        what = f"the batch {batch.id} failed: {why}"
+        self._fatal_error = self._fatal_error or EndpointError(what, reason="bad_request")
 
-    def _took(self, names: frozenset[str], unanswered: dict[str, None], line: bytes) -> None:
-        """One line of results; a download that broke off brings it again."""
+    def _take_line(self, request_ids: frozenset[str], unanswered: dict[str, None], line: bytes) -> None:
+        """Store one line of results, once: a download that broke off brings it again."""
         if not line.strip():
             return
-        told = parse_result_line(line)
-        if told is None:
-            self._unread += 1
-        elif told.custom_id not in names:
-            self._foreign += 1
-        elif told.custom_id in unanswered:
-            if (unit := self._names.unit(told.custom_id)) is not None:
-                self._take(unit, told)
+        result = parse_result_line(line)
+        if result is None:
+            self._n_unreadable += 1
+        elif result.custom_id not in request_ids:
+            self._n_foreign += 1
+        elif result.custom_id in unanswered:
+            if (task := self._request_ids.decode(result.custom_id)) is not None:
+                self._store_result(task, result)
             else:
-                self.note("a batch of an earlier run asked for what is no longer wanted; that was dropped")
-            unanswered.pop(told.custom_id)
+                self.job.warn("a batch of an earlier run asked for what is no longer wanted; that was dropped")
+            unanswered.pop(result.custom_id)
 
-    def _take(self, unit: Unit, told: ResultLine) -> None:
-        """What one line of results says of its generations."""
-        n = len(unit.generations)
+    def _store_result(self, task: PromptTask, result: ResultLine) -> None:
+        """Store the generations in one line of results, or handle its failure."""
+        job = self.job
         try:
-            reply = parse_line_reply(told, n)
+            reply = parse_line_reply(result, len(task.generations))
         except EndpointError as error:
-            self._settle(told.custom_id, None)
-            self._failure(unit, error)
+            self._settle(result.custom_id, None)
+            self._handle_failure(task, error)
             return
-        self._settle(told.custom_id, reply)
-        attempts = self._tries[unit.question, unit.variant] + 1
-        self._keep(unit, self.read(unit, self.request(unit), reply, attempts=attempts))
+        self._settle(result.custom_id, reply)
+        attempts = self._n_failures[task.question, task.variant] + 1
+        self._add_rows(task, job.build_rows(task, job.build_request(task), reply, attempts=attempts))
 
-    def _settle(self, name: str, reply: Reply | None) -> None:
-        """What a request has cost; None: it brought nothing, and nothing is billed."""
-        reservation = self._reserved.pop(name, None)
+    def _settle(self, request_id: str, reply: Reply | None) -> None:
+        """Count the cost of a request; one without a reply is not billed."""
+        reservation = self._reservations.pop(request_id, None)
         if reply is not None:
-            self.bill(reservation, reply)
+            self.job.bill(reservation, reply)
         elif reservation is not None:
-            self.budget.release(reservation)
+            self.job.budget.release(reservation)
 
-    def _failure(self, unit: Unit, error: EndpointError) -> None:
-        n = len(unit.generations)
+    def _handle_failure(self, task: PromptTask, error: EndpointError) -> None:
+        """Decide what follows from a request that failed inside a batch."""
+        n = len(task.generations)
         if error.reason == "n_rejected" and n > 1:
-            self.sizes.rejected(n, error.most)
+            self.job.size.record_rejection(n, error.most)
         elif error.reason == "quota":
-            self._ending = self._ending or error
+            self._fatal_error = self._fatal_error or error
         elif error.reason in LASTING:
-            self._refused.append((unit, error))
+            self._refused.append((task, error))
         else:
-            self._again(unit, error)
+            self._retry(task, error)
 
-    def _again(self, unit: Unit, error: EndpointError) -> None:
-        """Owed again in the next batch, or failed after so many."""
-        place = unit.question, unit.variant
-        self._tries[place] += 1
-        if self._tries[place] >= TRIES:
-            self._fail(unit, error)
+    def _retry(self, task: PromptTask, error: EndpointError) -> None:
+        """Leave a task for the next batch; after `MAX_SUBMISSIONS` it has failed."""
+        prompt = task.question, task.variant
+        self._n_failures[prompt] += 1
+        if self._n_failures[prompt] >= MAX_SUBMISSIONS:
+            self._fail(task, error)
 
-    def _fail(self, unit: Unit, error: EndpointError) -> None:
-        attempts = max(1, self._tries[unit.question, unit.variant])
-        question, request = self.questions[unit.question], self.request(unit)
-        self._keep(unit, failed(question, self.entry.label, request, error, attempts=attempts, created=time.time()))
+    def _fail(self, task: PromptTask, error: EndpointError) -> None:
+        """Write rows without a score for the generations of a task."""
+        attempts = max(1, self._n_failures[task.question, task.variant])
+        self._add_rows(task, self.job.build_failed_rows(task, error, attempts=attempts))
 
-    def _keep(self, unit: Unit, rows: list[Response]) -> None:
-        """The rows that are still owed; what is no longer wanted, or came before, is there already."""
-        owed = self._owed.get((unit.question, unit.variant), set())
-        rows = [row for row in rows if row.generation in owed]
-        owed.difference_update(row.generation for row in rows)
-        if not owed:
-            self._owed.pop((unit.question, unit.variant), None)
+    def _add_rows(self, task: PromptTask, rows: list[Response]) -> None:
+        """Write the rows that are still missing; the others are no longer wanted, or came before."""
+        prompt = task.question, task.variant
+        missing = self._missing.get(prompt, set())
+        rows = [row for row in rows if row.generation in missing]
+        missing.difference_update(row.generation for row in rows)
+        if not missing:
+            self._missing.pop(prompt, None)
         if rows:
-            self.count(unit.question, rows)
+            self.job.add_rows(task.question, rows)
 
-    def _stop(self, what: str, error: EndpointError) -> NoReturn:
+    def _raise_fatal(self, what: str, error: EndpointError) -> NoReturn:
         raise FatalEndpointError(f"{what}: {error}", reason=error.reason, status=error.status) from None
-
-    def _tell(self, trouble: str) -> None:
-        self.trouble = trouble

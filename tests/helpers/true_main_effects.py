@@ -1,4 +1,4 @@
-"""True main effects of a space's dimensions on the score of a simulated model: what an analysis must find."""
+"""True main effects of the dimensions of a prompt space on the score of a simulated model, which an analysis must find."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from howsure.models.generating_process import CROSSED_SD, RESIDUAL_SD, Array, answer_shares
 from howsure.models.model import Settings
-from howsure.models.simulated import UNREADABLE, SimulatedModel, decoding, refuse_cuts
+from howsure.models.simulated import UNREADABLE, SimulatedModel, check_uncut, read_decoding
 
 __all__ = ["main_effects"]
 
@@ -38,9 +38,9 @@ def main_effects(
         As `truth`.
     """
     settings = settings or Settings()
-    temperature, top_p = decoding(settings)
-    refuse_cuts(model, settings)
-    logits = {d: {name: model.law.effect(d, name) for name in names} for d, names in values.items()}
+    temperature, top_p = read_decoding(settings)
+    check_uncut(model, settings)
+    logits = {d: {name: model.process.effect(d, name) for name in names} for d, names in values.items()}
     reach = sum(max(map(abs, each.values())) for each in logits.values()) + 0.02
     shifts = np.linspace(-reach, reach, 2 * math.ceil(reach / 0.01) + 1)
     curve = _curve(model, shifts, temperature, top_p)
@@ -56,7 +56,7 @@ def main_effects(
 
 def _curve(model: SimulatedModel, shifts: Array, temperature: float, top_p: float) -> Array:
     """Mean P(correct) over the questions where the values of a point add up to each of `shifts`."""
-    base, wrong = model.law.base, model.law.wrong
+    base, wrong = model.process.base, model.process.wrong
     # residual and interaction, as one normal
     sd, step = math.hypot(CROSSED_SD, RESIDUAL_SD), 0.004
     tail = math.ceil(6 * sd / step)

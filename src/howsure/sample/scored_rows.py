@@ -1,4 +1,4 @@
-"""Replies and failures to rows: completion to answer to score. Pure; never touches the network."""
+"""Turn replies and failures into scored rows, and write rows to the run folder in batches."""
 
 from __future__ import annotations
 
@@ -7,18 +7,21 @@ import math
 from howsure.benchmarks.question import Benchmark, Question, Variant
 from howsure.errors import EndpointError
 from howsure.models.model import Reply, Request
+from howsure.store.responses import RunFolder
 from howsure.store.schema import Response
 
-__all__ = ["failed", "scored"]
+__all__ = ["RowWriter", "build_failed_rows", "score_reply"]
 
-#: What endpoints write when a completion was cut at max_tokens, or stopped by a content filter.
+#: Rows per transaction.
+BATCH = 1000
+#: Finish reasons of completions that were cut at max_tokens, and of those that a content filter stopped.
 CUT = ("length", "max_tokens", "MAX_TOKENS")
 FILTERED = ("content_filter", "safety", "SAFETY", "refusal")
-#: What one choice is worth, and how its answer was read: score, status, answer, rule, error.
-_Judged = tuple[float | None, str, str | None, str | None, str | None]
+#: Score, status, answer, extraction rule and error of one choice.
+_ScoredChoice = tuple[float | None, str, str | None, str | None, str | None]
 
 
-def scored(
+def score_reply(
     benchmark: Benchmark,
     question: Question,
     model: str,
@@ -28,18 +31,18 @@ def scored(
     attempts: int = 1,
     created: float | None = None,
 ) -> list[Response]:
-    """One row per choice, the first choice for the first of `request.generations`, and so on.
+    """Return one row per choice: the first choice belongs to the first of `request.generations`, and so on.
 
-    Status is "length" or "filtered" where the endpoint said so, else "ok", or "unparsed" when no answer can be read.
-    Without an answer the score is 0.0. A choice without any text is a failure, unless it was cut or filtered; so is
-    one on which the benchmark's own code fails.
+    The status is "length" or "filtered" where the endpoint reported it, else "ok", or "unparsed" if no answer can be
+    extracted. The score without an answer is 0.0. A choice without any text is a failure unless it was cut or filtered,
+    and so is a choice on which the benchmark's own code raises an exception.
 
     Parameters
     ----------
     model
         The model's label in the run.
     attempts
-        Requests that were made for these rows, with the one that brought them.
+        Requests that were made for these rows, including the successful one.
     created
         Seconds since the epoch when the reply arrived.
     """
@@ -47,15 +50,16 @@ def scored(
     if reply.completion_tokens is not None and reply.choices:
         # The endpoint reports their sum only; each choice carries an equal share.
         tokens = reply.completion_tokens / (len(reply.choices) + reply.surplus)
-    known: dict[tuple[str | None, str | None], _Judged] = {}
+    scored: dict[tuple[str | None, str | None], _ScoredChoice] = {}
     prompt_tokens = reply.prompt_tokens
     rows = []
     for generation, choice in zip(request.generations, reply.choices, strict=False):
-        if (judged := known.get(said := (choice.text, choice.finish_reason))) is None:
-            # The same text of one reply is judged once.
-            judged = known[said] = _judge(benchmark, question, request.asked, *said)
-        score, status, answer, rule, error = judged
-        # By place, in the order of `schema.COLUMNS`: a row made with 21 keywords takes ten times as long.
+        content = (choice.text, choice.finish_reason)
+        if (result := scored.get(content)) is None:
+            # A text that occurs several times in one reply is scored once.
+            result = scored[content] = _score_choice(benchmark, question, request.prompt_variant, *content)
+        score, status, answer, rule, error = result
+        # Positional, in the order of `schema.COLUMNS`: 21 keyword arguments would take ten times as long.
         row = Response(
             request.benchmark,
             model,
@@ -84,7 +88,7 @@ def scored(
     return rows
 
 
-def failed(
+def build_failed_rows(
     question: Question,
     model: str,
     request: Request,
@@ -93,7 +97,7 @@ def failed(
     attempts: int,
     created: float | None = None,
 ) -> list[Response]:
-    """One row without a score for each generation that could not be had, and why."""
+    """Return one row without a score, with the reason, for each generation of a request that failed for good."""
     return [
         Response(
             benchmark=request.benchmark,
@@ -111,9 +115,10 @@ def failed(
     ]
 
 
-def _judge(
-    benchmark: Benchmark, question: Question, asked: Variant | None, text: str | None, finish_reason: str | None
-) -> _Judged:
+def _score_choice(
+    benchmark: Benchmark, question: Question, variant: Variant | None, text: str | None, finish_reason: str | None
+) -> _ScoredChoice:
+    """Return how one choice is scored; without a variant the benchmark's own extraction is used."""
     status = "length" if finish_reason in CUT else "filtered" if finish_reason in FILTERED else "ok"
     if text is None:
         if status == "ok":
@@ -121,16 +126,40 @@ def _judge(
             return (None, "error", None, None, error)
         return (0.0, status, None, None, None)
     try:
-        if asked is None:
+        if variant is None:
             answer, rule = benchmark.extract(text), "benchmark"
         else:
-            answer, rule = asked.read(question, text)
+            answer, rule = variant.read(question, text)
         if answer is None:
             return (0.0, "unparsed" if status == "ok" else status, None, rule, None)
         score = float(benchmark.grade(answer, question.target))
-    except Exception as e:  # noqa: BLE001  a benchmark's own code may fail in any way; the run goes on
+    except Exception as e:  # noqa: BLE001  code of a benchmark may raise anything; the run continues
         why = " ".join(f"{type(e).__name__}: {e}".split())[:300]
         return (None, "error", None, None, f"scoring: {why}")
     if not math.isfinite(score):
         return (None, "error", answer, rule, f"scoring: the score is {score}")
     return score, status, answer, rule, None
+
+
+class RowWriter:
+    """Write rows to the run folder in batches; nothing else writes rows.
+
+    Rows are written in the thread of the event loop: whoever produces rows waits while a batch is made durable, and a
+    cancelled run leaves no thread that still writes.
+    """
+
+    def __init__(self, store: RunFolder) -> None:
+        self.store = store
+        self._rows: list[Response] = []
+
+    def add(self, rows: list[Response]) -> None:
+        """Add rows; every thousand of them are made durable."""
+        self._rows += rows
+        if len(self._rows) >= BATCH:
+            self.flush()
+
+    def flush(self) -> None:
+        """Make all rows durable that were added."""
+        if self._rows:
+            self.store.append(self._rows)
+            self._rows = []

@@ -1,4 +1,4 @@
-"""What `until` of an experiment says, and how that ended: when a run is good enough."""
+"""The key `until` of an experiment, which says when a run is precise enough, and the verdict with which a run ended."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ from typing import Literal
 import msgspec
 
 from howsure.errors import InputError, UnknownNameError
+from howsure.stats.core.claims import MEAN_CLAIMS, STOPPING_RULES
 
-__all__ = ["Until", "Verdict"]
+__all__ = ["StoppingConfig", "StoppingReason", "StoppingVerdict"]
 
-#: Claims that can be stopped on, as they are told.
-CLAIMS = {"these-questions": "these questions", "new-questions": "new questions"}
+#: Why a run ended: the interval is narrow enough; it excludes 0; no number of rounds could make it narrow enough; all
+#: rounds are done; the other model of the pair was given up, so that this one went through all its rounds.
+StoppingReason = Literal["narrow", "different", "unreachable", "all", "alone"]
 
 
-class Until(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """When a run is good enough; either `width` or `detect`.
+class StoppingConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """When a run is precise enough; either `width` or `detect` is given.
 
     Raises
     ------
@@ -26,18 +28,18 @@ class Until(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     width: float | None = None
-    """Of each model's interval, high - low."""
+    """Width of each model's interval, high - low."""
     detect: float | None = None
     """Smallest true difference of a pair of models that is to be found with `power`."""
     level: float = 0.95
     claim: str = "these-questions"
     rule: str = "sequence"
-    """One of `stopping.RULES`."""
+    """One of `stats.core.claims.STOPPING_RULES`."""
     models: tuple[str, str] | None = None
     """The pair that `detect` is about; needed where there are not exactly two models."""
     power: float = 0.8
     borrow: str | None = None
-    """Results of other models on all questions, any readable path; the run asks some of them (`limit`)."""
+    """Path of results of other models on all questions; the run samples some of the questions (`limit`)."""
 
     def __post_init__(self) -> None:
         if (self.width is None) == (self.detect is None):
@@ -56,12 +58,11 @@ class Until(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             self._fail(f"models is {self.models[0]!r} twice", "name two models")
 
     def _check_names(self) -> None:
-        from howsure.stats.core.claims import STOPPING_RULES
-
+        """Raise InputError for an unknown rule or claim, or a combination that does not exist."""
         if self.rule not in STOPPING_RULES:
             raise UnknownNameError("rule", self.rule, STOPPING_RULES, where="until")
-        if self.claim not in CLAIMS:
-            raise UnknownNameError("claim", self.claim, CLAIMS, where="until")
+        if self.claim not in MEAN_CLAIMS:
+            raise UnknownNameError("claim", self.claim, MEAN_CLAIMS, where="until")
         if self.claim == "new-questions" and self.rule not in {"sequence", "pooled"}:
             self._fail(f"rule {self.rule!r} cannot claim 'new-questions'", "use the rule sequence or pooled")
         if self.borrow is not None and self.rule not in {"sequence", "pooled"}:
@@ -70,13 +71,14 @@ class Until(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def _fail(self, what: str, remedy: str) -> None:
         raise InputError(what, where="until", remedy=remedy)
 
-    def pair(self, generations: Mapping[str, int]) -> tuple[str, str] | None:
-        """The two models that `detect` is about, None for `width`; InputError where they are not named.
+    def find_pair(self, generations: Mapping[str, int]) -> tuple[str, str] | None:
+        """Return the two models that `detect` is about, or None for `width`; raise InputError if they are not named.
 
         Parameters
         ----------
         generations
-            Of each model, by label. Greedy ones, which have one where others have several, have to be named.
+            Generations of each model, by label. Greedy models, which have one beside others with several, must be
+            named.
         """
         if self.detect is None:
             return None
@@ -91,7 +93,7 @@ class Until(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return self.models
 
     def check_adaptive(self) -> None:
-        """InputError where the rule cannot be asked of a run in stages (`allocate: adaptive`)."""
+        """Raise InputError if the rule cannot be used with adaptive allocation."""
         if self.rule not in {"sequence", "pooled"}:
             self._fail(
                 f"rule {self.rule!r} needs rounds of all questions alike, and adaptive allocation has none",
@@ -100,12 +102,12 @@ class Until(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def target(self) -> float:
-        """Width of the interval that is narrow enough.
+        """Width at which the interval is narrow enough.
 
-        A two-sided test finds D with this power where its standard error is at most D / (z_{(1+level)/2} + z_power),
-        as `pairs.Comparison.detectable` has it, so the half-width z_{(1+level)/2} SE is to be at most
-        D z_{(1+level)/2} / (z_{(1+level)/2} + z_power). Other rules have a wider interval for the same error, which
-        errs to the safe side.
+        A two-sided test detects D with this power if its standard error is at most D / (z_{(1+level)/2} + z_power),
+        as for `detectable` of a comparison. So the half-width z_{(1+level)/2} SE must be at most
+        D z_{(1+level)/2} / (z_{(1+level)/2} + z_power). Other rules have a wider interval for the same error, so that
+        the power is larger.
         """
         if self.detect is None:
             assert self.width is not None
@@ -116,33 +118,31 @@ class Until(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return 2 * self.detect * z / (z + float(special.ndtri(self.power)))
 
 
-class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """How one model, or a pair of models, ended: for the user by `str()`, for the manifest as it is."""
+class StoppingVerdict(msgspec.Struct, frozen=True, kw_only=True):
+    """Why one model, or a pair of models, ended; `str()` is the sentence for the user."""
 
     models: tuple[str, ...]
-    ended: Literal["narrow", "different", "unreachable", "all", "alone"]
-    """Narrow enough; the interval excludes 0; no number of rounds could do it; all rounds are done; the other model of
-    the pair was given up, so that this one went through all its rounds."""
-    rounds: int
-    """Rounds asked for."""
+    reason: StoppingReason
+    n_rounds: int
+    """Rounds that were requested."""
     generations: int
-    """Rounds that there could have been."""
+    """Rounds of the experiment."""
     width: float
-    """That was to be reached."""
+    """Width that was to be reached."""
     score: float | None
     """Score, or difference of the pair; None where unknown."""
-    half: float | None
+    half_width: float | None
     """Half the width of the interval; None where unknown."""
-    least: float | None
-    """Narrowest width that more generations could reach: of new questions, not 0."""
+    least_width: float | None
+    """Narrowest width that more generations could reach; above 0 for the claim about new questions."""
     needed: float | None
-    """Rounds expected to be needed; None where unknown or no number of them would do."""
+    """Rounds expected to be needed; None where unknown, or where no number of them suffices."""
     rule: str
     level: float
     claim: str
     n_questions: int = 0
-    """With scores."""
-    borrowed: int = 0
+    """Questions with scores."""
+    borrowed_questions: int = 0
     """Questions of the reference that the score is about; 0 where nothing is borrowed."""
     is_adaptive: bool = False
     """Whether rounds are generations per question on average, allocated in stages."""
@@ -150,39 +150,41 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_early(self) -> bool:
         """Whether generations were saved."""
-        return self.rounds < self.generations
+        return self.n_rounds < self.generations
 
     def __str__(self) -> str:
         who = " - ".join(self.models)
-        claim = CLAIMS[self.claim]
-        if self.borrowed:
+        claim = self.claim.replace("-", " ")
+        if self.borrowed_questions:
             these = self.claim == "these-questions"
-            claim = f"{'all' if these else 'new questions like the'} {self.borrowed:,} questions of the reference"
+            claim = (
+                f"{'all' if these else 'new questions like the'} {self.borrowed_questions:,} questions of the reference"
+            )
         how = f"{self.rule}, {100 * self.level:g} %, {claim}"
         result = "no interval"
-        if self.score is not None and self.half is not None:
-            # Two digits of the half-width that still matter.
-            digits = min(max(3, 1 - math.floor(math.log10(self.half))), 6) if self.half > 0 else 3
-            result = f"{self.score:.{digits}f} ± {self.half:.{digits}f} ({how})"
+        if self.score is not None and self.half_width is not None:
+            # Two significant digits of the half-width.
+            digits = min(max(3, 1 - math.floor(math.log10(self.half_width))), 6) if self.half_width > 0 else 3
+            result = f"{self.score:.{digits}f} ± {self.half_width:.{digits}f} ({how})"
         unit = "generations per question" if self.is_adaptive else "rounds"
-        done = f"{self.rounds} of {self.generations} {unit}"
-        if self.ended == "alone":
-            return f"{who}: all {self.rounds} {unit}, as the other model of the pair was given up"
-        if self.ended == "unreachable":
+        done = f"{self.n_rounds} of {self.generations} {unit}"
+        if self.reason == "alone":
+            return f"{who}: all {self.n_rounds} {unit}, as the other model of the pair was given up"
+        if self.reason == "unreachable":
             return (
                 f"{who}: stopped after {done}: {result}; more generations cannot make it narrower than "
-                f"± {(self.least or 0) / 2:.3g}, more questions can: {self._questions()}"
+                f"± {(self.least_width or 0) / 2:.3g}, more questions can: {self._describe_questions()}"
             )
-        if self.ended == "all":
+        if self.reason == "all":
             likely = f" yet, about {self.needed:,.0f} {unit} would do it" if self.needed else " yet"
             if self.generations == 1:
                 likely = ": one generation tells nothing of the noise; ask for several"
-            return f"{who}: all {self.rounds} {unit}: {result}; not within ± {self.width / 2:.3g}{likely}"
-        # Such a stop depends on the score, not on its variance alone, and leaves an interval for one look too narrow.
+            return f"{who}: all {self.n_rounds} {unit}: {result}; not within ± {self.width / 2:.3g}{likely}"
+        # Such a stop depends on the score and not on its variance alone, so that an ordinary interval is too narrow.
         why = "; it excludes 0; an interval made for one look, as of compare, misses too often here"
-        return f"{who}: stopped after {done}: {result}{why if self.ended == 'different' else ''}"
+        return f"{who}: stopped after {done}: {result}{why if self.reason == 'different' else ''}"
 
-    def _questions(self) -> str:
-        """How many it takes at least: the width that data noise leaves falls with their square root."""
-        least = math.floor(self.n_questions * ((self.least or 0) / self.width) ** 2) + 1
+    def _describe_questions(self) -> str:
+        """Return how many questions are needed: the width from data noise falls with their square root."""
+        least = math.floor(self.n_questions * ((self.least_width or 0) / self.width) ** 2) + 1
         return f"over {least:,} in place of {self.n_questions:,}"

@@ -9,7 +9,7 @@ import pytest
 from howsure.benchmarks import Benchmark, Prompt, Question
 from howsure.errors import EndpointError
 from howsure.models.model import Choice, Reply, Request, Settings
-from howsure.sample.scoring import failed, scored
+from howsure.sample.scored_rows import build_failed_rows, score_reply
 from howsure.store.schema import Response
 
 QUESTION = Question("q", "1+1?", "2")
@@ -26,7 +26,7 @@ BENCHMARK = Benchmark("b", [QUESTION], Prompt(), extract)
 
 def rows(*choices, benchmark=BENCHMARK, **reply):
     request = Request("b", "q", "v", [], tuple(range(3, 3 + len(choices))), Settings())
-    return scored(benchmark, QUESTION, "m", request, Reply(choices, **reply), attempts=2, created=5.0)
+    return score_reply(benchmark, QUESTION, "m", request, Reply(choices, **reply), attempts=2, created=5.0)
 
 
 def test_a_whole_row():
@@ -105,14 +105,16 @@ def test_a_grade_that_is_no_number_is_a_failure_and_not_a_score(score):
 
 def test_fewer_choices_make_fewer_rows():
     request = Request("b", "q", "v", [], (1, 4, 9), Settings())
-    made = scored(BENCHMARK, QUESTION, "m", request, Reply((Choice("= 2"), Choice("= 1"))))
+    made = score_reply(BENCHMARK, QUESTION, "m", request, Reply((Choice("= 2"), Choice("= 1"))))
     assert [(row.generation, row.score) for row in made] == [(1, 1.0), (4, 0.0)]
-    assert scored(BENCHMARK, QUESTION, "m", request, Reply((), completion_tokens=0)) == []
+    assert score_reply(BENCHMARK, QUESTION, "m", request, Reply((), completion_tokens=0)) == []
 
 
 def test_failures_are_rows_without_a_score():
     request = Request("b", "q", "v", [], (2, 5), Settings())
-    made = failed(QUESTION, "m", request, EndpointError("HTTP 500: oh", reason="server"), attempts=8, created=1.0)
+    made = build_failed_rows(
+        QUESTION, "m", request, EndpointError("HTTP 500: oh", reason="server"), attempts=8, created=1.0
+    )
     assert [(row.generation, row.score, row.status, row.error, row.attempts) for row in made] == [
         (g, None, "error", "server: HTTP 500: oh", 8) for g in (2, 5)
     ]
