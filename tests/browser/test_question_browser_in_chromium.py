@@ -10,9 +10,9 @@ from urllib.parse import quote
 import pytest
 from helpers.planted_texts import DEFAULT, NAMES, PlantedPrompt, PlantedTexts, index, section, text
 
+from howsure.reporting.question_texts import MAX_MESSAGE
 from howsure.reporting.sections import question_browser as made
 from howsure.reporting.sections.question_browser import build_question_browser
-from howsure.reporting.texts import MESSAGE
 from howsure.stats.core.cells import Cells
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -123,7 +123,7 @@ def test_a_browser_shows_what_a_prompt_says_otherwise(picture, tmp_path):
     found, roles, gone, complaints = asyncio.run(look())
     # what is not put in is the first prompt, what is not left out is the other: whatever the cuts between
     assert found[0] == [DEFAULT, prompts[1].messages[1][1]]
-    assert found[1] == [DEFAULT, long[:MESSAGE]]
+    assert found[1] == [DEFAULT, long[:MAX_MESSAGE]]
     assert found[2] == ["", "added"]
     assert gone[0] == "one"
     assert "B. five" in " ".join(gone)

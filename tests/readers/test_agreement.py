@@ -10,8 +10,8 @@ import howsure as hs
 from howsure.errors import HowsureWarning
 from howsure.readers.answers import group_answers
 from howsure.readers.texts import QuestionTexts
-from howsure.reporting.texts import kept
-from howsure.review.texts import RunTexts
+from howsure.reporting.question_texts import describe_question
+from howsure.review.review_texts import RunTexts
 from howsure.store.responses import RunFolder
 from howsure.store.schema import Response
 
@@ -46,7 +46,7 @@ def of_audit(evaluations):
 
 def of_report(evaluations):
     [question] = evaluations.texts().read("b", ["q"])
-    groups = [group for group in kept(question)["groups"] if group["kind"] in ("answer", "unparsed")]
+    groups = [group for group in describe_question(question)["groups"] if group["kind"] in ("answer", "unparsed")]
     return Counter({(model, group["answer"]): n for group in groups for model, n in group["models"]})
 
 

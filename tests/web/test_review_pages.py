@@ -13,7 +13,7 @@ from starlette.websockets import WebSocketDisconnect
 
 import howsure
 from howsure.review.queue import Choice, Count
-from howsure.review.texts import PromptText, QuestionView, RunTexts
+from howsure.review.review_texts import PromptText, QuestionView, RunTexts
 from howsure.review.verdicts import NOTE_LENGTH, Verdict, append, content_key, load, moment
 from howsure.store.responses import RunFolder
 from howsure.web import review_pages

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from howsure.errors import InputError, UnknownNameError
-from howsure.reporting.texts import Texts
+from howsure.readers.texts import QuestionTexts
 from howsure.stats.core.cells import Cells, IntArray
 from howsure.stats.core.cube import Cube
 from howsure.stats.questions import AnswerCounts
@@ -42,7 +42,7 @@ class BenchmarkData:
     unparsed: IntArray | None = None
     repeats: Sequence[Cells] = ()
     answers: AnswerCounts | None = None
-    texts: Texts | None = None
+    texts: QuestionTexts | None = None
     verdicts: Mapping[str, ReviewVerdict] = field(default_factory=dict)
     unreviewed_cells: Cells | None = None
 
@@ -88,7 +88,7 @@ class ReportData:
     unparsed: Mapping[str, IntArray] = field(default_factory=dict)
     repeats: Mapping[str, Sequence[Cells]] = field(default_factory=dict)
     answers: Mapping[str, AnswerCounts] = field(default_factory=dict)
-    texts: Texts | None = None
+    texts: QuestionTexts | None = None
     verdicts: Mapping[str, Mapping[str, ReviewVerdict]] = field(default_factory=dict)
     unreviewed_cells: Sequence[Cells] = ()
     manifests: Sequence[Mapping[str, object]] = ()

@@ -12,7 +12,7 @@ from howsure.stats import questions as statistic
 from howsure.stats.questions import AnswerCounts
 
 if TYPE_CHECKING:
-    from howsure.review.texts import QuestionView, Texts
+    from howsure.review.review_texts import QuestionView, Texts
 
 __all__ = ["SHOWS", "STATES", "Choice", "Count", "Entry", "Suspect", "is_right", "listed", "neighbours", "suspects"]
 

@@ -25,9 +25,9 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from howsure.errors import HowsureError
-from howsure.review import answers
+from howsure.review.answer_groups import group_generations
 from howsure.review.queue import SHOWS, STATES, Choice, Entry, listed, neighbours, state
-from howsure.review.texts import QuestionView, RunTexts, Texts
+from howsure.review.review_texts import QuestionView, RunTexts, Texts
 from howsure.review.verdicts import NOTE_LENGTH, REJECTED, VERDICTS, Verdict, append, current, history, moment
 from howsure.web.access import AccessGuard, derive_form_secret, format_address
 from howsure.web.server import bind_port, serve_until_interrupted
@@ -171,7 +171,7 @@ class _Pages:
             entry=entry,
             view=view,
             hidden=review.blind and "reveal" not in fields,
-            groups=answers.grouped(rows, view.target, whole=_integer(fields.get("all"), -1)),
+            groups=group_generations(rows, view.target, whole=_integer(fields.get("all"), -1)),
             n_variants=len({row.variant for row in rows}),
             default=prompts[0] if prompts else None,
             others=prompts[1 : PROMPTS + 1],

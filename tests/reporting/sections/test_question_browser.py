@@ -22,11 +22,20 @@ from helpers.planted_texts import (
     text,
 )
 
-from howsure.reporting import texts as texts_of
+from howsure.reporting import question_texts as texts_of
 from howsure.reporting.assets import build_policy
+from howsure.reporting.question_texts import (
+    MAX_COMPLETION,
+    MAX_GENERATIONS,
+    MAX_GROUPS,
+    MAX_MESSAGE,
+    MAX_SHORT,
+    MAX_VARIANTS,
+    describe_question,
+    fill_pages,
+)
 from howsure.reporting.sections import question_browser as made
 from howsure.reporting.sections.question_browser import TextLimits, build_question_browser, score_variance
-from howsure.reporting.texts import COMPLETION, GROUPS, MESSAGE, SHORT, SHOWN, VARIANTS, kept, pages
 from howsure.stats.core.cells import Cells
 
 # theory: groups, shares, and what is shown of them
@@ -39,7 +48,7 @@ def test_groups_stand_by_share_over_models_then_what_has_none():
         row("q", "much", 9, status="unparsed", score=0.0),
         row("q", "much", 10, status="error", error="timeout: x"),
     ]
-    found = kept(SimpleNamespace(question=text("q", {}).question, generations=some))
+    found = describe_question(SimpleNamespace(question=text("q", {}).question, generations=some))
     assert [(g["kind"], g["answer"], g["n"], g["right"]) for g in found["groups"]] == [
         ("answer", "A", 2, True),
         ("answer", "B", 8, False),
@@ -61,16 +70,16 @@ def test_scores_say_what_is_right_and_the_target_where_there_are_none():
     ]
     found = {
         g["answer"]: g["right"]
-        for g in kept(SimpleNamespace(question=text("q", {}).question, generations=some))["groups"]
+        for g in describe_question(SimpleNamespace(question=text("q", {}).question, generations=some))["groups"]
     }
     assert found == {"1/2": True, "0.5": True, "A": True, "B": False, None: False}
 
 
 def test_generations_shown_are_of_each_answer_and_each_model_in_turn():
     some = [row("q", f"m{m}", g, answer="B" if g <= 30 else "C", score=0.0) for m in range(3) for g in range(1, 35)]
-    first, second = kept(SimpleNamespace(question=text("q", {}).question, generations=some))["groups"]
-    assert len(first["shown"]) + len(second["shown"]) == SHOWN
-    assert len(first["shown"]) == len(second["shown"]) == SHOWN // 2
+    first, second = describe_question(SimpleNamespace(question=text("q", {}).question, generations=some))["groups"]
+    assert len(first["shown"]) + len(second["shown"]) == MAX_GENERATIONS
+    assert len(first["shown"]) == len(second["shown"]) == MAX_GENERATIONS // 2
     assert [(one["model"], one["generation"]) for one in first["shown"][:4]] == [
         ("m0", 1),
         ("m1", 1),
@@ -82,33 +91,33 @@ def test_generations_shown_are_of_each_answer_and_each_model_in_turn():
 
 def test_what_is_long_is_cut_and_counted():
     million = "x" * 1_000_000
-    prompts = [PlantedPrompt(f"v{i}", (("user", "m" * (MESSAGE + 5)),)) for i in range(VARIANTS + 4)]
+    prompts = [PlantedPrompt(f"v{i}", (("user", "m" * (MAX_MESSAGE + 5)),)) for i in range(MAX_VARIANTS + 4)]
     one = text("q", {"m": "B"}, said=million + "{}", target=million, prompts=tuple(prompts))
-    found = kept(one)
+    found = describe_question(one)
     (shown,) = found["groups"][0]["shown"]
-    assert shown["text"] == ["x" * COMPLETION, 1_000_001 - COMPLETION]
-    assert found["target"] == ["x" * SHORT, 1_000_000 - SHORT]
-    assert found["variants"][0]["messages"] == [["user", ["m" * MESSAGE, 5]]]
-    assert [v["name"] for v in found["variants"]] == ["v0", "v2", "v1", *(f"v{i}" for i in range(3, VARIANTS + 1))]
+    assert shown["text"] == ["x" * MAX_COMPLETION, 1_000_001 - MAX_COMPLETION]
+    assert found["target"] == ["x" * MAX_SHORT, 1_000_000 - MAX_SHORT]
+    assert found["variants"][0]["messages"] == [["user", ["m" * MAX_MESSAGE, 5]]]
+    assert [v["name"] for v in found["variants"]] == ["v0", "v2", "v1", *(f"v{i}" for i in range(3, MAX_VARIANTS + 1))]
     assert found["more_variants"] == 3
-    many = [row("q", "m", g, answer=f"a{g:03d}", score=0.0) for g in range(1, GROUPS + 6)]
-    assert kept(SimpleNamespace(question=one.question, generations=many))["more_groups"] == [5, 5]
+    many = [row("q", "m", g, answer=f"a{g:03d}", score=0.0) for g in range(1, MAX_GROUPS + 6)]
+    assert describe_question(SimpleNamespace(question=one.question, generations=many))["more_groups"] == [5, 5]
 
 
 def test_variants_that_were_answered_come_before_others():
     prompts = [PlantedPrompt(f"v{i}", (("user", str(i)),)) for i in range(20)]
     rows = (row("q", "m", 1, variant="v17", answer="A"),)
     asked = SimpleNamespace(question="q", choices=(), target=None, prompts=prompts)
-    names = [v["name"] for v in kept(SimpleNamespace(question=asked, generations=rows))["variants"]]
-    assert names == ["v0", "v17", *(f"v{i}" for i in range(1, VARIANTS))]
+    names = [v["name"] for v in describe_question(SimpleNamespace(question=asked, generations=rows))["variants"]]
+    assert names == ["v0", "v17", *(f"v{i}" for i in range(1, MAX_VARIANTS))]
 
 
 def test_what_is_not_known_is_left_away():
-    (group,) = kept(SimpleNamespace(question=text("q", {}).question, generations=(row("q", "m", 1, answer="A"),)))[
-        "groups"
-    ]
+    (group,) = describe_question(
+        SimpleNamespace(question=text("q", {}).question, generations=(row("q", "m", 1, answer="A"),))
+    )["groups"]
     assert group["shown"] == [{"model": "m", "variant": "v1", "generation": 1}]
-    assert kept(text("q", {}, prompts=()))["groups"] == []
+    assert describe_question(text("q", {}, prompts=()))["groups"] == []
 
 
 # an independent slow version: variance of a score drawn from a model at random, then from its generations
@@ -189,14 +198,14 @@ def test_texts_fill_the_page_and_then_pages_beside_it():
 
 
 def test_reading_stops_when_the_pages_are_full(monkeypatch):
-    monkeypatch.setattr(texts_of, "_LOT", 2)
+    monkeypatch.setattr(texts_of, "_BATCH", 2)
     source = planted()
-    found = pages(source, "planted", NAMES, [1])
+    found = fill_pages(source, "planted", NAMES, [1])
     assert found == [{}]
     assert source.lots == [2]
-    assert [list(one) for one in pages(planted(), "planted", NAMES, [10**7])] == [list(NAMES[:4])]
+    assert [list(one) for one in fill_pages(planted(), "planted", NAMES, [10**7])] == [list(NAMES[:4])]
     # a page beside is never empty, whatever the size of a question
-    assert [len(one) for one in pages(planted(), "planted", NAMES, [1, 1, 1])] == [0, 1, 1]
+    assert [len(one) for one in fill_pages(planted(), "planted", NAMES, [1, 1, 1])] == [0, 1, 1]
 
 
 @pytest.mark.parametrize(

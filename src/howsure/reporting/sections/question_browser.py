@@ -10,12 +10,13 @@ from urllib.parse import quote
 
 import numpy as np
 
+from howsure.readers.texts import QuestionTexts
 from howsure.reporting.assets import build_policy, load_templates, read_template
 from howsure.reporting.elements import clean_json, dump_json
+from howsure.reporting.question_texts import MAX_GENERATIONS, fill_pages
 from howsure.reporting.report_data import ReviewVerdict
 from howsure.reporting.sections.score_table import mean_question_scores
 from howsure.reporting.sentences.formatting import format_count
-from howsure.reporting.texts import SHOWN, Texts, pages
 from howsure.stats.core.cells import Cells, FloatArray, IntArray
 
 #: Scores of models on questions that are stored one by one; of more, only the mean over the models is.
@@ -80,7 +81,7 @@ def build_question_browser(
     cells: Cells,
     part: str,
     *,
-    texts: Texts | None = None,
+    texts: QuestionTexts | None = None,
     suspects: Mapping[str, str] | None = None,
     verdicts: Mapping[str, ReviewVerdict] | None = None,
     limits: TextLimits | None = None,
@@ -106,7 +107,7 @@ def build_question_browser(
     suspects = {name: why for name, why in (suspects or {}).items() if name in cells.questions}
     names = _order_questions(cells, tuple(suspects))
     sizes = [limits.page_bytes, *[limits.file_bytes] * limits.max_files]
-    contents = pages(texts, cells.benchmark, names, sizes) if texts is not None else [{}]
+    contents = fill_pages(texts, cells.benchmark, names, sizes) if texts is not None else [{}]
     place = {name: i for i, name in enumerate(names)}
     page_of = {place[name]: i for i, questions in enumerate(contents) for name in questions}
     folder = f"{limits.file_name.rsplit('.', 1)[0]}_files"
@@ -193,7 +194,7 @@ def _round_values(values: FloatArray) -> list[float | None]:
 
 
 def _describe_contents(
-    cells: Cells, counts: Sequence[int], folder: str, texts: Texts | None, *, has_suspects: bool
+    cells: Cells, counts: Sequence[int], folder: str, texts: QuestionTexts | None, *, has_suspects: bool
 ) -> str:
     """Return how many questions have texts, where these are, and the order of the questions."""
     N = len(cells.questions)
@@ -205,7 +206,7 @@ def _describe_contents(
             "The page shows the score of each model on a question; prompts and generations are not in this page "
             f"({reason}). {order}"
         )
-    what = f"The page shows the prompt and up to {SHOWN} generations grouped by answer"
+    what = f"The page shows the prompt and up to {MAX_GENERATIONS} generations grouped by answer"
     if counts[0] == N:
         return f"{what}, of {'the one question' if N == 1 else f'all {N:,} questions'}. {order}"
     text = f"{what}: of {counts[0]:,} of {N:,} questions in this page"

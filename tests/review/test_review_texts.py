@@ -9,9 +9,9 @@ import pytest
 from helpers.planted_review import HOSTILE, QUESTIONS, SYSTEM, folder, row, rows
 
 from howsure.errors import HowsureWarning, InputError
-from howsure.review.answers import OPEN, SHOWN, TEXT_LENGTH, grouped
+from howsure.review.answer_groups import MAX_GENERATIONS, MAX_OPEN, MAX_TEXT, group_generations
 from howsure.review.queue import Count
-from howsure.review.texts import RunTexts
+from howsure.review.review_texts import RunTexts
 from howsure.review.verdicts import content_key
 from howsure.store.manifest import Manifest
 from howsure.store.responses import RunFolder
@@ -176,8 +176,8 @@ def test_groups_are_ordered_by_share_over_models_with_what_has_none_last():
         row("q", 9, model="much", status="unparsed", score=0.0),
         row("q", 10, model="much", status="error", error="x"),
     ]
-    groups = grouped(some, "A")
-    assert [(g.title, g.n, g.is_right, g.favourite_of) for g in groups] == [
+    groups = group_generations(some, "A")
+    assert [(g.title, g.n, g.is_correct, g.n_favourite) for g in groups] == [
         ("A", 2, True, 2),
         ("B", 8, False, 1),
         ("no answer was read", 1, False, 0),
@@ -186,18 +186,18 @@ def test_groups_are_ordered_by_share_over_models_with_what_has_none_last():
     assert [g.share for g in groups] == pytest.approx([2 / 3, 8 / 27, 1 / 27, 0])
     assert groups[1].models == (("much", 8, 9),)
     assert groups[3].models == (("much", 1, 1),)
-    assert [[one.is_open for one in g.shown].count(True) for g in groups] == [1, 1, 1, 0]
+    assert [[one.is_open for one in g.generations].count(True) for g in groups] == [1, 1, 1, 0]
 
 
 def test_few_generations_are_open_and_long_ones_are_cut_and_counted():
-    some = [row("q", g, answer="A", completion="x" * (TEXT_LENGTH + 7)) for g in range(1, 31)]
-    (group,) = grouped(some, "A")
-    assert group.is_right
-    assert (group.n, len(group.shown)) == (30, SHOWN)
-    assert [one.is_open for one in group.shown] == [True] * OPEN + [False] * (SHOWN - OPEN)
-    assert (len(group.shown[0].text), group.shown[0].more) == (TEXT_LENGTH, 7)
-    assert len(grouped(some, "A", whole=0)[0].shown) == 30
-    assert grouped([], "A") == []
+    some = [row("q", g, answer="A", completion="x" * (MAX_TEXT + 7)) for g in range(1, 31)]
+    (group,) = group_generations(some, "A")
+    assert group.is_correct
+    assert (group.n, len(group.generations)) == (30, MAX_GENERATIONS)
+    assert [one.is_open for one in group.generations] == [True] * MAX_OPEN + [False] * (MAX_GENERATIONS - MAX_OPEN)
+    assert (len(group.generations[0].text), group.generations[0].n_cut) == (MAX_TEXT, 7)
+    assert len(group_generations(some, "A", whole=0)[0].generations) == 30
+    assert group_generations([], "A") == []
 
 
 def test_hostile_text_is_kept_as_it_is(tmp_path):
