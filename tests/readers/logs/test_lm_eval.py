@@ -388,7 +388,7 @@ def test_the_run_is_found_by_content_where_the_name_does_not_say_it(tmp_path):
 
 def test_a_filter_votes_by_its_steps_or_by_its_name():
     steps = [{"name": "a", "filter": [{"function": "majority_vote"}]}, {"name": "maj@1", "filter": None}]
-    run = harness_run.RunMetadata(
+    run = harness_run.LmEvalRun(
         task="t", model="m", totals=harness_run.Totals(results={}, configs={"t": {"filter_list": steps}})
     )
     assert [run.is_majority_vote(name) for name in ("a", "maj@1", "maj@64", "majority", "score-first")] == [

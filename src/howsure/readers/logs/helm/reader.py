@@ -34,8 +34,8 @@ from howsure.readers.logs.file_head import FileHead, open_file
 from howsure.readers.logs.helm.records import (
     Completion,
     InstanceScore,
+    RequestResult,
     RequestState,
-    Result,
     RunSpec,
     list_scorers,
     name_variant,
@@ -181,7 +181,7 @@ def _read_states(
 
 def _read_completions(key: RowKey, state: RequestState, fields: _ReplyFields, build: RowBuilder) -> Iterator[LogRow]:
     """Yield the completion that was scored, and where texts are wanted those beside it."""
-    result = state.result or Result()
+    result = state.result or RequestResult()
     created = result.request_datetime
     fields["created"] = float(created) if isinstance(created, (int, float)) else None
     if not result.success:

@@ -76,7 +76,7 @@ class Completion(msgspec.Struct):
     finish_reason: object = None
 
 
-class Result(msgspec.Struct):
+class RequestResult(msgspec.Struct):
     """The reply to a request."""
 
     success: bool = True
@@ -93,7 +93,7 @@ class RequestState(msgspec.Struct):
     reference_index: int | None = None
     output_mapping: dict[str, str] | None = None
     request: _Request = msgspec.field(default_factory=_Request)
-    result: Result | None = None
+    result: RequestResult | None = None
 
 
 class _StatName(msgspec.Struct):

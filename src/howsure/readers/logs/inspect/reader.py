@@ -38,7 +38,14 @@ from howsure.readers.logs.base import (
 from howsure.readers.logs.file_head import FileHead
 from howsure.readers.logs.identical_texts import N_COMPARED
 from howsure.readers.logs.inspect.log_file import InspectLog, open_log
-from howsure.readers.logs.inspect.records import Choice, Sample, SampleKey, SampleOutput, SampleSummary, decode_record
+from howsure.readers.logs.inspect.records import (
+    OutputChoice,
+    Sample,
+    SampleKey,
+    SampleOutput,
+    SampleSummary,
+    decode_record,
+)
 from howsure.readers.logs.inspect.samples import (
     as_text,
     completion_of,
@@ -225,7 +232,7 @@ def _count_choices(log: InspectLog) -> int:
     return 1
 
 
-def _status_at_end(status: str, sample: SampleSummary, choice: Choice | None) -> str:
+def _status_at_end(status: str, sample: SampleSummary, choice: OutputChoice | None) -> str:
     """Return the status of a scored completion: why the text ended, or else how it was parsed."""
     if status in ("error", UNSCORED):
         return status

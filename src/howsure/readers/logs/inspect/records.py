@@ -59,7 +59,7 @@ class Message(msgspec.Struct, frozen=True):
     tool_calls: Any = None
 
 
-class Choice(msgspec.Struct, frozen=True):
+class OutputChoice(msgspec.Struct, frozen=True):
     """One of the completions of a request."""
 
     message: Message = Message()
@@ -70,7 +70,7 @@ class Output(msgspec.Struct, frozen=True):
     """The last reply of the model."""
 
     model: Any = None
-    choices: list[Choice] = []
+    choices: list[OutputChoice] = []
     completion: str | None = None
 
 
@@ -90,7 +90,7 @@ class Sample(SampleOutput):
     attachments: dict[str, str] = {}
 
 
-class Dataset(msgspec.Struct, frozen=True):
+class TaskDataset(msgspec.Struct, frozen=True):
     """The source of the questions."""
 
     name: str | None = None
@@ -99,7 +99,7 @@ class Dataset(msgspec.Struct, frozen=True):
     sample_ids: list[Any] | None = None
 
 
-class Config(msgspec.Struct, frozen=True):
+class EvalConfig(msgspec.Struct, frozen=True):
     """How the task was run."""
 
     epochs: int | None = None
@@ -107,7 +107,7 @@ class Config(msgspec.Struct, frozen=True):
     log_samples: bool | None = None
 
 
-class Spec(msgspec.Struct, frozen=True):
+class TaskSpec(msgspec.Struct, frozen=True):
     """`eval`: task, data set and model."""
 
     task: str
@@ -117,13 +117,13 @@ class Spec(msgspec.Struct, frozen=True):
     created: str = ""
     task_version: Any = None
     task_args: dict[str, Any] | None = None
-    dataset: Dataset = Dataset()
+    dataset: TaskDataset = TaskDataset()
     model_generate_config: dict[str, Any] | None = None
     model_base_url: str | None = None
-    config: Config = Config()
+    config: EvalConfig = EvalConfig()
 
 
-class Plan(msgspec.Struct, frozen=True):
+class EvalPlan(msgspec.Struct, frozen=True):
     """Solvers, and the task's own decoding settings, which override those of the model."""
 
     config: dict[str, Any] | None = None
@@ -144,7 +144,7 @@ class Headline(msgspec.Struct, frozen=True):
     score: str | None = None
 
 
-class Results(msgspec.Struct, frozen=True):
+class LogResults(msgspec.Struct, frozen=True):
     """The scores that the harness reports."""
 
     total_samples: int = 0
@@ -155,10 +155,10 @@ class Results(msgspec.Struct, frozen=True):
 class Header(msgspec.Struct):
     """Everything except the samples; an unfinished log has a part of it."""
 
-    eval: Spec
+    eval: TaskSpec
     status: str = "started"
-    plan: Plan = Plan()
-    results: Results | None = None
+    plan: EvalPlan = EvalPlan()
+    results: LogResults | None = None
     invalidated: bool = False
     error: Any = None
 

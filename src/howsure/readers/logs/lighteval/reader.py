@@ -37,7 +37,7 @@ from howsure.readers.logs.lighteval.records import (
     parse_prompt,
     read_records,
 )
-from howsure.readers.logs.lighteval.run_metadata import TOTALS_KEYS, RunMetadata, find_run
+from howsure.readers.logs.lighteval.run_metadata import TOTALS_KEYS, LightevalRun, find_run
 from howsure.store.manifest import Model
 
 _NESTED = frozenset({"doc", "model_response", "metric"})
@@ -100,7 +100,7 @@ class LightevalReader(LogReader):
         questions.note_counts()
 
 
-def _find_run(path: Path) -> RunMetadata:
+def _find_run(path: Path) -> LightevalRun:
     """Return the run of a file of details."""
     task = as_mapping(_read_first(path).get("doc")).get("task_name")
     return find_run(path, task if isinstance(task, str) else "")
@@ -129,7 +129,7 @@ def _list_scorers(record: Record) -> list[str]:
 class _QuestionReader:
     """Turns questions into rows."""
 
-    def __init__(self, build: RowBuilder, run: RunMetadata, metric: str) -> None:
+    def __init__(self, build: RowBuilder, run: LightevalRun, metric: str) -> None:
         self._build, self._run, self._metric = build, run, metric
         n = re.search(r"\bn=(\d+)", metric)
         #: avg@n:n=1 beside a metric that needs more completions is of the first completion only.

@@ -26,7 +26,7 @@ _FILE_NAME = re.compile(rf"details_(?P<task>.+)_(?P<date>{_DATE})\.parquet")
 _RENAMED = {"max_new_tokens": "max_tokens"}
 
 
-class RunMetadata(msgspec.Struct, frozen=True, kw_only=True):
+class LightevalRun(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of one task of a run."""
 
     task: str
@@ -92,7 +92,7 @@ class RunMetadata(msgspec.Struct, frozen=True, kw_only=True):
         return as_mapping(configs.get(self.task) or configs.get(self.benchmark))
 
 
-def find_run(path: Path, task: str) -> RunMetadata:
+def find_run(path: Path, task: str) -> LightevalRun:
     """Return the run of a file of details.
 
     Parameters
@@ -122,7 +122,7 @@ def find_run(path: Path, task: str) -> RunMetadata:
     if not model:
         model = _model_of_path(path.resolve())
         notes.append(f"no results json names the model: {model!r} is what its folders are called")
-    return RunMetadata(task=name, model=model, results=results, totals=totals, date=date, notes=tuple(notes))
+    return LightevalRun(task=name, model=model, results=results, totals=totals, date=date, notes=tuple(notes))
 
 
 def _list_folders(path: Path) -> Iterator[Path]:

@@ -34,13 +34,13 @@ from howsure.readers.logs.lm_eval.records import (
     SAMPLE_KEYS,
     DocumentId,
     Line,
-    Survey,
+    SampleSurvey,
     most_likely_choice,
     parse_prompt,
     parse_replies,
     read_lines,
 )
-from howsure.readers.logs.lm_eval.run_metadata import TOTALS_KEYS, RunMetadata, find_run
+from howsure.readers.logs.lm_eval.run_metadata import TOTALS_KEYS, LmEvalRun, find_run
 from howsure.store.manifest import Model
 
 #: What its regular expressions return when nothing matches.
@@ -78,16 +78,16 @@ class LmEvalReader(LogReader):
         run = _find_run(path)
         model = Model(name=run.model, kind=self.name, settings=run.settings, generations=max(run.repeats, 1))
         return LogInfo(
-            run=run.identify(run.task_hash or Survey(path).task_hash),
+            run=run.identify(run.task_hash or SampleSurvey(path).task_hash),
             models={run.model: model},
             benchmarks={run.task: run.source},
-            scorers=run.scorers or tuple(_sort_scorers(Survey(path), run)),
+            scorers=run.scorers or tuple(_sort_scorers(SampleSurvey(path), run)),
             created=run.created,
         )
 
     def read(self, path: Path, build: RowBuilder) -> Iterator[LogRow]:
         """Yield the completions of each question, under the filter that is read."""
-        survey = Survey(path)
+        survey = SampleSurvey(path)
         run = find_run(path, lambda: survey.task_hash)
         for note in run.notes:
             build.note(note)
@@ -112,12 +112,12 @@ class LmEvalReader(LogReader):
             build.note(f"{n_missing} of the {run.n_questions} questions of the run are not in it")
 
 
-def _find_run(path: Path) -> RunMetadata:
+def _find_run(path: Path) -> LmEvalRun:
     """Return the run of a samples file."""
-    return find_run(path, lambda: Survey(path).task_hash)
+    return find_run(path, lambda: SampleSurvey(path).task_hash)
 
 
-def _sort_scorers(survey: Survey, run: RunMetadata) -> dict[str, tuple[str, str]]:
+def _sort_scorers(survey: SampleSurvey, run: LmEvalRun) -> dict[str, tuple[str, str]]:
     """Return metric and filter by `metric,filter`: in the order of the harness, majority votes last."""
     places = {name: place for place, name in enumerate(run.scorers)}
     pairs = {f"{metric},{filter_name}": (metric, filter_name) for filter_name, metric in survey.metrics}
@@ -133,7 +133,7 @@ def _sort_scorers(survey: Survey, run: RunMetadata) -> dict[str, tuple[str, str]
 class _QuestionReader:
     """Turns lines of one filter into rows."""
 
-    def __init__(self, build: RowBuilder, run: RunMetadata, metric: str, filter_name: str) -> None:
+    def __init__(self, build: RowBuilder, run: LmEvalRun, metric: str, filter_name: str) -> None:
         self._build, self._run, self._metric = build, run, metric
         self._is_vote = run.is_majority_vote(filter_name)
         self._column_roots = {field.partition(".")[0] for field in build.options.columns.values()}

@@ -73,7 +73,7 @@ def _find_filter(line: Line) -> str:
     return name if isinstance(name, str) else ""
 
 
-class Survey:
+class SampleSurvey:
     """What a first fast pass over the file finds, which decodes only filter, question and metrics of each line.
 
     Attributes

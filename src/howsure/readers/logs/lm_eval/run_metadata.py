@@ -52,7 +52,7 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
         return next((name for name in names if isinstance(name, str) and name), None)
 
 
-class RunMetadata(msgspec.Struct, frozen=True, kw_only=True):
+class LmEvalRun(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of one task of a run."""
 
     task: str
@@ -143,7 +143,7 @@ class RunMetadata(msgspec.Struct, frozen=True, kw_only=True):
         return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
 
-def find_run(path: Path, task_hash: Callable[[], str]) -> RunMetadata:
+def find_run(path: Path, task_hash: Callable[[], str]) -> LmEvalRun:
     """Return the run of a samples file.
 
     Parameters
@@ -184,7 +184,7 @@ def find_run(path: Path, task_hash: Callable[[], str]) -> RunMetadata:
     why = f"{len(matches)} results json could be its own" if matches else "no results json of it lies beside it"
     task = task or path.name.removesuffix(".gz").removesuffix(".jsonl").removeprefix("samples_")
     model = path.resolve().parent.name or "model"
-    return RunMetadata(
+    return LmEvalRun(
         task=task,
         model=model,
         date=date,
@@ -192,14 +192,14 @@ def find_run(path: Path, task_hash: Callable[[], str]) -> RunMetadata:
     )
 
 
-def _run_of_totals(path: Path, totals: Totals, task: str, date: str) -> RunMetadata:
+def _run_of_totals(path: Path, totals: Totals, task: str, date: str) -> LmEvalRun:
     """Return the run of a task of a results json."""
     model = totals.model
     if model:
-        return RunMetadata(task=task, model=model, totals=totals, date=date)
+        return LmEvalRun(task=task, model=model, totals=totals, date=date)
     model = path.resolve().parent.name or "model"
     notes = (f"the results json names no model: {model!r} is its folder's name",)
-    return RunMetadata(task=task, model=model, totals=totals, date=date, notes=notes)
+    return LmEvalRun(task=task, model=model, totals=totals, date=date, notes=notes)
 
 
 def _read_totals(folder: Path, pattern: str) -> Iterator[Totals]:

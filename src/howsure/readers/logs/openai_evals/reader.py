@@ -38,7 +38,7 @@ from howsure.readers.logs.base import (
 )
 from howsure.readers.logs.file_head import FileHead, open_file
 from howsure.readers.logs.json_files import DECODE_ERRORS, read_json_lines
-from howsure.readers.logs.openai_evals.records import Event, Sampling, Spec, parse_data, prompt_fields, usage_fields
+from howsure.readers.logs.openai_evals.records import EvalSpec, Event, Sampling, parse_data, prompt_fields, usage_fields
 from howsure.store.manifest import Model
 
 #: Lines that are searched for the names of the scores.
@@ -51,7 +51,7 @@ _INVALID = "__invalid__"
 
 
 class _FirstLine(msgspec.Struct):
-    spec: Spec
+    spec: EvalSpec
 
 
 class OpenAIEvalsReader(LogReader):
@@ -99,7 +99,7 @@ class OpenAIEvalsReader(LogReader):
         yield from events.finish()
 
 
-def _survey(path: Path) -> tuple[Spec, list[str]]:
+def _survey(path: Path) -> tuple[EvalSpec, list[str]]:
     """Return the run's spec and the names of its scores, `match` first."""
     spec, first = None, Event()
     names: dict[str, None] = {}
@@ -113,11 +113,11 @@ def _survey(path: Path) -> tuple[Spec, list[str]]:
             names |= {key: None for key, value in data.items() if not isinstance(value, (str, list, dict))}
     if spec is None:
         benchmark = str(first.sample_id or "").rpartition(".")[0] or path.stem
-        spec = Spec([], benchmark, run_id=str(first.run_id or path.stem))
+        spec = EvalSpec([], benchmark, run_id=str(first.run_id or path.stem))
     return spec, list(names)
 
 
-def _read_settings(spec: Spec) -> dict[str, object]:
+def _read_settings(spec: EvalSpec) -> dict[str, object]:
     """Return the decoding settings of the command line and of the eval's arguments."""
     settings: dict[str, object] = {}
     try:
@@ -158,7 +158,7 @@ class _Sample:
 class _EventReader:
     """Turns events into rows."""
 
-    def __init__(self, spec: Spec, scorer: str | None, build: RowBuilder) -> None:
+    def __init__(self, spec: EvalSpec, scorer: str | None, build: RowBuilder) -> None:
         self._spec, self._scorer, self._build = spec, scorer, build
         self._prefix = f"{spec.base_eval}.{spec.split}." if spec.base_eval else f"{spec.eval_name}."
         self._samples: dict[str, _Sample] = {}

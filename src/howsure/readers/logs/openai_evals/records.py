@@ -11,7 +11,7 @@ from howsure.readers.logs.base import PromptFields, UsageFields, encode_text, ge
 from howsure.readers.logs.json_files import DECODE_ERRORS, decode_json
 
 
-class Spec(msgspec.Struct):
+class EvalSpec(msgspec.Struct):
     """What a run is about."""
 
     completion_fns: list[str]
@@ -37,7 +37,7 @@ class Spec(msgspec.Struct):
 class Event(msgspec.Struct):
     """A line of the log: an event, or the spec, or the final report."""
 
-    spec: Spec | None = None
+    spec: EvalSpec | None = None
     final_report: Any = None
     run_id: Any = None
     event_id: Any = None

@@ -32,7 +32,13 @@ from howsure.readers.logs.base import (
 )
 from howsure.readers.logs.file_head import FileHead, open_file
 from howsure.readers.logs.json_files import DECODE_ERRORS
-from howsure.readers.logs.promptfoo.records import Response, Result, ResultsFile, Survey, open_results
+from howsure.readers.logs.promptfoo.records import (
+    PromptfooResult,
+    ProviderResponse,
+    ResultsFile,
+    ResultSurvey,
+    open_results,
+)
 from howsure.store.manifest import Model
 
 #: Settings of a provider that decide what it writes; the others may hold keys.
@@ -60,7 +66,7 @@ class PromptfooReader(LogReader):
     def describe(self, path: Path) -> LogInfo:
         """Return the providers, with the settings of the config."""
         results = open_results(path)
-        survey = Survey(results)
+        survey = ResultSurvey(results)
         settings = _read_settings(results.file.config.providers if results.file else None)
         models: dict[str, Model] = {}
         for labels in survey.labels.values():
@@ -81,7 +87,7 @@ class PromptfooReader(LogReader):
     def read(self, path: Path, build: RowBuilder) -> Iterator[LogRow]:
         """Yield one row for each result that is no copy of an earlier one."""
         results = open_results(path)
-        survey = Survey(results)
+        survey = ResultSurvey(results)
         scorer = build.choose_scorer(survey.scorers)
         if results.file is None or not results.file.config.description:
             build.note(
@@ -102,7 +108,7 @@ class PromptfooReader(LogReader):
                     n_copies += 1
                     continue
                 texts[key[:4]].add(hash(output))
-            response = result.response if isinstance(result.response, Response) else Response()
+            response = result.response if isinstance(result.response, ProviderResponse) else ProviderResponse()
             reason = response.finish_reason
             yield build.row(
                 key,
@@ -121,7 +127,7 @@ class PromptfooReader(LogReader):
         _note_collisions(build, results)
 
 
-def _score_result(result: Result, scorer: str, build: RowBuilder) -> ScoreFields:
+def _score_result(result: PromptfooResult, scorer: str, build: RowBuilder) -> ScoreFields:
     """Return the score of a result, or why there is none."""
     if result.has_failed:
         build.count(f"errors of providers that promptfoo {COUNTED_AS_WRONG}")
@@ -134,12 +140,12 @@ def _score_result(result: Result, scorer: str, build: RowBuilder) -> ScoreFields
     fields = build.score_fields(values.get(scorer))
     build.count(f"rows have no score {scorer!r}: they are kept without a score", fields.get("status") == UNSCORED)
     if "score" in fields:
-        reason = result.response.finish_reason if isinstance(result.response, Response) else None
+        reason = result.response.finish_reason if isinstance(result.response, ProviderResponse) else None
         fields["status"] = _STATUS.get(str(reason), "ok")
     return fields
 
 
-def _usage_fields(result: Result, response: Response) -> UsageFields:
+def _usage_fields(result: PromptfooResult, response: ProviderResponse) -> UsageFields:
     """Return tokens and latency."""
     usage = as_mapping(response.token_usage)
     n_read, n_written = usage.get("prompt"), usage.get("completion")
@@ -150,7 +156,7 @@ def _usage_fields(result: Result, response: Response) -> UsageFields:
     }
 
 
-def _prompt_fields(result: Result) -> PromptFields:
+def _prompt_fields(result: PromptfooResult) -> PromptFields:
     """Return the messages, and the target where one assertion states it."""
     prompt = encode_text(result.prompt.raw)
     assertions = result.test_case.assertions if result.test_case else None

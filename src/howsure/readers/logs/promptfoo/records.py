@@ -31,7 +31,7 @@ class _Prompt(msgspec.Struct, frozen=True):
     label: str | None = None
 
 
-class Response(msgspec.Struct, frozen=True, rename="camel"):
+class ProviderResponse(msgspec.Struct, frozen=True, rename="camel"):
     """The reply of the provider, all of it optional."""
 
     output: object = None
@@ -49,7 +49,7 @@ class _Grading(msgspec.Struct, frozen=True, rename="camel"):
     component_results: object = None
 
 
-class Result(msgspec.Struct, rename="camel"):
+class PromptfooResult(msgspec.Struct, rename="camel"):
     """A row: the answer of one provider to one prompt with the vars of one test."""
 
     vars: dict[str, object]
@@ -63,7 +63,7 @@ class Result(msgspec.Struct, rename="camel"):
     test_case: _Test | None = None
     named_scores: dict[str, object] | None = None
     grading_result: _Grading | None = None
-    response: Response | str | None = None
+    response: ProviderResponse | str | None = None
     failure_reason: int | None = None
     error: object = None
     latency_ms: object = None
@@ -83,13 +83,13 @@ class Result(msgspec.Struct, rename="camel"):
     @property
     def output(self) -> str | None:
         """The answer as a text, or as JSON."""
-        output = self.response.output if isinstance(self.response, Response) else self.response
+        output = self.response.output if isinstance(self.response, ProviderResponse) else self.response
         return None if output is None else encode_text(output)
 
     @property
     def is_cached(self) -> bool:
         """Whether the answer came from promptfoo's cache."""
-        return isinstance(self.response, Response) and self.response.cached is True
+        return isinstance(self.response, ProviderResponse) and self.response.cached is True
 
     @property
     def has_failed(self) -> bool:
@@ -154,13 +154,13 @@ class ResultsFile(NamedTuple):
         """How often each test was run; None where an older version did not write it."""
         return self.file.runtime_options.repeat if self.file and self.file.runtime_options else None
 
-    def read(self, note: Note) -> Iterator[tuple[Mapping[str, Any], Result]]:
+    def read(self, note: Note) -> Iterator[tuple[Mapping[str, Any], PromptfooResult]]:
         """Yield the rows, each as its record and as what is read of it."""
         records = read_json_lines(self.path, dict[str, Any], note) if self.file is None else self.file.results.results
         n_left_out, first = 0, ""
         for record in records:
             try:
-                yield record, msgspec.convert(record, Result)
+                yield record, msgspec.convert(record, PromptfooResult)
             except msgspec.ValidationError as error:
                 n_left_out, first = n_left_out + 1, first or str(error)[:120]
         if n_left_out:
@@ -181,7 +181,7 @@ def open_results(path: Path) -> ResultsFile:
     return ResultsFile(path, file, (file.config.description or path.stem).strip() or path.stem)
 
 
-class Survey:
+class ResultSurvey:
     """What a first pass over the rows finds.
 
     Attributes
