@@ -14,7 +14,7 @@ from scipy import stats
 from howsure.errors import InputError, UnknownNameError
 from howsure.stats.comparisons.pairs import compare, pairs
 from howsure.stats.core.cells import Cells
-from howsure.stats.scores import bootstrap
+from howsure.stats.scores import bootstrap, expected_error, independent_error
 from howsure.stats.scores.clusters import cluster_means, clustered_pairs
 from howsure.stats.scores.score import score
 from howsure.stats.scores.score_intervals import clopper_pearson, wilson
@@ -89,7 +89,7 @@ def test_bootstrap_errors_are_the_usual_ones_and_blocks_do_not_matter(monkeypatc
     assert by_method.low == pytest.approx(low)
     assert set(by_method.method) == {"bootstrap"}
     whole = bootstrap.draw_scores(cells, n_draws=50, seed=1)
-    monkeypatch.setattr(bootstrap, "_BLOCK_SIZE", 1400)
+    monkeypatch.setattr(bootstrap, "_BLOCK", 1400)
     assert bootstrap.draw_scores(cells, n_draws=50, seed=1) == pytest.approx(whole)
 
 
@@ -273,5 +273,5 @@ def test_wins_losses_and_ties(grid):
 
 def test_theory_beside_what_was_seen():
     row = compare(cells_of([[[1], [0], [1], [0]], [[1], [1], [0], [0]]]), "m0", "m1")
-    assert row.se_beta[0] == pytest.approx(0.25)
-    assert row.se_independent[0] == pytest.approx(0.25 * math.sqrt(2))
+    assert expected_error((row.score_a + row.score_b) / 2, row.n_questions)[0] == pytest.approx(0.25)
+    assert independent_error((row.score_a + row.score_b) / 2, row.n_questions)[0] == pytest.approx(0.25 * math.sqrt(2))

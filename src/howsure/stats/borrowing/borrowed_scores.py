@@ -1,8 +1,9 @@
 """Scores of models that answered some questions, estimated with other models' answers to all of them.
 
-The other models tell which questions are hard. With U the N questions of the reference, S the n of them that a model
-was asked, y_q its mean on question q and f_q what a regression of y on factors of the other models' question means
-predicts, the borrowed score is the answers on S, the predictions elsewhere, and a correction for the predictions:
+The answers of the other models show which questions are hard. With U the N questions of the reference, S the n of them
+that a model was asked, y_q its mean on question q and f_q what a regression of y on factors of the other models'
+question means predicts, the borrowed score is the answers on S, the predictions elsewhere, and a correction for the
+predictions:
 
     score = (1/N) [ sum_S y_q + sum_{U - S} f_q + (N - n) mean_S e_q ],      e_q = y_q - f_q without question q
 

@@ -46,8 +46,6 @@ from howsure.stats.scores import (
     WITHOUT_CLUSTERS,
     bootstrap,
     clustered_pairs,
-    expected_error,
-    independent_error,
 )
 
 __all__ = ["POWER", "Comparison", "Pairs", "compare", "pairs"]
@@ -55,7 +53,7 @@ __all__ = ["POWER", "Comparison", "Pairs", "compare", "pairs"]
 #: Those that need one generation per question, scored 0 or 1.
 _OF_SINGLE_ANSWERS = {"bonett-price": bonett_price, "tango": tango}
 
-#: Power at which `detectable` is told.
+#: Power of the test that `detectable` refers to.
 POWER = 0.8
 
 
@@ -170,17 +168,6 @@ class Comparison(Result):
     def ties(self) -> FloatArray:
         """Expected share of questions on which single generations of both are equally right, shape (P,)."""
         return 1 - self.wins_a - self.wins_b
-
-    @cached_property
-    def se_beta(self) -> FloatArray:
-        """What Beta theory expects of `se_total`, shape (P,): sqrt(p(1-p)/N) at the mean p of both (NOISE 4.2.1)."""
-        return expected_error((self.score_a + self.score_b) / 2, np.where(self.n_questions, self.n_questions, np.nan))
-
-    @cached_property
-    def se_independent(self) -> FloatArray:
-        """What `se_total` would be if the models' answers were independent, shape (P,): sqrt(2p(1-p)/N)."""
-        p = (self.score_a + self.score_b) / 2
-        return independent_error(p, np.where(self.n_questions, self.n_questions, np.nan))
 
     @cached_property
     def detectable(self) -> FloatArray:

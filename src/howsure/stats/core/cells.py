@@ -191,7 +191,7 @@ class Cells:
     def unit(self) -> bool:
         """Whether every score lies in [0, 1].
 
-        Where minimum and maximum are not known, as far as sums can tell: sum y^2 <= sum y, which also holds for -0.2
+        Where minimum and maximum are not known, only the sums are checked: sum y^2 <= sum y, which also holds for -0.2
         and 0.6 in one cell.
         """
         return all(bool(np.all(is_unit(*row))) for row in self._rows())

@@ -5,12 +5,11 @@ or temperature 0 makes copies: k of them are worth one, and errors for these que
 asks again until an answer is right makes the score too high: a question then has at most one right answer, its last.
 
 Each sign is one that independent generations show with a probability of at most `CHANCE` for a model on a benchmark,
-whatever the probabilities of its answers are; the one exception is `unvaried`, which says what it assumes. Few
-questions that vary are not enough for any sign. Drawn anew from published question means, 20 times for each of 129
+whatever the probabilities of its answers are; the one exception is `find_unvaried`, whose Notes state what it assumes.
+Few questions that vary are not enough for any sign. Drawn anew from published question means, 20 times for each of 129
 models with 2, 3, 4, 5 and 10 generations, nothing showed a sign. Of results stored twice .98 and more were found on
 math500_cot (500 questions), all on CRUXEval-output (800), but .04 to .64 on aime2024_cot (30); of retries up to 5 times
-all, all and .56.
-Two generations that are copies have no sign on 30 questions: only their texts can tell.
+all, all and .56. Two generations that are copies of one model show no sign on 30 questions: only their texts can.
 """
 
 from __future__ import annotations
@@ -159,7 +158,7 @@ def find_copied_generations(outcomes: NDArray[np.uint64]) -> list[tuple[int, int
     If the generations of a question are as good as shuffled, two given ones agree with the share of its pairs that do,
     1 - 2 t (n - t) / (n (n - 1)) for t right ones of n: given the counts, the probability that they agree on all
     questions is exactly the product, and it is multiplied by the number of pairs (Bonferroni). Two generations in all
-    have no third one to tell copies from a model that does not vary: see `unvaried`.
+    have no third one to distinguish copies from a model that does not vary: see `find_unvaried`.
     """
     one, right = _count_bits(outcomes & _EVEN), _count_bits(outcomes & _ODD)
     n = one + right

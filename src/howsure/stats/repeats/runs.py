@@ -159,7 +159,7 @@ def find_copied_runs(merged: Cells, each: Sequence[Cells], alpha: float) -> NDAr
     """Find models with two runs that score the same on every question, too unlikely by chance, shape (M,)."""
     out = np.zeros(len(merged.models), bool)
     if not merged.binary or len(each) < 3:
-        return out  # two runs that are the same have no variance left to tell chance from copy
+        return out  # two equal runs leave no variance by which chance and copy could be distinguished
     several = merged.n > 1
     agreeing = np.prod(1 - 2 * merged.within, axis=1, where=several)  # 1 - 2 s2: share of a question's pairs that agree
     scores = np.array([np.where(run.answered, run.total, -1) for run in each])

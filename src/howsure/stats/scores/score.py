@@ -117,7 +117,7 @@ class Scores(Result):
         between = intervals.interval(
             self.score,
             np.sqrt(self.variance),
-            # With clusters, df + 1 is the number of clusters of equal size that would tell as much.
+            # With clusters, df + 1 is the number of clusters of equal size with the same information.
             self.n_questions if self.n_clusters is None or self.df is None else self.df + 1,
             level=level,
             method=method if method in BASIC_METHODS else "clt" if method in _PUBLISHED else "t",
