@@ -1,1 +1,1 @@
-"""Other programs' logs to our rows; one file per program, pure functions."""
+"""Find results at paths and in frames, and read them as cells, cubes, runs, answers and texts."""

@@ -1,1 +1,1 @@
-"""The only rooms that know a file format or an engine."""
+"""The files of a run folder: rows in SQLite and Parquet, the manifest, plans of adaptive sampling, added scores."""

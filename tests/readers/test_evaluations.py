@@ -90,7 +90,7 @@ def test_nothing_there(tmp_path):
 
 
 def test_a_folder_with_stages_says_so(tmp_path):
-    """The weighing itself is in tests/store/test_tables.py."""
+    """The weighing itself is in tests/tables/test_rows_to_cells.py."""
     with RunFolder(tmp_path / "run") as folder:
         folder.append([response(q, g, float(g % 2)) for q, k in (("q1", 3), ("q2", 5)) for g in range(1, k + 1)])
         save_plan(
