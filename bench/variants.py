@@ -21,16 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from howsure.perturb import Dimension, Space, Value
+from howsure.stats.core.claims import PROMPT_CLAIMS, PROMPT_COMPONENTS, PromptComponent
 from howsure.stats.core.cube import Cube, Layout
 from howsure.stats.core.variance_intervals import variance_limits
-from howsure.stats.prompts import (
-    COMPONENTS,
-    PROMPT_CLAIMS,
-    Component,
-    estimate_components,
-    required_for_space,
-    required_variants,
-)
+from howsure.stats.prompts import estimate_components, required_for_space, required_variants
 
 Array = NDArray[np.float64]
 LEVEL = 0.95
@@ -68,7 +62,7 @@ class Row(NamedTuple):
 
 def draw(
     process: Process, kind: str, shape: tuple[int, int, int, int], missing: float, rng: np.random.Generator
-) -> tuple[Cube | Layout, dict[Component, float]]:
+) -> tuple[Cube | Layout, dict[PromptComponent, float]]:
     """A cube with `shape` = (trials, N, S, K), or differences of two of them, and the true components."""
     trials, N, S, K = shape
     if kind == "difference":
@@ -77,12 +71,12 @@ def draw(
         halves = both.models[:trials], both.models[trials:]
         return both.difference(*halves), {name: 2 * value for name, value in true.items()}
     nested = kind == "nested"
-    sizes: dict[Component, tuple[int, ...]] = {
+    sizes: dict[PromptComponent, tuple[int, ...]] = {
         "question": (trials, N, 1),
         "variant": (trials, N if nested else 1, S),
         "interaction": (trials, N, S),
     }
-    sd = {name: float(getattr(process, name)) for name in COMPONENTS}
+    sd = {name: float(getattr(process, name)) for name in PROMPT_COMPONENTS}
     effects = {name: _effect(process.name, name, size, rng) * sd[name] for name, size in sizes.items()}
     p = 0.5 + effects["question"] + effects["variant"] + effects["interaction"]
     n = np.where(rng.random(p.shape) < missing, 0, K)

@@ -39,9 +39,10 @@ from howsure.reporting.sentences.summary import judge_pairs
 from howsure.stats.comparisons import Pairs
 from howsure.stats.comparisons import pairs as compare_pairs
 from howsure.stats.core.cells import Cells, IntArray
+from howsure.stats.core.claims import MOMENTS
 from howsure.stats.core.cube import Cube
 from howsure.stats.core.results import Result, Results
-from howsure.stats.prompts import MOMENTS, VariantSummary, summarize_variants
+from howsure.stats.prompts import VariantSummary, summarize_variants
 from howsure.stats.questions import AnswerCounts
 from howsure.stats.scores import Scores
 from howsure.stats.scores import score as score_models

@@ -10,11 +10,12 @@ import pytest
 from oracles import variants as oracle
 
 from howsure.errors import InputError, UnknownNameError
+from howsure.stats.core.claims import PROMPT_CLAIMS, PROMPT_COMPONENTS
 from howsure.stats.core.cube import Cube
 from howsure.stats.core.variance_intervals import chi_square_factors, variance_factors, variance_limits
 from howsure.stats.planning.pilot import components_from_cube
 from howsure.stats.planning.plan import plan
-from howsure.stats.prompts.components import COMPONENTS, PROMPT_CLAIMS, estimate_components
+from howsure.stats.prompts.components import estimate_components
 from howsure.stats.prompts.moments import summarize_variants
 from howsure.stats.prompts.sample_size import required_variants
 
@@ -46,7 +47,7 @@ def test_balanced_against_mean_squares(seed):
     """A slow version: textbook mean squares."""
     y = drawn(seed)
     ours, slow = estimate_components(cube_of(y)), oracle.balanced_crossed(y)
-    for name in COMPONENTS:
+    for name in PROMPT_COMPONENTS:
         assert getattr(ours, name)[0] == pytest.approx(slow[name], abs=1e-12)
     assert ours.mean[0] == pytest.approx(slow["mean"])
     for claim, key in zip(PROMPT_CLAIMS, ("se_these", "se_new_questions", "se_new_variants", "se_both"), strict=True):
@@ -59,7 +60,7 @@ def test_missing_cells_and_unequal_generations_against_projections(seed):
     """A slow version: quadratic forms from projection matrices, their expectations solved."""
     y = holes(drawn(seed), seed + 10)
     ours, slow = estimate_components(cube_of(y, drawn(seed + 50))), oracle.crossed(y)
-    for name in (*COMPONENTS, "residual"):
+    for name in (*PROMPT_COMPONENTS, "residual"):
         assert getattr(ours, name)[0] == pytest.approx(slow[name], abs=1e-10)
     assert ours.fit.variant_score[0] == pytest.approx(oracle.fitted_scores(y))
     assert "missing cells of 24 are filled" in ours.note[0]
@@ -95,7 +96,7 @@ def test_differences_of_two_models():
     a, b = drawn(1), drawn(2)
     cube = cube_of(a, b)
     ours, slow = estimate_components(cube.difference("m0", "m1")), oracle.crossed_difference(a, b)
-    for name in COMPONENTS:
+    for name in PROMPT_COMPONENTS:
         assert getattr(ours, name)[0] == pytest.approx(slow[name], abs=1e-12)
     other = estimate_components(cube.difference(["m1"], ["m0"]))
     assert other.mean[0] == pytest.approx(-ours.mean[0])
@@ -147,7 +148,7 @@ def test_corners():
     assert np.isnan(one_question.components.limits("generation")[1][0])
     same = summarize_variants(cube_of([[[1.0, 1.0]] * 4] * 5))
     assert same.components.variant[0] == 0
-    assert all(np.isnan(end[0]) for name in COMPONENTS for end in same.components.limits(name))
+    assert all(np.isnan(end[0]) for name in PROMPT_COMPONENTS for end in same.components.limits(name))
     means = summarize_variants(Cube.from_means("b", ["m"], ["v", "w"], np.array([[0.4, 0.7]]))).moments
     assert (means.low[0], means.high[0]) == (0, 1)  # t with one degree of freedom goes beyond both
     apart = estimate_components(cube_of([[[1.0, 0.0], []], [[], [1.0, 1.0]]]))
@@ -163,7 +164,7 @@ def test_corners():
 
 def test_table_of_components():
     columns = estimate_components(cube_of(drawn(1), drawn(2))).columns()
-    assert columns["component"].tolist() == [*COMPONENTS] * 2
+    assert columns["component"].tolist() == [*PROMPT_COMPONENTS] * 2
     assert np.all(columns["low"] <= np.maximum(columns["variance"], 0))
 
 

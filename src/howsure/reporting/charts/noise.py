@@ -20,7 +20,8 @@ from howsure.reporting.charts.base import (
     x_channel,
     y_names,
 )
-from howsure.stats.prompts import COMPONENTS, MIN_VARIANTS, Effects, PromptComponents
+from howsure.stats.core.claims import PROMPT_COMPONENTS
+from howsure.stats.prompts import MIN_VARIANTS, Effects, PromptComponents
 from howsure.stats.scores import Scores
 
 
@@ -70,10 +71,12 @@ def draw_variance_components(components: PromptComponents, order: Sequence[str])
     """Draw variance components with intervals, on a scale where distance from 0 is a standard deviation."""
     at = [components.layout.names.index(model) for model in order]
     known = components.layout.split[at]
-    limits = {name: components.limits(name) for name in COMPONENTS}
+    limits = {name: components.limits(name) for name in PROMPT_COMPONENTS}
     unknown = np.full(len(at), np.nan)
     both = "prompt and generation" if components.layout.nested else "question × prompt and generation"
-    rows = [(_PARTS[name], getattr(components, name)[at], *(end[at] for end in limits[name])) for name in COMPONENTS]
+    rows = [
+        (_PARTS[name], getattr(components, name)[at], *(end[at] for end in limits[name])) for name in PROMPT_COMPONENTS
+    ]
     rows.append((both, np.where(known, np.nan, components.residual[at]), unknown, unknown))
     rows = [row for row in rows if not np.all(np.isnan(row[1]))]
     value, low, high = (np.concatenate([np.zeros(0), *(row[i] for row in rows)]) for i in (1, 2, 3))

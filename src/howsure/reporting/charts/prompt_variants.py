@@ -20,7 +20,8 @@ from howsure.reporting.charts.base import (
     y_names,
 )
 from howsure.stats.core.cells import FloatArray
-from howsure.stats.prompts import MOMENTS, SampleSize, UnparsedByValue, UnparsedEffect, VariantSummary
+from howsure.stats.core.claims import MOMENTS
+from howsure.stats.prompts import SampleSize, UnparsedByValue, UnparsedEffect, VariantSummary
 
 #: Kinds of points in the legend of `draw_spread`.
 _MARKS = ("one prompt", "default prompt")

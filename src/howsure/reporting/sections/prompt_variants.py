@@ -30,10 +30,10 @@ from howsure.reporting.sentences.prompt_variants import (
 )
 from howsure.reporting.sentences.unparsed_answers import describe_parser_effect, describe_unparsed_values
 from howsure.stats.core.cells import Cells, IntArray
+from howsure.stats.core.claims import MOMENTS
 from howsure.stats.core.cube import Cube
 from howsure.stats.core.results import Columns
 from howsure.stats.prompts import (
-    MOMENTS,
     Effects,
     RankFlips,
     UnparsedEffect,

@@ -13,7 +13,8 @@ from howsure.reporting.sentences.formatting import (
     join_names,
 )
 from howsure.stats.core.cells import FloatArray
-from howsure.stats.prompts import COMPONENTS, MIN_VARIANTS, Effects, PromptComponents, UnparsedEffect
+from howsure.stats.core.claims import PROMPT_COMPONENTS
+from howsure.stats.prompts import MIN_VARIANTS, Effects, PromptComponents, UnparsedEffect
 from howsure.stats.scores import Scores
 
 Mask = NDArray[np.bool_]
@@ -57,14 +58,15 @@ def describe_noise_parts(scores: Scores, n_drawn: int) -> str:
 
 def describe_variance_components(components: PromptComponents) -> str:
     """Describe which component is the largest, and the share of the choice of prompts in the error of a mean."""
-    each = np.stack([np.maximum(getattr(components, name), 0) for name in COMPONENTS])
+    each = np.stack([np.maximum(getattr(components, name), 0) for name in PROMPT_COMPONENTS])
     known = ~np.any(np.isnan(each), axis=0)
     if known.any():
         total = each[:, known].sum(axis=0)
         each = np.where(each < 1e-9 * each.sum(axis=0), 0, each)  # differences by rounding are not noise
         parts = np.median(each[:, known] / np.where(total > 0, total, np.nan), axis=1)
         texts = [
-            f"{_MEANINGS[name]} {format_share(part)}" for name, part in zip(COMPONENTS, parts.tolist(), strict=True)
+            f"{_MEANINGS[name]} {format_share(part)}"
+            for name, part in zip(PROMPT_COMPONENTS, parts.tolist(), strict=True)
         ]
         text = f"Of the variance of one generation (median over models): {join_names(texts)}."
     elif components.layout.nested:

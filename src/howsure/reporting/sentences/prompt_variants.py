@@ -16,7 +16,8 @@ from howsure.reporting.sentences.formatting import (
     join_names,
 )
 from howsure.stats.core.cells import Cells, FloatArray
-from howsure.stats.prompts import MOMENTS, RankFlips, SampleSize, UnparsedEffect, VariantSummary
+from howsure.stats.core.claims import MOMENTS
+from howsure.stats.prompts import RankFlips, SampleSize, UnparsedEffect, VariantSummary
 
 Mask = NDArray[np.bool_]
 

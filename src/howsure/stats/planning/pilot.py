@@ -12,12 +12,12 @@ from howsure.errors import InputError
 from howsure.stats import comparisons
 from howsure.stats import scores as scoring
 from howsure.stats.core.cells import Cells, FloatArray, mean_where
-from howsure.stats.core.claims import MeanClaim, check_mean_claim
+from howsure.stats.core.claims import PROMPT_COMPONENTS, MeanClaim, check_mean_claim
 from howsure.stats.core.cube import Cube
 from howsure.stats.core.intervals import FEW_DF
 from howsure.stats.core.variance_intervals import chi_square_factors
 from howsure.stats.planning.variance_components import VarianceComponents, assurance_quantile, check_range
-from howsure.stats.prompts import COMPONENTS, estimate_components
+from howsure.stats.prompts import estimate_components
 from howsure.stats.scores import IN_CLUSTERS, NEW_CLUSTERS, add_cluster_variance, unbiased_data
 
 __all__ = ["components_from_accuracy", "components_from_cells", "components_from_cube"]
@@ -217,7 +217,7 @@ def components_from_cube(
     if b is not None and not estimated.fit.cells[0] > 0:
         what = f"{a} and {b} answered no question in the same variant"
         raise InputError(what, where=cube.benchmark, remedy="ask both models in the same variants")
-    names: tuple[str, ...] = (*COMPONENTS, "residual")
+    names: tuple[str, ...] = (*PROMPT_COMPONENTS, "residual")
     values = {name: float(getattr(estimated, name)[0]) for name in names}
     pilot_notes = dict.fromkeys(part for part in str(estimated.note[0]).split("; ") if part)
     if estimated.clustered is not None and claim == "new-questions":
@@ -227,7 +227,7 @@ def components_from_cube(
         pilot_notes[f"{' and '.join(below)} below 0: planned as 0"] = None
     each = {name: max(value, 0.0) for name, value in values.items()}  # NaN stays: max returns its first argument
     errors: dict[str, float] = {
-        name: _error_of_limit(each[name], float(estimated.limits(name, _TWO_SIDED)[1][0])) for name in COMPONENTS
+        name: _error_of_limit(each[name], float(estimated.limits(name, _TWO_SIDED)[1][0])) for name in PROMPT_COMPONENTS
     }
     if math.isnan(values["generation"]):
         df = estimated.fit.cells - (estimated.fit.questions if cube.nested else estimated.fit.rank)

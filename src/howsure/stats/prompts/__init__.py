@@ -13,20 +13,12 @@ subset_moments      distribution of the mean and the variance of a random subset
 ==================  ====================================================================================
 """
 
-from howsure.stats.prompts.components import (
-    COMPONENTS,
-    PROMPT_CLAIMS,
-    Component,
-    PromptClaim,
-    PromptComponents,
-    estimate_components,
-)
+from howsure.stats.prompts.components import PromptComponents, estimate_components
 from howsure.stats.prompts.effects import MIN_VARIANTS, Effects, estimate_effects, estimate_variant_effects
 from howsure.stats.prompts.moments import Moments, VariantSummary, summarize_variants
 from howsure.stats.prompts.prompteval import PromptEval, draw_balanced_cells, prompteval
 from howsure.stats.prompts.rank_flips import RankFlips, estimate_rank_flips
 from howsure.stats.prompts.sample_size import (
-    MOMENTS,
     ProxyCheck,
     SampleSize,
     check_proxy,
@@ -42,14 +34,9 @@ from howsure.stats.prompts.unparsed import (
 )
 
 __all__ = [
-    "COMPONENTS",
     "MIN_VARIANTS",
-    "MOMENTS",
-    "PROMPT_CLAIMS",
-    "Component",
     "Effects",
     "Moments",
-    "PromptClaim",
     "PromptComponents",
     "PromptEval",
     "ProxyCheck",

@@ -23,7 +23,7 @@ those of single questions.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple, get_args
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from howsure.errors import UnknownNameError
 from howsure.stats.core import intervals
 from howsure.stats.core.cells import FloatArray
+from howsure.stats.core.claims import PROMPT_CLAIMS, PROMPT_COMPONENTS, PromptClaim, PromptComponent
 from howsure.stats.core.cube import Cube, Layout
 from howsure.stats.core.intervals import Interval
 from howsure.stats.core.results import Columns, Result, notes
@@ -38,16 +39,7 @@ from howsure.stats.core.variance_intervals import Factors, chi_square_factors, d
 from howsure.stats.prompts.additive_fit import AdditiveFit, fit_additive
 from howsure.stats.scores import ONE_CLUSTER, ClusteredVariance, cluster_excess, cluster_means
 
-__all__ = ["COMPONENTS", "PROMPT_CLAIMS", "Component", "PromptClaim", "PromptComponents", "estimate_components"]
-
-#: Sources of the noise of a mean over questions and variants.
-Component = Literal["question", "variant", "interaction", "generation"]
-COMPONENTS: tuple[Component, ...] = get_args(Component)
-
-#: What a mean over questions and variants estimates: the expected score on these questions in these variants, on new
-#: questions in these variants, on these questions in new variants of the space, or on new questions in new variants.
-PromptClaim = Literal["these", "new-questions", "new-variants", "new-questions-and-variants"]
-PROMPT_CLAIMS: tuple[PromptClaim, ...] = get_args(PromptClaim)
+__all__ = ["PromptComponents", "estimate_components"]
 
 _CLUSTERED_NOTE = (
     "questions in clusters: the interval of the mean is for new clusters; components, variances over prompts and the "
@@ -153,13 +145,13 @@ class PromptComponents(Result):
             bounds=bounds,
         )
 
-    def limits(self, component: Component, level: float | None = None) -> tuple[FloatArray, FloatArray]:
+    def limits(self, component: PromptComponent, level: float | None = None) -> tuple[FloatArray, FloatArray]:
         """Return the lower and the upper limit of a component, cut at 0, each of shape (M,).
 
         Parameters
         ----------
         component
-            One of `COMPONENTS`.
+            One of `PROMPT_COMPONENTS`.
         level
             Coverage in (0, 1); None: that of the result.
 
@@ -170,8 +162,8 @@ class PromptComponents(Result):
         kurtosis of the scores. The other components: t, from their variation over questions and over variants.
         """
         level = self.level if level is None else level
-        if component not in COMPONENTS:
-            raise UnknownNameError("component", component, COMPONENTS, where="variants")
+        if component not in PROMPT_COMPONENTS:
+            raise UnknownNameError("component", component, PROMPT_COMPONENTS, where="variants")
         estimate: FloatArray = getattr(self, component)
         nested = self.layout.nested
         if component == "question" or (component == "variant" and not nested):
@@ -198,7 +190,7 @@ class PromptComponents(Result):
         return _two_way_error(excess - mean, residual_df, nested=self.layout.nested)
 
     def _mean_squares(
-        self, component: Component, estimate: FloatArray, level: float
+        self, component: PromptComponent, estimate: FloatArray, level: float
     ) -> tuple[FloatArray, Factors, FloatArray, Factors]:
         """Return the two mean squares whose difference is the component, each with the factors of its interval."""
         f = self.fit
@@ -219,13 +211,13 @@ class PromptComponents(Result):
 
     def columns(self) -> Columns:
         """Return one row per model and component."""
-        each = [(getattr(self, name), *self.limits(name)) for name in COMPONENTS]
+        each = [(getattr(self, name), *self.limits(name)) for name in PROMPT_COMPONENTS]
         value, low, high = (np.stack(column, axis=1).ravel() for column in zip(*each, strict=True))
         M = len(self.layout.names)
         return {
             "benchmark": np.full(4 * M, self.layout.benchmark, dtype=object),
             "model": np.repeat(np.array(self.layout.names, dtype=object), 4),
-            "component": np.tile(np.array(COMPONENTS, dtype=object), M),
+            "component": np.tile(np.array(PROMPT_COMPONENTS, dtype=object), M),
             "variance": value,
             "low": low,
             "high": high,
@@ -293,7 +285,7 @@ def estimate_components(data: Cube | Layout, *, level: float = 0.95) -> PromptCo
     >>> scores = [[[[1, 1], [1, 0]], [[0, 1], [0, 0]], [[1, 1], [0, 1]]]]
     >>> cube = Cube.from_scores("demo", ["a"], ["q1", "q2", "q3"], ["v1", "v2"], scores)
     >>> components = estimate_components(cube)
-    >>> {name: getattr(components, name).round(3).tolist() for name in COMPONENTS}
+    >>> {name: getattr(components, name).round(3).tolist() for name in PROMPT_COMPONENTS}
     {'question': [0.083], 'variant': [0.125], 'interaction': [-0.125], 'generation': [0.25]}
     """
     layout = data.layout if isinstance(data, Cube) else data

@@ -27,12 +27,12 @@ from scipy import special
 
 from howsure.errors import InputError
 from howsure.stats.core.cells import FloatArray, IntArray
+from howsure.stats.core.claims import MOMENTS
 from howsure.stats.core.results import Columns, Result, notes
 from howsure.stats.core.variance_intervals import variance_limits
 from howsure.stats.prompts.subset_moments import deviation_chance, deviation_quantiles, draw_orders
 
 __all__ = [
-    "MOMENTS",
     "ProxyCheck",
     "SampleSize",
     "check_proxy",
@@ -41,7 +41,6 @@ __all__ = [
     "to_integers",
 ]
 
-MOMENTS = ("mean", "variance")
 #: The interval of the number of variants for the variance needs at least this many scores.
 _MIN_SCORES = 10
 #: Largest half-width of that interval on the log scale: a factor of 10,000 between its limits.
