@@ -22,7 +22,7 @@ ROWS = [
 def test_without_pyspark_it_is_told_how_to_get_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "py4j.protocol", None)
     with pytest.raises(InputError, match=r"--engine spark: PySpark is not installed; pip install 'howsure\[spark\]'"):
-        spark.session()
+        spark.start_session()
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def session(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SPARK_CONF_DIR", str(conf))
         patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
-        found = spark.session("local[2]")
+        found = spark.start_session("local[2]")
         found.sparkContext.setLogLevel("OFF")
         yield found
         found.stop()
@@ -131,11 +131,11 @@ def test_tables_and_what_is_not_there(session, frame, tmp_path):
 
 
 def test_a_session_on_another_master_is_told(session):
-    assert spark.session() is session
+    assert spark.start_session() is session
     with pytest.raises(
         InputError, match=r"--master local\[1\]: a session on local\[2\] is there already; stop it first"
     ):
-        spark.session("local[1]")
+        spark.start_session("local[1]")
 
 
 def test_a_session_that_does_not_start(monkeypatch):
@@ -149,4 +149,4 @@ def test_a_session_that_does_not_start(monkeypatch):
         InputError,
         match="--engine spark: Spark does not start: Java gateway process exited before sending its port number; is Java 17",
     ):
-        spark.session()
+        spark.start_session()
