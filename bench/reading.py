@@ -11,8 +11,8 @@ import random
 import time
 from collections.abc import Callable
 
-from howsure.extraction.choices import extract_choice, read_choice
 from howsure.extraction.directions import extract_direction
+from howsure.extraction.multiple_choice import extract_choice, read_choice
 from howsure.extraction.numbers import extract_number
 
 SIZES = (100, 1_000, 4_000)

@@ -9,7 +9,7 @@ from helpers.perturb_questions import benchmark
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from howsure.extraction.choices import read_choice
+from howsure.extraction.multiple_choice import read_choice
 from howsure.perturb import draw_variants
 from howsure.perturb.dimensions import ENUMERATORS
 

@@ -17,8 +17,8 @@ from pathlib import Path
 from howsure.benchmarks.choice_fields import TARGETS, parse_choices, parse_targets
 from howsure.benchmarks.question import Benchmark, Prompt, Question
 from howsure.errors import InputError, UnknownNameError
-from howsure.extraction.choices import extract_choice
 from howsure.extraction.directions import CARDINAL, DIRECTIONS, extract_direction
+from howsure.extraction.multiple_choice import extract_choice
 from howsure.extraction.numbers import canonical_number, extract_number
 from howsure.extraction.statements import extract_text
 from howsure.tables.row_files import PlacedRow, read_rows

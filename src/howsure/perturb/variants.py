@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from howsure.benchmarks.question import Benchmark, Message, ParsedAnswer, Prompt, Question, Variant
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
-from howsure.extraction.choices import read_choice
+from howsure.extraction.multiple_choice import read_choice
 from howsure.perturb.checks import bind_space
 from howsure.perturb.dimensions import ENUMERATORS
 from howsure.perturb.hash_draws import draw_key

@@ -12,7 +12,7 @@ from howsure.benchmarks.question import Benchmark, Question
 from howsure.benchmarks.question_file import ANSWERS
 from howsure.benchmarks.recorded import extract_score
 from howsure.errors import InputError
-from howsure.extraction.choices import read_choice
+from howsure.extraction.multiple_choice import read_choice
 from howsure.scorers.base import RunContext, ScoredAnswer, Scorer, ScoringItem, hash_code
 from howsure.scorers.choice_scorer import PromptChoices, PromptIndex
 from howsure.store import manifest

@@ -4,9 +4,9 @@ numeric
     The number that a completion gives (`extraction.numbers`), compared exactly: 18, 18.0 and $18 are one answer. A
     target may be a number, or a solution that states one ("... #### 18").
 choice, choice:letter, choice:index, choice:number, choice:text
-    The choice that a completion gives, by its label or its text (`extraction.choices`). The target may be a letter, a
-    place counted from 0 (index) or from 1 (number), or the text of a choice. Name the kind where the targets of a
-    benchmark can be read in several ways.
+    The choice that a completion gives, by its label or its text (`extraction.multiple_choice`). The target may be a
+    letter, a place counted from 0 (index) or from 1 (number), or the text of a choice. Name the kind where the targets
+    of a benchmark can be read in several ways.
 exact
     The whole completion, in any case, with any spaces and in any width of letters (NFKC).
 regex:PATTERN, regex-first:PATTERN

@@ -7,7 +7,7 @@ import random
 import pytest
 from helpers.composed_completions import completion
 
-from howsure.extraction.choices import read_choice
+from howsure.extraction.multiple_choice import read_choice
 from howsure.perturb.dimensions import ENUMERATORS, WRAPPERS
 
 CHOICES = (

@@ -8,8 +8,8 @@ import re
 import pytest
 from helpers.composed_completions import completion
 
-from howsure.extraction import choices, statements
-from howsure.extraction.choices import extract_choice
+from howsure.extraction import multiple_choice, statements
+from howsure.extraction.multiple_choice import extract_choice
 from howsure.extraction.statements import extract_text
 from howsure.extraction.vocabulary import any_of, build_vocabulary
 
@@ -89,12 +89,12 @@ def as_a_whole(text, words):
     """Every pattern over all of the text, one after the other."""
     everywhere = re.compile("")
     filters = {name: getattr(words.labels, name) for name in ("dot", "alone", "choosing")}
-    marks, choices._OPTION_WORD = choices._OPTION_WORD, everywhere
+    marks, multiple_choice._OPTION_WORD = multiple_choice._OPTION_WORD, everywhere
     vars(words.labels).update(dict.fromkeys(filters, everywhere))
     try:
-        return statements.find_statement(choices._rewrite_statements(text, words))
+        return statements.find_statement(multiple_choice._rewrite_statements(text, words))
     finally:
-        choices._OPTION_WORD = marks
+        multiple_choice._OPTION_WORD = marks
         vars(words.labels).update(filters)
 
 
@@ -110,9 +110,9 @@ def test_the_last_statement_is_that_of_the_completion_as_a_whole(labels):
         )
         text = "".join(said).strip()
         wanted = as_a_whole(text, words)
-        assert choices._find_statement(text, words) == wanted, text
+        assert multiple_choice._find_statement(text, words) == wanted, text
         found += wanted is not None
-        ends += len(list(choices._ends(text, words))) > 1
+        ends += len(list(multiple_choice._ends(text, words))) > 1
     assert found > 1000
     assert (ends > 500) != words.labels.have_sentence_ends
 
@@ -137,10 +137,12 @@ def test_what_may_hedge_the_next_sentence_is_all_that_hedges():
     ]
     said += ["cannot", "can not", "do not", "not sure", "not certain", "not enough", "no idea"]
     said += [f"{verb}n{mark}t" for verb in ("ca", "wo", "do", "does", "is", "are") for mark in "'’"]
-    assert all(choices._HEDGE.search(f"It {word}.") for word in said)
+    assert all(multiple_choice._HEDGE.search(f"It {word}.") for word in said)
     said += ["whether", "can't say", "do not think", "don’t know", "doubt", "unable to"]
-    assert all(any(word in phrase for word in choices._HEDGING_WORDS) for phrase in said)
-    assert not any(choices._HEDGE.search(text) for text in ("dismay", "I see", "mayor", "the guests", "can", "either_"))
+    assert all(any(word in phrase for word in multiple_choice._HEDGING_WORDS) for phrase in said)
+    assert not any(
+        multiple_choice._HEDGE.search(text) for text in ("dismay", "I see", "mayor", "the guests", "can", "either_")
+    )
 
 
 @pytest.mark.parametrize("words", [("so", "it['’]s", "is", "go\\s+with"), ("may", "maybe", "can['’]t")])
