@@ -365,7 +365,7 @@ def test_a_limit_is_only_lowered_by_what_the_endpoint_tells():
         for told, rate in [(6100.0, 10.0), (305.0, 5.0), (None, 5.0), (0.0, 5.0)]:
             limiter.release(await limiter.acquire(), limits=Limits(requests=told))
             time.now += 10
-            assert limiter._request_bucket.rate == pytest.approx(rate)
+            assert limiter._request_allowance.rate == pytest.approx(rate)
 
     asyncio.run(go())
 

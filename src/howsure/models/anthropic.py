@@ -16,7 +16,7 @@ from howsure.models.client import Endpoint
 from howsure.models.model import Choice, Reply, Request
 from howsure.models.reply import (
     bounded_list,
-    build_embedded_error,
+    build_error_in_body,
     clean_id,
     clean_name,
     decode_body,
@@ -115,7 +115,7 @@ class AnthropicEndpoint(Endpoint):
         message = decode_body(body, _decode, key)
         if message.content is None:
             if bytes(message.error) != b"null":
-                raise build_embedded_error(message.error, n, key)
+                raise build_error_in_body(message.error, n, key)
             raise EndpointError("the reply has no content field", reason="malformed", status=200)
         # Other blocks are thoughts and tools. Without any text block the text is None.
         texts = [block.text for block in list_items(message.content) if block.type == "text" and block.text is not None]

@@ -18,7 +18,7 @@ from howsure.models.headers import parse_duration
 from howsure.models.model import Choice, Reply, Request
 from howsure.models.reply import (
     bounded_list,
-    build_embedded_error,
+    build_error_in_body,
     clean_id,
     clean_name,
     decode_body,
@@ -175,7 +175,7 @@ class GeminiEndpoint(Endpoint):
             choices = [Choice(None, "content_filter")] * n
         if not choices:
             if bytes(response.error) != b"null":
-                raise build_embedded_error(response.error, n, key)
+                raise build_error_in_body(response.error, n, key)
             raise EndpointError("the reply has no candidates", reason="empty", status=200)
         usage = decode_usage(response.usage_metadata, _decode_usage) or _Usage()
         # A count of 0 is left out. Thoughts are counted and billed beside the candidates.

@@ -79,23 +79,23 @@ class RateLimitHeaders:
 
     def _read_limit(self, kind: str, headers: Mapping[str, str]) -> float | None:
         """Return the limit of requests or tokens per minute; `kind` is "requests" or "tokens"."""
-        known: float | None = getattr(self._limits, kind)
+        previous: float | None = getattr(self._limits, kind)
         for name in PER_MINUTE[kind]:
             if name in headers:
                 raw = headers[name]
-                return known if raw == self._raw.get(kind) else self._parse_limit(kind, raw, known)
+                return previous if raw == self._raw.get(kind) else self._parse_limit(kind, raw, previous)
         raw = headers.get(f"x-ratelimit-limit-{kind}", "")
         if not raw or raw == self._raw.get(kind):
-            return known
+            return previous
         if _is_minute(raw, headers.get(f"x-ratelimit-remaining-{kind}"), headers.get(f"x-ratelimit-reset-{kind}")):
-            return self._parse_limit(kind, raw, known)
-        return known
+            return self._parse_limit(kind, raw, previous)
+        return previous
 
-    def _parse_limit(self, kind: str, raw: str, known: float | None) -> float | None:
+    def _parse_limit(self, kind: str, raw: str, previous: float | None) -> float | None:
         """Return the limit in a header, or the one known before if it cannot be read."""
         limit = _parse_count(raw)
         if not limit:
-            return known
+            return previous
         self._raw[kind] = raw
         return float(limit)
 
@@ -113,7 +113,7 @@ def _is_minute(raw: str, remaining: str | None, reset: str | None) -> bool:
     if STEADY_MINUTE[0] <= period <= STEADY_MINUTE[1]:
         return True
     # Limits per hour and per day that refill steadily show their period, however short the wait.
-    steady = any(0.9 < period / known < 1.1 for known in (3600.0, 86400.0))
+    steady = any(0.9 < period / length < 1.1 for length in (3600.0, 86400.0))
     return CLOCK_MINUTE[0] < wait <= CLOCK_MINUTE[1] and period > STEADY_MINUTE[1] and not steady
 
 

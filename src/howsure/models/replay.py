@@ -47,8 +47,8 @@ class ReplayModel:
             remedy = "name a table of results: benchmark: {replay: FILE}"
             raise InputError("nothing is recorded for it", where=f"replay/{self.name}", remedy=remedy)
         if self.name not in benchmark.outcomes:
-            known = [f"replay/{model}" for model in benchmark.outcomes]
-            raise UnknownNameError("model", f"replay/{self.name}", known, where=benchmark.name)
+            models = [f"replay/{model}" for model in benchmark.outcomes]
+            raise UnknownNameError("model", f"replay/{self.name}", models, where=benchmark.name)
         self.benchmark, self.outcomes = benchmark, benchmark.outcomes[self.name]
         if absent := [question.id for question in benchmark.questions if question.id not in self.outcomes]:
             what = (

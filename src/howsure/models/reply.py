@@ -22,7 +22,7 @@ from howsure.models.model import Choice, Reply
 
 __all__ = [
     "bounded_list",
-    "build_embedded_error",
+    "build_error_in_body",
     "clean_id",
     "clean_name",
     "decode_body",
@@ -59,9 +59,9 @@ def bounded_list(kind: type, most: int, *, strict: bool = False) -> type:
     return msgspec.defstruct("_BoundedList", fields, array_like=True, forbid_unknown_fields=strict)
 
 
-def list_items(decoded: Any) -> list[Any]:
+def list_items(struct: Any) -> list[Any]:
     """Return the items of a decoded `bounded_list`; none where there was no list."""
-    return [] if decoded is None else [item for item in msgspec.structs.astuple(decoded) if item is not msgspec.UNSET]
+    return [] if struct is None else [item for item in msgspec.structs.astuple(struct) if item is not msgspec.UNSET]
 
 
 _Parts = bounded_list(_Part, PARTS, strict=True)
@@ -115,7 +115,7 @@ def parse_reply(body: bytes | bytearray, n: int, *, key: str = "") -> Reply:
     """
     completion = decode_body(body, _body_decoder(4 << n.bit_length()), key)
     if completion.choices is None and bytes(completion.error) != b"null":
-        raise build_embedded_error(completion.error, n, key)
+        raise build_error_in_body(completion.error, n, key)
     if completion.choices is None:
         raise EndpointError("the reply has no choices field", reason="malformed", status=200)
     choices = list_items(completion.choices)
@@ -133,7 +133,7 @@ def parse_reply(body: bytes | bytearray, n: int, *, key: str = "") -> Reply:
     )
 
 
-def build_embedded_error(error: msgspec.Raw, n: int, key: str) -> EndpointError:
+def build_error_in_body(error: msgspec.Raw, n: int, key: str) -> EndpointError:
     """Return the error that a gateway has put into the body of a response with status 200."""
     return build_http_error(200, {}, b'{"error":' + bytes(error)[:LARGEST_ERROR] + b"}", n=n, key=key)
 

@@ -83,7 +83,7 @@ class SimulatedModel:
     ) -> None:
         self.name = name.removeprefix("simulated/")
         if self.name not in ABILITIES:
-            raise UnknownNameError("model", f"simulated/{self.name}", [f"simulated/{known}" for known in ABILITIES])
+            raise UnknownNameError("model", f"simulated/{self.name}", [f"simulated/{name}" for name in ABILITIES])
         self.benchmark, self.seed = benchmark, seed
         self.process = DataGeneratingProcess(self.name, benchmark, population=population, effects=effects)
         self._rows = {question.id: row for row, question in enumerate(benchmark.questions)}

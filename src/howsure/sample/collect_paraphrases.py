@@ -232,13 +232,13 @@ def load_instructions(name: str) -> tuple[Instruction, ...]:
     return parse_instructions(text, where=name)
 
 
-def _choose_instructions(known: Sequence[Instruction], only: Sequence[str], where: str) -> list[Instruction]:
+def _choose_instructions(existing: Sequence[Instruction], only: Sequence[str], where: str) -> list[Instruction]:
     """Return the instructions to rephrase: only reviewed ones, because others may ask something else."""
-    by_id = {instruction.id: instruction for instruction in known}
+    by_id = {instruction.id: instruction for instruction in existing}
     for name in only:
         if name not in by_id:
             raise UnknownNameError("instruction", name, by_id, where=where)
-    chosen = [instruction for instruction in known if instruction.id in only or not only]
+    chosen = [instruction for instruction in existing if instruction.id in only or not only]
     if not (reviewed := [instruction for instruction in chosen if instruction.reviewed]):
         remedy = "read them and set reviewed = true before more is made of them"
         raise InputError("none of the instructions was reviewed", where=where, remedy=remedy)

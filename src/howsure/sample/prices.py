@@ -121,13 +121,13 @@ def find_price(
     start = now or datetime.now(UTC)
     times = [start + i * STEP for i in range(HORIZON // STEP + 1)]
     prices = [_look_up_price(model_name, provider_key, context, time) for time in times]
-    found_prices = [price for price in prices if price is not None]
-    if len(found_prices) < len(prices):
+    listed_prices = [price for price in prices if price is not None]
+    if len(listed_prices) < len(prices):
         return None
     return Price(
-        max(price.prompt for price in found_prices),
-        max(price.completion for price in found_prices),
-        max(price.request for price in found_prices),
+        max(price.prompt for price in listed_prices),
+        max(price.completion for price in listed_prices),
+        max(price.request for price in listed_prices),
     )
 
 
@@ -187,8 +187,8 @@ def format_dollars(pico: int) -> str:
     # The first significant digit is at 10^adjusted.
     places = max(2, 1 - amount.adjusted()) if 0 < amount < Decimal("0.1") else 2
     rounded = amount.quantize(Decimal(1).scaleb(-places), ROUND_HALF_EVEN, _WIDE)
-    whole, _, cents = f"{rounded:,f}".partition(".")
-    return f"{'-' if pico < 0 else ''}${whole}.{cents[:2]}{cents[2:].rstrip('0')}"
+    dollars, _, cents = f"{rounded:,f}".partition(".")
+    return f"{'-' if pico < 0 else ''}${dollars}.{cents[:2]}{cents[2:].rstrip('0')}"
 
 
 with localcontext() as _WIDE:

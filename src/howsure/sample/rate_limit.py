@@ -62,7 +62,7 @@ def per_second(per_minute: float | None) -> float | None:
     return None if per_minute is None else per_minute / (60 + BURST_SECONDS)
 
 
-class TokenBucket:
+class RateAllowance:
     """Allow `rate` per second with a burst of `BURST_SECONDS`; a rate of None allows everything.
 
     `full_at` is the time at which all that was consumed will have been refilled.
@@ -253,9 +253,9 @@ class RateLimiter:
         self.in_flight = 0
         self._user_limits = Limits(requests_per_minute, tokens_per_minute)
         self._reported_limits: Limits | None = None
-        self._request_bucket = TokenBucket(per_second(requests_per_minute))
-        self._token_bucket = TokenBucket(per_second(tokens_per_minute))
-        self._learned_bucket = TokenBucket(None)
+        self._request_allowance = RateAllowance(per_second(requests_per_minute))
+        self._token_allowance = RateAllowance(per_second(tokens_per_minute))
+        self._learned_allowance = RateAllowance(None)
         self._window = self._window_before = float(max_in_flight)
         self._n_sent = 0
         self._rejections = RejectionHistory(self._window, clock())
@@ -276,7 +276,7 @@ class RateLimiter:
     @property
     def learned_rate(self) -> float | None:
         """Requests per minute that an unreported limit accepts, or None while nothing was learned."""
-        return None if self._learned_bucket.rate is None else 60 * self._learned_bucket.rate
+        return None if self._learned_allowance.rate is None else 60 * self._learned_allowance.rate
 
     @property
     def permanent_rejection_share(self) -> float:
@@ -286,7 +286,7 @@ class RateLimiter:
     @property
     def counts_tokens(self) -> bool:
         """Whether tokens per minute are limited, so that `acquire` needs their number."""
-        return self._token_bucket.rate is not None
+        return self._token_allowance.rate is not None
 
     async def acquire(self, tokens: int = 0) -> Permit:
         """Wait until a request with so many tokens is allowed; a cancelled wait consumes nothing."""
@@ -325,8 +325,8 @@ class RateLimiter:
         self.in_flight -= 1
         if limits is not None and limits is not self._reported_limits:
             self._apply_limits(limits)
-        if tokens is not None and self._token_bucket.rate is not None:
-            self._token_bucket.consume(tokens - permit.tokens, self.clock())
+        if tokens is not None and self._token_allowance.rate is not None:
+            self._token_allowance.consume(tokens - permit.tokens, self.clock())
         if error is None:
             self._succeed(permit)
         elif error.reason in {"rate_limit", "timeout"}:
@@ -339,7 +339,7 @@ class RateLimiter:
     def _seconds_until(self, tokens: int) -> float:
         """Return the seconds until the buckets and the hold allow a request with so many tokens."""
         if (
-            self._request_bucket.rate is self._token_bucket.rate is self._learned_bucket.rate is None
+            self._request_allowance.rate is self._token_allowance.rate is self._learned_allowance.rate is None
             and not self._hold_until
         ):
             return 0.0
@@ -347,9 +347,9 @@ class RateLimiter:
         if self._hold_until <= now:
             self._hold_until = 0.0
         return max(
-            self._request_bucket.seconds_until(1, now),
-            self._learned_bucket.seconds_until(1, now),
-            self._token_bucket.seconds_until(tokens, now),
+            self._request_allowance.seconds_until(1, now),
+            self._learned_allowance.seconds_until(1, now),
+            self._token_allowance.seconds_until(tokens, now),
             self._hold_until - now,
         )
 
@@ -357,7 +357,7 @@ class RateLimiter:
         """Count one more request as sent and return its permit."""
         self.in_flight += 1
         self._n_sent += 1
-        if not self._request_bucket.rate is self._token_bucket.rate is self._learned_bucket.rate is None:
+        if not self._request_allowance.rate is self._token_allowance.rate is self._learned_allowance.rate is None:
             self._consume(1, tokens)
         return Permit(tokens, self._n_sent, self._congestion, self._measurement)
 
@@ -368,9 +368,9 @@ class RateLimiter:
 
     def _consume(self, requests: int, tokens: int) -> None:
         now = self.clock()
-        self._request_bucket.consume(requests, now)
-        self._learned_bucket.consume(requests, now)
-        self._token_bucket.consume(tokens, now)
+        self._request_allowance.consume(requests, now)
+        self._learned_allowance.consume(requests, now)
+        self._token_allowance.consume(tokens, now)
 
     def _admit_waiting(self) -> None:
         """Admit the waiting requests that are allowed; set a timer where only time holds back the first of them."""
@@ -407,13 +407,13 @@ class RateLimiter:
         """Apply the limits that the endpoint reported, where they are lower than those of the user."""
         self._reported_limits = limits
         now = self.clock()
-        for bucket, user_limit, reported in (
-            (self._request_bucket, self._user_limits.requests, limits.requests),
-            (self._token_bucket, self._user_limits.tokens, limits.tokens),
+        for allowance, user_limit, reported in (
+            (self._request_allowance, self._user_limits.requests, limits.requests),
+            (self._token_allowance, self._user_limits.tokens, limits.tokens),
         ):
             rate = per_second(reported if user_limit is None or reported is None else min(user_limit, reported))
             if rate:
-                bucket.set_rate(rate, now)
+                allowance.set_rate(rate, now)
 
     def _succeed(self, permit: Permit) -> None:
         """Count a success: it may end a congested period, and it lets the window and the learned rate grow."""
@@ -424,8 +424,8 @@ class RateLimiter:
             if self._successes_since_congestion == RECOVERY_SUCCESSES:
                 self._rejections.start_period(self._n_sent, self._window, self.clock())
             self._n_holds = max(0, self._n_holds - 1)
-        if self._learned_bucket.rate is not None:
-            self._grow_learned_rate(permit, self._learned_bucket.rate)
+        if self._learned_allowance.rate is not None:
+            self._grow_learned_rate(permit, self._learned_allowance.rate)
         if self._calm_successes:
             self._calm_successes -= 1
         elif self._window < self.max_in_flight and self.in_flight + 1 >= int(self._window):
@@ -437,11 +437,11 @@ class RateLimiter:
         if permit.measurement == self._measurement - 1:
             # The request was accepted before the last measurement ended, and belongs to it.
             rate += 1 / self._last_measured_seconds
-            self._learned_bucket.set_rate(rate, now)
+            self._learned_allowance.set_rate(rate, now)
         elapsed, self._grown_at = min(now - self._grown_at, 1.0), now
         # Grow only where this rate is what holds requests back, and what it allows is not rejected.
-        if self._rejections.are_few(self._n_sent) and self._learned_bucket.seconds_until(1, now) > 0:
-            self._learned_bucket.set_rate(rate * (1 + LEARNED_RATE_GROWTH * elapsed), now)
+        if self._rejections.are_few(self._n_sent) and self._learned_allowance.seconds_until(1, now) > 0:
+            self._learned_allowance.set_rate(rate * (1 + LEARNED_RATE_GROWTH * elapsed), now)
         if (age := now - self._measured_since) > MEMORY_SECONDS:
             self._measured_since = now - MEMORY_SECONDS / 2
             self._measured_successes *= MEMORY_SECONDS / 2 / age
@@ -480,7 +480,7 @@ class RateLimiter:
         """Return to an earlier window, because slowing down changed nothing: neither it nor a rate was too high."""
         now = self.clock()
         self._window, self._window_before = max(self._window, window), float(self.max_in_flight)
-        self._learned_bucket = TokenBucket(None)
+        self._learned_allowance = RateAllowance(None)
         self._hold_until, self._n_holds = 0.0, 0
         self._rejections.start_period(self._n_sent, self._window, now)
 
@@ -488,7 +488,7 @@ class RateLimiter:
         """Set the learned rate to the successes per second since the last measurement, once there are enough."""
         elapsed = now - self._measured_since
         if elapsed >= LEARN_SECONDS and self._measured_successes >= LEARN_SUCCESSES:
-            self._learned_bucket.set_rate(self._measured_successes / elapsed, now)
+            self._learned_allowance.set_rate(self._measured_successes / elapsed, now)
             self._measurement += 1
             self._measured_since, self._measured_successes = now, 0.0
             self._last_measured_seconds, self._grown_at = elapsed, now

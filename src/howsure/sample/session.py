@@ -94,13 +94,13 @@ class Session:
         workers = list(self.workers.values())
         stopping = experiment.stopping
         self._adaptive: AdaptiveSchedule | None = None
-        self._rounds: RoundSchedule | None = None
+        self._schedule: RoundSchedule | None = None
         if experiment.allocate == "adaptive":
             self._adaptive = AdaptiveSchedule(
                 workers, self.folder, benchmark=benchmark.name, may_stop=stopping is not None
             )
         if stopping is not None:
-            self._rounds = RoundSchedule(
+            self._schedule = RoundSchedule(
                 stopping, workers, benchmark=benchmark.name, adaptive=self._adaptive, reference=reference
             )
         self._intervals: dict[str, tuple[float, float, float]] = {}
@@ -128,8 +128,8 @@ class Session:
         def source(first: int, last: int) -> Iterator[PromptTask]:
             return missing.tasks(self.question_ids, self.variant_ids, last, first=first)
 
-        if self._rounds is not None:
-            return self._rounds.tasks(label, source)
+        if self._schedule is not None:
+            return self._schedule.tasks(label, source)
         if self._adaptive is not None:
             return self._adaptive.tasks(label, source)
         return _iterate(source(1, self.workers[label].job.config.generations))
@@ -176,7 +176,7 @@ class Session:
                     requests=worker.n_requests,
                     in_flight=worker.in_flight,
                     window=worker.window,
-                    may_stop=self._rounds is not None,
+                    may_stop=self._schedule is not None,
                     is_over=label in self.finished,
                 )
             )
@@ -218,7 +218,7 @@ class Session:
                     failed=job.failed,
                     stopped=job.stopped,
                     spent=job.spent,
-                    is_stopped_early=self._rounds is not None and self._rounds.stopped_after(label) is not None,
+                    is_stopped_early=self._schedule is not None and self._schedule.stopped_after(label) is not None,
                     tokens=job.prompt_tokens + job.completion_tokens,
                     saved_tokens=job.saved_tokens if job.config.is_billed else 0,
                     cost=job.cost,
@@ -239,7 +239,7 @@ class Session:
 
     @property
     def _verdicts(self) -> list[StoppingVerdict]:
-        return [] if self._rounds is None else self._rounds.verdicts
+        return [] if self._schedule is None else self._schedule.verdicts
 
 
 def _build_worker(

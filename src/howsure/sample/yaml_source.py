@@ -101,9 +101,9 @@ class YamlSource:
         problem, _, at = message.partition(" - at ")
         path = tuple(int(i) if i else key for key, i in re.findall(r"\.(\w+)|\[(\d+)\]", at))
         if unknown := re.search(r"unknown field `(.*)`", problem):
-            known = next((items[step] for step in reversed(path) if step in items), kind)
+            kind_here = next((items[step] for step in reversed(path) if step in items), kind)
             key = unknown.group(1)
-            raise UnknownNameError("key", key, known.__struct_encode_fields__, where=self.at(*path, key)) from None
+            raise UnknownNameError("key", key, kind_here.__struct_encode_fields__, where=self.at(*path, key)) from None
         if missing := re.search(r"missing required field `(.*)`", problem):
             self.fail(f"no {missing.group(1)!r}", *path, remedy=f"add the key {missing.group(1)!r}")
         if (expected := re.search(r"Expected `([^`]+)`(.*?)(, got `(.+)`)?$", problem)) and "key" not in at:
@@ -119,10 +119,10 @@ class YamlSource:
             for item in node.value:
                 self._check_duplicates(item)
         elif isinstance(node, yaml.MappingNode):
-            seen: set[str] = set()
+            names: set[str] = set()
             for key, value in node.value:
-                if isinstance(key.value, str) and key.value in seen:
+                if isinstance(key.value, str) and key.value in names:
                     place = f"{self.where}:{key.start_mark.line + 1}"
                     raise InputError(f"the key {key.value!r} stands twice", where=place, remedy="remove one")
-                seen.add(str(key.value))
+                names.add(str(key.value))
                 self._check_duplicates(value)
