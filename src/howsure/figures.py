@@ -400,8 +400,10 @@ def _order_by_mean(summary: VariantSummary) -> list[str]:
     """Return the models with a score, best first."""
     with np.errstate(invalid="ignore"):
         means = {model: summary.cube.cells().mean[i] for i, model in enumerate(summary.cube.models)}
-    known = {model: float(np.mean(mean[~np.isnan(mean)])) for model, mean in means.items() if not np.isnan(mean).all()}
-    return sorted(known, key=lambda model: -known[model])
+    available = {
+        model: float(np.mean(mean[~np.isnan(mean)])) for model, mean in means.items() if not np.isnan(mean).all()
+    }
+    return sorted(available, key=lambda model: -available[model])
 
 
 def _list_scored_models(summary: VariantSummary) -> list[str]:

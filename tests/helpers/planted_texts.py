@@ -139,7 +139,7 @@ SAID = {
 
 def section(**more):
     return build_question_browser(
-        cells(), "b1", **({"texts": planted(), "suspects": SUSPECTS, "verdicts": SAID} | more)
+        cells(), "b1", **({"texts": planted(), "label_errors": SUSPECTS, "verdicts": SAID} | more)
     )
 
 

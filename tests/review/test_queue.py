@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from howsure.review.queue import Count, suspects
+from howsure.review.queue import Count, rank_label_errors
 
 
 def counts(answers, target):
@@ -25,7 +25,7 @@ def counts(answers, target):
 
 def one(models, target="A"):
     answers, targets = {"q": models, "r": {m: ["A"] for m in models}}, {"q": target, "r": "A"}
-    return next(s for s in suspects("b", counts(answers, targets), targets) if s.question == "q")
+    return next(s for s in rank_label_errors("b", counts(answers, targets), targets) if s.question == "q")
 
 
 def test_the_numbers_of_the_data_map():
@@ -54,17 +54,17 @@ def test_who_is_a_suspect(models, suspect, on_map):
 
 
 def test_without_scores_the_target_says_what_is_right():
-    found = suspects("b", [Count("m", "q", "B", 3, 0, 0.0), Count("m", "q", "A", 1, 0, 0.0)], {"q": "A"})
+    found = rank_label_errors("b", [Count("m", "q", "B", 3, 0, 0.0), Count("m", "q", "A", 1, 0, 0.0)], {"q": "A"})
     assert found[0].p_correct == 0.25
     assert found[0].answer == "B"
 
 
 def test_scores_without_answers_order_by_score():
     rows = [Count("m", f"q{i}", None, 4, 4, float(i)) for i in (4, 1, 3, 0, 2)]
-    found = suspects("b", rows, {})
+    found = rank_label_errors("b", rows, {})
     assert [(one.question, one.p_correct) for one in found] == [(f"q{i}", i / 4) for i in range(5)]
     assert all(one.answer is None and math.isnan(one.consistency) for one in found)
 
 
 def test_nothing_is_no_suspects():
-    assert suspects("b", [], {}) == []
+    assert rank_label_errors("b", [], {}) == []

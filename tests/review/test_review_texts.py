@@ -196,7 +196,7 @@ def test_few_generations_are_open_and_long_ones_are_cut_and_counted():
     assert (group.n, len(group.generations)) == (30, MAX_GENERATIONS)
     assert [one.is_open for one in group.generations] == [True] * MAX_OPEN + [False] * (MAX_GENERATIONS - MAX_OPEN)
     assert (len(group.generations[0].text), group.generations[0].n_cut) == (MAX_TEXT, 7)
-    assert len(group_generations(some, "A", whole=0)[0].generations) == 30
+    assert len(group_generations(some, "A", expanded=0)[0].generations) == 30
     assert group_generations([], "A") == []
 
 

@@ -127,7 +127,7 @@ def test_marks_of_a_conflict_are_told_and_both_sides_kept(tmp_path):
     sides = [msgspec.json.encode(verdict(key=key)) for key in ("k0", "k1")]
     path.write_bytes(b"\n".join([b"<<<<<<< ours", sides[0], b"=======", sides[1], b">>>>>>> theirs", b"\xff", b""]))
     told = []
-    assert {one.key for one in history(path, tell=told.append)} == {"k0", "k1"}
+    assert {one.key for one in history(path, warn=told.append)} == {"k0", "k1"}
     assert len(told) == 1
     assert "line 1, and 3 more lines: no verdict, left out" in told[0]
 

@@ -390,7 +390,7 @@ def test_a_verdict_is_kept_with_its_note_and_the_next_question_comes(client, rev
     assert reply.status_code == 303
     assert reply.headers["location"] == "/question?benchmark=planted&question=wrong+label"
     (line,) = review.file.read_text().splitlines()
-    view = next(entry.view for entry in review.entries if entry.view.question == "hostile")
+    view = next(entry.view for entry in review.queue if entry.view.question == "hostile")
     assert msgspec.json.decode(line) == {
         "benchmark": "planted", "question": "hostile", "key": view.key, "verdict": "mislabeled", "note": "see\nit",
         "reviewer": "ada", "when": "2027-01-15T08:00:00.000000Z",
@@ -433,7 +433,7 @@ def test_a_verdict_is_withdrawn_and_the_question_stays(client, review):
 
 
 def test_verdicts_of_others_and_of_other_contents_are_seen_at_once(client, review):
-    entry = next(entry for entry in review.entries if entry.view.question == "hard")
+    entry = next(entry for entry in review.queue if entry.view.question == "hard")
     there = {"benchmark": "planted", "question": "hard", "reviewer": "grace", "when": moment(0)}
     append(review.file, Verdict(key=entry.view.key, verdict="ambiguous", note="both", **there))
     append(review.file, Verdict(key="other", verdict="mislabeled", **there))

@@ -97,7 +97,7 @@ class BenchmarkReport:
                 self.cells,
                 id_,
                 texts=data.texts,
-                suspects=self._describe_label_errors(),
+                label_errors=self._describe_label_errors(),
                 verdicts=data.verdicts,
                 limits=text_limits or TextLimits(),
             )
@@ -227,8 +227,8 @@ class BenchmarkReport:
         if not self.has_questions:
             return "Student's t over the prompts"
         interval = self.scores.interval()
-        known = ~np.isnan(interval.low)
-        counts = {name: int(np.sum((interval.method == name) & known)) for name in np.unique(interval.method)}
+        available = ~np.isnan(interval.low)
+        counts = {name: int(np.sum((interval.method == name) & available)) for name in np.unique(interval.method)}
         parts = [f"{_METHODS.get(name, name)} for {format_count(n, 'model')}" for name, n in counts.items() if n]
         return "; ".join(parts) or "none: no standard error is known"
 

@@ -56,7 +56,7 @@ class Figure:
     height: int
 
     @property
-    def embedded_spec(self) -> str:
+    def page_spec(self) -> str:
         """Specification as JSON for a page that contains the table; data equal to the table are replaced by its id."""
         if not self.draws_table:
             return dump_json(self.spec)

@@ -231,15 +231,15 @@ def _average_errors(compared: Pairs | None) -> dict[str, float]:
     if compared.n_clusters is not None:  # the noise of questions is that of their clusters
         single = pairs(compared.cells, claim="single-run").variance
         squares = (single, single - compared.prediction / N, compared.prediction / N)
-    known = compared.correlation[np.isfinite(compared.correlation)]
-    correlation = float(np.mean(known)) if len(known) else math.nan
+    available = compared.correlation[np.isfinite(compared.correlation)]
+    correlation = float(np.mean(available)) if len(available) else math.nan
     return dict(zip(names, [*(_root_mean(square[split]) for square in squares), correlation], strict=True))
 
 
 def _root_mean(squares: FloatArray) -> float:
     """Return the root of the mean of squared errors, for which data and prediction add up to the total as in a pair."""
-    known = squares[np.isfinite(squares)]
-    return math.sqrt(max(float(np.mean(known)), 0)) if len(known) else math.nan
+    available = squares[np.isfinite(squares)]
+    return math.sqrt(max(float(np.mean(available)), 0)) if len(available) else math.nan
 
 
 def render_index(

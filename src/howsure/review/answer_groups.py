@@ -46,7 +46,9 @@ class ReviewGroup:
     generations: tuple[ReviewGeneration, ...]
 
 
-def group_generations(rows: Iterable[Response], target: str | None, *, whole: int | None = None) -> list[ReviewGroup]:
+def group_generations(
+    rows: Iterable[Response], target: str | None, *, expanded: int | None = None
+) -> list[ReviewGroup]:
     """Return the generations of one question in groups of equal answers; see `readers.answers.group_answers`.
 
     Parameters
@@ -55,7 +57,7 @@ def group_generations(rows: Iterable[Response], target: str | None, *, whole: in
         Generations of one question.
     target
         Its target, where it is known.
-    whole
+    expanded
         Index of the group that is listed completely.
     """
     groups = group_answers(rows, target)
@@ -71,7 +73,7 @@ def group_generations(rows: Iterable[Response], target: str | None, *, whole: in
             n_favourite=group.n_favourite,
             generations=tuple(
                 _shorten_generation(row, is_open=j < n_open[i])
-                for j, row in enumerate(group.rows if whole == i else group.rows[:MAX_GENERATIONS])
+                for j, row in enumerate(group.rows if expanded == i else group.rows[:MAX_GENERATIONS])
             ),
         )
         for i, group in enumerate(groups)

@@ -1,4 +1,4 @@
-"""Which questions to look at first: those where models contradict the label; see `stats.suspects`."""
+"""The queue of a review: questions whose label contradicts the models first, and the reviewer's selection of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,17 @@ from howsure.stats.questions import AnswerCounts
 if TYPE_CHECKING:
     from howsure.review.review_texts import QuestionView, Texts
 
-__all__ = ["SHOWS", "STATES", "Choice", "Count", "Entry", "Suspect", "is_right", "listed", "neighbours", "suspects"]
+__all__ = [
+    "SHOWS",
+    "STATES",
+    "Choice",
+    "Count",
+    "Entry",
+    "Suspect",
+    "listed",
+    "neighbours",
+    "rank_label_errors",
+]
 
 
 class Count(NamedTuple):
@@ -32,7 +42,7 @@ class Count(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Suspect:
-    """A question and the evidence against its label; what is not known is NaN."""
+    """A question and the evidence against its label; NaN where unknown."""
 
     benchmark: str
     question: str
@@ -53,13 +63,8 @@ class Suspect:
     """Whether it is worth a look: GEN's rule picks it, or most models, two at least, prefer the other answer."""
 
 
-def is_right(answer: str | None, target: str | None, *, scored: int, total: float) -> bool:
-    """Whether an answer counts as right: by the scores that it got, or by the target where it got none."""
-    return total >= scored / 2 if scored else answer is not None and answer == target
-
-
-def suspects(benchmark: str, counts: Iterable[Count], targets: Mapping[str, str | None]) -> list[Suspect]:
-    """All questions of a benchmark, the most suspicious first.
+def rank_label_errors(benchmark: str, counts: Iterable[Count], targets: Mapping[str, str | None]) -> list[Suspect]:
+    """Return all questions of a benchmark, the most suspicious first.
 
     Parameters
     ----------
@@ -68,19 +73,19 @@ def suspects(benchmark: str, counts: Iterable[Count], targets: Mapping[str, str 
     targets
         Target of each question, where it is known.
     """
-    found = statistic.find_label_errors(_answers(benchmark, list(counts), targets))
+    errors = statistic.find_label_errors(_answers(benchmark, list(counts), targets))
     columns = (
-        found.questions,
-        found.target,
-        found.answer,
-        found.p_correct.tolist(),
-        found.consistency.tolist(),
-        found.n_sets.tolist(),
-        found.n_models.tolist(),
-        found.models_agreeing.tolist(),
-        found.evidence.tolist(),
-        found.on_map.tolist(),
-        found.suspected.tolist(),
+        errors.questions,
+        errors.target,
+        errors.answer,
+        errors.p_correct.tolist(),
+        errors.consistency.tolist(),
+        errors.n_sets.tolist(),
+        errors.n_models.tolist(),
+        errors.models_agreeing.tolist(),
+        errors.evidence.tolist(),
+        errors.on_map.tolist(),
+        errors.suspected.tolist(),
     )
     return [Suspect(benchmark, *row) for row in zip(*columns, strict=True)]
 
@@ -119,7 +124,7 @@ class Entry(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """What the reader wants to see; kept in every address."""
+    """Selection of questions, which every address of the review contains."""
 
     show: str = "suspects"
     state: str = "open"
@@ -130,7 +135,7 @@ class Choice(NamedTuple):
 
     @classmethod
     def of(cls, fields: Mapping[str, str]) -> Self:
-        """From the fields of an address or a form; what it does not know is the default."""
+        """Return the selection of an address or a form; unknown values become the default."""
         show, state = fields.get("show", ""), fields.get("state", "")
         return cls(
             show if show in SHOWS else SHOWS[0],
@@ -140,20 +145,20 @@ class Choice(NamedTuple):
         )
 
     def fields(self) -> dict[str, str]:
-        """What is not the default."""
+        """Return the fields that differ from the default."""
         return {name: value for name, value in self._asdict().items() if value != self._field_defaults[name]}
 
     def address(self, path: str, **more: str) -> str:
-        """An address within the app that keeps the choice."""
+        """Return an address within the application that keeps the selection."""
         query = urlencode(more | self.fields())
         return f"{path}?{query}" if query else path
 
     def takes(self, entry: Entry, verdicts: Mapping[str, Verdict]) -> bool:
-        """Whether the reader wants to see it."""
+        """Return whether the question is selected."""
         return self.holds(entry) and self.state in {"any", state(entry, verdicts)}
 
     def holds(self, entry: Entry) -> bool:
-        """The same, whatever its verdict."""
+        """Return whether the question is selected, whatever its verdict."""
         if (self.show == "suspects" and not entry.suspect.is_suspect) or self.within not in {"", entry.view.benchmark}:
             return False
         find = self.find.casefold()
@@ -161,27 +166,27 @@ class Choice(NamedTuple):
 
 
 def state(entry: Entry, verdicts: Mapping[str, Verdict]) -> str:
-    """Its verdict, or "open"."""
+    """Return the verdict on a question, or "open"."""
     return verdicts[entry.view.key].verdict if entry.view.key in verdicts else "open"
 
 
 def listed(texts: Texts) -> list[Entry]:
-    """Every question, the most suspicious first."""
+    """Return every question, the most suspicious first."""
     views = {(view.benchmark, view.question): view for view in texts.questions()}
-    found: list[Entry] = []
+    queue: list[Entry] = []
     for benchmark in sorted({benchmark for benchmark, _ in views}):
         targets = {view.question: view.target for view in views.values() if view.benchmark == benchmark}
-        found += [
+        queue += [
             Entry(views[benchmark, suspect.question], suspect)
-            for suspect in suspects(benchmark, texts.counts(benchmark), targets)
+            for suspect in rank_label_errors(benchmark, texts.counts(benchmark), targets)
         ]
-    return sorted(found, key=lambda entry: -entry.suspect.suspicion)
+    return sorted(queue, key=lambda entry: -entry.suspect.suspicion)
 
 
 def neighbours(
-    entries: Sequence[Entry], place: int, choice: Choice, verdicts: Mapping[str, Verdict]
+    queue: Sequence[Entry], place: int, choice: Choice, verdicts: Mapping[str, Verdict]
 ) -> tuple[Entry | None, Entry | None]:
-    """The nearest wanted questions before and after a place, which may itself be wanted no longer."""
-    before = (entry for entry in reversed(entries[:place]) if choice.takes(entry, verdicts))
-    after = (entry for entry in entries[place + 1 :] if choice.takes(entry, verdicts))
+    """Return the nearest selected questions before and after a place in the queue."""
+    before = (entry for entry in reversed(queue[:place]) if choice.takes(entry, verdicts))
+    after = (entry for entry in queue[place + 1 :] if choice.takes(entry, verdicts))
     return next(before, None), next(after, None)

@@ -1,4 +1,4 @@
-"""What a review reads: questions, counts of answers and generations, from run folders or from anything like them."""
+"""What a review reads: questions, counts of answers, and generations of run folders and logs."""
 
 from __future__ import annotations
 
@@ -76,9 +76,9 @@ class RunTexts:
 
     def questions(self) -> list[QuestionView]:
         """Every question that has a generation; its text is that of the default variant, or of the first one."""
-        known = self._texts.questions()
+        texts = self._texts.questions()
         names = sorted((name, question) for name, counts in self._answers.items() for question in counts.questions)
-        return [_view(*name, known.get(name)) for name in names]
+        return [_view(*name, texts.get(name)) for name in names]
 
     def counts(self, benchmark: str) -> list[Count]:
         """How often each model gave each answer."""
@@ -93,13 +93,13 @@ class RunTexts:
 
     def prompts(self, benchmark: str, question: str) -> list[PromptText]:
         """What was sent for the question."""
-        found = self._read(benchmark, question)
-        return [] if found is None else list(found.question.prompts)
+        result = self._read(benchmark, question)
+        return [] if result is None else list(result.question.prompts)
 
     def generations(self, benchmark: str, question: str) -> list[Response]:
         """All generations of the question."""
-        found = self._read(benchmark, question)
-        return [] if found is None else list(found.generations)
+        result = self._read(benchmark, question)
+        return [] if result is None else list(result.generations)
 
 
 def _view(benchmark: str, question: str, text: QuestionText | None) -> QuestionView:
@@ -113,20 +113,20 @@ def _view(benchmark: str, question: str, text: QuestionText | None) -> QuestionV
 def _find_texts(paths: Iterable[Path]) -> list[RunSource | LogSource]:
     """Run folders and logs at or below the paths."""
     given = list(paths)
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            found = find_sources(given)
+            sources = find_sources(given)
         except InputError as error:
             what = "no run folder here" if Path(error.where).exists() else error.what
             raise InputError(what, where=error.where, remedy=_REMEDY) from error
-    for one in told:
+    for one in caught:
         warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
-    kept = [source for source in found if isinstance(source, (RunSource, LogSource))]
-    without = [str(source.path) for source in found if source not in kept]
-    if not kept:
+    selected = [source for source in sources if isinstance(source, (RunSource, LogSource))]
+    without = [str(source.path) for source in sources if source not in selected]
+    if not selected:
         what = "no run folder here, and tables hold no texts"
         raise InputError(what, where=", ".join(map(str, given)), remedy=_REMEDY)
     if without:
         warnings.warn(f"tables hold no texts: left out: {', '.join(without)}", HowsureWarning, stacklevel=3)
-    return kept
+    return selected

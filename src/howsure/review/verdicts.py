@@ -1,6 +1,6 @@
-"""What reviewers said of questions: an append-only file of JSON lines, made to live in git.
+"""Verdicts of reviewers: an append-only file of JSON lines that can be kept in git.
 
-Lines may be concatenated, united by a merge, doubled or reordered: the state is that of the lines sorted by `when` and
+Lines may be concatenated, merged, duplicated or reordered: the state is that of the lines sorted by `when` and
 then by content. The newest line of a key is its verdict; "undone" takes it back. The key is a hash of what the question
 says and of its target, so a verdict outlives re-runs and new ids, and a corrected question needs a new one.
 """
@@ -96,9 +96,7 @@ def append(path: Path, verdict: Verdict) -> Verdict:
     InputError
         When the file cannot be written, or holds no verdicts but something else.
     """
-    latest = max(
-        (one.when for one in history(path, missing=True, tell=_say_nothing) if one.key == verdict.key), default=""
-    )
+    latest = max((one.when for one in history(path, missing=True, warn=_ignore) if one.key == verdict.key), default="")
     if verdict.when <= latest:
         after = datetime.strptime(latest, _WHEN).replace(tzinfo=UTC) + timedelta(microseconds=1)
         verdict = msgspec.structs.replace(verdict, when=after.strftime(_WHEN))
@@ -118,8 +116,8 @@ def append(path: Path, verdict: Verdict) -> Verdict:
     return verdict
 
 
-def history(path: Path, *, missing: bool = False, tell: Callable[[str], None] | None = None) -> list[Verdict]:
-    """Every verdict ever given, each once, in order; lines that are none are told and left out.
+def history(path: Path, *, missing: bool = False, warn: Callable[[str], None] | None = None) -> list[Verdict]:
+    """Return every verdict in the file once, in order; other lines are left out with a warning.
 
     Parameters
     ----------
@@ -127,8 +125,8 @@ def history(path: Path, *, missing: bool = False, tell: Callable[[str], None] | 
         A file that `append` made.
     missing
         Whether a file that is not there holds no verdicts; else it is an error.
-    tell
-        Hears of lines that are no verdicts; default: a warning.
+    warn
+        Called with a message about lines that are not verdicts; default: a warning.
 
     Raises
     ------
@@ -143,30 +141,30 @@ def history(path: Path, *, missing: bool = False, tell: Callable[[str], None] | 
         what = f"cannot be read: {error.strerror}"
         raise InputError(what, where=str(path), remedy="howsure review makes such a file") from error
     decoder = msgspec.json.Decoder(Verdict)
-    found: set[Verdict] = set()
+    unique: set[Verdict] = set()
     bad: list[tuple[int, str]] = []
     for number, line in enumerate(lines, 1):
         if line.strip():
             try:
-                found.add(decoder.decode(line))
+                unique.add(decoder.decode(line))
             except (msgspec.DecodeError, UnicodeDecodeError) as error:
                 bad.append((number, "the line is cut off" if number == len(lines) else str(error)))
     if bad:
         number, why = bad[0]
-        if not found:
+        if not unique:
             remedy = "give a file that howsure review made"
             raise InputError(f"no line is a verdict, the first: {why}", where=f"{path}, line {number}", remedy=remedy)
         more = f", and {len(bad) - 1} more lines" if len(bad) > 1 else ""
-        (tell or _warn)(f"{path}, line {number}{more}: no verdict, left out ({why})")
-    return sorted(found, key=lambda one: (one.when, msgspec.json.encode(one)))
+        (warn or _warn)(f"{path}, line {number}{more}: no verdict, left out ({why})")
+    return sorted(unique, key=lambda one: (one.when, msgspec.json.encode(one)))
 
 
 def _warn(what: str) -> None:
     warnings.warn(what, HowsureWarning, stacklevel=3)
 
 
-def _say_nothing(_: str) -> None:
-    """For who adds a line: nothing is left out by that."""
+def _ignore(_: str) -> None:
+    """Ignore a warning: appending a line leaves nothing out."""
 
 
 def current(verdicts: Iterable[Verdict]) -> dict[str, Verdict]:
@@ -216,13 +214,13 @@ def exclude(
     by_id = excluded(verdicts.values())
     rejected = {key: one for key, one in verdicts.items() if one.verdict in REJECTED}
     words = {(one.benchmark, one.question): one.verdict for one in sorted(rejected.values(), key=lambda one: one.when)}
-    kept: list[Cells] = []
-    told: list[str] = []
+    selected: list[Cells] = []
+    messages: list[str] = []
     for cells in runs:
-        known = {question: keys.get((cells.benchmark, question)) for question in cells.questions}
+        key_of = {question: keys.get((cells.benchmark, question)) for question in cells.questions}
         out: dict[str, str] = {}
         changed = []
-        for question, key in known.items():
+        for question, key in key_of.items():
             if key in rejected:
                 out[question] = rejected[key].verdict
             elif question in by_id.get(cells.benchmark, ()):
@@ -232,17 +230,17 @@ def exclude(
                 out[question] = words[cells.benchmark, question]
                 changed += [question] if key is not None else []
         if changed:
-            shown = ", ".join(map(repr, changed[:3])) + (" ..." if len(changed) > 3 else "")
+            examples = ", ".join(map(repr, changed[:3])) + (" ..." if len(changed) > 3 else "")
             what = f"{cells.benchmark}: {len(changed)} rejected questions read otherwise when they were reviewed"
-            warnings.warn(f"{what}: {shown}; they are left out: review them again", HowsureWarning, stacklevel=2)
+            warnings.warn(f"{what}: {examples}; they are left out: review them again", HowsureWarning, stacklevel=2)
         if out and len(out) == len(cells.questions):
             remedy = "is it the right file of verdicts?"
             raise InputError("the verdicts leave no question", where=cells.benchmark, remedy=remedy)
-        kept.append(cells.select(questions=[q for q in cells.questions if q not in out]) if out else cells)
+        selected.append(cells.select(questions=[q for q in cells.questions if q not in out]) if out else cells)
         count = Counter(out.values())
         why = ", ".join(f"{count[word]} {word}" for word in REJECTED if count[word])
         left_out = f"{len(out)} of {len(cells.questions)} questions left out"
-        told.append(f"{cells.benchmark}: {left_out}" + (f" ({why})" if why else ""))
+        messages.append(f"{cells.benchmark}: {left_out}" + (f" ({why})" if why else ""))
         if absent := by_id.get(cells.benchmark, set()) - set(cells.questions):
-            told.append(f"{cells.benchmark}: {len(absent)} rejected questions are not among the results")
-    return kept, told
+            messages.append(f"{cells.benchmark}: {len(absent)} rejected questions are not among the results")
+    return selected, messages

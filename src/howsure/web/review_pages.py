@@ -38,7 +38,7 @@ BODY_LENGTH, PAGE, PROMPTS = 64_000, 100, 10
 _HERE = Path(__file__).parent
 
 
-class _Given(NamedTuple):
+class _GivenVerdict(NamedTuple):
     """A verdict of this session, and what it replaced."""
 
     entry: Entry
@@ -53,25 +53,25 @@ class ReviewSession:
         self, texts: Texts, verdicts: Path, *, blind: bool, reviewer: str, clock: Callable[[], float] = time.time
     ) -> None:
         self.texts, self.file, self.blind = texts, verdicts, blind
-        self.entries = listed(texts)
-        self.places = {_name(entry.view): i for i, entry in enumerate(self.entries)}
-        self.given: list[_Given] = []
-        self.told: list[str] = []
+        self.queue = listed(texts)
+        self.places = {_name(entry.view): i for i, entry in enumerate(self.queue)}
+        self.given: list[_GivenVerdict] = []
+        self.warnings: list[str] = []
         self._reviewer, self._clock, self._turn = reviewer, clock, threading.Lock()
 
     def history(self) -> list[Verdict]:
         """As the file stands: a merge or another session may have changed it."""
-        told: list[str] = []
-        found = history(self.file, missing=True, tell=told.append)
-        self.told = told
-        return found
+        warnings: list[str] = []
+        verdicts = history(self.file, missing=True, warn=warnings.append)
+        self.warnings = warnings
+        return verdicts
 
     def give(self, entry: Entry, word: str, note: str) -> None:
         """Keep a verdict, or take it back with "undone"."""
         with self._turn:
             before = current(self.history()).get(entry.view.key)
             self._append(entry, word, note)
-            self.given.append(_Given(entry, word, before))
+            self.given.append(_GivenVerdict(entry, word, before))
 
     def undo(self) -> Entry | None:
         """Take the last one of this session back: what it replaced holds again."""
@@ -137,7 +137,7 @@ class _Pages:
         """The questions that the reader wants to see, a page at a time, and how far the review is."""
         review, choice = self._review, Choice.of(request.query_params)
         verdicts = current(review.history())
-        held = [entry for entry in review.entries if choice.holds(entry)]
+        held = [entry for entry in review.queue if choice.holds(entry)]
         taken = [entry for entry in held if choice.takes(entry, verdicts)]
         pages = max(1, -(-len(taken) // PAGE))
         page = min(max(1, _integer(request.query_params.get("page"), 1)), pages)
@@ -151,7 +151,7 @@ class _Pages:
             rejected=sum(state(entry, verdicts) in REJECTED for entry in held),
             page=page,
             pages=pages,
-            benchmarks=sorted({entry.view.benchmark for entry in review.entries}),
+            benchmarks=sorted({entry.view.benchmark for entry in review.queue}),
             shows=SHOWS,
             states=STATES,
         )
@@ -160,9 +160,9 @@ class _Pages:
         """One question with its answers; `reveal` shows the target in blind mode, `all` a whole group of answers."""
         review, fields = self._review, request.query_params
         choice, place = Choice.of(fields), self._place(fields)
-        entry, told = review.entries[place], review.history()
-        verdicts, view = current(told), entry.view
-        before, after = neighbours(review.entries, place, choice, verdicts)
+        entry, past = review.queue[place], review.history()
+        verdicts, view = current(past), entry.view
+        before, after = neighbours(review.queue, place, choice, verdicts)
         rows = review.texts.generations(view.benchmark, view.question)
         prompts = review.texts.prompts(view.benchmark, view.question)
         return self._page(
@@ -171,14 +171,14 @@ class _Pages:
             entry=entry,
             view=view,
             hidden=review.blind and "reveal" not in fields,
-            groups=group_generations(rows, view.target, whole=_integer(fields.get("all"), -1)),
+            groups=group_generations(rows, view.target, expanded=_integer(fields.get("all"), -1)),
             n_variants=len({row.variant for row in rows}),
             default=prompts[0] if prompts else None,
             others=prompts[1 : PROMPTS + 1],
             more_prompts=max(0, len(prompts) - 1 - PROMPTS),
             verdict=verdicts.get(view.key),
-            said=[one for one in told if one.key == view.key],
-            older=[one for one in told if one.key != view.key and _name(one) == _name(view)],
+            said=[one for one in past if one.key == view.key],
+            older=[one for one in past if one.key != view.key and _name(one) == _name(view)],
             before=before,
             after=after,
             words=VERDICTS,
@@ -194,9 +194,9 @@ class _Pages:
             raise HTTPException(422, f"A verdict is one of {', '.join(VERDICTS)}.")
         if len(note) > NOTE_LENGTH:
             raise HTTPException(413, f"The note has {len(note):,} characters; {NOTE_LENGTH:,} is the most.")
-        entry = review.entries[place]
+        entry = review.queue[place]
         await run_in_threadpool(review.give, entry, word, note)
-        _, after = neighbours(review.entries, place, choice, current(review.history()))
+        _, after = neighbours(review.queue, place, choice, current(review.history()))
         stay = word == "undone"
         return RedirectResponse(
             _to(entry, choice) if stay else _to(after, choice) if after else choice.address("/"), 303
@@ -218,7 +218,7 @@ class _Pages:
 
     def _page(self, name: str, choice: Choice, status: int = 200, **values: Any) -> Response:
         values |= {"choice": choice, "to": _to, "secret": self._secret, "blind": self._review.blind}
-        values["told"] = self._review.told
+        values["warnings"] = self._review.warnings
         values["last"] = self._review.given[-1] if self._review.given else None
         return HTMLResponse(self._environment.get_template(name).render(values), status)
 
@@ -309,10 +309,10 @@ def serve_review(
     with bind_port(port, remedy="name another with --port, or 0 for any") as bound:
         number = bound.getsockname()[1]
         address = format_address(number, token)
-        suspects = sum(entry.suspect.is_suspect for entry in session.entries)
+        n_suspected = sum(entry.suspect.is_suspect for entry in session.queue)
 
         def announce() -> None:
-            write_line(f"{suspects} suspects among {len(session.entries)} questions; verdicts go to {verdicts}")
+            write_line(f"{n_suspected} suspects among {len(session.queue)} questions; verdicts go to {verdicts}")
             write_line(f"open {address} (Ctrl-C ends it)")
             if open_browser:
                 webbrowser.open(address)

@@ -105,7 +105,7 @@ def test_temperatures_stand_side_by_side():
         s: found["left"][i] for i, (m, s) in enumerate(zip(found["model"], found["setting"], strict=True)) if m == "a"
     }
     assert left["temperature=0.5"] < left["temperature=1"]
-    assert "temperature=0.5" in section.items[0].embedded_spec
+    assert "temperature=0.5" in section.items[0].page_spec
 
 
 def test_pictures_are_drawn():
@@ -174,5 +174,5 @@ def test_many_models_are_cut():
 def test_hostile_names_are_data():
     section, _ = section_of(made(M=5, N=12, K=3, models=HOSTILE))
     for figure in section.items:
-        assert "<" not in figure.embedded_spec
-        assert "calculate" not in figure.embedded_spec
+        assert "<" not in figure.page_spec
+        assert "calculate" not in figure.page_spec

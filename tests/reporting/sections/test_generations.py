@@ -236,5 +236,5 @@ def test_hostile_names_are_data():
     hostile = pooled(runs_of(drawn(RNG.random((3, 20)), 3), HOSTILE[:3]))
     section, _ = section_of(hostile)
     for figure in section.items:
-        assert "<" not in figure.embedded_spec
-        assert "calculate" not in figure.embedded_spec
+        assert "<" not in figure.page_spec
+        assert "calculate" not in figure.page_spec

@@ -139,7 +139,7 @@ def test_disagreement_is_the_variance_of_a_score():
 def test_suspects_come_first_then_those_that_divide_the_most():
     scores = [[[1, 1], [1, 0], [0, 0], [], [1, 1, 1, 0]]]
     some = Cells.from_scores("planted", ["m"], ["sure", "half", "wrong", "nobody", "three of four"], scores)
-    one = build_question_browser(some, "b1", suspects={"wrong": "why", "is not there": "why"})
+    one = build_question_browser(some, "b1", label_errors={"wrong": "why", "is not there": "why"})
     told = index(one)
     assert told["names"] == ["wrong", "half", "three of four", "sure", "nobody"]
     assert told["suspects"] == {"0": "why"}

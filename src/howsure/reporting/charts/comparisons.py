@@ -81,9 +81,9 @@ def draw_forest(pairs: Pairs, reference: str, order: Sequence[str], *, verdicts:
 _VERDICTS = ["distinguishable", "not distinguishable", "not testable"]
 
 
-def _verdict_scale(*looks: str) -> alt.Scale:
+def _verdict_scale(*styles: str) -> alt.Scale:
     """Return the scale from a verdict to a look."""
-    return alt.Scale(domain=_VERDICTS, range=list(looks))
+    return alt.Scale(domain=_VERDICTS, range=list(styles))
 
 
 def _short(name: str, most: int = 32) -> str:
@@ -239,15 +239,15 @@ def draw_disagreement(pairs: Pairs, *, every: int = 1) -> Chart:
     common = pairs.n_questions[pairs.n_questions > 0]
     widest = float(np.nanmax(pairs.disagreement, initial=0)) * 1.03 or 1.0
     highest = float(np.nanmax(np.abs(pairs.difference), initial=0))
-    grid = np.linspace(0, np.sqrt(widest), 61) ** 2  # a parabola is steep at 0
-    curve = significant_difference(grid, np.median(common) if len(common) else np.nan, pairs.level)
+    positions = np.linspace(0, np.sqrt(widest), 61) ** 2  # a parabola is steep at 0
+    curve = significant_difference(positions, np.median(common) if len(common) else np.nan, pairs.level)
     highest = max(highest * 1.05, float(np.nanmax(curve, initial=0)) * 1.3) or 1.0
     names = [f"p = {1 - pairs.level:.2g}, one generation each", "all disagreement in one direction"]
     lines = (
         chart_of_columns(
-            s=np.concatenate([grid, grid]),
-            d=np.concatenate([curve, grid]),
-            curve=np.repeat(np.array(names, dtype=object), len(grid)),
+            s=np.concatenate([positions, positions]),
+            d=np.concatenate([curve, positions]),
+            curve=np.repeat(np.array(names, dtype=object), len(positions)),
         )
         .mark_line(strokeWidth=2, clip=True)
         .encode(

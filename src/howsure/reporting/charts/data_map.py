@@ -28,7 +28,7 @@ _ACROSS, _DOWN = 40, 30
 
 def is_dense(errors: LabelErrors, *, most: int = MAX_POINTS) -> bool:
     """Return whether there are too many places for one point each."""
-    return len(_places(_known(errors))[3]) > most
+    return len(_places(_select_available(errors))[3]) > most
 
 
 def draw_data_map(errors: LabelErrors, *, most: int = MAX_POINTS) -> Chart:
@@ -36,8 +36,8 @@ def draw_data_map(errors: LabelErrors, *, most: int = MAX_POINTS) -> Chart:
 
     A click on a point opens the first question there by name (`usermeta.click`).
     """
-    known = _known(errors)
-    places, kind, first, count = _places(known)
+    available = _select_available(errors)
+    places, kind, first, count = _places(available)
     binned = len(count) > most
     selected = kind == 1 if binned else np.ones(len(count), bool)
     low = float(places[:, 1].min(initial=MIN_CONSISTENCY))
@@ -54,7 +54,7 @@ def draw_data_map(errors: LabelErrors, *, most: int = MAX_POINTS) -> Chart:
         p_correct=[p_range[0]], p_end=[MAX_P_CORRECT], consistency=[MIN_CONSISTENCY], s_end=[0.0]
     ).mark_rect(fill=GREY, fillOpacity=0.14, stroke=GREY, strokeDash=[4, 3])
     points = chart_of_columns(
-        question=[known.questions[i] for i in first[selected].tolist()],
+        question=[available.questions[i] for i in first[selected].tolist()],
         p_correct=places[selected, 0],
         consistency=places[selected, 1],
         part=[KINDS[i] for i in kind[selected].tolist()],
@@ -67,7 +67,7 @@ def draw_data_map(errors: LabelErrors, *, most: int = MAX_POINTS) -> Chart:
     layers: list[alt.Chart] = [corner.encode(x=x, x2="p_end:Q", y=y, y2="s_end:Q")]
     if binned:
         layers.append(
-            _density(known.select(~known.suspected), p_range, low).encode(x=x, x2="p_end:Q", y=y, y2="s_end:Q")
+            _density(available.select(~available.suspected), p_range, low).encode(x=x, x2="p_end:Q", y=y, y2="s_end:Q")
         )
     layers.append(points.encode(x=x, y=y, size=size, tooltip=tooltips(**tips), **series_channels("part", KINDS)))
     chart: Chart = finish_chart(alt.layer(*layers), height=380)
@@ -75,7 +75,7 @@ def draw_data_map(errors: LabelErrors, *, most: int = MAX_POINTS) -> Chart:
     return clicked
 
 
-def _known(errors: LabelErrors) -> LabelErrors:
+def _select_available(errors: LabelErrors) -> LabelErrors:
     """Return the questions whose place on the map is known."""
     return errors.select(~np.isnan(errors.p_correct) & ~np.isnan(errors.consistency))
 

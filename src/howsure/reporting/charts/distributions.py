@@ -163,8 +163,8 @@ def draw_cumulative(curves: BetaCurves, density: DifficultyDensity, order: Seque
 def _corners(x: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the points of a line that is flat up to each step."""
     steps = np.flatnonzero(np.diff(values)) + 1
-    kept = np.unique(np.concatenate([[0], steps, [len(x) - 1]]))
-    return np.repeat(x[kept], 2)[1:], np.repeat(values[kept], 2)[:-1]
+    points = np.unique(np.concatenate([[0], steps, [len(x) - 1]]))
+    return np.repeat(x[points], 2)[1:], np.repeat(values[points], 2)[:-1]
 
 
 def _data(columns: Mapping[str, NDArray[np.generic]]) -> alt.InlineData:

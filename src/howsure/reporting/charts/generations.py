@@ -120,14 +120,14 @@ def _tabulate_run_ranges(
     return {name: values[drawn] for name, values in columns.items()}
 
 
-def _part_channel(channel: type[Channel], names: Sequence[str], looks: Sequence[str | Sequence[float]]) -> Channel:
+def _part_channel(channel: type[Channel], names: Sequence[str], styles: Sequence[str | Sequence[float]]) -> Channel:
     """Return the channel from the name of a band or line to its look, with a legend."""
     symbol = "square" if channel is alt.Fill else "stroke"
     return channel(
         field="part",
         type="nominal",
         title=None,
-        scale=alt.Scale(domain=list(names), range=list(looks[: len(names)])),
+        scale=alt.Scale(domain=list(names), range=list(styles[: len(names)])),
         legend=alt.Legend(orient="top", symbolType=symbol),
     )
 

@@ -31,10 +31,12 @@ def bin_questions(difficulty: FloatArray, n_models: int, *, most: int = MAX_MARK
     >>> bin_questions(np.array([0.9, 0.1, 0.5, 0.4]), 2, most=4).tolist()
     [1, 0, 1, 0]
     """
-    known = np.flatnonzero(~np.isnan(difficulty))
+    available = np.flatnonzero(~np.isnan(difficulty))
     bins = np.full(len(difficulty), -1)
-    count = min(len(known), max(most // n_models, 1))
-    bins[known[np.argsort(difficulty[known], kind="stable")]] = np.arange(len(known)) * count // max(len(known), 1)
+    count = min(len(available), max(most // n_models, 1))
+    bins[available[np.argsort(difficulty[available], kind="stable")]] = (
+        np.arange(len(available)) * count // max(len(available), 1)
+    )
     return bins
 
 

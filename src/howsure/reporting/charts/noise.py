@@ -28,11 +28,11 @@ from howsure.stats.scores import Scores
 def draw_noise_parts(scores: Scores, order: Sequence[str]) -> Chart:
     """Draw data and prediction variance of each model, stacked: they add up to the variance of a single run."""
     at = [scores.models.index(m) for m in order]
-    known = ~np.isnan(scores.prediction[at])
+    available = ~np.isnan(scores.prediction[at])
     parts = {
-        "data": np.where(known, np.maximum(scores.data[at], 0), np.nan),
-        "prediction": np.where(known, scores.prediction[at], np.nan),
-        "both together": np.where(known, np.nan, scores.total[at]),
+        "data": np.where(available, np.maximum(scores.data[at], 0), np.nan),
+        "prediction": np.where(available, scores.prediction[at], np.nan),
+        "both together": np.where(available, np.nan, scores.total[at]),
     }
     drawn = [(name, values) for name, values in parts.items() if not np.all(np.isnan(values))]
     colours = dict(zip(parts, (BLUE, ORANGE, GREY), strict=True))
@@ -70,14 +70,14 @@ _PARTS = {
 def draw_variance_components(components: PromptComponents, order: Sequence[str]) -> Chart:
     """Draw variance components with intervals, on a scale where distance from 0 is a standard deviation."""
     at = [components.layout.names.index(model) for model in order]
-    known = components.layout.split[at]
+    available = components.layout.split[at]
     limits = {name: components.limits(name) for name in PROMPT_COMPONENTS}
     unknown = np.full(len(at), np.nan)
     both = "prompt and generation" if components.layout.nested else "question × prompt and generation"
     rows = [
         (_PARTS[name], getattr(components, name)[at], *(end[at] for end in limits[name])) for name in PROMPT_COMPONENTS
     ]
-    rows.append((both, np.where(known, np.nan, components.residual[at]), unknown, unknown))
+    rows.append((both, np.where(available, np.nan, components.residual[at]), unknown, unknown))
     rows = [row for row in rows if not np.all(np.isnan(row[1]))]
     value, low, high = (np.concatenate([np.zeros(0), *(row[i] for row in rows)]) for i in (1, 2, 3))
     parts = [row[0] for row in rows]
@@ -155,9 +155,9 @@ def draw_effects(
     )
     points = [
         base.transform_filter(alt.FieldOneOfPredicate(field="text", oneOf=[word]))
-        .mark_point(filled=filled, size=55, opacity=1, clip=True)
+        .mark_point(filled=is_filled, size=55, opacity=1, clip=True)
         .encode(x=x_channel("effect", ""), **channels, **shared)
-        for word, filled in (("enough", True), (f"drawn fewer than {MIN_VARIANTS} times", False))
+        for word, is_filled in (("enough", True), (f"drawn fewer than {MIN_VARIANTS} times", False))
     ]
     return finish_chart(alt.layer(zero, bars, *points), height=len(values) * (10 + 10 * len(order)), legend=order)
 

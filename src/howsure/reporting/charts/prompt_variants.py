@@ -36,17 +36,17 @@ def draw_spread(summary: VariantSummary, order: Sequence[str]) -> Chart:
     # Multiples of the golden ratio keep the points separate without random numbers.
     height = np.tile((np.arange(S) * 0.6180339887) % 1 - 0.5, M)
     middle = alt.YOffset(field="height", type="quantitative", scale=alt.Scale(domain=[-0.8, 0.8]))
-    known = ~np.isnan(x).ravel()
+    available = ~np.isnan(x).ravel()
     has_default = bool(np.any(~np.isnan(moments.default[at])))
     channels = (
         series_channels("part", _MARKS) if has_default else {"color": alt.value(BLUE), "shape": alt.value("circle")}
     )
     points = (
         chart_of_columns(
-            model=np.repeat(np.array(order, dtype=object), S)[known],
-            variant=np.tile(np.array(variants, dtype=object), M)[known],
-            score=x.ravel()[known],
-            height=height[known],
+            model=np.repeat(np.array(order, dtype=object), S)[available],
+            variant=np.tile(np.array(variants, dtype=object), M)[available],
+            score=x.ravel()[available],
+            height=height[available],
         )
         .transform_calculate(part=f"'{_MARKS[0]}'")
         .mark_point(size=22, filled=True, opacity=0.75)
@@ -86,13 +86,13 @@ def draw_unparsed(effect: UnparsedEffect, order: Sequence[str]) -> Chart:
     at = [effect.cube.models.index(model) for model in order]
     S = len(effect.cube.variants)
     share, score = effect.share[at].ravel(), effect.score[at].ravel()
-    known = ~np.isnan(share) & ~np.isnan(score)
+    available = ~np.isnan(share) & ~np.isnan(score)
     return finish_chart(
         chart_of_columns(
-            model=np.repeat(np.array(order, dtype=object), S)[known],
-            variant=np.tile(np.array(effect.cube.variants, dtype=object), len(at))[known],
-            unparsed=share[known],
-            score=score[known],
+            model=np.repeat(np.array(order, dtype=object), S)[available],
+            variant=np.tile(np.array(effect.cube.variants, dtype=object), len(at))[available],
+            unparsed=share[available],
+            score=score[available],
         )
         .mark_point(filled=True, size=60, opacity=0.85)
         .encode(
@@ -162,12 +162,12 @@ def draw_convergence(sizes: SampleSize, moment: str, order: Sequence[str]) -> Ch
     ).encode(x=alt.value(0 if is_short else "width"), y=here, text=alt.Text(field="text", type="nominal"))
     layers = [rule, lines, text]
     rows = {model: sizes.models.index(model) for model in order}
-    known = {model: m for model, m in rows.items() if not np.isnan(sizes.n_star[m, row])}
+    available = {model: m for model, m in rows.items() if not np.isnan(sizes.n_star[m, row])}
     for reached in (True, False):
         stars = [
-            (model, curve, int(sizes.n_star[known[model], row]))
+            (model, curve, int(sizes.n_star[available[model], row]))
             for model, curve in zip(order, curves, strict=True)
-            if model in known and sizes.reached[known[model], row] == reached
+            if model in available and sizes.reached[available[model], row] == reached
         ]
         if stars:
             channels = {"color": series_channels("model", order, dashes=True)["color"]}

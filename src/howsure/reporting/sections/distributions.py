@@ -120,8 +120,8 @@ def _bin_shares(cells: Cells, ends: FloatArray) -> FloatArray:
     """Return the share of each model's questions in each bin, shape (M, L)."""
     shares = np.zeros((len(cells.models), len(ends)))
     for row, p in zip(shares, cells.mean, strict=True):
-        known = p[~np.isnan(p)]
-        row[:] = np.bincount(np.searchsorted(ends, known - 1e-9), minlength=len(ends))[: len(ends)] / len(known)
+        available = p[~np.isnan(p)]
+        row[:] = np.bincount(np.searchsorted(ends, available - 1e-9), minlength=len(ends))[: len(ends)] / len(available)
     return shares
 
 

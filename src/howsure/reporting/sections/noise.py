@@ -75,13 +75,13 @@ def _build_noise_figure(
 def build_prompt_noise_figures(prompts: PromptAnalysis, builder: ElementBuilder) -> Iterator[Figure]:
     """Yield the variance components, and the effects of each prompt dimension, the most important first."""
     components = prompts.summary.components
-    known = [model for model in prompts.order if not np.isnan(components.residual[prompts.cube.index(model)])]
-    if known:
+    available = [model for model in prompts.order if not np.isnan(components.residual[prompts.cube.index(model)])]
+    if available:
         builder.add_table("components", components.columns())
-        rows = known[:_MAX_COMPONENT_MODELS]
+        rows = available[:_MAX_COMPONENT_MODELS]
         caption = describe_variance_components(components)
-        if len(rows) < len(known):
-            caption += f" Drawn for the first {len(rows)} of {len(known):,} models; the numbers are over all."
+        if len(rows) < len(available):
+            caption += f" Drawn for the first {len(rows)} of {len(available):,} models; the numbers are over all."
         yield builder.build_figure(
             "sources",
             "How much comes from the prompt, the question, and sampling again?",

@@ -89,11 +89,11 @@ class PromptAnalysis:
     def estimated_dimensions(self) -> list[str]:
         """Dimensions with at least two estimated effects, the one that explains most variance first."""
         effects = self.effects
-        known = np.any(~np.isnan(effects.effect), axis=0)
+        available = np.any(~np.isnan(effects.effect), axis=0)
         explained = {
             name: float(np.nan_to_num(effects.share[:, i]).mean())
             for i, name in enumerate(effects.dimensions)
-            if known[[dimension == name for dimension in effects.dimensions]].sum() > 1
+            if available[[dimension == name for dimension in effects.dimensions]].sum() > 1
         }
         return sorted(explained, key=lambda name: -explained[name])
 
@@ -127,8 +127,8 @@ class PromptAnalysis:
     @property
     def scored_models(self) -> list[str]:
         """Models with a score under at least two variants, best first; none where variants are nested."""
-        enough = np.sum(~np.isnan(self.summary.moments.scores), axis=1) > 1
-        return [model for model in self.order if enough[self.cube.index(model)]]
+        has_several = np.sum(~np.isnan(self.summary.moments.scores), axis=1) > 1
+        return [model for model in self.order if has_several[self.cube.index(model)]]
 
     def pick_models(self, count: int) -> list[str]:
         """Return at most `count` of the scored models, spread over their order."""

@@ -82,7 +82,7 @@ def build_question_browser(
     part: str,
     *,
     texts: QuestionTexts | None = None,
-    suspects: Mapping[str, str] | None = None,
+    label_errors: Mapping[str, str] | None = None,
     verdicts: Mapping[str, ReviewVerdict] | None = None,
     limits: TextLimits | None = None,
 ) -> QuestionBrowser:
@@ -96,7 +96,7 @@ def build_question_browser(
         Id of the benchmark on the page.
     texts
         Source of prompts and generations; without it, a question shows the scores of the models only.
-    suspects
+    label_errors
         Questions whose label may be wrong, the strongest evidence first, each with the reason in a few words.
     verdicts
         Verdicts of reviewers by question.
@@ -104,15 +104,15 @@ def build_question_browser(
         Limits for the texts.
     """
     limits = limits or TextLimits()
-    suspects = {name: why for name, why in (suspects or {}).items() if name in cells.questions}
-    names = _order_questions(cells, tuple(suspects))
+    label_errors = {name: why for name, why in (label_errors or {}).items() if name in cells.questions}
+    names = _order_questions(cells, tuple(label_errors))
     sizes = [limits.page_bytes, *[limits.file_bytes] * limits.max_files]
     contents = fill_pages(texts, cells.benchmark, names, sizes) if texts is not None else [{}]
     place = {name: i for i, name in enumerate(names)}
     page_of = {place[name]: i for i, questions in enumerate(contents) for name in questions}
     folder = f"{limits.file_name.rsplit('.', 1)[0]}_files"
     files = [f"{part}-{i}.html" for i in range(1, len(contents))]
-    index = _build_index(cells, names, suspects, verdicts or {}) | {"part": part, "page": page_of}
+    index = _build_index(cells, names, label_errors, verdicts or {}) | {"part": part, "page": page_of}
 
     def build_scripts(i: int, addresses: Sequence[str]) -> dict[str, str]:
         scripts = {f"questions-{part}": dump_json(clean_json(index | {"here": i, "files": addresses}))}
@@ -129,15 +129,15 @@ def build_question_browser(
     missing = len(names) - len(page_of)
     reason = "scores alone were read" if texts is None else "they are not in this page, or none are stored"
     left_out = (f"prompts and generations of {format_count(missing, 'question')} ({reason})",) if missing else ()
-    lead = _describe_contents(cells, [len(one) for one in contents], folder, texts, has_suspects=bool(suspects))
+    lead = _describe_contents(cells, [len(one) for one in contents], folder, texts, has_label_errors=bool(label_errors))
     return QuestionBrowser(part, cells.benchmark, lead, build_scripts(0, addresses), text_files, left_out)
 
 
-def _order_questions(cells: Cells, suspects: Sequence[str]) -> list[str]:
-    """Return the suspects as given, then the other questions by decreasing disagreement; unanswered ones last."""
+def _order_questions(cells: Cells, label_errors: Sequence[str]) -> list[str]:
+    """Return the suspected label errors, then the other questions by decreasing disagreement."""
     spread = np.nan_to_num(score_variance(cells), nan=-1.0)
     rest = [cells.questions[i] for i in np.argsort(-spread, kind="stable")]
-    return [*suspects, *(name for name in rest if name not in set(suspects))]
+    return [*label_errors, *(name for name in rest if name not in set(label_errors))]
 
 
 def score_variance(cells: Cells) -> FloatArray:
@@ -155,7 +155,7 @@ def score_variance(cells: Cells) -> FloatArray:
 
 
 def _build_index(
-    cells: Cells, names: Sequence[str], suspects: Mapping[str, str], verdicts: Mapping[str, ReviewVerdict]
+    cells: Cells, names: Sequence[str], label_errors: Mapping[str, str], verdicts: Mapping[str, ReviewVerdict]
 ) -> dict[str, Any]:
     """Return what the page stores of every question, in the order of `names`."""
     at = {name: i for i, name in enumerate(cells.questions)}
@@ -168,7 +168,7 @@ def _build_index(
         "n": [_shorten_counts(row) for row in cells.n[:, order]] if by_model else None,
         "total": [_round_values(row) for row in cells.total[:, order]] if by_model else None,
         "score": _round_values(mean_question_scores(cells)[order]),
-        "suspects": {i: suspects[name] for i, name in enumerate(names) if name in suspects},
+        "suspects": {i: label_errors[name] for i, name in enumerate(names) if name in label_errors},
         "verdicts": {
             i: [verdict.verdict, verdict.note, verdict.reviewer, verdict.when[:10]]
             for i, name in enumerate(names)
@@ -194,11 +194,11 @@ def _round_values(values: FloatArray) -> list[float | None]:
 
 
 def _describe_contents(
-    cells: Cells, counts: Sequence[int], folder: str, texts: QuestionTexts | None, *, has_suspects: bool
+    cells: Cells, counts: Sequence[int], folder: str, texts: QuestionTexts | None, *, has_label_errors: bool
 ) -> str:
     """Return how many questions have texts, where these are, and the order of the questions."""
     N = len(cells.questions)
-    first = "suspected label errors first, then those" if has_suspects else "first those"
+    first = "suspected label errors first, then those" if has_label_errors else "first those"
     order = f"Questions come in this order: {first} on which generations agree least."
     if texts is None or not sum(counts):
         reason = "scores alone were read" if texts is None else "none are stored, or the page has no space for one"

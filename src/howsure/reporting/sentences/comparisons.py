@@ -62,10 +62,10 @@ def describe_matrix(pairs: Pairs, n_drawn: int) -> str:
 def describe_pair_errors(pairs: Pairs, *, binary: bool, every: int = 1) -> str:
     """Describe how large the standard errors of differences are, and whether pairing reduces them."""
     se = np.sqrt(pairs.total / np.where(pairs.n_questions > 0, pairs.n_questions, np.nan))
-    known = se[~np.isnan(se)]
-    if len(known) == 0:
+    available = se[~np.isnan(se)]
+    if len(available) == 0:
         return "No two models have a question in common."
-    text = f"With one generation per question the median standard error of a difference is {np.median(known):.2g}."
+    text = f"With one generation per question the median standard error of a difference is {np.median(available):.2g}."
     correlation = pairs.correlation[np.isfinite(pairs.correlation)]
     if len(correlation):
         helped = int(np.sum(correlation > 0))
@@ -93,26 +93,26 @@ def describe_disagreement(pairs: Pairs, thresholds: FloatArray, *, every: int = 
     every
         One pair in `every` is drawn.
     """
-    known = ~np.isnan(pairs.disagreement) & ~np.isnan(thresholds)
-    count = int(known.sum())
-    n_above = int(np.sum(np.abs(pairs.difference[known]) >= thresholds[known]))
-    n_equal = int(np.sum(pairs.disagreement[known] <= 0))
-    middle = int(np.argsort(pairs.disagreement[known], kind="stable")[count // 2])
+    available = ~np.isnan(pairs.disagreement) & ~np.isnan(thresholds)
+    count = int(available.sum())
+    n_above = int(np.sum(np.abs(pairs.difference[available]) >= thresholds[available]))
+    n_equal = int(np.sum(pairs.disagreement[available] <= 0))
+    middle = int(np.argsort(pairs.disagreement[available], kind="stable")[count // 2])
     text = (
         f"{n_above:,} of {format_count(count, 'pair')} {is_or_are(n_above)} on or above the curve: a difference of "
         "that "
         "size in one "
         f"generation per question has p ≤ {1 - pairs.level:.2g}, for this pair alone. "
     )
-    share = format_share(float(pairs.disagreement[known][middle]))
+    share = format_share(float(pairs.disagreement[available][middle]))
     text += (
         f"Models that differ on {share} of the questions, as a typical pair here, need a difference of "
-        f"{thresholds[known][middle]:.2g}. "
+        f"{thresholds[available][middle]:.2g}. "
     )
     if n_equal:
         text += f"{format_count(n_equal, 'pair')} never disagreed. "
     text += "More questions lower the curve; with more generations per question smaller differences are detected."
-    if len(np.unique(pairs.n_questions[known])) > 1:
+    if len(np.unique(pairs.n_questions[available])) > 1:
         text += " Pairs have different numbers of common questions: the curve is for the median, the count for each."
     if every > 1:
         text += f" Drawn for one pair in {every:,}."

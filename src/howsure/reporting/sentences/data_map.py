@@ -26,9 +26,9 @@ def describe_data_map(errors: LabelErrors, *, binned: bool) -> str:
     On questions that are right more often than not consistency is 0.00 on average, on the others −0.50. The marked \
 corner, P(correct) up to 0.1 and consistency of −0.8 at least, holds 1 of 3 questions. Means over 2 models.
     """
-    known = ~np.isnan(errors.consistency) & ~np.isnan(errors.p_correct)
+    available = ~np.isnan(errors.consistency) & ~np.isnan(errors.p_correct)
     right, s = errors.p_correct > 0.5, errors.consistency
-    mostly, seldom = (s[known & which] for which in (right, ~right))
+    mostly, seldom = (s[available & which] for which in (right, ~right))
     if len(mostly) and len(seldom):
         text = (
             "On questions that are right more often than not consistency is "
@@ -39,9 +39,9 @@ corner, P(correct) up to 0.1 and consistency of −0.8 at least, holds 1 of 3 qu
         which = "right" if len(mostly) else "wrong"
         text = (
             f"All questions are {which} at least half of the time: consistency is "
-            f"{format_number(float(s[known].mean()), 2)}."
+            f"{format_number(float(s[available].mean()), 2)}."
         )
-    corner, N = int(errors.on_map.sum()), int(known.sum())
+    corner, N = int(errors.on_map.sum()), int(available.sum())
     text += (
         f" The marked corner, P(correct) up to {MAX_P_CORRECT:g} and consistency of "
         f"{format_number(MIN_CONSISTENCY, 1)} at least, "
@@ -53,8 +53,8 @@ corner, P(correct) up to 0.1 and consistency of −0.8 at least, holds 1 of 3 qu
             " The stronger the colour of a square, the more questions lie in it; suspected label errors are drawn one "
             "by one."
         )
-    if len(known) > N:
-        left = len(known) - N
+    if len(available) > N:
+        left = len(available) - N
         text += (
             f" {format_count(left, 'question')} with fewer than two read answers of any model {is_or_are(left)} not "
             "drawn."

@@ -51,17 +51,17 @@ def describe_histograms(cells: Cells, stability: DifficultyStability | None, fit
 
 def describe_cumulative(curves: BetaCurves, fit: BetaFit) -> str:
     """Describe how far the fitted Beta is from the data, and its parameters for one model."""
-    known = ~np.isnan(curves.distance)
+    available = ~np.isnan(curves.distance)
     text = "Grey: the observed means, which sampling spreads; blue: their distribution without that noise. "
-    if not known.any():
+    if not available.any():
         return text + "No Beta distribution can be fitted to these scores."
     worst = int(np.nanargmax(curves.distance))
     text += (
         f"The fitted Beta is never farther than {format_share(float(curves.distance[worst]))} of the questions from "
         "what was "
-        f"observed{f', farthest for {curves.models[worst]}' if known.sum() > 1 else ''}. "
+        f"observed{f', farthest for {curves.models[worst]}' if available.sum() > 1 else ''}. "
     )
-    first = int(np.flatnonzero(known)[0])
+    first = int(np.flatnonzero(available)[0])
     name, a, b = curves.models[first], float(fit.a[first]), float(fit.b[first])
     if a + b > _POINT_CONCENTRATION:
         return f"{text}For {name} all questions are about equally hard."

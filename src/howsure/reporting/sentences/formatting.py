@@ -16,8 +16,8 @@ def choose_decimals(se: FloatArray) -> int:
     >>> [choose_decimals(np.array(se)) for se in ([0.012, 0.02], [float("nan")], [31.0])]
     [3, 3, 0]
     """
-    known = se[np.isfinite(se) & (se > 0)]
-    return 3 if len(known) == 0 else min(max(1 - math.floor(math.log10(np.median(known))), 0), 6)
+    available = se[np.isfinite(se) & (se > 0)]
+    return 3 if len(available) == 0 else min(max(1 - math.floor(math.log10(np.median(available))), 0), 6)
 
 
 def format_number(value: float, places: int, *, sign: bool = False) -> str:

@@ -35,35 +35,36 @@ POOLED_PROMPTS = (
 
 def describe_noise_parts(scores: Scores, n_drawn: int) -> str:
     """Describe which of data and prediction noise is larger, and for how many models; `n_drawn` are drawn."""
-    known = ~np.isnan(scores.prediction) & ~np.isnan(scores.data)
-    if not known.any():
+    available = ~np.isnan(scores.prediction) & ~np.isnan(scores.data)
+    if not available.any():
         return (
             "The bars are the variance of one generation on one question. With one generation per question its parts, "
             "data and prediction, cannot be separated."
         )
-    data, prediction = scores.data[known], scores.prediction[known]
+    data, prediction = scores.data[available], scores.prediction[available]
     n_data, n_prediction = int(np.sum(data > prediction)), int(np.sum(data < prediction))
-    count = int(known.sum())
+    count = int(available.sum())
     text = (
         f"Data noise (which questions) is the larger part for {n_data:,} and prediction noise (sampling again) for "
-        f"{n_prediction:,} of {format_count(count, 'model')}{' whose parts are known' if count < len(known) else ''}. "
-        "More generations per question shrink the prediction part only."
+        f"{n_prediction:,} of {format_count(count, 'model')}"
+        f"{' whose parts are known' if count < len(available) else ''}"
+        ". More generations per question shrink the prediction part only."
     )
     if np.any(data < 0):
         text += " Data noise that is lost in the sampling noise is drawn as 0."
-    if n_drawn < len(known):
-        text += f" Drawn for the first {n_drawn} of {len(known):,} models; the counts are over all."
+    if n_drawn < len(available):
+        text += f" Drawn for the first {n_drawn} of {len(available):,} models; the counts are over all."
     return text
 
 
 def describe_variance_components(components: PromptComponents) -> str:
     """Describe which component is the largest, and the share of the choice of prompts in the error of a mean."""
     each = np.stack([np.maximum(getattr(components, name), 0) for name in PROMPT_COMPONENTS])
-    known = ~np.any(np.isnan(each), axis=0)
-    if known.any():
-        total = each[:, known].sum(axis=0)
+    available = ~np.any(np.isnan(each), axis=0)
+    if available.any():
+        total = each[:, available].sum(axis=0)
         each = np.where(each < 1e-9 * each.sum(axis=0), 0, each)  # differences by rounding are not noise
-        parts = np.median(each[:, known] / np.where(total > 0, total, np.nan), axis=1)
+        parts = np.median(each[:, available] / np.where(total > 0, total, np.nan), axis=1)
         texts = [
             f"{_MEANINGS[name]} {format_share(part)}"
             for name, part in zip(PROMPT_COMPONENTS, parts.tolist(), strict=True)
@@ -105,15 +106,15 @@ def describe_effects(effects: Effects, dimension: str, n_drawn: int, unread: Unp
     columns = [i for i, name in enumerate(effects.dimensions) if name == dimension]
     interval = effects.interval()
     excludes_zero = (interval.low[:, columns] > 0) | (interval.high[:, columns] < 0)
-    known = ~np.isnan(effects.effect[:, columns])
+    available = ~np.isnan(effects.effect[:, columns])
     text = ""
-    if known.any():
+    if available.any():
         several = len(effects.models) > 1
-        text = _extremes(effects, columns, excludes_zero, known)
+        text = _extremes(effects, columns, excludes_zero, available)
         text += (
-            f"{int(excludes_zero.sum()):,} of {format_count(int(known.sum()), 'interval')} "
+            f"{int(excludes_zero.sum()):,} of {format_count(int(available.sum()), 'interval')} "
             f"{'leaves' if excludes_zero.sum() == 1 else 'leave'} "
-            f"out 0, where about {known.sum() * (1 - effects.level):.2g} would by chance alone. "
+            f"out 0, where about {available.sum() * (1 - effects.level):.2g} would by chance alone. "
         )
         explained = effects.share[:, columns[0]]
         explained = np.clip(explained[~np.isnan(explained)], 0, 1)
@@ -123,13 +124,15 @@ def describe_effects(effects: Effects, dimension: str, n_drawn: int, unread: Unp
     few = [effects.values[i] for i in columns if 0 < effects.n_variants[:, i].max(initial=0) < MIN_VARIANTS]
     if few:
         text += f"Drawn fewer than {MIN_VARIANTS} times (hollow), to be read with care: {join_names(few, most=6)}. "
-    separate = effects.separate & known.any(axis=1)
+    separate = effects.separate & available.any(axis=1)
     if separate.any():
         whose = (
-            "" if separate.sum() == known.any(axis=1).sum() else f" for {format_count(int(separate.sum()), 'model')}"
+            ""
+            if separate.sum() == available.any(axis=1).sum()
+            else f" for {format_count(int(separate.sum()), 'model')}"
         )
         text += f"With so few draws the dimension is fitted by itself{whose}: what the others do is noise. "
-    if not known.all():
+    if not available.all():
         text += "An effect that cannot be separated from others, because of too few draws, is not drawn. "
     if unread is not None and unread.varies.any():
         blamed = [unread.values.values[i] for i in unread.values.blamed if unread.values.dimensions[i] == dimension]
@@ -143,7 +146,7 @@ def describe_effects(effects: Effects, dimension: str, n_drawn: int, unread: Unp
     return text.strip()
 
 
-def _extremes(effects: Effects, columns: list[int], excludes_zero: Mask, known: Mask) -> str:
+def _extremes(effects: Effects, columns: list[int], excludes_zero: Mask, available: Mask) -> str:
     """Describe the best and worst value.
 
     A value drawn a few times counts if its interval excludes 0 for at least half of the models.
@@ -151,18 +154,18 @@ def _extremes(effects: Effects, columns: list[int], excludes_zero: Mask, known: 
     mean = _mean(effects.effect[:, columns])
     some = ~np.isnan(mean)
     certain = (effects.n_variants[:, columns].max(axis=0) >= MIN_VARIANTS) | (
-        2 * excludes_zero.sum(axis=0) >= known.sum(axis=0)
+        2 * excludes_zero.sum(axis=0) >= available.sum(axis=0)
     )
-    kept = np.where(some & certain, mean, np.nan) if np.sum(some & certain) > 1 else mean
+    selected = np.where(some & certain, mean, np.nan) if np.sum(some & certain) > 1 else mean
     if some.sum() < 2:
         return ""
-    best, worst = int(np.nanargmax(kept)), int(np.nanargmin(kept))
+    best, worst = int(np.nanargmax(selected)), int(np.nanargmin(selected))
     places = min(choose_decimals(np.sqrt(effects.variance[:, columns]).ravel()), 3)
     return (
         f"{effects.values[columns[best]]} scores highest ({format_number(float(mean[best]), places, sign=True)}"
         f"{', mean over models' if len(effects.models) > 1 else ''}) and {effects.values[columns[worst]]} lowest "
         f"({format_number(float(mean[worst]), places, sign=True)})"
-        f"{' of those drawn often enough' if np.any(some & np.isnan(kept)) else ''}. "
+        f"{' of those drawn often enough' if np.any(some & np.isnan(selected)) else ''}. "
     )
 
 

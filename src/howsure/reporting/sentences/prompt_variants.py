@@ -66,13 +66,13 @@ def describe_spread(summary: VariantSummary, n_drawn: int, unread: UnparsedEffec
     elif np.any(summary.components.fit.questions > 1):
         text += "How much of this is the noise of sampling is not known from one generation per question and prompt. "
     count = np.sum(~np.isnan(m.scores), axis=1)
-    if (known := ~np.isnan(m.default) & (count > 0)).any():
-        below = np.sum(m.scores < m.default[:, None], axis=1)[known]
+    if (available := ~np.isnan(m.default) & (count > 0)).any():
+        below = np.sum(m.scores < m.default[:, None], axis=1)[available]
         text += "The default prompt (diamond), which was chosen and not drawn, scores higher than "
         if len(below) == 1:
-            text += f"{int(below[0])} of the {int(count[known][0])} that were drawn. "
+            text += f"{int(below[0])} of the {int(count[available][0])} that were drawn. "
         else:
-            better = int(np.sum(below > count[known] / 2))
+            better = int(np.sum(below > count[available] / 2))
             text += f"half of those that were drawn for {better:,} of {format_count(len(below), 'model')}. "
     if unread is not None and not unread.counts.any():
         text += "Every answer could be read: none of this spread is the parser's. "
@@ -125,8 +125,8 @@ def describe_convergence(sizes: SampleSize, moment: str, n_drawn: int) -> str:
     """Describe how many variants bring a moment within epsilon of that over all variants."""
     row = MOMENTS.index(moment)
     n, N = sizes.n_star[:, row], sizes.n_variants
-    known = ~np.isnan(n)
-    reached = sizes.reached[:, row] & known
+    available = ~np.isnan(n)
+    reached = sizes.reached[:, row] & available
     each = f"with {format_level(1 - sizes.delta / 2)} chance within {sizes.epsilon:g} of the {moment} over all"
     if not reached.any():
         text = (
@@ -137,23 +137,23 @@ def describe_convergence(sizes: SampleSize, moment: str, n_drawn: int) -> str:
         most = int(np.nanargmax(np.where(reached, n, np.nan)))
         brings = "brings" if n[most] == 1 else "bring"
         text = f"{int(n[most]):,} of {int(N[most]):,} prompts {brings} the {moment} {each} for "
-        text += f"{_describe_models(sizes, n, known, reached)} A point is n*."
-    if np.any(known & ~reached):
+        text += f"{_describe_models(sizes, n, available, reached)} A point is n*."
+    if np.any(available & ~reached):
         text += " A hollow point is all prompts, where n* is not reached."
     text += " A curve ends at 0 by construction, so that n* is too small where it is not far below all prompts."
     return text + describe_omitted_models(n_drawn, len(sizes.models))
 
 
-def _describe_models(sizes: SampleSize, n: FloatArray, known: Mask, reached: Mask) -> str:
+def _describe_models(sizes: SampleSize, n: FloatArray, available: Mask, reached: Mask) -> str:
     """Return the models for which that number is sufficient."""
     if len(sizes.models) == 1:
         return f"{sizes.models[0]}."
-    if left := int(np.sum(known & ~reached)):
-        enough_ = format_count(int(reached.sum()), "model")
-        return f"the {enough_} where fewer than all are enough; for {left:,} n* is not reached."
-    who = "every model" if known.all() else "every model with two prompts or more"
+    if left := int(np.sum(available & ~reached)):
+        count_text = format_count(int(reached.sum()), "model")
+        return f"the {count_text} where fewer than all are enough; for {left:,} n* is not reached."
+    who = "every model" if available.all() else "every model with two prompts or more"
     most = sizes.models[int(np.nanargmax(n))]
-    return f"{who}." if np.ptp(n[known]) == 0 else f"{who}; {most} needs the most."
+    return f"{who}." if np.ptp(n[available]) == 0 else f"{who}; {most} needs the most."
 
 
 def describe_sample_sizes(sizes: SampleSize, level: float = 0.95) -> str:

@@ -52,14 +52,14 @@ def describe_runs(result: Repeats, models: Sequence[str]) -> str:
 def describe_drift(result: Repeats) -> str:
     """Describe whether runs differ by more than sampling explains."""
     adjusted = holm(result.drift_p)
-    known = ~np.isnan(adjusted)
+    available = ~np.isnan(adjusted)
     alpha = 1 - result.level
-    if not known.any():
+    if not available.any():
         return "No question was answered differently in two runs, so drift cannot be tested."
     drifted = [result.models[i] for i in np.flatnonzero(adjusted < alpha)]
-    count = int(known.sum())
+    count = int(available.sum())
     if count == 1:
-        i = int(np.flatnonzero(known)[0])
+        i = int(np.flatnonzero(available)[0])
         verdict = "more than" if drifted else "no more than"
         text = (
             f"The runs of {result.models[i]} differ by {verdict} independent generations would "

@@ -27,10 +27,10 @@ def describe_parser_effect(effect: UnparsedEffect) -> str:
     scope = "by more than chance" if len(models) == 1 else f"for {n_varying:,} of {format_count(len(models), 'model')}"
     text += f"Their share differs between prompts {scope}"
     removed = effect.variance - np.maximum(effect.variance_parsed, 0)
-    known = effect.varies & ~np.isnan(removed)
-    if not known.any():
+    available = effect.varies & ~np.isnan(removed)
+    if not available.any():
         return f"{text}: part of the spread may be the parser's; these data do not show how much."
-    worst = int(np.argmax(np.where(known, removed, -np.inf)))
+    worst = int(np.argmax(np.where(available, removed, -np.inf)))
     if removed[worst] <= 0:
         return f"{text}, but the spread does not shrink when they are left out. {_describe_variances(effect, worst)}."
     text += (
@@ -38,11 +38,11 @@ def describe_parser_effect(effect: UnparsedEffect) -> str:
         f"{format_share(float(effect.parser_share[worst]))} of it goes with the unread answers. "
         f"{_describe_rest(effect, worst)}"
     )
-    if known.sum() > 1:
-        parts = effect.parser_share[known]
+    if available.sum() > 1:
+        parts = effect.parser_share[available]
         low, high = format_share(float(parts.min())), format_share(float(parts.max()))
         between = low if low == high else f"{low} to {high}"
-        text += f" For the {format_count(int(known.sum()), 'model')} that part is {between}."
+        text += f" For the {format_count(int(available.sum()), 'model')} that part is {between}."
     return (
         f"{text} This takes the unread answers to be right as often as those that were read under the same prompt; "
         "where fewer are, less of the spread is theirs. Whether the parser failed, or the model gave no answer, is "
@@ -63,8 +63,8 @@ def describe_parser_warning(effect: UnparsedEffect) -> str:
 def _describe_variances(effect: UnparsedEffect, m: int) -> str:
     """Describe the share of unparsed answers and both variances of one model."""
     model, cube = effect.cube.models[m], effect.cube
-    known = np.flatnonzero(~np.isnan(effect.share[m]))
-    low, high = (int(known[pick(effect.share[m, known])]) for pick in (np.argmin, np.argmax))
+    available = np.flatnonzero(~np.isnan(effect.share[m]))
+    low, high = (int(available[pick(effect.share[m, available])]) for pick in (np.argmin, np.argmax))
     shares = format_share(float(effect.share[m, low])), format_share(float(effect.share[m, high]))
     low_note, high_note = (" (the default)" if s == cube.default else "" for s in (low, high))
     between = (
