@@ -262,7 +262,7 @@ def resume(case: Case) -> None:
     """The folder of a run of which one cell is missing, and of a complete one that gets one more question."""
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        alone("filled", case, "http://127.0.0.1:1/v1", place)
+        alone("fill_folder", case, "http://127.0.0.1:1/v1", place)
         print(f"resume of {case.n * case.requests:,} cells, seconds until the first request")
         live = alone("resumed", case, "http://127.0.0.1:1/v1", place)
         more = Case(case.name, case.n, case.requests + 1, case.in_flight)

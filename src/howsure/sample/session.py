@@ -23,6 +23,7 @@ from howsure.sample.scored_rows import RowWriter
 from howsure.sample.snapshot import ModelOutcome, ModelProgress, Outcome, Snapshot
 from howsure.sample.stopping_config import StoppingVerdict
 from howsure.sample.worker import Worker
+from howsure.stats.scores import score
 
 if TYPE_CHECKING:
     from howsure.models.batch_client import BatchClient
@@ -187,8 +188,6 @@ class Session:
         started = time.perf_counter()
         if started < self._next_intervals and not force:
             return
-        from howsure.stats.scores import score
-
         for label in self.workers:
             columns = score(self._read_cells(label)).columns()
             mean, low, high = (float(columns[name][0]) for name in ("score", "low", "high"))

@@ -101,9 +101,9 @@ class YamlSource:
         problem, _, at = message.partition(" - at ")
         path = tuple(int(i) if i else key for key, i in re.findall(r"\.(\w+)|\[(\d+)\]", at))
         if unknown := re.search(r"unknown field `(.*)`", problem):
-            kind_here = next((items[step] for step in reversed(path) if step in items), kind)
+            struct = next((items[step] for step in reversed(path) if step in items), kind)
             key = unknown.group(1)
-            raise UnknownNameError("key", key, kind_here.__struct_encode_fields__, where=self.at(*path, key)) from None
+            raise UnknownNameError("key", key, struct.__struct_encode_fields__, where=self.at(*path, key)) from None
         if missing := re.search(r"missing required field `(.*)`", problem):
             self.fail(f"no {missing.group(1)!r}", *path, remedy=f"add the key {missing.group(1)!r}")
         if (expected := re.search(r"Expected `([^`]+)`(.*?)(, got `(.+)`)?$", problem)) and "key" not in at:
