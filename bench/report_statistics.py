@@ -14,7 +14,7 @@ from howsure.stats.core.cells import Cells
 from howsure.stats.prompts import required_variants
 from howsure.stats.questions import compute_question_tau, estimate_p_correct
 from howsure.stats.repeats import convergence, run_gap
-from howsure.stats.scores import bootstrap, fit_beta, posterior_of_mean, score
+from howsure.stats.scores import fit_beta, posterior_of_mean, score, score_intervals
 
 REPEATS = 3
 
@@ -53,7 +53,7 @@ def main() -> int:
             lambda: convergence(cells.select(["25"]), method="resampled"),
             "",
         ),
-        "bootstrap of all pairs, 48 models, 10,000 draws": (lambda: bootstrap.paired_errors(few), "target 0.1 s"),
+        "bootstrap of all pairs, 48 models, 10,000 draws": (lambda: score_intervals.paired_errors(few), "target 0.1 s"),
         "n* of mean and variance, 100 variants, one model": (
             lambda: required_variants(("m",), np.random.default_rng(0).normal(0.6, 0.03, 100)),
             "target 0.1 s",

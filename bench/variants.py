@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from howsure.perturb import Dimension, Space, Value
 from howsure.stats.core.claims import PROMPT_CLAIMS, PROMPT_COMPONENTS, PromptComponent
 from howsure.stats.core.cube import Cube, Layout
-from howsure.stats.core.variance_intervals import variance_limits
+from howsure.stats.core.intervals import variance_limits
 from howsure.stats.prompts import estimate_components, required_for_space, required_variants
 
 Array = NDArray[np.float64]

@@ -23,9 +23,8 @@ from howsure.benchmarks import Question
 from howsure.errors import EndpointError, FatalEndpointError
 from howsure.models.client import Endpoint, compute_timeout, find_proxy
 from howsure.models.failures import build_http_error, parse_retry_after, shorten
-from howsure.models.headers import RateLimitHeaders, is_cached, parse_duration
 from howsure.models.model import Limits, Request, Settings
-from howsure.models.reply import parse_reply
+from howsure.models.reply import RateLimitHeaders, is_cached, parse_duration, parse_reply
 
 KEY = "sk-planted-0123456789"
 QUESTIONS = [Question("q1", "What is 9+9?", "18")]

@@ -14,7 +14,7 @@ from scipy.stats import chisquare
 from howsure.benchmarks.question import Prompt, Question
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
 from howsure.perturb import SPACES, Dimension, FixedPrompt, Space, Value, draw_variants, hold_out, parse_space
-from howsure.perturb.hash_draws import RANGE, draw_below, draw_permutation
+from howsure.perturb.dimensions import RANGE, draw_below, draw_permutation
 
 
 def big():
@@ -41,8 +41,8 @@ def test_draws_are_uniform_and_dimensions_independent():
 
 def test_rejection_makes_remainders_equally_likely(monkeypatch):
     """With hashes of 0 to 15 and n = 6, 12 to 15 must be drawn again."""
-    monkeypatch.setattr("howsure.perturb.hash_draws.RANGE", 16)
-    monkeypatch.setattr("howsure.perturb.hash_draws._hash", lambda j, attempt: (j + 5 * attempt) % 16)
+    monkeypatch.setattr("howsure.perturb.dimensions.RANGE", 16)
+    monkeypatch.setattr("howsure.perturb.dimensions._hash", lambda j, attempt: (j + 5 * attempt) % 16)
     assert [draw_below(6, j) for j in range(16)] == [*range(6), *range(6), 1, 2, 3, 4]
     assert RANGE == 2**64
 

@@ -9,8 +9,7 @@ import pytest
 from helpers.planted_review import HOSTILE, QUESTIONS, SYSTEM, folder, row, rows
 
 from howsure.errors import HowsureWarning, InputError
-from howsure.review.answer_groups import MAX_GENERATIONS, MAX_OPEN, MAX_TEXT, group_generations
-from howsure.review.queue import Count
+from howsure.review.queue import MAX_GENERATIONS, MAX_OPEN, MAX_TEXT, Count, group_generations
 from howsure.review.review_texts import RunTexts
 from howsure.review.verdicts import content_key
 from howsure.store.manifest import Manifest

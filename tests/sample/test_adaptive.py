@@ -18,8 +18,8 @@ from howsure.errors import HowsureWarning, InputError, StoreError
 from howsure.sample.adaptive import AdaptiveSchedule, compute_pilot
 from howsure.sample.resume import PromptTask
 from howsure.sample.round_schedule import RoundSchedule
+from howsure.sample.snapshot import Tally
 from howsure.sample.stopping_config import StoppingConfig
-from howsure.sample.tally import Tally
 from howsure.store import adaptive_plans as stored
 from howsure.store.responses import RunFolder
 from howsure.store.schema import Response

@@ -7,8 +7,8 @@ import random
 import pytest
 
 from howsure.sample.resume import read_stored_cells
-from howsure.sample.tally import Tally
-from howsure.store import database_rows, parquet_files
+from howsure.sample.snapshot import Tally
+from howsure.store import database, parquet_files
 from howsure.store.responses import RunFolder, read
 from howsure.store.schema import Response
 
@@ -36,8 +36,8 @@ def some_rows(rng):
 @pytest.mark.parametrize("compacted", [False, True])
 @pytest.mark.parametrize("costs", [False, True])
 def test_each_row_counts_once_however_the_rows_are_divided(tmp_path, monkeypatch, compacted, costs):
-    monkeypatch.setattr(database_rows, "FETCHED", 3)
-    monkeypatch.setattr(database_rows, "BATCH_ROWS", 5)
+    monkeypatch.setattr(database, "FETCHED", 3)
+    monkeypatch.setattr(database, "BATCH_ROWS", 5)
     monkeypatch.setattr(parquet_files, "GROUP_ROWS", 7)
     monkeypatch.setattr(parquet_files, "READ_ROWS", 7)
     rows = some_rows(random.Random(7))

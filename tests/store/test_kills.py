@@ -15,7 +15,7 @@ from helpers.stored_files import every_state
 from helpers.stored_rows import batch, expected, held, row
 
 from howsure.errors import StoreError
-from howsure.store import database, database_rows, parquet_files
+from howsure.store import database, parquet_files
 from howsure.store.responses import RunFolder, read_prompts
 
 TESTS = Path(__file__).resolve().parents[1]
@@ -75,7 +75,7 @@ def test_killed_while_appending_at_twenty_random_moments(tmp_path):
 
 @pytest.mark.parametrize("before", ["database only", "parquet too"])
 def test_killed_between_any_two_steps_of_compaction(tmp_path, monkeypatch, before):
-    monkeypatch.setattr(database_rows, "BATCH_ROWS", 8)
+    monkeypatch.setattr(database, "BATCH_ROWS", 8)
     monkeypatch.setattr(parquet_files, "GROUP_ROWS", 8)
     monkeypatch.setattr(parquet_files, "READ_ROWS", 8)
     rows = [*batch(1), row("retried", score=None, error="timeout: x"), row("failed", score=None, error="server: x")]

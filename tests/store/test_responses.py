@@ -13,7 +13,7 @@ import pytest
 from helpers.stored_rows import NAMES, batch, expected, held, row
 
 from howsure.errors import InputError, StoreError, UnknownNameError
-from howsure.store import database_rows, parquet_files
+from howsure.store import database, parquet_files
 from howsure.store.responses import RunFolder, is_run, read, read_prompts, stream
 from howsure.store.schema import COLUMNS
 
@@ -21,7 +21,7 @@ from howsure.store.schema import COLUMNS
 @pytest.fixture
 def tiny(monkeypatch):
     """Batches and row groups of a few rows, so that little data takes every turn."""
-    monkeypatch.setattr(database_rows, "BATCH_ROWS", 5)
+    monkeypatch.setattr(database, "BATCH_ROWS", 5)
     monkeypatch.setattr(parquet_files, "GROUP_ROWS", 7)
     monkeypatch.setattr(parquet_files, "READ_ROWS", 7)
 

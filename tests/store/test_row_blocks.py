@@ -8,16 +8,29 @@ from __future__ import annotations
 import enum
 import random
 import sqlite3
+import subprocess
+import sys
 
 import numpy as np
+import pyarrow as pa
 import pytest
-from helpers.stored_rows import expected, held, row
+from helpers.stored_rows import NAMES, expected, held, row
 from msgspec.structs import astuple
 
 from howsure.errors import InputError
-from howsure.store import database_rows
+from howsure.store import database, row_blocks
 from howsure.store.responses import RunFolder, read
-from howsure.store.row_blocks import ROW_COLUMNS, SHARED_KEY, RowBlock, block_decoder, block_encoder, merge_blocks
+from howsure.store.row_blocks import (
+    ROW_COLUMNS,
+    SHARED_KEY,
+    RowBlock,
+    block_decoder,
+    block_encoder,
+    merge_blocks,
+    to_arrow,
+    to_numpy,
+    valid_mask,
+)
 
 TEXTS = [None, "", "a", "a\0b", "é \U0001f600", "word " * 200, "x" * 5000]
 
@@ -67,7 +80,7 @@ def test_the_first_that_did_not_fail_counts_else_the_last(seed):
 
 @pytest.mark.parametrize("fetched", [1, 2, 64])
 def test_prompts_with_one_row_and_with_several_are_read_in_the_order_of_their_key(tmp_path, monkeypatch, fetched):
-    monkeypatch.setattr(database_rows, "FETCHED", fetched)
+    monkeypatch.setattr(database, "FETCHED", fetched)
     rng = random.Random(fetched)
     rows = [row(f"q{i:02d}", g, score=i / 4) for i in range(12) for g in range(1, rng.choice([2, 2, 4]))]
     rng.shuffle(rows)
@@ -115,3 +128,62 @@ def test_values_that_no_column_holds_are_refused_and_nothing_is_added(tmp_path, 
 def test_a_value_that_is_torn_is_told(torn):
     with pytest.raises(sqlite3.DatabaseError, match="malformed text"):
         block_decoder()(torn, None)
+
+
+MAKE = {
+    pa.string(): lambda rng: rng.choice([*NAMES, "x" * 500]),
+    pa.int64(): lambda rng: rng.choice([0, -1, 2**63 - 1, -(2**63), rng.randint(-9, 9)]),
+    pa.float64(): lambda rng: rng.choice([0.0, -0.0, 1e300, rng.random()]),
+}
+
+
+@pytest.mark.parametrize("kind", MAKE, ids=str)
+@pytest.mark.parametrize("nulls", [0.0, 0.4, 1.0])
+@pytest.mark.parametrize("size", [0, 1, 8, 9, 1000])
+def test_values_become_what_pyarrow_makes_of_them(kind, nulls, size):
+    rng = random.Random(f"{kind} {nulls} {size}")
+    values = [None if rng.random() < nulls else MAKE[kind](rng) for _ in range(size)]
+    made, wanted = to_arrow(values, kind), pa.array(values, kind)
+    made.validate(full=True)
+    assert made.equals(wanted)
+    assert made.null_count == wanted.null_count
+    part = made[size // 3 :]
+    assert np.array_equal(valid_mask(part), [value is not None for value in values[size // 3 :]])
+    if kind != pa.string():
+        there = valid_mask(part)
+        assert to_numpy(part)[there].tolist() == [value for value in part.to_pylist() if value is not None]
+
+
+def test_texts_beyond_one_chunk_come_whole(monkeypatch):
+    monkeypatch.setattr(row_blocks, "MAX_BYTES", 10)
+    assert to_arrow(["abcdef", None, "ghijkl"], pa.string()).to_pylist() == ["abcdef", None, "ghijkl"]
+
+
+@pytest.mark.parametrize("value", [1.5, 2**63])
+def test_what_is_no_integer_of_64_bits_is_not_made_one(value):
+    with pytest.raises((TypeError, OverflowError)):
+        to_arrow([value], pa.int64())
+
+
+WITHOUT_PANDAS = """
+import sys, tempfile
+from pathlib import Path
+from howsure.sample.resume import read_stored_cells
+from howsure.sample.snapshot import Tally
+from howsure.store.responses import RunFolder
+from howsure.store.schema import Response
+
+rows = [Response(benchmark="b", model="m", question=f"{q}", variant="v", generation=1, score=1.0) for q in range(9)]
+with tempfile.TemporaryDirectory() as folder:
+    for some in (rows[:4], rows[3:8], rows):
+        with RunFolder(Path(folder)) as run:
+            run.append(some)
+            read_stored_cells(Path(folder), "b", {"m": Tally([row.question for row in rows], 1, 1)}, ["v"])
+            run.compact()
+sys.exit("pandas" in sys.modules)
+"""
+
+
+def test_a_run_takes_no_memory_for_pandas():
+    pytest.importorskip("pandas")
+    assert subprocess.run([sys.executable, "-c", WITHOUT_PANDAS], check=False).returncode == 0

@@ -10,7 +10,7 @@ import pytest
 from helpers.stored_rows import NAMES, row
 
 from howsure.errors import InputError, StoreError, UnknownNameError
-from howsure.store import database, database_rows, parquet_files, scorer_files
+from howsure.store import database, parquet_files, scorer_files
 from howsure.store.atomic import FolderLock
 from howsure.store.responses import RunFolder, read
 from howsure.store.schema import COLUMNS, KEY
@@ -22,7 +22,7 @@ SAID = ("score", "status", "answer", "rule", "error")
 @pytest.fixture
 def tiny(monkeypatch):
     """Batches and row groups of a few rows, so that little data takes every turn."""
-    monkeypatch.setattr(database_rows, "BATCH_ROWS", 5)
+    monkeypatch.setattr(database, "BATCH_ROWS", 5)
     monkeypatch.setattr(parquet_files, "GROUP_ROWS", 7)
     monkeypatch.setattr(scorer_files, "_ROWS", 4)
 

@@ -14,9 +14,8 @@ import msgspec
 
 from howsure.errors import EndpointError, FatalEndpointError
 from howsure.models.failures import LARGEST_ERROR, build_connection_error, build_http_error
-from howsure.models.headers import RateLimitHeaders, is_cached
 from howsure.models.model import Limits, Reply, Request, Settings
-from howsure.models.reply import parse_reply
+from howsure.models.reply import RateLimitHeaders, is_cached, parse_reply
 
 __all__ = ["Endpoint", "build_chat_body", "compute_timeout", "find_proxy"]
 

@@ -14,7 +14,6 @@ import msgspec
 
 from howsure.errors import EndpointError, FatalEndpointError
 from howsure.models.client import Endpoint
-from howsure.models.headers import parse_duration
 from howsure.models.model import Choice, Reply, Request
 from howsure.models.reply import (
     bounded_list,
@@ -24,6 +23,7 @@ from howsure.models.reply import (
     decode_body,
     decode_usage,
     list_items,
+    parse_duration,
     redact,
 )
 

@@ -14,8 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from howsure.benchmarks.question import Message, Question
-from howsure.perturb.dimensions import Value, join_labels, order_choices
-from howsure.perturb.hash_draws import draw_below
+from howsure.perturb.dimensions import Value, draw_below, join_labels, order_choices
 
 __all__ = ["FIELD", "PromptForm", "add_typos", "apply_casing", "apply_spacing", "build_messages", "hash_messages"]
 

@@ -14,8 +14,7 @@ from typing import NamedTuple
 from howsure.benchmarks.question import Message, ParsedAnswer, Question
 from howsure.errors import InputError, UnknownNameError
 from howsure.extraction.multiple_choice import read_choice
-from howsure.perturb.dimensions import BUILT_IN_VALUES, Dimension, Value
-from howsure.perturb.hash_draws import draw_below, draw_key, draw_permutation
+from howsure.perturb.dimensions import BUILT_IN_VALUES, Dimension, Value, draw_below, draw_key, draw_permutation
 from howsure.perturb.rendering import PromptForm, build_messages, hash_messages
 
 __all__ = ["DrawnValue", "PromptPoint", "Space"]

@@ -10,8 +10,7 @@ from howsure.benchmarks.question import Benchmark, Message, ParsedAnswer, Prompt
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
 from howsure.extraction.multiple_choice import read_choice
 from howsure.perturb.checks import bind_space
-from howsure.perturb.dimensions import ENUMERATORS
-from howsure.perturb.hash_draws import draw_key
+from howsure.perturb.dimensions import ENUMERATORS, draw_key
 from howsure.perturb.instructions import Instruction
 from howsure.perturb.rendering import hash_messages
 from howsure.perturb.space import Space

@@ -17,7 +17,7 @@ from howsure.sample.model_config import ModelConfig
 from howsure.sample.prices import Price, bound_prompt_tokens, estimate_prompt_tokens
 from howsure.sample.resume import PromptTask
 from howsure.sample.scored_rows import RowWriter, build_failed_rows, score_reply
-from howsure.sample.tally import Tally
+from howsure.sample.snapshot import Tally
 from howsure.store.schema import Response
 
 __all__ = ["ModelJob", "RequestSize"]

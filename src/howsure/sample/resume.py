@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from howsure.benchmarks.question import Question
-from howsure.sample.tally import Tally
+from howsure.sample.snapshot import Tally
 from howsure.store import responses
-from howsure.store.arrays import to_numpy, valid_mask
+from howsure.store.row_blocks import to_numpy, valid_mask
 
 if TYPE_CHECKING:
     import pyarrow as pa

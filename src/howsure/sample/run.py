@@ -7,10 +7,11 @@ import gc
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, TextIO, TypeVar
 
 import msgspec
 import numpy as np
@@ -19,7 +20,6 @@ from howsure.benchmarks import load
 from howsure.benchmarks.question import Benchmark
 from howsure.errors import HowsureError, InputError
 from howsure.models.model import Model
-from howsure.sample.event_loop import run_coroutine
 from howsure.sample.experiment import Experiment, load_experiment
 from howsure.sample.model_config import ModelConfig, open_model
 from howsure.sample.prices import format_dollars
@@ -308,3 +308,34 @@ def describe_outcome(outcome: Outcome, folder: Path) -> list[str]:
             + f": {folder}"
         )
     return lines
+
+
+T = TypeVar("T")
+
+
+def run_coroutine(coroutine: Coroutine[object, object, T]) -> T:
+    """Return the result of a coroutine.
+
+    If an event loop runs in this thread, as in a notebook, the coroutine runs in a loop of its own in another thread. A
+    KeyboardInterrupt in this thread then cancels it, and what it raises in return is raised here.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(coroutine)
+    started: Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[object]]] = Future()
+
+    async def run_in_thread() -> T:
+        task = asyncio.current_task()
+        assert task is not None
+        started.set_result((asyncio.get_running_loop(), task))
+        return await coroutine
+
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="howsure-run") as pool:
+        result = pool.submit(asyncio.run, run_in_thread())
+        try:
+            return result.result()
+        except KeyboardInterrupt:
+            loop, task = started.result()
+            loop.call_soon_threadsafe(task.cancel)
+            return result.result()

@@ -18,7 +18,7 @@ from howsure.sample.experiment import Experiment
 from howsure.sample.model_config import ModelConfig
 from howsure.sample.prices import FREE, Price, build_missing_price_error, find_price
 from howsure.sample.resume import MissingCells, StoredCells, find_missing_cells, sample_questions
-from howsure.sample.tally import Tally
+from howsure.sample.snapshot import Tally
 
 __all__ = ["PromptSelection", "SamplingPlan", "select_prompts"]
 

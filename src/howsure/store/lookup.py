@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from howsure.errors import InputError, StoreError, UnknownNameError
-from howsure.store import database, database_rows, parquet_files
-from howsure.store.arrays import to_arrow
+from howsure.store import database, parquet_files
 from howsure.store.database import PROMPTS, RESPONSES, TableSchema, translate_errors
 from howsure.store.responses import is_run, read_prompts
+from howsure.store.row_blocks import to_arrow
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -142,9 +142,7 @@ def _read_database(
     """Yield the rows of one question that the database holds as Arrow tables, sorted by key."""
     each = [only]
     if table is RESPONSES:
-        all_models = database_rows.read_models(connection, only["benchmark"])
+        all_models = database.read_models(connection, only["benchmark"])
         each = [only | {"model": model} for model in all_models if models is None or model in models]
     for values in each:
-        yield from parquet_files.batches_to_arrow(
-            database_rows.read_batches(connection, table, names, values), table, names
-        )
+        yield from parquet_files.batches_to_arrow(database.read_batches(connection, table, names, values), table, names)

@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from howsure.errors import StoreError, first_line
-from howsure.store.arrays import to_arrow, to_numpy
 from howsure.store.atomic import replace_file
 from howsure.store.database import TableSchema, check_version
+from howsure.store.row_blocks import to_arrow, to_numpy
 from howsure.store.schema import VERSION
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, Self
 from msgspec.structs import astuple
 
 from howsure.errors import InputError, StoreError, UnknownNameError
-from howsure.store import database, database_rows, parquet_files
+from howsure.store import database, parquet_files
 from howsure.store.atomic import FolderLock, find_leftovers, is_own_file, sync_folder
 from howsure.store.database import PROMPTS, RESPONSES, TableSchema, translate_errors
 from howsure.store.row_blocks import SHARED_KEY, block_encoder, text_encoder
@@ -136,7 +136,7 @@ class RunFolder:
         """Return the generations that are stored, by (question, variant); `failed=False` leaves failed rows out."""
         with self._turn, translate_errors(self.path / database.NAME):
             cells = self._read_parquet(benchmark, model, failed=failed)
-            newer = database_rows.read_generations(self._connection, benchmark, model, failed=failed)
+            newer = database.read_generations(self._connection, benchmark, model, failed=failed)
             for question, variant, generation in newer:
                 cells[question, sys.intern(variant)].add(generation)
             return dict(cells)
@@ -258,11 +258,11 @@ def _stream(
 ) -> Iterator[pa.Table]:
     """Return the rows of the database and of Parquet as Arrow tables, sorted by key, each key once."""
     if file is None:
-        return parquet_files.batches_to_arrow(database_rows.read_batches(connection, table, columns), table, columns)
+        return parquet_files.batches_to_arrow(database.read_batches(connection, table, columns), table, columns)
     if database.is_empty(connection, table):
         return parquet_files.read_row_groups(file, columns)
     names = [*columns, *(name for name in table.key if name not in columns)]
-    newer = parquet_files.batches_to_arrow(database_rows.read_batches(connection, table, names), table, names)
+    newer = parquet_files.batches_to_arrow(database.read_batches(connection, table, names), table, names)
     both = parquet_files.merge_sorted(newer, parquet_files.read_row_groups(file, names), table.key)
     return (part.select(columns) for part in both)
 

@@ -25,9 +25,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from howsure.errors import InputError, StoreError, UnknownNameError
 from howsure.store import parquet_files, responses
-from howsure.store.arrays import to_arrow
 from howsure.store.atomic import FolderLock, find_leftovers, replace_file
 from howsure.store.database import RESPONSES, TableSchema
+from howsure.store.row_blocks import to_arrow
 from howsure.store.schema import COLUMNS, UNSCORED, VERSION
 
 if TYPE_CHECKING:

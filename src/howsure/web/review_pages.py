@@ -25,8 +25,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from howsure.errors import HowsureError
-from howsure.review.answer_groups import group_generations
-from howsure.review.queue import SHOWS, STATES, Choice, Entry, listed, neighbours, state
+from howsure.review.queue import SHOWS, STATES, Choice, Entry, group_generations, listed, neighbours, state
 from howsure.review.review_texts import QuestionView, RunTexts, Texts
 from howsure.review.verdicts import NOTE_LENGTH, REJECTED, VERDICTS, Verdict, append, current, history, moment
 from howsure.web.access import AccessGuard, derive_form_secret, format_address

@@ -12,7 +12,7 @@ from oracles import variants as oracle
 from howsure.errors import InputError, UnknownNameError
 from howsure.stats.core.claims import PROMPT_CLAIMS, PROMPT_COMPONENTS
 from howsure.stats.core.cube import Cube
-from howsure.stats.core.variance_intervals import chi_square_factors, variance_factors, variance_limits
+from howsure.stats.core.intervals import chi_square_factors, variance_factors, variance_limits
 from howsure.stats.planning.pilot import components_from_cube
 from howsure.stats.planning.plan import plan
 from howsure.stats.prompts.components import estimate_components

@@ -21,7 +21,7 @@ from howsure.stats.scores.beta import (
     require_binary,
 )
 from howsure.stats.scores.beta_likelihood import LIMITS, distinct_counts
-from howsure.stats.scores.mean_posterior import posterior_of_mean
+from howsure.stats.scores.score_intervals import posterior_of_mean
 
 SHARED = Path(__file__).resolve().parents[3] / "../shared/data/all_the_noises/highk_temp0.7"
 

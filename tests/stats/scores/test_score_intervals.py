@@ -14,7 +14,7 @@ from scipy import stats
 from howsure.errors import InputError, UnknownNameError
 from howsure.stats.comparisons.pairs import compare, pairs
 from howsure.stats.core.cells import Cells
-from howsure.stats.scores import bootstrap, expected_error, independent_error
+from howsure.stats.scores import expected_error, independent_error, score_intervals
 from howsure.stats.scores.clusters import cluster_means, clustered_pairs
 from howsure.stats.scores.score import score
 from howsure.stats.scores.score_intervals import clopper_pearson, wilson
@@ -57,10 +57,10 @@ def test_beta_binomial_is_for_right_or_wrong_answers():
 def test_bootstrap_against_the_oracle_on_the_same_draws(grid):
     """A slow version: each draw's mean question by question, on the very draws that were made."""
     cells = cells_of(grid)
-    counts = np.concatenate([c for _, c in bootstrap._counts(len(cells.questions), 40, 3)])
-    values = bootstrap.draw_scores(cells, n_draws=40, seed=3)
-    low, high = bootstrap.percentile_limits(cells, 0.9, n_draws=40, seed=3)
-    accelerated = bootstrap.bca_limits(cells, 0.9, n_draws=40, seed=3)
+    counts = np.concatenate([c for _, c in score_intervals._counts(len(cells.questions), 40, 3)])
+    values = score_intervals.draw_scores(cells, n_draws=40, seed=3)
+    low, high = score_intervals.percentile_limits(cells, 0.9, n_draws=40, seed=3)
+    accelerated = score_intervals.bca_limits(cells, 0.9, n_draws=40, seed=3)
     for m, questions in enumerate(grid):
         place = np.cumsum([bool(row) for row in questions]) - 1
         drawn = [np.repeat(place, c.astype(int) * [bool(row) for row in questions]).tolist() for c in counts]
@@ -80,17 +80,17 @@ def test_bootstrap_errors_are_the_usual_ones_and_blocks_do_not_matter(monkeypatc
     grid = [[list(rng.binomial(1, q, 4)) for q in p] for _ in range(3)]
     cells = cells_of(grid)
     ours = pairs(cells)
-    errors = bootstrap.paired_errors(cells)
+    errors = score_intervals.paired_errors(cells)
     assert errors[ours.a, ours.b] == pytest.approx(np.sqrt(ours.variance), rel=0.03)
-    se, low, high = bootstrap.paired_percentile_limits(cells, ours.a, ours.b, 0.95)
+    se, low, high = score_intervals.paired_percentile_limits(cells, ours.a, ours.b, 0.95)
     assert se == pytest.approx(errors[ours.a, ours.b], rel=1e-3)
     assert (low, high) == (pytest.approx(ours.interval().low, abs=0.01), pytest.approx(ours.interval().high, abs=0.01))
     by_method = pairs(cells, method="bootstrap").interval()
     assert by_method.low == pytest.approx(low)
     assert set(by_method.method) == {"bootstrap"}
-    whole = bootstrap.draw_scores(cells, n_draws=50, seed=1)
-    monkeypatch.setattr(bootstrap, "_BLOCK", 1400)
-    assert bootstrap.draw_scores(cells, n_draws=50, seed=1) == pytest.approx(whole)
+    whole = score_intervals.draw_scores(cells, n_draws=50, seed=1)
+    monkeypatch.setattr(score_intervals, "_BLOCK", 1400)
+    assert score_intervals.draw_scores(cells, n_draws=50, seed=1) == pytest.approx(whole)
 
 
 def test_bootstrap_of_scores_that_do_not_vary_claims_nothing():
@@ -104,13 +104,13 @@ def test_bootstrap_of_scores_that_do_not_vary_claims_nothing():
 def test_bootstrap_of_ragged_models():
     grid = [[[1], [0], [], [1]], [[], [0], [1], [0]]]
     with pytest.raises(InputError, match="different missing questions"):
-        bootstrap.paired_errors(cells_of(grid))
+        score_intervals.paired_errors(cells_of(grid))
     whole = [[[1], [0], [1], [0]] * 10, [[0], [0], [1], [0]] * 9 + [[], [], [], []]]
-    se, low, high = bootstrap.paired_percentile_limits(cells_of(whole), np.array([0]), np.array([1]), 0.95)
+    se, low, high = score_intervals.paired_percentile_limits(cells_of(whole), np.array([0]), np.array([1]), 0.95)
     assert low[0] < 0.25 < high[0]
     assert se[0] == pytest.approx(compare(cells_of(whole), "m0", "m1").columns()["se"][0], rel=0.05)
     with pytest.raises(InputError, match="n_draws is 1; allowed: 2 or more"):
-        bootstrap.draw_scores(cells_of(grid), n_draws=1)
+        score_intervals.draw_scores(cells_of(grid), n_draws=1)
 
 
 def expected_cr2(values, names):

@@ -40,13 +40,7 @@ from howsure.stats.core.intervals import FEW_DF, Interval, interval, is_few_df
 from howsure.stats.core.multiplicity import benjamini_hochberg, holm
 from howsure.stats.core.pair_sums import common_sums
 from howsure.stats.core.results import Columns, Result, make_columns, notes
-from howsure.stats.scores import (
-    IN_CLUSTERS,
-    ONE_CLUSTER,
-    WITHOUT_CLUSTERS,
-    bootstrap,
-    clustered_pairs,
-)
+from howsure.stats.scores import IN_CLUSTERS, ONE_CLUSTER, WITHOUT_CLUSTERS, clustered_pairs, score_intervals
 
 __all__ = ["POWER", "Comparison", "Pairs", "compare", "pairs"]
 
@@ -136,7 +130,7 @@ class Comparison(Result):
         )
         if self.method != "bootstrap":
             return between
-        _, low, high = bootstrap.paired_percentile_limits(self.cells, self.a, self.b, level)
+        _, low, high = score_intervals.paired_percentile_limits(self.cells, self.a, self.b, level)
         low, high = np.where(between.flat, np.nan, low), np.where(between.flat, np.nan, high)
         return replace(between, low=low, high=high, method=np.full(len(low), self.method), df=np.full(len(low), np.nan))
 

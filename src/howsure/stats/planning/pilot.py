@@ -14,8 +14,7 @@ from howsure.stats import scores as scoring
 from howsure.stats.core.cells import Cells, FloatArray, mean_where
 from howsure.stats.core.claims import PROMPT_COMPONENTS, MeanClaim, check_mean_claim
 from howsure.stats.core.cube import Cube
-from howsure.stats.core.intervals import FEW_DF
-from howsure.stats.core.variance_intervals import chi_square_factors
+from howsure.stats.core.intervals import FEW_DF, chi_square_factors
 from howsure.stats.planning.variance_components import VarianceComponents, assurance_quantile, check_range
 from howsure.stats.prompts import estimate_components
 from howsure.stats.scores import IN_CLUSTERS, NEW_CLUSTERS, add_cluster_variance, unbiased_data

@@ -33,9 +33,8 @@ from howsure.stats.core import intervals
 from howsure.stats.core.cells import FloatArray
 from howsure.stats.core.claims import PROMPT_CLAIMS, PROMPT_COMPONENTS, PromptClaim, PromptComponent
 from howsure.stats.core.cube import Cube, Layout
-from howsure.stats.core.intervals import Interval
+from howsure.stats.core.intervals import Factors, Interval, chi_square_factors, difference_limits, variance_factors
 from howsure.stats.core.results import Columns, Result, notes
-from howsure.stats.core.variance_intervals import Factors, chi_square_factors, difference_limits, variance_factors
 from howsure.stats.prompts.additive_fit import AdditiveFit, fit_additive
 from howsure.stats.scores import ONE_CLUSTER, ClusteredVariance, cluster_excess, cluster_means
 

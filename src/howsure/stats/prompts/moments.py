@@ -16,9 +16,8 @@ import numpy as np
 from howsure.errors import InputError
 from howsure.stats.core.cells import FloatArray
 from howsure.stats.core.cube import Cube
-from howsure.stats.core.intervals import interval
+from howsure.stats.core.intervals import interval, variance_limits
 from howsure.stats.core.results import Columns, Result
-from howsure.stats.core.variance_intervals import variance_limits
 from howsure.stats.prompts.additive_fit import fit_additive
 from howsure.stats.prompts.components import PromptComponents, estimate_components
 from howsure.stats.prompts.sample_size import SampleSize, required_variants, to_integers

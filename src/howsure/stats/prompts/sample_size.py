@@ -28,8 +28,8 @@ from scipy import special
 from howsure.errors import InputError
 from howsure.stats.core.cells import FloatArray, IntArray
 from howsure.stats.core.claims import MOMENTS
+from howsure.stats.core.intervals import variance_limits
 from howsure.stats.core.results import Columns, Result, notes
-from howsure.stats.core.variance_intervals import variance_limits
 from howsure.stats.prompts.subset_moments import deviation_chance, deviation_quantiles, draw_orders
 
 __all__ = [

@@ -25,13 +25,6 @@ from howsure.stats.scores.beta import (
     update_prior,
 )
 from howsure.stats.scores.beta_likelihood import distinct_counts, make_beta_grid
-from howsure.stats.scores.bootstrap import (
-    bca_limits,
-    draw_scores,
-    paired_errors,
-    paired_percentile_limits,
-    percentile_limits,
-)
 from howsure.stats.scores.clusters import (
     IN_CLUSTERS,
     NEW_CLUSTERS,
@@ -44,11 +37,19 @@ from howsure.stats.scores.clusters import (
     cluster_residuals,
     clustered_pairs,
 )
-from howsure.stats.scores.mean_posterior import posterior_of_mean
 from howsure.stats.scores.missing import Bounds, critical_value, fill_missing, score_with_missing
 from howsure.stats.scores.prediction_noise import fill_within_variances, sampling_df, unvaried_half_width
 from howsure.stats.scores.score import Scores, score, unbiased_data
-from howsure.stats.scores.score_intervals import clopper_pearson, wilson
+from howsure.stats.scores.score_intervals import (
+    bca_limits,
+    clopper_pearson,
+    draw_scores,
+    paired_errors,
+    paired_percentile_limits,
+    percentile_limits,
+    posterior_of_mean,
+    wilson,
+)
 
 __all__ = [
     "HIERARCHICAL",

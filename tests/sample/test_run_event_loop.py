@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from howsure.sample.event_loop import run_coroutine
+from howsure.sample.run import run_coroutine
 
 
 async def double(x):

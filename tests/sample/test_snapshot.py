@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from howsure.errors import InputError
-from howsure.sample.tally import Tally
+from howsure.sample.snapshot import Tally
 from howsure.stats.core.cells import Cells
 from howsure.stats.sequential.stopping_rules import VARIANCE_FLOOR
 
