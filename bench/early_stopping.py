@@ -203,7 +203,7 @@ def adaptively(P: Floats, rule: str, width: float, rng: np.random.Generator) -> 
         left = np.flatnonzero(~is_over)
         samples = [stage.select([stage.models[i] for i in left]) for stage in samples]
         so_far, before, rows = reduce(add, samples), n_rounds[left], rows[left]
-        needed = look.needed[left] * before / look.rounds[left]
+        needed = look.needed[left] * before / look.n_rounds[left]
         if len(samples) == 1 and np.any(before < PILOT_WITH_STOPPING):
             # Still the pilot, every question alike; runs that are through it wait.
             ahead = [

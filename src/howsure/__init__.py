@@ -36,12 +36,12 @@ if TYPE_CHECKING:
     from howsure.api.model_scores import rank as rank
     from howsure.api.model_scores import repeats as repeats
     from howsure.api.model_scores import score as score
-    from howsure.api.prompt_variants import difference_components as difference_components
-    from howsure.api.prompt_variants import effects as effects
-    from howsure.api.prompt_variants import prompteval as prompteval
-    from howsure.api.prompt_variants import proxy as proxy
-    from howsure.api.prompt_variants import rank_flips as rank_flips
-    from howsure.api.prompt_variants import variants as variants
+    from howsure.api.prompt_studies import difference_components as difference_components
+    from howsure.api.prompt_studies import effects as effects
+    from howsure.api.prompt_studies import prompteval as prompteval
+    from howsure.api.prompt_studies import proxy as proxy
+    from howsure.api.prompt_studies import rank_flips as rank_flips
+    from howsure.api.prompt_studies import variants as variants
     from howsure.api.question_audit import audit as audit
     from howsure.api.run_folders import convert as convert
     from howsure.api.run_folders import report as report
@@ -81,25 +81,25 @@ _MODULE_OF = {
     "combine": "howsure.api.model_scores",
     "compare": "howsure.api.model_scores",
     "convert": "howsure.api.run_folders",
-    "difference_components": "howsure.api.prompt_variants",
+    "difference_components": "howsure.api.prompt_studies",
     "draw_questions": "howsure.api.study_plans",
-    "effects": "howsure.api.prompt_variants",
+    "effects": "howsure.api.prompt_studies",
     "figures": "howsure.figures",
     "frontier": "howsure.api.study_plans",
     "pairs": "howsure.api.model_scores",
     "perturb": "howsure.perturb",
     "plan": "howsure.api.study_plans",
-    "prompteval": "howsure.api.prompt_variants",
-    "proxy": "howsure.api.prompt_variants",
+    "prompteval": "howsure.api.prompt_studies",
+    "proxy": "howsure.api.prompt_studies",
     "rank": "howsure.api.model_scores",
-    "rank_flips": "howsure.api.prompt_variants",
+    "rank_flips": "howsure.api.prompt_studies",
     "read": "howsure.readers.evaluations",
     "repeats": "howsure.api.model_scores",
     "report": "howsure.api.run_folders",
     "rescore": "howsure.api.run_folders",
     "run": "howsure.api.run_folders",
     "score": "howsure.api.model_scores",
-    "variants": "howsure.api.prompt_variants",
+    "variants": "howsure.api.prompt_studies",
 }
 
 __all__ = list(_MODULE_OF)

@@ -22,7 +22,7 @@ import numpy as np
 
 from howsure.errors import InputError, UnknownNameError
 from howsure.reporting.benchmark_report import build_benchmark_reports
-from howsure.reporting.charts.base import MAX_SERIES, Chart
+from howsure.reporting.charts.chart_elements import MAX_SERIES, Chart
 from howsure.reporting.charts.comparisons import draw_forest, draw_matrix, draw_pair_errors
 from howsure.reporting.charts.heatmap import bin_questions, draw_heatmap
 from howsure.reporting.charts.noise import draw_noise_parts, draw_variance_components

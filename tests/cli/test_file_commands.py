@@ -10,7 +10,7 @@ import pytest
 from howsure.api.run_folders import list_facts
 from howsure.cli.run_command import _serve_live
 from howsure.readers.sources import find_sources
-from howsure.store.manifest import Manifest, Model, begin
+from howsure.store.manifest import Manifest, ModelRecord, begin
 from howsure.store.responses import RunFolder
 from howsure.store.schema import Response
 
@@ -18,8 +18,8 @@ from howsure.store.schema import Response
 def folder_of(path, *, benchmarks=("sums",), name="openai/gpt-4o-mini", tokens=True):
     """Two models; they agree on another answer than the label of q0."""
     models = {
-        "a": Model(name=name, kind="openai", base_url="https://api.openai.com/v1", settings={"temperature": 0.5}),
-        "b": Model(name=name, kind="openai", base_url="https://api.openai.com/v1", settings={"temperature": 1}),
+        "a": ModelRecord(name=name, kind="openai", base_url="https://api.openai.com/v1", settings={"temperature": 0.5}),
+        "b": ModelRecord(name=name, kind="openai", base_url="https://api.openai.com/v1", settings={"temperature": 1}),
     }
     with RunFolder(path) as run:
         begin(path, Manifest(benchmarks={one: {} for one in benchmarks}, models=models))

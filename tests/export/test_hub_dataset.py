@@ -15,7 +15,7 @@ from howsure.export import hub_dataset as dataset_module
 from howsure.export import tabular
 from howsure.export.hub_dataset import write_dataset
 from howsure.store import manifest
-from howsure.store.manifest import Model
+from howsure.store.manifest import ModelRecord
 from howsure.store.responses import RunFolder, read
 from howsure.tables.read_table import read_cells
 
@@ -31,7 +31,7 @@ def run(tmp_path):
             ("sums", f"q{i}", "v", [{"role": "user", "content": f"{i}?"}], "4", {"cluster": f"c{i % 2}"})
             for i in range(6)
         )
-        model = Model(
+        model = ModelRecord(
             name="x",
             kind="made",
             base_url="http://inner.host/v1",

@@ -18,7 +18,7 @@ from howsure.readers.logs.inspect.reader import InspectReader
 from howsure.readers.logs.lm_eval.reader import LmEvalReader
 from howsure.store import manifest
 from howsure.store.lookup import find_generations, find_prompts, read_clusters
-from howsure.store.manifest import Model
+from howsure.store.manifest import ModelRecord
 from howsure.store.responses import RunFolder, is_run, read, read_prompts
 from howsure.tables import rows_to_cells
 from howsure.tables.read_table import read_cells
@@ -44,7 +44,7 @@ class Made:
     def describe(self, _path):
         n = max((row.generation for row in self._rows), default=1)
         models = {
-            row.model: Model(name=row.model, kind=self.name, settings=self._settings, generations=n)
+            row.model: ModelRecord(name=row.model, kind=self.name, settings=self._settings, generations=n)
             for row in self._rows
         }
         return LogInfo(
@@ -167,7 +167,7 @@ def test_the_manifest_says_where_rows_are_from_and_what_was_told(tmp_path):
     converted(tmp_path, log, told=told)
     about = manifest.load(tmp_path / "run")
     assert about.benchmarks == {"b": source}
-    assert about.models == {"m": Model(name="m", kind="made", settings={"temperature": 0.7})}
+    assert about.models == {"m": ModelRecord(name="m", kind="made", settings={"temperature": 0.7})}
     assert about.notes == ("converted from 0.log: made, run 7, made 2026",)
     assert about.warnings == ("0.log: 3 lines are torn",)
     assert told == [f"{tmp_path / '0.log'}: 3 lines are torn"]

@@ -14,7 +14,7 @@ from howsure.export import tabular
 from howsure.readers.logs.base import UNSCORED
 from howsure.stats.core.cells import Cells
 from howsure.store import manifest, scorer_files
-from howsure.store.manifest import Model
+from howsure.store.manifest import ModelRecord
 from howsure.store.responses import RunFolder, read
 from howsure.store.schema import COLUMNS
 from howsure.tables.read_table import read_cells, read_runs
@@ -31,7 +31,7 @@ def run(tmp_path):
             ("sums", f"q{i}", "v", [{"role": "user", "content": f"{i}?"}], "4", {"cluster": f"c{i % 2}"})
             for i in range(6)
         )
-        model = Model(
+        model = ModelRecord(
             name="x",
             kind="made",
             base_url="http://inner.host/v1",

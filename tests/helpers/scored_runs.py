@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from howsure.scorers.base import RunContext, ScoringItem
 from howsure.scorers.registry import build_scorer
+from howsure.scorers.scorer_parts import RunContext, ScoringItem
 from howsure.store.manifest import Manifest
 from howsure.store.responses import RunFolder
 from howsure.store.schema import Response

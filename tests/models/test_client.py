@@ -23,7 +23,7 @@ from howsure.benchmarks import Question
 from howsure.errors import EndpointError, FatalEndpointError
 from howsure.models.client import Endpoint, compute_timeout, find_proxy
 from howsure.models.failures import build_http_error, parse_retry_after, shorten
-from howsure.models.model import Limits, Request, Settings
+from howsure.models.model import RateLimits, Request, Settings
 from howsure.models.reply import RateLimitHeaders, is_cached, parse_duration, parse_reply
 
 KEY = "sk-planted-0123456789"
@@ -507,7 +507,7 @@ def told(limit, remaining, reset, kind="requests"):
     ],
 )
 def test_limits_per_minute(headers, requests, tokens):
-    expected = None if requests is tokens is None else Limits(requests, tokens)
+    expected = None if requests is tokens is None else RateLimits(requests, tokens)
     assert RateLimitHeaders().read(CIMultiDict(headers)) == expected
 
 
@@ -519,9 +519,11 @@ def test_limits_are_remembered_and_followed():
         reader.read(told("5000", "5000", "0s")) is first
     )  # the same limit, though this answer does not show its period
     assert reader.read({}) is first
-    assert reader.read(told("5000", "4000", "12s") | told("60000", "30000", "30s", "tokens")) == Limits(5000, 60_000)
-    assert reader.read(told("9000", "8999", "7ms")) == Limits(9000, 60_000)
-    assert reader.read(told("14400", "14370", "3m")) == Limits(9000, 60_000)
+    assert reader.read(told("5000", "4000", "12s") | told("60000", "30000", "30s", "tokens")) == RateLimits(
+        5000, 60_000
+    )
+    assert reader.read(told("9000", "8999", "7ms")) == RateLimits(9000, 60_000)
+    assert reader.read(told("14400", "14370", "3m")) == RateLimits(9000, 60_000)
 
 
 # An endpoint that means harm: one connection, raw bytes.
@@ -722,7 +724,7 @@ def test_what_headers_say_reaches_the_reply():
     extra = b"x-cache: HIT\r\nx-ratelimit-limit-requests: 60\r\nx-ratelimit-remaining-requests: 30\r\nx-ratelimit-reset-requests: 30s\r\n"
     body = b'{"choices":[{"message":{"content":"x"}}]}'
     (reply,) = ask_raw(lambda: [HEAD + extra + b"Connection: close\r\n\r\n" + body])
-    assert (reply.cached, reply.limits) == (True, Limits(60, None))
+    assert (reply.cached, reply.limits) == (True, RateLimits(60, None))
 
 
 # Proxies.

@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from howsure.errors import EndpointError
-from howsure.models.model import Limits
+from howsure.models.model import RateLimits
 from howsure.sample.rate_limit import RateLimiter
 
 LATENCY = 1.5
@@ -96,7 +96,7 @@ def per_minute(rate, kind, *, period=60.0, offset=0.0, retry_after=False, header
 
     def ask(now, rng):
         nonlocal level, at, window
-        told = Limits(requests=float(rate)) if headers else None
+        told = RateLimits(requests=float(rate)) if headers else None
         if kind == "bucket":
             level, at = min(rate, level + (now - at) * rate / period), now
             ok, wait = level >= 1, (1 - level) * period / rate
@@ -363,7 +363,7 @@ def test_a_limit_is_only_lowered_by_what_the_endpoint_tells():
         time = VirtualTime()
         limiter = RateLimiter(64, requests_per_minute=610, clock=time.clock, sleep=time.sleep)
         for told, rate in [(6100.0, 10.0), (305.0, 5.0), (None, 5.0), (0.0, 5.0)]:
-            limiter.release(await limiter.acquire(), limits=Limits(requests=told))
+            limiter.release(await limiter.acquire(), limits=RateLimits(requests=told))
             time.now += 10
             assert limiter._request_allowance.rate == pytest.approx(rate)
 

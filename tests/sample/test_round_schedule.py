@@ -444,7 +444,7 @@ def test_with_variants_near_the_ceiling_the_sequence_still_covers():
         missed = np.zeros(R, bool)
         for t in (2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 32):
             total, square = values[:t].sum(axis=0), (values[:t] ** 2).sum(axis=0)
-            look = check_stopping(Cells("b", *names, np.full((R, N), t), total, square), 0.02, floor=floor)
+            look = check_stopping(Cells("b", *names, np.full((R, N), t), total, square), 0.02, variance_floor=floor)
             missed |= np.abs(look.score - p) > look.half
         return missed.mean()
 

@@ -6,8 +6,8 @@ import pytest
 from helpers.scored_runs import context, response, run_of
 
 from howsure.errors import InputError
-from howsure.scorers.base import ScoringItem
 from howsure.scorers.registry import build_scorer
+from howsure.scorers.scorer_parts import ScoringItem
 
 CITIES = ("Rome", "Oslo", "Bern")
 

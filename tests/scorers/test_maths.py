@@ -7,8 +7,8 @@ from helpers.scored_runs import context
 
 from howsure.errors import InputError
 from howsure.scorers import maths
-from howsure.scorers.base import ScoringItem
 from howsure.scorers.registry import build_scorer
+from howsure.scorers.scorer_parts import ScoringItem
 
 GSM8K = "She makes 9 * 2 = $<<9*2=18>>18 every day.\n#### 18"
 

@@ -9,9 +9,9 @@ import pytest
 from helpers.scored_runs import context, judged
 
 from howsure.errors import InputError
-from howsure.scorers import base, registry
-from howsure.scorers.base import hash_code
+from howsure.scorers import registry, scorer_parts
 from howsure.scorers.registry import SCORERS, build_scorer
+from howsure.scorers.scorer_parts import hash_code
 
 GSM8K = "She makes 9 * 2 = $<<9*2=18>>18 every day.\n#### 18"
 
@@ -70,7 +70,7 @@ def test_versions_change_with_the_code_that_decides(tmp_path, monkeypatch):
     assert build_scorer("numeric", context()).version != build_scorer("exact", context()).version
     code = tmp_path / "planted.py"
     code.write_text("a = 1\n")
-    monkeypatch.setattr(base, "_PACKAGE", tmp_path)
+    monkeypatch.setattr(scorer_parts, "_PACKAGE", tmp_path)
     assert hash_code("planted") == hashlib.sha256(b"a = 1\n").hexdigest()[:8]
     code.write_text("a = 2\n")
     assert hash_code("planted") == hashlib.sha256(b"a = 2\n").hexdigest()[:8]

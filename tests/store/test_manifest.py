@@ -13,16 +13,16 @@ import msgspec
 import pytest
 
 from howsure.errors import InputError, StoreError
-from howsure.store.manifest import Manifest, Model, begin, finish, load
+from howsure.store.manifest import Manifest, ModelRecord, begin, finish, load
 from howsure.store.responses import RunFolder
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC).timestamp()
 SETTINGS = {"temperature": 0.7, "extra": {"top_k": 5}}
 
 
-def model(**changes) -> Model:
+def model(**changes) -> ModelRecord:
     given = {"name": "gpt", "kind": "endpoint", "base_url": "http://localhost:1/v1", "settings": SETTINGS}
-    return Model(**given | {"key_env": "A_KEY", "generations": 5} | changes)
+    return ModelRecord(**given | {"key_env": "A_KEY", "generations": 5} | changes)
 
 
 def asked(**changes) -> Manifest:

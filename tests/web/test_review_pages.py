@@ -12,7 +12,7 @@ from helpers.planted_review import HOME, HOSTILE, PORT, TOKEN, post, row, sessio
 from starlette.websockets import WebSocketDisconnect
 
 import howsure
-from howsure.review.queue import Choice, Count
+from howsure.review.queue import Count, QueueFilter
 from howsure.review.review_texts import PromptText, QuestionView, RunTexts
 from howsure.review.verdicts import NOTE_LENGTH, Verdict, append, content_key, load, moment
 from howsure.store.responses import RunFolder
@@ -457,9 +457,9 @@ def test_a_damaged_file_is_told_on_the_page(client, review):
 
 
 def test_a_choice_comes_back_out_of_its_address():
-    choice = Choice("all", "fine", "a&b", "x=y é")
-    assert Choice.of(dict(parse_qsl(choice.address("/").removeprefix("/?")))) == choice
-    assert Choice().address("/") == "/"
+    choice = QueueFilter("all", "fine", "a&b", "x=y é")
+    assert QueueFilter.of(dict(parse_qsl(choice.address("/").removeprefix("/?")))) == choice
+    assert QueueFilter().address("/") == "/"
 
 
 def test_the_colours_are_those_of_the_report():

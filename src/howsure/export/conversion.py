@@ -21,7 +21,7 @@ from howsure.readers.run_source import RunSource
 from howsure.readers.sources import Source, TableSource
 from howsure.scorers.rescoring import rescore
 from howsure.stats.core.results import Columns, Result, Results
-from howsure.store.manifest import Model
+from howsure.store.manifest import ModelRecord
 from howsure.tables import rows_to_cells
 from howsure.tables.columns import TableOptions
 from howsure.tables.read_table import open_table
@@ -175,7 +175,7 @@ class TableLogReader(LogReader):
             benchmarks = sorted(str(name) for (name,) in rows.project("benchmark").distinct().fetchall())
         return LogInfo(
             run=digest[:16],
-            models={name: Model(name=name, kind=self.name) for name in models},
+            models={name: ModelRecord(name=name, kind=self.name) for name in models},
             benchmarks={name: {"table": path.name, "table_sha256": digest} for name in benchmarks},
         )
 

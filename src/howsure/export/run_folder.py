@@ -24,7 +24,7 @@ from howsure.readers.logs.log_source import label_models
 from howsure.stats.core.results import Columns, Result
 from howsure.store import manifest
 from howsure.store.atomic import FolderLock, sync_folder, temporary_path
-from howsure.store.manifest import Manifest, Model
+from howsure.store.manifest import Manifest, ModelRecord
 from howsure.store.responses import RunFolder, stream
 from howsure.store.schema import COLUMNS, Response
 
@@ -171,7 +171,7 @@ def _drop_copies(logs: Sequence[tuple[LogReader, Path]], note: _PathNote) -> lis
 def _build_manifest(logs: Sequence[_ConvertedLog], note: _PathNote) -> Manifest:
     """Return the manifest with the benchmarks and models of all logs; where logs differ, the first one counts."""
     benchmarks: dict[str, dict[str, object]] = {}
-    models: dict[str, Model] = {}
+    models: dict[str, ModelRecord] = {}
     generations: Counter[tuple[str, str]] = Counter()
     for log in logs:
         for name, source in log.info.benchmarks.items():

@@ -14,7 +14,7 @@ import msgspec
 
 from howsure.errors import EndpointError, FatalEndpointError
 from howsure.models.failures import LARGEST_ERROR, build_connection_error, build_http_error
-from howsure.models.model import Limits, Reply, Request, Settings
+from howsure.models.model import RateLimits, Reply, Request, Settings
 from howsure.models.reply import RateLimitHeaders, is_cached, parse_reply
 
 __all__ = ["Endpoint", "build_chat_body", "compute_timeout", "find_proxy"]
@@ -122,7 +122,7 @@ class Endpoint:
         raise failure
 
     async def _read_reply(
-        self, response: aiohttp.ClientResponse, n: int, started: float, limits: Limits | None
+        self, response: aiohttp.ClientResponse, n: int, started: float, limits: RateLimits | None
     ) -> Reply:
         """Read and parse a response with status 200; only a few long ones are held in memory at a time."""
         limit = min(LARGEST, LARGEST_EACH * n)
@@ -136,7 +136,12 @@ class Endpoint:
             return self._parse(body, response, n, started, limits)
 
     def _parse(
-        self, body: bytes | bytearray, response: aiohttp.ClientResponse, n: int, started: float, limits: Limits | None
+        self,
+        body: bytes | bytearray,
+        response: aiohttp.ClientResponse,
+        n: int,
+        started: float,
+        limits: RateLimits | None,
     ) -> Reply:
         """Return the reply with what its headers say."""
         seconds, cached = time.perf_counter() - started, is_cached(response.headers)

@@ -11,7 +11,7 @@ import msgspec
 
 from howsure.benchmarks.question import Message, Variant
 
-__all__ = ["Choice", "Limits", "Model", "Reply", "Request", "Settings"]
+__all__ = ["Choice", "Model", "RateLimits", "Reply", "Request", "Settings"]
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -51,7 +51,7 @@ class Choice(msgspec.Struct, frozen=True):
     finish_reason: str | None = None
 
 
-class Limits(msgspec.Struct, frozen=True):
+class RateLimits(msgspec.Struct, frozen=True):
     """Limits per minute that an endpoint reports; None where it reports none, or one for another period."""
 
     requests: float | None = None
@@ -73,7 +73,7 @@ class Reply(msgspec.Struct, frozen=True):
     """Choices beyond those that were requested, at least; they are not in `choices`."""
     cached: bool = False
     """Whether the endpoint, or a proxy before it, marks this reply as a copy from a cache: it is no new draw."""
-    limits: Limits | None = None
+    limits: RateLimits | None = None
 
 
 class Model(Protocol):

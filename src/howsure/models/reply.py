@@ -18,7 +18,7 @@ import msgspec
 
 from howsure.errors import EndpointError
 from howsure.models.failures import LARGEST_ERROR, build_http_error, shorten
-from howsure.models.model import Choice, Limits, Reply
+from howsure.models.model import Choice, RateLimits, Reply
 
 __all__ = [
     "RateLimitHeaders",
@@ -258,16 +258,16 @@ class RateLimitHeaders:
 
     def __init__(self) -> None:
         self._raw: dict[str, str] = {}
-        self._limits = Limits()
+        self._limits = RateLimits()
 
-    def read(self, headers: Mapping[str, str]) -> Limits | None:
+    def read(self, headers: Mapping[str, str]) -> RateLimits | None:
         """Return the limits per minute that are known after this response, or None while none is.
 
         The same object is returned until a limit changes.
         """
         requests, tokens = self._read_limit("requests", headers), self._read_limit("tokens", headers)
         if requests != self._limits.requests or tokens != self._limits.tokens:
-            self._limits = Limits(requests, tokens)
+            self._limits = RateLimits(requests, tokens)
         return self._limits if requests is not None or tokens is not None else None
 
     def _read_limit(self, kind: str, headers: Mapping[str, str]) -> float | None:

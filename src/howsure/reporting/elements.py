@@ -13,7 +13,7 @@ import numpy as np
 from howsure.stats.core.results import Columns
 
 if TYPE_CHECKING:
-    from howsure.reporting.charts.base import Chart
+    from howsure.reporting.charts.chart_elements import Chart
 
 #: Figures with fewer marks are drawn as SVG, which is sharp on paper; others on a canvas, with their text in SVG.
 _SVG_MARKS = 2_000

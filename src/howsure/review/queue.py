@@ -13,7 +13,7 @@ from howsure.stats import questions as statistic
 from howsure.stats.questions import AnswerCounts
 from howsure.store.schema import Response
 
-__all__ = ["SHOWS", "STATES", "Choice", "Count", "Entry", "Suspect", "listed", "neighbours", "rank_label_errors"]
+__all__ = ["SHOWS", "STATES", "Count", "Entry", "QueueFilter", "Suspect", "listed", "neighbours", "rank_label_errors"]
 
 if TYPE_CHECKING:
     from howsure.review.review_texts import QuestionView, Texts
@@ -115,7 +115,7 @@ class Entry(NamedTuple):
     suspect: Suspect
 
 
-class Choice(NamedTuple):
+class QueueFilter(NamedTuple):
     """Selection of questions, which every address of the review contains."""
 
     show: str = "suspects"
@@ -176,7 +176,7 @@ def listed(texts: Texts) -> list[Entry]:
 
 
 def neighbours(
-    queue: Sequence[Entry], place: int, choice: Choice, verdicts: Mapping[str, Verdict]
+    queue: Sequence[Entry], place: int, choice: QueueFilter, verdicts: Mapping[str, Verdict]
 ) -> tuple[Entry | None, Entry | None]:
     """Return the nearest selected questions before and after a place in the queue."""
     before = (entry for entry in reversed(queue[:place]) if choice.takes(entry, verdicts))

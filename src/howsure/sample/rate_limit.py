@@ -29,7 +29,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from howsure.errors import EndpointError
-from howsure.models.model import Limits
+from howsure.models.model import RateLimits
 
 __all__ = ["Permit", "RateLimiter"]
 
@@ -251,8 +251,8 @@ class RateLimiter:
     ) -> None:
         self.max_in_flight, self.clock, self.sleep = max_in_flight, clock, sleep
         self.in_flight = 0
-        self._user_limits = Limits(requests_per_minute, tokens_per_minute)
-        self._reported_limits: Limits | None = None
+        self._user_limits = RateLimits(requests_per_minute, tokens_per_minute)
+        self._reported_limits: RateLimits | None = None
         self._request_allowance = RateAllowance(per_second(requests_per_minute))
         self._token_allowance = RateAllowance(per_second(tokens_per_minute))
         self._learned_allowance = RateAllowance(None)
@@ -309,7 +309,7 @@ class RateLimiter:
         *,
         error: EndpointError | None = None,
         tokens: int | None = None,
-        limits: Limits | None = None,
+        limits: RateLimits | None = None,
     ) -> None:
         """Record the outcome of a request and admit the requests that wait for it.
 
@@ -403,7 +403,7 @@ class RateLimiter:
         self._timer = None
         self._admit_waiting()
 
-    def _apply_limits(self, limits: Limits) -> None:
+    def _apply_limits(self, limits: RateLimits) -> None:
         """Apply the limits that the endpoint reported, where they are lower than those of the user."""
         self._reported_limits = limits
         now = self.clock()

@@ -216,7 +216,7 @@ class RoundSchedule:
             reason = "all"
         else:
             # Failures leave fewer round values than rounds, and will go on doing so.
-            needed = float(analysis.needed[0] * n_rounds / analysis.rounds[0])
+            needed = float(analysis.needed[0] * n_rounds / analysis.n_rounds[0])
             if self.adaptive is None:
                 return compute_next_analysis(n_rounds, needed, most)
             saving = max(self.adaptive.saving(label, n_rounds) for label in group)
@@ -249,7 +249,7 @@ class RoundSchedule:
             rule=check_choice("rule", config.rule, STOPPING_RULES),
             claim=check_claim(config.claim),
             pair=None if len(group) == 1 else (group[0], group[1]),
-            floor=min(tally.variance_floor(last[label]) for label, tally in tallies.items()),
+            variance_floor=min(tally.variance_floor(last[label]) for label, tally in tallies.items()),
             reference=self.reference,
         )
 

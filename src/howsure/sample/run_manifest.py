@@ -42,7 +42,7 @@ def begin_manifest(folder: Path, plan: SamplingPlan) -> dict[str, int | None]:
         prompts={variant.id: dict(variant.values) for variant in plan.variants},
         variants={benchmark.name: plan.space_record} if plan.space_record else {},
         models={
-            config.label: manifest.Model(
+            config.label: manifest.ModelRecord(
                 name=config.name,
                 kind=config.kind,
                 base_url=config.base_url,

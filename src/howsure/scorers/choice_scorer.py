@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from howsure.benchmarks.choice_fields import TARGETS
 from howsure.errors import InputError, UnknownNameError
 from howsure.extraction.multiple_choice import extract_choice, read_choice
-from howsure.scorers.base import RunContext, ScoredAnswer, Scorer, ScoringItem, hash_code
+from howsure.scorers.scorer_parts import RunContext, ScoredAnswer, Scorer, ScoringItem, hash_code
 from howsure.store.responses import read_prompts
 
 __all__ = ["PromptChoices", "PromptIndex", "build_choice_scorer"]

@@ -9,8 +9,8 @@ from typing import Any
 
 from howsure.errors import InputError
 from howsure.extraction.numbers import canonical_number
-from howsure.scorers.base import RunContext, ScoredAnswer, Scorer, ScoringItem, hash_code
 from howsure.scorers.sandbox import Sandbox
+from howsure.scorers.scorer_parts import RunContext, ScoredAnswer, Scorer, ScoringItem, hash_code
 
 __all__ = ["build_maths_scorer", "compare_maths"]
 

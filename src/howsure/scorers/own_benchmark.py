@@ -13,8 +13,8 @@ from howsure.benchmarks.question_file import ANSWERS
 from howsure.benchmarks.recorded import extract_score
 from howsure.errors import InputError
 from howsure.extraction.multiple_choice import read_choice
-from howsure.scorers.base import RunContext, ScoredAnswer, Scorer, ScoringItem, hash_code
 from howsure.scorers.choice_scorer import PromptChoices, PromptIndex
+from howsure.scorers.scorer_parts import RunContext, ScoredAnswer, Scorer, ScoringItem, hash_code
 from howsure.store import manifest
 
 __all__ = ["build_own_scorer"]

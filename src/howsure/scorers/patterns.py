@@ -7,8 +7,8 @@ from collections import deque
 
 from howsure.errors import InputError, ResourceLimitError
 from howsure.extraction.numbers import canonical_number
-from howsure.scorers.base import RunContext, ScoredAnswer, Scorer, ScoringItem, hash_code, normalize_text
 from howsure.scorers.sandbox import Sandbox
+from howsure.scorers.scorer_parts import RunContext, ScoredAnswer, Scorer, ScoringItem, hash_code, normalize_text
 
 __all__ = ["build_regex_scorer", "search_pattern"]
 
@@ -68,7 +68,9 @@ def build_regex_scorer(spec: str, _: RunContext) -> Scorer:
             return ScoredAnswer(0.0, None, "no match")
         return ScoredAnswer(float(_equals_target(answer, item.target)), answer, "match")
 
-    return Scorer(spec, hash_code("scorers.patterns", "scorers.base", "extraction.numbers"), score, sandbox.close)
+    return Scorer(
+        spec, hash_code("scorers.patterns", "scorers.scorer_parts", "extraction.numbers"), score, sandbox.close
+    )
 
 
 def _equals_target(answer: str, target: str) -> bool:

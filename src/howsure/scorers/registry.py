@@ -27,11 +27,11 @@ from functools import lru_cache
 
 from howsure.errors import InputError, UnknownNameError
 from howsure.extraction.numbers import canonical_number, extract_number
-from howsure.scorers.base import RunContext, ScoredAnswer, Scorer, ScoringItem, hash_code, normalize_text
 from howsure.scorers.choice_scorer import build_choice_scorer
 from howsure.scorers.maths import build_maths_scorer
 from howsure.scorers.own_benchmark import build_own_scorer
 from howsure.scorers.patterns import build_regex_scorer
+from howsure.scorers.scorer_parts import RunContext, ScoredAnswer, Scorer, ScoringItem, hash_code, normalize_text
 
 __all__ = ["SCORERS", "build_scorer"]
 
@@ -82,7 +82,7 @@ def _build_exact_scorer(spec: str, _: RunContext) -> Scorer:
         rule = "exact" if answer is not None else "empty"
         return ScoredAnswer(float(answer == normalize_text(item.target)), answer, rule)
 
-    return Scorer(spec, hash_code("scorers.registry", "scorers.base"), score)
+    return Scorer(spec, hash_code("scorers.registry", "scorers.scorer_parts"), score)
 
 
 #: Name before the colon -> function of the whole name and the context.

@@ -17,8 +17,8 @@ from typing import Any
 from howsure.benchmarks.question import Benchmark
 from howsure.errors import InputError
 from howsure.scorers.agreement import AgreementCounter, build_agreement
-from howsure.scorers.base import RunContext, Scorer, ScoringItem
 from howsure.scorers.registry import build_scorer
+from howsure.scorers.scorer_parts import RunContext, Scorer, ScoringItem
 from howsure.stats.core.results import Results
 from howsure.store import scorer_files
 from howsure.store.responses import stream

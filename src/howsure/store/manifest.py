@@ -23,14 +23,14 @@ from howsure.errors import InputError, StoreError
 from howsure.store.atomic import replace_file
 from howsure.store.schema import VERSION
 
-__all__ = ["NAME", "Manifest", "Model", "Session", "Stopped", "begin", "finish", "load"]
+__all__ = ["NAME", "Manifest", "ModelRecord", "SessionRecord", "Stopped", "begin", "finish", "load"]
 
 NAME = "manifest.json"
 #: A shorter value of a key's variable is a placeholder such as EMPTY, not a secret.
 SECRET_LENGTH = 12
 
 
-class Model(msgspec.Struct, frozen=True, kw_only=True):
+class ModelRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A model and its settings, under its label."""
 
     name: str
@@ -47,7 +47,7 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     """Largest number of generations per request that the endpoint accepts; None while no limit is known."""
 
 
-class Session(msgspec.Struct, frozen=True, kw_only=True):
+class SessionRecord(msgspec.Struct, frozen=True, kw_only=True):
     """One time that the run was started or continued; the host is not recorded."""
 
     started: str
@@ -84,9 +84,9 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """Variant id to its values by dimension; of a prompt that was written by hand, to its system text and template."""
     variants: dict[str, dict[str, object]] = {}
     """Benchmark to the space that its variants were drawn from and the id of the default variant, if any."""
-    models: dict[str, Model] = {}
+    models: dict[str, ModelRecord] = {}
     """By label."""
-    sessions: tuple[Session, ...] = ()
+    sessions: tuple[SessionRecord, ...] = ()
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     """How it was done: methods, and limits of endpoints that were found."""
@@ -188,7 +188,7 @@ def begin(path: Path, request: Manifest, *, clock: Callable[[], float] = time.ti
     now = _format_time(clock())
     exists = (path / NAME).exists()
     manifest = load(path).extend(request) if exists else replace(request, created=now, sessions=())
-    session = Session(
+    session = SessionRecord(
         started=now,
         howsure=metadata.version("howsure"),
         python=platform.python_version(),
@@ -233,7 +233,7 @@ def finish(
     return manifest
 
 
-def _identity(model: Model) -> dict[str, object]:
+def _identity(model: ModelRecord) -> dict[str, object]:
     """Return what must be equal in two models: not the variable of the key or the numbers of generations."""
     fields = asdict(model)
     del fields["key_env"], fields["generations"], fields["choices"], fields["settings"]

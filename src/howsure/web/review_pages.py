@@ -25,7 +25,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from howsure.errors import HowsureError
-from howsure.review.queue import SHOWS, STATES, Choice, Entry, group_generations, listed, neighbours, state
+from howsure.review.queue import SHOWS, STATES, Entry, QueueFilter, group_generations, listed, neighbours, state
 from howsure.review.review_texts import QuestionView, RunTexts, Texts
 from howsure.review.verdicts import NOTE_LENGTH, REJECTED, VERDICTS, Verdict, append, current, history, moment
 from howsure.web.access import AccessGuard, derive_form_secret, format_address
@@ -134,7 +134,7 @@ class _Pages:
 
     def queue(self, request: Request) -> Response:
         """The questions that the reader wants to see, a page at a time, and how far the review is."""
-        review, choice = self._review, Choice.of(request.query_params)
+        review, choice = self._review, QueueFilter.of(request.query_params)
         verdicts = current(review.history())
         held = [entry for entry in review.queue if choice.holds(entry)]
         taken = [entry for entry in held if choice.takes(entry, verdicts)]
@@ -158,7 +158,7 @@ class _Pages:
     def question(self, request: Request) -> Response:
         """One question with its answers; `reveal` shows the target in blind mode, `all` a whole group of answers."""
         review, fields = self._review, request.query_params
-        choice, place = Choice.of(fields), self._place(fields)
+        choice, place = QueueFilter.of(fields), self._place(fields)
         entry, past = review.queue[place], review.history()
         verdicts, view = current(past), entry.view
         before, after = neighbours(review.queue, place, choice, verdicts)
@@ -187,7 +187,7 @@ class _Pages:
     async def verdict(self, request: Request) -> Response:
         """Keep a verdict and go on to the next question."""
         fields = await self._form(request)
-        review, choice, place = self._review, Choice.of(fields), self._place(fields)
+        review, choice, place = self._review, QueueFilter.of(fields), self._place(fields)
         word, note = fields.get("verdict", ""), fields.get("note", "").replace("\r\n", "\n").strip()
         if word not in {*VERDICTS, "undone"}:
             raise HTTPException(422, f"A verdict is one of {', '.join(VERDICTS)}.")
@@ -203,7 +203,7 @@ class _Pages:
 
     async def undo(self, request: Request) -> Response:
         """Take the last verdict of this session back and show its question."""
-        choice = Choice.of(await self._form(request))
+        choice = QueueFilter.of(await self._form(request))
         entry = await run_in_threadpool(self._review.undo)
         if entry is None:
             raise HTTPException(409, "No verdict of this session is left to undo.")
@@ -212,10 +212,10 @@ class _Pages:
     def problem(self, _: Request, error: Exception) -> Response:
         """A page that says what is wrong."""
         if isinstance(error, HTTPException):
-            return self._page("problem.html", Choice(), error.status_code, what=error.detail)
-        return self._page("problem.html", Choice(), 500, what=str(error))  # a file that cannot be read or written
+            return self._page("problem.html", QueueFilter(), error.status_code, what=error.detail)
+        return self._page("problem.html", QueueFilter(), 500, what=str(error))  # a file that cannot be read or written
 
-    def _page(self, name: str, choice: Choice, status: int = 200, **values: Any) -> Response:
+    def _page(self, name: str, choice: QueueFilter, status: int = 200, **values: Any) -> Response:
         values |= {"choice": choice, "to": _to, "secret": self._secret, "blind": self._review.blind}
         values["warnings"] = self._review.warnings
         values["last"] = self._review.given[-1] if self._review.given else None
@@ -250,7 +250,7 @@ def _name(one: QuestionView | Verdict) -> tuple[str, str]:
     return one.benchmark, one.question
 
 
-def _to(entry: Entry, choice: Choice, **more: str) -> str:
+def _to(entry: Entry, choice: QueueFilter, **more: str) -> str:
     """Address of a question."""
     return choice.address("/question", benchmark=entry.view.benchmark, question=entry.view.question, **more)
 

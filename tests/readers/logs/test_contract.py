@@ -364,7 +364,7 @@ def test_much_damage(tmp_path_factory, data):
 TINY = """
 import json
 from howsure.readers.logs.base import LogInfo, LogReader, RowKey
-from howsure.store.manifest import Model
+from howsure.store.manifest import ModelRecord
 
 class TinyReader(LogReader):
     name = "Tiny"

@@ -166,7 +166,7 @@ def test_the_published_rule_against_the_oracle_and_written_out():
         n, mean, half = published(means, 0.06, future=rule == "prediction")
         last = check_stopping(runs[:n], 0.06, rule=rule)
         assert (n, last.score[0], last.half[0]) == (when, pytest.approx(mean), pytest.approx(half))
-        assert last.rounds[0] == n
+        assert last.n_rounds[0] == n
 
 
 def test_the_published_rule_misses_about_15_percent():
@@ -207,7 +207,7 @@ def test_sequence_by_hand():
     cells = cells_of(np.tile([1, 3, 2, 2], (1, 5)), 4)
     look = check_stopping(cells, 0.5)
     E = np.mean([0.25, 0.25, 1 / 3, 1 / 3])
-    assert look.rounds[0] == pytest.approx(4)
+    assert look.n_rounds[0] == pytest.approx(4)
     assert look.half[0] == pytest.approx(float(confidence_boundary(4)) * math.sqrt(E / 20))
     new = check_stopping(cells, 0.5, claim="new-questions")
     D = max(np.var(np.tile([1, 3, 2, 2], 5) / 4, ddof=1) - E / 4, 0)
@@ -219,7 +219,7 @@ def test_sequence_by_hand():
 
 def test_unfinished_rounds_count_their_harmonic_mean():
     cells = Cells.from_scores("b", ["a"], ["1", "2"], [[[1, 0, 1], [1, 0]]])
-    assert check_stopping(cells, 1).rounds[0] == pytest.approx(2 / (1 / 3 + 1 / 2))
+    assert check_stopping(cells, 1).n_rounds[0] == pytest.approx(2 / (1 / 3 + 1 / 2))
 
 
 def test_a_pair_stops_on_its_difference():
@@ -238,7 +238,7 @@ def test_a_pair_stops_on_its_difference():
     differences = [float(run.total[0].mean() - run.total[1].mean()) for run in runs]
     by_runs = check_stopping(runs, 0.3, rule="run-means", pair=("a", "b"))
     assert by_runs.half[0] == pytest.approx(stats.t.ppf(0.975, 4) * np.std(differences, ddof=1) / math.sqrt(5))
-    assert check_stopping(runs, 0.3, pair=("a", "b")).rounds[0] == pytest.approx(5)
+    assert check_stopping(runs, 0.3, pair=("a", "b")).n_rounds[0] == pytest.approx(5)
 
 
 def test_what_never_varies_is_not_certain_at_once_but_stops():
@@ -340,11 +340,11 @@ def test_a_look_tells_the_rounds_that_it_would_take():
 def test_a_floor_that_is_given():
     """Theory: sum of squares within questions is at least the floor, here of scores that are not 0 and 1."""
     cells = Cells.from_scores("b", ["a"], ["1", "2"], [[[0.5, 0.5], [0.25, 0.25]]])
-    look = check_stopping(cells, 5, floor=0.3)
+    look = check_stopping(cells, 5, variance_floor=0.3)
     assert look.half[0] == pytest.approx(float(confidence_boundary(2)) * math.sqrt(0.15 / 2))
     assert "five pairs" in look.columns()["note"][0]
     sure = cells_of(np.full((1, 50), 2), 2)
-    assert math.isnan(check_stopping(sure, 0.02, floor=0.0).half[0])
+    assert math.isnan(check_stopping(sure, 0.02, variance_floor=0.0).half[0])
 
 
 CELLS = cells_of(np.array([[1, 2, 1]]), 2)

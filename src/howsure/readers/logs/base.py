@@ -19,7 +19,7 @@ import msgspec
 from howsure.errors import UnknownNameError
 from howsure.readers.logs.file_head import FileHead
 from howsure.readers.logs.identical_texts import IdenticalTexts
-from howsure.store.manifest import Model
+from howsure.store.manifest import ModelRecord
 from howsure.store.schema import UNSCORED, Response
 
 __all__ = [
@@ -128,7 +128,7 @@ class LogInfo(msgspec.Struct, frozen=True, kw_only=True):
 
     run: str
     """Equal for two logs of the same run: an id that the program made, or a hash."""
-    models: dict[str, Model]
+    models: dict[str, ModelRecord]
     """By label; `kind` is the reader's name, `settings` are the decoding settings that the log states."""
     benchmarks: dict[str, dict[str, object]]
     """By name, with what the log states of the source: data set, version, arguments."""

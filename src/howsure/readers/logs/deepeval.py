@@ -33,7 +33,7 @@ from howsure.readers.logs.base import (
 )
 from howsure.readers.logs.file_head import FileHead
 from howsure.readers.logs.json_files import DECODE_ERRORS, read_json
-from howsure.store.manifest import Model
+from howsure.store.manifest import ModelRecord
 
 _KEYS = {
     "testFile", "testCases", "conversationalTestCases", "metricsScores", "traceMetricsScores", "identifier",
@@ -96,7 +96,7 @@ class DeepEvalReader(LogReader):
         content = msgspec.json.encode([run.test_cases, run.conversational_test_cases, run.hyperparameters])
         return LogInfo(
             run=hashlib.sha256(content).hexdigest()[:16],
-            models={_find_model(run): Model(name=_find_model(run), kind=self.name, settings=settings)},
+            models={_find_model(run): ModelRecord(name=_find_model(run), kind=self.name, settings=settings)},
             benchmarks={_name_benchmark(run): {"identifier": run.identifier} if run.identifier else {}},
             scorers=_list_scorers([case for case, _ in _parse_cases(run, path)]),
         )

@@ -34,7 +34,7 @@ from howsure.readers.logs.base import (
 )
 from howsure.readers.logs.file_head import FileHead
 from howsure.readers.logs.json_files import read_json, read_json_lines
-from howsure.store.manifest import Model
+from howsure.store.manifest import ModelRecord
 
 _ROW_KEYS = {"schema_version", "evaluation_id", "model_id", "evaluation_name", "sample_id"}
 _TOTALS_KEYS = {"schema_version", "evaluation_id", "model_info", "evaluation_results"}
@@ -176,7 +176,7 @@ class EveryEvalEverReader(LogReader):
         library = get_field(totals, "eval_library.name")
         return LogInfo(
             run=survey.run or samples.stem,
-            models={name: Model(name=name, kind=self.name, settings=settings) for name in survey.models},
+            models={name: ModelRecord(name=name, kind=self.name, settings=settings) for name in survey.models},
             benchmarks={name: {"library": library} if library else {} for name in survey.metrics},
             scorers=survey.scorers,
         )

@@ -159,8 +159,8 @@ def label_models(logs: Sequence[LogInfo]) -> list[dict[str, str]]:
 
     Examples
     --------
-    >>> from howsure.store.manifest import Model
-    >>> cold, hot = (Model(name="m", kind="log", settings={"temperature": t, "seed": t}) for t in (0, 1))
+    >>> from howsure.store.manifest import ModelRecord
+    >>> cold, hot = (ModelRecord(name="m", kind="log", settings={"temperature": t, "seed": t}) for t in (0, 1))
     >>> logs = [LogInfo(run=str(i), models={"m": model}, benchmarks={"b": {}}) for i, model in enumerate((cold, hot))]
     >>> label_models(logs)
     [{'m': 'm (temperature=0)'}, {'m': 'm (temperature=1)'}]

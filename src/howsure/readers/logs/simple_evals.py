@@ -36,7 +36,7 @@ from howsure.readers.logs.base import (
 )
 from howsure.readers.logs.file_head import FileHead, open_file
 from howsure.readers.logs.json_files import read_json
-from howsure.store.manifest import Model
+from howsure.store.manifest import ModelRecord
 
 #: EVAL_MODEL[_DATE][_DEBUG][_allresults], where healthbench has subsets.
 _FILE_NAME = re.compile(
@@ -131,7 +131,7 @@ class SimpleEvalsReader(LogReader):
         name = _parse_name(path)
         return LogInfo(
             run=digest.hexdigest()[:16],
-            models={name.model: Model(name=name.model, kind=self.name)},
+            models={name.model: ModelRecord(name=name.model, kind=self.name)},
             benchmarks={name.benchmark: {}},
             created=name.created,
         )

@@ -20,7 +20,7 @@ from howsure.errors import InputError
 from howsure.readers.logs.base import LogInfo, LogReader, LogRow, RowBuilder, RowKey, ScoreFields, as_mapping
 from howsure.readers.logs.file_head import FileHead, open_file
 from howsure.readers.logs.json_files import read_json, read_json_lines
-from howsure.store.manifest import Model
+from howsure.store.manifest import ModelRecord
 
 #: Questions of each part; bash-only is the verified part with one agent.
 _SIZES = {"lite": 300, "verified": 500, "test": 2294, "multilingual": 300}
@@ -111,7 +111,9 @@ class SweBenchReader(LogReader):
             run = hashlib.sha256(file.read()).hexdigest()[:16]
         return LogInfo(
             run=run,
-            models={submission.label: Model(name=metadata.name or submission.label, kind=self.name, settings=settings)},
+            models={
+                submission.label: ModelRecord(name=metadata.name or submission.label, kind=self.name, settings=settings)
+            },
             benchmarks={submission.benchmark: {"part": submission.part}},
         )
 

@@ -27,7 +27,7 @@ from howsure.readers.logs.base import (
 )
 from howsure.readers.logs.file_head import FileHead
 from howsure.readers.logs.json_files import read_json
-from howsure.store.manifest import Model
+from howsure.store.manifest import ModelRecord
 
 _METADATA = "run_metadata.json"
 _DATASET = "terminal-bench"
@@ -84,7 +84,7 @@ class TerminalBenchReader(LogReader):
         """Return the agent, the model and the data set as run_metadata.json states them."""
         results, metadata = _read_results(path), _read_metadata(path)
         label = _label_model(path, metadata)
-        model = Model(
+        model = ModelRecord(
             name=metadata.model_name or label,
             kind=self.name,
             settings={"agent": metadata.agent_name} if metadata.agent_name else {},

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from howsure.reporting.charts.base import (
+from howsure.reporting.charts.chart_elements import (
     BLUE,
     GREY,
     ORANGE,

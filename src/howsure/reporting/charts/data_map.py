@@ -6,7 +6,7 @@ import altair as alt
 import numpy as np
 from numpy.typing import NDArray
 
-from howsure.reporting.charts.base import (
+from howsure.reporting.charts.chart_elements import (
     BLUE,
     GREY,
     Chart,

@@ -8,7 +8,15 @@ import altair as alt
 import numpy as np
 from numpy.typing import NDArray
 
-from howsure.reporting.charts.base import GREY, SHORT_LABEL, Chart, chart_of_columns, finish_chart, tooltips, x_channel
+from howsure.reporting.charts.chart_elements import (
+    GREY,
+    SHORT_LABEL,
+    Chart,
+    chart_of_columns,
+    finish_chart,
+    tooltips,
+    x_channel,
+)
 from howsure.stats.core.cells import Cells, FloatArray
 
 #: Largest number of marks in a figure.

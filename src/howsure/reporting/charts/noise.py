@@ -8,7 +8,7 @@ from typing import Any
 import altair as alt
 import numpy as np
 
-from howsure.reporting.charts.base import (
+from howsure.reporting.charts.chart_elements import (
     BLUE,
     GREY,
     ORANGE,

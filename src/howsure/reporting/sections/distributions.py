@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from howsure.reporting.charts.base import Chart
+from howsure.reporting.charts.chart_elements import Chart
 from howsure.reporting.charts.distributions import MAX_SETTINGS, draw_cumulative, draw_histograms
 from howsure.reporting.elements import ElementBuilder, Figure, Section
 from howsure.reporting.sections.score_table import pick_spaced

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from howsure.reporting.charts.base import MAX_SERIES
+from howsure.reporting.charts.chart_elements import MAX_SERIES
 from howsure.reporting.charts.generations import draw_frontier, draw_run_ranges, draw_standard_errors
 from howsure.reporting.elements import ElementBuilder, Figure, Section
 from howsure.reporting.sections.score_table import GREEDY_SUFFIX, pick_spaced

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from howsure.reporting.charts.base import MAX_SERIES
+from howsure.reporting.charts.chart_elements import MAX_SERIES
 from howsure.reporting.charts.noise import draw_effects, draw_noise_parts, draw_variance_components
 from howsure.reporting.elements import ElementBuilder, Figure, Section
 from howsure.reporting.sections.comparisons import MAX_MODELS

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from howsure.reporting.charts.base import MAX_SERIES
+from howsure.reporting.charts.chart_elements import MAX_SERIES
 from howsure.reporting.charts.heatmap import MAX_MARKS
 from howsure.reporting.charts.prompt_variants import (
     draw_convergence,

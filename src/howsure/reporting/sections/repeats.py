@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from howsure.reporting.charts.base import MAX_SERIES
+from howsure.reporting.charts.chart_elements import MAX_SERIES
 from howsure.reporting.charts.repeats import draw_drift, draw_runs
 from howsure.reporting.elements import ElementBuilder, Figure, Section, TextTable
 from howsure.reporting.sections.score_table import pick_spaced

@@ -21,9 +21,9 @@ from howsure.stats.core.claims import BASIC_METHODS, BasicMethod, check_choice, 
 __all__ = [
     "FEWEST_DF",
     "FEW_DF",
-    "Factors",
     "Interval",
     "Limits",
+    "VarianceFactors",
     "chi_square_factors",
     "difference_limits",
     "interval",
@@ -185,14 +185,14 @@ _FEWEST = 4
 _ROUNDING = 1e-24
 
 
-class Factors(NamedTuple):
+class VarianceFactors(NamedTuple):
     """Factors of an estimated variance that give its lower and upper limits, shape (M,)."""
 
     low: FloatArray
     high: FloatArray
 
 
-def variance_factors(values: FloatArray, level: float) -> Factors:
+def variance_factors(values: FloatArray, level: float) -> VarianceFactors:
     """Return the factors of the variance of each row, (M, n) with NaN for missing values; NaN if all are equal.
 
     Of two or three values they are those of normal ones.
@@ -211,15 +211,15 @@ def variance_factors(values: FloatArray, level: float) -> Factors:
         low, high = c * np.exp(-far), c * np.exp(far)
     normal = chi_square_factors(np.where(np.isnan(square), np.nan, n - 1), level)
     few = n < _FEWEST
-    return Factors(np.where(few, normal.low, low), np.where(few, normal.high, high))
+    return VarianceFactors(np.where(few, normal.low, low), np.where(few, normal.high, high))
 
 
-def chi_square_factors(df: ArrayLike, level: float) -> Factors:
+def chi_square_factors(df: ArrayLike, level: float) -> VarianceFactors:
     """Return the factors of a variance with a chi-squared distribution of this df; NaN if df is not positive."""
     given = np.asarray(df, float)
     tail = (1 - level) / 2
     used = np.where(given > 0, np.minimum(given, 1e7), np.nan)
-    return Factors(used / special.chdtri(used, tail), used / special.chdtri(used, 1 - tail))
+    return VarianceFactors(used / special.chdtri(used, tail), used / special.chdtri(used, 1 - tail))
 
 
 def variance_limits(estimate: FloatArray, values: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
@@ -229,7 +229,7 @@ def variance_limits(estimate: FloatArray, values: FloatArray, level: float) -> t
 
 
 def difference_limits(
-    first: FloatArray, of_first: Factors, second: FloatArray, of_second: Factors
+    first: FloatArray, of_first: VarianceFactors, second: FloatArray, of_second: VarianceFactors
 ) -> tuple[FloatArray, FloatArray]:
     """Return limits of E(first) - E(second) of two mean squares, cut at 0, the least value of a variance."""
     estimate = first - second

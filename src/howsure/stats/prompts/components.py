@@ -33,7 +33,13 @@ from howsure.stats.core import intervals
 from howsure.stats.core.cells import FloatArray
 from howsure.stats.core.claims import PROMPT_CLAIMS, PROMPT_COMPONENTS, PromptClaim, PromptComponent
 from howsure.stats.core.cube import Cube, Layout
-from howsure.stats.core.intervals import Factors, Interval, chi_square_factors, difference_limits, variance_factors
+from howsure.stats.core.intervals import (
+    Interval,
+    VarianceFactors,
+    chi_square_factors,
+    difference_limits,
+    variance_factors,
+)
 from howsure.stats.core.results import Columns, Result, notes
 from howsure.stats.prompts.additive_fit import AdditiveFit, fit_additive
 from howsure.stats.scores import ONE_CLUSTER, ClusteredVariance, cluster_excess, cluster_means
@@ -190,7 +196,7 @@ class PromptComponents(Result):
 
     def _mean_squares(
         self, component: PromptComponent, estimate: FloatArray, level: float
-    ) -> tuple[FloatArray, Factors, FloatArray, Factors]:
+    ) -> tuple[FloatArray, VarianceFactors, FloatArray, VarianceFactors]:
         """Return the two mean squares whose difference is the component, each with the factors of its interval."""
         f = self.fit
         ss, others, scores = (

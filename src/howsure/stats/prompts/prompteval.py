@@ -73,7 +73,7 @@ class PromptEval(Result):
     values: FloatArray
     low: FloatArray
     high: FloatArray
-    seen: FloatArray
+    share_answered: FloatArray
     lost: NDArray[np.bool_]
     unchecked: NDArray[np.bool_]
     level: float
@@ -100,7 +100,7 @@ class PromptEval(Result):
             "low": self.low.ravel(),
             "high": self.high.ravel(),
             "level": np.full(M * n, self.level),
-            "seen": np.repeat(self.seen, n),
+            "seen": np.repeat(self.share_answered, n),
             "note": np.repeat(note, n),
         }
 

@@ -50,7 +50,7 @@ class StoppingDecision(Result):
     ----------
     benchmark, names
         Name of the benchmark, and of each model, or of the pair.
-    rounds
+    n_rounds
         Number of rounds t, the harmonic mean of the generations per question; or number of runs.
     n_questions
         Number N of questions with a score; for a pair, with scores of both models.
@@ -76,7 +76,7 @@ class StoppingDecision(Result):
 
     benchmark: str
     names: tuple[str, ...]
-    rounds: FloatArray
+    n_rounds: FloatArray
     n_questions: IntArray
     score: FloatArray
     half: FloatArray
@@ -107,7 +107,7 @@ class StoppingDecision(Result):
         return {
             "benchmark": np.full(rows, self.benchmark, dtype=object),
             "model": np.array(self.names, dtype=object),
-            "rounds": self.rounds,
+            "rounds": self.n_rounds,
             "score": self.score,
             "low": self.low,
             "high": self.high,
@@ -129,7 +129,7 @@ def check_stopping(
     claim: Claim = "these-questions",
     pair: tuple[str, str] | None = None,
     best_at: float = BEST_AT,
-    floor: float | None = None,
+    variance_floor: float | None = None,
     reference: Cells | None = None,
 ) -> StoppingDecision:
     """Decide whether the interval of each score, or of a difference, is narrower than a width.
@@ -153,7 +153,7 @@ def check_stopping(
         Names of two models, to stop for their difference on the questions that both answered; None: each model.
     best_at
         Number of rounds where the sequence is narrowest, as in `confidence_boundary`.
-    floor
+    variance_floor
         Smallest assumed sum of squares within questions; None: `VARIANCE_FLOOR` for scores of 0 and 1, else 0.
     reference
         Results of other models on all questions, of which these models answered some: the score is then the borrowed
@@ -199,9 +199,11 @@ def check_stopping(
             raise InputError(f"rule {rule!r} cannot borrow", where="stop", remedy="use the rule sequence or pooled")
         if isinstance(results, Cells):
             raise InputError(f"rule {rule!r} needs the runs one by one", where="stop", remedy="give one Cells per run")
-        analysis = _analyze_runs(results, pair, level, floor, future=rule == "prediction")
+        analysis = _analyze_runs(results, pair, level, variance_floor, future=rule == "prediction")
     else:
-        analysis = _analyze_cells(cells, pair, level, claim, best_at if rule == "sequence" else None, floor, reference)
+        analysis = _analyze_cells(
+            cells, pair, level, claim, best_at if rule == "sequence" else None, variance_floor, reference
+        )
     half = analysis.sampling + analysis.data
     unreachable = 2 * analysis.data >= width
     reasons = notes(
@@ -219,7 +221,7 @@ def check_stopping(
     return StoppingDecision(
         benchmark=cells.benchmark,
         names=names,
-        rounds=analysis.rounds,
+        n_rounds=analysis.n_rounds,
         n_questions=analysis.N,
         score=analysis.score,
         half=np.where((half > 0) | published, half, np.nan),
@@ -249,7 +251,7 @@ class _Analysis(NamedTuple):
     """Results of one interim analysis, shape (P,)."""
 
     score: FloatArray
-    rounds: FloatArray
+    n_rounds: FloatArray
     sampling: FloatArray  # half-width by sampling noise
     data: FloatArray  # half-width by data noise; 0 for these questions
     sd: FloatArray  # pooled standard deviation of one round's mean
@@ -263,7 +265,7 @@ def _analyze_cells(
     level: float,
     claim: Claim,
     best_at: float | None,
-    floor: float | None,
+    variance_floor: float | None,
     reference: Cells | None,
 ) -> _Analysis:
     """Return the analysis by the confidence sequence, or, if `best_at` is None, by the interval for one analysis."""
@@ -273,7 +275,7 @@ def _analyze_cells(
     share = np.sum([1 / np.maximum(side.n, 1) for side in sides], axis=0)
     values = sides[0].mean if pair is None else sides[0].mean - sides[1].mean
     raw = [fill_within_variances(side, both) for side in sides]
-    s2 = [_raise_to_floor(side, both, variances, floor) for side, variances in zip(sides, raw, strict=True)]
+    s2 = [_raise_to_floor(side, both, variances, variance_floor) for side, variances in zip(sides, raw, strict=True)]
     with np.errstate(divide="ignore", invalid="ignore"):
         N = np.sum(both, axis=1)
         parts, raw_parts = (
@@ -303,18 +305,18 @@ def _analyze_cells(
     return _Analysis(score, t, sampling, data if has_data else np.zeros(N.shape), np.sqrt(V * t), N, floored)
 
 
-def _raise_to_floor(side: Cells, both: NDArray[np.bool_], s2: FloatArray, floor: float | None) -> FloatArray:
+def _raise_to_floor(side: Cells, both: NDArray[np.bool_], s2: FloatArray, variance_floor: float | None) -> FloatArray:
     """Return the variances within questions, raised by a constant until sum (k_q - 1) s2_q is at least the floor."""
-    if floor is None:
-        floor = VARIANCE_FLOOR if side.binary else 0.0
+    if variance_floor is None:
+        variance_floor = VARIANCE_FLOOR if side.binary else 0.0
     df = np.where(both, np.maximum(side.n - 1, 0), 0)
-    missing = np.maximum(floor - np.sum(df * s2, axis=1, where=df > 0), 0)
+    missing = np.maximum(variance_floor - np.sum(df * s2, axis=1, where=df > 0), 0)
     with np.errstate(divide="ignore", invalid="ignore"):
         return s2 + np.where(missing > 0, missing / np.sum(df, axis=1), 0)[:, None]
 
 
 def _analyze_runs(
-    runs: Sequence[Cells], pair: tuple[str, str] | None, level: float, floor: float | None, *, future: bool
+    runs: Sequence[Cells], pair: tuple[str, str] | None, level: float, variance_floor: float | None, *, future: bool
 ) -> _Analysis:
     """Return the analysis by Student's t of the run means, for their expectation or for the mean of future runs."""
     cells, each = align_runs(runs)
@@ -332,7 +334,7 @@ def _analyze_runs(
         quantile = special.stdtrit(np.where(n > 1, n - 1.0, np.nan), (1 + level) / 2)
         half = quantile * summary.sd_of_means * np.sqrt((2 if future else 1) / n)
     zero = np.zeros(n.shape)
-    pooled = _analyze_cells(cells, pair, level, "these-questions", None, floor, None)
+    pooled = _analyze_cells(cells, pair, level, "these-questions", None, variance_floor, None)
     return _Analysis(summary.center, n.astype(float), half, zero, pooled.sd, pooled.N, zero.astype(bool))
 
 

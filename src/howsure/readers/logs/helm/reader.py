@@ -43,7 +43,7 @@ from howsure.readers.logs.helm.records import (
     read_spec,
 )
 from howsure.readers.logs.json_files import read_json_array
-from howsure.store.manifest import Model
+from howsure.store.manifest import ModelRecord
 
 _SPEC, _STATS, _STATE = "run_spec.json", "per_instance_stats.json", "scenario_state.json"
 _SETTINGS = ("temperature", "max_tokens", "stop_sequences", "num_outputs", "random", "model_deployment", "method")
@@ -85,7 +85,7 @@ class HelmReader(LogReader):
         with open_file(folder / _SPEC) as file:
             run = hashlib.sha256(file.read() + str((folder / _STATS).stat().st_size).encode()).hexdigest()[:16]
         settings = {key: spec.adapter_spec[key] for key in _SETTINGS if key in spec.adapter_spec}
-        model = Model(name=adapter.model, kind=self.name, settings=settings, generations=adapter.n_completions)
+        model = ModelRecord(name=adapter.model, kind=self.name, settings=settings, generations=adapter.n_completions)
         source = {"run_spec": spec.name, "scenario": spec.scenario_spec, "groups": spec.groups}
         return LogInfo(
             run=run,

@@ -55,7 +55,7 @@ from howsure.readers.logs.inspect.samples import (
     score_sample,
 )
 from howsure.readers.logs.inspect.zip_file import ZipArchive
-from howsure.store.manifest import Model
+from howsure.store.manifest import ModelRecord
 
 #: Settings that change what a model writes; headers and connections are left out.
 _DECODING = frozenset({
@@ -90,7 +90,7 @@ class InspectReader(LogReader):
             spec, plan = log.header.eval, log.header.plan
             settings = {**(spec.model_generate_config or {}), **(plan.config or {})}
             n_epochs = max([spec.config.epochs or 1, *(epoch for _, epoch in log.summaries)])
-            model = Model(
+            model = ModelRecord(
                 name=spec.model,
                 kind=self.name,
                 base_url=spec.model_base_url or "",

@@ -38,7 +38,7 @@ from howsure.readers.logs.lighteval.records import (
     read_records,
 )
 from howsure.readers.logs.lighteval.run_metadata import TOTALS_KEYS, LightevalRun, find_run
-from howsure.store.manifest import Model
+from howsure.store.manifest import ModelRecord
 
 _NESTED = frozenset({"doc", "model_response", "metric"})
 _FLAT = frozenset({"full_prompt", "predictions", "metrics"})
@@ -80,7 +80,9 @@ class LightevalReader(LogReader):
         n_completions = len(list_completions(first)) or 1
         return LogInfo(
             run=run.id,
-            models={run.model: Model(name=run.model, kind=self.name, settings=run.settings, generations=n_completions)},
+            models={
+                run.model: ModelRecord(name=run.model, kind=self.name, settings=run.settings, generations=n_completions)
+            },
             benchmarks={run.benchmark: run.source},
             scorers=tuple(_list_scorers(first)),
             created=run.created,

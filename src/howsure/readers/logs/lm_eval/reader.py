@@ -41,7 +41,7 @@ from howsure.readers.logs.lm_eval.records import (
     read_lines,
 )
 from howsure.readers.logs.lm_eval.run_metadata import TOTALS_KEYS, LmEvalRun, find_run
-from howsure.store.manifest import Model
+from howsure.store.manifest import ModelRecord
 
 #: What its regular expressions return when nothing matches.
 _INVALID = "[invalid]"
@@ -76,7 +76,7 @@ class LmEvalReader(LogReader):
     def describe(self, path: Path) -> LogInfo:
         """Return what the results json states; the file is read through only for what it does not state."""
         run = _find_run(path)
-        model = Model(name=run.model, kind=self.name, settings=run.settings, generations=max(run.repeats, 1))
+        model = ModelRecord(name=run.model, kind=self.name, settings=run.settings, generations=max(run.repeats, 1))
         return LogInfo(
             run=run.identify(run.task_hash or SampleSurvey(path).task_hash),
             models={run.model: model},

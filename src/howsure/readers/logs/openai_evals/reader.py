@@ -39,7 +39,7 @@ from howsure.readers.logs.base import (
 from howsure.readers.logs.file_head import FileHead, open_file
 from howsure.readers.logs.json_files import DECODE_ERRORS, read_json_lines
 from howsure.readers.logs.openai_evals.records import EvalSpec, Event, Sampling, parse_data, prompt_fields, usage_fields
-from howsure.store.manifest import Model
+from howsure.store.manifest import ModelRecord
 
 #: Lines that are searched for the names of the scores.
 _N_SURVEYED = 5000
@@ -83,7 +83,7 @@ class OpenAIEvalsReader(LogReader):
         }
         return LogInfo(
             run=spec.run_id,
-            models={spec.model: Model(name=spec.model, kind=self.name, settings=_read_settings(spec))},
+            models={spec.model: ModelRecord(name=spec.model, kind=self.name, settings=_read_settings(spec))},
             benchmarks={spec.eval_name: {key: value for key, value in source.items() if value not in (None, "")}},
             scorers=tuple(scorers),
             created=_format_time(spec.created_at),

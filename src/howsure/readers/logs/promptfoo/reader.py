@@ -39,7 +39,7 @@ from howsure.readers.logs.promptfoo.records import (
     ResultSurvey,
     open_results,
 )
-from howsure.store.manifest import Model
+from howsure.store.manifest import ModelRecord
 
 #: Settings of a provider that decide what it writes; the others may hold keys.
 _SETTINGS = (
@@ -68,10 +68,10 @@ class PromptfooReader(LogReader):
         results = open_results(path)
         survey = ResultSurvey(results)
         settings = _read_settings(results.file.config.providers if results.file else None)
-        models: dict[str, Model] = {}
+        models: dict[str, ModelRecord] = {}
         for labels in survey.labels.values():
             for name, label in labels.items():
-                models[label] = Model(
+                models[label] = ModelRecord(
                     name=name, kind=self.name, settings=settings.get(name, {}), generations=results.repeats or 1
                 )
         with open_file(path) as file:
