@@ -12,7 +12,7 @@ from helpers.planted_texts import DEFAULT, NAMES, PlantedPrompt, PlantedTexts, i
 
 from howsure.reporting.question_texts import MAX_MESSAGE
 from howsure.reporting.sections import question_browser as made
-from howsure.reporting.sections.question_browser import build_question_browser
+from howsure.reporting.sections.question_browser import TextLimits, build_question_browser
 from howsure.stats.core.cells import Cells
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -131,13 +131,13 @@ def test_a_browser_shows_what_a_prompt_says_otherwise(picture, tmp_path):
     assert complaints == []
 
 
-def test_a_browser_goes_to_a_page_beside_and_back(picture, tmp_path, monkeypatch):
-    monkeypatch.setattr(made, "_SIBLING", 1)
-    sizes = len(section().scripts["question-b1-0"])
-    one = section(budget=sizes, most_siblings=2, page="a report.html")
+def test_a_browser_goes_to_a_page_beside_and_back(picture, tmp_path):
+    page_bytes = len(section().scripts["question-b1-0"])
+    limits = TextLimits(page_bytes=page_bytes, file_bytes=1, max_files=2, file_name="a report.html")
+    one = section(limits=limits)
     (tmp_path / "a report.html").write_text(made.render_text_file(one, ""), encoding="utf-8")
     (tmp_path / "a report_files").mkdir()
-    for name, html in one.siblings.items():
+    for name, html in one.text_files.items():
         (tmp_path / name).write_text(html, encoding="utf-8")
     names = index(one)["names"]
 
