@@ -26,7 +26,7 @@ from howsure.perturb.instructions import (
     parse_paraphrases,
 )
 from howsure.sample.model_config import ModelConfig, ModelLine, expand_model_line, open_model
-from howsure.sample.retry import LONGEST_WAIT, compute_backoff
+from howsure.sample.retry import compute_wait, is_wait_too_long
 from howsure.sample.yaml_source import YamlSource
 from howsure.store.atomic import replace_file
 
@@ -199,10 +199,9 @@ async def _request_choice(
         except EndpointError as error:
             if attempt == ATTEMPTS or error.reason in {"bad_request", "too_large"}:
                 return error
-            wait = error.retry_after if error.retry_after is not None else compute_backoff(attempt, rng)
-            if wait > LONGEST_WAIT:
+            if is_wait_too_long(error):
                 return error
-            await sleep(wait)
+            await sleep(compute_wait(error, attempt, rng))
             attempt += 1
             continue
         return reply.choices[0] if reply.choices else EndpointError("it sent no choice", reason="empty")

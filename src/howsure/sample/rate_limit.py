@@ -15,8 +15,8 @@ Three mechanisms hold a request back, each for its own reason:
   It is the number of successes between two congested periods, divided by the time between them, whatever the period of
   the limit is. From there it grows slowly.
 
-A Retry-After header of a rejection holds back all new requests of the model until it has passed (`RateLimiter.release`,
-`_reject`). `models.failures.parse_retry_after` reads the header.
+While many requests are rejected, the Retry-After of a rejection holds back all new requests of the model until it has
+passed (`RateLimiter._reject`). The rejected request itself waits as `retry.compute_wait` says.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Decide when a failed request is sent again, and when a model is given up."""
+"""Decide when a failed request is sent again, and when a model is given up.
+
+A Retry-After header is read by `models.failures.parse_retry_after`. It is obeyed here, by `compute_wait`, for the
+request that failed, and in `rate_limit.RateLimiter` for the other requests of the model while many are rejected.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ import numpy as np
 from howsure.errors import EndpointError
 from howsure.sample.resume import PromptTask
 
-__all__ = ["LONGEST_WAIT", "PendingRequest", "RetryPolicy", "compute_backoff"]
+__all__ = ["PendingRequest", "RetryPolicy", "compute_backoff", "compute_wait", "is_wait_too_long"]
 
 #: Attempts for one request, and for one that fails only because requests are sent too fast.
 MAX_ATTEMPTS, MAX_ATTEMPTS_RATE_LIMIT = 8, 64
@@ -26,8 +30,18 @@ LONGEST_WAIT = 600.0
 
 
 def compute_backoff(attempts: int, rng: np.random.Generator) -> float:
-    """Return the seconds to wait after so many attempts: full jitter of 0.5 s, doubled each time, up to 30 s."""
+    """Return a random wait in seconds after so many attempts: full jitter of 0.5 s, doubled each time, up to 30 s."""
     return float(rng.random()) * min(30.0, 0.5 * 2.0 ** min(attempts - 1, 10))
+
+
+def compute_wait(error: EndpointError, attempts: int, rng: np.random.Generator) -> float:
+    """Return the seconds until a failed request is sent again: its Retry-After, if any, plus a random back-off."""
+    return (error.retry_after or 0.0) + compute_backoff(attempts, rng)
+
+
+def is_wait_too_long(error: EndpointError) -> bool:
+    """Return whether the endpoint asks for a wait so long that the model is better run again later."""
+    return (error.retry_after or 0.0) > LONGEST_WAIT
 
 
 @dataclass(eq=False)

@@ -15,7 +15,7 @@ from howsure.sample.budget import Reservation
 from howsure.sample.model_job import ModelJob
 from howsure.sample.rate_limit import Permit, RateLimiter
 from howsure.sample.resume import PromptTask
-from howsure.sample.retry import LONGEST_WAIT, PendingRequest, RetryPolicy, compute_backoff
+from howsure.sample.retry import PendingRequest, RetryPolicy, compute_wait, is_wait_too_long
 
 __all__ = ["Worker"]
 
@@ -255,10 +255,7 @@ class Worker:
             self._fail(other, error)
 
     def _handle_failure(self, pending: PendingRequest, error: EndpointError) -> float | None:
-        """Return the seconds until the next attempt, or None if there is none.
-
-        The wait is the Retry-After of the failure, 0 where it has none, plus a random back-off.
-        """
+        """Return the seconds until the next attempt (`retry.compute_wait`), or None if there is none."""
         job, n = self.job, len(pending.task.generations)
         if error.reason == "n_rejected" and n > 1:
             job.size.record_rejection(n, error.most)
@@ -275,7 +272,7 @@ class Worker:
             return None
         self.retry_policy.record_failure(error)
         job.trouble += self.retry_policy.describe_deadline()
-        if (error.retry_after or 0) > LONGEST_WAIT:
+        if is_wait_too_long(error):
             self._raise_fatal(f"the endpoint asks to wait {error.retry_after:,.0f} s", error)
         if self.retry_policy.is_exhausted(pending, error):
             if not self.retry_policy.may_be_outage(pending):
@@ -288,7 +285,7 @@ class Worker:
         if error.reason == "timeout" and n > 1:
             # It may have been billed; half as many generations may arrive in time.
             self._split(pending, (n + 1) // 2)
-        return (error.retry_after or 0.0) + compute_backoff(pending.attempts, self.rng)
+        return compute_wait(error, pending.attempts, self.rng)
 
     def _handle_lasting_failure(self, pending: PendingRequest, error: EndpointError) -> None:
         """Fail a refused request, or collect it while no request has succeeded: then every one may be refused."""

@@ -12,7 +12,7 @@ import numpy as np
 from howsure.errors import EndpointError, FatalEndpointError, SamplingStoppedError
 from howsure.models.batch_client import BatchClient, BatchStatus
 from howsure.sample.model_job import ModelJob
-from howsure.sample.retry import LONGEST_WAIT, compute_backoff
+from howsure.sample.retry import compute_wait, is_wait_too_long
 
 __all__ = ["LASTING", "BatchCalls"]
 
@@ -119,8 +119,8 @@ class BatchCalls:
                 return await call()
             except EndpointError as error:
                 is_lasting = isinstance(error, FatalEndpointError) or error.reason in LASTING
-                if is_lasting or (error.retry_after or 0) > LONGEST_WAIT:
+                if is_lasting or is_wait_too_long(error):
                     raise
                 self._job.trouble = f"{error.reason}: {error}"
-                await self.wait((error.retry_after or 0.0) + compute_backoff(attempt, self._rng))
+                await self.wait(compute_wait(error, attempt, self._rng))
         return await call()
