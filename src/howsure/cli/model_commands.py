@@ -20,6 +20,7 @@ from howsure.cli.options import (
 )
 from howsure.errors import InputError
 from howsure.stats.core.claims import (
+    INTERVAL_METHOD_TEXTS,
     MISSING_RULES,
     REPEATS_METHODS,
     WEIGHT_RULES,
@@ -35,9 +36,9 @@ if TYPE_CHECKING:
     from howsure.stats.core.cells import Cells
 
 _METHOD_HELP = (
-    "How the error is computed: posterior (default for scores of 0 and 1), wilson-effective (default for others in "
-    "[0, 1]), t (default for any others), clt, beta-binomial, bootstrap, bca; wilson and exact for one generation per "
-    "question; plain and plugin as published, biased."
+    "How the interval is computed: "
+    + "; ".join(f"{name}, {text}" if text else name for name, text in INTERVAL_METHOD_TEXTS.items())
+    + "."
 )
 
 

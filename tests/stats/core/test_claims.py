@@ -60,3 +60,7 @@ def test_tuples_hold_each_name_once():
     assert len(tuples) > 10
     assert all(len(set(value)) == len(value) > 1 for value in tuples.values())
     assert set(claims.CLAIM_TEXTS) == set(claims.CLAIMS)
+
+
+def test_each_interval_method_is_described():
+    assert sorted(claims.INTERVAL_METHOD_TEXTS) == sorted(claims.INTERVAL_METHODS)

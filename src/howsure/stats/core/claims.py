@@ -54,6 +54,20 @@ IntervalMethod = Literal[
     "plugin",
 ]
 INTERVAL_METHODS: tuple[IntervalMethod, ...] = get_args(IntervalMethod)
+#: When each interval of a score is used, as `howsure score --help` says it; the defaults first.
+INTERVAL_METHOD_TEXTS: dict[IntervalMethod, str] = {
+    "posterior": "the default for scores of 0 and 1",
+    "wilson-effective": "the default for others in [0, 1]",
+    "t": "the default for any others",
+    "clt": "",
+    "beta-binomial": "",
+    "bootstrap": "",
+    "bca": "",
+    "wilson": "for one generation per question",
+    "exact": "for one generation per question",
+    "plain": "as published, biased",
+    "plugin": "as published, biased",
+}
 
 #: Intervals of a difference of two models.
 DifferenceMethod = Literal["adjusted-t", "t", "clt", "bonett-price", "tango", "bootstrap"]

@@ -286,8 +286,7 @@ def _counts(N: int, n_draws: int, seed: int) -> Iterator[tuple[slice, FloatArray
         yield slice(start, start + rows), np.bincount(index.ravel(), minlength=rows * N).reshape(rows, N).astype(float)
 
 
-#: Method to interval, for the claim about new questions. NaN for a model that the method is not for: wilson and exact
-#: want one generation per question scored 0 or 1, posterior and beta-binomial any number of them.
+#: The interval of each method, for the claim about new questions; NaN for a model that the method is not for.
 SCORE_INTERVALS: dict[str, Callable[[Cells, float], tuple[FloatArray, FloatArray]]] = {
     "wilson": _proportion(wilson),
     "exact": _proportion(clopper_pearson),
