@@ -13,7 +13,7 @@ from oracles import variants as oracle
 
 import howsure as hs
 from howsure.api import prompt_results
-from howsure.api.result_selection import PROMPT_VIEWS
+from howsure.api.choices import PROMPT_VIEWS
 from howsure.errors import HowsureWarning, InputError
 from howsure.stats.planning.cost import Cost
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, TypeVar, get_args
+from typing import TypeVar
 
 from howsure.errors import HowsureWarning
 from howsure.readers.evaluations import Evaluations, read
@@ -91,24 +91,3 @@ def select_variant_cubes(results: Evaluations) -> dict[str, Cube]:
         warnings.simplefilter("ignore", HowsureWarning)  # reading the cells has raised the same warnings
         cubes = results.cubes()
     return {cube.benchmark: cube for cube in cubes if len(cube.variants) > 1}
-
-
-#: File formats of exported figures.
-FigureFormat = Literal["svg", "png", "pdf"]
-FIGURE_FORMATS: tuple[FigureFormat, ...] = get_args(FigureFormat)
-
-#: What results are converted to: a run folder, counts as JSON lines, a tidy table, or a data set for the hub.
-ConversionTarget = Literal["run", "eval-arena", "parquet", "dataset"]
-CONVERSION_TARGETS: tuple[ConversionTarget, ...] = get_args(ConversionTarget)
-
-#: How a command prints a result: for a person, or as rows for a program.
-OutputFormat = Literal["table", "json", "csv"]
-OUTPUT_FORMATS: tuple[OutputFormat, ...] = get_args(OutputFormat)
-
-#: Where tables are reduced to counts.
-Engine = Literal["duckdb", "spark"]
-ENGINES: tuple[Engine, ...] = get_args(Engine)
-
-#: What the command `variants` prints in place of its own table.
-PromptView = Literal["moments", "components", "effects", "rank-flips", "sample-size", "prompteval"]
-PROMPT_VIEWS: tuple[PromptView, ...] = get_args(PromptView)

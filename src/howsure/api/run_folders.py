@@ -9,15 +9,8 @@ from typing import TYPE_CHECKING, TextIO, TypeAlias, cast
 import msgspec
 import pyarrow as pa
 
-from howsure.api.result_selection import (
-    CONVERSION_TARGETS,
-    FIGURE_FORMATS,
-    ConversionTarget,
-    FigureFormat,
-    ReviewedEvaluations,
-    open_results,
-    select_variant_cubes,
-)
+from howsure.api.choices import CONVERSION_TARGETS, FIGURE_FORMATS, ConversionTarget, FigureFormat
+from howsure.api.result_selection import ReviewedEvaluations, open_results, select_variant_cubes
 from howsure.errors import InputError
 from howsure.readers.evaluations import Evaluations, read
 from howsure.readers.run_source import RunSource

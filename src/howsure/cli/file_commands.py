@@ -7,13 +7,7 @@ from pathlib import Path
 
 import click
 
-from howsure.api.result_selection import (
-    CONVERSION_TARGETS,
-    FIGURE_FORMATS,
-    ConversionTarget,
-    FigureFormat,
-    OutputFormat,
-)
+from howsure.api.choices import CONVERSION_TARGETS, FIGURE_FORMATS, ConversionTarget, FigureFormat, OutputFormat
 from howsure.cli.command_inputs import CommandInputs
 from howsure.cli.options import PATH, add_deviation, add_format, add_level, add_reading, print_result
 from howsure.errors import InputError

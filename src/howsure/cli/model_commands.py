@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from howsure.api.result_selection import OutputFormat
+from howsure.api.choices import OutputFormat
 from howsure.cli.command_inputs import CommandInputs
 from howsure.cli.options import (
     add_borrow,

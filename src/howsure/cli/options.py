@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import click
 
-from howsure.api.result_selection import ENGINES, OUTPUT_FORMATS, OutputFormat
+from howsure.api.choices import ENGINES, OUTPUT_FORMATS, OutputFormat
 from howsure.cli.command_inputs import CommandInputs, parse_columns
 from howsure.stats.core.claims import CLAIMS, DIFFERENCE_METHODS
 

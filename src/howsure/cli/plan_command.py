@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from howsure.api.result_selection import OutputFormat
+from howsure.api.choices import OutputFormat
 from howsure.cli.command_inputs import CommandInputs
 from howsure.cli.options import PATH, add_borrow, add_format, add_reading, print_result
 from howsure.errors import InputError

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from howsure.api.result_selection import PROMPT_VIEWS, OutputFormat, PromptView
+from howsure.api.choices import PROMPT_VIEWS, OutputFormat, PromptView
 from howsure.cli.command_inputs import CommandInputs
 from howsure.cli.options import PATH, add_deviation, add_format, add_reading, print_result
 from howsure.errors import InputError

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from howsure.api.result_selection import OutputFormat
+from howsure.api.choices import OutputFormat
 from howsure.cli.command_inputs import CommandInputs
 from howsure.cli.options import PATH, add_format, add_reading, print_result
 

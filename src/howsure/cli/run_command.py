@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from howsure.api.result_selection import OutputFormat
+from howsure.api.choices import OutputFormat
 from howsure.cli.options import PATH, add_format, print_result
 from howsure.errors import HowsureWarning
 

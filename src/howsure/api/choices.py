@@ -1,0 +1,25 @@
+"""The names that public functions and commands accept beside those of `stats.core.claims`, as `Literal` types."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+#: File formats of exported figures.
+FigureFormat = Literal["svg", "png", "pdf"]
+FIGURE_FORMATS: tuple[FigureFormat, ...] = get_args(FigureFormat)
+
+#: What results are converted to: a run folder, counts as JSON lines, a tidy table, or a data set for the hub.
+ConversionTarget = Literal["run", "eval-arena", "parquet", "dataset"]
+CONVERSION_TARGETS: tuple[ConversionTarget, ...] = get_args(ConversionTarget)
+
+#: How a command prints a result: for a person, or as rows for a program.
+OutputFormat = Literal["table", "json", "csv"]
+OUTPUT_FORMATS: tuple[OutputFormat, ...] = get_args(OutputFormat)
+
+#: Where tables are reduced to counts.
+Engine = Literal["duckdb", "spark"]
+ENGINES: tuple[Engine, ...] = get_args(Engine)
+
+#: What the command `variants` prints in place of its own table.
+PromptView = Literal["moments", "components", "effects", "rank-flips", "sample-size", "prompteval"]
+PROMPT_VIEWS: tuple[PromptView, ...] = get_args(PromptView)
