@@ -144,8 +144,8 @@ def test_wrong_use(written, tmp_path):
         ("replay/m", {}, "--model: replay/m answers questions only and cannot rephrase"),
         ("m", {}, "--model: no endpoint is known for the model 'm'; name it openai/NAME or another"),
         ("m", {"base_url": "ftp://h"}, "--model: 'ftp://h' is not the address of an endpoint; write it as http://"),
-        ("openai/m", {}, "openai/m: the environment variable OPENAI_API_KEY holds no key; export"),
-        ("m", {"base_url": "http://h/v1", "key_env": "MINE"}, "m: the environment variable MINE holds no key"),
+        ("openai/m", {}, "openai/m: the environment variable OPENAI_API_KEY has no key; export"),
+        ("m", {"base_url": "http://h/v1", "key_env": "MINE"}, "m: the environment variable MINE has no key"),
     ]:
         with pytest.raises(InputError) as caught:
             collect_paraphrases("open", model, tmp_path / "x.toml", environ={}, **how)

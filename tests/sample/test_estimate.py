@@ -65,7 +65,7 @@ def test_what_is_assumed_is_said():
     assert got.note.split("; ") == [
         "completions are assumed to take 500 tokens",
         "no price is known",
-        "nothing bounds the completions: no max_tokens",
+        "completions have no bound: no max_tokens",
         "time assumes requests of 1 s and 50 tokens per s",
     ]
     # No longer than they may be.

@@ -155,11 +155,11 @@ WRONG = [
     (START + "1: 2\n", "e.yaml:1: Expected `str`; see the README's example"),
     (
         START + "  - {model: replay/m, temperature: 0.5}\n",
-        "e.yaml:4: models[1].temperature: a recorded model cannot be asked with temperature; remove it",
+        "e.yaml:4: models[1].temperature: a recorded model does not take temperature; remove it",
     ),
     (
         START + "  - replay/m\ngreedy: true\n",
-        "e.yaml:5: greedy: a recorded model cannot be asked with greedy; remove it",
+        "e.yaml:5: greedy: a recorded model does not take greedy; remove it",
     ),
     (START + "until: {width: 0}\n", "e.yaml:4: until: width is 0.0; allowed: above 0, such as 0.02"),
     (START + "until: {}\n", "e.yaml:4: until: give either width or detect"),
@@ -179,7 +179,7 @@ WRONG = [
     (START + "budget: {dollars: 5}\n", "e.yaml:4: budget.dollars: unknown key 'dollars'"),
     (
         START + "  - {model: m, base_url: 'http://h'}\nbudget: {tokens: 9}\n",
-        "e.yaml:5: budget: completions of m have no bound, so a budget of tokens or money cannot be kept; give the model max_tokens",
+        "e.yaml:5: budget: completions of m have no bound, so a budget of tokens or money cannot be enforced; give the model max_tokens",
     ),
     (
         START + "  - {model: simulated/small, temperature: []}\n",
@@ -191,7 +191,7 @@ WRONG = [
     ),
     (
         START + "  - {model: m, base_url: 'http://h', mode: batch}\nuntil: {width: 0.1}\n",
-        "e.yaml:5: until: answers of a batch come all at once, too late to decide by; remove 'until', or the mode of m",
+        "e.yaml:5: until: answers of a batch arrive all at once, too late to decide when to stop; remove 'until', or the mode of m",
     ),
     (
         START + "variants: {space: multiple-choice, sampel: 20}\n",
@@ -199,7 +199,7 @@ WRONG = [
     ),
     (
         START + "  - {model: anthropic/c, dialect: anthropic}\n",
-        "e.yaml:4: models[1].dialect: a dialect without an address; say with base_url where it is spoken",
+        "e.yaml:4: models[1].dialect: a dialect needs a base_url; add the base_url of an endpoint",
     ),
     (START + "variants: []\n", "e.yaml:4: variants: no variants; leave the key out"),
     (START + "variants:\n  - {}\n  - {}\n", "e.yaml:6: variants[1]: the same variant twice; remove one"),
@@ -246,12 +246,12 @@ def test_what_is_wrong_is_told_in_one_line_with_its_place(text, told):
         ("extra: {generationConfig: {seed: 4}}", "extra.generationConfig.seed: extra sets 'seed' with several"),
         ("extra: {generationConfig: {topP: 0.5}}", "extra.generationConfig.topP: extra cannot set 'topP'"),
         ("dialect: claude", "dialect: Invalid enum value 'claude'"),
-        ("extra: {api_key: sk-1}", "extra.api_key: extra holds 'api_key'; put a key into an environment variable"),
+        ("extra: {api_key: sk-1}", "extra.api_key: extra contains 'api_key'; put a key into an environment variable"),
         ("base_url: localhost:8000", "base_url: 'localhost:8000' is not the address of an endpoint; write it as"),
         ("base_url: 'http://a:b'", "base_url: 'http://a:b' is not the address of an endpoint"),
         ("base_url: 'ftp://host'", "base_url: 'ftp://host' is not the address"),
-        ("base_url: 'http://me:sk-secret@host/v1'", "base_url: base_url holds a user, a query or a fragment; put"),
-        ("base_url: 'http://host/v1?key=sk-secret'", "base_url: base_url holds a user, a query or a fragment; put"),
+        ("base_url: 'http://me:sk-secret@host/v1'", "base_url: base_url contains a user, a query or a fragment; put"),
+        ("base_url: 'http://host/v1?key=sk-secret'", "base_url: base_url contains a user, a query or a fragment; put"),
     ],
 )
 def test_what_is_wrong_with_a_model(field, told):
@@ -328,8 +328,8 @@ def test_the_key_comes_from_its_variable_and_is_never_shown():
 @pytest.mark.parametrize(
     ("environ", "told"),
     [
-        ({}, "m: the environment variable MY_KEY holds no key; export MY_KEY=..., or name another"),
-        ({"MY_KEY": " \n"}, "m: the environment variable MY_KEY holds no key"),
+        ({}, "m: the environment variable MY_KEY has no key; export MY_KEY=..., or name another"),
+        ({"MY_KEY": " \n"}, "m: the environment variable MY_KEY has no key"),
         ({"MY_KEY": "sk-pla\nnted"}, "m: the key in MY_KEY cannot be sent; set it again"),
         ({"MY_KEY": "sk-plañted"}, "m: the key in MY_KEY cannot be sent"),
     ],

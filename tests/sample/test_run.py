@@ -137,7 +137,7 @@ def hurried():
         (Faults(most=2), "m: the endpoint takes at most 2 generations per request; more requests are made instead"),
         (Faults(most=1, most_text="n is wrong"), "m: the endpoint takes one generation per request; more requests"),
         (Faults(ignores_n=True), "m: the endpoint sends one generation per request; more requests are made instead"),
-        (Faults(extra_choices=1), "m: the endpoint sent more generations than asked for; those were dropped"),
+        (Faults(extra_choices=1), "m: the endpoint sent more generations than requested; the surplus was dropped"),
     ],
 )
 def test_what_endpoints_do_with_n(tmp_path, faults, warning):
@@ -261,7 +261,7 @@ def test_everything_is_checked_before_anything_is_sent_or_written(tmp_path, monk
         two = (
             f'{{model: m, base_url: "{server.base_url}"}}, {{model: o, base_url: "{server.base_url}", key_env: MY_KEY}}'
         )
-        with pytest.raises(InputError, match="the environment variable MY_KEY holds no key"):
+        with pytest.raises(InputError, match="the environment variable MY_KEY has no key"):
             sample(f"{{benchmark: directions-small, models: [{two}]}}", tmp_path / "r")
         assert server.bodies == []
     with pytest.raises(UnknownNameError, match="simulated/mediun.*did you mean 'simulated/medium'"):

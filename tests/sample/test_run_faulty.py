@@ -102,7 +102,7 @@ def test_a_fifth_of_faults_changes_none_of_20_000_cells(tmp_path):
     for (question, generation), cell in cells.items():
         if question not in refused:
             assert cell[0] == server.is_right(question, generation)
-    with pytest.warns(HowsureWarning, match="more generations than asked for"):
+    with pytest.warns(HowsureWarning, match="more generations than requested"):
         faulty_cells = read_cells([tmp_path / "faulty"]).cells()
     assert hs.score(faulty_cells).columns() == hs.score(read_cells([tmp_path / "calm"])).columns()
 

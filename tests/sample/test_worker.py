@@ -381,7 +381,7 @@ def test_surplus_choices_are_said_once():
         return Reply(reply.choices, surplus=2)
 
     ran = Ran(script, questions=5)
-    assert ran.job.notes == ["the endpoint sent more generations than asked for; those were dropped"]
+    assert ran.job.notes == ["the endpoint sent more generations than requested; the surplus was dropped"]
     ran.assert_each_cell_once(5, 1)
 
 

@@ -1,1 +1,1 @@
-"""Questions x variants x models to responses."""
+"""Sample responses: send each question under each prompt variant to each model, and store scored rows."""

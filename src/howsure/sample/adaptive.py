@@ -1,13 +1,14 @@
-"""Adaptive allocation: sample a pilot, then stages that go to the questions whose answers vary.
+"""Allocate generations adaptively: after a pilot, sample more where the answers to a question vary.
 
-The pilot asks every question two or three times. Each later stage doubles what there is. `stats.sequential.
-allocate_generations` allocates it from all stages before it: every question at least once, with its counts written to
-the run folder before its first request. `stats.sequential.adaptive_allocation` explains why generations are not
-allocated one by one, and bench/allocation.py shows the gain.
+The pilot samples every question two or three times. Each later stage doubles the number of generations.
+`stats.sequential.allocate_generations` plans a stage from the scores of all earlier stages, and gives every question at
+least one generation. The plan is written to the run folder before the first request of the stage.
+`stats.sequential.adaptive_allocation` explains why generations are not allocated one by one, and bench/allocation.py
+measures the gain.
 
-Stages double because then the estimates from which a stage is planned are never far behind, and the evenly allocated
-pilot has little weight. Of G generations it gains 1.17 at G = 20 and 1.28 at 50 on math500, where a pilot of G/3 and
-one stage after it gains 1.14 and 1.23. Below five generations nothing is gained, and all of them are the pilot.
+Stages double so that each stage is planned from many recent scores, and so that the evenly allocated pilot has little
+weight. On math500 the gain is 1.17 with G = 20 generations and 1.28 with 50; a pilot of G/3 followed by a single stage
+gains 1.14 and 1.23. With fewer than five generations there is no gain, and all of them belong to the pilot.
 
 Where a run may stop early (`round_schedule`), the pilot has six generations with interim analyses in between, because a
 run that ends with fewer gains nothing from stages: on math500 and CRUXEval a pilot of two makes it up to a third longer
@@ -38,17 +39,17 @@ if TYPE_CHECKING:
 
 __all__ = ["AdaptiveSchedule", "TaskSource", "compute_next_stage", "compute_pilot"]
 
-#: The missing generations first to last of every question of one model.
+#: A function that returns the missing generations `first` to `last` of every question of one model.
 TaskSource = Callable[[int, int], Iterator[PromptTask]]
 
-#: With fewer generations, all of them are the pilot.
+#: If a run has fewer generations than this, all of them belong to the pilot.
 FEWEST = 5
-#: Generations of the pilot where a run may stop early.
+#: Number of generations in the pilot of a run that may stop early.
 PILOT_WITH_STOPPING = 6
 
 
 def compute_pilot(generations: int) -> int:
-    """Return the generations of each question in the first stage, from which doubling ends at `generations`.
+    """Return the size of the pilot, in generations per question, from which repeated doubling reaches `generations`.
 
     >>> [compute_pilot(k) for k in (1, 4, 5, 10, 20, 50)]
     [1, 4, 2, 2, 2, 3]
@@ -79,9 +80,9 @@ class AdaptiveSchedule:
     Raises
     ------
     InputError
-        When the folder has a plan for other questions, or for more generations.
+        When the plan in the folder is for other questions, or for more generations.
     StoreError
-        When its plan cannot be read.
+        When the plan in the folder cannot be read.
     """
 
     def __init__(
@@ -106,7 +107,7 @@ class AdaptiveSchedule:
         source
             Returns the missing generations first to last of every question.
         done
-            Rounds that are sampled already.
+            Number of rounds that are already sampled.
         """
         worker = self.workers[label]
         most = worker.job.config.generations
@@ -122,9 +123,9 @@ class AdaptiveSchedule:
     def block(self, label: str, source: TaskSource, done: int, n_rounds: int) -> Iterator[PromptTask]:
         """Yield the missing cells of the stages after `done` rounds until there are `n_rounds`.
 
-        If need be one more stage is planned from the scores of those before it; they are complete, because no more
-        than `done` rounds were requested. A stored plan that continues after `done` comes first: its end is then the
-        end of the block.
+        If the stored plan continues after `done`, the block ends where that plan ends. Otherwise one more stage is
+        planned from the scores of the earlier stages. These are complete, because no more than `done` rounds were
+        requested.
         """
         if n_rounds > done == self._stage_ends(label)[-1]:
             self._plan_stage(label, n_rounds)
@@ -138,7 +139,7 @@ class AdaptiveSchedule:
     def end_of_stage(self, label: str, n_rounds: int) -> int:
         """Return the rounds at the end of the stage that contains `n_rounds`, or of the last stage.
 
-        Within the pilot, in which all questions are sampled alike, any number of rounds is an end.
+        Within the pilot all questions have equally many generations, so a stage may end after any round.
         """
         ends = self._stage_ends(label)
         return n_rounds if n_rounds <= ends[0] else next((end for end in ends if end >= n_rounds), ends[-1])
@@ -212,13 +213,13 @@ class AdaptiveSchedule:
 
 
 def _check_plan(plan: adaptive_plans.AdaptivePlan, job: ModelJob, label: str) -> None:
-    """Raise InputError if a stored plan is for other questions, or for more generations."""
+    """Raise InputError if a stored plan is for other questions, or for more generations than the run has now."""
     planned, questions = set(plan.allocations[0]), set(job.tally.questions)
     remedy = "use another folder, or the questions and generations of that plan"
     if planned != questions:
-        what = f"{label} was allocated {len(planned)} questions, now {len(questions)} others are asked"
+        what = f"{label} was allocated {len(planned)} questions, now the run has {len(questions)} other questions"
         if planned < questions or questions < planned:
-            what = f"{label} was allocated {len(planned)} questions, now {len(questions)} are asked"
+            what = f"{label} was allocated {len(planned)} questions, now the run has {len(questions)}"
         raise InputError(what, where="allocate: adaptive", remedy=remedy)
     if plan.generations > job.config.generations:
         what = f"{label} was allocated {plan.generations} generations per question, now {job.config.generations}"

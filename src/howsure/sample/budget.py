@@ -1,9 +1,9 @@
 """Keep a run within its budget: reserve the worst case of a request before it is sent, and settle it by its usage.
 
-`spent.json` in the run folder records what the sessions have spent, at most. The rows do not contain all of it: a
-request that was refused, or whose reply broke off or reported no usage, left no row that counts. The file is written
-twice a second with the worst case of what is in flight, so that after a kill only what was sent since is missing; at
-the end of a session it has what was spent.
+`spent.json` in the run folder records an upper bound of what the sessions have spent. The rows do not show all of it: a
+request that was refused, or whose reply was cut off or reported no usage, left no row with its cost. The file is
+written twice a second and includes the worst case of the requests in flight, so that after a kill only requests of the
+last half second are missing from it. At the end of a session it contains the amounts that were really spent.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ class Spending:
 
 
 class Reservation:
-    """Tokens and pico-dollars reserved for one request; closed once by settle, release, forfeit or leave.
+    """Tokens and pico-dollars reserved for one request; `settle`, `release`, `forfeit` or `leave` closes it once.
 
-    One that `outlives_session` belongs to a request in a batch: the next session reserves it again.
+    If `outlives_session`, it belongs to a request in a batch, and the next session reserves it again.
     """
 
     __slots__ = ("cost", "is_open", "outlives_session", "tokens")
@@ -51,9 +51,9 @@ class Reservation:
 
 
 class Budget:
-    """Limits on what a run spends; all its models share one.
+    """Enforce the limits on what a run spends; all models of the run share one budget.
 
-    What is spent and what is reserved together never exceed a limit, unless a request uses more than was reserved.
+    The sum of spent and reserved amounts never exceeds a limit, unless a request uses more than was reserved for it.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class Budget:
     minutes
         Limit for this session, by `clock` (seconds), counted from now.
     spent
-        What earlier sessions of the same run spent.
+        The spending of earlier sessions of the same run.
     """
 
     def __init__(
@@ -88,12 +88,12 @@ class Budget:
 
     @property
     def spent(self) -> Spending:
-        """What was spent, in earlier sessions too."""
+        """Return what this session and the earlier ones have spent."""
         return Spending(self._spent_calls, self._spent_tokens, self._spent_cost)
 
     @property
     def recorded_spending(self) -> Spending:
-        """What a later session must count as spent if this one is killed now.
+        """Return what a later session must count as spent if this one is killed now.
 
         It includes open reservations, but not those that the later session reserves again.
         """
@@ -105,23 +105,23 @@ class Budget:
 
     @property
     def is_recorded(self) -> bool:
-        """Whether calls, tokens or money are limited, for all sessions together."""
+        """Return whether calls, tokens or money are limited, for all sessions together."""
         return not self.calls is self.tokens is self.cost is None
 
     def fits(self, tokens: int, cost: int) -> bool:
-        """Return whether one more request of this worst case fits beside the open ones, now."""
+        """Return whether the worst case of one more request fits into the budget now, beside the open reservations."""
         return self._find_exceeded(tokens, cost, with_open=True) is None
 
     async def reserve(self, tokens: int, cost: int, *, outlives_session: bool = False) -> Reservation:
         """Reserve the worst case of one request.
 
-        If it does not fit beside open reservations, which may be settled for less, it waits in order. A cancelled wait
-        reserves nothing.
+        If it does not fit now but may fit once open reservations are settled for less, it waits in order. A cancelled
+        wait reserves nothing.
 
         Raises
         ------
         BudgetSpentError
-            When it can never fit. A smaller request still may.
+            When it can never fit. A smaller request may still fit.
         """
         reservation = Reservation(tokens, cost, outlives_session=outlives_session)
         if not self._is_limited:
@@ -137,7 +137,7 @@ class Budget:
         try:
             await turn
         except asyncio.CancelledError:
-            # It may have been granted in the same moment.
+            # The reservation may have been granted at the moment of the cancellation.
             if reservation.is_open:
                 self._close(reservation)
             self._admit_waiting()
@@ -158,7 +158,7 @@ class Budget:
             self._admit_waiting()
 
     def forfeit(self, reservation: Reservation) -> None:
-        """Spend the worst case of a request with an unknown usage: it timed out, broke off, or reported none."""
+        """Spend the worst case of a request whose usage is unknown: it timed out, was cut off, or reported no usage."""
         self._close(reservation)
         self._spend(reservation.tokens, reservation.cost)
 
@@ -184,7 +184,7 @@ class Budget:
 
     def _close(self, reservation: Reservation) -> None:
         if not reservation.is_open:
-            raise ValueError(f"{reservation!r} was ended before")
+            raise ValueError(f"{reservation!r} was closed before")
         reservation.is_open = False
         self._open_calls -= 1
         self._open_tokens -= reservation.tokens
@@ -198,9 +198,9 @@ class Budget:
         self._outliving_cost += sign * reservation.cost
 
     def _admit_waiting(self) -> None:
-        """Grant or refuse waiting reservations in order, up to the first that may still come to fit.
+        """Grant or refuse waiting reservations in order, up to the first that does not fit now but may fit later.
 
-        While nothing is open, what does not fit now never will, so that no request waits forever.
+        If no reservation is open, one that does not fit now can never fit and is refused, so no request waits forever.
         """
         while self._queue:
             reservation, turn = self._queue[0]
@@ -215,7 +215,7 @@ class Budget:
             self._queue.popleft()
 
     def _find_exceeded(self, tokens: int, cost: int, *, with_open: bool) -> str | None:
-        """Return the limit that one more request would exceed, with or without the open ones; None for none."""
+        """Return the limit that one more request would exceed, or None; `with_open` adds the open reservations."""
         if self._end is not None and self._clock() >= self._end:
             return "minutes"
         calls, tokens, cost = self._spent_calls + 1, self._spent_tokens + tokens, self._spent_cost + cost
@@ -264,13 +264,13 @@ def load_spending(folder: Path) -> Spending:
     except FileNotFoundError:
         return Spending()
     except (OSError, ValueError) as error:
-        remedy = "restore it, or remove it to count only what the rows say"
+        remedy = "restore it, or remove it to count only the spending that the rows record"
         raise StoreError(f"{path}: cannot be read ({error}); {remedy}") from error
     return Spending(record.calls, record.tokens, record.picodollars)
 
 
 class SpendingFile:
-    """Writes what a budget has spent to `spent.json` of a locked run folder; without limits, nothing."""
+    """Write the spending of a budget to `spent.json` in a locked run folder; write no file if there are no limits."""
 
     def __init__(self, folder: Path, budget: Budget) -> None:
         self.path, self.budget = folder / SPENT_FILE, budget

@@ -1,6 +1,6 @@
-"""Request phrasings of instructions from a model, and write them to a file for review (`howsure paraphrase`).
+"""Request paraphrases of instructions from a model, and write them to a file for review (`howsure paraphrase`).
 
-It is never part of a run, because a run uses only phrasings that a person has reviewed.
+A run never does this itself, because it uses only phrasings that a person has reviewed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from howsure.store.atomic import replace_file
 
 __all__ = ["CollectedParaphrases", "collect_paraphrases", "load_instructions", "request_paraphrases"]
 
-#: Attempts for one instruction, and requests in flight.
+#: Number of attempts for one instruction, and number of requests in flight.
 ATTEMPTS, MAX_IN_FLIGHT = 5, 4
 HEADER = """\
 # Phrasings marked `reviewed = false` came from the model {model} and nobody has read them yet. A run takes the file
@@ -41,14 +41,14 @@ HEADER = """\
 
 
 class CollectedParaphrases(NamedTuple):
-    """New phrasings, and why others are missing."""
+    """New phrasings, and the reasons why other phrasings are missing."""
 
     phrasings: tuple[Instruction, ...]
-    """New phrasings, none of them reviewed."""
+    """New phrasings; nobody has reviewed them yet."""
     refused: tuple[str, ...]
-    """Why other phrasings were not accepted, each with the id of its instruction."""
+    """Reasons why other phrasings were not accepted, each with the id of its instruction."""
     failed: tuple[str, ...]
-    """Instructions without a reply, with the reason."""
+    """Instructions that got no reply, each with the reason."""
 
     def __str__(self) -> str:
         """Return the counts, and a line for each phrasing that is missing."""
@@ -98,7 +98,7 @@ def collect_paraphrases(
     if output.exists() and not force:
         raise InputError("the file is there already", where=str(output), remedy="name another, or add --force")
     if not output.parent.is_dir():
-        raise InputError("there is no such folder", where=str(output.parent), remedy="make it first")
+        raise InputError("there is no such folder", where=str(output.parent), remedy="create it first")
     existing = load_instructions(source)
     chosen = _choose_instructions(existing, only, source)
     build_paraphrase_request("?", n)  # n is checked before a model is opened
@@ -114,7 +114,7 @@ def collect_paraphrases(
     collected = asyncio.run(request_all())
     if not collected.phrasings:
         why = (*collected.refused, *collected.failed)[0]
-        raise InputError(f"no new phrasing came: {why}", where=model, remedy="ask again, or another model")
+        raise InputError(f"no new phrasing was accepted: {why}", where=model, remedy="try again, or use another model")
     with replace_file(output) as path:
         path.write_text(
             HEADER.format(model=model) + "\n" + format_instructions((*existing, *collected.phrasings)), encoding="utf-8"
@@ -154,7 +154,7 @@ async def request_paraphrases(
     replies = await asyncio.gather(*(request_one(instruction) for instruction in instructions))
     accepted, refused, failed = list(existing), [], []
     new: list[Instruction] = []
-    # In the order of the instructions, so that what counts as a repetition does not depend on the network.
+    # Replies are checked in the order of the instructions, so that the network does not decide which is a repetition.
     for instruction, reply in zip(instructions, replies, strict=True):
         if isinstance(reply, EndpointError):
             failed.append(f"{instruction.id}: {reply}")
@@ -181,7 +181,7 @@ async def _request_choice(
     rng: np.random.Generator,
     sleep: Callable[[float], Awaitable[None]],
 ) -> Choice | EndpointError:
-    """Return the reply for one instruction, or why there is none after several attempts."""
+    """Return the reply for one instruction, or the last error if several attempts brought no reply."""
     message = Request(
         benchmark="paraphrase",
         question=instruction.id,
@@ -232,14 +232,14 @@ def load_instructions(name: str) -> tuple[Instruction, ...]:
 
 
 def _choose_instructions(existing: Sequence[Instruction], only: Sequence[str], where: str) -> list[Instruction]:
-    """Return the instructions to rephrase: only reviewed ones, because others may ask something else."""
+    """Return the instructions to rephrase: only reviewed ones, because others may have another meaning."""
     by_id = {instruction.id: instruction for instruction in existing}
     for name in only:
         if name not in by_id:
             raise UnknownNameError("instruction", name, by_id, where=where)
     chosen = [instruction for instruction in existing if instruction.id in only or not only]
     if not (reviewed := [instruction for instruction in chosen if instruction.reviewed]):
-        remedy = "read them and set reviewed = true before more is made of them"
+        remedy = "read them and set reviewed = true before you request paraphrases of them"
         raise InputError("none of the instructions was reviewed", where=where, remedy=remedy)
     return reviewed
 
@@ -255,12 +255,12 @@ def _build_config(model: str, base_url: str | None, key_env: str | None) -> Mode
         remedy = error.remedy if base_url else "name it openai/NAME or another provider's, or give it a --base-url"
         raise InputError(error.what, where="--model", remedy=remedy) from None
     if config.kind in {"simulated", "replay"}:
-        remedy = "name one that writes: openai/NAME, another provider's, or one with --base-url"
+        remedy = "name a model that writes text: openai/NAME, another provider's, or one with --base-url"
         raise InputError(f"{model} answers questions only and cannot rephrase", where="--model", remedy=remedy)
     return config
 
 
 def _open_live_model(config: ModelConfig, environ: Mapping[str, str]) -> Model:
-    """Return the client of a model; its mode is live, so that it is no BatchClient."""
+    """Return the client of a model; the mode of the model is live, so the client is not a BatchClient."""
     no_benchmark = Benchmark("paraphrase", [], Prompt(), extract=lambda _: None)
     return cast("Model", open_model(config, no_benchmark, environ=environ))

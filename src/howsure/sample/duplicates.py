@@ -14,19 +14,20 @@ from howsure.models.model import Reply
 
 __all__ = ["DuplicateDetector", "RepeatedTexts", "find_repeated_texts", "is_same_model"]
 
-#: Prompts that are examined, the first of the run: questions are in random order, so these are a fair sample.
+#: Only the first prompts of a run are examined. Questions are in random order, so these are a fair sample.
 MOST_PROMPTS = 1 << 18
-#: Characters from which on an identical text is evidence; two equal short answers are none.
+#: Equal texts of at least this many characters are evidence of copies; two equal short answers are not.
 LONG_TEXT = 200
-#: Characters of a text that occurs twice with probability 1/e: 0.01 nats per token, a tenth of that of sharp models.
+#: A text of this many characters is assumed to occur twice with probability 1/e: 0.01 nats per token, a tenth of the
+#: entropy of models with sharp distributions.
 CHARACTERS_PER_NAT = 400.0
-#: Below the temperature WARM texts repeat more, in proportion; up to COLD they are expected to repeat.
+#: Below the temperature WARM texts repeat more often, in proportion; at COLD or below they are expected to repeat.
 WARM, COLD = 0.5, 0.05
-#: Prompts, and share of them, that must repeat before a note is made.
+#: A note is made if at least this number and this share of the prompts repeat their text.
 FEWEST, SHARE = 5, 0.2
-#: Prompts and repeats without any difference after which a note is made for texts of any length.
+#: If so many prompts and repeats show no difference at all, a note is made for texts of any length.
 MANY_PROMPTS, MANY_REPEATS = 100, 500
-#: Names and fingerprints that are counted, and printed; and characters of each.
+#: How many names and fingerprints are counted and how many are printed, and the largest number of characters of each.
 MOST_COUNTED, MOST_PRINTED, MOST_CHARACTERS = 100, 4, 80
 
 Ints = NDArray[np.integer]
@@ -34,28 +35,29 @@ Ints = NDArray[np.integer]
 
 @dataclass(frozen=True)
 class RepeatedTexts:
-    """Prompts whose later texts equal their first one."""
+    """Counts of prompts whose later texts equal their first text."""
 
     same: int
-    """Prompts of which at least every second later text equals the first."""
+    """Number of prompts for which at least half of the later texts equal the first text."""
     prompts: int
-    """Prompts that were compared, with a long text that no other question has."""
+    """Number of prompts that were compared; their first text is long and no other question has it."""
     always: bool
     """Whether every later text of those prompts equals the first."""
 
 
 class DuplicateDetector:
-    """Examine every reply of one model, and note what makes its independent generations fewer than they seem.
+    """Examine every reply of one model, and report signs that its generations are not independent.
 
-    For each prompt (question and variant) it stores the hash of the first text, and counts how many texts beside it in
-    its reply, and how many first texts of later replies, equal it: 36 bytes for each of at most `MOST_PROMPTS` prompts.
+    For each prompt (question and variant) it stores the hash of the first text. It counts how many other texts of the
+    same reply, and how many first texts of later replies, are equal to it. This takes 36 bytes for each of at most
+    `MOST_PROMPTS` prompts.
 
     Parameters
     ----------
     questions, variants
-        Their numbers.
+        The number of questions and the number of variants.
     temperature
-        As requested; None for the default of the endpoint.
+        The temperature that was requested; None for the default of the endpoint.
     requested_name
         The model's name in requests.
     """
@@ -64,7 +66,7 @@ class DuplicateDetector:
         self.temperature, self.requested_name = temperature, requested_name
         self.replies = self.cached = 0
         self._variants, self._prompts = variants, min(questions * variants, MOST_PROMPTS)
-        # Hashes of the first text and of its reply's id, 0 where there is none; characters of the text.
+        # Hashes of the first text and of the id of its reply (0 where there is none), and the length of the text.
         self._text, self._id = np.zeros((2, self._prompts), np.int64)
         self._length, self._n_beside, self._n_copies, self._n_later, self._n_repeated = np.zeros(
             (5, self._prompts), np.int32
@@ -113,7 +115,7 @@ class DuplicateDetector:
             n_copies[prompt] += [choice.text for choice in choices].count(choices[0].text) - 1
 
     def notes(self) -> list[str]:
-        """Return sentences that a reader of the scores should know, one for each kind of problem."""
+        """Return one sentence for each kind of problem that matters for the interpretation of the scores."""
         return [
             *self._note_repeats(),
             *self._note_same_text(),
@@ -150,7 +152,7 @@ class DuplicateDetector:
         if not notes and are_many and same == repeats and is_warm:
             yield (
                 f"not one of {repeats:,} repeats on {prompts:,} prompts gave another text than the first: "
-                f"{self._describe_cause()}, or a model without any doubt; these repeats told nothing new"
+                f"{self._describe_cause()}, or a model without any doubt; these repeats added no information"
             )
 
     def _note_copies(self) -> Iterator[str]:
@@ -182,7 +184,7 @@ class DuplicateDetector:
         return "a fixed seed or a cache"
 
     def _note_same_text(self) -> Iterator[str]:
-        """Note one long text that is the reply to most questions."""
+        """Yield a note if one long text is the reply to most questions."""
         long = np.flatnonzero(self._length >= LONG_TEXT)
         if not len(long):
             return
@@ -193,12 +195,12 @@ class DuplicateDetector:
             yield f"one text of {self._length[most[0]]:,} characters is the reply to {n:,} of {questions:,} questions"
 
     def _note_caches(self) -> Iterator[str]:
-        """Note replies that came from a cache."""
+        """Yield notes on replies that came from a cache."""
         if self.cached:
             yield f"{self.cached:,} of {self.replies:,} replies came from a cache; a replayed one is no new generation"
         with_id = np.flatnonzero(self._id)
         ids, where, which = np.unique(self._id[with_id], return_index=True, return_inverse=True)
-        # An id that came with two texts identifies nothing: some servers send a constant, or a small random number.
+        # An id that came with two texts does not identify a reply: some servers send a constant or a small number.
         text = self._text[with_id]
         is_unique = not self._clashes and bool((text == text[where][which]).all())
         replays = self._replays + len(with_id) - len(ids)
@@ -209,7 +211,7 @@ class DuplicateDetector:
             )
 
     def _note_other_names(self) -> Iterator[str]:
-        """Note replies under the name of another model."""
+        """Yield a note if replies state the name of another model."""
         others = {name: n for name, n in self._names.items() if not is_same_model(self.requested_name, name)}
         if others:
             replies = sum(n for n, _ in others.values())
@@ -219,7 +221,7 @@ class DuplicateDetector:
             )
 
     def _note_changes(self) -> Iterator[str]:
-        """Note that the name or the fingerprint of the model changed."""
+        """Yield notes if the name or the fingerprint of the model changed."""
         if not all(is_same_model(one, other) for one, other in combinations(self._names, 2)):
             yield f"the model's name changed during the run: {_join_history(self._names)}; scores may mix models"
         if len(self._fingerprints) > 1:
@@ -230,7 +232,7 @@ class DuplicateDetector:
 def find_repeated_texts(
     question: Ints, text: Ints, length: Ints, compared: Ints, equal: Ints, *, temperature: float | None = None
 ) -> RepeatedTexts | None:
-    """Return the prompts that repeat their text, or None if no more do than with a sampling model.
+    """Return the counts of prompts that repeat their text, or None if no more repeat than with a sampling model.
 
     At least `FEWEST` prompts and a share `SHARE` of those that were compared must repeat, and three standard deviations
     more than with a model whose text of L characters occurs twice with probability exp(-L / `CHARACTERS_PER_NAT`);
@@ -244,7 +246,7 @@ def find_repeated_texts(
     text, length
         Hash and number of characters of its first text, shape (P,).
     compared, equal
-        Later texts of the prompt, and how many of them equal the first, shape (P,).
+        Number of later texts of the prompt, and how many of them equal the first, shape (P,).
     temperature
         None is unknown and treated as warm.
 
@@ -269,7 +271,7 @@ def find_repeated_texts(
 
 
 def is_same_model(requested: str, reported: str) -> bool:
-    """Return whether two names mean one model: they may differ in the provider, and in a date that only one has.
+    """Return whether two names mean the same model: they may differ in the provider, or in a date that only one has.
 
     >>> is_same_model("openai/gpt-4o-mini", "gpt-4o-mini-2024-07-18"), is_same_model("gpt-4o", "gpt-4o-mini")
     (True, False)
@@ -295,7 +297,7 @@ def _normalize(name: str) -> str:
 
 
 def _describe_frequency(repeats: RepeatedTexts) -> str:
-    """Return how often the first text was repeated."""
+    """Return a phrase that says how often the first text was repeated."""
     return "every time" if repeats.always else "at least every second time"
 
 

@@ -23,7 +23,7 @@ from howsure.store.responses import is_run
 
 __all__ = ["Estimate", "ModelDemand", "ModelEstimate", "PromptDemand", "dry_run", "estimate_costs"]
 
-#: Assumed tokens of a completion, seconds before its first token, and tokens per second after it.
+#: Assumptions: tokens of a completion, seconds before its first token, and tokens per second after it.
 ASSUMED_TOKENS, ASSUMED_WAIT, ASSUMED_TOKENS_PER_SECOND = 500, 1.0, 50.0
 
 
@@ -33,7 +33,7 @@ class PromptDemand(NamedTuple):
     expected_tokens: int
     """Approximate tokens of the prompt."""
     most_tokens: int
-    """Tokens of the prompt at most."""
+    """Upper bound of the tokens of the prompt."""
     generations: int
 
     @classmethod
@@ -44,18 +44,18 @@ class PromptDemand(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class ModelDemand:
-    """What one model has to sample, and what is known of its speed and price."""
+    """The generations that one model has to sample, with its speed and its price as far as they are known."""
 
     model: str
     wanted: int
-    """Cells in all, stored or not."""
+    """Number of all cells, stored or missing."""
     there: int
     missing: Iterable[PromptDemand]
-    """Prompts with missing generations, iterated once."""
+    """Prompts with missing generations; the iterable is consumed once."""
     choices: int | None = None
-    """Generations per request at most; None for all missing ones of a prompt."""
+    """Largest number of generations per request; None if one request may contain all missing ones of a prompt."""
     max_completion_tokens: int | None = None
-    """Tokens of a completion at most; None for no limit."""
+    """Largest number of tokens of a completion; None for no limit."""
     mean_completion_tokens: float | None = None
     """Mean tokens of the stored completions; None if there are none."""
     price: Price | None = None
@@ -63,28 +63,28 @@ class ModelDemand:
     requests_per_minute: float | None = None
     tokens_per_minute: float | None = None
     seconds: float | None = None
-    """Seconds of one request; None for an assumption."""
+    """Seconds of one request; None if unknown, so that a value is assumed."""
 
 
 @dataclass(frozen=True)
 class ModelEstimate:
-    """The estimate of one model, without attempts that fail and are repeated."""
+    """The estimate of one model; it does not include attempts that fail and are repeated."""
 
     model: str
     cells: int
     there: int
     missing: int
-    """Generations that are to be sampled; the column is called "owed"."""
+    """Generations that are still to be sampled; the column of the table has the name "owed"."""
     requests: int
     prompt_tokens: int
     prompt_tokens_most: int
     completion_tokens: int
     completion_tokens_most: int | None
-    """None if nothing bounds the completions."""
+    """Upper bound of the tokens; None if the length of the completions has no limit."""
     cost: int | None
     """Approximate pico-dollars; None if no price is known."""
     cost_most: int | None
-    """Pico-dollars at most; None if no price is known or nothing bounds the completions."""
+    """Upper bound in pico-dollars; None if no price is known or the length of the completions has no limit."""
     seconds: float
     note: str = ""
 
@@ -97,23 +97,23 @@ class Estimate(Result):
 
     @property
     def cost(self) -> int | None:
-        """Approximate pico-dollars of all models; None if a price is unknown."""
+        """Return the approximate cost of all models in pico-dollars; None if a price is unknown."""
         return _add_known(model.cost for model in self.models)
 
     @property
     def cost_most(self) -> int | None:
-        """Pico-dollars of all models at most; None if one has no bound."""
+        """Return the upper bound of the cost of all models in pico-dollars; None if one model has no bound."""
         return _add_known(model.cost_most for model in self.models)
 
     @property
     def seconds(self) -> float:
-        """Seconds of the slowest model, because models run at the same time."""
+        """Return the seconds of the slowest model, because models run at the same time."""
         return max((model.seconds for model in self.models), default=0.0)
 
     def columns(self) -> Columns:
         """Return one row per model: cells, tokens, cost in dollars, seconds; NaN where unknown or unbounded."""
         rows = [_build_row(model) for model in self.models]
-        # Of type object, so that counts stay integers beside a NaN.
+        # The arrays have dtype object, so that counts stay integers beside a NaN.
         return {name: np.array([row[name] for row in rows], dtype=object) for name in _COLUMNS}
 
     def __str__(self) -> str:
@@ -172,7 +172,7 @@ def _estimate_model(demand: ModelDemand) -> ModelEstimate:
         if completion_most is not None:
             cost_most = demand.price.cost(prompt_most, completion_most, requests)
     if demand.max_completion_tokens is None:
-        notes.append("nothing bounds the completions: no max_tokens")
+        notes.append("completions have no bound: no max_tokens")
     if demand.seconds is None:
         notes.append(f"time assumes requests of {ASSUMED_WAIT:g} s and {ASSUMED_TOKENS_PER_SECOND:g} tokens per s")
     each = ASSUMED_WAIT + mean / ASSUMED_TOKENS_PER_SECOND if demand.seconds is None else demand.seconds
@@ -257,7 +257,7 @@ def _format_row(model: ModelEstimate) -> Mapping[str, str]:
 
 
 def dry_run(experiment: Experiment, folder: Path, *, retry: bool = False) -> Estimate:
-    """Estimate what a run of the experiment in this folder would still take. Nothing is sent or written.
+    """Estimate the cost and time of the cells that the run in this folder still lacks; nothing is sent or written.
 
     Raises
     ------

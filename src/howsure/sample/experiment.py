@@ -20,13 +20,13 @@ __all__ = ["BudgetConfig", "Experiment", "PromptLine", "load_experiment", "parse
 
 
 class PromptLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One prompt that is written out; a part that is None is that of the benchmark's own prompt."""
+    """One prompt that the experiment writes out; a part that is None is taken from the benchmark's own prompt."""
 
     system: str | None = None
     template: str | None = None
 
     def prompt(self, own: Prompt) -> Prompt:
-        """Return the whole prompt, with missing parts from the benchmark's own prompt."""
+        """Return the complete prompt, with missing parts taken from the benchmark's own prompt."""
         return Prompt(
             system=own.system if self.system is None else self.system,
             template=own.template if self.template is None else self.template,
@@ -34,7 +34,7 @@ class PromptLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class BudgetConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a run may spend; None means no limit."""
+    """Limits on what a run may spend; None means no limit."""
 
     calls: Count | None = None
     """Requests."""
@@ -47,25 +47,25 @@ class BudgetConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Experiment(msgspec.Struct, frozen=True):
-    """What to sample: benchmark x variants x models x generations."""
+    """What a run samples: each question of a benchmark, with each variant and model, several times."""
 
     benchmark: str | dict[str, object]
     models: tuple[ModelConfig, ...]
-    """All models, with one for each combination of settings and the greedy ones."""
+    """All models: one for each combination of settings, and the greedy ones."""
     variants: tuple[PromptLine, ...] | dict[str, object] = (PromptLine(),)
-    """Prompts that are written out, or the space that they are drawn from: see `perturb.draw_variants`."""
+    """Prompts that are written out, or the prompt space from which `perturb.draw_variants` draws them."""
     limit: int | None = None
-    """Number of questions, a seeded sample: a larger limit later keeps those and adds to them."""
+    """Number of questions in the seeded sample; if the limit is raised later, the same questions stay in the sample."""
     stopping: StoppingConfig | None = None
-    """When to stop before all generations are sampled; the key `until` of the file."""
+    """Rule that stops the run before all generations are sampled; it is the key `until` of the file."""
     allocate: Literal["even", "adaptive"] = "even"
-    """Whether each question gets as many generations as every other."""
+    """Whether generations are allocated evenly or adaptively."""
     budget: BudgetConfig = BudgetConfig()
     seed: int = 0
     shard: tuple[int, int] = (1, 1)
-    """(i, n) for the i-th of n parts of the questions."""
+    """(i, n) selects the i-th of n parts of the questions."""
     base: Path = Path()
-    """Folder that paths in the file are relative to."""
+    """Folder to which paths in the file are relative."""
 
 
 class _ExperimentFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -82,7 +82,7 @@ class _ExperimentFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     concurrency: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 64
 
 
-#: Types of nested values by key, whose keys are suggested in errors.
+#: Types of nested values by key; error messages suggest the keys of these types.
 NESTED_TYPES: StructTypes = {
     "models": ModelLine,
     "variants": PromptLine,
@@ -146,12 +146,12 @@ def parse_experiment(text: str, *, where: str = "experiment", base: Path = Path(
 
 
 def _check_stopping(file: _ExperimentFile, models: list[ModelConfig], source: YamlSource) -> None:
-    """Raise InputError if the run cannot be stopped so, or not with this allocation."""
+    """Raise InputError if the stopping rule does not fit the models, their mode or the allocation."""
     batched = [config.label for config in models if config.mode == "batch"]
     if batched and (file.stopping is not None or file.allocate == "adaptive"):
         key = "until" if file.stopping is not None else "allocate"
         remedy = f"remove {key!r}, or the mode of {batched[0]}"
-        source.fail("answers of a batch come all at once, too late to decide by", key, remedy=remedy)
+        source.fail("answers of a batch arrive all at once, too late to decide when to stop", key, remedy=remedy)
     if file.stopping is not None:
         with _add_line(source):
             file.stopping.find_pair({config.label: config.generations for config in models})
@@ -160,11 +160,11 @@ def _check_stopping(file: _ExperimentFile, models: list[ModelConfig], source: Ya
 
 
 def _read_variants(file: _ExperimentFile, source: YamlSource) -> tuple[PromptLine, ...] | dict[str, object]:
-    """Return the prompts that the file writes out, or its space, which is checked together with the questions."""
+    """Return the prompts that the file writes out, or its prompt space, which is checked later with the questions."""
     if file.variants is None:
         return (PromptLine(),)
     if not file.variants:
-        source.fail("no variants", "variants", remedy="leave the key out to ask with the benchmark's own prompt")
+        source.fail("no variants", "variants", remedy="leave the key out to use the benchmark's own prompt")
     if isinstance(file.variants, dict):
         for key in file.variants:
             if key not in VARIANT_KEYS:
@@ -181,7 +181,7 @@ def _read_variants(file: _ExperimentFile, source: YamlSource) -> tuple[PromptLin
 
 @contextmanager
 def _add_line(source: YamlSource) -> Iterator[None]:
-    """Add the line of the file to errors of the key `until`."""
+    """Add the line of the file to errors that concern the key `until`."""
     try:
         yield
     except InputError as error:
@@ -191,10 +191,10 @@ def _add_line(source: YamlSource) -> Iterator[None]:
 
 
 def _check_budget(file: _ExperimentFile, models: list[ModelConfig], source: YamlSource) -> None:
-    """Raise InputError if the budget counts tokens or money, but nothing bounds the completions of a model."""
+    """Raise InputError if the budget counts tokens or money, but the completions of a model have no limit."""
     if file.budget.tokens is None and file.budget.cost is None:
         return
     for config in models:
         if config.max_completion_tokens is None:
-            what = f"completions of {config.label} have no bound, so a budget of tokens or money cannot be kept"
+            what = f"completions of {config.label} have no bound, so a budget of tokens or money cannot be enforced"
             source.fail(what, "budget", remedy="give the model max_tokens")

@@ -1,4 +1,4 @@
-"""Model configurations: expand each line of `models` in an experiment, and open the model that it describes."""
+"""Expand each line of `models` in an experiment into model configurations, and open the models they describe."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Dollars = Annotated[float, msgspec.Meta(ge=0, le=1e6)]
 Kind = Literal["simulated", "replay", "transformers", "endpoint", "anthropic", "gemini", "provider"]
 #: Prefixes of models that run in this process, unless there is a base_url.
 LOCAL_KINDS: dict[str, Kind] = {"simulated": "simulated", "replay": "replay", "transformers": "transformers"}
-#: Kind of model of each dialect; most endpoints have OpenAI's chat completions.
+#: Kind of model for each dialect; most endpoints have the API of OpenAI's chat completions.
 DIALECTS: dict[str, Kind] = {"openai": "endpoint", "anthropic": "anthropic", "gemini": "gemini"}
 #: Dialect, address and key variable of the vendor for each prefix of a model name.
 VENDORS = {
@@ -46,7 +46,7 @@ VENDORS = {
     "gemini": ("gemini", GEMINI, "GEMINI_API_KEY"),
     "google": ("gemini", GEMINI, "GEMINI_API_KEY"),
 }
-#: Generations per request at most, where the dialect has a known limit.
+#: Largest number of generations per request, for dialects with a known limit.
 MAX_CHOICES: dict[Kind, int] = {"anthropic": 1, "gemini": MAX_CANDIDATES}
 
 
@@ -80,7 +80,7 @@ class ModelLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ModelConfig(msgspec.Struct, frozen=True):
-    """One model to sample. Its key is not part of it: that stays in the environment variable `key_env`."""
+    """One model to sample. The secret key is not stored here, but stays in the environment variable `key_env`."""
 
     label: str
     name: str
@@ -93,24 +93,24 @@ class ModelConfig(msgspec.Struct, frozen=True):
     generations: int = 1
     """Generations per question and variant."""
     concurrency: int = 64
-    """Requests in flight at most."""
+    """Largest number of requests in flight."""
     requests_per_minute: float | None = None
     tokens_per_minute: float | None = None
     timeout: float | None = None
-    """Seconds for a request; None for a time that depends on max_tokens."""
+    """Seconds that a request may take; None for a time that depends on max_tokens."""
     choices: int | None = None
-    """Generations per request at most; None to learn the limit from replies."""
+    """Largest number of generations per request; None if the limit is learned from replies."""
     price: PriceLine | None = None
     mode: Literal["live", "batch"] = "live"
 
     @property
     def is_billed(self) -> bool:
-        """Whether a provider runs the model, in contrast to this process."""
+        """Return whether an endpoint runs the model, and not this process."""
         return self.kind not in LOCAL_KINDS.values()
 
     @property
     def max_completion_tokens(self) -> int | None:
-        """Tokens of a completion at most, or None if nothing bounds them."""
+        """Return the largest number of tokens of a completion, or None if there is no limit."""
         if self.kind in {"simulated", "replay"}:
             return 64 if self.settings.max_tokens is None else self.settings.max_tokens
         most = self.settings.max_tokens or self.settings.extra.get("max_completion_tokens")
@@ -120,7 +120,7 @@ class ModelConfig(msgspec.Struct, frozen=True):
 def expand_model_line(
     line: str | ModelLine, i: int, source: YamlSource, *, generations: int, concurrency: int, greedy: bool
 ) -> Iterator[ModelConfig]:
-    """Yield the models of line i: one for each combination of its settings, and a greedy one if `greedy`."""
+    """Yield the configurations of line i: one for each combination of settings, and a greedy one if `greedy`."""
     spec = ModelLine(line) if isinstance(line, str) else line
     label = spec.label if spec.label is not None else spec.model
     if not label.strip() or not label.isprintable() or not spec.model.strip():
@@ -139,7 +139,7 @@ def expand_model_line(
         kind=kind,
         base_url=base_url,
         key_env=key_env,
-        # max_tokens that the API requires is part of the settings, and so of the manifest.
+        # If the API requires max_tokens, its value is part of the settings, and so it is in the manifest.
         settings=Settings(
             max_tokens=spec.max_tokens or (DEFAULT_MAX_TOKENS if kind == "anthropic" else None),
             stop=stop,
@@ -159,7 +159,7 @@ def expand_model_line(
         settings = replace(config.settings, temperature=temperature, top_p=top_p)
         yield replace(config, label=label + suffix, settings=settings)
     if greedy:
-        # Greedy decoding is another model: temperature 0, one generation, no top_p.
+        # Greedy decoding counts as another model: temperature 0, one generation, no top_p.
         settings = replace(config.settings, temperature=0.0)
         yield replace(config, label=f"{label}:greedy", settings=settings, generations=1)
 
@@ -183,8 +183,8 @@ def _find_address(spec: ModelLine, i: int, source: YamlSource) -> tuple[Kind, st
     """Return the kind of a model, its name at the endpoint, its base URL and its key variable."""
     prefix, _, rest = spec.model.partition("/")
     if spec.base_url is None and spec.dialect is not None:
-        remedy = "say with base_url where it is spoken, or remove dialect"
-        source.fail("a dialect without an address", "models", i, "dialect", remedy=remedy)
+        remedy = "add the base_url of an endpoint with this dialect, or remove dialect"
+        source.fail("a dialect needs a base_url", "models", i, "dialect", remedy=remedy)
     if spec.base_url is None and prefix in LOCAL_KINDS and rest:
         if spec.key_env is not None:
             source.fail(f"a {LOCAL_KINDS[prefix]} model has no key", "models", i, "key_env", remedy="remove key_env")
@@ -212,10 +212,10 @@ def _find_address(spec: ModelLine, i: int, source: YamlSource) -> tuple[Kind, st
         remedy = "write it as http://localhost:8000/v1"
         source.fail(f"{spec.base_url!r} is not the address of an endpoint", "models", i, "base_url", remedy=remedy)
     if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
-        # The address is not shown: it may contain the key.
+        # The message does not repeat the address, because it may contain the key.
         remedy = "put a key into an environment variable and name that with key_env"
-        source.fail("base_url holds a user, a query or a fragment", "models", i, "base_url", remedy=remedy)
-    # "local/" only marks a model as local; other slashes belong to the name at the endpoint.
+        source.fail("base_url contains a user, a query or a fragment", "models", i, "base_url", remedy=remedy)
+    # The prefix "local/" only marks a model as local; any other prefix is part of the name at the endpoint.
     dialect = spec.dialect or "openai"
     is_vendors = dialect != "openai" and prefix in VENDORS and VENDORS[prefix][0] == dialect
     name = rest if is_vendors and rest else spec.model.removeprefix("local/")
@@ -233,14 +233,14 @@ def _check_replay(spec: ModelLine, i: int, source: YamlSource, *, greedy: bool) 
     """Raise InputError if a recorded model is configured with decoding settings."""
     for key in ("temperature", "top_p", "max_tokens", "stop", "extra"):
         if getattr(spec, key):
-            remedy = "remove it; the recorded generations are drawn from"
-            source.fail(f"a recorded model cannot be asked with {key}", "models", i, key, remedy=remedy)
+            remedy = "remove it; generations are drawn from the recorded ones"
+            source.fail(f"a recorded model does not take {key}", "models", i, key, remedy=remedy)
     if greedy:
-        source.fail("a recorded model cannot be asked with greedy", "greedy", remedy="remove it")
+        source.fail("a recorded model does not take greedy", "greedy", remedy="remove it")
 
 
 def _check_extra(spec: ModelLine, i: int, generations: int, source: YamlSource) -> None:
-    """Raise InputError if `extra` contains a key, or a field that the sampler sets."""
+    """Raise InputError if `extra` contains a secret key, or a field that the sampler sets."""
     config = spec.extra.get("generationConfig")
     places: list[tuple[str | int, ...]] = [("models", i, "extra", key) for key in spec.extra]
     if isinstance(config, dict):
@@ -249,7 +249,7 @@ def _check_extra(spec: ModelLine, i: int, generations: int, source: YamlSource) 
         key = str(place[-1])
         if key.lower() in SECRETS:
             remedy = "put a key into an environment variable and name it with key_env"
-            source.fail(f"extra holds {key!r}", *place, remedy=remedy)
+            source.fail(f"extra contains {key!r}", *place, remedy=remedy)
         if key in RESERVED:
             source.fail(f"extra cannot set {key!r}", *place, remedy="the sampler sets it; use the model's own keys")
         if key == "seed" and generations > 1:
@@ -265,7 +265,7 @@ if TYPE_CHECKING:
 def open_model(
     config: ModelConfig, benchmark: Benchmark, *, seed: int = 0, environ: Mapping[str, str] = os.environ
 ) -> Model | BatchClient:
-    """Return the model that `config` describes; nothing is sent.
+    """Return the model that `config` describes; no request is sent.
 
     Parameters
     ----------
@@ -277,7 +277,7 @@ def open_model(
     Raises
     ------
     InputError
-        When there is no such model here, or its key is not in `environ`.
+        When the model does not exist on this machine, or its key is not in `environ`.
     """
     if config.kind == "simulated":
         from howsure.models.simulated import SimulatedModel
@@ -305,7 +305,7 @@ def open_model(
 
 
 def _find_endpoint_class(kind: str) -> type[Endpoint]:
-    """Return the client of a dialect."""
+    """Return the class of the client for a dialect."""
     if kind == "anthropic":
         from howsure.models.anthropic import AnthropicEndpoint
 
@@ -326,9 +326,9 @@ def _find_key(config: ModelConfig, environ: Mapping[str, str]) -> str:
     key = environ.get(config.key_env, "").strip()
     if not key:
         remedy = f"export {config.key_env}=..., or name another variable with key_env"
-        raise InputError(f"the environment variable {config.key_env} holds no key", where=config.label, remedy=remedy)
+        raise InputError(f"the environment variable {config.key_env} has no key", where=config.label, remedy=remedy)
     if not (key.isascii() and key.isprintable()):
-        # The key itself is not shown.
-        remedy = "set it again: it holds a line break or a character that no key has"
+        # The message does not repeat the key.
+        remedy = "set it again: it contains a line break or a character that is not allowed in a key"
         raise InputError(f"the key in {config.key_env} cannot be sent", where=config.label, remedy=remedy)
     return key

@@ -1,6 +1,6 @@
-"""One model's part of a run: build its requests, turn replies into rows, and count what was done and billed.
+"""Build the requests of one model in a run, turn its replies into rows, and count generations and costs.
 
-A `Worker` sends the requests one by one, a `BatchWorker` in batches; both have a `ModelJob`.
+A `Worker` sends the requests one by one, and a `BatchWorker` sends them in batches; both use a `ModelJob`.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from howsure.store.schema import Response
 
 __all__ = ["ModelJob", "RequestSize"]
 
-#: Generations per request while the endpoint has shown no lower limit, and with log-probabilities.
+#: Generations per request: while no lower limit of the endpoint is known, and if log-probabilities are requested.
 MOST, MOST_LOGPROBS = 128, 8
-#: Consecutive replies with fewer choices than requested after which requests become smaller.
+#: After so many consecutive replies with fewer choices than requested, requests become smaller.
 SHORT_REPLIES = 3
-#: Pairs of model name and fingerprint that are kept for each model.
+#: Number of pairs of model name and fingerprint that are stored for each model.
 MOST_VERSIONS = 100
-#: Tokens expected of a completion while none has arrived and nothing bounds them.
+#: Expected tokens of a completion, as long as none has arrived and there is no limit.
 EXPECTED_TOKENS = 512
 
 
 class RequestSize:
-    """How many generations one request to a model asks for; lower limits are learned from its replies.
+    """Choose how many generations each request asks for, and learn lower limits from the replies of the endpoint.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class RequestSize:
     limit
         Generations per request at present.
     learned_limit
-        The limit that the endpoint showed, or None while it sends all that is requested.
+        The limit that was learned from the endpoint, or None while it sends all that is requested.
     note
         A sentence about the learned limit, or "".
     """
@@ -63,7 +63,7 @@ class RequestSize:
         self._short_replies: list[int] = []
 
     def record_reply(self, requested: int, received: int) -> None:
-        """Learn a limit from repeated replies with too few choices; a single one may be chance."""
+        """Learn a limit from repeated replies with too few choices; a single such reply may be chance."""
         if received >= requested:
             self._short_replies.clear()
         elif requested <= self.limit:
@@ -86,24 +86,24 @@ class RequestSize:
 
 
 class ModelJob:
-    """What one model has to sample in a run, and what it has sampled so far.
+    """The generations that one model has to sample in a run, and those that it has sampled so far.
 
     Parameters
     ----------
     config
         The model's configuration.
     benchmark, questions, variants
-        What is asked; the questions of this run in their order, and the prompt variants.
+        The benchmark, the questions of this run in their order, and the prompt variants.
     writer
         Receives rows as they arrive.
     tally
-        Receives the scores; those of earlier sessions are in it already.
+        Receives the scores; it already contains those of earlier sessions.
     budget
-        What all models of the run may spend together.
+        The budget that all models of the run share.
     price
         Pico-dollars per token, None where unknown.
     learned_limit
-        Generations per request that an earlier session found the endpoint to accept.
+        Largest number of generations per request that the endpoint accepted in an earlier session.
 
     Attributes
     ----------
@@ -116,9 +116,9 @@ class ModelJob:
     stopped
         Why the model was given up, or None.
     spent
-        Which limit of the budget ended the job, or None.
+        The limit of the budget that ended the job, or None.
     trouble
-        The last failure since the last success, or what the model is waiting for, or None.
+        The last failure since the last success, or the reason why the model waits, or None.
     versions
         Pairs (model name, fingerprint) that the endpoint reported, the first `MOST_VERSIONS`.
     size
@@ -161,12 +161,12 @@ class ModelJob:
 
     @property
     def notes(self) -> list[str]:
-        """Sentences that a reader of the scores should know."""
+        """Return the remarks about this model that matter for the interpretation of its scores."""
         return [*([self.size.note] if self.size.note else []), *self._warnings, *self.duplicates.notes()]
 
     @property
     def cost(self) -> int | None:
-        """Pico-dollars of this session; None where the price is unknown."""
+        """Return the cost of this session in pico-dollars; None if the price is unknown."""
         if self.price is None:
             return None
         return self.price.cost(self.prompt_tokens, self.completion_tokens, self._n_replies)
@@ -185,23 +185,23 @@ class ModelJob:
         )
 
     def bound_cost(self, task: PromptTask) -> tuple[int, int]:
-        """Return the most tokens and pico-dollars that a request can take; 0 where no budget counts them."""
+        """Return the largest possible tokens and pico-dollars of a request; 0 if the budget does not limit them."""
         if not self._is_metered:
             return 0, 0
-        # The experiment was checked: where a budget counts tokens, completions are bounded.
+        # `experiment` has checked that completions have a limit if the budget counts tokens.
         messages = self.variants[task.variant].messages(self.questions[task.question])
         prompt = bound_prompt_tokens(messages)
         completion = len(task.generations) * (self.config.max_completion_tokens or 0)
         return prompt + completion, self.price.cost(prompt, completion) if self.price else 0
 
     def estimate_tokens(self, task: PromptTask) -> int:
-        """Return the tokens that endpoints count against a limit per minute before they know the true number."""
+        """Return the tokens that endpoints count against a limit per minute when a request arrives."""
         messages = self.variants[task.variant].messages(self.questions[task.question])
         mean = self.completion_tokens // self.done if self.done else EXPECTED_TOKENS
         return estimate_prompt_tokens(messages) + len(task.generations) * (self.config.max_completion_tokens or mean)
 
     def bill(self, reservation: Reservation | None, reply: Reply) -> None:
-        """Count what a reply has cost; where it reports no usage, the reserved worst case is spent."""
+        """Add the cost of a reply to the budget; if it reports no usage, spend the reserved worst case."""
         prompt, completion = reply.prompt_tokens or 0, reply.completion_tokens or 0
         self._n_replies += 1
         self.prompt_tokens += prompt
@@ -222,14 +222,14 @@ class ModelJob:
         if len(self.versions) < MOST_VERSIONS:
             self.versions.add((reply.model or "", reply.fingerprint or ""))
         if reply.surplus:
-            self.warn("the endpoint sent more generations than asked for; those were dropped")
+            self.warn("the endpoint sent more generations than requested; the surplus was dropped")
         if n > 1:
             self.size.record_reply(n, len(reply.choices))
         question, label, created = self.questions[task.question], self.config.label, time.time()
         return score_reply(self.benchmark, question, label, request, reply, attempts=attempts, created=created)
 
     def build_failed_rows(self, task: PromptTask, error: EndpointError, *, attempts: int) -> list[Response]:
-        """Return the rows of a request that failed for good."""
+        """Return the rows of a request that failed and is not sent again."""
         question, request = self.questions[task.question], self.build_request(task)
         return build_failed_rows(question, self.config.label, request, error, attempts=attempts, created=time.time())
 
@@ -243,6 +243,6 @@ class ModelJob:
         self.writer.add(rows)
 
     def warn(self, text: str) -> None:
-        """Add a sentence to the notes, once."""
+        """Add a sentence to the notes, unless it is there already."""
         if text not in self._warnings:
             self._warnings.append(text)

@@ -1,4 +1,4 @@
-"""Prices and token counts: what a request costs, by the prices of the experiment or of the table of genai-prices.
+"""Compute the cost of requests from their tokens, with prices of the experiment or of the package genai-prices.
 
 Money is counted in integer pico-dollars (1e-12 dollars), because a budget that reserves and releases floats never
 returns to exactly 0. Published prices are decimal numbers and are converted without rounding errors.
@@ -29,19 +29,19 @@ __all__ = [
     "to_pico_dollars",
 ]
 
-#: Pico-dollars to the dollar.
+#: Number of pico-dollars in a dollar.
 PICO = 10**12
-#: Some prices depend on the hour or change on a date: the highest price of the next 24 hours is used, looked up for
-#: each half hour.
+#: Some prices depend on the hour or change on a date. The table is read for each half hour of the next 24 hours, and
+#: the highest price is used.
 HORIZON, STEP = timedelta(hours=24), timedelta(minutes=30)
-#: Prices of the table that may apply to the tokens of a prompt, and to those of a completion.
+#: Names of the prices in the table that may apply to the tokens of a prompt, and to those of a completion.
 PROMPT_PRICES = ("input_mtok", "cache_write_mtok")
 COMPLETION_PRICES = ("output_mtok", "output_reasoning_mtok", "output_citation_mtok")
 
 
 #: Approximate characters of a token.
 TOKEN_CHARACTERS = 4
-#: Tokens that a chat template adds to each message and to a request: approximately, and at most.
+#: Tokens that a chat template adds to each message and to each request: approximate numbers, and upper bounds.
 MESSAGE_TOKENS, REQUEST_TOKENS = 4, 3
 MAX_MESSAGE_TOKENS, MAX_REQUEST_TOKENS = 16, 128
 
@@ -55,7 +55,7 @@ class Price:
     request: int = 0
 
     def cost(self, prompt_tokens: int, completion_tokens: int, requests: int = 1) -> int:
-        """Return the pico-dollars of `requests` requests with so many tokens in all.
+        """Return the cost in pico-dollars of `requests` requests that have these numbers of tokens in total.
 
         >>> Price(150_000, 600_000).cost(1000, 200)
         270000000
@@ -143,14 +143,14 @@ def estimate_prompt_tokens(messages: Sequence[Message]) -> int:
 
 
 def bound_prompt_tokens(messages: Sequence[Message]) -> int:
-    """Return the most tokens that a prompt can have: no tokenizer makes more tokens than there are UTF-8 bytes.
+    """Return an upper bound of the tokens of a prompt: a tokenizer never makes more tokens than there are UTF-8 bytes.
 
-    Added are 16 for the marks around each message and 128 for a system prompt of the chat template.
+    The bound adds 16 tokens for the marks around each message and 128 for a system prompt of the chat template.
 
     >>> bound_prompt_tokens([{"role": "user", "content": "What is 1+1?"}])
     156
     """
-    # A lone surrogate has no UTF-8; it is sent as three bytes at most.
+    # A lone surrogate cannot be encoded in UTF-8; it is sent as at most three bytes.
     return MAX_REQUEST_TOKENS + sum(
         MAX_MESSAGE_TOKENS + len(message["content"].encode("utf-8", "surrogatepass")) for message in messages
     )
@@ -163,7 +163,7 @@ def build_missing_price_error(label: str) -> InputError:
     except ModuleNotFoundError:
         other = ", or pip install 'howsure[prices]' for the published ones"
     else:
-        other = " (0 when nobody bills it)"
+        other = " (0 if the model costs nothing)"
     remedy = "give it: price: {prompt: DOLLARS, completion: DOLLARS} per million tokens" + other
     return InputError("a budget of money needs a price, and none is known", where=label, remedy=remedy)
 
@@ -184,7 +184,7 @@ def format_dollars(pico: int) -> str:
     ['$0.0042', '$5.00', '$1,234.50', '$0.00']
     """
     amount = Decimal(abs(pico)).scaleb(-12, _WIDE)
-    # The first significant digit is at 10^adjusted.
+    # The first significant digit has the place value 10^adjusted.
     places = max(2, 1 - amount.adjusted()) if 0 < amount < Decimal("0.1") else 2
     rounded = amount.quantize(Decimal(1).scaleb(-places), ROUND_HALF_EVEN, _WIDE)
     dollars, _, cents = f"{rounded:,f}".partition(".")
@@ -202,7 +202,7 @@ def _to_price_per_token(per_million: float | Decimal) -> int:
 
 def _scale_exactly(amount: float | Decimal, scale: int) -> int:
     """Return amount x scale as an integer, rounded up."""
-    # The repr of a float is the number that was written: 0.1 is a tenth, not its nearest binary fraction.
+    # The repr of a float is the decimal number that the user wrote: 0.1 means a tenth, not the nearest binary fraction.
     number = amount if isinstance(amount, Decimal) else Decimal(repr(amount))
     if not number.is_finite() or number < 0:
         raise InputError(f"{amount} is not an amount of dollars", where="price", remedy="give a number from 0 up")
@@ -221,7 +221,7 @@ def _is_local(base_url: str) -> bool:
 def _look_up_price(
     name: str, provider_key: dict[str, str], context: Mapping[str, str] | None, time: datetime
 ) -> Price | None:
-    """Return the price in the table at one time, or None unless it has one for both prompts and completions."""
+    """Return the price in the table at one time; None unless the table has prices of both prompts and completions."""
     try:
         from genai_prices import Usage, calc_price
     except ModuleNotFoundError:
@@ -234,7 +234,7 @@ def _look_up_price(
     prices = result.model_price
     if prices.input_mtok is None or prices.output_mtok is None:
         return None
-    # A thousand requests at so many dollars.
+    # The table states this price per thousand requests.
     request = _scale_exactly(_find_highest(prices.requests_kcount), PICO // 1000)
     prompt = max(_find_highest(getattr(prices, key)) for key in PROMPT_PRICES)
     completion = max(_find_highest(getattr(prices, key)) for key in COMPLETION_PRICES)

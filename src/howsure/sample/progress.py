@@ -20,11 +20,12 @@ if TYPE_CHECKING:
 
 #: The table's columns; the last one is the note.
 HEADINGS = ("model", "done", "score", "failed", "per s", "left", "cost", "tokens", "in flight", "")
-#: Columns that are left out on a narrow terminal, in this order; "done" is then replaced by shorter forms.
+#: Columns that are omitted on a narrow terminal, in this order; after that "done" is replaced by shorter forms.
 DROPPED_COLUMNS = ("in flight", "tokens", "per s", "", "done", "cost", "left", "failed", "of")
-#: Shorter form of a column.
+#: The shorter form that replaces a column.
 SHORTER_FORMS = {"done": "of", "of": "%"}
-#: Characters of a label that are kept before columns are left out, and at least; failures that are displayed.
+#: Characters of a label that are shown before columns are omitted, the fewest that are ever shown, and the number of
+#: failures that are displayed.
 LABEL_WIDTH, MIN_LABEL_WIDTH, MOST_FAILURES = 20, 12, 5
 
 Row = dict[str, str]
@@ -37,7 +38,7 @@ def _build_row(model: ModelProgress, seconds: float) -> Row:
     if n_arrived >= model.wanted:
         share = "100%"
     else:
-        # Rounded down, so that it is not "100%" before the last one.
+        # The share is rounded down, so that "100%" means that all generations have arrived.
         share = (
             "all tried"
             if n_arrived + model.failed >= model.wanted
@@ -154,7 +155,7 @@ def format_lines(snapshot: Snapshot) -> str:
 
 
 def build_table(snapshot: Snapshot, *, width: int = 120, height: int = 40) -> Group:
-    """Return a table for a terminal of this size: what does not fit is left out by importance, not wrapped."""
+    """Return a table for a terminal of this size; less important columns and rows are omitted if they do not fit."""
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
@@ -175,7 +176,7 @@ def build_table(snapshot: Snapshot, *, width: int = 120, height: int = 40) -> Gr
             no_wrap=True,
         )
     for row in [*rows, *total]:
-        # As `Text`, because a label or an error may contain markup.
+        # Cells are `Text` objects, because a label or an error may contain characters that rich reads as markup.
         cells = (_shorten_label(row[heading], label) if heading == "model" else row[heading] for heading in columns)
         table.add_row(*map(Text, cells), style="dim" if total and row is total[0] else "")
     below = [f"... and {len(snapshot.models) - n_rows} more models"] if len(snapshot.models) > n_rows else []
@@ -207,7 +208,7 @@ def _fit_columns(rows: list[Row], width: int) -> tuple[list[str], int]:
 
 
 def _shorten_label(label: str, cells: int) -> str:
-    """Return a label without its middle where it is too long: labels often differ at the end."""
+    """Return a label; a long one loses its middle part, because labels often differ at the end."""
     if len(label) <= cells:
         return label
     return label[: cells // 2] + "…" + label[len(label) - (cells - cells // 2 - 1) :]
@@ -216,8 +217,8 @@ def _shorten_label(label: str, cells: int) -> str:
 class Progress:
     """Display snapshots: a table on a terminal, else plain lines, at most once in `every` seconds.
 
-    Plain lines contain the models that have changed; those of the last snapshot (`final`) contain all. A context
-    manager.
+    Plain lines show the models that have changed; those of the last snapshot (`final`) show all models. The object is
+    a context manager.
     """
 
     def __init__(
@@ -268,7 +269,7 @@ class Progress:
 
 
 def _state(model: ModelProgress) -> tuple[object, ...]:
-    """Return what a new line is printed for: not the rate alone."""
+    """Return the values whose change causes a new line; the rate is not one of them."""
     return model.done, model.failed, model.there, model.mean, model.trouble, model.note, model.is_over
 
 
@@ -276,7 +277,7 @@ if TYPE_CHECKING:
     from howsure.sample.snapshot import ModelOutcome, Outcome
 
 
-#: Picodollars to the dollar.
+#: Number of pico-dollars in a dollar.
 DOLLAR = 10**12
 
 
@@ -307,12 +308,12 @@ class JsonLines:
             self._write(event="progress", seconds=snapshot.seconds, final=snapshot.final, models=models)
 
     def end(self, exit_code: int, outcome: Outcome | None = None, **more: object) -> None:
-        """Write the last line: how the run ended.
+        """Write the last line, which says how the run ended.
 
         Parameters
         ----------
         outcome
-            None if the run raised an exception. The word of the line is then "interrupted" (exit code 130) or "error";
+            None if the run raised an exception. The line then says "interrupted" (exit code 130) or "error";
             otherwise "interrupted", "complete" (which includes stopping early), "stopped" (a model was given up),
             "spent" (the budget) or "incomplete" (something failed).
         more

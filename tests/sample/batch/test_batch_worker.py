@@ -283,7 +283,7 @@ def test_what_is_no_longer_wanted_is_dropped_and_told(tmp_path):
         runs.benchmark = sums(3)
         worker = runs.session()
     runs.assert_complete()
-    assert "no longer wanted" in worker.job.notes[0]
+    assert "not needed" in worker.job.notes[0]
 
 
 def test_an_answer_that_is_lost_does_not_submit_twice(tmp_path):
@@ -415,8 +415,8 @@ def test_malformed_foreign_and_doubled_lines_harm_nothing(tmp_path):
         worker = runs.session()
     runs.assert_complete()
     assert sorted(worker.job.notes) == [
-        "a batch's results held answers that were not asked for; those were dropped",
-        "some lines of a batch's results could not be read; those generations are asked for again",
+        "a batch's results contained answers that were not requested; those were dropped",
+        "some lines of a batch's results could not be read; those generations are requested again",
     ]
 
 
@@ -465,7 +465,7 @@ def test_a_surplus_is_told(tmp_path):
         runs = Runs(server, tmp_path, generations=2)
         worker = runs.session()
     runs.assert_complete()
-    assert any("more generations than asked for" in note for note in worker.job.notes)
+    assert any("more generations than requested" in note for note in worker.job.notes)
 
 
 @pytest.mark.parametrize(("status", "told"), [(400, "bad temperature"), (404, "no such model")])

@@ -1,1 +1,1 @@
-"""Sample a model through an OpenAI-compatible batch API: half the price, results within a day."""
+"""Sample a model through an OpenAI-compatible batch API, which costs half as much and answers within a day."""

@@ -17,7 +17,7 @@ from howsure.sample.retry import compute_wait, is_wait_too_long
 __all__ = ["LASTING", "BatchCalls"]
 
 T = TypeVar("T")
-#: Attempts for one call, and seconds after which a new batch is in the list of batches.
+#: Number of attempts for one call, and the seconds after which the API lists a new batch.
 ATTEMPTS, LISTED_AFTER = 64, 15.0
 #: Reasons after which it is unknown whether a batch was created.
 UNKNOWN_OUTCOME = ("connection", "timeout", "server", "malformed")
@@ -33,7 +33,7 @@ class BatchCalls:
     client
         Makes the single calls.
     job
-        Its `trouble` is set to the failure that is being waited for.
+        The job whose `trouble` is set to the failure that caused the present wait.
     sleep, rng
         How to wait, and the source of the jitter.
     """
@@ -51,7 +51,7 @@ class BatchCalls:
 
     @property
     def is_stopped(self) -> bool:
-        """Whether `stop` was called."""
+        """Return whether `stop` was called."""
         return self._stop_event.is_set()
 
     def stop(self) -> None:
@@ -64,7 +64,7 @@ class BatchCalls:
         return (await self._retry(lambda: self._create(uploaded, token))).id
 
     async def find(self, token: str) -> BatchStatus | None:
-        """Return the batch that was created with this token; search twice, because a new one may not be listed yet."""
+        """Return the batch that was created with this token; search twice, because the list may omit a new batch."""
         for wait in (0.0, LISTED_AFTER):
             await self.wait(wait)
             if (batch := await self._retry(lambda: self._client.find(token))) is not None:
@@ -76,7 +76,7 @@ class BatchCalls:
         return await self._retry(lambda: self._client.get_status(batch))
 
     async def download_lines(self, file: str, take_line: Callable[[bytes], None], *, longest: int) -> None:
-        """Call `take_line` with each line of a result file; after a failure all of them are passed again."""
+        """Call `take_line` with each line of a result file; after a failure all lines are passed again."""
 
         async def download() -> None:
             lines: AsyncIterator[bytes] = self._client.download_lines(file, longest=longest)
@@ -86,7 +86,7 @@ class BatchCalls:
         await self._retry(download)
 
     async def wait(self, seconds: float) -> None:
-        """Wait so many seconds; raise `SamplingStoppedError` if `stop` is or was called."""
+        """Wait this many seconds; raise `SamplingStoppedError` if `stop` is called before the end."""
         if seconds > 0 and not self.is_stopped:
             sleeping = asyncio.ensure_future(self.sleep(seconds))
             stopping = asyncio.ensure_future(self._stop_event.wait())
@@ -101,7 +101,7 @@ class BatchCalls:
             raise SamplingStoppedError
 
     async def _create(self, file: str, token: str) -> BatchStatus:
-        """Create a batch; if the outcome is unknown, look for it first, because a second one would be billed too."""
+        """Create a batch; if the outcome is unknown, search for the batch first: a second one would be billed too."""
         try:
             return await self._client.create(file, token)
         except EndpointError as error:
@@ -113,7 +113,7 @@ class BatchCalls:
             return batch
 
     async def _retry(self, call: Callable[[], Awaitable[T]]) -> T:
-        """Repeat a call until it succeeds or its failure is lasting."""
+        """Repeat a call until it succeeds, or fails for a reason that another attempt does not fix."""
         for attempt in range(1, ATTEMPTS):
             try:
                 return await call()

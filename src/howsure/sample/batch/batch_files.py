@@ -1,4 +1,4 @@
-"""Files of a batch: the record in the run folder, the lines of requests, and the lines of results."""
+"""Read and write the files of a batch: its record in the run folder, the lines of requests and those of results."""
 
 from __future__ import annotations
 
@@ -34,27 +34,27 @@ __all__ = [
 ]
 
 VERSION = 1
-#: Generations per request at most, so that the set of them fits into 64 bits of the request's id.
+#: The largest number of generations per request: the request's id stores them as a mask of 64 bits.
 GENERATION_SPAN = 64
 CUSTOM_ID = re.compile(r"([0-9a-f]{12})-([0-9a-f]{12})-([1-9][0-9]{0,6})-([0-9a-f]{1,16})", re.ASCII)
 
 
 class BatchRecord(msgspec.Struct, kw_only=True):
-    """One batch in the run folder (`batch-TOKEN.json`), from before it is submitted until its results are stored."""
+    """Record of one batch (`batch-TOKEN.json` in the run folder), which exists until the results are stored."""
 
     version: int = VERSION
     benchmark: str
     model: str
     token: str = msgspec.field(default_factory=lambda: uuid.uuid4().hex)
-    """Sent as metadata of the batch, to find it again if its id was not saved in time."""
+    """The token is sent as metadata of the batch, so that the batch is found again if its id was not saved."""
     ids: list[str] = []
-    """custom_id of each request."""
+    """The custom_id of each request."""
     batch: str | None = None
     """The id of the batch; None until the API has returned it and it was saved."""
 
 
 def save_record(folder: Path, record: BatchRecord) -> None:
-    """Write a record durably; raise StoreError if the folder cannot be written."""
+    """Write a record and flush it to disk; raise StoreError if the folder cannot be written."""
     with replace_file(_record_path(folder, record)) as path:
         path.write_bytes(msgspec.json.encode(record))
 
@@ -65,7 +65,7 @@ def delete_record(folder: Path, record: BatchRecord) -> None:
 
 
 def input_path(folder: Path, record: BatchRecord) -> Path:
-    """Return the path of the input file; the store deletes one that a killed run left when it opens the folder."""
+    """Return the path of the input file; if a killed run leaves one, the store deletes it when it opens the folder."""
     return folder / f".batch-{record.token}.jsonl.new"
 
 
@@ -75,19 +75,19 @@ def load_records(folder: Path, benchmark: str, model: str) -> list[BatchRecord]:
     Raises
     ------
     StoreError
-        When a record cannot be read: without it generations could be bought twice.
+        When a record cannot be read. The run cannot continue without it, because it could pay twice for generations.
     """
     records = []
     for path in sorted(folder.glob("batch-*.json")):
         try:
             record = msgspec.json.decode(path.read_bytes(), type=BatchRecord)
         except (OSError, msgspec.DecodeError, UnicodeDecodeError):
-            what = "cannot be read; look for its batch in the provider's list, and remove the file if there is none"
+            what = "cannot be read; search the provider's list for its batch, and remove the file if there is none"
             raise StoreError(f"{path}: {what}") from None
         if record.version > VERSION:
             raise StoreError(f"{path}: written by a newer howsure (version {record.version}); update howsure")
         if path != _record_path(folder, record):
-            raise StoreError(f"{path}: holds the batch {record.token!r}; give the file its old name back")
+            raise StoreError(f"{path}: contains the batch {record.token!r}; give the file its old name again")
         if (record.benchmark, record.model) == (benchmark, model):
             records.append(record)
     return records
@@ -100,8 +100,8 @@ def _record_path(folder: Path, record: BatchRecord) -> Path:
 class RequestIds:
     """Convert between tasks and custom_ids: hashes of question and variant, the first generation, and a bit mask.
 
-    An id contains by itself what was requested, in 50 characters or less, whatever order the questions have in a later
-    session.
+    An id of at most 50 characters states completely what was requested, so a later session can decode it even if its
+    questions have another order.
     """
 
     def __init__(self, questions: Sequence[Question], variants: Sequence[str]) -> None:

@@ -1,8 +1,8 @@
 """Send the requests of one model through a batch API, which costs half the price and answers within a day.
 
-A batch is recorded in the run folder (`batch_files.BatchRecord`) before anything is sent, until its results are stored.
-A run that was killed at any moment finds its batches again, even one whose id it never received. So no generation is
-bought twice.
+A record of each batch (`batch_files.BatchRecord`) is in the run folder from before the submission until its results are
+stored. A run that was killed at any moment finds its batches again, even a batch whose id it never received, so that
+no generation is paid for twice.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ __all__ = ["BatchWorker"]
 
 #: Requests and bytes of one input file: the published limits are 50,000 and 200 MB.
 REQUESTS, BYTES = 50_000, 190_000_000
-#: Times that a generation is submitted.
+#: Largest number of times that a generation is submitted.
 MAX_SUBMISSIONS = 3
-#: Seconds between two status calls: the first wait, and the longest.
+#: Seconds between two status calls: the first wait, and the longest wait.
 FIRST_WAIT, LONGEST_STATUS_WAIT = 5.0, 300.0
-#: Bytes of one line of results at most, in all and for each generation.
+#: The largest number of bytes of one line of results: a constant, and an amount for each generation.
 LARGEST, LARGEST_EACH = 64 << 20, 4 << 20
 ENDED = ("completed", "failed", "expired", "cancelled")
-#: Error codes of a failed batch that mean: too much submitted at a time.
+#: Error codes of a failed batch which mean that too much was submitted at a time.
 TOO_MUCH = {"token_limit_exceeded", "batch_limit_exceeded"}
 
 
@@ -133,11 +133,11 @@ class BatchWorker:
         """Return at once: all tasks are drawn before the first batch is submitted."""
 
     def stop(self) -> None:
-        """Submit no more and end every wait; the next run in the same folder collects the batches."""
+        """Stop submitting and end every wait; the next run in the same folder collects the batches."""
         self.calls.stop()
 
     def _split_into_requests(self, records: list[BatchRecord]) -> Iterator[PromptTask]:
-        """Yield one task for each request: the generations that are missing and in no batch yet."""
+        """Yield one task for each request, with generations that are missing and not in a batch yet."""
         submitted: defaultdict[tuple[int, int], set[int]] = defaultdict(set)
         for record in records:
             for task in self._request_ids.decode_all(record.ids):
@@ -150,7 +150,7 @@ class BatchWorker:
                 rest = rest[len(part) :]
 
     async def _submit(self, records: list[BatchRecord]) -> list[BatchRecord]:
-        """Submit all that is in no batch yet, as far as the budget allows, and return the new batches."""
+        """Submit all requests that are not in a batch yet, as far as the budget allows, and return the new batches."""
         job, submitted = self.job, list[BatchRecord]()
         tasks = self._split_into_requests(records)
         task = next(tasks, None)
@@ -201,13 +201,13 @@ class BatchWorker:
                 save_record(self.folder, record)
             for request_id in record.ids:
                 if (task := self._request_ids.decode(request_id)) is not None:
-                    # Reserve for what is bought already before anything new.
+                    # Requests that are already submitted reserve their budget before new ones.
                     await self._reserve(request_id, task, wait=False)
             records.append(record)
         return records
 
     async def _collect(self, records: list[BatchRecord]) -> None:
-        """Wait for the batches, and store what they bring."""
+        """Wait until the batches end, and store their results."""
         job, n_waits = self.job, 0
         while records:
             ready = total = 0
@@ -229,13 +229,13 @@ class BatchWorker:
         if refused and not job.done:
             self._raise_fatal("every request was refused", refused[0][1])
         for task, error in refused:
-            # Others succeed, so these requests were wrong and not the endpoint.
+            # Other requests succeed, so these requests are at fault and not the endpoint.
             self._fail(task, error)
         if self._fatal_error is not None:
             raise FatalEndpointError(str(self._fatal_error), reason=self._fatal_error.reason) from None
 
     async def _store_results(self, record: BatchRecord, batch: BatchStatus) -> None:
-        """Store the results of an ended batch; requests without an answer are submitted again, or have failed."""
+        """Store the results of an ended batch; submit requests without an answer again, or count them as failed."""
         unanswered = dict.fromkeys(record.ids)
         for file in (batch.output_file_id, batch.error_file_id):
             if file:
@@ -248,31 +248,31 @@ class BatchWorker:
             if task is not None and batch.status in {"completed", "expired"}:
                 self._retry(task, EndpointError(f"the batch {batch.status} without an answer", reason="empty"))
         self.job.writer.flush()
-        # Delete the record only now: until the rows are durable it proves that they were bought.
+        # Delete the record only after the rows are on disk: until then only the record shows that they were paid for.
         delete_record(self.folder, record)
         if self._n_unreadable:
-            self.job.warn("some lines of a batch's results could not be read; those generations are asked for again")
+            self.job.warn("some lines of a batch's results could not be read; those generations are requested again")
         if self._n_foreign:
-            self.job.warn("a batch's results held answers that were not asked for; those were dropped")
+            self.job.warn("a batch's results contained answers that were not requested; those were dropped")
         if batch.status == "cancelled":
-            what = f"the batch {batch.id} was cancelled; run again to submit what is still owed"
+            what = f"the batch {batch.id} was cancelled; run again to submit the missing generations"
             self._fatal_error = self._fatal_error or EndpointError(what, reason="cancelled")
         elif batch.status == "failed":
             await self._handle_failed_batch(batch)
 
     async def _handle_failed_batch(self, batch: BatchStatus) -> None:
-        """Handle a batch that the API did not begin: wait if too much was submitted at a time, else stop the model."""
+        """Handle a batch that the API did not start: wait if too much was submitted at a time, else stop the model."""
         problems = batch.errors.data if batch.errors is not None else []
         self._n_too_much += 1
         if {problem.code for problem in problems} & TOO_MUCH and self._n_too_much < MAX_SUBMISSIONS:
             await self.calls.wait(LONGEST_WAIT)
             return
-        why = "; ".join(f"{problem.code}: {problem.message}" for problem in problems[:3]) or "it does not say why"
+        why = "; ".join(f"{problem.code}: {problem.message}" for problem in problems[:3]) or "no reason was reported"
         what = f"the batch {batch.id} failed: {why}"
         self._fatal_error = self._fatal_error or EndpointError(what, reason="bad_request")
 
     def _take_line(self, request_ids: frozenset[str], unanswered: dict[str, None], line: bytes) -> None:
-        """Store one line of results, once: a download that broke off brings it again."""
+        """Store one line of results; ignore it if it was stored before, because a repeated download passes it again."""
         if not line.strip():
             return
         result = parse_result_line(line)
@@ -284,7 +284,7 @@ class BatchWorker:
             if (task := self._request_ids.decode(result.custom_id)) is not None:
                 self._store_result(task, result)
             else:
-                self.job.warn("a batch of an earlier run asked for what is no longer wanted; that was dropped")
+                self.job.warn("a batch of an earlier run brought generations that are not needed; those were dropped")
             unanswered.pop(result.custom_id)
 
     def _store_result(self, task: PromptTask, result: ResultLine) -> None:
@@ -301,7 +301,7 @@ class BatchWorker:
         self._add_rows(task, job.build_rows(task, job.build_request(task), reply, attempts=attempts))
 
     def _settle(self, request_id: str, reply: Reply | None) -> None:
-        """Count the cost of a request; one without a reply is not billed."""
+        """Add the cost of a request to the budget; a request without a reply is not billed."""
         reservation = self._reservations.pop(request_id, None)
         if reply is not None:
             self.job.bill(reservation, reply)
@@ -309,7 +309,7 @@ class BatchWorker:
             self.job.budget.release(reservation)
 
     def _handle_failure(self, task: PromptTask, error: EndpointError) -> None:
-        """Decide what follows from a request that failed inside a batch."""
+        """Retry a request that failed inside a batch, count it as failed, or stop the model."""
         n = len(task.generations)
         if error.reason == "n_rejected" and n > 1:
             self.job.size.record_rejection(n, error.most)
@@ -321,7 +321,7 @@ class BatchWorker:
             self._retry(task, error)
 
     def _retry(self, task: PromptTask, error: EndpointError) -> None:
-        """Leave a task for the next batch; after `MAX_SUBMISSIONS` it has failed."""
+        """Leave a task for the next batch; after `MAX_SUBMISSIONS` count it as failed."""
         prompt = task.question, task.variant
         self._n_failures[prompt] += 1
         if self._n_failures[prompt] >= MAX_SUBMISSIONS:
@@ -333,7 +333,7 @@ class BatchWorker:
         self._add_rows(task, self.job.build_failed_rows(task, error, attempts=attempts))
 
     def _add_rows(self, task: PromptTask, rows: list[Response]) -> None:
-        """Write the rows that are still missing; the others are no longer wanted, or came before."""
+        """Write the rows that are still missing; drop rows that are stored already, or that this run does not need."""
         prompt = task.question, task.variant
         missing = self._missing.get(prompt, set())
         rows = [row for row in rows if row.generation in missing]
