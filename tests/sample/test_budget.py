@@ -217,7 +217,7 @@ def test_a_reservation_ends_once():
         held = await budget.reserve(1, 2)
         budget.settle(held, 1, 1)
         for again in (lambda: budget.settle(held, 1, 1), lambda: budget.release(held), lambda: budget.forfeit(held)):
-            with pytest.raises(ValueError, match=r"Reservation\(1, 2, is_open=False\) was ended before"):
+            with pytest.raises(ValueError, match=r"Reservation\(1, 2, is_open=False\) was closed before"):
                 again()
         assert budget.spent == Spending(1, 1, 1)
 

@@ -103,7 +103,9 @@ def test_nothing_is_asked_when_the_file_is_there(written):
 
 
 def test_nothing_is_written_when_nothing_came(written):
-    with pytest.raises(InputError, match=r"openai/m: no new phrasing came: plain: .*not a line of the list: 'Sorry"):
+    with pytest.raises(
+        InputError, match=r"openai/m: no new phrasing was accepted: plain: .*not a line of the list: 'Sorry"
+    ):
         written(said("Sorry, no."))
     assert written.model.closed
     refusing = ScriptedModel(fails(FatalEndpointError("wrong key", reason="unauthorized")))
@@ -137,7 +139,7 @@ def test_wrong_use(written, tmp_path):
         assert message in str(caught.value)
     assert written.model.requests == []
     written.output = tmp_path / "absent" / "more.toml"
-    with pytest.raises(InputError, match="absent: there is no such folder; make it first"):
+    with pytest.raises(InputError, match="absent: there is no such folder; create it first"):
         written(good)
     for model, how, message in [
         ("simulated/medium", {}, "--model: simulated/medium answers questions only and cannot rephrase; name one that"),

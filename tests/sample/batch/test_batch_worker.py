@@ -600,7 +600,7 @@ def test_usage_that_is_not_told_is_paid_in_full(tmp_path):
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        ("{", "cannot be read; look for its batch"),
+        ("{", "cannot be read; search the provider"),
         ('{"version": 99, "benchmark": "sums", "model": "m", "token": "t"}', "newer howsure"),
         ('{"benchmark": "sums", "model": "m", "token": "../t"}', "give the file its old name"),
     ],
