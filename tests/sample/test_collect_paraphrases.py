@@ -142,7 +142,7 @@ def test_wrong_use(written, tmp_path):
     with pytest.raises(InputError, match="absent: there is no such folder; create it first"):
         written(good)
     for model, how, message in [
-        ("simulated/medium", {}, "--model: simulated/medium answers questions only and cannot rephrase; name a model that"),
+        ("simulated/medium", {}, "--model: simulated/medium answers questions only and cannot rephrase; name a"),
         ("replay/m", {}, "--model: replay/m answers questions only and cannot rephrase"),
         ("m", {}, "--model: no endpoint is known for the model 'm'; name it openai/NAME or another"),
         ("m", {"base_url": "ftp://h"}, "--model: 'ftp://h' is not the address of an endpoint; write it as http://"),
