@@ -8,6 +8,7 @@ Source: the vendor's API reference of 2026 and the types of its SDK 0.125.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 
@@ -113,12 +114,13 @@ class AnthropicEndpoint(Endpoint):
     @staticmethod
     def _parse_body(body: bytes | bytearray, n: int, *, key: str = "") -> Reply:
         message = decode_body(body, _decode, key)
-        if message.content is None:
+        content: Any = message.content
+        if content is None:
             if bytes(message.error) != b"null":
                 raise build_error_in_body(message.error, n, key)
             raise EndpointError("the reply has no content field", reason="malformed", status=200)
         # Other blocks are thoughts and tools. Without any text block the text is None.
-        texts = [block.text for block in list_items(message.content) if block.type == "text" and block.text is not None]
+        texts = [block.text for block in list_items(content, _Block) if block.type == "text" and block.text is not None]
         reason = None if message.stop_reason is None else REASONS.get(message.stop_reason, message.stop_reason)
         text = redact("".join(texts), key) if texts else None
         usage = decode_usage(message.usage, _decode_usage) or _Usage()

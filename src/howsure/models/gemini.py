@@ -168,7 +168,7 @@ class GeminiEndpoint(Endpoint):
     @staticmethod
     def _parse_body(body: bytes | bytearray, n: int, *, key: str = "") -> Reply:
         response = decode_body(body, _decode, key)
-        choices = [_parse_choice(candidate, key) for candidate in list_items(response.candidates)]
+        choices = [_parse_choice(candidate, key) for candidate in list_items(response.candidates, _Candidate)]
         surplus = max(0, len(choices) - n)
         if not choices and response.prompt_feedback is not None and response.prompt_feedback.block_reason:
             # The prompt itself was blocked, so all of its generations are filtered.
@@ -192,7 +192,7 @@ class GeminiEndpoint(Endpoint):
 
 def _parse_choice(candidate: _Candidate, key: str) -> Choice:
     """Return one candidate with the text of its parts that are no thoughts."""
-    parts = list_items(candidate.content and candidate.content.parts)
+    parts = list_items(candidate.content and candidate.content.parts, _Part)
     texts = [part.text for part in parts if not part.thought and part.text is not None]
     reason = candidate.finish_reason
     return Choice(

@@ -12,7 +12,7 @@ import functools
 import re
 import uuid
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -49,6 +49,10 @@ HALF_CHARACTER = re.compile(
 )
 
 
+T = TypeVar("T")
+Usage = TypeVar("Usage", bound=msgspec.Struct)
+
+
 class _Part(msgspec.Struct):
     text: str | None = None
 
@@ -62,9 +66,9 @@ def bounded_list(kind: type, most: int, *, strict: bool = False) -> type:
     return msgspec.defstruct("_BoundedList", fields, array_like=True, forbid_unknown_fields=strict)
 
 
-def list_items(struct: Any) -> list[Any]:
-    """Return the items of a decoded `bounded_list`; none where there was no list."""
-    return [] if struct is None else [item for item in msgspec.structs.astuple(struct) if item is not msgspec.UNSET]
+def list_items(struct: msgspec.Struct | None, kind: type[T]) -> list[T]:
+    """Return the items of a decoded `bounded_list` of this kind; none where there was no list."""
+    return [] if struct is None else [item for item in msgspec.structs.astuple(struct) if isinstance(item, kind)]
 
 
 _Parts = bounded_list(_Part, PARTS, strict=True)
@@ -121,7 +125,7 @@ def parse_reply(body: bytes | bytearray, n: int, *, key: str = "") -> Reply:
         raise build_error_in_body(completion.error, n, key)
     if completion.choices is None:
         raise EndpointError("the reply has no choices field", reason="malformed", status=200)
-    choices = list_items(completion.choices)
+    choices = list_items(completion.choices, _Choice)
     if not choices:
         raise EndpointError("the list of choices is empty", reason="empty", status=200)
     usage = decode_usage(completion.usage, _decode_usage) or _Usage()
@@ -163,14 +167,14 @@ def _parse_choice(choice: _Choice, key: str) -> Choice:
         return Choice(None, clean_name(choice.finish_reason, key))
     text: Any = message.content
     if text is not None and not isinstance(text, str):
-        text = "".join(part.text or "" for part in list_items(text))
+        text = "".join(part.text or "" for part in list_items(text, _Part))
     if text is None and message.refusal:
         # The model refused in a field of its own: that is its completion.
         return Choice(redact(message.refusal, key), "refusal")
     return Choice(None if text is None else redact(text, key), clean_name(choice.finish_reason, key))
 
 
-def decode_usage(raw: msgspec.Raw, decode: Callable[[msgspec.Raw], Any]) -> Any:
+def decode_usage(raw: msgspec.Raw, decode: Callable[[msgspec.Raw], Usage | None]) -> Usage | None:
     """Return token counts, None where a value is no count; None for all if they cannot be decoded.
 
     An unreadable usage is no reason to lose the generations.
@@ -185,7 +189,7 @@ def decode_usage(raw: msgspec.Raw, decode: Callable[[msgspec.Raw], Any]) -> Any:
     return type(usage)(*[count if count is not None and 0 <= count < 2**53 else None for count in counts])
 
 
-def decode_body(body: bytes | bytearray, decode: Callable[[bytes | bytearray], Any], key: str) -> Any:
+def decode_body(body: bytes | bytearray, decode: Callable[[bytes | bytearray], T], key: str) -> T:
     """Decode a body; raise EndpointError where it is not JSON or not of the expected shape."""
     try:
         return decode(body)

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias, cast
 
 from howsure.errors import HowsureWarning, InputError
 from howsure.readers.logs import find_reader
@@ -15,7 +15,7 @@ from howsure.readers.logs.file_head import FileHead
 from howsure.readers.logs.log_source import LogSource, label_models
 from howsure.readers.run_source import RunSource
 from howsure.store.responses import is_run
-from howsure.tables.frames import is_frame
+from howsure.tables.frames import FrameLike, is_frame
 from howsure.tables.read_table import read_cells, read_cubes, read_runs
 from howsure.tables.table_files import SUFFIXES, is_glob, is_remote, is_table
 
@@ -24,14 +24,6 @@ if TYPE_CHECKING:
     from howsure.stats.core.cube import Cube
 
 __all__ = ["Data", "Source", "TableSource", "find_sources"]
-
-
-class FrameLike(Protocol):
-    """A frame of pandas, polars, pyarrow, DuckDB, PySpark or another library that narwhals supports."""
-
-    @property
-    def columns(self) -> object:
-        """Names or values of the columns."""
 
 
 #: What can be read: a path, a glob or address, a frame, or several of them.
@@ -91,14 +83,14 @@ class TableSource:
 
     def __init__(
         self,
-        table: Any,
+        table: str | Path | FrameLike,
         columns: Mapping[str, str],
         *,
         path: str | Path | None = None,
         most_generations: int | None = None,
     ) -> None:
         self.table, self.columns, self.most_generations = table, columns, most_generations
-        self.path = path if path is not None else "the frame" if is_frame(table) else table
+        self.path: str | Path = path if path is not None else table if isinstance(table, (str, Path)) else "the frame"
 
     def cells(self) -> list[Cells]:
         """Return the cells; see `tables.read_table.read_cells`."""

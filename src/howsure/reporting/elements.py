@@ -266,13 +266,13 @@ def _find_columns(spec: Mapping[str, Any]) -> dict[str, list[Any]]:
     return max(datasets, key=lambda columns: len(next(iter(columns.values()))))
 
 
-def pack_columns(columns: Mapping[str, list[Any]]) -> dict[str, Any]:
+def pack_columns(columns: Mapping[str, Sequence[object]]) -> dict[str, object]:
     """Store each text of a column once: `{"names": [...], "at": [...]}`.
 
     >>> pack_columns({"model": ["a", "a", "b"], "score": [1, 2, 3]})
     {'model': {'names': ['a', 'b'], 'at': [0, 0, 1]}, 'score': [1, 2, 3]}
     """
-    packed: dict[str, Any] = {}
+    packed: dict[str, object] = {}
     for column, values in columns.items():
         names = list(dict.fromkeys(values)) if all(isinstance(value, str) for value in values) else values
         place = {name: i for i, name in enumerate(names)} if len(names) < len(values) else {}
@@ -280,7 +280,7 @@ def pack_columns(columns: Mapping[str, list[Any]]) -> dict[str, Any]:
     return packed
 
 
-def clean_json(value: Any) -> Any:
+def clean_json(value: object) -> object:
     """Round numbers to 9 significant digits and replace NaN and infinities by None."""
     if isinstance(value, float):
         return float(f"{value:.9g}") if np.isfinite(value) else None
@@ -289,7 +289,7 @@ def clean_json(value: Any) -> Any:
     return [clean_json(v) for v in value] if isinstance(value, (list, tuple)) else value
 
 
-def dump_json(value: Any) -> str:
+def dump_json(value: object) -> str:
     """Return JSON that is safe inside a script element: no character opens or closes a tag."""
     text = json.dumps(value, separators=(",", ":"), allow_nan=False)  # ASCII, so without U+2028 as well
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")

@@ -62,7 +62,7 @@ def write_figures(
 
 
 def render_spec(
-    spec: Mapping[str, Any], *, file_format: str = "svg", background: str = "white", width: int = WIDTH
+    spec: Mapping[str, object], *, file_format: str = "svg", background: str = "white", width: int = WIDTH
 ) -> bytes:
     """Draw a Vega-Lite specification `width` pixels wide and return the bytes of the file."""
     try:
@@ -78,33 +78,34 @@ def render_spec(
     return drawing.encode() if isinstance(drawing, str) else bytes(drawing)
 
 
-def fix_width(spec: Mapping[str, Any], background: str, width: int) -> dict[str, Any]:
+def fix_width(spec: Mapping[str, object], background: str, width: int) -> dict[str, object]:
     """Return the specification with the settings that page.js otherwise chooses for the width of the page."""
-    config = dict(spec.get("config", {}))
+    given: Mapping[str, Any] = spec
+    config = dict(given.get("config", {}))
     # vl-convert contains this font: the drawing is the same on every machine.
     config |= {"background": background, "font": "Liberation Sans, sans-serif"}
     config["axisY"] = {"labelLimit": max(90, min(260, 0.34 * width)), **config.get("axisY", {})}
-    if longest := spec.get("usermeta", {}).get("longest"):
+    if longest := given.get("usermeta", {}).get("longest"):
         config["legend"] = {**config.get("legend", {}), "columns": max(1, int(width // (7 * longest + 44)))}
-    fixed = {**spec, "config": config}
+    fixed = {**given, "config": config}
     if fixed.get("width") == "container":
-        fixed["width"] = min(width, spec.get("usermeta", {}).get("widest", width))
+        fixed["width"] = min(width, given.get("usermeta", {}).get("widest", width))
     if "spec" in fixed:
         fixed["spec"] = {**fixed["spec"], "width": width - 60}
     return fixed
 
 
-def format_csv(columns: Mapping[str, Sequence[Any]]) -> str:
+def format_csv(columns: Mapping[str, Sequence[object]]) -> str:
     """Format columns as comma-separated values in which no text can be read as a spreadsheet formula.
 
     >>> format_csv({"model": ["=1+1", "a, b"], "score": [0.5, None]}).splitlines()
     ['model,score', "'=1+1,0.5", '"a, b",']
     """
-    rows: Iterator[Sequence[Any]] = zip(*columns.values(), strict=True)
+    rows: Iterator[Sequence[object]] = zip(*columns.values(), strict=True)
     return "".join(",".join(map(_format_csv_field, row)) + "\r\n" for row in [tuple(columns), *rows])
 
 
-def _format_csv_field(value: Any) -> str:
+def _format_csv_field(value: object) -> str:
     """Return one field, quoted where CSV requires it."""
     if value is None:
         return ""

@@ -65,7 +65,7 @@ def _read_questions(texts: QuestionTexts, benchmark: str, order: Sequence[str]) 
         yield from texts.read(benchmark, batch)
 
 
-def describe_question(generations: QuestionGenerations) -> dict[str, Any]:
+def describe_question(generations: QuestionGenerations) -> dict[str, object]:
     """Return what the page stores of a question, for JSON; a shortened text is [beginning, further characters]."""
     question, rows = generations.question, generations.generations
     groups = group_answers(rows, question.target)

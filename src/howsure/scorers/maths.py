@@ -7,6 +7,8 @@ from functools import lru_cache
 from importlib import metadata, util
 from typing import Any
 
+import msgspec
+
 from howsure.errors import InputError
 from howsure.extraction.numbers import canonical_number
 from howsure.scorers.sandbox import Sandbox
@@ -34,7 +36,8 @@ def build_maths_scorer(spec: str, _: RunContext) -> Scorer:
 
     @lru_cache(maxsize=4096)
     def score_cached(completion: str, target: str) -> ScoredAnswer:
-        answer, score = sandbox.call(compare_maths, completion, target)
+        reply = sandbox.call(compare_maths, completion, target)
+        answer, score = msgspec.convert(reply, tuple[str | None, float])
         return ScoredAnswer(score, answer, "math-verify" if answer is not None else "no mathematics")
 
     def score(completion: str, item: ScoringItem) -> ScoredAnswer:

@@ -64,7 +64,7 @@ def build_regex_scorer(spec: str, _: RunContext) -> Scorer:
             what = f"the pattern {pattern!r} takes more than {SECONDS:g} s on {timeouts} completions"
             remedy = "write it without repeats inside repeats, or with possessive ones (a++)"
             raise InputError(what, where="--scorer", remedy=remedy) from error
-        if answer is None:
+        if not isinstance(answer, str):
             return ScoredAnswer(0.0, None, "no match")
         return ScoredAnswer(float(_equals_target(answer, item.target)), answer, "match")
 

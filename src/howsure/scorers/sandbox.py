@@ -47,7 +47,7 @@ class Sandbox:
         self.seconds, self._warm_up = seconds, warm_up
         self._process: subprocess.Popen[bytes] | None = None
 
-    def call(self, function: Callable[..., object], *arguments: object) -> Any:
+    def call(self, function: Callable[..., object], *arguments: object) -> object:
         """Return the result of a function of a module; arguments and result must be JSON.
 
         Raises
@@ -74,7 +74,7 @@ class Sandbox:
         seconds: float,
         function: Callable[..., object],
         arguments: tuple[object, ...],
-    ) -> Any:
+    ) -> object:
         """Return the result of one call in the subprocess."""
         assert process.stdin is not None
         assert process.stdout is not None

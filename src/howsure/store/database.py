@@ -257,7 +257,7 @@ _Part = tuple[int, list[Sequence[Any]]]
 
 def read_batches(
     connection: Connection, table: TableSchema, columns: Sequence[str], only: Mapping[str, str] | None = None
-) -> Iterator[list[list[Any]]]:
+) -> Iterator[list[list[object]]]:
     """Yield rows in the order of the key, each key once, by column, in batches; compressed texts are decompressed.
 
     A batch ends with the prompt that fills it, so that the rows of the largest prompt bound memory too.
@@ -274,7 +274,7 @@ def read_batches(
         Values that columns of the key have in all rows that are wanted.
     """
     read_parts = _read_responses if table is RESPONSES else _read_prompts
-    batch: list[list[Any]] = [[] for _ in columns]
+    batch: list[list[object]] = [[] for _ in columns]
     size = 0
     for characters, values in read_parts(connection, table, columns, only or {}):
         size += characters
@@ -373,7 +373,7 @@ def read_generations(
 ) -> Iterator[tuple[str, str, int]]:
     """Yield (question, variant, generation) of each row of a benchmark and model; of failed rows if `failed`."""
     names = ["question", "variant", "generation", "score", "error"]
-    for batch in read_batches(connection, RESPONSES, names, {"benchmark": benchmark, "model": model}):
-        for question, variant, generation, score, error in zip(*batch, strict=True):
+    for _, values in _read_responses(connection, RESPONSES, names, {"benchmark": benchmark, "model": model}):
+        for question, variant, generation, score, error in zip(*values, strict=True):
             if failed or (score is not None and error is None):
                 yield question, variant, generation

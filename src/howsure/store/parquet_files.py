@@ -119,7 +119,7 @@ def _footer(path: str, inode: int, size: int, changed: int) -> Footer:  # noqa: 
 
 
 def batches_to_arrow(
-    batches: Iterable[Sequence[Sequence[Any]]], table: TableSchema, columns: list[str]
+    batches: Iterable[Sequence[Sequence[object]]], table: TableSchema, columns: list[str]
 ) -> Iterator[pa.Table]:
     """Yield batches of rows, by column, as Arrow tables."""
     import pyarrow as pa

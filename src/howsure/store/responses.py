@@ -20,7 +20,7 @@ import math
 import sys
 import threading
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from sqlite3 import Connection
@@ -112,7 +112,7 @@ class RunFolder:
             database.insert_blocks(self._connection, blocks)
 
     def put_prompts(
-        self, rows: Iterable[tuple[str, str, str, list[dict[str, str]], str, dict[str, Any] | None]]
+        self, rows: Iterable[tuple[str, str, str, list[dict[str, str]], str, Mapping[str, object] | None]]
     ) -> None:
         """Store prompts in one transaction; a prompt whose key is present is replaced.
 

@@ -74,7 +74,7 @@ class RowBlock(NamedTuple):
     """
 
     @classmethod
-    def from_rows(cls, rows: Sequence[tuple[Any, ...]]) -> RowBlock:
+    def from_rows(cls, rows: Sequence[tuple[object, ...]]) -> RowBlock:
         """Return a block of one row or more, each with the columns `ROW_COLUMNS`."""
         if len(rows) == 1:
             generation, *values = rows[0]
@@ -84,17 +84,17 @@ class RowBlock(NamedTuple):
             [generations, *(first if column.count(first := column[0]) == len(rows) else column for column in columns)]
         )
 
-    def column(self, i: int) -> list[Any]:
+    def column(self, i: int) -> list[object]:
         """Return a column with a value for each row."""
         column = self.columns[i]
         return column if isinstance(column, list) else [column] * len(self.columns[0])
 
-    def rows(self) -> Iterator[tuple[Any, ...]]:
+    def rows(self) -> Iterator[tuple[object, ...]]:
         """Yield the values of each row, in the order of `ROW_COLUMNS`."""
         return zip(*map(self.column, range(len(ROW_COLUMNS))), strict=True)
 
 
-def block_encoder() -> Callable[[Sequence[tuple[Any, ...]]], tuple[bytes, bytes]]:
+def block_encoder() -> Callable[[Sequence[tuple[object, ...]]], tuple[bytes, bytes]]:
     """Return a function from rows, the columns `ROW_COLUMNS` of each, to the bytes of a block and of its completions.
 
     The function is not thread-safe. It raises OverflowError for an integer of more than 64 bits.
@@ -110,7 +110,7 @@ def block_encoder() -> Callable[[Sequence[tuple[Any, ...]]], tuple[bytes, bytes]
             raw = _encode([_escape_value(value) for value in values])
         return compress(raw) if len(raw) > plain else raw
 
-    def encode_block(rows: Sequence[tuple[Any, ...]]) -> tuple[bytes, bytes]:
+    def encode_block(rows: Sequence[tuple[object, ...]]) -> tuple[bytes, bytes]:
         columns = RowBlock.from_rows(rows).columns
         for i, (column, accepted) in enumerate(zip(columns, _ACCEPTED, strict=True)):
             if type(column) not in accepted:
@@ -148,7 +148,7 @@ def merge_blocks(blocks: Sequence[RowBlock]) -> RowBlock:
         generations = blocks[0].columns[0]
         if all(map(operator.lt, generations, generations[1:])):
             return blocks[0]
-    row_of: dict[int, tuple[Any, ...]] = {}
+    row_of: dict[Any, tuple[object, ...]] = {}
     for block in blocks:
         for row in block.rows():
             old = row_of.get(row[0])
@@ -239,7 +239,7 @@ if TYPE_CHECKING:
 MAX_BYTES = 2**31 - 1
 
 
-def to_arrow(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+def to_arrow(values: Sequence[object], kind: pa.DataType) -> pa.Array:
     """Return values, which may be None, as an Arrow array of strings, int64 or double."""
     import pyarrow as pa
 
@@ -247,7 +247,7 @@ def to_arrow(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
     if distinct == {None}:
         return pa.nulls(len(values), kind)
     valid = None
-    without_none = values
+    without_none: Sequence[Any] = values
     if None in distinct:
         is_given = np.fromiter([value is not None for value in values], bool, len(values))
         valid = pa.py_buffer(np.packbits(is_given, bitorder="little"))
@@ -271,7 +271,7 @@ def to_arrow(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
     return pa.Array.from_buffers(kind, len(values), buffers)
 
 
-def to_numpy(column: pa.Array) -> NDArray[Any]:
+def to_numpy(column: pa.Array) -> NDArray[np.number]:
     """Return an array of integers or doubles; values in the place of nulls are arbitrary."""
     kind = np.dtype(str(column.type).replace("double", "float64"))
     return np.frombuffer(column.buffers()[1], kind)[column.offset : column.offset + len(column)]

@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, TypeVar
 
 from howsure.errors import InputError, first_line
 from howsure.tables.columns import TableColumns, TableOptions, find_columns, needed_columns
@@ -21,12 +21,20 @@ if TYPE_CHECKING:
     import narwhals as nw
     import pyarrow as pa
 
-__all__ = ["group_frame", "is_frame"]
+__all__ = ["FrameLike", "group_frame", "is_frame"]
 
 T = TypeVar("T")
 
 
-def is_frame(thing: object) -> bool:
+class FrameLike(Protocol):
+    """A frame of pandas, polars, pyarrow, DuckDB, PySpark or another library that narwhals supports."""
+
+    @property
+    def columns(self) -> object:
+        """Names or values of the columns."""
+
+
+def is_frame(thing: object) -> TypeGuard[FrameLike]:
     """Return whether this is a frame, rather than a path or several.
 
     >>> import pyarrow as pa
@@ -38,7 +46,7 @@ def is_frame(thing: object) -> bool:
     return _is_batch_reader(thing) or _wrap(thing) is not None
 
 
-def group_frame(frame: Any, options: TableOptions, group: Callable[..., T], name: str) -> tuple[T, bool]:
+def group_frame(frame: FrameLike, options: TableOptions, group: Callable[..., T], name: str) -> tuple[T, bool]:
     """Group the rows of a frame; see `tidy.group_rows`.
 
     Parameters
@@ -76,7 +84,7 @@ def _name_benchmark(name: str) -> str:
     return name_table(name) if "/" in name or file_format(name) else name
 
 
-def _wrap(frame: Any) -> nw.DataFrame[Any] | nw.LazyFrame[Any] | None:
+def _wrap(frame: object) -> nw.DataFrame[Any] | nw.LazyFrame[Any] | None:
     """Return the frame as one of narwhals; None where narwhals does not read it."""
     import narwhals as nw
 

@@ -22,7 +22,9 @@ from howsure.errors import InputError
 from howsure.stats.core.cells import MOST_OUTCOMES
 
 if TYPE_CHECKING:
+    import narwhals as nw
     import pyarrow as pa
+    from narwhals.typing import IntoLazyFrame
 
 __all__ = [
     "CELL",
@@ -64,7 +66,7 @@ class _GenerationRange(NamedTuple):
         return 1 if self.first is None or self.last is None else self.last - self.first + 1
 
 
-def pool_variants(rows: Any, where: str) -> tuple[pa.Table, dict[str, tuple[str, ...]]]:
+def pool_variants(rows: nw.LazyFrame[IntoLazyFrame], where: str) -> tuple[pa.Table, dict[str, tuple[str, ...]]]:
     """Return one row per cell, pooled over variants, and the variants of each benchmark.
 
     Up to `_MAX_VARIANT_CELLS` cells are grouped by variant and added up here: one pass finds cells, variants and
@@ -101,7 +103,7 @@ def _keep_first_outcomes(table: pa.Table) -> pa.Table:
     return table.set_column(table.column_names.index(OUTCOMES), OUTCOMES, pa.array(outcomes))
 
 
-def read_variants(rows: Any) -> dict[str, tuple[str, ...]]:
+def read_variants(rows: nw.LazyFrame[IntoLazyFrame]) -> dict[str, tuple[str, ...]]:
     """Return the prompt variants of each benchmark."""
     return _by_benchmark(distinct_rows(rows, ("benchmark", "variant")))
 
@@ -115,7 +117,7 @@ def _by_benchmark(pairs: Sequence[tuple[str, ...]]) -> dict[str, tuple[str, ...]
 
 
 def group_cells(
-    rows: Any,
+    rows: nw.LazyFrame[IntoLazyFrame],
     by: Sequence[str],
     where: str,
     generations: _GenerationRange | None = None,
@@ -179,7 +181,7 @@ def group_cells(
     return table.select([name for name in table.column_names if name in (*COLUMNS, OUTCOMES) or name in by])
 
 
-def first_generations(rows: Any, most: int | None, where: str) -> Any:
+def first_generations(rows: nw.LazyFrame[IntoLazyFrame], most: int | None, where: str) -> nw.LazyFrame[IntoLazyFrame]:
     """Return the rows of the `most` lowest generations of each cell and variant; None returns all rows.
 
     Parameters
@@ -228,7 +230,7 @@ def first_rows(table: pa.Table, most: int | None, where: str) -> pa.Table:
     return table.take(np.sort(order[rank < most]))
 
 
-def _find_range(rows: Any) -> _GenerationRange:
+def _find_range(rows: nw.LazyFrame[IntoLazyFrame]) -> _GenerationRange:
     """Return the number of rows and the range of their generations."""
     import narwhals as nw
 
@@ -299,7 +301,7 @@ def _check_values(table: pa.Table, names: Sequence[str], where: str) -> None:
         raise InputError("a score is not a finite number", where=where, remedy="fix the value, or leave it empty")
 
 
-def _check_unique(rows: Any, key: Sequence[str], where: str) -> None:
+def _check_unique(rows: nw.LazyFrame[IntoLazyFrame], key: Sequence[str], where: str) -> None:
     """Raise InputError for a key that occurs twice."""
     import narwhals as nw
 
@@ -323,7 +325,7 @@ def sum_groups(table: pa.Table, by: Sequence[str]) -> pa.Table:
     return added.select([*by, *(f"{name}_{how}" for name, how in merge.items())]).rename_columns([*by, *merge])
 
 
-def distinct_rows(rows: Any, columns: Sequence[str]) -> list[tuple[str, ...]]:
+def distinct_rows(rows: nw.LazyFrame[IntoLazyFrame], columns: Sequence[str]) -> list[tuple[str, ...]]:
     """Return the distinct rows of some columns as text, sorted; none where the last column is missing."""
     if columns[-1] not in rows.collect_schema().names():
         return []
@@ -336,7 +338,7 @@ def _sort_rows(table: pa.Table) -> list[tuple[str, ...]]:
     return sorted(zip(*columns, strict=True))
 
 
-def read_clusters(rows: Any, where: str) -> dict[tuple[str, str], str]:
+def read_clusters(rows: nw.LazyFrame[IntoLazyFrame], where: str) -> dict[tuple[str, str], str]:
     """Return the cluster of each (benchmark, question); some benchmarks may have no clusters."""
     cluster_of: dict[tuple[str, str], str] = {}
     without: set[str] = set()
@@ -351,7 +353,7 @@ def read_clusters(rows: Any, where: str) -> dict[tuple[str, str], str]:
     return cluster_of
 
 
-def read_values(rows: Any, dimension: str, where: str) -> dict[tuple[str, str], str]:
+def read_values(rows: nw.LazyFrame[IntoLazyFrame], dimension: str, where: str) -> dict[tuple[str, str], str]:
     """Return the value of each (benchmark, variant) on a dimension."""
     value_of: dict[tuple[str, str], str] = {}
     for benchmark, variant, value in distinct_rows(rows, ("benchmark", "variant", dimension)):

@@ -7,12 +7,12 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from howsure.errors import InputError, first_line
 from howsure.tables import rows_to_cells
 from howsure.tables.columns import TableOptions
-from howsure.tables.frames import group_frame
+from howsure.tables.frames import FrameLike, group_frame
 from howsure.tables.sql import quote_text
 from howsure.tables.table_files import is_glob, is_remote, name_table, open_rows
 from howsure.tables.tidy import group_rows, warn_repeats
@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 def read_cells(
-    table: Any,
+    table: str | Path | FrameLike,
     columns: Mapping[str, str] | None = None,
     *,
     name: str | None = None,
@@ -70,7 +70,7 @@ def read_cells(
 
 
 def read_runs(
-    table: Any,
+    table: str | Path | FrameLike,
     columns: Mapping[str, str] | None = None,
     *,
     name: str | None = None,
@@ -85,7 +85,7 @@ def read_runs(
 
 
 def read_cubes(
-    table: Any,
+    table: str | Path | FrameLike,
     columns: Mapping[str, str] | None = None,
     *,
     dimensions: Sequence[str] = (),
@@ -111,12 +111,14 @@ def read_cubes(
     return cubes
 
 
-def _name(table: Any, name: str | None) -> str:
+def _name(table: str | Path | FrameLike, name: str | None) -> str:
     """Return what messages call a table."""
     return name or (str(table) if isinstance(table, (str, Path)) else "the frame")
 
 
-def _group(table: Any, options: TableOptions, group: Callable[..., T], name: str | None) -> tuple[T, bool]:
+def _group(
+    table: str | Path | FrameLike, options: TableOptions, group: Callable[..., T], name: str | None
+) -> tuple[T, bool]:
     """Return the groups of a table, and whether no two of its rows have the same key."""
     if not isinstance(table, (str, Path)):
         return group_frame(table, options, group, _name(table, name))

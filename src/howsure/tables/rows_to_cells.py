@@ -26,8 +26,9 @@ from howsure.tables import grouping
 from howsure.tables.grouping import CELL, COLUMNS, OUTCOMES, group_cells, sum_groups
 
 if TYPE_CHECKING:
+    import narwhals as nw
     import pyarrow as pa
-    from narwhals.typing import IntoFrame
+    from narwhals.typing import IntoFrame, IntoLazyFrame
 
 __all__ = ["EXTREMES", "SUMS", "flatten_cube", "make_cells", "make_cubes", "make_runs", "merge_cells"]
 
@@ -182,7 +183,7 @@ def _generation_order(generation: str) -> tuple[int, str]:
     return (int(generation), "") if generation.isdecimal() else (1 << 62, generation)
 
 
-def _wrap_lazily(frame: IntoFrame) -> Any:
+def _wrap_lazily(frame: IntoFrame) -> nw.LazyFrame[IntoLazyFrame]:
     """Return the frame as a lazy frame of narwhals."""
     import narwhals as nw
 

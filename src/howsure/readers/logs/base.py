@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, TypedDict, Unpack
+from typing import ClassVar, NamedTuple, TypedDict, Unpack
 
 import msgspec
 
@@ -266,7 +266,7 @@ class RowBuilder:
             raise UnknownNameError("scorer", wanted, scorers, where=str(self.path))
         return matches[0]
 
-    def map_columns(self, key: RowKey, record: Mapping[str, Any], *, check: bool = True) -> RowKey:
+    def map_columns(self, key: RowKey, record: Mapping[str, object], *, check: bool = True) -> RowKey:
         """Return the key with the fields of the record that `--columns` maps to our names.
 
         The first record must have all of these fields. Where a later one lacks a field, the key keeps its value.
@@ -379,13 +379,13 @@ class RowBuilder:
         return key
 
 
-def get_field(record: object, field: str) -> Any:
+def get_field(record: object, field: str) -> object:
     """Return the value at `a.b.c` inside nested mappings and lists; None where a step does not exist.
 
     >>> get_field({"metadata": {"tags": ["x", "y"]}}, "metadata.tags.1")
     'y'
     """
-    value: Any = record
+    value = record
     for name in field.split("."):
         if isinstance(value, Mapping) and name in value:
             value = value[name]
@@ -396,7 +396,7 @@ def get_field(record: object, field: str) -> Any:
     return value
 
 
-def _field_names(record: Mapping[str, Any], field: str) -> list[str]:
+def _field_names(record: Mapping[str, object], field: str) -> list[str]:
     """Return the names beside a field that does not exist; the nearest of them are suggested."""
     parent, dot, _ = field.rpartition(".")
     inside = get_field(record, parent) if dot else None
@@ -432,7 +432,7 @@ def parse_score(value: object) -> float | None:
     return score if math.isfinite(score) else None
 
 
-def as_mapping(value: object) -> Mapping[str, Any]:
+def as_mapping(value: object) -> Mapping[str, object]:
     """Return the value if it is a mapping, else an empty one."""
     return value if isinstance(value, Mapping) else {}
 

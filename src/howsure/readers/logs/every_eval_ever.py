@@ -74,8 +74,9 @@ class _Line(msgspec.Struct):
     @property
     def epoch(self) -> int | None:
         """The number of the repeat, where the row states it."""
+        epoch: Any = get_field(self.metadata, "epoch")
         try:
-            return max(int(get_field(self.metadata, "epoch")), 1)
+            return max(int(epoch), 1)
         except (TypeError, ValueError):
             return None
 

@@ -158,7 +158,7 @@ def _decode(decoder: msgspec.json.Decoder[T], data: bytes) -> T:
         return decoder.decode(repaired)
 
 
-def decode_json(data: bytes | msgspec.Raw | None) -> Any:
+def decode_json(data: bytes | msgspec.Raw | None) -> object:
     """Return a JSON value; None where there is none, or it cannot be read."""
     try:
         return msgspec.json.decode(data) if data else None

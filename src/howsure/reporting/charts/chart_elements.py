@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, Required, TypedDict
 
 import altair as alt
 import numpy as np
@@ -46,24 +46,46 @@ SHORT_LABEL = "length(datum.label) > 36 ? slice(datum.label, 0, 16) + '…' + sl
 Chart = alt.Chart | alt.LayerChart | alt.FacetChart
 
 
-def chart_of_columns(**columns: Sequence[Any] | NDArray[Any]) -> alt.Chart:
+class SeriesChannels(TypedDict, total=False):
+    """Colour of each series, and its shape or dash; the keys are the parameters of `Chart.encode`."""
+
+    color: Required[alt.Color]
+    shape: alt.Shape
+    strokeDash: alt.StrokeDash
+
+
+def chart_of_columns(**columns: Sequence[object] | NDArray[np.generic]) -> alt.Chart:
     """Return a chart on columns of equal length; NaN becomes null."""
     lists = {name: round_values(values) for name, values in columns.items()}
     return alt.Chart(alt.InlineData(values=[lists])).transform_flatten(list(lists))
 
 
-def round_values(values: Sequence[Any] | NDArray[Any], digits: int = 7) -> list[Any]:
+def round_values(values: Sequence[object] | NDArray[np.generic], digits: int = 7) -> list[object]:
     """Return the values with 7 significant digits, which is exact enough for drawings and tables."""
     listed = values.tolist() if isinstance(values, np.ndarray) else list(values)
     return [(float(f"{v:.{digits}g}") if math.isfinite(v) else None) if isinstance(v, float) else v for v in listed]
 
 
-def x_channel(field: str, title: str, **more: Any) -> alt.X:
-    """Return the channel of a number from left to right."""
-    return alt.X(field=field, type="quantitative", title=title, **{"axis": alt.Axis(tickCount=7), **more})
+def x_channel(
+    field: str,
+    title: str,
+    *,
+    axis: alt.Axis | None = None,
+    scale: alt.Scale | None = None,
+    stack: Literal["zero"] | None = None,
+) -> alt.X:
+    """Return the channel of a number from left to right; None is the default of the charts."""
+    return alt.X(
+        field=field,
+        type="quantitative",
+        title=title,
+        axis=axis or alt.Axis(tickCount=7),
+        scale=scale or alt.Undefined,
+        stack=stack or alt.Undefined,
+    )
 
 
-def y_names(field: str, order: Sequence[str], **more: Any) -> alt.Y:
+def y_names(field: str, order: Sequence[str]) -> alt.Y:
     """Return the channel of names from top to bottom."""
     return alt.Y(
         field=field,
@@ -71,11 +93,10 @@ def y_names(field: str, order: Sequence[str], **more: Any) -> alt.Y:
         title=None,
         scale=alt.Scale(type="band", domain=list(order), paddingInner=0.25),
         axis=alt.Axis(domain=False, ticks=False, grid=False, labelExpr=SHORT_LABEL),
-        **more,
     )
 
 
-def series_channels(field: str, order: Sequence[str], *, dashes: bool = False) -> dict[str, Any]:
+def series_channels(field: str, order: Sequence[str], *, dashes: bool = False) -> SeriesChannels:
     """Return colour and shape (or dash) of up to five series; a single series has no legend."""
 
     def build_channel(channel: Any, range_: Sequence[Any]) -> Any:
@@ -84,11 +105,13 @@ def series_channels(field: str, order: Sequence[str], *, dashes: bool = False) -
         legend = alt.Legend.from_dict({"orient": "top", **symbol}) if len(order) > 1 else None
         return channel(field=field, type="nominal", title=None, scale=scale, legend=legend)
 
-    second = build_channel(alt.StrokeDash, _DASHES) if dashes else build_channel(alt.Shape, _SHAPES)
-    return {"color": build_channel(alt.Color, _COLOURS), "strokeDash" if dashes else "shape": second}
+    color = build_channel(alt.Color, _COLOURS)
+    if dashes:
+        return {"color": color, "strokeDash": build_channel(alt.StrokeDash, _DASHES)}
+    return {"color": color, "shape": build_channel(alt.Shape, _SHAPES)}
 
 
-def curve_channels(field: str, colours: Mapping[str, str], *, dashed: str) -> dict[str, Any]:
+def curve_channels(field: str, colours: Mapping[str, str], *, dashed: str) -> SeriesChannels:
     """Return the colour of each curve by its name and dashes for one of them, with one legend for both."""
 
     def scale(range_: Sequence[Any]) -> alt.Scale:

@@ -170,8 +170,8 @@ def draw_convergence(sizes: SampleSize, moment: str, order: Sequence[str]) -> Ch
             if model in available and sizes.reached[available[model], row] == reached
         ]
         if stars:
-            channels = {"color": series_channels("model", order, dashes=True)["color"]}
-            layers.append(_stars(stars, reached=reached).encode(x=x, y=y, tooltip=tips, **channels))
+            color = series_channels("model", order, dashes=True)["color"]
+            layers.append(_stars(stars, reached=reached).encode(x=x, y=y, tooltip=tips, color=color))
     return finish_chart(alt.layer(*layers), height=260, legend=order)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import repeat
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -284,7 +284,18 @@ class Cells:
         return bool(np.any(mine & theirs))
 
 
-def merge_clusters(parts: Sequence[Any], questions: Sequence[str]) -> tuple[str, ...] | None:
+class _Clustered(Protocol):
+    """Cells or a cube: a benchmark with its questions and their clusters."""
+
+    @property
+    def benchmark(self) -> str: ...
+    @property
+    def questions(self) -> tuple[str, ...]: ...
+    @property
+    def clusters(self) -> tuple[str, ...] | None: ...
+
+
+def merge_clusters(parts: Sequence[_Clustered], questions: Sequence[str]) -> tuple[str, ...] | None:
     """Return the cluster of each question from parts of one benchmark; None if no part has clusters."""
     where = parts[0].benchmark
     if any(part.clusters is None for part in parts):
@@ -293,7 +304,7 @@ def merge_clusters(parts: Sequence[Any], questions: Sequence[str]) -> tuple[str,
         return None
     cluster_of: dict[str, str] = {}
     for part in parts:
-        for question, name in zip(part.questions, part.clusters, strict=True):
+        for question, name in zip(part.questions, part.clusters or (), strict=True):
             if cluster_of.setdefault(question, name) != name:
                 what = f"question {question!r} is in cluster {cluster_of[question]!r} and in {name!r}"
                 raise InputError(what, where=where, remedy="a question has one cluster")

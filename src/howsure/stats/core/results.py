@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from html import escape
-from typing import Any, NamedTuple, Self, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,11 @@ from numpy.typing import NDArray
 from howsure.errors import InputError, UnknownNameError
 from howsure.stats.core.claims import FRAME_BACKENDS, FrameBackend, check_choice, check_level
 from howsure.stats.core.intervals import Limits
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
 
 __all__ = ["Columns", "Result", "Results", "format_html", "format_table", "join_notes", "make_columns", "notes"]
 
@@ -26,7 +31,7 @@ Row = dict[str, Any]
 """One row of a result: values by column name."""
 
 
-def make_columns(n_rows: int, /, **columns: Any) -> Columns:
+def make_columns(n_rows: int, /, **columns: object) -> Columns:
     """Make columns of a result from arrays, from sequences of names, and from values that all rows have in common.
 
     Examples
@@ -38,7 +43,7 @@ def make_columns(n_rows: int, /, **columns: Any) -> Columns:
     return {name: _make_column(value, n_rows) for name, value in columns.items()}
 
 
-def _make_column(value: Any, n_rows: int) -> NDArray[Any]:
+def _make_column(value: object, n_rows: int) -> NDArray[Any]:
     """Return a value as an array of `n_rows` elements; text becomes an array of Python strings."""
     if isinstance(value, str):
         return np.full(n_rows, value, dtype=object)
@@ -98,7 +103,13 @@ class Result(ABC):
         rows = zip(*(values.tolist() for values in self._columns.values()), strict=True)
         return [dict(zip(self._columns, row, strict=True)) for row in rows]
 
-    def to_frame(self, backend: FrameBackend = "pandas") -> Any:
+    @overload
+    def to_frame(self, backend: Literal["pandas"] = "pandas") -> pd.DataFrame: ...
+    @overload
+    def to_frame(self, backend: Literal["polars"]) -> pl.DataFrame: ...
+    @overload
+    def to_frame(self, backend: Literal["pyarrow"]) -> pa.Table: ...
+    def to_frame(self, backend: FrameBackend = "pandas") -> pd.DataFrame | pl.DataFrame | pa.Table:
         """Return the columns as a data frame of pandas, polars or pyarrow.
 
         Parameters
@@ -207,7 +218,7 @@ class Results(Result):
         return format_table(self.columns())
 
 
-def _make_frame(columns: Columns, backend: FrameBackend) -> Any:
+def _make_frame(columns: Columns, backend: FrameBackend) -> pd.DataFrame | pl.DataFrame | pa.Table:
     """Return the columns as a data frame of this library."""
     check_choice("backend", backend, FRAME_BACKENDS, where="to_frame")
     try:
@@ -272,7 +283,7 @@ class _Table(NamedTuple):
     below: list[str]
 
 
-def format_table(columns: Mapping[str, Sequence[Any] | NDArray[Any]]) -> str:
+def format_table(columns: Mapping[str, Sequence[object] | NDArray[np.generic]]) -> str:
     """Format columns as a text table.
 
     Numbers are right-aligned. Columns with one value in all rows, and notes, are printed once below the table. A single
@@ -293,7 +304,7 @@ def format_table(columns: Mapping[str, Sequence[Any] | NDArray[Any]]) -> str:
     return "\n".join(lines + table.below)
 
 
-def format_html(columns: Mapping[str, Sequence[Any] | NDArray[Any]]) -> str:
+def format_html(columns: Mapping[str, Sequence[object] | NDArray[np.generic]]) -> str:
     """Format columns as an HTML table without styles or scripts; names are escaped.
 
     Examples
@@ -309,7 +320,7 @@ def format_html(columns: Mapping[str, Sequence[Any] | NDArray[Any]]) -> str:
     return "\n".join([(_format_html_rows if len(table.marks) > 1 else _format_html_row)(table), *below])
 
 
-def _make_table(columns: Mapping[str, Sequence[Any] | NDArray[Any]]) -> _Table:
+def _make_table(columns: Mapping[str, Sequence[object] | NDArray[np.generic]]) -> _Table:
     """Return the values as text, with constant columns and notes taken out of the table."""
     n_rows = len(next(iter(columns.values())))
     varying: dict[str, list[str]] = {}

@@ -193,7 +193,7 @@ def _add_usage(score: InstanceScore, name: str, mean: float) -> None:
         score.seconds = mean
 
 
-def name_variant(perturbation: Mapping[str, Any] | None, trial: int) -> str:
+def name_variant(perturbation: Mapping[str, object] | None, trial: int) -> str:
     """Return a name for the form of the prompt.
 
     >>> name_variant(None, 0), name_variant({"name": "typos", "robustness": True, "prob": 0.1}, 2)

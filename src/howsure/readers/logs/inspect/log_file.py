@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 
 import msgspec
 
@@ -63,7 +63,7 @@ class InspectLog(ABC):
         """Return a sample as JSON; None where it is lost."""
 
     @abstractmethod
-    def read_header(self) -> dict[str, Any]:
+    def read_header(self) -> dict[str, object]:
         """Return the header as it was written."""
 
     def read(self, key: SampleKey, shape: type[T]) -> T | None:
@@ -105,9 +105,9 @@ class JsonLog(InspectLog):
         """Return a sample as JSON."""
         return self._samples[key]
 
-    def read_header(self) -> dict[str, Any]:
+    def read_header(self) -> dict[str, object]:
         """Return the header as it was written."""
-        return {"eval": decode_record(decode_record(self._data, dict[str, msgspec.Raw])["eval"], dict[str, Any])}
+        return {"eval": decode_record(decode_record(self._data, dict[str, msgspec.Raw])["eval"], dict[str, object])}
 
 
 class EvalLog(InspectLog):
@@ -133,9 +133,9 @@ class EvalLog(InspectLog):
         name = self._names.get(key)
         return None if name is None else self._zip.read(name)
 
-    def read_header(self) -> dict[str, Any]:
+    def read_header(self) -> dict[str, object]:
         """Return the header as it was written."""
-        return decode_record(self._header_data, dict[str, Any])
+        return decode_record(self._header_data, dict[str, object])
 
     def _read_header(self) -> None:
         """Read the header, or else the journal of the start."""

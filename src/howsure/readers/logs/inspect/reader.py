@@ -16,7 +16,7 @@ out.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -188,7 +188,7 @@ class _Columns:
         record |= {"eval": self._header.get("eval")} if self._header else {}
         key = self._build.map_columns(key, record, check=bool(fields) or self._roots == {"eval"})
         if "attachments" in fields:
-            attachments = as_mapping(_decode_field(fields["attachments"]))
+            attachments: Mapping[str, Any] = as_mapping(_decode_field(fields["attachments"]))
             texts = {name: resolve_attachment(text, attachments) for name, text in key._asdict().items() if text}
             key = key._replace(**texts)
         return key

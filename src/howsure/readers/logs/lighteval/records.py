@@ -98,13 +98,13 @@ def _parse_literal(value: Any) -> Any:
     return value
 
 
-def list_completions(record: Record) -> list[Any]:
+def list_completions(record: Record) -> list[object]:
     """Return the K texts before any post-processing; none where likelihoods were compared."""
     texts = as_mapping(record.get("model_response")).get("text")
     return texts if isinstance(texts, list) else [texts] if isinstance(texts, str) else []
 
 
-def _list_gold_indices(doc: Mapping[str, Any]) -> list[int]:
+def _list_gold_indices(doc: Mapping[str, object]) -> list[int]:
     """Return the indices of the right choices."""
     gold = doc.get("gold_index")
     return [index for index in (gold if isinstance(gold, list) else [gold]) if isinstance(index, int)]

@@ -120,7 +120,7 @@ def _is_number(raw: msgspec.Raw | None) -> bool:
         return False
 
 
-def parse_replies(line: Line) -> list[list[Any]]:
+def parse_replies(line: Line) -> list[list[object]]:
     """Return for each request of the question its K replies, texts or [log-likelihood, greedy]; empty if unreadable."""
     replies = decode_json(line.get("resps"))
     if isinstance(replies, list) and replies and all(isinstance(each, list) and each for each in replies):
@@ -179,13 +179,14 @@ def _parse_messages(context: Any) -> tuple[dict[str, str], ...] | None:
     return ({"role": "user", "content": context},)
 
 
-def most_likely_choice(line: Line, requests: Sequence[Sequence[Any]], metric: str) -> str | None:
+def most_likely_choice(line: Line, requests: Sequence[Sequence[object]], metric: str) -> str | None:
     """Return the letter of the choice with the largest log-likelihood; per character where the metric normalises.
 
     None where there is nothing to compare, or the log does not contain what this metric compares.
     """
+    replies_of: Sequence[Sequence[Any]] = requests
     try:
-        logs = [float(replies[0][0]) for replies in requests]
+        logs = [float(replies[0][0]) for replies in replies_of]
     except (ValueError, TypeError, LookupError):
         return None
     if metric == "acc_norm":

@@ -64,7 +64,7 @@ class LmEvalRun(msgspec.Struct, frozen=True, kw_only=True):
     """The date in the name of the file."""
 
     @property
-    def config(self) -> Mapping[str, Any]:
+    def config(self) -> Mapping[str, object]:
         """The task's configuration; empty where it is not known."""
         return as_mapping(self.totals.configs.get(self.task)) if self.totals else {}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -72,13 +73,13 @@ class Sampling(msgspec.Struct):
             return None
 
 
-def parse_data(data: msgspec.Raw) -> dict[str, Any]:
+def parse_data(data: msgspec.Raw) -> dict[str, object]:
     """Return the data of an event; empty where they are no object."""
     value = decode_json(data)
     return value if isinstance(value, dict) else {}
 
 
-def prompt_fields(sampling: Sampling | None, data: dict[str, Any]) -> PromptFields:
+def prompt_fields(sampling: Sampling | None, data: Mapping[str, object]) -> PromptFields:
     """Return the expected answers of an event that scored, and the messages of the request."""
     expected = data.get("expected")
     target = " | ".join(map(encode_text, expected)) if isinstance(expected, list) else expected

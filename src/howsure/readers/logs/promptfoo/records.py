@@ -115,7 +115,7 @@ class PromptfooResult(msgspec.Struct, rename="camel"):
         key = _hash_text(msgspec.json.encode([own_vars, description], order="sorted").decode())[:8]
         return f"{' '.join(text.split())[:32]} {key}".strip()
 
-    def identify(self, place: int) -> Any:
+    def identify(self, place: int) -> int | tuple[int | None, int, str]:
         """Return what a row that was run again shares with the earlier one; its place if it states nothing."""
         return place if self.test_idx is None else (self.prompt_idx, self.test_idx, self.provider_name)
 
@@ -154,7 +154,7 @@ class ResultsFile(NamedTuple):
         """How often each test was run; None where an older version did not write it."""
         return self.file.runtime_options.repeat if self.file and self.file.runtime_options else None
 
-    def read(self, note: Note) -> Iterator[tuple[Mapping[str, Any], PromptfooResult]]:
+    def read(self, note: Note) -> Iterator[tuple[Mapping[str, object], PromptfooResult]]:
         """Yield the rows, each as its record and as what is read of it."""
         records = read_json_lines(self.path, dict[str, Any], note) if self.file is None else self.file.results.results
         n_left_out, first = 0, ""
