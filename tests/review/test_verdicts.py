@@ -115,10 +115,12 @@ def test_a_clock_that_went_back_does_not_lose_the_newer_verdict(tmp_path):
 def test_a_line_cut_off_is_told_and_costs_no_other(tmp_path):
     path = write(tmp_path / "v.jsonl", [verdict("fine", key="k0"), verdict(key="k1")])
     path.write_bytes(path.read_bytes()[:-20])
-    with pytest.warns(HowsureWarning, match=r"v.jsonl, line 2: no verdict, left out \(the line is cut off\)"):
+    with pytest.warns(
+        HowsureWarning, match=r"v.jsonl, line 2: this is no verdict and is left out \(the line is cut off\)"
+    ):
         assert set(load(path)) == {"k0"}
     append(path, verdict(key="k2"))
-    with pytest.warns(HowsureWarning, match="line 2: no verdict"):
+    with pytest.warns(HowsureWarning, match="line 2: this is no verdict"):
         assert set(load(path)) == {"k0", "k2"}
 
 
@@ -129,7 +131,7 @@ def test_marks_of_a_conflict_are_told_and_both_sides_kept(tmp_path):
     told = []
     assert {one.key for one in history(path, warn=told.append)} == {"k0", "k1"}
     assert len(told) == 1
-    assert "line 1, and 3 more lines: no verdict, left out" in told[0]
+    assert "line 1, and 3 more lines: this is no verdict and is left out" in told[0]
 
 
 @pytest.mark.parametrize(
@@ -143,7 +145,7 @@ def test_marks_of_a_conflict_are_told_and_both_sides_kept(tmp_path):
 def test_a_file_of_something_else_is_refused(tmp_path, line, why):
     path = tmp_path / "v.jsonl"
     path.write_text(line + "\n")
-    with pytest.raises(InputError, match=f"line 1: no line is a verdict, the first: .*{why}"):
+    with pytest.raises(InputError, match=f"line 1: no line is a verdict: .*{why}"):
         load(path)
     with pytest.raises(InputError, match="no line is a verdict"):
         append(path, verdict())
@@ -203,7 +205,7 @@ def test_exclude_knows_a_question_by_its_content_under_another_id():
 
 
 def test_exclude_warns_where_the_content_has_changed():
-    with pytest.warns(HowsureWarning, match="b: 1 rejected questions read otherwise when they were reviewed: 'q1'"):
+    with pytest.warns(HowsureWarning, match="b: 1 rejected questions were reviewed with another text or target: 'q1'"):
         kept, _ = exclude([cells()], state(verdict()), keys={("b", "q1"): "another", ("b", "q2"): "k2"})
     assert kept[0].questions == ("q2", "q3")
 
@@ -216,7 +218,7 @@ def test_exclude_keeps_a_question_whose_new_content_was_found_fine():
 
 
 def test_exclude_refuses_to_leave_nothing():
-    with pytest.raises(InputError, match="b: the verdicts leave no question"):
+    with pytest.raises(InputError, match="b: the verdicts reject every question"):
         exclude([cells(["q1"])], state(verdict()))
 
 

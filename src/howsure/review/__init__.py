@@ -1,1 +1,1 @@
-"""The browser app that looks at suspects and keeps the verdicts."""
+"""Rank questions by the evidence against their labels, and store the verdicts of reviewers."""

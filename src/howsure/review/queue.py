@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 
 class Count(NamedTuple):
-    """Generations of one model that gave the same answer to a question; failed ones are not among them."""
+    """Number of generations of one model that gave the same answer to a question, without failed ones."""
 
     model: str
     question: str
     answer: str | None
-    """None: no answer was read."""
+    """The answer; None if no answer could be read."""
     n: int
     scored: int
     total: float
@@ -34,25 +34,25 @@ class Count(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Suspect:
-    """A question and the evidence against its label; NaN where unknown."""
+    """A question and the evidence against its label; numbers that are not known are NaN."""
 
     benchmark: str
     question: str
     target: str | None
     answer: str | None
-    """The answer that speaks most against the target; None where every answer is right, or none was read."""
+    """The wrong answer with the most evidence; None if every answer is right, or no answer could be read."""
     p_correct: float
     consistency: float
     n_sets: int
     n_models: int
     models_agreeing: int
-    """Models that gave `answer` more often than anything else."""
+    """Number of models that gave `answer` more often than any other answer."""
     suspicion: float
-    """Evidence of `stats.suspects`: weighted votes for `answer` less those for the target; an order, no log of odds."""
+    """Weighted votes for `answer` minus those for the target; it is used for sorting and is no log of odds."""
     is_on_map: bool
-    """Whether GEN's rule picks it: rarely right, and nearly always the same."""
+    """Whether GEN's rule selects the question: it is rarely answered right and nearly always in the same way."""
     is_suspect: bool
-    """Whether it is worth a look: GEN's rule picks it, or most models, two at least, prefer the other answer."""
+    """Whether to review the question: GEN's rule selects it, or most models (at least two) prefer another answer."""
 
 
 def rank_label_errors(benchmark: str, counts: Iterable[Count], targets: Mapping[str, str | None]) -> list[Suspect]:
@@ -61,7 +61,7 @@ def rank_label_errors(benchmark: str, counts: Iterable[Count], targets: Mapping[
     Parameters
     ----------
     counts
-        One per model, question and answer, in any order.
+        Counts of each model, question and answer, in any order.
     targets
         Target of each question, where it is known.
     """
@@ -103,31 +103,31 @@ def _answers(benchmark: str, counts: list[Count], targets: Mapping[str, str | No
     )
 
 
-#: Which questions, and with which verdict.
+#: The questions and the verdicts that a reviewer can select.
 SHOWS = ("suspects", "all")
 STATES = ("open", "any", *VERDICTS)
 
 
 class Entry(NamedTuple):
-    """A question of the queue."""
+    """A question of the queue, as the reviewer sees it and with the evidence against its label."""
 
     view: QuestionView
     suspect: Suspect
 
 
 class QueueFilter(NamedTuple):
-    """Selection of questions, which every address of the review contains."""
+    """The selection of questions, which is part of every address of the review."""
 
     show: str = "suspects"
     state: str = "open"
     within: str = ""
-    """A benchmark, or all."""
+    """Name of a benchmark; empty for all benchmarks."""
     find: str = ""
-    """Text that the id or the question contains."""
+    """Text that the id or the question must contain; empty for all questions."""
 
     @classmethod
     def of(cls, fields: Mapping[str, str]) -> Self:
-        """Return the selection of an address or a form; unknown values become the default."""
+        """Return the selection of an address or a form; unknown values are replaced by the default."""
         show, state = fields.get("show", ""), fields.get("state", "")
         return cls(
             show if show in SHOWS else SHOWS[0],
@@ -184,7 +184,7 @@ def neighbours(
     return next(before, None), next(after, None)
 
 
-#: Numbers of generations that are open at first and that are listed for each answer, and characters of a completion.
+#: Number of generations that are open at first, number listed for each answer, and characters of a completion.
 MAX_OPEN, MAX_GENERATIONS, MAX_TEXT = 3, 12, 20_000
 
 _TITLES: dict[AnswerKind, str] = {

@@ -1,4 +1,4 @@
-"""What a review reads: questions, counts of answers, and generations of run folders and logs."""
+"""Read what a review shows: questions, counts of answers, and generations of run folders and logs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from howsure.store.schema import Response
 
 __all__ = ["QuestionView", "RunTexts", "Texts"]
 
-#: Number of questions of logs that are remembered.
+#: Number of questions of logs that are kept in memory.
 _REMEMBERED = 64
 _REMEDY = "a review reads run folders and logs: howsure convert LOGS -o DIR makes a run folder of logs"
 
@@ -34,36 +34,36 @@ class QuestionView:
     question: str
     key: str
     text: str
-    """What is asked; empty where no prompt was kept."""
+    """Text of the question; empty if no prompt was stored."""
     choices: tuple[str, ...] = ()
-    """Where they are known apart from the text."""
+    """Texts of the choices, if they are stored separately from the text; otherwise empty."""
     target: str | None = None
 
 
 class Texts(Protocol):
-    """Where a review has its texts from."""
+    """A source of the questions, answers, prompts and generations of a review."""
 
     def questions(self) -> list[QuestionView]:
-        """Every question that has a generation, of every benchmark."""
+        """Return every question that has a generation, for all benchmarks."""
         ...
 
     def counts(self, benchmark: str) -> list[Count]:
-        """How often each model gave each answer, failed generations apart."""
+        """Return how often each model gave each answer, without failed generations."""
         ...
 
     def prompts(self, benchmark: str, question: str) -> list[PromptText]:
-        """What was sent for the question, the default variant first."""
+        """Return the prompts that were sent for the question, the default variant first."""
         ...
 
     def generations(self, benchmark: str, question: str) -> list[Response]:
-        """All generations of the question, sorted by key."""
+        """Return all generations of the question, sorted by key."""
         ...
 
 
 class RunTexts:
-    """Texts of run folders and of logs; generations of the same benchmark in several of them are joined.
+    """Read the texts of run folders and logs, and join generations of the same benchmark in several of them.
 
-    A log is read once for each question that is opened; the last questions are remembered.
+    A log is read once for each question that is opened; the last questions are kept in memory.
     """
 
     def __init__(self, paths: Iterable[Path]) -> None:
@@ -75,13 +75,13 @@ class RunTexts:
         self._read = lru_cache(maxsize=_REMEMBERED)(read) if self._texts.logs else read
 
     def questions(self) -> list[QuestionView]:
-        """Every question that has a generation; its text is that of the default variant, or of the first one."""
+        """Return every question that has a generation; its text is that of the default variant or the first one."""
         texts = self._texts.questions()
         names = sorted((name, question) for name, counts in self._answers.items() for question in counts.questions)
         return [_view(*name, texts.get(name)) for name in names]
 
     def counts(self, benchmark: str) -> list[Count]:
-        """How often each model gave each answer."""
+        """Return how often each model gave each answer."""
         counts = self._answers.get(benchmark)
         if counts is None:
             return []
@@ -92,26 +92,26 @@ class RunTexts:
         ]
 
     def prompts(self, benchmark: str, question: str) -> list[PromptText]:
-        """What was sent for the question."""
+        """Return the prompts that were sent for the question."""
         result = self._read(benchmark, question)
         return [] if result is None else list(result.question.prompts)
 
     def generations(self, benchmark: str, question: str) -> list[Response]:
-        """All generations of the question."""
+        """Return all generations of the question."""
         result = self._read(benchmark, question)
         return [] if result is None else list(result.generations)
 
 
 def _view(benchmark: str, question: str, text: QuestionText | None) -> QuestionView:
     if text is None:
-        # Without a text the target would be the key of all questions that share it.
+        # Without a text, all questions with the same target would have the same key, so the key is made of the id.
         return QuestionView(benchmark, question, content_key(f"{benchmark}\0{question}", None), "")
     key = content_key("\n".join([text.text, *text.choices]), text.target)
     return QuestionView(benchmark, question, key, text.text, text.choices, text.target)
 
 
 def _find_texts(paths: Iterable[Path]) -> list[RunSource | LogSource]:
-    """Run folders and logs at or below the paths."""
+    """Return the run folders and logs at or below the paths."""
     given = list(paths)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

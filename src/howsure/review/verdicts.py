@@ -1,8 +1,9 @@
-"""Verdicts of reviewers: an append-only file of JSON lines that can be kept in git.
+"""Read and append the verdicts of reviewers, in a file of JSON lines that can be kept in git.
 
-Lines may be concatenated, merged, duplicated or reordered: the state is that of the lines sorted by `when` and
-then by content. The newest line of a key is its verdict; "undone" takes it back. The key is a hash of what the question
-says and of its target, so a verdict outlives re-runs and new ids, and a corrected question needs a new one.
+Lines are only appended. They may be concatenated, merged, duplicated or reordered, because they are sorted by `when`
+and then by content before they are used. The newest line of a key is its verdict; the verdict "undone" removes it. The
+key is a hash of the text and the target of the question, so a verdict stays valid after re-runs and under new ids, and
+a corrected question needs a new verdict.
 """
 
 from __future__ import annotations
@@ -39,46 +40,46 @@ __all__ = [
 ]
 
 Word = Literal["mislabeled", "ambiguous", "fine", "undone"]
-#: What a reviewer may say of a question.
+#: The verdicts that a reviewer may give on a question.
 VERDICTS: tuple[str, ...] = get_args(Word)[:3]
-#: Verdicts that leave a question out.
+#: The verdicts for which `exclude` leaves a question out.
 REJECTED = ("mislabeled", "ambiguous")
-#: Characters of a note, at most.
+#: Largest number of characters of a note.
 NOTE_LENGTH = 4000
 
 _WHEN = "%Y-%m-%dT%H:%M:%S.%fZ"
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """What one reviewer said of one question at one time."""
+    """The verdict of one reviewer on one question at one time."""
 
     benchmark: str
     question: str
-    """Its id when it was reviewed."""
+    """Id of the question when it was reviewed."""
     key: str
-    """`content_key` of what was reviewed."""
+    """`content_key` of the text and the target that were reviewed."""
     verdict: Word
     note: str = ""
     reviewer: str = ""
     when: str
-    """UTC as `moment` writes it, to the microsecond: sorting the text sorts the time."""
+    """Time in UTC as `moment` formats it, to the microsecond, so that sorting the texts sorts the times."""
 
     def __post_init__(self) -> None:
-        datetime.strptime(self.when, _WHEN).replace(tzinfo=UTC)  # msgspec tells a ValueError with its line
+        datetime.strptime(self.when, _WHEN).replace(tzinfo=UTC)  # msgspec reports this ValueError
 
 
 def content_key(text: str, target: str | None) -> str:
-    """Hash of a question's text, with its choices where it has some, and of its target: 16 hexadecimal digits.
+    """Return a hash of a question's text (with its choices, if it has some) and target: 16 hexadecimal digits.
 
     >>> content_key("What is 2 + 2?", "4")
     '7196e5f92aa9a022'
     """
-    content = json.dumps([text, target]).encode()  # escaped: a lone surrogate does no harm
+    content = json.dumps([text, target]).encode()  # escapes lone surrogates, which UTF-8 cannot encode
     return hashlib.sha256(content).hexdigest()[:16]
 
 
 def moment(seconds: float) -> str:
-    """Seconds since the epoch as a verdict's `when`.
+    """Return seconds since the epoch in the format of a verdict's `when`.
 
     >>> moment(0.25)
     '1970-01-01T00:00:00.250000Z'
@@ -87,14 +88,15 @@ def moment(seconds: float) -> str:
 
 
 def append(path: Path, verdict: Verdict) -> Verdict:
-    """Add a line, on the disk when this returns; the verdict as written.
+    """Append a verdict to the file, and return it as it was written; the line is on disk when this returns.
 
-    Where the file has a newer line on the same key, by a clock that was ahead, `when` is moved just past it.
+    If the file has a newer line with the same key, written by a clock that was ahead, `when` is set to one microsecond
+    after that line.
 
     Raises
     ------
     InputError
-        When the file cannot be written, or holds no verdicts but something else.
+        When the file cannot be written, or contains lines of which none is a verdict.
     """
     latest = max((one.when for one in history(path, missing=True, warn=_ignore) if one.key == verdict.key), default="")
     if verdict.when <= latest:
@@ -105,7 +107,7 @@ def append(path: Path, verdict: Verdict) -> Verdict:
             file.seek(0, os.SEEK_END)
             if end := file.tell():
                 file.seek(end - 1)
-            # A line that was cut off by a crash stays alone on its line.
+            # A line that a crash cut off gets a line break, so that the new verdict starts on its own line.
             torn = end > 0 and file.read(1) != b"\n"
             file.write(b"\n" * torn + msgspec.json.encode(verdict) + b"\n")
             file.flush()
@@ -124,14 +126,14 @@ def history(path: Path, *, missing: bool = False, warn: Callable[[str], None] | 
     path
         A file that `append` made.
     missing
-        Whether a file that is not there holds no verdicts; else it is an error.
+        Whether a file that does not exist is read as a file without verdicts; otherwise it is an error.
     warn
-        Called with a message about lines that are not verdicts; default: a warning.
+        Function that is called with a message about lines that are not verdicts; the default issues a warning.
 
     Raises
     ------
     InputError
-        When the file cannot be read, or not one of its lines is a verdict.
+        When the file cannot be read, or has lines of which none is a verdict.
     """
     try:
         lines = path.read_bytes().split(b"\n")
@@ -153,9 +155,9 @@ def history(path: Path, *, missing: bool = False, warn: Callable[[str], None] | 
         number, why = bad[0]
         if not unique:
             remedy = "give a file that howsure review made"
-            raise InputError(f"no line is a verdict, the first: {why}", where=f"{path}, line {number}", remedy=remedy)
+            raise InputError(f"no line is a verdict: {why}", where=f"{path}, line {number}", remedy=remedy)
         more = f", and {len(bad) - 1} more lines" if len(bad) > 1 else ""
-        (warn or _warn)(f"{path}, line {number}{more}: no verdict, left out ({why})")
+        (warn or _warn)(f"{path}, line {number}{more}: this is no verdict and is left out ({why})")
     return sorted(unique, key=lambda one: (one.when, msgspec.json.encode(one)))
 
 
@@ -164,22 +166,22 @@ def _warn(what: str) -> None:
 
 
 def _ignore(_: str) -> None:
-    """Ignore a warning: appending a line leaves nothing out."""
+    """Ignore a warning about lines that are not verdicts, since appending does not remove them."""
 
 
 def current(verdicts: Iterable[Verdict]) -> dict[str, Verdict]:
-    """The verdict of each key, given all in order; what was undone is not there."""
+    """Return the newest verdict of each key, without those that were undone; `verdicts` are sorted by time."""
     last = {one.key: one for one in verdicts}
     return {key: one for key, one in last.items() if one.verdict != "undone"}
 
 
 def load(path: Path) -> dict[str, Verdict]:
-    """The verdict of each key as the file stands; see `history` for what it raises and tells."""
+    """Return the newest verdict of each key in the file; `history` describes the errors and warnings."""
     return current(history(path))
 
 
 def excluded(verdicts: Iterable[Verdict]) -> dict[str, set[str]]:
-    """Ids of the rejected questions by benchmark; of an id that was reviewed with two contents, the newer counts."""
+    """Return the ids of rejected questions by benchmark; the newest verdict counts if an id had several contents."""
     newest: dict[tuple[str, str], Verdict] = {}
     for one in sorted(verdicts, key=lambda one: one.when):
         newest[one.benchmark, one.question] = one
@@ -193,17 +195,18 @@ def excluded(verdicts: Iterable[Verdict]) -> dict[str, set[str]]:
 def exclude(
     runs: Sequence[Cells], verdicts: Mapping[str, Verdict], *, keys: Mapping[tuple[str, str], str] | None = None
 ) -> tuple[list[Cells], list[str]]:
-    """The cells without rejected questions, and what was done, a line each.
+    """Return the cells without rejected questions, and one message for each benchmark on what was left out.
 
     Parameters
     ----------
     runs
         Cells, one per benchmark.
     verdicts
-        As `load` gives them.
+        Verdicts by key, as `load` returns them.
     keys
-        `content_key` by (benchmark, question), where it is known. A question is then also left out for its content
-        under another id, and one that says something else than when it was rejected is left out with a warning.
+        `content_key` by (benchmark, question), where it is known. With it, a question is also left out if its content
+        was rejected under another id, and there is a warning if a question has another content than when it was
+        rejected.
 
     Raises
     ------
@@ -224,18 +227,18 @@ def exclude(
             if key in rejected:
                 out[question] = rejected[key].verdict
             elif question in by_id.get(cells.benchmark, ()):
-                # The new content may have been reviewed as well, and found fine.
+                # The new content was reviewed as well, and was not rejected.
                 if key is not None and key in verdicts:
                     continue
                 out[question] = words[cells.benchmark, question]
                 changed += [question] if key is not None else []
         if changed:
             examples = ", ".join(map(repr, changed[:3])) + (" ..." if len(changed) > 3 else "")
-            what = f"{cells.benchmark}: {len(changed)} rejected questions read otherwise when they were reviewed"
+            what = f"{cells.benchmark}: {len(changed)} rejected questions were reviewed with another text or target"
             warnings.warn(f"{what}: {examples}; they are left out: review them again", HowsureWarning, stacklevel=2)
         if out and len(out) == len(cells.questions):
             remedy = "is it the right file of verdicts?"
-            raise InputError("the verdicts leave no question", where=cells.benchmark, remedy=remedy)
+            raise InputError("the verdicts reject every question", where=cells.benchmark, remedy=remedy)
         selected.append(cells.select(questions=[q for q in cells.questions if q not in out]) if out else cells)
         count = Counter(out.values())
         why = ", ".join(f"{count[word]} {word}" for word in REJECTED if count[word])

@@ -1,4 +1,4 @@
-"""Access to the local web application: only for the browser that opened the printed address.
+"""Restrict the local web application to the browser that opened the printed address.
 
 Pages of other sites cannot reach the application: host and origin of each request must be the loopback address and the
 port of the server (against DNS rebinding and cross-site requests). Other users of the machine cannot: every response

@@ -1,7 +1,7 @@
 """The live page: the report of a run while it is sampled, built again when rows have been added.
 
-Another process builds the page, so that the run keeps its processor. A browser that watches it asks for the number of
-the page every two seconds, and replaces the page when there is a new one. Nothing is written to disk.
+Another process builds the page, so that the run keeps its processor. A browser that shows the page
+requests its number every two seconds, and replaces the page when there is a new one. Nothing is written to disk.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from howsure.reporting.assets import build_policy
 from howsure.web.access import AccessGuard, format_address
 from howsure.web.server import bind_port, serve_in_thread
 
-#: Seconds between two requests of a browser, at most, and seconds without a request after which it has gone.
+#: Longest time between two requests of a browser, and time without a request after which it is closed, in seconds.
 _POLL_SECONDS, _GONE_SECONDS = 2.0, 7.0
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
 
 class LivePage:
-    """The latest page of a run folder, and whether a browser watches it.
+    """The latest page of a run folder, and whether a browser shows it.
 
     Parameters
     ----------
@@ -53,9 +53,9 @@ class LivePage:
     Attributes
     ----------
     html, number
-        The latest page and how many pages have been built.
+        The latest page, and the number of pages that have been built.
     message
-        Why there is no newer page; empty if there is one.
+        The reason why there is no newer page; empty if the page is up to date.
     is_over
         Whether the run has ended.
     last_page_sent
@@ -85,35 +85,35 @@ class LivePage:
         self._files = files
         try:
             self.html = self._executor.submit(self._build).result()
-        except HowsureError as error:  # most likely there is no answer yet
+        except HowsureError as error:  # the run has most likely no answer yet
             self.message = str(error)
-        except Exception as error:  # noqa: BLE001  the run continues, whatever happens to its page
+        except Exception as error:  # noqa: BLE001  an error of the page must not stop the run
             self.message = f"This page could not be built: {type(error).__name__}: {error}"
         else:
             self.message, self.number = "", self.number + 1
         return self._clock() - start
 
     def finish(self) -> None:
-        """Build the page of all rows; no more pages follow."""
+        """Build the last page, which has all rows, and mark the run as ended."""
         self.update()
         self.is_over = True
 
     def get_state(self) -> dict[str, object]:
-        """Return the state that a watching browser asks for."""
+        """Return the state that the browser requests, and note the time of the request."""
         self._last_request = self._clock()
         if self.is_over and not self.number:
             self.last_page_sent.set()
         return {"number": self.number, "message": self.message, "over": self.is_over}
 
     def get_page(self) -> str:
-        """Return the latest page for a watching browser."""
+        """Return the latest page; after the end of the run, record that the browser has received it."""
         if self.is_over:
             self.last_page_sent.set()
         return self.html
 
     @property
     def is_watched(self) -> bool:
-        """Whether a browser has sent a request in the last seconds."""
+        """Return whether a browser has sent a request in the last seconds."""
         return self._clock() - self._last_request < _GONE_SECONDS
 
 
@@ -121,7 +121,7 @@ def create_live_app(page: LivePage, *, port: int, token: str, poll_seconds: floa
     """Return the application with the frame, the state and the page, behind its guard."""
     frame, policy = _render_frame(poll_seconds)
 
-    # Coroutines: they only read memory, and need no thread of a pool.
+    # These are coroutines because they only read memory and need no thread.
     async def get_frame(_: Request) -> Response:
         return HTMLResponse(frame, headers={"Content-Security-Policy": policy})
 
@@ -179,7 +179,7 @@ def serve_live_page(
     """
     own = ProcessPoolExecutor(1, get_context("spawn"), _prepare_builder) if executor is None else None
     if own is not None:
-        own.submit(os.getpid)  # the process starts and imports before there is anything to draw
+        own.submit(os.getpid)  # start the process and its imports before the first page is needed
     page = LivePage(Path(folder), build, executor or own)  # type: ignore[arg-type]  # one of them is not None
     token, stop = secrets.token_urlsafe(24), threading.Event()
     updater = threading.Thread(target=_update_until, args=(page, every, stop), daemon=True)

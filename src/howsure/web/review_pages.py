@@ -31,14 +31,14 @@ from howsure.review.verdicts import NOTE_LENGTH, REJECTED, VERDICTS, Verdict, ap
 from howsure.web.access import AccessGuard, derive_form_secret, format_address
 from howsure.web.server import bind_port, serve_until_interrupted
 
-#: Bytes of a form, at most; questions of a page of the queue; prompts shown beside the default one.
+#: Largest size of a form in bytes, questions on a page of the queue, and prompts shown besides the default one.
 BODY_LENGTH, PAGE, PROMPTS = 64_000, 100, 10
 
 _HERE = Path(__file__).parent
 
 
 class _GivenVerdict(NamedTuple):
-    """A verdict of this session, and what it replaced."""
+    """A verdict of this session, and the verdict that it replaced."""
 
     entry: Entry
     now: str
@@ -46,7 +46,7 @@ class _GivenVerdict(NamedTuple):
 
 
 class ReviewSession:
-    """One session: what there is to look at, the file of verdicts, and what may be undone."""
+    """One session of a reviewer: the queue of questions, the file of verdicts, and the verdicts that can be undone."""
 
     def __init__(
         self, texts: Texts, verdicts: Path, *, blind: bool, reviewer: str, clock: Callable[[], float] = time.time
@@ -59,21 +59,21 @@ class ReviewSession:
         self._reviewer, self._clock, self._turn = reviewer, clock, threading.Lock()
 
     def history(self) -> list[Verdict]:
-        """As the file stands: a merge or another session may have changed it."""
+        """Read all verdicts from the file again, because a merge or another session may have changed it."""
         warnings: list[str] = []
         verdicts = history(self.file, missing=True, warn=warnings.append)
         self.warnings = warnings
         return verdicts
 
     def give(self, entry: Entry, word: str, note: str) -> None:
-        """Keep a verdict, or take it back with "undone"."""
+        """Store a verdict; the verdict "undone" removes an earlier one."""
         with self._turn:
             before = current(self.history()).get(entry.view.key)
             self._append(entry, word, note)
             self.given.append(_GivenVerdict(entry, word, before))
 
     def undo(self) -> Entry | None:
-        """Take the last one of this session back: what it replaced holds again."""
+        """Undo the last verdict of this session by storing again the verdict that it replaced; return its question."""
         with self._turn:
             if not self.given:
                 return None
@@ -97,14 +97,14 @@ class ReviewSession:
 
 
 def create_review_app(review: ReviewSession, *, port: int, token: str) -> Starlette:
-    """The app of a session, behind its guard.
+    """Return the web application of a session, which only the browser with the printed address can use.
 
     Parameters
     ----------
     port
-        Where it is served: requests that name another host or origin are refused.
+        Port of the server; requests with another host or origin are refused.
     token
-        What the first address must carry.
+        Secret that the printed address contains.
     """
     pages = _Pages(review, derive_form_secret(token))
     return Starlette(
@@ -133,7 +133,7 @@ class _Pages:
         self._environment.filters["number"] = _number
 
     def queue(self, request: Request) -> Response:
-        """The questions that the reader wants to see, a page at a time, and how far the review is."""
+        """Return one page of the selected questions, with the progress of the review."""
         review, choice = self._review, QueueFilter.of(request.query_params)
         verdicts = current(review.history())
         held = [entry for entry in review.queue if choice.holds(entry)]
@@ -156,7 +156,7 @@ class _Pages:
         )
 
     def question(self, request: Request) -> Response:
-        """One question with its answers; `reveal` shows the target in blind mode, `all` a whole group of answers."""
+        """Return the page of one question; `reveal` shows the target in blind mode, `all` lists a group completely."""
         review, fields = self._review, request.query_params
         choice, place = QueueFilter.of(fields), self._place(fields)
         entry, past = review.queue[place], review.history()
@@ -185,14 +185,14 @@ class _Pages:
         )
 
     async def verdict(self, request: Request) -> Response:
-        """Keep a verdict and go on to the next question."""
+        """Store a verdict, and redirect to the next question."""
         fields = await self._form(request)
         review, choice, place = self._review, QueueFilter.of(fields), self._place(fields)
         word, note = fields.get("verdict", ""), fields.get("note", "").replace("\r\n", "\n").strip()
         if word not in {*VERDICTS, "undone"}:
             raise HTTPException(422, f"A verdict is one of {', '.join(VERDICTS)}.")
         if len(note) > NOTE_LENGTH:
-            raise HTTPException(413, f"The note has {len(note):,} characters; {NOTE_LENGTH:,} is the most.")
+            raise HTTPException(413, f"The note has {len(note):,} characters; at most {NOTE_LENGTH:,} are allowed.")
         entry = review.queue[place]
         await run_in_threadpool(review.give, entry, word, note)
         _, after = neighbours(review.queue, place, choice, current(review.history()))
@@ -202,7 +202,7 @@ class _Pages:
         )
 
     async def undo(self, request: Request) -> Response:
-        """Take the last verdict of this session back and show its question."""
+        """Undo the last verdict of this session, and redirect to its question."""
         choice = QueueFilter.of(await self._form(request))
         entry = await run_in_threadpool(self._review.undo)
         if entry is None:
@@ -210,7 +210,7 @@ class _Pages:
         return RedirectResponse(_to(entry, choice), 303)
 
     def problem(self, _: Request, error: Exception) -> Response:
-        """A page that says what is wrong."""
+        """Return a page with the message of an error."""
         if isinstance(error, HTTPException):
             return self._page("problem.html", QueueFilter(), error.status_code, what=error.detail)
         return self._page("problem.html", QueueFilter(), 500, what=str(error))  # a file that cannot be read or written
@@ -228,9 +228,9 @@ class _Pages:
         return self._review.places[name]
 
     async def _form(self, request: Request) -> dict[str, str]:
-        """Fields of a form that this app made."""
+        """Return the fields of a form, after checking that a page of this session sent it."""
         if request.headers.get("content-type", "").split(";")[0].strip() != "application/x-www-form-urlencoded":
-            raise HTTPException(415, "Only the forms of these pages are taken.")
+            raise HTTPException(415, "Only the forms of these pages are accepted.")
         body = b""
         async for part in request.stream():
             body += part
@@ -242,7 +242,7 @@ class _Pages:
         except ValueError:
             raise HTTPException(400, "The form cannot be read.") from None
         if not hmac.compare_digest(fields.get("secret", "").encode(), self._secret.encode()):
-            raise HTTPException(403, "The form is not of this session: open the question again.")
+            raise HTTPException(403, "The form belongs to another session: open the question again.")
         return fields
 
 
@@ -251,7 +251,7 @@ def _name(one: QuestionView | Verdict) -> tuple[str, str]:
 
 
 def _to(entry: Entry, choice: QueueFilter, **more: str) -> str:
-    """Address of a question."""
+    """Return the address of a question."""
     return choice.address("/question", benchmark=entry.view.benchmark, question=entry.view.question, **more)
 
 
@@ -260,7 +260,7 @@ def _integer(text: str | None, otherwise: int) -> int:
 
 
 def _number(value: float, digits: int = 2) -> str:
-    """With a true minus; a dash for what is not known."""
+    """Return a number with the minus sign U+2212; an en dash for NaN."""
     if math.isnan(value):
         return "–"
     text = f"{value:.{digits}f}"
@@ -288,7 +288,7 @@ def serve_review(
     port
         Port; 0 chooses a free one.
     blind
-        Whether targets are hidden until the reviewer asks for them.
+        Whether targets are hidden until the reviewer requests them.
     open_browser
         Whether to open the default browser.
     reviewer

@@ -43,7 +43,7 @@ class _Server(uvicorn.Server):
     """A server that calls a function once it answers requests."""
 
     def __init__(self, app: ASGIApp, on_start: Callable[[], None], *, log_level: str) -> None:
-        # HTTP only, without what a proxy, websockets or other event loops would need.
+        # Only HTTP is served: proxies, websockets and other event loops are not needed.
         super().__init__(
             uvicorn.Config(
                 app,
