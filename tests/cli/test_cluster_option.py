@@ -178,7 +178,7 @@ def test_a_folder_with_the_clusters_of_some_questions_only(tmp_path):
     whole = folder_of(tmp_path / "whole", ["q1", "q2"], {"q1": "a", "q2": "b"})
     assert {one.benchmark: one.clusters for one in hs.read(whole)} == {"b": ("a", "b"), "other": None}
     part = folder_of(tmp_path / "part", ["q1", "q2"], {"q1": "a"})
-    with pytest.warns(HowsureWarning, match="b: the clusters of some questions only are known: left out"):
+    with pytest.warns(HowsureWarning, match="b: only some questions have a cluster: the clusters are left out"):
         found = hs.read(part).cells()
     assert [one.clusters for one in found] == [None, None]
 
@@ -192,9 +192,9 @@ def test_clusters_of_several_sources(tmp_path):
         cubes = hs.read([known, same]).cubes()
     assert found[0].clusters == cubes[0].clusters == ("a", "b")
     more = folder_of(tmp_path / "more", ["q2", "q3"], {})
-    with pytest.warns(HowsureWarning, match="b: only some of its sources know the clusters of its questions"):
+    with pytest.warns(HowsureWarning, match="b: only some of its sources have clusters of its questions"):
         assert hs.read([known, more])[0].clusters is None
-    with pytest.warns(HowsureWarning, match="b: only some of its sources know the clusters of its questions"):
+    with pytest.warns(HowsureWarning, match="b: only some of its sources have clusters of its questions"):
         assert hs.read([known, more]).cubes()[0].clusters is None
     moved = folder_of(tmp_path / "moved", ["q1"], {"q1": "z"})
     for form in ("cells", "cubes"):

@@ -103,7 +103,7 @@ def test_a_folder_with_stages_says_so(tmp_path):
         [cells] = hs.read(tmp_path / "run")
     assert cells.n.sum() <= 8
     assert cells.binary
-    with pytest.warns(HowsureWarning, match="only generations that every question has are runs"):
+    with pytest.warns(HowsureWarning, match="a run is a generation that every question has"):
         runs = hs.read(tmp_path / "run").runs()
     assert [int(run.n.sum()) for run in runs["b"]] == [2, 2, 2]
     for label in "nopq":

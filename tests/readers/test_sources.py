@@ -40,7 +40,7 @@ def test_a_folder_of_a_log_a_run_and_a_table(tmp_path):
     (tmp_path / ".hidden" / "bad.csv").write_text("a,b\n1\n")
     found, said = quietly(find_sources, tmp_path)
     assert [type(one) for one in found] == [LogSource, TableSource]
-    assert said == [f"{tmp_path}: 1 file of no log that is known: strange.json"]
+    assert said == [f"{tmp_path}: 1 file that no reader recognises: strange.json"]
     evaluations = Evaluations(found)
     [both], said = quietly(evaluations.cells)
     assert (both.models, both.questions) == (("m", "n"), ("hash0", "hash1"))
@@ -105,7 +105,7 @@ def test_benchmarks_that_share_a_name_and_no_question(tmp_path):
     table = tmp_path / "t.csv"
     table.write_text("benchmark,model,question,score\nsums,n,1,1\nsums,n,2,1\n")
     _, said = quietly(read_cells, [tmp_path / "m", table])
-    assert any("no question of sums is one of" in line for line in said)
+    assert any("no question of sums occurs in" in line for line in said)
 
 
 def test_frames_globs_and_addresses(tmp_path):
@@ -126,7 +126,7 @@ def test_frames_globs_and_addresses(tmp_path):
 
 def test_what_is_no_log_and_no_table(tmp_path):
     (tmp_path / "picture.png").write_bytes(b"\x89PNG")
-    with pytest.raises(InputError, match="picture.png: no log that is known, and no table by its name"):
+    with pytest.raises(InputError, match="picture.png: no reader recognises this file, and it is no table by its name"):
         find_sources(tmp_path / "picture.png")
     with pytest.raises(InputError, match="no such file or folder"):
         find_sources(tmp_path / "nothing")

@@ -39,13 +39,13 @@ _TARGET = ["benchmark", "question", "target"]
 _CELL = ("benchmark", "model", "question", "variant")
 
 AnswerKind = Literal["answer", "unparsed", "unscored", "failed"]
-"""Kinds of group, in the order in which they are shown."""
+"""The kinds of groups, in the order in which they are displayed."""
 _KINDS: tuple[AnswerKind, ...] = get_args(AnswerKind)
 
 
 @dataclass(frozen=True, eq=False)
 class AnswerGroup:
-    """Generations of one question that gave the same answer, or that have none for the same reason.
+    """Generations of one question with the same answer, or without an answer for the same reason.
 
     Attributes
     ----------
@@ -176,7 +176,7 @@ def count_answers(sources: Sequence[Source]) -> dict[str, AnswerCounts]:
         for benchmark, question, target in _read_targets(source, each, targets):
             n_different += targets[benchmark].setdefault(question, target) != target
         if n_different:
-            what = "have another target than before: the first of each is shown"
+            what = "have another target than before: the first target of each is used"
             line = f"{source.path}: {n_different} questions {what}"
             warnings.warn(line, HowsureWarning, stacklevel=2)
         for answers in each:
@@ -185,7 +185,7 @@ def count_answers(sources: Sequence[Source]) -> dict[str, AnswerCounts]:
 
 
 def _count_source(source: Source) -> pa.Table | None:
-    """Return a row of counts for each model, question and answer of a source; None where it keeps no answers."""
+    """Return a row of counts for each model, question and answer of a source; None if it stores no answers."""
     if isinstance(source, RunSource):
         return _sum_rows(source.read_rows([*_KEY, "score", "status"]))
     if isinstance(source, LogSource) and "answer" in source.rows.column_names:
@@ -215,7 +215,7 @@ def _sum_rows(tables: Iterable[pa.Table]) -> pa.Table | None:
 
 
 def _drop_earlier_cells(table: pa.Table, earlier: set[tuple[str, str, str]]) -> pa.Table | None:
-    """Return counts of cells that no earlier source has, and add them to `earlier`; None where none is left."""
+    """Return counts of cells that no earlier source has, and add the cells to `earlier`; None if no cell is left."""
     cells = list(zip(*(table[name].to_pylist() for name in _KEY[:3]), strict=True))
     remaining = table.filter([cell not in earlier for cell in cells])
     earlier.update(cells)
@@ -245,7 +245,7 @@ def _encode(column: pa.ChunkedArray) -> tuple[list[str], Any]:
 def _read_targets(
     source: Source, answers_of_source: Sequence[AnswerCounts], known_targets: Mapping[str, Mapping[str, str]]
 ) -> Iterator[tuple[str, str, str]]:
-    """Yield benchmark, question and target; of a log only unknown ones, since reading its texts is slow."""
+    """Yield benchmark, question and target; a log is read only for unknown targets, because its texts are slow."""
     wanted = {(answers.benchmark, question) for answers in answers_of_source for question in answers.questions}
     rows: Iterator[tuple[str, str, str | None]] = iter(())
     if isinstance(source, RunSource):
@@ -315,7 +315,7 @@ def count_unparsed(sources: Sequence[Source], cubes: Iterable[Cube]) -> dict[str
 
 
 def _read_scored_rows(source: Source) -> pa.Table | None:
-    """Return the rows that cells are made of; None where they keep no answers, or were sampled in stages."""
+    """Return the rows from which cells are computed; None if they have no answers or were sampled in stages."""
     if not isinstance(source, (LogSource, RunSource)) or (isinstance(source, RunSource) and source.plans):
         return None
     rows = source.rows

@@ -1,4 +1,4 @@
-"""Results at paths and in frames, read once and given as what a question needs: cells, cubes, runs, answers, texts."""
+"""Read results at paths and in frames once, and return them as cells, cubes, runs, answers or texts."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def read(
 ) -> Evaluations:
     """Read run folders, logs of other programs, tables and frames.
 
-    What lies at the paths is found at once; it is read when it is needed.
+    The call finds the sources at the paths; each source is read when its results are first needed.
 
     Parameters
     ----------
@@ -49,16 +49,16 @@ def read(
         a name may be a glob, or an address such as s3://bucket/rows.parquet. Frames are those of pandas, polars,
         pyarrow, DuckDB and PySpark; the latter is reduced on its cluster.
     columns
-        Our column names to the tables' columns, where these have other names than `tables.columns.ALIASES`, or to the
-        fields of a log, such as `metadata.passage`.
+        Mapping from our column names to the columns of tables, where these have other names than
+        `tables.columns.ALIASES`, or to the fields of a log, such as `metadata.passage`.
     scorer
-        Which of several scores is read, of logs and of run folders that were scored again.
+        Name of the score to read from logs with several scores, and from run folders that were scored again.
     generations
-        Only the first so many generations are read of each model, question and variant: those with the lowest numbers.
-        None reads all.
+        Largest number of generations to read for each model, question and variant: those with the lowest numbers. None
+        reads all.
     dimensions
         Columns of tables with the values of the variants. Without a column for the variant, each combination of values
-        is a variant. Run folders know their dimensions.
+        is a variant. Run folders store their dimensions.
     wide
         Whether tables have a row per variant and a column per model; see `tables.wide`.
     engine
@@ -69,7 +69,7 @@ def read(
     Returns
     -------
     Evaluations
-        What every public function takes; also a sequence of `Cells`, one for each benchmark.
+        The results, which every public function accepts; as a sequence, the `Cells` of each benchmark.
 
     Raises
     ------
@@ -88,9 +88,10 @@ def read(
 
 
 class Evaluations(Sequence[Cells]):
-    """Results of several sources: those of the same benchmark add up.
+    """Results of several sources, where those of the same benchmark are added up.
 
-    Each form is read when it is first needed, and once. As a sequence it holds the `Cells` of each benchmark.
+    Each form (cells, cubes, runs, answers) is read once, when it is first needed. As a sequence it
+    holds the `Cells` of each benchmark.
 
     Parameters
     ----------
@@ -102,13 +103,13 @@ class Evaluations(Sequence[Cells]):
     Warns
     -----
     HowsureWarning
-        While reading, of everything that the results should be read with, such as generations that look like copies
-        of each other or like retries until one was right (`stats.repeats.describe_dependence`).
+        While results are read, for everything that limits their interpretation, such as generations that seem to be
+        copies of each other or retries until one was right (`stats.repeats.describe_dependence`).
     """
 
     def __init__(self, sources: Sequence[Source], *, dimensions: Sequence[str] = (), wide: bool = False) -> None:
         self.sources, self.dimensions, self.wide = tuple(sources), tuple(dimensions), wide
-        self._doubts: defaultdict[int, list[str]] = defaultdict(list)  # by place of the source
+        self._doubts: defaultdict[int, list[str]] = defaultdict(list)  # by the index of the source
         self._emitted: set[str] = set()
 
     def __repr__(self) -> str:
@@ -138,9 +139,9 @@ class Evaluations(Sequence[Cells]):
         return list(self._cubes)
 
     def runs(self) -> dict[str, list[Cells]]:
-        """Return the runs of each benchmark: each generation of a run folder, log or table, and each of these, is one.
+        """Return the runs of each benchmark; each generation number of each source is one run.
 
-        A table without a column for the generation is one run, whatever it holds. Scores of whole benchmarks have none.
+        A table without a column for the generation is one run. Scores of whole benchmarks have no runs.
         """
         if self._holds_benchmark_scores:
             return {}
@@ -163,11 +164,11 @@ class Evaluations(Sequence[Cells]):
         return count_unparsed(self.sources, cubes)
 
     def manifests(self) -> list[dict[str, object]]:
-        """Return the manifests of run folders, and what logs state of themselves."""
+        """Return the manifests of run folders and logs."""
         return [manifest for source in self.sources if (manifest := source.manifest()) is not None]
 
     def notes(self) -> list[str]:
-        """Return what the results should be read with, as far as they have been read: each line once, with its path."""
+        """Return the notes of all sources that have been read: each line once, with the path of its source."""
         paths: defaultdict[str, list[str]] = defaultdict(list)
         for i, source in enumerate(self.sources):
             for line in dict.fromkeys([*source.notes, *self._doubts[i]]):
@@ -191,7 +192,7 @@ class Evaluations(Sequence[Cells]):
     @cached_property
     def _cubes(self) -> tuple[Cube, ...]:
         parts = self._limit([source.cubes(self.dimensions, wide=self.wide) for source in self.sources])
-        # Each question under each variant is sampled by itself.
+        # Each question is sampled independently under each variant.
         flat = [[flatten_cube(cube) for cube in part if not cube.is_whole] for part in parts]
         self._find_doubts(flat, flat[0] if len(flat) == 1 else [])
         shared, unclustered = share_clusters([cube for part in parts for cube in part])
@@ -222,14 +223,14 @@ class Evaluations(Sequence[Cells]):
         return drop_earlier_cells(parts)
 
     def _find_doubts(self, parts: Sequence[Sequence[Cells]], merged: Sequence[Cells]) -> None:
-        """Keep, with the first source of each benchmark, what speaks against independent generations."""
+        """Store the evidence against independent generations with the first source of each benchmark."""
         for total in merged:
             own = [(i, cells) for i, part in enumerate(parts) for cells in part if cells.benchmark == total.benchmark]
             first = self._doubts[own[0][0]]
             first.extend(line for line in describe_dependence([cells for _, cells in own], total) if line not in first)
 
     def _warn(self, more: Iterable[str]) -> None:
-        """Warn of the notes that are new, and of more lines."""
+        """Issue warnings for new notes and for additional lines."""
         for line in (*(note for note in self.notes() if note not in self._emitted), *more):
             warnings.warn(line, HowsureWarning, stacklevel=5)
         self._emitted.update(self.notes())

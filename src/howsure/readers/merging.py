@@ -1,4 +1,4 @@
-"""What several sources of one benchmark are to each other: copies, shards, strangers; and cubes as one."""
+"""Compare several sources of one benchmark, which may be copies or shards of one run, and merge their cubes."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ __all__ = [
     "share_clusters",
 ]
 
-#: Cells or cubes.
+#: The type of the parts that are merged: cells or cubes.
 Part = TypeVar("Part", Cells, Cube)
 
-#: Columns of a run folder by which one generation is told from every other.
+#: Columns of a run folder whose values together identify a generation.
 MARKS = ("request", "created")
-#: Requests of models in this process are named by their content: the same name is the same generation at any time.
+#: Requests of models in this process have the hash of their content as id, so an equal id is the same generation.
 _IN_PROCESS = "^(simulated|replay|local)-"
 
 
@@ -47,10 +47,10 @@ class SourceManifest(Protocol):
 
     @property
     def path(self) -> str | Path:
-        """Where it is."""
+        """Return the path of the source."""
 
     def manifest(self) -> dict[str, object] | None:
-        """Return its manifest, or None."""
+        """Return the manifest; None if the source has none."""
 
 
 class _Dimension(msgspec.Struct):
@@ -62,7 +62,7 @@ class _Space(msgspec.Struct):
 
 
 class _VariantInfo(msgspec.Struct):
-    """What a manifest says of the variants of a benchmark."""
+    """The description of the variants of a benchmark in a manifest."""
 
     space: _Space | None = None
     default: str | None = None
@@ -77,7 +77,7 @@ def mark_rows(table: pa.Table) -> pa.Array:
     Parameters
     ----------
     table
-        With the columns `MARKS`.
+        Rows with the columns `MARKS`.
     """
     import pyarrow as pa
     from pyarrow import compute
@@ -124,7 +124,7 @@ def _describe(cube: Cube, manifest: Manifest, where: str) -> Cube:
     space = about.space.dimensions if about.space else {}
     names = space or dict.fromkeys(name for values in values_of for name in values)
     default = cube.variants.index(about.default) if about.default in cube.variants else None
-    # All shuffles are one value, whichever order was drawn.
+    # All shuffles count as one value, because the orders that were drawn differ.
     values = {name: tuple(strip_draw_key(one.get(name, "")) for one in values_of) for name in names}
     # Variants that no two questions share have no values; a space may also state that its variants are nested.
     nested = cube.nested or (bool(space) and all(dimension.nested for dimension in space.values()))
@@ -132,10 +132,10 @@ def _describe(cube: Cube, manifest: Manifest, where: str) -> Cube:
 
 
 def compare_sources(parts: Sequence[Sequence[Cells]], sources: Sequence[SourceManifest]) -> Iterator[str]:
-    """Yield a line for each source whose benchmark seems to be another one than that of the same name before it.
+    """Yield a line for each source whose benchmark differs from the one with this name in an earlier source.
 
-    Programs may name the same questions differently. Run folders know the content of their benchmarks, so shards of one
-    run, which have no question in common, are recognised.
+    Programs may name the same questions differently. The manifests of run folders describe the content of their
+    benchmarks, so shards of one run are recognised, although they have no question in common.
     """
     if len(sources) < 2:
         return
@@ -148,13 +148,11 @@ def compare_sources(parts: Sequence[Sequence[Cells]], sources: Sequence[SourceMa
             is_same = first_about.get("sha256") is not None and first_about.get("sha256") == about.get("sha256")
             if questions.isdisjoint(cells.questions) and not is_same:
                 yield (
-                    f"{source.path}: no question of {cells.benchmark} is one of {first.path}: are they the same "
+                    f"{source.path}: no question of {cells.benchmark} occurs in {first.path}: are they the same "
                     "benchmark? Two programs may name the same questions differently: --columns question=FIELD"
                 )
             elif _differ(about, first_about, "sha256"):
-                yield (
-                    f"{source.path}: {cells.benchmark} is not what it was in {first.path}: other questions or targets"
-                )
+                yield (f"{source.path}: {cells.benchmark} has other questions or targets than in {first.path}")
             elif _differ(about, first_about, "seed") and questions != set(cells.questions):
                 yield (
                     f"{source.path}: its questions were drawn with seed {about['seed']}, those of {first.path} with "
@@ -164,7 +162,7 @@ def compare_sources(parts: Sequence[Sequence[Cells]], sources: Sequence[SourceMa
 
 
 def _describe_benchmark(source: SourceManifest, benchmark: str) -> dict[str, object]:
-    """Return what the manifest of a source says of a benchmark, and its seed."""
+    """Return the description of a benchmark in the manifest of a source, and the seed of the run."""
     try:
         about = source.manifest() or {}
     except StoreError:
@@ -176,20 +174,20 @@ def _describe_benchmark(source: SourceManifest, benchmark: str) -> dict[str, obj
 
 
 def _differ(one: Mapping[str, object], other: Mapping[str, object], name: str) -> bool:
-    """Return whether both have a value of this name, and not the same one."""
+    """Return whether both mappings have a value under this name and the values differ."""
     return None not in {one.get(name), other.get(name)} and one[name] != other[name]
 
 
 def share_clusters(parts: Sequence[Part]) -> tuple[list[Part], list[str]]:
-    """Give each benchmark clusters in all of its parts or in none.
+    """Return the parts so that each benchmark has clusters in all of its parts or in none.
 
-    A run folder keeps the clusters of its questions, and another source of the same benchmark may not: it takes the
-    clusters of the folder where this knows all of its questions; otherwise they are not used.
+    A run folder stores the clusters of its questions, while another source of the same benchmark may have none. That
+    source uses the clusters of the folder if the folder has all of its questions; otherwise no clusters are used.
 
     Returns
     -------
     parts
-        With clusters, or without them.
+        The parts with clusters, or without them.
     notes
         A line for each benchmark whose clusters are not used.
     """
@@ -206,15 +204,15 @@ def share_clusters(parts: Sequence[Part]) -> tuple[list[Part], list[str]]:
         cluster_of = {} if part.benchmark in left_out else clusters_of[part.benchmark]
         clusters = tuple(cluster_of[question] for question in part.questions) if cluster_of else None
         shared.append(replace(part, clusters=clusters) if (part.clusters is None) == bool(cluster_of) else part)
-    line = "only some of its sources know the clusters of its questions: they are not used"
+    line = "only some of its sources have clusters of its questions: the clusters are not used"
     return shared, [f"{name}: {line}" for name in sorted(left_out)]
 
 
 def drop_earlier_cells(parts: Sequence[Sequence[Part]]) -> list[list[Part]]:
-    """Drop the cells (benchmark, model, question) of each source of which an earlier source has generations.
+    """Return the parts of each source without the cells that an earlier source has.
 
-    That is what "the first generations" are over several sources: sums cannot be divided, so a cell of which an earlier
-    source has some generations is left as that source has it.
+    A cell is one (benchmark, model, question). This defines the first generations over several sources: a cell has sums
+    over generations, which cannot be divided, so all its generations come from the first source that has any.
 
     Parameters
     ----------

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 __all__ = ["RunSource"]
 
 _COLUMNS = (*KEY, "score", "answer")
-#: Name of the column with the clusters that a run folder keeps.
+#: Name of the column with the clusters that a run folder stores.
 _CLUSTER = "cluster"
-#: Number of models that are named in a note.
+#: Largest number of models that a note names.
 _N_NAMED = 3
 
 
@@ -39,18 +39,18 @@ class RunSource:
     path
         The folder.
     columns
-        Only `cluster=cluster` is allowed: clusters that the folder keeps are used in any case.
+        Only `cluster=cluster` is allowed, because clusters that the folder stores are used in any case.
     scorer
-        Scorer whose scores are read; None reads those that the run was made with.
+        Name of the scorer whose scores are read; None reads the original scores of the run.
     most_generations
         Only the first so many generations of each cell are read; None reads all.
     earlier
-        Run folders that are read before this one: generations that are copies of theirs are left out.
+        Run folders that are read before this one; copies of their generations are left out.
 
     Attributes
     ----------
     notes
-        What the results should be read with, a line each; more lines are added when rows are read.
+        Lines that qualify the results; more lines are added when rows are read.
     plans
         Plans of the models that were sampled adaptively.
     """
@@ -72,20 +72,20 @@ class RunSource:
     def cells(self) -> list[Cells]:
         """Return the cells, one object per benchmark; see `tables.rows_to_cells.make_cells`."""
         if self.plans:
-            self._note_stages("each stage is weighed as a whole, and n is the effective number of generations")
+            self._note_stages("each stage has a weight as a whole, and n is the effective number of generations")
         return [] if self._is_copy else rows_to_cells.make_cells(self.rows, where=str(self.path), plans=self.plans)
 
     def runs(self) -> dict[str, list[Cells]]:
-        """Return the cells of each generation, which is one run, by benchmark."""
+        """Return the cells of each run by benchmark; a run is one generation of every question."""
         if self.plans:
-            self._note_stages("only generations that every question has are runs; the others are left out")
+            self._note_stages("a run is a generation that every question has; the other generations are left out")
         return {} if self._is_copy else rows_to_cells.make_runs(self.rows, where=str(self.path), plans=self.plans)
 
     def cubes(self, dimensions: Sequence[str] = (), *, wide: bool = False) -> list[Cube]:
         """Return the cells of each prompt variant, with the values that the manifest states for the variants."""
         del wide  # for tables only
         if self.plans:
-            self._note_stages("each stage is weighed as a whole")
+            self._note_stages("each stage has a weight as a whole")
         if self._is_copy:
             return []
         cubes = rows_to_cells.make_cubes(self.rows, where=str(self.path), plans=self.plans)
@@ -93,7 +93,7 @@ class RunSource:
         return merging.describe_variants(cubes, about, dimensions, where=str(self.path))
 
     def manifest(self) -> dict[str, object] | None:
-        """Return the manifest; None for a folder whose run was killed before it was written."""
+        """Return the manifest; None if the run was killed before it wrote one."""
         import msgspec
 
         return None if self._manifest is None else dict(msgspec.to_builtins(self._manifest))
@@ -104,14 +104,14 @@ class RunSource:
 
     @cached_property
     def marks(self) -> pa.Array:
-        """The distinct marks of its generations; see `merging.mark_rows`."""
+        """Return the distinct marks of the generations; see `merging.mark_rows`."""
         from pyarrow import compute
 
         return compute.unique(merging.mark_rows(responses.stream(self.path, merging.MARKS).read_all()))
 
     @cached_property
     def rows(self) -> pa.Table:
-        """The rows that cells are made of: scored or failed generations, with the cluster of their question."""
+        """Return the rows from which cells are computed: scored and failed generations, with their clusters."""
         from pyarrow import compute
 
         names = [*_COLUMNS, "status"]
@@ -128,7 +128,7 @@ class RunSource:
         return self._add_clusters(table)
 
     def read_rows(self, names: Sequence[str]) -> Iterator[pa.Table]:
-        """Yield the rows that this source stands for, a batch at a time, with the columns `names`.
+        """Yield the rows of this source in batches, with the columns `names`.
 
         Copies of generations in earlier folders are left out, and so are generations beyond the first
         `most_generations` of their cell and then those without a score. For these, all rows are read at once.
@@ -145,7 +145,7 @@ class RunSource:
             yield self.select_rows(pa.Table.from_batches([batch])).select(list(names))
 
     def select_rows(self, table: pa.Table) -> pa.Table:
-        """Return those rows of a table that this source stands for; see `read_rows` for the columns it needs."""
+        """Return the rows of a table without copies and excess generations; `read_rows` lists the columns it needs."""
         from pyarrow import compute
 
         table = self._drop_copies(table)
@@ -156,7 +156,7 @@ class RunSource:
 
     @property
     def _is_copy(self) -> bool:
-        """Whether all of its generations are copies; an empty folder is none."""
+        """Return whether all generations are copies; False for an empty folder."""
         return not self.rows.num_rows and bool(self.earlier) and len(self.marks) > 0
 
     def _drop_copies(self, table: pa.Table, *, note: bool = False) -> pa.Table:
@@ -172,13 +172,13 @@ class RunSource:
         return table
 
     def _stream(self, names: Sequence[str]) -> pa.RecordBatchReader:
-        """Return all rows of the folder, with the scores that are read."""
+        """Return all rows of the folder, with the scores of the chosen scorer."""
         if self.scorer is None:
             return responses.stream(self.path, names)
         return scorer_files.stream_rows(self.path, names, self.scorer)
 
     def _add_clusters(self, table: pa.Table) -> pa.Table:
-        """Return the rows with the cluster of their question, where each question of a benchmark has one."""
+        """Return the rows with a column of clusters, if each question of a benchmark has one."""
         import pyarrow as pa
         from pyarrow import compute
 
@@ -199,7 +199,7 @@ class RunSource:
             mine = compute.equal(table["benchmark"], benchmark)
             if compute.any(compute.and_(mine, compute.is_null(cluster))).as_py():
                 cluster = compute.if_else(mine, pa.scalar(None, pa.string()), cluster)
-                self._note(f"{benchmark}: the clusters of some questions only are known: left out")
+                self._note(f"{benchmark}: only some questions have a cluster: the clusters are left out")
         return table.append_column(_CLUSTER, cluster) if cluster.null_count < len(cluster) else table
 
     def _read_notes(self) -> list[str]:
@@ -207,7 +207,7 @@ class RunSource:
         try:
             about = self._manifest
         except StoreError as error:
-            return [f"what it was warned of and whether it was stopped early is unknown: {error}"]
+            return [f"the warnings of the run and whether it was stopped early are not known: {error}"]
         if about is None:
             return []
         several = len(about.benchmarks) > 1
@@ -216,7 +216,7 @@ class RunSource:
         return [*about.warnings, *(["; ".join(early[:_N_NAMED]) + more] if early else [])]
 
     def _note_stages(self, what: str) -> None:
-        """Note which models were sampled adaptively, and what follows."""
+        """Note which models were sampled adaptively, with the consequence for the results."""
         labels = sorted({label for models in self.plans.values() for label in models})
         more = f" and {len(labels) - _N_NAMED} more" if len(labels) > _N_NAMED else ""
         self._note(f"{', '.join(labels[:_N_NAMED])}{more} sampled in stages (allocate: adaptive): {what}")

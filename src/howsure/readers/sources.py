@@ -1,4 +1,4 @@
-"""Find what lies at and below paths: run folders, other programs' logs and tables, recognised by their content."""
+"""Find run folders, logs of other programs and tables at and below paths, and recognise them by content."""
 
 from __future__ import annotations
 
@@ -26,41 +26,41 @@ if TYPE_CHECKING:
 __all__ = ["Data", "Source", "TableSource", "find_sources"]
 
 
-#: What can be read: a path, a glob or address, a frame, or several of them.
+#: The inputs that can be read: a path, a glob, an address, a frame, or several of these.
 Data: TypeAlias = str | PathLike[str] | FrameLike | Iterable[str | PathLike[str] | FrameLike]
 
-#: Kinds of file that might have been a log: a warning names those that no reader recognises.
+#: Kinds of files that may be logs; a warning names those that no reader recognises.
 _LOG_KINDS = ("json", "zip", "parquet")
-#: Number of such files that are named.
+#: Largest number of files that the warning names.
 _N_NAMED = 3
 
 
 class Source(Protocol):
-    """One run folder, log, table or frame. It is complete when it is constructed; `notes` grow as it is read."""
+    """One run folder, log, table or frame; reading it adds lines to `notes`."""
 
     @property
     def path(self) -> str | Path:
-        """Where it is, or what messages call it."""
+        """Return the path, or the name that messages use for it."""
 
     @property
     def most_generations(self) -> int | None:
-        """Only the first so many generations of each cell are read; None reads all."""
+        """Return the largest number of generations of each cell that are read; None if all are read."""
 
     @property
     def notes(self) -> Sequence[str]:
-        """What the results should be read with, a line each, once they have been read."""
+        """Return lines that qualify the results; they are complete once the source has been read."""
 
     def cells(self) -> list[Cells]:
         """Return the cells, one object per benchmark."""
 
     def runs(self) -> dict[str, list[Cells]]:
-        """Return the cells of each run of the same thing, by benchmark."""
+        """Return the cells of each run, by benchmark."""
 
     def cubes(self, dimensions: Sequence[str] = (), *, wide: bool = False) -> list[Cube]:
         """Return the cells of each prompt variant, one cube per benchmark."""
 
     def manifest(self) -> dict[str, object] | None:
-        """Return what it states of itself; None where it states nothing."""
+        """Return the manifest; None if the source has none."""
 
 
 class TableSource:
@@ -71,15 +71,15 @@ class TableSource:
     table
         The path or the frame.
     columns
-        Our column names to its columns.
+        Mapping from our column names to the columns of the table.
     path
-        What messages call a frame.
+        The name that messages use for a frame.
     most_generations
         Only the first so many generations of each cell are read; None reads all.
     """
 
     notes: Sequence[str] = ()
-    """None: a table warns while it is read."""
+    """A table has no notes, because its warnings are issued while it is read."""
 
     def __init__(
         self,
@@ -112,7 +112,7 @@ class TableSource:
         )
 
     def manifest(self) -> None:
-        """Return None: a table states nothing of itself."""
+        """Return None, because a table has no manifest."""
 
 
 def find_sources(
@@ -124,16 +124,16 @@ def find_sources(
     engine: str | None = None,
     master: str | None = None,
 ) -> list[Source]:
-    """Find what there is to read, each once, in the order given.
+    """Return each source at the given paths and frames once, in the order given.
 
     Parameters
     ----------
     given
         Paths and frames, one or several. A folder that is neither a run nor a log is searched for both and for tables.
     columns
-        Our column names to those of tables, or to fields of logs.
+        Mapping from our column names to columns of tables or fields of logs.
     scorer
-        Which of several scores is read, of logs and of run folders that were scored again.
+        Name of the score to read from logs with several scores, and from run folders that were scored again.
     generations
         Only the first so many generations of each cell are read; None reads all.
     engine
@@ -149,7 +149,7 @@ def find_sources(
     Warns
     -----
     HowsureWarning
-        Of logs of the same run, of which the first is read, and of files that no reader recognises.
+        When several logs are of the same run, of which only the first is read, or when no reader recognises a file.
     """
     if generations is not None and generations < 1:
         raise InputError(f"--generations {generations}", remedy="allowed: 1 or more")
@@ -179,7 +179,7 @@ def find_sources(
 
 
 class _Options(NamedTuple):
-    """How everything is read; see `find_sources`."""
+    """The options with which all sources are read; see `find_sources`."""
 
     columns: Mapping[str, str]
     scorer: str | None
@@ -187,7 +187,7 @@ class _Options(NamedTuple):
 
 
 class _Candidate(NamedTuple):
-    """Something to read: a log with its reader, a run folder, or a table, which is a source already."""
+    """A path to read: a log with its reader, a run folder, or a table, which is already a source."""
 
     place: Path | None
     table: TableSource | None = None
@@ -243,13 +243,13 @@ def _construct_sources(candidates: Sequence[_Candidate], options: _Options) -> l
 
 
 def _find_at(path: Path, options: _Options) -> Iterable[_Candidate]:
-    """Return what there is to read at a path that the user gave; what cannot be read is refused."""
+    """Return the candidates at a path that the user gave; raise an error if there is nothing to read."""
     if path.is_dir():
         unknown: list[str] = []
         candidates = list(_find_below(path, options, unknown))
         if unknown:
             names = ", ".join(unknown[:_N_NAMED]) + (", ..." if len(unknown) > _N_NAMED else "")
-            line = f"{path}: {len(unknown)} file{'s' * (len(unknown) > 1)} of no log that is known: {names}"
+            line = f"{path}: {len(unknown)} file{'s' * (len(unknown) > 1)} that no reader recognises: {names}"
             warnings.warn(line, HowsureWarning, stacklevel=4)
         if not candidates:
             remedy = f"give a run folder, logs, or tables ({', '.join(SUFFIXES)})"
@@ -263,11 +263,11 @@ def _find_at(path: Path, options: _Options) -> Iterable[_Candidate]:
     if is_table(path):
         return [_make_table_candidate(path, options)]
     remedy = f"give a run folder, a log, or a table ({', '.join(SUFFIXES)})"
-    raise InputError("no log that is known, and no table by its name", where=str(path), remedy=remedy)
+    raise InputError("no reader recognises this file, and it is no table by its name", where=str(path), remedy=remedy)
 
 
 def _find_below(path: Path, options: _Options, unknown: list[str]) -> Iterator[_Candidate]:
-    """Yield what there is to read at and below a path, by name; hidden files and folders are left out.
+    """Yield the candidates at and below a path, sorted by name; hidden files and folders are left out.
 
     The names of files that no reader recognises are added to `unknown`.
     """
@@ -292,6 +292,6 @@ def _make_table_candidate(path: Path, options: _Options) -> _Candidate:
 
 
 def _find_logs(path: Path) -> list[_Candidate] | None:
-    """Return the logs that a file or folder stands for; None where no reader recognises it."""
+    """Return the logs of a file or folder; None if no reader recognises it."""
     reader = find_reader(path)
     return None if reader is None else [_Candidate(member, None, reader) for member in reader.members(path)]

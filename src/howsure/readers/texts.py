@@ -1,7 +1,7 @@
-"""Texts of single questions: the prompts, and what every model wrote, from run folders and other programs' logs.
+"""Read prompts and completions of single questions from run folders and logs of other programs.
 
-A large run folder gives one question in milliseconds. A small one, and a log, is read once for all the questions that
-are wanted.
+A single question of a large run folder is read in milliseconds with its index. A small run folder, or a log, is read
+once for all questions that are requested.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PromptText", "QuestionGenerations", "QuestionText", "QuestionTexts", "split_prompt"]
 
-#: Bytes of a run folder up to which it is read whole when more than one question is wanted.
+#: Largest size in bytes of a run folder that is read completely when several questions are requested.
 _SMALL = 32_000_000
 #: Lettered lines of choices, as `benchmarks.question.Prompt` writes them.
 _CHOICE = re.compile(r"^([A-Z])\. ", re.MULTILINE)
@@ -48,12 +48,12 @@ class QuestionText:
     benchmark: str
     question: str
     text: str = ""
-    """The question, without the template around it where that is known; empty where no prompt was kept."""
+    """Text of the question, without its template if that is known; empty if no prompt was stored."""
     choices: tuple[str, ...] = ()
-    """Choices in the order of their letters, where they are known apart from the text."""
+    """Choices in the order of their letters, if they are stored separately from the text; otherwise empty."""
     target: str | None = None
     prompts: tuple[PromptText, ...] = ()
-    """The default variant first, or the first by name where none is called so."""
+    """Prompts by variant; the default variant is first, or the first variant by name if there is no default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +67,8 @@ class QuestionGenerations:
 class QuestionTexts:
     """Texts of questions from several sources; generations of the same benchmark in several sources are joined.
 
-    The generations are those that scores and answers are computed from, and those that failed or have no score yet:
-    copies, and generations beyond the first ones that are to be read, are left out.
+    The generations are those from which scores and answers are computed, and those that failed or have no score yet.
+    Copies are left out, and so are generations beyond the largest number to read.
 
     Parameters
     ----------
@@ -88,11 +88,11 @@ class QuestionTexts:
 
     @property
     def without(self) -> list[str]:
-        """Sources that have no texts."""
+        """Return the paths of sources that have no texts."""
         return [str(source.path) for source in self.sources if not isinstance(source, (RunSource, LogSource))]
 
     def read(self, benchmark: str, questions: Sequence[str]) -> Iterator[QuestionGenerations]:
-        """Yield the questions in the order given, one at a time; those of which nothing is kept are left out.
+        """Yield the questions in the order given, one at a time; questions without stored texts are left out.
 
         Large run folders are read one question at a time, all other sources before the first question.
         """
@@ -112,7 +112,7 @@ class QuestionTexts:
                 yield QuestionGenerations(self._describe_question(benchmark, question, parts), tuple(parts.generations))
 
     def questions(self) -> dict[tuple[str, str], QuestionText]:
-        """Return every question of which a prompt is kept, by benchmark and name, under its default variant only."""
+        """Return every question with a stored prompt by benchmark and id, under its default variant only."""
         parts_of: defaultdict[tuple[str, str], _QuestionParts] = defaultdict(_QuestionParts)
         for folder in self.folders:
             for batch in responses.read_prompts(folder.path).to_batches(max_chunksize=1000):
@@ -131,11 +131,11 @@ class QuestionTexts:
         return {name: self._describe_question(*name, parts) for name, parts in parts_of.items() if parts.prompts}
 
     def read_question(self, benchmark: str, question: str) -> QuestionGenerations | None:
-        """Return one question; None where nothing is kept of it."""
+        """Return one question; None if no text of it is stored."""
         return next(self.read(benchmark, [question]), None)
 
     def _is_preferred(self, benchmark: str, variant: str, parts: _QuestionParts) -> bool:
-        """Return whether a variant replaces the one that is kept."""
+        """Return whether a variant replaces the one that was chosen before."""
         default = self._variants.defaults.get(benchmark)
         return not any(parts.prompts.values()) or (variant == default and default not in parts.prompts)
 
@@ -209,7 +209,7 @@ def _index_questions(
 
 
 def _first_generations(rows: Sequence[LogRow], most: int | None) -> list[LogRow]:
-    """Return the first generations with a score of each model and variant; None: all rows, without a score too."""
+    """Return the first scored generations of each model and variant; all rows if `most` is None."""
     if most is None:
         return list(rows)
     cells: defaultdict[tuple[str, str], list[LogRow]] = defaultdict(list)
@@ -244,7 +244,7 @@ class _VariantInfo:
 
 @dataclass(slots=True)
 class _QuestionParts:
-    """What sources keep of one question, by variant."""
+    """Stored texts of one question by variant, collected from all sources."""
 
     prompts: dict[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
     choices: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -252,18 +252,18 @@ class _QuestionParts:
     generations: list[Response] = field(default_factory=list)
 
     def add_prompt(self, variant: str, messages: str, target: str | None, record: str | None) -> None:
-        """Add what a run folder keeps under a variant; what is known already stays."""
+        """Add the prompt that a run folder stores under a variant; earlier values are not replaced."""
         recorded = json.loads(record or "null") or {}
         choices = tuple(map(str, recorded.get("choices") or ()))
         self._add(variant, _parse_messages(json.loads(messages)), target, choices)
 
     def add_generations(self, rows: Sequence[Response], *, is_limited: bool) -> None:
-        """Add generations of one source; where they are limited, only those of models without earlier ones."""
+        """Add generations of one source; if they are limited, only those of models without earlier generations."""
         earlier = {row.model for row in self.generations} if is_limited else set()
         self.generations += [row for row in rows if row.model not in earlier]
 
     def add_log(self, rows: Sequence[LogRow], *, is_limited: bool = False) -> None:
-        """Add what a log keeps; its generations are numbered after those of the same cell in earlier sources."""
+        """Add the rows of a log; their generations continue the numbers of the same cell in earlier sources."""
         last: defaultdict[tuple[str, str], int] = defaultdict(int)
         for one in self.generations:
             last[one.model, one.variant] = max(last[one.model, one.variant], one.generation)
@@ -284,7 +284,7 @@ class _QuestionParts:
     def _add(
         self, variant: str, messages: tuple[tuple[str, str], ...], target: str | None, choices: tuple[str, ...]
     ) -> None:
-        """Add what is not known yet of a variant."""
+        """Add the parts of a variant that no earlier source had."""
         if not self.prompts.get(variant):
             self.prompts[variant] = messages
         if not self.choices.get(variant):

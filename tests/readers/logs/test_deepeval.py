@@ -108,7 +108,7 @@ def test_copies_reruns_and_what_has_no_score(tmp_path):
     assert rows[-1].error == "scoring: could not convert string to float: 'odd'"
     assert told[0] == "no hyperparameter names the model, which is called 'unknown': log it with log_hyperparameters"
     assert "1 cases have no score of 'M'" in told
-    assert "3 cases come again under one name: reruns of failed cases would make the score too high" in told
+    assert "3 cases repeat an earlier name: reruns of failed cases would make the score too high" in told
     assert told[-2].endswith("only the judge was run again")
     assert told[-1].startswith("all generations of 3 of 3 questions")
 

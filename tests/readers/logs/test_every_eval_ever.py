@@ -94,7 +94,7 @@ def test_totals_lead_to_their_samples_and_settings(tmp_path):
     shutil.copy(totals(tmp_path), tmp_path / "renamed.json")
     path.write_text(path.read_text()[:-1])
     assert READER.describe(samples).models["dev/m"].settings == {}
-    with pytest.raises(InputError, match="totals without samples"):
+    with pytest.raises(InputError, match="the score of each question is not known"):
         READER.describe(renamed)
 
 
@@ -167,7 +167,7 @@ def test_errors_and_further_completions(tmp_path):
     assert (rows[4].messages, rows[4].target, rows[4].prompt_tokens) == (None, None, None)
     assert sorted(told) == sorted(
         [
-            "1 of 4 samples have other than 1 generations",
+            "1 of 4 samples do not have 1 generations",
             "1 errors that the harness counted as wrong are missing here; --missing as-zero counts them as 0",
             "1 generations are kept without a score of their own",
         ]
@@ -179,7 +179,10 @@ def test_rows_that_are_gone_are_told(tmp_path):
     lines = [line(s, float(k == 1), f"{s}{k}", epoch=k) for s in "ab" for k in (1, 2)]
     assert read(written(tmp_path, *lines))[1] == []
     _, told = read(written(tmp_path, *lines[:3]))
-    assert told == ["3 rows, where the totals count 4: some are lost", "1 of 2 samples have other than 2 generations"]
+    assert told == [
+        "there are 3 rows, but the totals count 4: some are lost",
+        "1 of 2 samples do not have 2 generations",
+    ]
 
 
 def test_copies_are_told(tmp_path):

@@ -235,7 +235,7 @@ def test_why_a_text_ends(log, stop, limit, expected):
     more = {"limit": {"type": limit, "limit": 5.0}} if limit else {}
     (row,), told = both(log([sample("a", stop=stop, **more)]))
     assert (row.status, row.score, row.finish_reason) == (expected, 1.0, stop)
-    said = "1 samples reached a limit (tokens, messages, time) and were scored as they stood"
+    said = "1 samples reached a limit (tokens, messages, time) and were scored without being complete"
     assert told == ([said] if limit else [])
     if limit:  # the summary says it too
         assert read(log([sample("a", stop=stop, **more)]))[0][0].status == expected
@@ -346,7 +346,7 @@ def test_epochs_are_generations_and_what_is_missing_is_said(log):
     assert [row.generation for row in both(log(samples, epochs=3))[0]] == [1, 1, 2, 2, 3, 3]
     rows, told = both(log(samples[:-1], epochs=3))
     assert len(rows) == 5
-    assert told == ["5 of 6 planned samples are there"]
+    assert told == ["the log has 5 of 6 planned samples"]
 
 
 @pytest.mark.parametrize("how", [{"config": {"num_choices": 3}}, {"step": 3}, {}], ids=["stated", "solver", "not said"])
@@ -396,7 +396,7 @@ def test_copies_are_said_with_and_without_texts(log):
 
 def test_epochs_that_were_reduced_otherwise_are_said(log):
     _, told = both(log([sample("a")], run={"epochs_reducer": ["pass_at_2", "max"]}))
-    assert told == ["the harness reduced epochs by pass_at_2, max: its own number is no mean of these scores"]
+    assert told == ["the harness reduced epochs by pass_at_2, max: its own result is not the mean of these scores"]
     assert both(log([sample("a")], run={"epochs_reducer": ["mean"]}))[1] == []
 
 
@@ -406,10 +406,10 @@ def test_epochs_that_were_reduced_otherwise_are_said(log):
 @pytest.mark.parametrize(
     ("status", "said"),
     [
-        ("started", "the run has not ended: 1 of 2 planned samples are there"),
-        ("cancelled", "the run was cancelled: 1 of 2 planned samples are there"),
-        ("error", "the run was ended by an error: 1 of 2 planned samples are there"),
-        ("odd", "the run ended as 'odd': 1 of 2 planned samples are there"),
+        ("started", "the run has not ended: the log has 1 of 2 planned samples"),
+        ("cancelled", "the run was cancelled: the log has 1 of 2 planned samples"),
+        ("error", "the run was ended by an error: the log has 1 of 2 planned samples"),
+        ("odd", "the run ended as 'odd': the log has 1 of 2 planned samples"),
     ],
 )
 def test_how_a_run_ended(log, status, said):
@@ -421,12 +421,12 @@ def test_a_log_that_does_not_say_what_was_planned(tmp_path):
     head["eval"]["dataset"] = {}
     path = tmp_path / "log"
     path.write_bytes(whole([sample("a")], head))
-    assert read(path)[1] == ["the run has not ended: 1 samples are there"]
+    assert read(path)[1] == ["the run has not ended: the log has 1 samples"]
 
 
 def test_a_log_that_was_marked_as_invalid(log):
     assert both(log([sample("a")], invalidated=True))[1] == [
-        "it was marked as invalidated: somebody found that samples of it should not count"
+        "the log is marked as invalidated: somebody found that some of its samples should not count"
     ]
 
 
@@ -438,7 +438,7 @@ def test_a_log_without_samples(log):
         path.write_bytes(data)
         rows, told = both(path)
         assert rows == []
-        assert told == ["no samples are kept in it (log_samples was off): there is nothing to read"]
+        assert told == ["the log contains no samples (log_samples was off): there is nothing to read"]
 
 
 @pytest.mark.parametrize("journal", [True, False])
@@ -454,16 +454,16 @@ def test_a_run_that_was_killed(tmp_path, journal, table):
         ("sums", "mock/m", str(one["id"]), "default", one["epoch"]) for one in samples[:5]
     )
     lost = (
-        [] if table else ["the end of the file is lost, and its members were searched for: some samples may be missing"]
+        [] if table else ["the end of the file is lost, so its members were searched for: some samples may be missing"]
     )
-    assert told == [*lost, "the run has not ended: 5 of 6 planned samples are there"]
+    assert told == [*lost, "the run has not ended: the log has 5 of 6 planned samples"]
 
 
 def test_samples_that_were_run_again_count_once_and_the_last_time(log):
     samples = [sample("a", scores={"match": score("I")}), sample("b"), sample("a")]
     rows, told = both(log(samples))
     assert [(row.question, row.score) for row in rows] == [("a", 1.0), ("b", 1.0)]
-    assert told == ["1 samples are there twice, since they were run again: the last of each is read"]
+    assert told == ["1 samples occur twice, since they were run again: the last of each is read"]
 
 
 def injured(data, name):
@@ -494,13 +494,13 @@ def test_members_that_are_damaged_are_made_up_for_or_said(tmp_path):
         (1.0, True, True),
         (1.0, False, False),
     ]
-    assert told == ["1 samples have no texts, since they are damaged or lost; their scores are there"]
+    assert told == ["1 samples have no texts, since these are damaged or lost; their scores are read"]
     # One of several completions each, which only the sample itself tells.
     three = [sample(i, texts=["x", "y", "z"]) for i in range(4)]
     path.write_bytes(injured(packed(three, header(three)), "samples/1_epoch_1.json"))
     rows, told = both(path)
     assert Counter(row.question for row in rows) == {"0": 3, "1": 1, "2": 3, "3": 3}
-    assert "1 samples have no texts, since they are damaged or lost; their scores are there" in told
+    assert "1 samples have no texts, since these are damaged or lost; their scores are read" in told
     # The first sample, by which it is known how many there are: the next one tells.
     path.write_bytes(injured(packed(three, header(three)), "samples/0_epoch_1.json"))
     assert [row.generation for row in both(path)[0]] == [1, 1, 2, 3, 1, 2, 3, 1, 2, 3]
@@ -509,12 +509,12 @@ def test_members_that_are_damaged_are_made_up_for_or_said(tmp_path):
     path.write_bytes(injured(bare, "samples/1_epoch_1.json"))
     rows, told = both(path)
     assert len(rows) == 3
-    assert told == ["1 samples are damaged and left out", "the run has not ended: 3 of 4 planned samples are there"]
+    assert told == ["1 samples are damaged and left out", "the run has not ended: the log has 3 of 4 planned samples"]
     # The header: who and what is noted at the start as well.
     path.write_bytes(injured(good, "header.json"))
     assert both(path)[1] == [
         "the header is damaged: how the run ended is lost",
-        "the run has not ended: 4 of 4 planned samples are there",
+        "the run has not ended: the log has 4 of 4 planned samples",
     ]
     path.write_bytes(injured(injured(good, "header.json"), "_journal/start.json"))
     with pytest.raises(InputError, match="the header cannot be read: member '_journal/start.json' is damaged"):
@@ -530,12 +530,12 @@ def test_a_json_log_with_a_damaged_sample(tmp_path):
     path.write_bytes(whole(samples, header(samples)))
     rows, told = both(path)
     assert [row.question for row in rows] == ["a", "c"]
-    assert told == ["1 samples are damaged and left out", "2 of 3 planned samples are there"]
+    assert told == ["1 samples are damaged and left out", "the log has 2 of 3 planned samples"]
     # What identifies it is whole, what it says is not.
     path.write_bytes(whole([sample("a"), sample("b") | {"messages": "none"}], header(samples[:2])))
     rows, told = read(path, texts=True)
     assert [(row.score, row.completion is None) for row in rows] == [(1.0, False), (1.0, True)]
-    assert told == ["1 samples have no texts, since they are damaged or lost; their scores are there"]
+    assert told == ["1 samples have no texts, since these are damaged or lost; their scores are read"]
 
 
 @pytest.mark.parametrize(
@@ -676,7 +676,7 @@ def test_fields_that_are_not_there(log):
         read(path, columns={"prompt": "input"})
     rows, told = both(path, columns={"cluster": "metadata.passage"})
     assert [row.cluster for row in rows] == ["pa", None]
-    assert told == ["1 records have no metadata.passage: their cluster is what it is without --columns"]
+    assert told == ["1 records have no metadata.passage: their cluster is read as without --columns"]
 
 
 # The logs that Inspect 0.3.285 wrote.

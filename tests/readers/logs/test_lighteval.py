@@ -273,7 +273,7 @@ def test_chat_prompts_and_fields_of_the_row(tmp_path):
     assert rows[0].messages == ({"role": "system", "content": "s"}, {"role": "user", "content": "u"})
     assert rows[1].messages == ({"role": "user", "content": "q1"},)
     assert [(r.cluster, r.variant) for r in rows] == [("sums", "1"), (None, "1")]
-    assert told == ["1 records have no doc.specific.subject: their cluster is what it is without --columns"]
+    assert told == ["1 records have no doc.specific.subject: their cluster is read as without --columns"]
     with pytest.raises(UnknownNameError, match="unknown field 'doc.subject'"):
         read(path, columns={"cluster": "doc.subject"})
 

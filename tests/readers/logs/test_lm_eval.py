@@ -355,7 +355,7 @@ def test_fields_of_the_line_become_ours(tmp_path):
         ("q1", "default", "sums", "1"),
         ("q0-2", "p", "x", "0"),
     ]
-    assert "1 records have no prompt_hash: their variant is what it is without --columns" in told
+    assert "1 records have no prompt_hash: their variant is read as without --columns" in told
     with pytest.raises(UnknownNameError, match=r"unknown field 'doc.sub'; did you mean 'doc.subject'"):
         read(path, columns={"cluster": "doc.sub"})
 

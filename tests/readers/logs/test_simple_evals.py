@@ -112,7 +112,7 @@ def test_scores_and_ids_of_the_metadata_come_first(tmp_path):
     rows, told = read(path, texts=True, columns={"cluster": "metadata.topic"})
     assert [(row.question, row.score, row.cluster) for row in rows] == [("p1", -0.25, "x"), ("p2", -0.5, None)]
     # Healthbench clips its mean, so that no difference is noted.
-    assert told == ["1 records have no metadata.topic: their cluster is what it is without --columns"]
+    assert told == ["1 records have no metadata.topic: their cluster is read as without --columns"]
     found = READER.describe(path)
     assert (list(found.benchmarks), list(found.models), found.created) == (
         ["healthbench_hard"],

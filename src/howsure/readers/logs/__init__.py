@@ -40,7 +40,7 @@ def find_reader(path: Path) -> LogReader | None:
 def list_readers() -> Iterator[LogReader]:
     """Yield one reader of each program: those of howsure, then those of other installed packages."""
     for place in LOG_READERS.values():
-        yield _load_reader(place)  # one at a time: most logs are recognised by the first readers
+        yield _load_reader(place)  # each is loaded when needed: the first readers recognise most logs
     for name, place in _list_plugins().items():
         if name not in LOG_READERS:
             yield _load_reader(place)
@@ -56,7 +56,7 @@ def _load_reader(place: str) -> LogReader:
 @cache
 def _list_plugins() -> dict[str, str]:
     """Return the places of the readers of other packages, without those that cannot be imported."""
-    from importlib.metadata import entry_points  # takes 30 ms, and most files are recognised before
+    from importlib.metadata import entry_points  # this takes 30 ms, and most files are recognised before it is needed
 
     places = {}
     for entry in entry_points(group=ENTRY_POINTS):

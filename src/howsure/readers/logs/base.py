@@ -43,7 +43,7 @@ __all__ = [
     "parse_score",
 ]
 
-#: Takes one line, without the path, on what a log does not contain or what could not be read.
+#: Function of one line, without the path, about data that a log does not contain or that could not be read.
 Note = Callable[[str], None]
 
 #: The end of a note on errors to which the program gave a score of 0.
@@ -54,7 +54,7 @@ _SCORE_WORDS = {"c": 1.0, "i": 0.0, "p": 0.5, "n": 0.0, "true": 1.0, "false": 0.
 
 
 class LogRow(Response, frozen=True, kw_only=True, omit_defaults=False):
-    """A generation of a log: a row of the store, and what the store keeps elsewhere.
+    """A generation of a log: a row of the store, and fields that the store keeps in other tables.
 
     Completion, target, messages and choices are None or empty unless `ReadOptions.texts` is set.
     """
@@ -68,7 +68,7 @@ class LogRow(Response, frozen=True, kw_only=True, omit_defaults=False):
 
 
 class ScoreFields(TypedDict, total=False):
-    """Fields of a `LogRow`: the score, or why there is none."""
+    """Fields of a `LogRow`: the score, or the reason why there is none."""
 
     score: float | None
     status: str
@@ -84,7 +84,7 @@ class PromptFields(TypedDict, total=False):
 
 
 class UsageFields(TypedDict, total=False):
-    """Fields of a `LogRow`: what a generation cost."""
+    """Fields of a `LogRow`: tokens, times and attempts of a generation."""
 
     attempts: int
     prompt_tokens: int | None
@@ -102,7 +102,7 @@ class RowFields(ScoreFields, PromptFields, UsageFields, total=False):
 
 
 class RowKey(NamedTuple):
-    """What a row is of, except for the number of its generation."""
+    """The key of a row, without the number of its generation."""
 
     benchmark: str
     model: str
@@ -112,10 +112,10 @@ class RowKey(NamedTuple):
 
 
 class ReadOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """How a log is read."""
+    """The options with which a log is read."""
 
     scorer: str | None = None
-    """Which of several scores is read; None reads the first one, or the one that the program reports first."""
+    """Name of the score that is read; None for the first one, or the one that the program reports first."""
     texts: bool = False
     """Whether completions, targets and prompts are read, which may be slower."""
     columns: Mapping[str, str] = {}
@@ -124,14 +124,14 @@ class ReadOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LogInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """What a log is about, which is cheap to read."""
+    """Models, benchmarks and scorers of a log, which can be read quickly."""
 
     run: str
-    """Equal for two logs of the same run: an id that the program made, or a hash."""
+    """Id of the run, which is equal for two logs of the same run: the id of the program, or a hash."""
     models: dict[str, ModelRecord]
-    """By label; `kind` is the reader's name, `settings` are the decoding settings that the log states."""
+    """Models by label; `kind` is the name of the reader, `settings` are the decoding settings in the log."""
     benchmarks: dict[str, dict[str, object]]
-    """By name, with what the log states of the source: data set, version, arguments."""
+    """Benchmarks by name, with the source that the log states: data set, version, arguments."""
     scorers: tuple[str, ...] = ()
     """Allowed values of `ReadOptions.scorer`, the default first; empty where the only score has no name."""
     created: str = ""
@@ -145,19 +145,19 @@ class LogReader(ABC):
     """
 
     name: ClassVar[str]
-    """What messages call the program, such as "Inspect"."""
+    """Name of the program in messages, such as "Inspect"."""
 
     @abstractmethod
     def recognises(self, head: FileHead) -> bool:
         """Return whether a file or folder is a log of this program, by its content and not by its name."""
 
     def members(self, path: Path) -> Sequence[Path]:
-        """Return the logs that a path stands for: itself, or, for a file of totals, the files of its samples."""
+        """Return the logs at a path: the path itself, or, for a file of totals, the files of its samples."""
         return [path]
 
     @abstractmethod
     def describe(self, path: Path) -> LogInfo:
-        """Return what the log is about.
+        """Return models, benchmarks and scorers of the log.
 
         Raises
         ------
@@ -169,7 +169,7 @@ class LogReader(ABC):
     def read(self, path: Path, build: RowBuilder) -> Iterator[LogRow]:
         """Yield each generation once, in the order of the log, as `build.row` returns it.
 
-        What the log does not contain and what could not be read is given to `build.note` and `build.count`.
+        Data that the log does not contain or that could not be read are reported to `build.note` and `build.count`.
 
         Raises
         ------
@@ -187,7 +187,8 @@ class LogReader(ABC):
         options
             The scorer and the columns, and whether texts are read.
         note
-            Called after the last row, once for each line on what the log does not contain or what could not be read.
+            Function that is called after the last row, once for each line about data that the log does not contain or
+            that could not be read.
         """
         build = RowBuilder(path, options)
         yield from self.read(path, build)
@@ -203,13 +204,13 @@ class RowBuilder:
     path
         The log.
     options
-        How it is read.
+        The options with which the log is read.
     texts
-        Whether texts are wanted; a reader need not prepare them otherwise.
+        Whether texts are read; if not, a reader need not prepare them.
     n_generations
         Number of generations that `row` has numbered, by (benchmark, model, question, variant).
     identical
-        The comparison of texts, which `row` feeds.
+        The comparison of texts, to which `row` adds each completion.
     """
 
     def __init__(self, path: Path, options: ReadOptions) -> None:
@@ -231,13 +232,13 @@ class RowBuilder:
         self._notes.setdefault(line, (0, ""))
 
     def count(self, problem: str, n: int = 1, example: str = "") -> None:
-        """Add to the number of times that a problem occurred; the note is "N PROBLEM", or "N PROBLEM: EXAMPLE"."""
+        """Add n to the count of a problem; its note is "N PROBLEM", or "N PROBLEM: EXAMPLE"."""
         if n:
             before, first = self._notes.get(problem, (0, example))
             self._notes[problem] = (before + n, first)
 
     def notes(self) -> Iterator[str]:
-        """Yield all notes, in the order in which they arose; last, that the texts of the generations are identical."""
+        """Yield all notes in the order in which they arose, and last the note on identical texts of generations."""
         for text, (n, example) in self._notes.items():
             yield f"{n} {text}" + f": {example}" * bool(example) if n else text
         if (line := self.identical.describe()) is not None:
@@ -246,7 +247,7 @@ class RowBuilder:
     def choose_scorer(self, scorers: Sequence[str]) -> str:
         """Return the scorer to read: the one in the options, by its name or a part of it, or the first.
 
-        A part of a name is what stands between commas or slashes: "strict-match" of "exact_match,strict-match".
+        A part of a name is the text between commas or slashes: "strict-match" of "exact_match,strict-match".
 
         Raises
         ------
@@ -276,9 +277,9 @@ class RowBuilder:
         key
             The key without `--columns`.
         record
-            What the dots of the fields start at.
+            The record in which the dotted field names are looked up.
         check
-            False for what is left of a damaged record, which may lack fields even if it is the first.
+            Whether the first record must have all fields; False for a damaged record, which may lack some.
 
         Raises
         ------
@@ -292,7 +293,7 @@ class RowBuilder:
             elif check and not self._is_checked:
                 raise UnknownNameError("field", field, _field_names(record, field), where=str(self.path))
             else:
-                self.count(f"records have no {field}: their {name} is what it is without --columns")
+                self.count(f"records have no {field}: their {name} is read as without --columns")
         self._is_checked = self._is_checked or check
         return key
 
@@ -329,12 +330,12 @@ class RowBuilder:
         Parameters
         ----------
         key
-            What it is of.
+            The key of the row.
         completion
-            The text, which is compared with others of the key; the row has it only where texts are wanted.
+            The text, which is compared with other texts of the key; the row contains it only if texts are read.
         generation
-            Its number from 1; None takes the next number of the key. Where `--columns` makes one question of several,
-            a number that is taken becomes the next one that is free.
+            The number of the generation from 1; None for the next number of the key. If `--columns` makes one question
+            of several, a number that is already used is replaced by the next free one.
         **fields
             Other fields of the row.
         """
@@ -397,19 +398,19 @@ def get_field(record: object, field: str) -> object:
 
 
 def _field_names(record: Mapping[str, object], field: str) -> list[str]:
-    """Return the names beside a field that does not exist; the nearest of them are suggested."""
+    """Return the names at the level of a field that does not exist, for the suggestions of an error."""
     parent, dot, _ = field.rpartition(".")
     inside = get_field(record, parent) if dot else None
     return [f"{parent}.{name}" for name in inside] if isinstance(inside, Mapping) else list(record)
 
 
 def parse_score(value: object) -> float | None:
-    """Return a score as a number, or None where there is none: null, NaN, infinite, an empty text.
+    """Return a score as a number, or None if there is no score: null, NaN, infinity or an empty text.
 
     Raises
     ------
     ValueError
-        When it is something else, such as a word or a list.
+        When the value is neither a number nor a known word, such as a list.
 
     Examples
     --------
@@ -424,7 +425,7 @@ def parse_score(value: object) -> float | None:
     if value is None:
         return None
     if not isinstance(value, (bool, int, float)):
-        raise ValueError(f"{value!r} is no score")  # noqa: TRY004  a caller handles all kinds of no score alike
+        raise ValueError(f"{value!r} is no score")  # noqa: TRY004  callers handle all invalid scores in the same way
     try:
         score = float(value)
     except OverflowError as error:

@@ -40,7 +40,7 @@ _KEYS = {
     "hyperparameters", "prompts", "testPassed", "testFailed", "runDuration", "evaluationCost", "datasetAlias",
     "datasetId", "datasetVersion", "official",
 }  # fmt: skip
-#: Hyperparameters that name the model, and those that decide what it writes; others may be anything.
+#: Hyperparameters that name the model, and those that influence its completions; others may contain anything.
 _MODEL = ("model", "modelname", "llm", "llmmodel", "generator", "generationmodel")
 _SETTINGS = ("temperature", "topp", "topk", "maxtokens", "seed", "n", "reasoningeffort")
 _PASSED = "success"
@@ -64,7 +64,7 @@ class _Case(msgspec.Struct, rename="camel"):
     completion_time: Any = None
     output_token_count: Any = None
     input_token_count: Any = None
-    # A conversation has these in place of the input and the outputs.
+    # A conversation has these fields instead of the input and the outputs.
     turns: list[Any] | None = None
     scenario: str | None = None
     expected_outcome: str | None = None
@@ -85,7 +85,7 @@ class DeepEvalReader(LogReader):
     name = "deepeval"
 
     def recognises(self, head: FileHead) -> bool:
-        """Return whether all keys are those of a test run; of a long file only the first keys are seen."""
+        """Return whether all keys are those of a test run; only the first keys of a long file are read."""
         return head.kind == "json" and "testCases" in head.keys and head.keys <= _KEYS and len(head.keys) > 1
 
     def describe(self, path: Path) -> LogInfo:
@@ -127,9 +127,9 @@ class DeepEvalReader(LogReader):
                 **(_prompt_fields(case) if build.texts else PromptFields()),
             )
         n_again = sum(n - 1 for name, n in names.items() if n > 1 and name.startswith("test_") and run.test_file)
-        build.count("cases come again under one name: reruns of failed cases would make the score too high", n_again)
+        build.count("cases repeat an earlier name: reruns of failed cases would make the score too high", n_again)
         if build.identical.describe():
-            build.note("outputs are identical: where they were made beforehand, only the judge was run again")
+            build.note("outputs are identical: if they were generated beforehand, only the judge was run again")
 
 
 def _parse_cases(run: _TestRun, path: Path) -> list[tuple[_Case, msgspec.Raw]]:

@@ -1,8 +1,10 @@
 """Read Every Eval Ever's `ID_samples.jsonl`: a row for each sample and metric, beside `ID.json` with the totals.
 
-The files are converted from logs of other programs, and some converters lose what matters here: Inspect's writes the
-score reduced over epochs into the row of each epoch, and such scores are left out. The number of the epoch is a text in
-`metadata.epoch`; without it, rows of a sample with different texts are generations, in the order of the file.
+The files are converted from logs of other programs, and some converters lose information. The converter of Inspect
+writes the score reduced over epochs into the row of each epoch; such scores are left out.
+
+The number of the epoch is a text in `metadata.epoch`; without it, rows of a sample with different texts are
+generations, in the order of the file.
 
 The record of `--columns` is a row: `metadata.subject`.
 """
@@ -63,17 +65,17 @@ class _Line(msgspec.Struct):
 
     @property
     def metric(self) -> str:
-        """The name of the metric; empty where the row does not name it."""
+        """Return the name of the metric; empty if the row does not name it."""
         return self.evaluation_result_id or ""
 
     @property
     def sample(self) -> tuple[str, str, str]:
-        """What the repeats and metrics of a sample share."""
+        """Return the key that the repeats and metrics of a sample share."""
         return self.evaluation_name, self.model_id, str(self.sample_id)
 
     @property
     def epoch(self) -> int | None:
-        """The number of the repeat, where the row states it."""
+        """Return the number of the repeat; None if the row does not state it."""
         epoch: Any = get_field(self.metadata, "epoch")
         try:
             return max(int(epoch), 1)
@@ -82,7 +84,7 @@ class _Line(msgspec.Struct):
 
     @property
     def texts(self) -> tuple[str | None, ...]:
-        """The completions, at least one; of a conversation the last turn."""
+        """Return the completions, at least one; the completion of a conversation is its last turn."""
         raw = get_field(self.output, "raw")
         texts = raw if isinstance(raw, list) else [raw]
         if raw is None and isinstance(self.messages, list) and self.messages:
@@ -108,7 +110,7 @@ class _EpochScores:
 
 
 class _Survey:
-    """What a first pass over the file finds.
+    """The result of a first pass over the file.
 
     Attributes
     ----------
@@ -143,12 +145,12 @@ class _Survey:
                 epochs.setdefault((*line.sample, line.metric), _EpochScores()).add(score, hash(line.texts))
         repeated = [each for each in epochs.values() if each.n > 1]
         self.n_same = len(repeated) if all(each.low == each.high for each in repeated) else 0
-        # The same fraction in every epoch, although the texts differ, is a mean and the score of none of them.
+        # If all epochs have the same fraction although their texts differ, it is a mean and not the score of any epoch.
         self.is_reduced = bool(self.n_same) and any(each.low not in (0, 1) and each.n_texts > 1 for each in repeated)
 
     @property
     def scorers(self) -> tuple[str, ...]:
-        """Names of the metrics of benchmarks that have several."""
+        """Return the names of the metrics, if a benchmark has several."""
         return tuple(dict.fromkeys(name for names in self.metrics.values() if len(names) > 1 for name in names))
 
 
@@ -162,7 +164,7 @@ class EveryEvalEverReader(LogReader):
         return head.kind == "json" and (head.keys >= _ROW_KEYS or head.keys >= _TOTALS_KEYS)
 
     def members(self, path: Path) -> Sequence[Path]:
-        """Return the samples; for a file of totals those beside it, if they exist."""
+        """Return the file of samples; for a file of totals, the file of samples beside it if it exists."""
         if FileHead(path).keys >= _ROW_KEYS:
             return [path]
         beside = path.with_name(f"{path.name.removesuffix('.json')}_samples.jsonl")
@@ -206,13 +208,13 @@ class EveryEvalEverReader(LogReader):
         """Return the file of samples."""
         samples = self.members(path)
         if not samples:
-            what = "totals without samples: nothing states what each question scored"
+            what = "this file has totals without samples: the score of each question is not known"
             raise InputError(what, where=str(path), remedy="put its ..._samples.jsonl beside it")
         return samples[0]
 
 
 def _read_line(line: _Line, build: RowBuilder, *, is_reduced: bool) -> Iterator[LogRow]:
-    """Yield the text that was scored, and without a score those that came with it."""
+    """Yield the text that was scored, and the other texts of the row without a score."""
     key = RowKey(line.evaluation_name, line.model_id, str(line.sample_id))
     if build.options.columns:
         key = build.map_columns(key, msgspec.to_builtins(line))
@@ -245,11 +247,11 @@ def _answer(line: _Line) -> str | None:
 def _note_counts(build: RowBuilder, survey: _Survey, n_lines: int, n_stated: object) -> None:
     """Note rows that are lost, an unusual number of generations, and scores that were reduced over epochs."""
     if isinstance(n_stated, int) and n_stated != n_lines:
-        build.note(f"{n_lines} rows, where the totals count {n_stated}: some are lost")
+        build.note(f"there are {n_lines} rows, but the totals count {n_stated}: some are lost")
     sizes = Counter(build.n_generations.values())
     if len(sizes) > 1:
         usual, n = sizes.most_common(1)[0]
-        build.note(f"{sizes.total() - n} of {sizes.total()} samples have other than {usual} generations")
+        build.note(f"{sizes.total() - n} of {sizes.total()} samples do not have {usual} generations")
     if survey.is_reduced:
         build.note(
             "each repeat carries the mean of its sample's repeats, as Inspect's converter writes it: these scores are "
@@ -257,13 +259,13 @@ def _note_counts(build: RowBuilder, survey: _Survey, n_lines: int, n_stated: obj
         )
     elif survey.n_same > 2:
         build.note(
-            f"all repeats of each of {survey.n_same} samples have the same score, as where a converter wrote a reduced "
+            f"all repeats of each of {survey.n_same} samples have the same score, as if a converter wrote a reduced "
             "one: compare the log that was converted"
         )
 
 
 def _read_totals(samples: Path) -> Any:
-    """Return the totals beside the samples; None where there are none, or they are of another program."""
+    """Return the totals beside the samples; None if there are none, or another program wrote them."""
     beside = samples.with_name(samples.name.removesuffix(".jsonl").removesuffix("_samples") + ".json")
     if beside == samples or not beside.is_file() or not FileHead(beside).keys >= _TOTALS_KEYS:
         return None

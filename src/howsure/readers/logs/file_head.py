@@ -1,4 +1,4 @@
-"""Tell what a file is by its first bytes: a zip, a Parquet file, JSON with certain keys, or text."""
+"""Determine the kind of a file by its first bytes: a zip, a Parquet file, JSON with certain keys, or text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import IO, cast
 
 __all__ = ["FileHead", "list_zip_members", "open_file"]
 
-#: Bytes that are searched for the keys of a JSON object: at first, and at most.
+#: Number of bytes that are searched for the keys of a JSON object at first, and the largest number.
 _FIRST, _MOST = 1 << 16, 1 << 23
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}\[\]:,]', re.DOTALL)
 
@@ -38,9 +38,9 @@ def open_file(path: Path) -> Iterator[IO[bytes]]:
 
 
 def list_zip_members(path: Path) -> list[zipfile.ZipInfo]:
-    """Return the members of a zip file by its table of contents; raise what `zipfile` raises.
+    """Return the members of a zip file by its table of contents; errors of `zipfile` are passed on.
 
-    Parsing the table is the slowest part of reading a log with 25,000 members, so that of the last file is cached.
+    Parsing the table is the slowest part of reading a log with 25,000 members, so the table of the last file is cached.
     """
     state = path.stat()
     return _list_members(path, state.st_size, state.st_mtime_ns, state.st_ino)
@@ -48,7 +48,7 @@ def list_zip_members(path: Path) -> list[zipfile.ZipInfo]:
 
 @lru_cache(maxsize=1)
 def _list_members(path: Path, *_: int) -> list[zipfile.ZipInfo]:
-    """Return the members; the other arguments are the state of the file, so that a changed one is read again."""
+    """Return the members; the other arguments are the state of the file, so that a changed file is read again."""
     with zipfile.ZipFile(path) as file:
         return file.infolist()
 
@@ -96,14 +96,14 @@ class FileHead:
         return [child.name for child in self.path.iterdir()]
 
     def _list_members(self) -> Iterable[str]:
-        """Return the names of the members of a zip; none where its table of contents is damaged."""
+        """Return the names of the members of a zip; no names if its table of contents is damaged."""
         try:
             return [info.filename for info in list_zip_members(self.path)]
         except (zipfile.BadZipFile, OSError):
             return ()
 
     def _list_columns(self) -> Iterable[str]:
-        """Return the names of the columns of a Parquet file; none where it is damaged."""
+        """Return the names of the columns of a Parquet file; no names if the file is damaged."""
         import pyarrow as pa
         from pyarrow import parquet
 
@@ -113,7 +113,7 @@ class FileHead:
             return ()
 
     def _list_json_keys(self) -> Iterable[str]:
-        """Return the keys of the first object, which are searched for in more bytes where it is long."""
+        """Return the keys of the first object; more bytes are read if the object is long."""
         names, is_closed = _find_keys(self._start)
         if not is_closed and len(self._start) == _FIRST:
             names, _ = _find_keys(self._read(_MOST))
@@ -121,11 +121,11 @@ class FileHead:
 
     @cached_property
     def _start(self) -> bytes:
-        """The first bytes."""
+        """Return the first bytes of the file."""
         return self._read(_FIRST)
 
     def _read(self, most: int) -> bytes:
-        """Return the first bytes of the file; none where it cannot be read."""
+        """Return up to `most` first bytes of the file; no bytes if it cannot be read."""
         try:
             with open_file(self.path) as file:
                 return file.read(most)
@@ -137,7 +137,7 @@ def _find_keys(start: bytes) -> tuple[frozenset[str], bool]:
     """Return the keys of the first JSON object in these bytes, and whether its end is among them."""
     names: set[str] = set()
     depth, before = 0, b""
-    object_depth = 0  # 1, or 2 where the first object is within an array
+    object_depth = 0  # 1, or 2 if the first object is inside an array
     for match in _TOKEN.finditer(start):
         token = match[0]
         if token in (b"{", b"["):

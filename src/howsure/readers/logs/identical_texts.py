@@ -5,20 +5,20 @@ from __future__ import annotations
 import zlib
 from collections.abc import Hashable
 
-#: Questions that are compared, and the fewest with identical texts that are reported.
+#: Number of questions that are compared, and smallest number with identical texts that is reported.
 N_COMPARED, N_FEWEST = 100, 3
-#: Share of the questions whose texts may differ although nearly every question has identical ones.
+#: Largest share of questions with different texts for which the others are still reported.
 DIFFERING_SHARE = 0.05
-#: Characters from which on identical texts are evidence of copies; short answers are often the same by themselves.
+#: Length in characters from which identical texts are evidence of copies; short answers are often equal by chance.
 N_LONG = 200
 
 
 class IdenticalTexts:
-    """Take every completion, in any order, and report whether those of each question are the same text.
+    """Collect completions in any order, and report whether all completions of each question are the same text.
 
-    The `N_COMPARED` questions with the smallest hashes are compared: a fair choice of the whole log that is the same
-    in every reading. Of each one, the hash and the length of its first text are held, the number of its texts, and
-    whether another text was among them. A completion that is None is not compared.
+    The `N_COMPARED` questions with the smallest hashes are compared. They are a random sample of the log that is the
+    same in every reading. For each question, the hash and the length of its first text are stored, the number of its
+    texts, and whether one of them was different. A completion that is None is not compared.
 
     >>> texts = IdenticalTexts()
     >>> for question in "abc":
@@ -33,7 +33,7 @@ too short to differ; copies are no generations of their own
         #: By hash of the question: hash and length of its first text, number of texts, whether another one was seen.
         self._questions: dict[int, tuple[int, int, int, bool]] = {}
         self._highest: int | None = None
-        #: The question of the last text, and its hash.
+        #: The question of the last text, and the hash of the question.
         self._last: Hashable = None
         self._place = 0
 
@@ -41,7 +41,7 @@ too short to differ; copies are no generations of their own
         """Add one completion; `question` is what its repeats share, such as (model, question, variant)."""
         if completion is None:
             return
-        if question != self._last:  # generations of a question mostly follow one another
+        if question != self._last:  # generations of one question are usually consecutive
             self._last, self._place = question, zlib.crc32(repr(question).encode(errors="surrogatepass"))
         place = self._place
         if self._highest is not None and place > self._highest:
@@ -50,17 +50,17 @@ too short to differ; copies are no generations of their own
         first, length, n, differs = self._questions.get(place, (text, len(completion), 0, False))
         self._questions[place] = (first, length, n + 1, differs or text != first)
         if len(self._questions) > N_COMPARED:
-            # A question that was dropped never comes back, since the highest hash that is held only falls.
+            # A question that was dropped cannot return, because the largest stored hash only decreases.
             del self._questions[max(self._questions)]
             self._highest = max(self._questions)
 
     @property
     def is_decided(self) -> bool:
-        """Whether so many questions have different texts that nothing will be reported."""
+        """Return whether so many questions have different texts that nothing will be reported."""
         return sum(differs for *_, differs in self._questions.values()) > DIFFERING_SHARE * N_COMPARED
 
     def describe(self) -> str | None:
-        """Return a line if nearly every question with several texts has the same one each time; None otherwise."""
+        """Return a line if nearly every question with several texts has identical texts; None otherwise."""
         repeated = [(length, differs) for _, length, n, differs in self._questions.values() if n > 1]
         lengths = [length for length, differs in repeated if not differs]
         if len(lengths) < N_FEWEST or len(lengths) < (1 - DIFFERING_SHARE) * len(repeated):

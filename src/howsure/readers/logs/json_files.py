@@ -16,13 +16,13 @@ from howsure.readers.logs.file_head import open_file
 __all__ = ["DECODE_ERRORS", "decode_json", "read_json", "read_json_array", "read_json_lines", "replace_nan"]
 
 T = TypeVar("T")
-#: What msgspec raises for damaged JSON; RecursionError for JSON that is nested too deeply.
+#: Errors that msgspec raises for damaged JSON; it raises RecursionError for JSON that is nested too deeply.
 DECODE_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-#: Characters of an error's message that an `InputError` or a note contains.
+#: Largest number of characters of an error's message in an `InputError` or a note.
 _MESSAGE_LENGTH = 120
 _CHUNK = 1 << 20
 _REMEDY = "is the file complete?"
-#: What Python writes for floats that do not exist in JSON, outside of texts.
+#: Words that Python writes, outside of texts, for floats that do not exist in JSON.
 _NO_JSON = re.compile(rb'"(?:[^"\\]|\\.)*+"|-?\b(?:NaN|Infinity)\b')
 
 
@@ -88,7 +88,7 @@ def read_json_array(path: Path, shape: type[T], note: Note, *, under: str = "") 
     shape
         The type of an element.
     note
-        Called with what could not be read.
+        Function that is called with a line about records that could not be read.
     under
         The key of the array; empty where the file is the array.
 
@@ -111,7 +111,7 @@ def read_json_array(path: Path, shape: type[T], note: Note, *, under: str = "") 
         what = f"no record can be read; {first or 'there is none'}"
         raise InputError(what, where=str(path), remedy=_REMEDY)
     if bad:
-        note(f"{path.name}: {bad} places cannot be read, and the records there are left out; {first}")
+        note(f"{path.name}: {bad} parts cannot be read, and the records there are left out; {first}")
 
 
 def _split_array(path: Path, indent: bytes, under: str, note: Note) -> Iterator[bytes | dict[str, Any]]:
@@ -167,7 +167,7 @@ def decode_json(data: bytes | msgspec.Raw | None) -> object:
 
 
 def replace_nan(data: bytes) -> bytes:
-    """Return JSON with null for NaN and Infinity; the same object where it contains neither.
+    """Return JSON with null for NaN and Infinity; the same object if it contains neither.
 
     >>> replace_nan(b'{"value": NaN, "why": "NaN"}')
     b'{"value": null, "why": "NaN"}'
@@ -178,7 +178,7 @@ def replace_nan(data: bytes) -> bytes:
 
 
 def _unreadable(path: Path, error: Exception) -> InputError:
-    """Return the error that a file cannot be read."""
+    """Return the `InputError` for a file that cannot be read."""
     return InputError(
         f"cannot be read: {' '.join(str(error).split())[:_MESSAGE_LENGTH]}", where=str(path), remedy=_REMEDY
     )

@@ -47,12 +47,12 @@ from howsure.store.manifest import ModelRecord
 
 _SPEC, _STATS, _STATE = "run_spec.json", "per_instance_stats.json", "scenario_state.json"
 _SETTINGS = ("temperature", "max_tokens", "stop_sequences", "num_outputs", "random", "model_deployment", "method")
-#: What the name of a run states of the model and of the number of repeats, and not of the questions.
+#: Parts of the name of a run that describe the model and the number of repeats, and not the questions.
 _NOT_BENCHMARK = re.compile(r"[:,](?:model|model_deployment|data_augmentation|num_outputs|num_train_trials)=[^,]*")
 _FAILED = re.compile(rb'"success": ?false')
 _CHUNK = 1 << 20
 
-#: Question and variant.
+#: The key of a cell: question and variant.
 _Cell = tuple[str, str]
 
 
@@ -95,7 +95,7 @@ class HelmReader(LogReader):
         )
 
     def read(self, path: Path, build: RowBuilder) -> Iterator[LogRow]:
-        """Yield one row for each completion; without texts, and where no request failed, only the stats are read."""
+        """Yield one row for each completion; if no texts are read and no request failed, only the stats are read."""
         folder, options = self.members(path)[0], build.options
         spec, adapter = read_spec(folder / _SPEC)
         scorer = build.choose_scorer(list_scorers(folder / _STATS))
@@ -166,7 +166,7 @@ def _read_states(
         cell = (state.instance.id, name_variant(state.instance.perturbation, state.train_trial_index))
         score = remaining.pop(cell, None)
         if score is None and state.reference_index is not None:
-            continue  # one of several requests, each of which is for one choice
+            continue  # this is one of several requests, each of which is for one choice
         n_unmatched += score is None and cell not in scores
         key = build.map_columns(run_key._replace(question=cell[0], variant=cell[1]), record)
         yield from _read_completions(key, state, _score_fields(score or InstanceScore()), build)
@@ -180,7 +180,7 @@ def _read_states(
 
 
 def _read_completions(key: RowKey, state: RequestState, fields: _ReplyFields, build: RowBuilder) -> Iterator[LogRow]:
-    """Yield the completion that was scored, and where texts are wanted those beside it."""
+    """Yield the completion that was scored and, if texts are read, the other completions of the request."""
     result = state.result or RequestResult()
     created = result.request_datetime
     fields["created"] = float(created) if isinstance(created, (int, float)) else None

@@ -13,14 +13,14 @@ from howsure.errors import InputError
 from howsure.readers.logs.base import Note
 from howsure.readers.logs.json_files import read_json, read_json_array
 
-#: Headline metrics of HELM's scenarios, the narrower first; where there is none, the first that is no bookkeeping.
+#: Headline metrics of HELM's scenarios, narrower ones first; without them, the first non-bookkeeping metric is used.
 _HEADLINES = (
     "ifeval_strict_accuracy", "wildbench_score_rescaled", "omni_math_accuracy", "chain_of_thought_correctness",
     "math_equiv_chain_of_thought", "math_equiv", "final_number_exact_match", "code_eval_acc", "exact_match",
     "quasi_exact_match", "quasi_prefix_exact_match", "prefix_exact_match", "f1_score", "f1_set_match", "rouge_2",
     "rouge_l", "bleu_4", "exact_match_indicator",
 )  # fmt: skip
-#: Stats of a request, and not of its answer.
+#: Stats that describe a request and not its answer.
 _BOOKKEEPING = re.compile(
     r"num_.*|training_.*|inference_.*|finish_reason_.*|batch_size|prompt_truncated|max_prob|predicted_index|logprob"
     r"|logprob_per_byte|.*_cost"
@@ -117,7 +117,7 @@ class _InstanceStats(msgspec.Struct):
 
 
 class InstanceScore(msgspec.Struct):
-    """What the stats state of one answer."""
+    """The score and the usage of one answer, from the stats."""
 
     score: float | None = None
     count: int = 0
@@ -139,7 +139,7 @@ def read_spec(path: Path) -> tuple[RunSpec, Adapter]:
 
 
 def list_scorers(path: Path) -> tuple[str, ...]:
-    """Return the names of the metrics, HELM's headline first; bookkeeping only where there is nothing else."""
+    """Return the names of the metrics, HELM's headline first; bookkeeping only if there is no other metric."""
     names = dict.fromkeys(
         stat.name.name
         for record in read_json_array(path, _InstanceStats, lambda _: None)
@@ -167,7 +167,7 @@ def read_scores(path: Path, scorer: str, note: Note) -> dict[tuple[str, str], In
             elif stat.mean is not None:
                 _add_usage(score, stat.name.name, stat.mean)
     if n_repeated:
-        note(f"{n_repeated} instances have {scorer!r} twice: the last is read")
+        note(f"{n_repeated} instances have {scorer!r} twice: the last value is read")
     if n := sum(score.count > 1 for score in scores.values()):
         note(f"{n} scores are means over several completions or references, not of one generation")
     if n := sum(score.score is None for score in scores.values()):

@@ -1,7 +1,8 @@
-"""Open an Inspect log, finished or not; .eval and .json alike.
+"""Open a finished or unfinished log of Inspect, in the format .eval or .json.
 
-An `.eval` file is a zip: `header.json` and `summaries.json` are written at its end, `_journal/start.json` and
-`_journal/summaries/*.json` while it runs, `samples/ID_epoch_N.json` hold everything. A `.json` log is one object.
+An `.eval` file is a zip. Inspect writes `_journal/start.json` and `_journal/summaries/*.json` during the run, and
+`header.json` and `summaries.json` at its end; `samples/ID_epoch_N.json` hold the complete samples. A `.json` log is one
+object.
 """
 
 from __future__ import annotations
@@ -35,13 +36,13 @@ class InspectLog(ABC):
     Attributes
     ----------
     header
-        Everything but the samples.
+        The log without its samples.
     summaries
-        SampleSummary of each sample, in the order in which the samples ended.
+        `SampleSummary` of each sample, in the order in which the samples ended.
     notes
-        What is damaged or lost, one line each.
+        Lines about data that are damaged or lost.
     n_repeated, n_lost
-        Number of samples that are there twice, and of damaged ones of which nothing is left.
+        Number of samples that the log has twice, and of damaged samples that cannot be read at all.
     """
 
     def __init__(self, path: Path) -> None:
@@ -75,7 +76,7 @@ class InspectLog(ABC):
             return None
 
     def _add(self, summary: SampleSummary) -> None:
-        """Add a summary; the last one of a key counts, in the place of the first."""
+        """Add a summary; the last one of a key replaces the first in its place."""
         self.n_repeated += summary.key in self.summaries
         self.summaries[summary.key] = summary
 
@@ -125,7 +126,7 @@ class EvalLog(InspectLog):
             raise
         if self._zip.is_recovered:
             self.notes.append(
-                "the end of the file is lost, and its members were searched for: some samples may be missing"
+                "the end of the file is lost, so its members were searched for: some samples may be missing"
             )
 
     def read_raw(self, key: SampleKey) -> bytes | None:
@@ -206,6 +207,6 @@ def open_log(path: Path) -> InspectLog:
 
 
 def _unreadable(path: Path, error: Exception) -> InputError:
-    """Return the error that the header cannot be read."""
+    """Return the `InputError` for a header that cannot be read."""
     what = error.what if isinstance(error, InputError) else " ".join(str(error).split())[:120]
     return InputError(f"the header cannot be read: {what}", where=str(path), remedy="is the file complete?")

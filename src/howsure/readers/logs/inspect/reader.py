@@ -1,4 +1,4 @@
-"""Read logs of Inspect: `.eval`, `.json`, and what is left of a run that was stopped.
+"""Read logs of Inspect: `.eval`, `.json`, and incomplete files of a run that was stopped.
 
 A generation is an epoch of a sample. Where a request has C completions (`num_choices`), Inspect scores the first one
 and keeps the others. Completion i from 0 of epoch e is generation (e - 1) C + i + 1 throughout the log, and the others
@@ -57,16 +57,16 @@ from howsure.readers.logs.inspect.samples import (
 from howsure.readers.logs.inspect.zip_file import ZipArchive
 from howsure.store.manifest import ModelRecord
 
-#: Settings that change what a model writes; headers and connections are left out.
+#: Settings that influence the completions of a model; headers and connections are left out.
 _DECODING = frozenset({
     "system_message", "max_tokens", "top_p", "temperature", "stop_seqs", "best_of", "frequency_penalty", "top_k",
     "presence_penalty", "logit_bias", "seed", "num_choices", "logprobs", "top_logprobs", "effort", "reasoning_effort",
     "reasoning_tokens", "reasoning_summary", "verbosity", "response_schema",
 })  # fmt: skip
 _CUT, _FILTERED = frozenset({"max_tokens", "model_length", "length"}), frozenset({"content_filter"})
-#: Limits of a sample that cut its last completion.
+#: Limits of a sample that cut off its last completion.
 _CUTTING_LIMITS = frozenset({"token", "context"})
-#: Epochs of a question that are compared at most where texts are read for the comparison only.
+#: Largest number of epochs of a question that are compared if texts are read for the comparison only.
 _N_EPOCHS_COMPARED = 10
 _STATUS = {"started": "has not ended", "cancelled": "was cancelled", "error": "was ended by an error"}
 
@@ -131,7 +131,7 @@ class InspectReader(LogReader):
             for sample_key, summary in log.summaries.items():
                 sample = log.read(sample_key, shape) if needs_sample else None
                 if needs_sample and sample is None:
-                    build.count("samples have no texts, since they are damaged or lost; their scores are there")
+                    build.count("samples have no texts, since these are damaged or lost; their scores are read")
                 score, answer = score_sample(sample or summary, scorer, build)
                 key = columns.key(sample_key)
                 prompt = prompt_fields(sample) if isinstance(sample, Sample) else no_prompt
@@ -203,7 +203,7 @@ def _decode_field(data: msgspec.Raw) -> Any:
 
 
 def _recover_members(path: Path) -> set[str]:
-    """Return the members of a zip file whose table of contents is lost."""
+    """Return the names of the members of a zip file whose table of contents is lost."""
     try:
         with ZipArchive(path) as archive:
             return set(archive.names)
@@ -217,9 +217,9 @@ def _name_benchmark(log: InspectLog) -> str:
 
 
 def _count_choices(log: InspectLog) -> int:
-    """Return the completions of each request: as the solver, task or model states, or else as the first sample has.
+    """Return the number of completions per request, which the solver, task, model or else the first sample states.
 
-    It does not depend on whether texts are read, since it decides the numbers of the generations.
+    The number does not depend on whether texts are read, because the numbers of the generations depend on it.
     """
     steps = log.header.plan.steps
     stated = [step.get("params") for step in steps if isinstance(step, dict)] if isinstance(steps, list) else []
@@ -244,7 +244,7 @@ def _status_at_end(status: str, sample: SampleSummary, choice: OutputChoice | No
 
 
 def _usage_fields(sample: SampleSummary, model: str, i: int, n: int) -> UsageFields:
-    """Return tokens, times and attempts of completion i of n: the first carries the prompt, each one an equal share."""
+    """Return tokens, times and attempts of completion i of n: an equal share, and the prompt for the first one."""
     usages = sample.model_usage or {}
     usage = usages.get(model) or (next(iter(usages.values())) if len(usages) == 1 else None)
     n_read, n_written = (usage.input_tokens, usage.output_tokens) if usage else (None, None)
@@ -263,7 +263,7 @@ def _usage_fields(sample: SampleSummary, model: str, i: int, n: int) -> UsageFie
 
 
 def _compare_texts(log: InspectLog, build: RowBuilder) -> None:
-    """Compare the texts of up to 100 questions across the log, and read no more of them than the comparison needs."""
+    """Compare the texts of up to 100 questions of the log, and read no more texts than the comparison needs."""
     epochs: dict[str, list[SampleKey]] = {}
     for key in log.summaries:
         epochs.setdefault(key[0], []).append(key)
@@ -282,27 +282,27 @@ def _compare_texts(log: InspectLog, build: RowBuilder) -> None:
 
 
 def _note_state(log: InspectLog, build: RowBuilder) -> None:
-    """Note what is damaged or missing, and what the header states that matters for the scores."""
+    """Add notes on damaged and missing data, and on statements of the header that affect the scores."""
     for line in log.notes:
         build.note(line)
     if log.n_lost:
         build.note(f"{log.n_lost} samples are damaged and left out")
     n_samples, n_planned, status = len(log.summaries), _count_planned(log), log.header.status
     if log.header.eval.config.log_samples is False and not n_samples:
-        build.note("no samples are kept in it (log_samples was off): there is nothing to read")
+        build.note("the log contains no samples (log_samples was off): there is nothing to read")
     elif status != "success":
         of = f" of {n_planned} planned" if n_planned else ""
-        build.note(f"the run {_STATUS.get(status, f'ended as {status[:20]!r}')}: {n_samples}{of} samples are there")
+        build.note(f"the run {_STATUS.get(status, f'ended as {status[:20]!r}')}: the log has {n_samples}{of} samples")
     elif n_samples < n_planned:
-        build.note(f"{n_samples} of {n_planned} planned samples are there")
+        build.note(f"the log has {n_samples} of {n_planned} planned samples")
     if log.header.invalidated:
-        build.note("it was marked as invalidated: somebody found that samples of it should not count")
+        build.note("the log is marked as invalidated: somebody found that some of its samples should not count")
     if log.n_repeated:
-        build.note(f"{log.n_repeated} samples are there twice, since they were run again: the last of each is read")
+        build.note(f"{log.n_repeated} samples occur twice, since they were run again: the last of each is read")
     reducers = log.header.eval.config.epochs_reducer
     if isinstance(reducers, list) and reducers and reducers != ["mean"]:
         names = ", ".join(str(name)[:40] for name in reducers[:4])
-        build.note(f"the harness reduced epochs by {names}: its own number is no mean of these scores")
+        build.note(f"the harness reduced epochs by {names}: its own result is not the mean of these scores")
 
 
 def _count_planned(log: InspectLog) -> int:

@@ -9,7 +9,7 @@ import msgspec
 from howsure.readers.logs.json_files import replace_nan
 
 T = TypeVar("T")
-#: Id of the question as text, and epoch from 1: what makes a sample for Inspect, the last one where there are several.
+#: Id of the question as text, and epoch from 1. Both identify a sample; Inspect uses the last of several.
 SampleKey = tuple[str, int]
 
 
@@ -35,7 +35,7 @@ class SampleSummary(msgspec.Struct):
     epoch: Annotated[int, msgspec.Meta(ge=1, le=10**9)] = 1
     scores: dict[str, SampleScore] | None = None
     score: SampleScore | None = None
-    """The only score in logs before 2024, without the name of its scorer."""
+    """The only score in logs before 2024; it has no name of a scorer."""
     model_usage: dict[str, Usage] | None = None
     error: Any = None
     limit: Any = None
@@ -46,7 +46,7 @@ class SampleSummary(msgspec.Struct):
 
     @property
     def key(self) -> SampleKey:
-        """Question and epoch."""
+        """Return question and epoch."""
         return str(self.id), self.epoch
 
 
@@ -100,7 +100,7 @@ class TaskDataset(msgspec.Struct, frozen=True):
 
 
 class EvalConfig(msgspec.Struct, frozen=True):
-    """How the task was run."""
+    """The configuration of the run of a task."""
 
     epochs: int | None = None
     epochs_reducer: Any = None
@@ -108,7 +108,7 @@ class EvalConfig(msgspec.Struct, frozen=True):
 
 
 class TaskSpec(msgspec.Struct, frozen=True):
-    """`eval`: task, data set and model."""
+    """The field `eval` of the header: task, data set and model."""
 
     task: str
     model: str

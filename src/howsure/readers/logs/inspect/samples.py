@@ -1,4 +1,4 @@
-"""Score and texts of an Inspect sample: which scores there are, what was sent, and what was written."""
+"""Read the scores, the prompt and the completions of a sample of Inspect."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from howsure.readers.logs.inspect.records import Message, Sample, SampleOutput, 
 #: A scorer, and the key of its value where that is a dict or a list.
 ScorerPlace = tuple[str, str | None]
 
-#: Why no answer was parsed, as Inspect's own scorers write it beside a score of 0.
+#: Reasons why no answer was parsed, which Inspect's own scorers write beside a score of 0.
 _NO_ANSWER = frozenset({"invalid_response_format", "no_response"})
 _ATTACHMENT = "attachment://"
 
 
 def list_scorers(log: InspectLog) -> dict[str, ScorerPlace]:
-    """Return what can be read as a score, by name: a scorer, or one key of its value; reported ones come first."""
+    """Return the scores that can be read, by name: a scorer, or one key of its value; reported ones come first."""
     places: dict[str, ScorerPlace] = {}
     for summary in log.summaries.values():
         for scorer, score in _list_scores(summary, log).items():
@@ -30,7 +30,7 @@ def list_scorers(log: InspectLog) -> dict[str, ScorerPlace]:
                 places.update({f"{scorer}/{i}": (scorer, str(i)) for i in range(len(score.value))})
             elif scorer not in places:
                 places[scorer] = scorer, None
-    # A scorer that left some samples unscored and returned a dict for the others has no number of its own.
+    # A scorer that returned a dict for some samples has no number of its own, although it left others unscored.
     with_keys = {scorer for scorer, key in places.values() if key is not None}
     places = {name: place for name, place in places.items() if place[1] is not None or place[0] not in with_keys}
     results = log.header.results
@@ -73,7 +73,7 @@ def score_sample(
         build.count("samples were not scored")
         return {"score": None, "status": UNSCORED}, None
     if sample.limit:
-        build.count("samples reached a limit (tokens, messages, time) and were scored as they stood")
+        build.count("samples reached a limit (tokens, messages, time) and were scored without being complete")
     if (isinstance(value, str) and value.strip().upper() == "N") or (score == 0 and result.reason in _NO_ANSWER):
         return {"score": score, "status": "unparsed"}, None
     return {"score": score, "status": "ok"}, as_text(result.answer) or None
@@ -103,7 +103,7 @@ def _format_error(error: Any) -> str:
 
 
 def as_text(value: object) -> str | None:
-    """Return a value that should be a text as one; None where there is none."""
+    """Return a value as a text; None if there is no value."""
     return value if value is None or isinstance(value, str) else str(value)
 
 

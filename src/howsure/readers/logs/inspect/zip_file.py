@@ -1,4 +1,4 @@
-"""Read members of a zip file, also those compressed with Zstandard, and also where the table of contents is lost.
+"""Read members of a zip file, including Zstandard members and files that have lost their table of contents.
 
 Python reads Zstandard members (method 93) from 3.14 on; it lists the members on every version. The package zipfile-zstd
 (0.0.4) reads them on earlier versions, but takes 25 % longer for a log of 25,000 members, and neither reads a file
@@ -20,9 +20,9 @@ from typing import Self
 from howsure.errors import InputError
 from howsure.readers.logs.file_head import list_zip_members
 
-#: Bytes of a member that are unpacked at most.
+#: Largest size of an unpacked member in bytes.
 MAX_BYTES = 1 << 31
-#: Bytes that are unpacked at a time, so that a wrong size costs no memory.
+#: Number of bytes that are unpacked at a time, so that a wrong size in the file does not allocate memory.
 _STEP = 1 << 22
 _STORED, _DEFLATE, _ZSTD = 0, 8, 93
 _LOCAL, _DESCRIPTOR = b"PK\x03\x04", b"PK\x07\x08"
@@ -48,7 +48,7 @@ class ZipArchive:
     Raises
     ------
     InputError
-        When it is no zip file, or no member can be found.
+        When the file is not a zip file, or no member can be found.
     """
 
     def __init__(self, path: Path) -> None:
@@ -94,7 +94,7 @@ class ZipArchive:
         Raises
         ------
         InputError
-            When they are damaged, encrypted, compressed by an unknown method, or more than `MAX_BYTES`.
+            When the bytes are damaged, encrypted, compressed by an unknown method, or more than `MAX_BYTES`.
         """
         info = self._members[name]
         if info.flag_bits & _ENCRYPTED:
@@ -106,7 +106,7 @@ class ZipArchive:
         except _DamageError as error:
             raise self._fault(name, str(error)) from error
         if len(data) != info.file_size or zlib.crc32(data) != info.CRC:
-            raise self._fault(name, "is damaged: its check sum is another")
+            raise self._fault(name, "is damaged: its check sum is wrong")
         return data
 
     def _read_packed(self, info: zipfile.ZipInfo) -> bytes:
@@ -130,7 +130,7 @@ class ZipArchive:
         return InputError(f"member {name[:120]!r} {what}", where=str(self.path), remedy="is the file complete?")
 
     def _scan(self) -> Iterator[zipfile.ZipInfo]:
-        """Yield the members whose own headers are complete, and skip what is between them."""
+        """Yield the members whose local headers are complete, and skip the bytes between them."""
         with contextlib.suppress(OSError, ValueError), self._map() as data:
             at = data.find(_LOCAL)
             while at >= 0:
@@ -154,7 +154,7 @@ def _parse_local_header(data: mmap.mmap, at: int) -> tuple[zipfile.ZipInfo | Non
         return None, len(data)
     _, _, flags, method, _, _, crc, packed, size, length, rest = _HEADER.unpack_from(data, at)
     start = at + _HEADER.size + length + rest
-    if flags & _STREAMED and not packed:  # the sizes come behind the data
+    if flags & _STREAMED and not packed:  # the sizes follow the data
         end = data.find(_DESCRIPTOR, start)
         if end < 0 or end + _SIZES.size > len(data):
             return None, at + 4
