@@ -8,7 +8,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # A process for each core; one that is done takes over what another has not begun. One process: make test ARGS=-n0
 PARALLEL := --numprocesses auto --maxprocesses 8 --dist worksteal
 
-.PHONY: demo test slow check format bench guarantees clean
+.PHONY: demo test slow check format bench guarantees structure clean
 .DELETE_ON_ERROR:
 
 .venv/.ready: pyproject.toml constraints.txt
@@ -55,6 +55,10 @@ bench: .venv/.ready
 # Coverage and size of every interval and test, into docs/guarantees.md; CI runs the reduced form.
 guarantees: .venv/.ready
 	$(BIN)/python bench/guarantees.py $(ARGS)
+
+# Size, imports, names and signatures of the code; with ARGS=--list what is at fault.
+structure: .venv/.ready
+	$(BIN)/python bench/structure.py $(ARGS)
 
 clean:
 	rm -rf .venv demo .coverage .coverage.* .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
