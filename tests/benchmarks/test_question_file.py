@@ -112,7 +112,7 @@ BROKEN = {
     "nan": ('{"q": "x", "a": NaN}', "b.jsonl, line 1: field 'a' holds no text"),
     "words": (
         GOOD + '{"q": "x", "a": "two"}',
-        "b.jsonl, line 2: target 'two' is not a number; correct the row, or say",
+        "b.jsonl, line 2: target 'two' is not a number; correct the row, or name",
     ),
     "long target": ('{"q": "x", "a": "' + "two " * 50 + '"}', r"target 'two two .*\.\.\.' is not a number"),
     "same twice": (
@@ -197,7 +197,7 @@ def test_missing_and_unknown_files(tmp_path):
         ({"file": ["b.jsonl"], **MAP}, "file is .*; give text"),
         ({"size": 3}, "neither a name nor a file"),
         ({"name": 3}, "neither a name nor a file"),
-        ("test.jsonl", "'test.jsonl' is a file, not a name; say where"),
+        ("test.jsonl", "'test.jsonl' is a file, not a name; name the fields"),
         ({"name": "population", "sized": 3}, "unknown option of benchmark population 'sized'; did you mean 'size'"),
         ({"name": "population", "size": 0}, "size is 0; give 1 to 1,000,000"),
         ({"name": "population", "size": True}, "size is True; give a whole number"),
@@ -328,7 +328,7 @@ def test_choices_with_labels_of_their_own_and_in_columns(tmp_path):
         ({"c": "Paris"}, "b.jsonl, line 1: field 'c' holds no list of choices; give a list, or several fields"),
         ({"c": ["Rome", None]}, "line 1: a choice is empty or no text"),
         ({"c": ["Rome"]}, "line 1: 1 choices; give 2 to 26"),
-        ({"c": ["Rome", " rome "]}, "line 1: two choices say the same: 'Rome'; correct"),
+        ({"c": ["Rome", " rome "]}, "line 1: two choices have one text: 'Rome'; correct"),
     ],
 )
 def test_broken_choices(tmp_path, change, message):

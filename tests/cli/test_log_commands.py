@@ -67,7 +67,7 @@ def test_every_form_gives_the_same_cells(howsure, log, tmp_path):
     code, _, err = howsure("convert", run, "-o", tmp_path / "again")
     assert (code, "a run folder already" in err) == (2, True)
     code, _, err = howsure("convert", log, "-o", run)
-    assert (code, "there is something here already" in err) == (2, True)
+    assert (code, "there is already a file or a folder here" in err) == (2, True)
 
 
 def test_a_table_becomes_a_run_folder(howsure, tmp_path):

@@ -191,10 +191,12 @@ def test_many_batches_hold_what_a_dictionary_would(tmp_path, monkeypatch):
 def test_what_is_there_is_left_alone(tmp_path):
     (tmp_path / "run").mkdir()
     converted(tmp_path, Made([made()]))  # an empty folder is no obstacle
-    with pytest.raises(InputError, match="run: there is something here already; name another folder, or remove it"):
+    with pytest.raises(
+        InputError, match="run: there is already a file or a folder here; name another folder, or remove it"
+    ):
         converted(tmp_path, Made([made("other")]))
     (tmp_path / "file").write_text("x")
-    with pytest.raises(InputError, match="file: there is something here already"):
+    with pytest.raises(InputError, match="file: there is already a file or a folder here"):
         convert_logs([(Made([made()]), tmp_path)], tmp_path / "file", options=ReadOptions(), note=print)
     assert read(tmp_path / "run").num_rows == 1
 

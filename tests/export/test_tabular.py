@@ -63,7 +63,7 @@ def test_completions_without_a_score_are_left_out_of_a_table_and_told(tmp_path):
         folder.append([row("q"), row("q", 2, score=None, status=UNSCORED), row("q", 3, score=None, error="e: x")])
     told: list[str] = []
     assert tabular.write_parquet(tmp_path / "run", tmp_path / "rows.parquet", note=told.append) == 2
-    assert told == ["1 completions that nobody scored are left out: howsure rescore scores them"]
+    assert told == ["1 completions without a score are left out: howsure rescore scores them"]
     assert "cluster" not in pq.read_schema(tmp_path / "rows.parquet").names
     again = [scorer_files.RescoredRow("b", "m", "q", "v", n, score=0.25) for n in (1, 2, 3)]
     scorer_files.write_scores(tmp_path / "run", "mine", "1", iter(again))
@@ -106,7 +106,7 @@ def test_eval_arena_says_what_it_cannot_hold(tmp_path):
     lines = [json.loads(line) for line in (tmp_path / "arena.jsonl").read_text().splitlines()]
     assert [line.get("correct") for line in lines] == [None, 2, None]
     assert [line["count"] for line in lines] == [2, 2, 1]
-    assert any("1 of 4 cells have no score, and eval-arena wants them all" in line for line in told)
+    assert any("1 of 4 cells have no score, but eval-arena needs all of them" in line for line in told)
     assert any("1 cells have scores that are not 0 or 1" in line for line in told)
     nothing = np.zeros((1, 1))
     empty = Cells("b", ("x",), ("q1",), nothing.astype(int), nothing, nothing)

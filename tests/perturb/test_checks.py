@@ -29,7 +29,7 @@ CASES = [
     (only(enumerator=[{"odd": "!@)("}]), benchmark(), r"label '\)' cannot be distinguished from the wrapper of labels"),
     (MC, with_choices("one or two", "three, four", "five"), r"dimension separator: comma stands inside the choice 'three, four' of question q \(so do or in others\); keep those that fit: separator: \[newline, semicolon, pipe, spaces, tab\]"),
     (only(separator=["comma"]), with_choices("a, b", "c"), "comma stands inside .*; give one that is in no choice"),
-    (only(), with_choices("Rome", " rome."), "question q: two choices say the same: 'Rome' and ' rome.'; correct the question"),
+    (only(), with_choices("Rome", " rome."), "question q: two choices have one text: 'Rome' and ' rome.'; correct the question"),
     (only(), with_choices("Rome", "Oslo", target="Oslo"), "question q: target 'Oslo' is none of its choices; give a letter from A to B"),
     (only(), replace(benchmark(), questions=[*benchmark().questions, Question("z", "?", "A")]), "question z: it has no choices, as others have"),
     (MC, open_benchmark(), "dimension enumerator: the questions have no choices; use a space for open questions"),

@@ -282,7 +282,7 @@ BAD = [
     ({"space": "open", "dimensions": {"casing": []}}, "dimension casing: no values"),
     ({"space": "open", "dimensions": {"casing": ["lower", "lower"]}}, "dimension casing: the same value twice: lower; remove one"),
     ({"space": "multiple-choice", "dimensions": {"separator": ["tab", {"t": "\t"}]}}, "the same value twice: tab and t"),
-    ({"space": "open", "dimensions": {"casing": [{"x": "y"}]}}, "dimension casing, x: it has no values but its own"),
+    ({"space": "open", "dimensions": {"casing": [{"x": "y"}]}}, "dimension casing, x: new values are not allowed"),
     ({"space": "multiple-choice", "dimensions": {"enumerator": [{"x": 3}]}}, "3 is no list of labels"),
     ({"space": "multiple-choice", "dimensions": {"wrapper": [{"x": "A"}]}}, "'A' has no place for the label; write {label} once"),
     ({"space": "multiple-choice", "dimensions": {"separator": [{"x": ""}]}}, "separator, x: it is empty"),
@@ -328,7 +328,7 @@ def test_more_draws_than_points_are_told():
         "dimensions": {"instruction": [{"a": "Answer."}], "markers": ["Q/A", "none"], "casing": ["as-is"]},
     }
     with pytest.warns(
-        HowsureWarning, match="3 variants from a space of 2: those that are drawn again ask with the same"
+        HowsureWarning, match="3 variants from a space of 2: variants that are drawn again have the same"
     ):
         assert len(draw_variants(spec | {"sample": 3}, open_benchmark()).variants) == 3
     draw_variants(spec | {"sample": 3, "nested": ["markers"]}, open_benchmark())
@@ -353,7 +353,7 @@ def test_bad_use_in_python():
         Space("x", (Dimension("order", (Value("a", "a"),)), Dimension("order", (Value("b", "b"),))))
     with pytest.raises(UnknownNameError, match="unknown dimension 'ordr'; did you mean 'order'"):
         parse_space("multiple-choice").dimension("ordr")
-    with pytest.raises(InputError, match="does not know how answers are read; bind"):
+    with pytest.raises(InputError, match="has no function that reads answers; bind"):
         parse_space("open").point(0, 0).read(open_benchmark().questions[0], "3")
     with pytest.raises(InputError, match="both a pool and questions held out; keep one"):
         draw_variants({"space": "open", "sample": 1, "hold_out": 1}, open_benchmark(), pool=[Question("p", "?", "1")])

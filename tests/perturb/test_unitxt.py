@@ -84,7 +84,7 @@ def test_an_open_template():
     ],
 )
 def test_templates_that_cannot_be_taken_over(change, why):
-    with pytest.raises(InputError, match=f"imported: no template can be taken over; skipped: {why}"):
+    with pytest.raises(InputError, match=f"imported: no template can be imported; skipped: {why}"):
         from_templates({"a": template(**change)})
 
 

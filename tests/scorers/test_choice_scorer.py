@@ -69,7 +69,7 @@ def test_without_choices_a_letter_is_read_and_only_a_letter_is_a_target(tmp_path
     path = run_of(tmp_path, [response(completion="?", target="B")], [("b", "q0", "default", [], "B", None)])
     assert chosen_of(path, "choice", "The answer is B", "B") == (1.0, "B")
     assert chosen_of(path, "choice", "no idea", "B") == (0.0, None)
-    with pytest.raises(ValueError, match="no choices are kept, and the target 'Oslo' is no letter"):
+    with pytest.raises(ValueError, match="no choices are stored, and the target 'Oslo' is not a letter"):
         chosen_of(path, "choice", "B", "Oslo")
 
 

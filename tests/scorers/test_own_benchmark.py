@@ -100,7 +100,9 @@ def test_own_reads_built_in_benchmarks_as_they_read(tmp_path, spec):
 def test_own_reads_recorded_scores_and_benchmarks_that_are_handed_in(tmp_path):
     sources = {"rec": {"kind": "replay", "file": "gone.csv"}, "mine": {"kind": "custom"}}
     path = run_of(tmp_path, [], manifest=Manifest(benchmarks=sources))
-    with pytest.raises(InputError, match="does not say how answers to 'mine' are read; name a scorer such as numeric"):
+    with pytest.raises(
+        InputError, match="the manifest does not state how answers to 'mine' are read; name a scorer such as numeric"
+    ):
         build_own_scorer("own", context(path))
     mine = Benchmark("mine", [Question("q", "?", "yes")], Prompt(), extract=lambda text: text.strip() or None)
     chosen = build_own_scorer("own", context(path, {"mine": mine}))
@@ -113,7 +115,9 @@ def test_own_wants_the_file_as_it_was_and_finds_it_where_it_is_said(tmp_path):
     benchmark = multiple_choice(tmp_path / "data")
     variant = FixedPrompt(benchmark, benchmark.prompt)
     path, _ = sampled_run(tmp_path / "run", benchmark, [variant])
-    with pytest.raises(InputError, match=r"cities\.jsonl, the file of 'cities', is not near; say in which folder"):
+    with pytest.raises(
+        InputError, match=r"cities\.jsonl, the file of 'cities', is not near the run folder; give the folder"
+    ):
         build_own_scorer("own", context(path))
     chosen = build_own_scorer("own", context(path, base=tmp_path / "data"))
     question = benchmark.questions[0]
@@ -123,7 +127,7 @@ def test_own_wants_the_file_as_it_was_and_finds_it_where_it_is_said(tmp_path):
         chosen.score("A", asked._replace(question="other"))
     with (tmp_path / "data" / "cities.jsonl").open("a") as file:
         file.write("\n")
-    with pytest.raises(InputError, match="was changed since"):
+    with pytest.raises(InputError, match="was changed after the run"):
         build_own_scorer("own", context(path, base=tmp_path / "data"))
 
 

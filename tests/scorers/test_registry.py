@@ -55,7 +55,7 @@ def test_exact(completion, target, wanted):
     ("spec", "told"),
     [
         ("numeri", "unknown scorer 'numeri'; did you mean 'numeric'"),
-        ("numeric:3", "--scorer: numeric takes nothing after it, got '3'"),
+        ("numeric:3", "--scorer: numeric has no argument, got '3'"),
         ("regex:(", r"the pattern '\(' cannot be read: missing \)"),
         ("regex", "no pattern; write regex:PATTERN"),
         ("choice:word", "unknown kind of target 'word'"),

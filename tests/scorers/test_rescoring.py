@@ -199,7 +199,7 @@ def test_a_benchmark_whose_own_code_fails_is_an_error_of_the_row(tmp_path):
     mine = Benchmark("b", [Question("q", "?", "18")], Prompt(), extract=lambda text: text or None, grade=grade)
     texts = ["18", "nan", "other", ""]
     path = run_of(tmp_path, [response(f"q{i}", completion=text) for i, text in enumerate(texts)])
-    with pytest.raises(InputError, match="the run does not say how answers to 'b' are read"):
+    with pytest.raises(InputError, match="the manifest does not state how answers to 'b' are read"):
         rescore(path, "own")
     rescore(path, "own", benchmarks={"b": mine})
     found = said(path, "own")

@@ -57,7 +57,7 @@ def load(spec: str | Mapping[str, object], *, base: Path = Path()) -> Benchmark:
         raise InputError("the benchmark has neither a name nor a file", where="benchmark", remedy=remedy)
     if name not in BENCHMARKS:
         if Path(name).suffix in {".jsonl", ".csv", ".parquet"}:
-            remedy = f"say where its questions and targets are: {{file: {name}, question: FIELD, target: FIELD}}"
+            remedy = f"name the fields with its questions and targets: {{file: {name}, question: FIELD, target: FIELD}}"
             raise InputError(f"{name!r} is a file, not a name", where="benchmark", remedy=remedy)
         raise UnknownNameError("benchmark", name, BENCHMARKS)
     parameters = inspect.signature(BENCHMARKS[name]).parameters

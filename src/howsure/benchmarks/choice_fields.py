@@ -1,4 +1,4 @@
-"""Read the choices of a row and its target, in whatever form the file has them; the target becomes a letter."""
+"""Read the choices and the target of a row in any supported form, and convert the target to a letter."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["TARGETS", "parse_choices", "parse_targets"]
 #: Choices are lettered, so there can be no more of them than letters.
 MAX_CHOICES = 26
 
-#: Function of (target, labels of the row, choices) to the index of the choice, or None.
+#: Function of (target, labels of the row, choices) that returns the index of the choice, or None.
 TargetParser = Callable[[str, Sequence[str], Sequence[str]], int | None]
 
 
@@ -80,7 +80,7 @@ def parse_choices(row: Mapping[str, object], fields: Sequence[str], where: str) 
     distinct: dict[str, str] = {}
     for text in texts:
         if (same := distinct.setdefault(" ".join(text.split()).casefold(), text)) is not text:
-            raise InputError(f"two choices say the same: {same!r}", where=where, remedy="correct or remove the row")
+            raise InputError(f"two choices have one text: {same!r}", where=where, remedy="correct or remove the row")
     return texts, labels if len(labels) == len(texts) else []
 
 
@@ -145,7 +145,7 @@ def parse_targets(
         elif (first := indices.index(None)) > worst[0]:
             worst = (first, places[first])
     if "label" in fitting:
-        fitting = {"label": fitting["label"]}  # the row itself says which choice has this label
+        fitting = {"label": fitting["label"]}  # the labels of the row determine the choice
     if not fitting:
         what = f"target {targets[worst[0]]!r} is none of the choices"
         remedy = "correct the row; a target is a letter, a place, or the text of a choice"

@@ -13,7 +13,7 @@ __all__ = ["Benchmark", "Message", "ParsedAnswer", "Prompt", "Question", "Varian
 Message = dict[str, str]
 """A chat message: `{"role": "system" | "user" | "assistant", "content": text}`."""
 
-#: A value that draws something, such as a shuffle, and the key of its draws.
+#: A value that needs random draws, such as a shuffle, followed by the key of its draws.
 _KEYED = re.compile(r"(.*?) ?[0-9a-f]{16}", re.DOTALL)
 _FIELD = re.compile(r"\{(question|choices)\}")
 
@@ -38,7 +38,7 @@ class ParsedAnswer(NamedTuple):
     answer: str | None
     """Answer in canonical form; None when no answer could be read."""
     rule: str
-    """The rule by which it was read, or the reason why not; "benchmark" for the benchmark's own `extract`."""
+    """The rule by which it was read, or the reason why none was read; "benchmark" for the benchmark's `extract`."""
 
 
 class Variant(Protocol):
@@ -46,12 +46,12 @@ class Variant(Protocol):
 
     @property
     def id(self) -> str:
-        """Hash of its content."""
+        """Return the hash of the content."""
         ...
 
     @property
     def values(self) -> Mapping[str, str]:
-        """Its values on the dimensions of its space, by name; the manifest stores them with the id."""
+        """Return the value on each dimension of the space, by name; the manifest stores them with the id."""
         ...
 
     def messages(self, question: Question) -> list[Message]:
@@ -67,7 +67,7 @@ class Variant(Protocol):
         ...
 
     def record(self, question: Question) -> dict[str, object]:
-        """Return what the run stores of a prompt: hash of its messages, labels, order and demonstrations."""
+        """Return the record of a prompt that a run stores: hash of messages, labels, order and demonstrations."""
         ...
 
 
@@ -90,7 +90,7 @@ class Prompt:
 
     @property
     def id(self) -> str:
-        """Hash of the content: the same text has the same id on every machine."""
+        """Return the hash of the content, which is equal for the same text on every machine."""
         return hashlib.sha256(f"{self.system}\0{self.template}".encode()).hexdigest()[:12]
 
     def messages(self, question: Question) -> list[Message]:

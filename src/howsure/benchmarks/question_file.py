@@ -47,7 +47,8 @@ def from_file(spec: Mapping[str, object], *, base: Path = Path()) -> Benchmark:
         its field), `id`, `cluster` (names of fields), `system`, `template` (with `{question}`), `answer` (a key of
         `ANSWERS`, by default exact) and `name` (by default that of the file). For multiple choice, `choices` is the
         field with the list, or a list of fields with one choice each. The target is then a letter, a place or a text;
-        `target_is` (a key of `choice_fields.TARGETS`) says which, if it cannot be found. Answers are letters.
+        `target_is` (a key of `choice_fields.TARGETS`) names the form, if the file does not determine it. Answers are
+        letters.
     base
         Folder to which a relative `file` refers.
 
@@ -185,13 +186,13 @@ def _parse_target(text: str, kind: str, where: str) -> str:
     _, parse, what = ANSWERS[kind]
     target = parse(text)
     if target is None:
-        remedy = f"correct the row, or say how answers are read: answer: {'|'.join(ANSWERS)}"
+        remedy = f"correct the row, or name the kind of answer: answer: {'|'.join(ANSWERS)}"
         raise InputError(f"target {_quote_short(text)} is not {what}", where=where, remedy=remedy)
     return target
 
 
 def _cut_before(text: str, mark: str | None, where: str) -> str:
-    """Return the text after the last mark, if there is to be one."""
+    """Return the text after the last mark; the whole text if the spec has no mark."""
     if mark and mark not in text:
         remedy = "correct target_after or the row"
         raise InputError(f"no {mark!r} before the target in {_quote_short(text)}", where=where, remedy=remedy)

@@ -1,12 +1,12 @@
-"""Read a benchmark from recorded results: its questions are those of a table, and `replay/NAME` models draw its rows.
+"""Read a benchmark from recorded results; models `replay/NAME` draw their scores from the rows of a table.
 
 In an experiment::
 
     benchmark: {replay: results.csv}
     models: [replay/gpt-4, replay/gpt-3.5]
 
-A completion is a score, written as a number. This shows what a design would have found, and what it would have cost, on
-real results before any request is paid for.
+A completion is a score, written as a number. This shows the results and the cost that a design would have had, before
+any request is paid for.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ __all__ = ["Outcomes", "RecordedBenchmark", "extract_score", "from_record"]
 
 _KEYS = ("replay", "name", "benchmark", "models", "columns")
 
-#: Our column to its names in other programs; the columns with the same meaning in every table have the same names.
+#: Mapping from our column names to their names in other programs.
+#: The columns with the same meaning in every table have the same names.
 _ALIASES: dict[str, tuple[str, ...]] = {
     **{name: ALIASES[name] for name in ("benchmark", "model", "question", "score")},
     "text": ("text", "question_text"),
@@ -37,7 +38,7 @@ _ALIASES: dict[str, tuple[str, ...]] = {
     "total": ("total", "n_correct", "num_correct"),
     "mean": ("mean", "pass1"),
 }
-#: Scores that are words, in lower case; None is no score.
+#: Scores that are written as words, in lower case; None means that there is no score.
 _SCORE_WORDS = {"true": 1.0, "false": 0.0, "": None, "nan": None}
 
 
@@ -51,7 +52,7 @@ class Outcomes(NamedTuple):
 
     @property
     def mean(self) -> float:
-        """Expected score of a generation."""
+        """Return the expected score of a generation."""
         shares = (high - low for low, high in zip((0.0, *self.cumulative), self.cumulative, strict=False))
         return math.fsum(score * share for score, share in zip(self.scores, shares, strict=True))
 

@@ -1,4 +1,4 @@
-"""The results that a command reads, as its options name them."""
+"""Read the results of a command as its options specify."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class CommandInputs:
     paths
         Run folders, logs and tables.
     columns
-        Columns of tables or fields of logs by the names that howsure gives them.
+        Columns of tables or fields of logs, by our column names.
     scorer, generations, engine, master, dimensions, wide
         As for `howsure.read`.
     exclude
@@ -43,7 +43,7 @@ class CommandInputs:
 
     @cached_property
     def results(self) -> Evaluations:
-        """The results at the paths, without the questions that a review rejected."""
+        """Return the results at the paths, without the questions that a review rejected."""
         from howsure.api.result_selection import open_results
         from howsure.readers.evaluations import read
 

@@ -1,4 +1,4 @@
-"""Commands that write files: report, convert, rescore."""
+"""Define commands that write files: report, convert, rescore."""
 
 from __future__ import annotations
 

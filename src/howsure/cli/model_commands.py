@@ -1,4 +1,4 @@
-"""Commands on the scores of models: score, compare, pairs, rank, repeats, combine."""
+"""Define commands on the scores of models: score, compare, pairs, rank, repeats, combine."""
 
 from __future__ import annotations
 

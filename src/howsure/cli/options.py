@@ -1,4 +1,4 @@
-"""Options that several commands share, and the printing of results."""
+"""Define options that several commands share, and print results."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from howsure.stats.core.claims import CLAIMS, DIFFERENCE_METHODS
 if TYPE_CHECKING:
     from howsure.stats.core.results import Columns, Result
 
-#: A function that becomes a command.
+#: Function that is registered as a command.
 Command: TypeAlias = Callable[..., None]
-#: Adds options to a command.
+#: Decorator that adds options to a command.
 Decorator: TypeAlias = Callable[[Command], Command]
 
 PATH = click.Path(path_type=Path)
@@ -87,7 +87,7 @@ _VARIANT_OPTIONS = (
 _CLUSTER_OPTION = click.option(
     "--cluster",
     metavar="COLUMN",
-    help="Column of a table, or field of a log, that says which questions belong together (a passage, a repository). "
+    help="Column of a table, or field of a log, that states which questions belong together (a passage, a repository). "
     "The clusters of a run folder are used without it.",
 )
 
@@ -97,7 +97,7 @@ def add_reading(
 ) -> Decorator:
     """Add PATHS and the options with which they are read; the command gets `CommandInputs` as its first argument.
 
-    `cluster`, `level` and `variants` say whether the command has these options, too.
+    `cluster`, `level` and `variants` state whether the command also has these options.
     """
 
     def decorate(command: Command) -> Command:

@@ -1,4 +1,4 @@
-"""The command plan."""
+"""Define the command plan."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def parse_assurance(value: str | float) -> float:
-    """Return a one-sided level; "none" is 0.5, which takes the variances as known."""
+    """Return a one-sided level; "none" is 0.5, which treats the variances as known."""
     if value == "none":
         return 0.5
     try:
@@ -138,7 +138,7 @@ def plan(
     pilot = inputs.results if inputs.paths else None
     if frontier:
         if budget is None:
-            raise InputError("--frontier without --budget", remedy="say what may be spent at most")
+            raise InputError("--frontier without --budget", remedy="give --budget, the largest amount to spend")
         if detect is not None or width is not None:
             raise InputError("--frontier with another goal", remedy="give --budget alone")
         result = hs.frontier(

@@ -1,4 +1,4 @@
-"""Commands on prompts: variants, paraphrase."""
+"""Define commands on prompts: variants, paraphrase."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def variants(
     b: str | None,
     cheap: str | None,
 ) -> None:
-    """Show what the prompt does to each score.
+    """Show how the score of each model depends on the prompt.
 
     The table has the moments over prompt variants, the variance by source, and n_star: the smallest number of these
     variants that is enough, as published, and as the whole space of variants needs them. A table of results may also

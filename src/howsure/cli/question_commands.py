@@ -1,4 +1,4 @@
-"""Commands on single questions: audit, review."""
+"""Define commands on single questions: audit, review."""
 
 from __future__ import annotations
 

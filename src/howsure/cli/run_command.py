@@ -1,4 +1,4 @@
-"""The command run."""
+"""Define the command run."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Logs to a run folder, and a run folder to the forms that other programs read."""
+"""Convert logs to a run folder, and a run folder to forms that other programs read."""

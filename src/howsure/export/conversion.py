@@ -134,7 +134,7 @@ def _read_options(sources: Sequence[Source]) -> ReadOptions:
 
 
 def _warn(line: str) -> None:
-    """Warn of what a form cannot hold or a log does not contain."""
+    """Issue a warning about data that a form cannot store or a log does not contain."""
     warnings.warn(line, HowsureWarning, stacklevel=3)
 
 
@@ -167,7 +167,7 @@ class TableLogReader(LogReader):
         return head.kind not in {"folder", "empty"} and is_table(head.path)
 
     def describe(self, path: Path) -> LogInfo:
-        """Return the models and benchmarks of a table, which has no other information about them."""
+        """Return the models and benchmarks of a table, which has no other metadata."""
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         with self._open(path) as rows:
@@ -210,7 +210,7 @@ class TableLogReader(LogReader):
         def check_rows(rows: duckdb.DuckDBPyRelation, where: str) -> duckdb.DuckDBPyRelation:
             if "n" in rows.columns:
                 what = "each row is a cell, and there are no generations to convert"
-                remedy = "read the table as it is: nobody knows which of its generations were right"
+                remedy = "read the table itself: it does not state which of its generations were right"
                 raise InputError(what, where=where, remedy=remedy)
             rows_to_cells.make_cells(rows, where=where)
             return rows

@@ -41,11 +41,11 @@ if TYPE_CHECKING:
 
 __all__ = ["write_dataset"]
 
-#: Bytes after which a shard ends; with one more row group it is smaller than 500 MB.
+#: Size in bytes after which a shard ends; with one more row group it is still smaller than 500 MB.
 SHARD = 480_000_000
 #: Columns that are left out.
 _PRIVATE = ("request",)
-#: Names of environment variables, and of fields of a manifest, that are secrets; `eos_token` is none.
+#: Names of environment variables, and of fields of a manifest, that are secrets; `eos_token` is no secret.
 _VARIABLE = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?)$", re.IGNORECASE)
 _FIELD = re.compile(
     r"(api|access|auth|private|hf|bearer)[_-]?(key|token)$|^(key|token|headers?)$|secret|password|authorization|credential",

@@ -1,7 +1,7 @@
-"""Convert the logs of other programs to a run folder, with all texts that they hold.
+"""Convert the logs of other programs to a run folder, with all texts that they contain.
 
-The folder is written under a temporary name and renamed when it is complete. A conversion that was killed leaves
-nothing that looks like a run of this name, and the next one removes what it left.
+The folder is written under a temporary name and renamed when it is complete. So a conversion that was killed leaves no
+incomplete run folder of this name, and the next conversion removes its temporary files.
 """
 
 from __future__ import annotations
@@ -88,8 +88,8 @@ def convert_logs(
     options
         Options of the readers; texts are read in any case.
     note
-        Function that is called with each note on what a log does not contain and what was left out, and its path. The
-        manifest has the notes too.
+        Function that is called with each note on data that a log does not contain or that were left out, and the path
+        of the log. The manifest also stores the notes.
 
     Raises
     ------
@@ -127,7 +127,7 @@ def write_folder(output: Path) -> Iterator[Path]:
         When the folder cannot be written, or another process is writing it.
     """
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
-        what = "there is something here already"
+        what = "there is already a file or a folder here"
         raise InputError(what, where=str(output), remedy="name another folder, or remove it")
     folder = temporary_path(output.absolute())
     _remove_leftover(folder)

@@ -41,7 +41,7 @@ def write_eval_arena(cells: Iterable[Cells], output: Path, *, note: Note) -> int
     output
         The file.
     note
-        Function that is called with each note on what the form cannot hold.
+        Function that is called with each note on data that the form cannot store.
 
     Returns
     -------
@@ -59,7 +59,9 @@ def write_eval_arena(cells: Iterable[Cells], output: Path, *, note: Note) -> int
             if one.failed is not None and one.failed.any():
                 note(f"{one.benchmark}: {int(one.failed.sum())} failed generations are not in it: they have no score")
             if missing := int((one.n == 0).sum()):
-                note(f"{one.benchmark}: {missing} of {one.n.size} cells have no score, and eval-arena wants them all")
+                note(
+                    f"{one.benchmark}: {missing} of {one.n.size} cells have no score, but eval-arena needs all of them"
+                )
             binary = is_binary(one.n, one.total, one.total_sq, one.minimum, one.maximum)
             binary &= one.total == np.round(one.total)
             if graded := int((~binary & (one.n > 1)).sum()):
@@ -115,7 +117,7 @@ def write_parquet(path: Path, output: Path, *, note: Note, scorer: str | None = 
             left_out, written = left_out + len(table) - len(scored), written + len(scored)
             writer.write_table(scored, row_group_size=_GROUP)
     if left_out:
-        note(f"{left_out} completions that nobody scored are left out: howsure rescore scores them")
+        note(f"{left_out} completions without a score are left out: howsure rescore scores them")
     return written
 
 

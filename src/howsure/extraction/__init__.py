@@ -1,1 +1,1 @@
-"""Read the answer of a completion: a number, a choice, a direction or a text; None where none can be read."""
+"""Read the answer of a completion: a number, a choice, a direction or a text; None if none can be read."""

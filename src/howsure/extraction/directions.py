@@ -27,7 +27,7 @@ _MENTION = re.compile(
     re.VERBOSE,
 )
 # The places where a mention can begin. Each branch begins with one letter and without a flag, so that the search skips
-# all other text at once: without it the reading of directions takes half as long again.
+# all other text at once: without it, reading directions takes 50 % longer.
 _START = re.compile(
     "n(?i:orth)|N(?i:orth)|N[EW]|s(?i:outh)|S(?i:outh)|S[EW]|ſ(?i:outh)|e(?i:ast)|E(?i:ast)|w(?i:est)|W(?i:est)"
 )

@@ -63,7 +63,7 @@ _NOT_STATED = re.compile(
 #: How much of the end of a completion is searched first, and how far before it a sentence may end, in characters.
 NEAR, BACK = 60, 320
 _SENTENCE_END = re.compile(r"[.!?]\s")
-# Words of a sentence that may turn the statement in the next one into none, so many characters before it.
+# Words of a sentence that may negate the statement in the next one, and the distance in characters.
 _HEDGING_WORDS = (
     *("may", "might", "could", "perhaps", "possibly", "either", "unsure", "guess", "depends", "unclear", "unknown"),
     *("refuse", "sorry", "unable", "cannot", "can not", "do not", "not sure", "not certain", "not enough", "no idea"),
@@ -233,7 +233,7 @@ def _find_statement(text: str, words: Vocabulary) -> str | None:
 def _ends(text: str, words: Vocabulary) -> Iterator[str]:
     """Yield longer and longer ends of a text, which read as they do within it.
 
-    Most completions state the answer at their end: without this the reading of choices takes half as long again.
+    Most completions state the answer at their end: without this, reading choices takes 50 % longer.
     """
     size = NEAR
     while 2 * size < len(text) and not words.labels.have_sentence_ends:

@@ -101,7 +101,7 @@ def find_statement(text: str) -> str | None:
         return None
     rest = text[last.end() : last.end() + LONGEST]
     if last.end() + LONGEST < len(text):
-        rest = rest[: max(rest.rfind(" "), rest.rfind("\n")) + 1]  # a number cut in the middle would be another number
+        rest = rest[: max(rest.rfind(" "), rest.rfind("\n")) + 1]  # a cut number has another value
     if last["box"]:
         return _box_content(rest)
     return f"not {_first_sentence(rest)}" if last["not"] else _first_sentence(rest)
@@ -114,7 +114,7 @@ def _last_marker(text: str) -> re.Match[str] | None:
         last = _match_marker(text, starts[i])
         if last is None or _is_heading(text, last):
             continue
-        # A marker within another one is none. Only a search from the left decides which of them count.
+        # A match within another marker is not a marker. Only a search from the left determines which matches count.
         near = (_match_marker(text, start) for start in starts[:i] if start >= starts[i] - WIDEST)
         if any(marker is not None and marker.end() > last.start() for marker in near):
             return [marker for marker in _MARKER.finditer(text) if not _is_heading(text, marker)][-1]

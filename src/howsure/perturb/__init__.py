@@ -1,4 +1,4 @@
-"""Prompt variants of a question: points of a space, drawn by hash from a seed."""
+"""Define spaces of prompt variants, and draw variants from them by a hash of a seed."""
 
 from __future__ import annotations
 

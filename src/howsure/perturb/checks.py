@@ -110,7 +110,7 @@ def _check_choices(questions: Sequence[Question]) -> None:
         for choice in question.choices:
             text = normalize(unicodedata.normalize("NFKC", choice))
             if text in by_text:
-                what = f"two choices say the same: {by_text[text]!r} and {choice!r}"
+                what = f"two choices have one text: {by_text[text]!r} and {choice!r}"
                 raise InputError(what, where=where, remedy="correct the question or leave it out")
             by_text[text] = choice
         if question.target not in (chr(ord("A") + i) for i in range(len(question.choices))):

@@ -33,7 +33,7 @@ def _roman(number: int) -> str:
     return text
 
 
-#: Name -> labels. The symbols of `keyboard` occur in no wrapper and rarely end a sentence.
+#: Mapping from name to labels. The symbols of `keyboard` occur in no wrapper and rarely end a sentence.
 ENUMERATORS: dict[str, tuple[str, ...]] = {
     "capitals": tuple(string.ascii_uppercase),
     "lowercase": tuple(string.ascii_lowercase),
@@ -43,7 +43,7 @@ ENUMERATORS: dict[str, tuple[str, ...]] = {
     "keyboard": tuple("!@#$%^&+=~"),
 }
 
-#: Name -> template with a place for the label; a space and the text of the choice follow.
+#: Mapping from name to a template with a place for the label; a space and the text of the choice follow.
 WRAPPERS = {"A.": "{label}.", "(A)": "({label})", "A)": "{label})", "[A]": "[{label}]"}
 
 #: Orders that need a key: one permutation for all questions with the same number of choices, or one for each question.
@@ -254,7 +254,7 @@ def _parse_value(dimension: str, item: Mapping[object, object]) -> Value:
 def _parse_content(dimension: str, content: object, where: str) -> Content:
     """Return the content of a new value, checked for its dimension."""
     if dimension in ("order", "demonstrations", "turns", "answer", "casing", "spacing", "typos"):
-        raise InputError("it has no values but its own", where=where, remedy="give one of them by name")
+        raise InputError("new values are not allowed", where=where, remedy="give one of them by name")
     if dimension == "enumerator":
         enumerator = tuple(str(label).strip() for label in (content if isinstance(content, Sequence) else ()))
         if not enumerator or "" in enumerator:

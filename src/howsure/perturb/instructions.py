@@ -1,6 +1,6 @@
-"""Files of reviewed phrasings of an instruction, and further phrasings from a model.
+"""Read files of reviewed phrasings of an instruction, and parse further phrasings from a model.
 
-No phrasing of a model enters a run before a person has read it: each new entry has `reviewed = false`.
+A run does not use a phrasing of a model before a person has reviewed it: each new entry has `reviewed = false`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = [
     "require_reviewed",
 ]
 
-#: Name -> file of the phrasings that are part of the package.
+#: Mapping from name to the file of the phrasings that are part of the package.
 FILES = {"multiple-choice": "multiple_choice.toml", "open": "open.toml", "maths": "maths.toml"}
 
 _KEYS = ("id", "text", "style", "asks", "reviewed")
@@ -46,7 +46,7 @@ class Instruction:
     text: str
     style: str = ""
     asks: str = ""
-    """"label" when it asks for the label of a choice; empty when it does not say in which form to answer."""
+    """"label" when it asks for the label of a choice; empty when it does not state the form of the answer."""
     reviewed: bool = False
 
 
@@ -221,7 +221,7 @@ def parse_paraphrases(reply: str, of: Instruction, others: Sequence[Instruction]
     if not phrasings:
         why = refused[0] if refused else "it is empty"
         what = f"the reply has no new phrasing: {why}"
-        raise InputError(what, where="paraphrase", remedy="ask again, or another model")
+        raise InputError(what, where="paraphrase", remedy="request phrasings again, or use another model")
     return Paraphrases(tuple(phrasings), tuple(refused))
 
 

@@ -1,4 +1,4 @@
-"""Render a question with the values of a prompt variant as chat messages, with noise of the surface if drawn.
+"""Render a question under a prompt variant as chat messages, with noise if the variant has it.
 
 Noise (casing, spacing, typing errors) changes instructions and questions only. Choices, fields in braces, quotations,
 formulas and code stay as they are, so that labels and answers keep their spelling. So do numbers, short words (not, no,

@@ -1,4 +1,4 @@
-"""A space of prompt variants, and its points, each of which is one variant."""
+"""Define a space of prompt variants, and its points, each of which is one variant."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["DrawnValue", "PromptPoint", "Space"]
 def _refuse_unbound(_: str) -> str | None:
     """Raise the error of a space that is not bound to a benchmark."""
     remedy = "bind the space first: bind_space(space, benchmark)"
-    raise InputError("the space does not know how answers are read", where="space", remedy=remedy)
+    raise InputError("the space has no function that reads answers", where="space", remedy=remedy)
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Space:
     Parameters
     ----------
     name
-        Name for people; it enters no id.
+        Name for display, which does not change any id.
     dimensions
         Dimensions that are drawn. A built-in dimension that is left out keeps its default value.
     layout
@@ -68,7 +68,7 @@ class Space:
 
     @property
     def size(self) -> int:
-        """Number of points; a shuffle or a selection of demonstrations counts as one value."""
+        """Return the number of points; a shuffle or a selection of demonstrations counts as one value."""
         return math.prod(len(d.values) for d in self.dimensions)
 
     def dimension(self, name: str) -> Dimension:
@@ -89,14 +89,14 @@ class Space:
 
     @cached_property
     def defaults(self) -> Mapping[str, Value]:
-        """Value of each built-in dimension that a space does not draw."""
+        """Return the value of each built-in dimension that a space does not draw."""
         return {name: values[0] for name, values in BUILT_IN_VALUES.items() if values} | {
             "layout": Value("own", self.layout)
         }
 
     @cached_property
     def pool_hash(self) -> str:
-        """Hash of the content of the pool."""
+        """Return the hash of the content of the pool."""
         text = json.dumps([(q.id, q.text, q.target, q.choices) for q in self.pool], ensure_ascii=False)
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
@@ -155,7 +155,7 @@ class PromptPoint:
 
     @cached_property
     def content(self) -> str:
-        """Hash of everything that enters its prompts; values at their defaults are left out."""
+        """Return the hash of everything that the prompts depend on; values at their defaults are left out."""
         defaults = self.space.defaults
         content: dict[str, object] = {"system": self.space.system, "head": self.space.head, "layout": self.space.layout}
         for name, (value, key) in self.draws.items():
@@ -170,12 +170,12 @@ class PromptPoint:
 
     @property
     def id(self) -> str:
-        """Hash of the content; with "-2" for the second draw of the same content, and so on."""
+        """Return the hash of the content, with "-2" for the second draw of the same content, and so on."""
         return self.content if self.repeat == 1 else f"{self.content}-{self.repeat}"
 
     @cached_property
     def values(self) -> dict[str, str]:
-        """Names of the values by dimension, each followed by its key if it has one."""
+        """Return the names of the values by dimension, each followed by its key if it has one."""
         return {
             name: " ".join(part for part in ("nested" if value is None else value.name, key) if part)
             for name, (value, key) in self.draws.items()
@@ -237,7 +237,7 @@ class PromptPoint:
 
     @cached_property
     def _crossed_form(self) -> PromptForm:
-        """Values that all questions share."""
+        """Return the values that all questions share."""
         values = {name: value for name, (value, _) in self.draws.items() if value is not None}
         keys = {name: key for name, (value, key) in self.draws.items() if value is not None and key}
         return PromptForm(self.space.system, self.space.head, {**self.space.defaults, **values}, keys)

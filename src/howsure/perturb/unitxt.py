@@ -70,7 +70,7 @@ def from_templates(templates: Mapping[str, object], *, name: str = "imported") -
             notes.setdefault(note, []).append(label)
     lines = tuple(f"{note} ({_list_first(labels)})" for note, labels in notes.items())
     if not imported:
-        raise InputError("no template can be taken over", where=name, remedy="; ".join(lines) or "give some files")
+        raise InputError("no template can be imported", where=name, remedy="; ".join(lines) or "give some files")
     if len(kinds) > 1:
         what = f"{kinds[True]} has choices, {kinds[False]} has none"
         raise InputError(what, where=name, remedy="import the two kinds separately")
@@ -180,7 +180,7 @@ def _order(content: Mapping[str, object], notes: list[str]) -> Value:
     if content.get("place_correct_choice_position") is not None:
         raise _UnsupportedTemplateError("place_correct_choice_position, which gives the right answer away")
     if content.get("shuffle_choices"):
-        notes.append("shuffle_choices is taken over, its permutations are ours")
+        notes.append("shuffle_choices is imported, with permutations of howsure")
         return _find_value("order", "shuffle-each" if content.get("shuffle_choices_seed") is None else "shuffle")
     kind = "length" if content.get("sort_choices_by_length") else ""
     kind = "alphabetical" if content.get("sort_choices_alphabetically") else kind

@@ -35,12 +35,12 @@ class FixedPrompt:
 
     @property
     def id(self) -> str:
-        """Id of the prompt."""
+        """Return the id of the prompt."""
         return self.prompt.id
 
     @property
     def values(self) -> dict[str, str]:
-        """System message and template."""
+        """Return the system message and the template."""
         return {"system": self.prompt.system, "template": self.prompt.template}
 
     def messages(self, question: Question) -> list[Message]:
@@ -139,7 +139,7 @@ def draw_variants(
             raise InputError("both a pool and questions held out", where="variants", remedy="keep one of them")
         pool, benchmark = hold_out(benchmark, k, seed)
     if n > space.size and not any(value.seeded or d.nested for d in space.dimensions for value in d.values):
-        message = f"{n} variants from a space of {space.size}: those that are drawn again ask with the same words"
+        message = f"{n} variants from a space of {space.size}: variants that are drawn again have the same prompts"
         warnings.warn(message, HowsureWarning, stacklevel=2)
     bound = bind_space(space, benchmark, pool)
     points: list[Variant] = [*bound.sample(n, seed)]

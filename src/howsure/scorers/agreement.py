@@ -22,9 +22,9 @@ from howsure.store.scorer_files import RescoredRow
 
 __all__ = ["Agreement", "AgreementCounter", "Disagreement", "Disagreements", "build_agreement"]
 
-#: Largest difference of scores that are equal.
+#: Largest difference of two scores that count as equal.
 TOLERANCE = 1e-9
-#: Characters of a completion in an example, from its start and from its end.
+#: Number of characters of a completion in an example, from its start and again from its end.
 EXCERPT = 60
 #: Largest number of reasons for missing rows in the notes.
 MAX_REASONS = 20
@@ -43,7 +43,7 @@ class Disagreement(NamedTuple):
     their_answer: str
     our_answer: str
     rule: str
-    """How our answer was read, or why it was not."""
+    """The rule by which our answer was read, or the reason why none was read."""
     target: str
     completion: str
     """Start and end of the completion."""
@@ -51,13 +51,13 @@ class Disagreement(NamedTuple):
 
 @dataclass(frozen=True)
 class Disagreements(Result):
-    """Examples of rows that two scorers score differently: the first of each kind and model of a benchmark."""
+    """Examples of rows that two scorers score differently: the first ones of each kind and model of a benchmark."""
 
     benchmark: str
     examples: tuple[Disagreement, ...] = field(repr=False)
 
     def columns(self) -> Columns:
-        """One row per example."""
+        """Return the columns by name, with one row per example."""
         types = {"generation": np.int64, "their_score": np.float64, "our_score": np.float64}
         columns: Columns = {"benchmark": np.full(len(self.examples), self.benchmark, dtype=object)}
         for name in Disagreement._fields:
@@ -102,7 +102,7 @@ class Agreement(Result):
     level: float = 0.95
 
     def columns(self) -> Columns:
-        """One row per model."""
+        """Return the columns by name, with one row per model."""
         rows = len(self.models)
         return {
             "benchmark": np.full(rows, self.benchmark, dtype=object),
@@ -122,8 +122,7 @@ class Agreement(Result):
             "level": np.full(rows, self.level),
             "note": notes(
                 {
-                    "nothing was scored before, so there is nothing to agree with": (self.n_both == 0)
-                    & (self.n_scored > 0),
+                    "no row was scored before, so there is no agreement": (self.n_both == 0) & (self.n_scored > 0),
                     "one question with several rows: no interval": (self.n_both > 0) & np.isnan(self.low),
                     "kappa is for scores of 0 and 1, of which both occur": (self.n_both > 0) & np.isnan(self.kappa),
                     **{
@@ -200,7 +199,7 @@ class AgreementCounter:
         return (self.counts["agree"] / total - chance) / (1 - chance) if chance < 1 else math.nan
 
     def interval(self, level: float) -> tuple[float, float]:
-        """Return the interval of the agreement; NaN where there is none."""
+        """Return the interval of the agreement; NaN if it cannot be computed."""
         self._end_question()
         questions, nn, na, aa = self._sums.tolist()
         total, agree = self.counts["both"], self.counts["agree"]

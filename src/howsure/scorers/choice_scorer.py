@@ -1,4 +1,4 @@
-"""The scorer `choice`: which of the choices that a prompt showed a completion gives."""
+"""Define the scorer `choice`, which reads the choice that a completion gives."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class PromptChoices(NamedTuple):
 
     labels: tuple[str, ...]
     texts: tuple[str, ...]
-    """Empty where the run stores the labels only."""
+    """Texts of the choices; empty if the run stores only their labels."""
     order: tuple[int, ...]
-    """Original index of each; the letters of targets and answers count original indices."""
+    """Original index of each choice; the letters of targets and answers refer to original indices."""
     record: dict[str, Any]
-    """What the run stores of the prompt."""
+    """The prompt as the run stores it."""
 
 
 class PromptIndex:
@@ -48,7 +48,7 @@ class PromptIndex:
             yield name, self._targets[row]
 
     def find_choices(self, benchmark: str, question: str, variant: str) -> PromptChoices | None:
-        """Return the choices of a prompt; None where the run stores none of it."""
+        """Return the choices of a prompt; None if the run does not store them."""
         row = self._rows.get((benchmark, question, variant))
         record = None if row is None else self._records[row]
         return None if record is None else _parse_record(record)
@@ -89,7 +89,7 @@ def build_choice_scorer(spec: str, context: RunContext) -> Scorer:
         if choices is None:
             answer, target = extract_choice(completion), extract_choice(item.target)
             if target is None:
-                raise ValueError(f"no choices are kept, and the target {item.target[:60]!r} is no letter")
+                raise ValueError(f"no choices are stored, and the target {item.target[:60]!r} is not a letter")
             return ScoredAnswer(float(answer == target), answer, "letter" if answer is not None else "no letter")
         expected = _target_index(kinds[item.benchmark], item.target, choices)
         if expected is None:

@@ -1,4 +1,4 @@
-"""The scorer `maths`: whether a completion and its target are mathematically equal, by the library math-verify."""
+"""Define the scorer `maths`, which compares a completion with its target by the library math-verify."""
 
 from __future__ import annotations
 

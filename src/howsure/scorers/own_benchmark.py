@@ -1,4 +1,4 @@
-"""The scorer `own`: a benchmark's own extraction and grading, for the completions of a run that howsure sampled."""
+"""Define the scorer `own`, which applies a benchmark's own extraction and grading to a run that howsure sampled."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _EXTRA_KEYS = ("kind", "questions", "sha256", "held_out", "held_out_seed")
 
 
 class _Grading(NamedTuple):
-    """How a benchmark reads and grades answers."""
+    """The functions with which a benchmark reads and grades answers."""
 
     extract: Callable[[str], str | None]
     grade: Callable[[str, str], float]
     questions: Mapping[str, Question]
-    """By id, where answers are choices."""
+    """Questions by id, if the answers are choices; otherwise empty."""
 
 
 def build_own_scorer(spec: str, context: RunContext) -> Scorer:
@@ -72,7 +72,7 @@ def _read_choice(completion: str, question: Question, choices: PromptChoices) ->
 
 
 def _load_grading(name: str, source: Mapping[str, object], context: RunContext) -> _Grading:
-    """Return how a benchmark grades, from its source in the manifest."""
+    """Return the grading of a benchmark, from its source in the manifest."""
     kind = source.get("kind")
     if kind == "replay":
         return _Grading(extract_score, lambda answer, _: float(answer), {})
@@ -91,11 +91,13 @@ def _load_grading(name: str, source: Mapping[str, object], context: RunContext) 
 def _unknown_benchmark(name: str, context: RunContext) -> InputError:
     """Return the error for a benchmark that the manifest does not describe."""
     remedy = "name a scorer such as numeric; from Python, pass benchmarks={name: benchmark}"
-    return InputError(f"the run does not say how answers to {name!r} are read", where=str(context.run), remedy=remedy)
+    return InputError(
+        f"the manifest does not state how answers to {name!r} are read", where=str(context.run), remedy=remedy
+    )
 
 
 def _grading(benchmark: Benchmark) -> _Grading:
-    """Return how a benchmark grades."""
+    """Return the grading of a benchmark."""
     questions = {question.id: question for question in benchmark.questions if question.choices}
     return _Grading(benchmark.extract, benchmark.grade, questions)
 
@@ -108,5 +110,5 @@ def _find_folder(name: str, source: Mapping[str, object], context: RunContext) -
     for folder in folders:
         if hashlib.sha256((folder / file).read_bytes()).hexdigest() == source.get("sha256"):
             return folder
-    what = f"{file}, the file of {name!r}, {'was changed since' if folders else 'is not near'}"
-    raise InputError(what, where=str(context.run), remedy="say in which folder it is as it was: base=FOLDER")
+    what = f"{file}, the file of {name!r}, {'was changed after the run' if folders else 'is not near the run folder'}"
+    raise InputError(what, where=str(context.run), remedy="give the folder that has the unchanged file: base=FOLDER")

@@ -1,4 +1,4 @@
-"""The scorers `regex` and `regex-first`: what a pattern of the user matches in a completion."""
+"""Define the scorers `regex` and `regex-first`, which read an answer with a pattern of the user."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["build_regex_scorer", "search_pattern"]
 
 #: Processor time that a pattern may take on one completion, in seconds.
 SECONDS = 1.0
-#: A pattern is refused after it took too long on so many completions.
+#: Number of completions on which a pattern may take too long before it is refused.
 MAX_TIMEOUTS = 5
 
 

@@ -1,4 +1,4 @@
-r"""Scorers by name: how an answer is read from a completion, and how it is compared with the target.
+r"""Build scorers by name; a scorer reads the answer of a completion and compares it with the target.
 
 numeric
     The number that a completion gives (`extraction.numbers`), compared exactly: 18, 18.0 and $18 are one answer. A
@@ -17,7 +17,7 @@ maths
 own
     The benchmark's own extraction and grading in its present version, for run folders that howsure sampled.
 
-The version of a scorer is the hash of the code that decides, so that a corrected rule never passes for the old one.
+The version of a scorer is the hash of the code that computes the score, so that a corrected rule has a new version.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def build_scorer(spec: str, context: RunContext) -> Scorer:
     if name not in SCORERS:
         raise UnknownNameError("scorer", name, SCORERS)
     if argument and not name.startswith(("regex", "choice")):
-        raise InputError(f"{name} takes nothing after it, got {argument!r}", where="--scorer", remedy=f"write {name}")
+        raise InputError(f"{name} has no argument, got {argument!r}", where="--scorer", remedy=f"write {name}")
     return SCORERS[name](spec, context)
 
 
@@ -85,7 +85,7 @@ def _build_exact_scorer(spec: str, _: RunContext) -> Scorer:
     return Scorer(spec, hash_code("scorers.registry", "scorers.scorer_parts"), score)
 
 
-#: Name before the colon -> function of the whole name and the context.
+#: Mapping from the name before the colon to a function of the whole name and the context.
 SCORERS: dict[str, Callable[[str, RunContext], Scorer]] = {
     "numeric": _build_numeric_scorer,
     "choice": build_choice_scorer,

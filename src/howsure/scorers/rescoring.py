@@ -28,7 +28,7 @@ from howsure.store.scorer_files import UNSCORED, RescoredRow
 __all__ = ["rescore"]
 
 _COLUMNS = (*KEY, "score", "status", "answer", "completion", "target", "error", "created")
-#: Statuses of completions that were cut, whichever scorer reads them.
+#: Statuses of completions that were cut off, which every scorer keeps.
 _CUT = ("length", "filtered")
 
 
@@ -54,7 +54,7 @@ def rescore(
     spec
         Name of a scorer: see `scorers.registry`.
     benchmarks
-        For the scorer `own`: benchmarks by name, where the run folder does not say which they are.
+        For the scorer `own`: benchmarks by name, for run folders that do not describe them.
     base
         For the scorer `own`: folder of the benchmark's file; by default it is searched around the run folder.
     level
@@ -140,7 +140,7 @@ def _score_row(scorer: Scorer, row: tuple[Any, ...]) -> RescoredRow:
         scored = scorer.score(completion, ScoringItem(benchmark, question, variant, target))
     except InputError:
         raise
-    except Exception as e:  # noqa: BLE001  a benchmark's own code may fail in any way; the other rows are scored
+    except Exception as e:  # noqa: BLE001  a benchmark's own code may raise any error; the other rows are still scored
         why = " ".join((str(e) if type(e) is ValueError else f"{type(e).__name__}: {e}").split())[:300]
         return build(None, "error", error=f"scoring: {why}")
     answer, rule = scored.answer, scored.rule

@@ -1,9 +1,9 @@
 """Call functions that may never return, in a subprocess that the system ends when a call takes too long.
 
-A pattern that backtracks without end and an expression such as 9^(9^9) keep the interpreter busy where no exception can
-interrupt it, and a timer in this process would need the main thread and a signal that belongs to the user's program. In
-the subprocess the signal of the timer keeps its default action, which ends the process. The timer counts processor
-time, so that a busy machine changes no score.
+A pattern that backtracks without end, or an expression such as 9^(9^9), runs in code that no exception can interrupt.
+A timer in this process would need the main thread and a signal that the user's program may use. In the subprocess, the
+signal of the timer has its default action, which ends the process. The timer counts processor time, so that the load
+of the machine does not change a score.
 
 A call is one line of JSON, [seconds, "module:function", arguments]; the reply is another line.
 """
@@ -135,5 +135,5 @@ def run_child() -> None:  # pragma: no cover  in the subprocess, which is ended 
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGPROF})
     replies = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a library prints is no reply
+    os.dup2(2, 1)  # output of libraries must not be read as a reply
     serve_calls(sys.stdin.buffer, replies, lambda seconds: signal.setitimer(signal.ITIMER_PROF, seconds))

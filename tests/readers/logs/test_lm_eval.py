@@ -282,7 +282,7 @@ def test_metrics_of_all_completions_at_once_are_nobodys(tmp_path):
     path = written(tmp_path, [made(0, filtered_resps=[["a", "b"]], exact_match=0.5)])
     rows, told = read(path)
     assert [(row.score, row.status) for row in rows] == [(None, UNSCORED)] * 2
-    assert "1 scores are of all completions together and no generation's: howsure rescore scores each" in told
+    assert "1 scores are of all completions together and not of one generation: howsure rescore scores each" in told
 
 
 def test_runs_that_only_predicted_can_be_scored_later(tmp_path):
@@ -368,7 +368,9 @@ def test_the_run_is_found_by_content_where_the_name_does_not_say_it(tmp_path):
     (folder / "other.json").write_text('{"results": {}, "configs": [1]}')
     (folder / "torn.json").write_text('{"results": {}, "configs": {"made": ')
     assert READER.describe(path).models.keys() == {"org/m"}
-    assert read(path)[1][0].startswith("no results json of its date lies beside it: model and settings are read from")
+    assert read(path)[1][0].startswith(
+        "there is no results json of its date beside it: model and settings are read from"
+    )
     later = written(folder, [made(0)], "samples_made_2026-06-06T00-00-00.jsonl")
     assert READER.describe(later).run != READER.describe(path).run
     totals(folder, "results_2026-01-03T03-04-05.000006.json", model_name="org/n")  # now there are two

@@ -1,4 +1,4 @@
-"""A log of another program as a source of cells, cubes, runs and texts, and the labels of models of several logs."""
+"""Read a log of another program as cells, cubes, runs and texts, and label the models of several logs."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 __all__ = ["LogSource", "label_models"]
 
-#: Rows that are converted to Arrow at a time.
+#: Number of rows that are converted to Arrow at a time.
 _BATCH = 20_000
 _COLUMNS = ("benchmark", "model", "question", "variant", "generation", "score", "answer", "cluster")
-#: Settings that decide what a model writes. Neither a seed nor a time limit makes another model.
+#: Settings that influence the completions of a model. A seed or a time limit does not make another model.
 _DECODING = frozenset(
     {
         *("temperature", "top_p", "top_k", "min_p", "do_sample", "num_beams", "stop", "until"),
@@ -38,7 +38,7 @@ _DECODING = frozenset(
 
 
 class LogSource:
-    """One log of another program, which is read once and kept without its texts.
+    """One log of another program, which is read once and stored in memory without its texts.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ class LogSource:
 
     @cached_property
     def rows(self) -> pa.Table:
-        """The scored and failed generations, without texts.
+        """Return the scored and failed generations, without texts.
 
         The column "answer" is left out of a log that keeps no answer, and "cluster" where no field is mapped to it.
         """
@@ -132,7 +132,7 @@ class LogSource:
             remedy = "howsure rescore scores the completions that it keeps"
             raise InputError("the log has no score", where=str(self.path), remedy=remedy)
         if table["answer"].null_count == table.num_rows:
-            # The log does not say of any generation whether its answer could be parsed.
+            # The log does not state for any generation whether its answer could be parsed.
             table = table.drop_columns("answer")
         return table if "cluster" in self.options.columns else table.drop_columns("cluster")
 

@@ -50,7 +50,7 @@ _RESULTS = re.compile(
 )
 _CHOICE = re.compile(r"([A-Z])[).] (.*)")
 _LETTER = re.compile(r"^[A-Z][).] ")
-#: What its samplers return in place of an answer when the endpoint refuses the request.
+#: The text that its samplers return instead of an answer when the endpoint refuses the request.
 _REFUSED = "No response (bad request)."
 #: Names under which benchmarks keep the id of a question.
 _IDS = ("prompt_id", "question_id", "example_id", "id")
@@ -73,7 +73,7 @@ class _Results(msgspec.Struct):
 
 
 class _Example:
-    """One generation: its place in the file, its page, conversation and metadata, and what follows from them."""
+    """One generation: its place in the file, its page, conversation and metadata, and fields derived from them."""
 
     def __init__(self, index: int, page: str | None, convo: list[_Turn] | None, metadata: Any) -> None:
         self.index, self.page, self.convo, self.metadata = index, page, convo, metadata
@@ -85,7 +85,7 @@ class _Example:
         self.completion = _text_of(convo[-1].content) if convo else None
         self.choices = _parse_choices(self.prompt)
         self.question = self._identify_question()
-        #: Tells apart prompts that differ in the order of their choices only.
+        #: Hash of the prompt, which differs for prompts that have the same choices in another order.
         self.prompt_hash = _hash_turns(self.prompt)
 
     def _identify_question(self) -> str:
@@ -163,7 +163,7 @@ class SimpleEvalsReader(LogReader):
             if score.get("score") is not None and match and match["answer"] == "None":
                 score["status"] = "unparsed"
             if example.question in reordered:
-                # A letter means another text each time.
+                # The choices are in another order in each prompt, so a letter has no fixed meaning.
                 target, answer = example.choices.get(target or "", target), example.choices.get(answer or "", answer)
             yield build.row(
                 key,

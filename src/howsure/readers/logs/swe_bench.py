@@ -26,7 +26,7 @@ from howsure.store.manifest import ModelRecord
 _SIZES = {"lite": 300, "verified": 500, "test": 2294, "multilingual": 300}
 _PARTS = {**{part: part for part in (*_SIZES, "multimodal")}, "bash-only": "verified"}
 _ID = re.compile(r"(?:(?!__)[\w.-])+__(?:(?!__)[\w.-])+-\d+", re.ASCII)
-#: What the lists of results.json and of a report state of a question; the first list that names a question decides.
+#: Verdict of each list of results.json and of a report; the first list that names a question determines its verdict.
 _VERDICTS = {
     "resolved": "resolved",
     "resolved_ids": "resolved",
@@ -249,7 +249,7 @@ def _check_counts(report: Mapping[str, Any], verdicts: Mapping[str, str], build:
 
 
 def _find_unresolved(submission: _Submission, verdicts: Mapping[str, str], build: RowBuilder) -> set[str]:
-    """Return the questions that were attempted and that results.json does not list, by what is beside it."""
+    """Return the attempted questions that results.json does not list, from the other files of the submission."""
     for source, names in _list_attempted(submission, build):
         if unresolved := set(names) - set(verdicts):
             build.note(
@@ -264,7 +264,7 @@ def _find_unresolved(submission: _Submission, verdicts: Mapping[str, str], build
 
 
 def _list_attempted(submission: _Submission, build: RowBuilder) -> Iterator[tuple[str, Iterable[str]]]:
-    """Yield what names questions, with the questions."""
+    """Yield each source that names questions, with its questions."""
     folder = submission.folder
     if (folder / _PREDICTIONS).is_file():
         yield _PREDICTIONS, (prediction.instance_id for prediction in _read_predictions(folder, build))

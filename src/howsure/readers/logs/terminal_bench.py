@@ -31,7 +31,7 @@ from howsure.store.manifest import ModelRecord
 
 _METADATA = "run_metadata.json"
 _DATASET = "terminal-bench"
-#: Failures of the harness and not of the agent: such a trial has no score.
+#: Failures of the harness, in contrast to those of the agent; such a trial has no score.
 _HARNESS_FAILURES = ("unknown", "unknown_harness_error", "parse_error", "agent_installation_failed")
 
 

@@ -134,7 +134,7 @@ class _QuestionReader:
     def __init__(self, build: RowBuilder, run: LightevalRun, metric: str) -> None:
         self._build, self._run, self._metric = build, run, metric
         n = re.search(r"\bn=(\d+)", metric)
-        #: avg@n:n=1 beside a metric that needs more completions is of the first completion only.
+        #: The metric avg@n:n=1, beside a metric that needs more completions, scores only the first completion.
         self._is_of_first = n is not None and int(n[1]) == 1
         #: Number of questions by their number of completions.
         self._sizes: Counter[int] = Counter()

@@ -15,14 +15,14 @@ from howsure.readers.logs.base import Note, PromptFields, ReadOptions, as_mappin
 if TYPE_CHECKING:
     import pyarrow as pa
 
-#: What is read of each part; token ids and logits are most of a file and are never read.
+#: Fields that are read of each part; token ids and logits, the largest part of a file, are never read.
 _LEAVES = {
     "doc": ("id", "task_name", "query", "choices", "gold_index", "num_samples"),
     "model_response": ("input", "text", "logprobs"),
 }
-#: Those of them that are read only where texts are wanted.
+#: Fields of these that are read only if texts are read.
 _TEXTS = frozenset({"model_response.input"})
-#: Rows that are read at once.
+#: Number of rows that are read at once.
 _BATCH = 256
 
 Record = dict[str, Any]

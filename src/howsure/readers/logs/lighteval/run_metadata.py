@@ -27,7 +27,7 @@ _RENAMED = {"max_new_tokens": "max_tokens"}
 
 
 class LightevalRun(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of one task of a run."""
+    """The metadata of one task of a run."""
 
     task: str
     """With the number of examples in the prompt: `gsm8k|5`."""
@@ -36,16 +36,16 @@ class LightevalRun(msgspec.Struct, frozen=True, kw_only=True):
     totals: Mapping[str, Any] = {}
     date: str = ""
     notes: tuple[str, ...] = ()
-    """What had to be guessed, a line each."""
+    """Lines about metadata that had to be guessed."""
 
     @property
     def benchmark(self) -> str:
-        """The task without the number of examples in the prompt and the flag that older versions added to it."""
+        """Return the task without the number of examples in the prompt and the flag that older versions added to it."""
         return re.sub(r"(\|\d+)+$", "", self.task) or self.task
 
     @property
     def source(self) -> dict[str, object]:
-        """What is stated of the source of the benchmark."""
+        """Return the metadata of the source of the benchmark."""
         names = ("hf_repo", "hf_subset", "evaluation_splits", "version")
         source = {name: self._config.get(name) for name in names}
         source |= {"task": self.task, "lighteval": as_mapping(self.totals.get("config_general")).get("lighteval_sha")}

@@ -43,7 +43,7 @@ from howsure.readers.logs.lm_eval.records import (
 from howsure.readers.logs.lm_eval.run_metadata import TOTALS_KEYS, LmEvalRun, find_run
 from howsure.store.manifest import ModelRecord
 
-#: What its regular expressions return when nothing matches.
+#: The text that its regular expressions return when nothing matches.
 _INVALID = "[invalid]"
 _OF_ALL = "scores are of all completions together"
 
@@ -179,7 +179,7 @@ class _QuestionReader:
                     build.identical.add(key[:4], text if isinstance(text, str) else None)
                 yield build.row(key, generation=1, **score)
                 return
-            build.count(f"{_OF_ALL} and no generation's: howsure rescore scores each")
+            build.count(f"{_OF_ALL} and not of one generation: howsure rescore scores each")
             score, answer = {"status": UNSCORED}, None
         elif answer == _INVALID and score.get("score") == 0:
             score, answer = {"score": 0.0, "status": "unparsed"}, None

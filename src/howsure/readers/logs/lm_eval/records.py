@@ -74,7 +74,7 @@ def _find_filter(line: Line) -> str:
 
 
 class SampleSurvey:
-    """What a first fast pass over the file finds, which decodes only filter, question and metrics of each line.
+    """The result of a first fast pass over the file, which decodes only filter, question and metrics of each line.
 
     Attributes
     ----------

@@ -53,13 +53,13 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LmEvalRun(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of one task of a run."""
+    """The metadata of one task of a run."""
 
     task: str
     model: str
     totals: Totals | None = None
     notes: tuple[str, ...] = ()
-    """What had to be guessed, a line each."""
+    """Lines about metadata that had to be guessed."""
     date: str = ""
     """The date in the name of the file."""
 
@@ -121,7 +121,7 @@ class LmEvalRun(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def source(self) -> dict[str, object]:
-        """What is stated of the source of the benchmark."""
+        """Return the metadata of the source of the benchmark."""
         version = as_mapping(self.totals.versions).get(self.task) if self.totals else None
         source = {name: self.config.get(name) for name in ("dataset_path", "dataset_name", "test_split", "num_fewshot")}
         source |= {"until": as_mapping(self.config.get("generation_kwargs")).get("until"), "version": version}
@@ -178,7 +178,7 @@ def find_run(path: Path, task_hash: Callable[[], str]) -> LmEvalRun:
             notes.append(f"{len(matches)} results json could be those of this file: settings are read from the first")
         elif date:
             notes.append(
-                "no results json of its date lies beside it: model and settings are read from the one that does"
+                "there is no results json of its date beside it: model and settings are read from the only other one"
             )
         return msgspec.structs.replace(run, notes=tuple(notes))
     why = f"{len(matches)} results json could be its own" if matches else "no results json of it lies beside it"

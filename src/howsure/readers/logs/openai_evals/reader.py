@@ -44,9 +44,9 @@ from howsure.store.manifest import ModelRecord
 #: Lines that are searched for the names of the scores.
 _N_SURVEYED = 5000
 _EVENT_KEYS = {"run_id", "event_id", "sample_id", "type", "data"}
-#: Settings that decide what a model writes; what else is on the command line may be a key.
+#: Settings that influence the completions of a model; other settings of the command line may be secret keys.
 _SETTINGS = ("temperature", "top_p", "max_tokens", "n", "seed", "stop", "presence_penalty", "frequency_penalty")
-#: What the harness writes when the grading model named none of the choices.
+#: The value that the harness writes when the grading model named none of the choices.
 _INVALID = "__invalid__"
 
 
@@ -144,12 +144,12 @@ def _format_time(text: object) -> str:
 
 
 class _Sample:
-    """The state of one sample: what was sampled since its last score, and its parts."""
+    """The state of one sample: the samplings since its last score, and its parts."""
 
     __slots__ = ("error", "n_sampled", "parts", "pending")
 
     def __init__(self) -> None:
-        self.pending: Event | None = None  # the sampling that the next score is of
+        self.pending: Event | None = None  # the sampling to which the next score belongs
         self.n_sampled = 0  # samplings since the last score
         self.parts: dict[int, int] = {}  # the number of a part, by the hash of its prompt
         self.error: str | None = None
@@ -229,7 +229,7 @@ class _EventReader:
         sampling = Sampling.parse(sample.pending)
         build.count(_STEPS, max(sample.n_sampled - 1, 0))
         sample.pending, sample.n_sampled = None, 0
-        # A score without a sampling of its own is another check of what was scored before.
+        # A score without a sampling of its own is another check of the text that was scored before.
         prompt = hash(bytes(sampling.prompt)) if sampling else -len(sample.parts) - 1
         part = sample.parts.setdefault(prompt, len(sample.parts) + 1)
         build.count(_PARTS, part > 1)

@@ -13,7 +13,7 @@ from howsure.readers.logs.json_files import DECODE_ERRORS, decode_json
 
 
 class EvalSpec(msgspec.Struct):
-    """What a run is about."""
+    """The spec of a run: eval, model and settings."""
 
     completion_fns: list[str]
     eval_name: str
@@ -49,7 +49,7 @@ class Event(msgspec.Struct):
 
     @property
     def created(self) -> float | None:
-        """When it happened, in seconds since the epoch."""
+        """Return the time of the event in seconds since the epoch."""
         try:
             return datetime.fromisoformat(self.created_at).timestamp()
         except (TypeError, ValueError, OverflowError):

@@ -41,7 +41,7 @@ from howsure.readers.logs.promptfoo.records import (
 )
 from howsure.store.manifest import ModelRecord
 
-#: Settings of a provider that decide what it writes; the others may hold keys.
+#: Settings of a provider that influence its completions; the others may contain secret keys.
 _SETTINGS = (
     "temperature", "top_p", "top_k", "seed", "max_tokens", "max_completion_tokens", "max_output_tokens", "n", "stop",
     "presence_penalty", "frequency_penalty", "reasoning_effort", "reasoning",
@@ -205,5 +205,5 @@ def _note_collisions(build: RowBuilder, results: ResultsFile) -> None:
     if questions:
         build.note(
             f"{len(questions)} questions have more rows than {most} repeats: tests with equal vars are one question; "
-            "--columns question=FIELD tells them apart"
+            "--columns question=FIELD separates them"
         )

@@ -1,4 +1,4 @@
-"""Records of a results file of promptfoo, and what follows only from all of them together."""
+"""Define the records of a results file of promptfoo, and compute names that depend on all records."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from howsure.readers.logs.base import Note, encode_text
 from howsure.readers.logs.file_head import FileHead
 from howsure.readers.logs.json_files import read_json, read_json_lines
 
-#: `failureReason` of a row whose provider failed, and not its answer.
+#: `failureReason` of a row if the provider failed, in contrast to a wrong answer.
 _ERROR = 2
 #: The longest label of a prompt that names a variant, and the number of characters of the hash that names it otherwise.
 _N_LABEL, _N_HASH = 60, 12
@@ -116,7 +116,7 @@ class PromptfooResult(msgspec.Struct, rename="camel"):
         return f"{' '.join(text.split())[:32]} {key}".strip()
 
     def identify(self, place: int) -> int | tuple[int | None, int, str]:
-        """Return what a row that was run again shares with the earlier one; its place if it states nothing."""
+        """Return the key that a row shares with an earlier run of the same row; its place if it has no key."""
         return place if self.test_idx is None else (self.prompt_idx, self.test_idx, self.provider_name)
 
 
@@ -182,7 +182,7 @@ def open_results(path: Path) -> ResultsFile:
 
 
 class ResultSurvey:
-    """What a first pass over the rows finds.
+    """The result of a first pass over the rows.
 
     Attributes
     ----------
