@@ -373,7 +373,7 @@ class TinyReader(LogReader):
         return head.kind == "json" and "tiny" in head.keys
 
     def describe(self, path):
-        return LogInfo(run=path.name, models={"m": Model(name="m", kind=self.name)}, benchmarks={"b": {}})
+        return LogInfo(run=path.name, models={"m": ModelRecord(name="m", kind=self.name)}, benchmarks={"b": {}})
 
     def read(self, path, build):
         for record in json.loads(path.read_text())["tiny"]:
