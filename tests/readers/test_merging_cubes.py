@@ -166,10 +166,10 @@ BAD = {
     ),
     "no variant and no question": ("model,score\nm,1\nm,0\n", {}, "2 scores of benchmark 't', model 'm', and no column"),
     "a mean without its question": ("model,pass1,count,prompt\nm,1,2,a\n", {}, "no column for 'question'"),
-    "a wide table": ("prompt,m,n\na,1,1\n", {}, "or say --wide if each column is a model"),
+    "a wide table": ("prompt,m,n\na,1,1\n", {}, "or add --wide if each column is a model"),
     "an empty variant": ("model,question,variant,score\nm,q,a,1\nm,q,,1\n", {}, "row 2, column 'variant': the variant is empty; fill it in"),
     "a dimension that is not there": ("model,question,variant,score\nm,q,a,1\n", {"dimensions": ["tone"]}, "unknown column 'tone'"),
-    "a dimension that is none": ("model,question,variant,score\nm,q,a,1\n", {"dimensions": ["Model"]}, "--dimension 'Model': it is no dimension of a prompt"),
+    "a dimension that is none": ("model,question,variant,score\nm,q,a,1\n", {"dimensions": ["Model"]}, "--dimension 'Model': it is not a dimension of a prompt"),
 }  # fmt: skip
 
 

@@ -221,10 +221,10 @@ def test_a_broken_plan_is_told(tmp_path):
     with pytest.raises(StoreError, match=r"stages\.json: not a plan of stages .*; restore it"):
         stored.load_plans(tmp_path)
     (tmp_path / stored.NAME).write_bytes(msgspec.json.encode({"version": 99}))
-    with pytest.raises(StoreError, match="version 99, this howsure knows 1"):
+    with pytest.raises(StoreError, match="version 99, this howsure reads 1"):
         stored.load_plans(tmp_path)
     (tmp_path / "folder" / stored.NAME).mkdir(parents=True)
-    with pytest.raises(StoreError, match="cannot be weighed"):
+    with pytest.raises(StoreError, match="cannot be weighted"):
         stored.load_plans(tmp_path / "folder")
 
 

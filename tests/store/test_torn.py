@@ -191,7 +191,7 @@ def test_compaction_that_fails_leaves_nothing_begun(tmp_path, monkeypatch, fault
 
 def test_folder_that_cannot_be_locked_is_told(tmp_path, monkeypatch):
     monkeypatch.setattr(fcntl, "flock", Mock(side_effect=OSError(errno.ENOLCK, "No locks available")))
-    with pytest.raises(StoreError, match=r"no locks here \(No locks available\); use a local folder"):
+    with pytest.raises(StoreError, match=r"files cannot be locked \(No locks available\); use a local folder"):
         RunFolder(tmp_path)
 
 

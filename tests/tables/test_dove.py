@@ -98,7 +98,7 @@ def test_duplicates_are_dropped_as_the_authors_do():
     assert left == right
     scores = frame.groupby(KEY)["score"].nunique()
     assert told == [
-        "one generation under each variant: the noise of prompts and of sampling cannot be told apart (400 rows)",
+        "one generation under each variant: the noise of prompts and of sampling cannot be separated (400 rows)",
         f"{len(frame) - len(kept)} rows repeat a question under a variant and are dropped, as DOVE's authors do; {(scores > 1).sum()} questions had other scores there",
     ]
 

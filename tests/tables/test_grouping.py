@@ -92,7 +92,7 @@ def test_generations_that_are_no_small_numbers_are_grouped_by_their_key(passes):
 def test_a_generation_that_is_null_is_one():
     [cells] = rows_to_cells.make_cells(pa.table(rows([1, None, 2])))
     assert cells.n.tolist() == [[3]]
-    with pytest.raises(InputError, match="1 duplicate key.*generation None; it is there 2 times"):
+    with pytest.raises(InputError, match="1 duplicate key.*generation None; it occurs 2 times"):
         rows_to_cells.make_cells(pa.table(rows([1, None, None])))
     [cells] = rows_to_cells.make_cells(pa.table(rows(pa.array([None, None], pa.int64()), variant=["v", "w"])))
     assert cells.n.tolist() == [[2]]
@@ -118,7 +118,7 @@ def test_runs_and_cubes_find_duplicates_too():
         with pytest.raises(InputError, match="1 duplicate key"):
             read(twice)
     cells = {**rows([1, 1]), "n": [1, 2], "total": [1.0, 1.0], "total_sq": [1.0, 1.0]}
-    with pytest.raises(InputError, match="1 duplicate key.*question 'q'; it is there 2 times"):
+    with pytest.raises(InputError, match="1 duplicate key.*question 'q'; it occurs 2 times"):
         rows_to_cells.make_cells(pa.table(cells))
 
 

@@ -140,7 +140,7 @@ BAD = {
     "an empty count": ("model,question,pass1,count\na,1,1,\n", "row 1, column 'count': the count is not"),
     "an empty mean": ("model,question,pass1,count\na,1,,2\n", "column 'pass1': the mean is empty; leave the row out"),
     "duplicate cells": ("model,question,pass1,count\na,1,1,2\na,1,0,2\n",
-                        "some.csv: 1 duplicate key, the first benchmark 'some', model 'a', question '1'; it is there 2 times"),
+                        "some.csv: 1 duplicate key, the first benchmark 'some', model 'a', question '1'; it occurs 2 times"),
     "duplicate generations": ("model,question,run,score\na,1,0,1\na,1,0,0\nb,1,0,1\nb,1,0,1\n", "2 duplicate keys"),
     "a header alone": ("model,question,score\n", "some.csv: no rows"),
     "an empty file": ("", "some.csv: the file is empty; give a table"),
@@ -276,7 +276,7 @@ def test_what_is_no_model_is_named_or_told(tmp_path):
 
 BAD_WIDE = {
     "no model": ("p,style\n1,kind\n", {}, "task.csv: no column of numbers; with --wide each model is a column"),
-    "a score that is none": ("p,a\n1,0.5\n2,n/a\n", {}, "column 'a': 'n/a' is no score; fix it, or say --dimension 'a'"),
+    "a score that is none": ("p,a\n1,0.5\n2,n/a\n", {}, "column 'a': 'n/a' is no score; fix it, or add --dimension 'a'"),
     "the same variant twice": ("p,a\n1,0.5\n1,0.6\n", {}, "2 scores of benchmark 'task', model 'a', variant '1'"),
     "a name that cannot be given": ("p,a\n1,0.5\n", {"columns": {"model": "a"}}, "--columns with --wide: unknown column 'model'"),
     "a column that is not there": ("p,a\n1,0.5\n", {"columns": {"variant": "q"}}, "unknown column 'q'"),

@@ -1,1 +1,1 @@
-"""The files of a run folder: rows in SQLite and Parquet, the manifest, plans of adaptive sampling, added scores."""
+"""Read and write the files of a run folder: rows (SQLite, Parquet), manifest, adaptive plans and added scores."""

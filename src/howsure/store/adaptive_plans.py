@@ -1,7 +1,7 @@
-"""`stages.json` of a run folder: which generations of each question belong to which stage of adaptive sampling.
+"""Read and write `stages.json`, which says which generations of each question belong to which adaptive stage.
 
-The counts of a stage depend on the answers of earlier stages. They are written before its first request, so that a run
-that was killed continues with the same plan, and a reader can weigh each stage as a whole.
+The counts of a stage depend on the answers of earlier stages. They are written before the first request of the stage,
+so that a killed run continues with the same plan, and the analysis can give each stage one weight.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ VERSION = 1
 
 
 class StageBasis(msgspec.Struct, frozen=True, kw_only=True):
-    """What a stage was computed from: the scores of earlier stages, and the budget."""
+    """The numbers from which a stage was planned: the scores of earlier stages, and the budget."""
 
     n: int
-    """Round values, over all questions."""
+    """Number of round values, over all questions."""
     total: float
     total_sq: float
     budget: int
-    """Generations of the stage, of each variant."""
+    """Number of generations of the stage for each variant."""
 
 
 class AdaptivePlan(msgspec.Struct, frozen=True, kw_only=True):
     """The stages of one model."""
 
     generations: int
-    """Per question and variant, on average, over all stages."""
+    """Average number of generations per question and variant, over all stages."""
     allocations: tuple[dict[str, int], ...] = msgspec.field(name="stages")
-    """Question to generations of each variant, for each stage: the pilot, then each allocation."""
+    """For each stage (first the pilot), maps the question to its generations of each variant."""
     basis: tuple[StageBasis, ...] = ()
-    """Of each stage after the pilot, in their order."""
+    """The basis of each stage after the pilot, in order."""
 
     def ends(self, question: str) -> tuple[int, ...]:
-        """Return the last generation of each stage: the next stage begins with the one after it.
+        """Return the last generation of each stage; the next stage begins with the following generation.
 
         >>> AdaptivePlan(generations=4, allocations=({"q": 2}, {"q": 5})).ends("q")
         (2, 7)
@@ -52,7 +52,7 @@ class AdaptivePlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Plans = Mapping[str, Mapping[str, AdaptivePlan]]
-"""Benchmark to model label to its plan."""
+"""Maps the benchmark and then the label of a model to its plan."""
 
 
 class _PlansFile(msgspec.Struct, kw_only=True):
@@ -74,14 +74,14 @@ def load_plans(folder: Path) -> Plans:
     except FileNotFoundError:
         return {}
     except OSError as error:
-        raise StoreError(f"{path}: {error.strerror}; without it the run cannot be weighed by its stages") from error
+        raise StoreError(f"{path}: {error.strerror}; without it the stages of the run cannot be weighted") from error
     try:
         file = msgspec.json.decode(text, type=_PlansFile)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        remedy = "restore it from a copy: without it the run cannot be weighed by its stages"
+        remedy = "restore it from a copy: without it the stages of the run cannot be weighted"
         raise StoreError(f"{path}: not a plan of stages ({error}); {remedy}") from error
     if file.version > VERSION:
-        raise StoreError(f"{path}: version {file.version}, this howsure knows {VERSION}; use a newer howsure")
+        raise StoreError(f"{path}: version {file.version}, this howsure reads {VERSION}; use a newer howsure")
     return file.plans
 
 

@@ -13,12 +13,12 @@ __all__ = ["FolderLock", "find_leftovers", "is_own_file", "replace_file", "sync_
 
 LOCK = ".lock"
 
-#: Descriptors of the locks of this process.
+#: File descriptors of the locks of this process.
 _locks: set[int] = set()
 
 
 def _close_locks() -> None:
-    """Close the locks in a forked child, which would keep them when its parent is killed."""
+    """Close the locks in a forked child, because it would hold them after its parent is killed."""
     for descriptor in _locks:
         os.close(descriptor)
     _locks.clear()
@@ -29,12 +29,12 @@ if hasattr(os, "register_at_fork"):
 
 
 class FolderLock:
-    """The exclusive right to write in a folder; it ends with the process at the latest.
+    """Hold the exclusive lock on a folder; the operating system releases it when the process ends.
 
     Raises
     ------
     StoreError
-        When another process, or another `FolderLock` of this one, has it.
+        When another process, or another `FolderLock` of this process, has the lock.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -50,7 +50,7 @@ class FolderLock:
             writer = os.read(self._descriptor, 32).decode("ascii", "replace").strip()
             os.close(self._descriptor)
             if not isinstance(error, BlockingIOError):
-                raise StoreError(f"{folder}: no locks here ({error.strerror}); use a local folder") from error
+                raise StoreError(f"{folder}: files cannot be locked ({error.strerror}); use a local folder") from error
             what = f"process {writer or 'unknown'} is writing this run"
             raise StoreError(f"{folder}: {what}; wait for it, or use another folder") from None
         os.ftruncate(self._descriptor, 0)
@@ -65,25 +65,25 @@ class FolderLock:
 
 
 def temporary_path(path: Path) -> Path:
-    """Return the path beside `path` where its next content is written."""
+    """Return the path beside `path` to which its next content is written."""
     return path.with_name(f".{path.name}.new")
 
 
 def find_leftovers(folder: Path) -> list[Path]:
-    """Return the files that a killed writer had begun and not put in place."""
+    """Return the temporary files that a killed writer left before it could rename them."""
     return sorted(folder.glob(".*.new"))
 
 
 def is_own_file(path: Path) -> bool:
-    """Return whether a run that was killed while its folder was created can have left this file."""
+    """Return whether this file may come from a run that was killed while it created its folder."""
     return path.name == LOCK or path.match(".*.new")
 
 
 @contextlib.contextmanager
 def replace_file(path: Path) -> Iterator[Path]:
-    """Yield a path to write to; on leaving, that file replaces `path` atomically and durably.
+    """Yield a path to write to; when the context ends, that file replaces `path` atomically and durably.
 
-    A process that opens `path` reads the old content or the new one, also after a crash at any moment.
+    A process that opens `path` reads either the old or the new content, even after a crash at any moment.
 
     Raises
     ------
@@ -106,12 +106,12 @@ def replace_file(path: Path) -> Iterator[Path]:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the names of the files in a folder durable."""
+    """Flush the names of the files in a folder to disk."""
     _sync(folder)
 
 
 def _sync(path: Path) -> None:
-    """Write a file or folder through to the disk."""
+    """Flush a file or folder to disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,4 +1,4 @@
-"""The SQLite file of a run that is being written: its tables, and rows in and out."""
+"""Create the SQLite file of a run that is being written, and write and read its rows."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ __all__ = [
 ]
 
 NAME = "responses.sqlite"
-#: Version of the file.
+#: Version of the file format.
 FORMAT = 3
-#: Marks the file as one of howsure in its header: "erbr".
+#: Application id "erbr" in the header, which marks the file as written by howsure.
 APPLICATION = 0x65726272
 
 
 @dataclass(frozen=True)
 class TableSchema:
-    """A table of a run: its key, and the SQLite type of each column."""
+    """A table of a run, with its key and the SQLite type of each column."""
 
     name: str
     key: tuple[str, ...]
@@ -66,13 +66,13 @@ PROMPTS = TableSchema(
     ("benchmark", "question", "variant"),
     dict.fromkeys(("benchmark", "question", "variant", "messages", "target", "record"), "TEXT"),
 )
-#: The table of SQLite that holds the rows: responses as blocks.
+#: Name of the SQLite table that holds the rows; responses are stored as blocks.
 _TABLE_OF = {RESPONSES.name: "packs", PROMPTS.name: "prompts"}
 
 
 @contextlib.contextmanager
 def translate_errors(path: Path) -> Iterator[None]:
-    """Raise an error of SQLite as StoreError, in one line that names the file."""
+    """Convert an error of SQLite to StoreError, with a message of one line that names the file."""
     try:
         yield
     except sqlite3.ProgrammingError:
@@ -80,7 +80,7 @@ def translate_errors(path: Path) -> Iterator[None]:
     except sqlite3.DatabaseError as error:
         text = str(error)
         if "full" in text:
-            remedy = "free space and run again: what was acknowledged is kept"
+            remedy = "free space and run again: rows that were acknowledged are kept"
         elif "malformed" in text or "not a database" in text:
             remedy = "restore it from a copy, or use another folder"
         else:
@@ -106,9 +106,9 @@ def open_to_write(folder: Path) -> sqlite3.Connection:
 
 
 def open_to_read(folder: Path) -> sqlite3.Connection:
-    """Open what is committed now, as one snapshot, also while a writer is active and on a read-only medium.
+    """Open a snapshot of the committed rows; a writer may be active, and the medium may be read-only.
 
-    A database that is absent, or whose tables were not created before its writer was killed, reads as an empty one.
+    If the database is absent, or its writer was killed before it created the tables, an empty one is returned.
     """
     path = folder / NAME
     with translate_errors(path):
@@ -128,17 +128,17 @@ def open_to_read(folder: Path) -> sqlite3.Connection:
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    """Return a connection that reads the file, or a copy of it where SQLite cannot open it in place."""
+    """Return a connection that reads the file, or a copy of it if SQLite cannot open it in place."""
     try:
         return _try_connect(path, "mode=ro")
     except sqlite3.OperationalError as error:
         if error.sqlite_errorcode & 0xFF not in {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}:
             raise
-        # Where nothing can be written SQLite cannot make the index that it needs beside its log.
+        # On a read-only medium SQLite cannot create the index that it needs beside its log.
         log = path.with_name(path.name + "-wal")
         if not log.exists() or log.stat().st_size == 0:
             return _try_connect(path, "mode=ro&immutable=1")
-        # An immutable database ignores its log, and with it rows that were acknowledged: read a copy.
+        # With the option immutable SQLite ignores the log, which has acknowledged rows, so read a copy.
         with tempfile.TemporaryDirectory(prefix="howsure-") as folder:
             for file in (path, log):
                 shutil.copyfile(file, Path(folder, file.name))
@@ -158,7 +158,7 @@ def _try_connect(path: Path, options: str) -> sqlite3.Connection:
 
 
 def _has_tables(connection: sqlite3.Connection, path: Path) -> bool:
-    """Return whether the database has its tables; not if a writer was killed while it created them."""
+    """Return whether the database has its tables; they are missing if a writer was killed before it created them."""
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
@@ -183,10 +183,10 @@ def _create_tables(connection: sqlite3.Connection) -> None:
     """Create the tables in an empty database."""
     columns = ", ".join(f"{name} TEXT{' NOT NULL' * (name in PROMPTS.key)}" for name in PROMPTS.types)
     connection.execute(f"CREATE TABLE prompts ({columns}, PRIMARY KEY ({', '.join(PROMPTS.key)}))")
-    # The number of rows of each Parquet file when rows were last moved to it: a file with fewer is an old copy.
+    # The number of rows of each Parquet file when rows were last moved to it; a file with fewer rows is an old copy.
     connection.execute("CREATE TABLE moved (name TEXT PRIMARY KEY, rows INTEGER NOT NULL)")
     columns = ", ".join(f"{name} TEXT NOT NULL" for name in SHARED_KEY)
-    # In the order of `serial`: of two rows with one key it says which was written first.
+    # `serial` is the order of writing: of two rows with the same key it says which was written first.
     connection.execute(f"CREATE TABLE packs (serial INTEGER PRIMARY KEY, {columns}, shared BLOB, completion BLOB)")
     connection.execute(f"CREATE INDEX prompt ON packs ({', '.join(SHARED_KEY)})")
     connection.execute(f"PRAGMA application_id = {APPLICATION}")
@@ -207,7 +207,7 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def replace_rows(connection: sqlite3.Connection, table: TableSchema, rows: Iterable[Sequence[object]]) -> None:
-    """Add rows in one transaction; a row whose key is present is replaced."""
+    """Add rows in one transaction; a row replaces an existing row with the same key."""
     names, values = ", ".join(table.types), ", ".join("?" * len(table.types))
     with transaction(connection):
         connection.executemany(f"INSERT OR REPLACE INTO {table.name} ({names}) VALUES ({values})", rows)
@@ -232,26 +232,26 @@ def count_moved(connection: sqlite3.Connection, table: TableSchema) -> int:
 
 
 def clear_rows(connection: sqlite3.Connection, table: TableSchema, *, moved: int) -> None:
-    """Delete the rows, which are in the Parquet file now; it has `moved` rows in all."""
+    """Delete the rows, which are in the Parquet file now; that file has `moved` rows in total."""
     with transaction(connection):
         connection.execute(f"DELETE FROM {_TABLE_OF[table.name]}")
         connection.execute("INSERT OR REPLACE INTO moved VALUES (?, ?)", (table.name, moved))
 
 
 def shrink_file(connection: sqlite3.Connection) -> None:
-    """Release the space of deleted rows; readers that still use it delay that, and are not waited for."""
+    """Release the space of deleted rows, unless a reader still uses the file; do not wait for readers."""
     connection.execute("VACUUM")
     connection.execute("PRAGMA busy_timeout = 0")
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     connection.execute("PRAGMA busy_timeout = 30000")
 
 
-#: A batch ends soon after so many characters of completions or so many rows: this bounds memory.
+#: A batch ends soon after so many characters of completions or so many rows, which bounds memory.
 BATCH_TEXT, BATCH_ROWS = 16 << 20, 8192
 #: Rows that are fetched at once.
 FETCHED = 64
 
-#: Some rows by column, and the number of characters of their long texts.
+#: A part of the rows by column, and the number of characters of their long texts.
 _Part = tuple[int, list[Sequence[Any]]]
 
 
@@ -260,12 +260,12 @@ def read_batches(
 ) -> Iterator[list[list[object]]]:
     """Yield rows in the order of the key, each key once, by column, in batches; compressed texts are decompressed.
 
-    A batch ends with the prompt that fills it, so that the rows of the largest prompt bound memory too.
+    A batch contains all rows of its last prompt, so memory also depends on the rows of the largest prompt.
 
     Parameters
     ----------
     connection
-        As `database.open_to_read` returns it.
+        A connection from `database.open_to_read`.
     table
         Responses or prompts.
     columns
@@ -299,7 +299,7 @@ def _read_prompts(
         values: list[Sequence[Any]] = list(zip(*rows, strict=True))
         size = 0
         for i in texts:
-            # Texts that are not compressed are short, and bounded by the number of rows.
+            # Texts that are not compressed are short, so the number of rows bounds their memory.
             if bytes in set(map(type, values[i])):
                 values[i] = [decode(value) for value in values[i]]
                 size += sum(map(len, filter(None, values[i])))
@@ -323,7 +323,7 @@ def _read_responses(
         generations, *rest = block.columns
         n_rows = len(generations)
         if n_rows == 1:
-            # Prompts with one row are yielded together: one by one they take three times as long.
+            # Prompts with one row are yielded together, because one by one they take three times as long.
             single.append([*key, *generations, *rest])
         if single and (n_rows > 1 or len(single) >= FETCHED):
             table = list(zip(*single, strict=True))
@@ -358,7 +358,7 @@ def _where_sql(only: Mapping[str, str]) -> str:
 
 
 def read_models(connection: Connection, benchmark: str) -> list[str]:
-    """Return the models of a benchmark, sorted, by steps along the key: the rows between are not read."""
+    """Return the models of a benchmark, sorted; each is found by a search in the index, without reading the rows."""
     models: list[str] = []
     sql = "SELECT min(model) FROM packs WHERE benchmark = ?"
     (model,) = connection.execute(sql, (benchmark,)).fetchone()
@@ -371,7 +371,7 @@ def read_models(connection: Connection, benchmark: str) -> list[str]:
 def read_generations(
     connection: Connection, benchmark: str, model: str, *, failed: bool
 ) -> Iterator[tuple[str, str, int]]:
-    """Yield (question, variant, generation) of each row of a benchmark and model; of failed rows if `failed`."""
+    """Yield (question, variant, generation) of each row of a benchmark and model; include failed rows if `failed`."""
     names = ["question", "variant", "generation", "score", "error"]
     for _, values in _read_responses(connection, RESPONSES, names, {"benchmark": benchmark, "model": model}):
         for question, variant, generation, score, error in zip(*values, strict=True):

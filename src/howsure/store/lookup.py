@@ -1,7 +1,7 @@
-"""Find one question of a run folder among millions of rows, without reading these.
+"""Find one question of a run folder among millions of rows, without reading the other rows.
 
-Rows are sorted by benchmark, model and question: each model has the rows of a question in one place, which the bounds
-of the row groups give. The first call in a process reads the footer, which is kept for other questions.
+Rows are sorted by benchmark, model and question. So the rows of a model and a question are adjacent, and the bounds of
+the row groups show where they are. The first call in a process reads the footer and caches it for later calls.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def find_generations(
     Parameters
     ----------
     path
-        A run folder, compacted or not, also while it is written.
+        A run folder, compacted or not; it may be written at the same time.
     models
         Labels; None takes all models.
     columns
@@ -49,7 +49,7 @@ def find_generations(
     Raises
     ------
     StoreError
-        When the folder is not a run, or a file of it is torn or missing.
+        When the folder is not a run, or one of its files is damaged or missing.
     """
     wanted = None if models is None else set(models)
     return _find_rows(path, RESPONSES, benchmark, question, wanted, columns)
@@ -61,7 +61,7 @@ def find_prompts(path: Path, benchmark: str, question: str) -> pa.Table:
 
 
 class _PromptRecord(msgspec.Struct):
-    """The part of a prompt's record that is read here."""
+    """The part of a prompt's record that this module reads."""
 
     cluster: str | None = None
 
@@ -104,7 +104,7 @@ def _find_rows(
     wanted = list(table.types) if columns is None else list(columns)
     names = [*wanted, *(name for name in table.key if name not in wanted)]
     only = {"benchmark": benchmark, "question": question}
-    # The database is opened first: rows that a compaction moves after this are still in its snapshot.
+    # Open the database first: its snapshot still has the rows that a compaction moves to Parquet after this.
     with translate_errors(path / database.NAME), closing(database.open_to_read(path)) as connection:
         newer = list(_read_database(connection, table, only, models, names))
         file = parquet_files.open_file(path, table, moved=database.count_moved(connection, table))

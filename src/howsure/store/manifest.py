@@ -1,8 +1,8 @@
-"""`manifest.json` of a run folder: what is needed to repeat the run, without keys.
+"""Read and write `manifest.json` of a run folder: what is needed to repeat the run, without keys.
 
-The sampler calls `begin` when it has locked the folder (`RunFolder`), and `finish` when it stops; a session without a
-finish was killed. Continuing a run may add benchmarks, models, prompt variants and generations; whatever it has already
-must stay the same, since results of two different things would be added up otherwise.
+The sampler calls `begin` when it has locked the folder (`RunFolder`), and `finish` when it stops; a session that has
+not finished was killed. A continued run may add benchmarks, models, prompt variants and generations. Whatever it
+already has must stay the same, because otherwise the results of two different things would be added up.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from howsure.store.schema import VERSION
 __all__ = ["NAME", "Manifest", "ModelRecord", "SessionRecord", "Stopped", "begin", "finish", "load"]
 
 NAME = "manifest.json"
-#: A shorter value of a key's variable is a placeholder such as EMPTY, not a secret.
+#: A shorter value of a key's variable is a placeholder such as EMPTY, and not a secret.
 SECRET_LENGTH = 12
 
 
@@ -34,25 +34,25 @@ class ModelRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A model and its settings, under its label."""
 
     name: str
-    """Name for the endpoint or the simulator."""
+    """Name of the model at the endpoint or in the simulator."""
     kind: str
     base_url: str = ""
     settings: dict[str, object] = {}
-    """Decoding settings as they were sent; the endpoint's default applies to others."""
+    """Decoding settings that were sent; for all others the endpoint's default applies."""
     key_env: str = ""
     """Name of the environment variable with the key, not the key itself."""
     generations: int = 1
-    """Per question and variant; the largest number that was requested."""
+    """Largest number of generations per question and variant that was requested."""
     choices: int | None = None
     """Largest number of generations per request that the endpoint accepts; None while no limit is known."""
 
 
 class SessionRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """One time that the run was started or continued; the host is not recorded."""
+    """A session, in which the run was started or continued; the host is not recorded."""
 
     started: str
     finished: str | None = None
-    """None when it was killed, or still runs."""
+    """Time of the end; None if the session was killed, or still runs."""
     howsure: str
     python: str
     platform: str
@@ -60,41 +60,41 @@ class SessionRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Stopped(msgspec.Struct, frozen=True, kw_only=True):
-    """How early stopping (`until`) ended for a model, or a pair of models."""
+    """The result of early stopping (`until`) for a model, or a pair of models."""
 
     benchmark: str
     models: tuple[str, ...]
     is_early: bool
     """Whether fewer generations were sampled than requested."""
     message: str = msgspec.field(name="said")
-    """After how many generations, with the interval of the stopping rule."""
+    """A sentence with the number of generations and the interval of the stopping rule."""
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """What is needed to repeat a run."""
+    """The data that are needed to repeat a run."""
 
     schema: int = VERSION
     howsure: str = metadata.version("howsure")
-    """Version that started the run; each session has its own."""
+    """Version of howsure that started the run; each session has its own version."""
     created: str = ""
     seed: int = 0
     benchmarks: dict[str, dict[str, object]] = {}
-    """Name to source: file, content hash, parameters."""
+    """Maps the name of a benchmark to its source: file, content hash, parameters."""
     prompts: dict[str, dict[str, str]] = {}
-    """Variant id to its values by dimension; of a prompt that was written by hand, to its system text and template."""
+    """Maps the id of a variant to its values by dimension, or to the system text and template of a written prompt."""
     variants: dict[str, dict[str, object]] = {}
-    """Benchmark to the space that its variants were drawn from and the id of the default variant, if any."""
+    """Maps a benchmark to the prompt space of its variants and the id of the default variant, if there are any."""
     models: dict[str, ModelRecord] = {}
     """By label."""
     sessions: tuple[SessionRecord, ...] = ()
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    """How it was done: methods, and limits of endpoints that were found."""
+    """Sentences on the methods of the run, and on limits of endpoints."""
     stopped: tuple[Stopped, ...] = ()
-    """Of each model since it was last requested."""
+    """The result of early stopping for each model since it was last requested."""
 
     def save(self, path: Path) -> None:
-        """Write it in the run folder, atomically and durably; values of the variables with keys are redacted."""
+        """Write the manifest to the run folder, atomically and durably; values of key variables are redacted."""
         text = msgspec.json.format(msgspec.json.encode(self), indent=2).decode()
         for name in {model.key_env for model in self.models.values()}:
             key = os.environ.get(name, "")
@@ -105,12 +105,12 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
             new.write_text(text + "\n", encoding="utf-8")
 
     def extend(self, request: Manifest) -> Manifest:
-        """Return the manifest of this run with a request in addition; sessions stay those of this run.
+        """Return the manifest of this run extended by a request; the sessions are those of this run.
 
         Raises
         ------
         InputError
-            When the request differs in something that the run has already.
+            When the request changes something that the run already has.
         """
         if request.seed != self.seed:
             remedy = f"keep seed {self.seed}, or use another folder"
@@ -139,7 +139,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
             models=models,
             warnings=_union(self.warnings, request.warnings),
             notes=_union(self.notes, request.notes),
-            # A requested model continues, and will stop again.
+            # A requested model continues, so its earlier stopping result is removed.
             stopped=tuple(
                 one
                 for one in self.stopped
@@ -154,7 +154,7 @@ def load(path: Path) -> Manifest:
     Raises
     ------
     StoreError
-        When it is missing, damaged, or of a newer schema.
+        When the manifest is missing or damaged, or has a newer schema.
     """
     file = path / NAME
     try:
@@ -234,7 +234,7 @@ def finish(
 
 
 def _identity(model: ModelRecord) -> dict[str, object]:
-    """Return what must be equal in two models: not the variable of the key or the numbers of generations."""
+    """Return the fields that must be equal in two models; the key variable and the generations may differ."""
     fields = asdict(model)
     del fields["key_env"], fields["generations"], fields["choices"], fields["settings"]
     return fields | model.settings
@@ -256,7 +256,7 @@ def _conflict(kind: str, name: str, changed: Mapping[str, tuple[object, object]]
 
 
 def _union(old: Iterable[str], new: Iterable[str]) -> tuple[str, ...]:
-    """Return the different lines of both, in their order."""
+    """Return the lines of both without duplicates, in order."""
     return tuple(dict.fromkeys([*old, *new]))
 
 

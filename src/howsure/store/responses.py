@@ -1,4 +1,4 @@
-"""A run folder: append, resume, compact and read its rows. A kill at any moment loses no row that was acknowledged.
+"""Append, compact and read the rows of a run folder; a kill at any moment loses no acknowledged row.
 
 ::
 
@@ -9,7 +9,7 @@
       prompts.parquet      prompts once compacted, sorted by benchmark, question, variant
 
 A row is in the database until a complete Parquet file with it has replaced the old file, and is deleted from the
-database after that. After a kill in between it is in both: readers and the next compaction take the one in the
+database after that. After a kill in between it is in both; readers and the next compaction then use the row in the
 database.
 """
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["RunFolder", "is_run", "read", "read_prompts", "stream"]
 
 _to_json = json.JSONEncoder(ensure_ascii=False).encode
-#: SQLite and Arrow have integers of 64 bits.
+#: Integers in SQLite and Arrow have 64 bits.
 _LARGEST = 2**63
 _INTEGERS = [i for i, kind in enumerate(RESPONSES.types.values()) if kind == "INTEGER"]
 
@@ -54,14 +54,14 @@ def is_run(path: Path) -> bool:
 
 
 class RunFolder:
-    """The writer of a run folder: there is one at a time, which threads may share; readers need not wait for it.
+    """The only writer of a run folder; threads may share it, and readers do not wait for it.
 
-    It creates the folder when it is missing. Open it before `Manifest.save`: it holds the lock of the folder.
+    It creates a missing folder. Open it before `Manifest.save`, because it holds the lock of the folder.
 
     Raises
     ------
     StoreError
-        When another process writes it, when it has files but is not a run, or when its schema is another one.
+        When another process writes the folder, when it has files but is not a run, or when it has another schema.
     """
 
     def __init__(self, path: Path) -> None:
@@ -88,16 +88,16 @@ class RunFolder:
             raise
 
     def append(self, rows: Sequence[Response]) -> None:
-        """Add rows in one transaction; when this returns they are on the disk.
+        """Add rows in one transaction; they are on disk when this returns.
 
-        A key that is there is left alone, except that a failed row (`score` is None or `error` is not) is replaced.
-        NUL is kept, lone surrogates are escaped (`store.row_blocks`). Batches of 200 to 1,000 rows in which those
-        of one prompt lie together are fastest.
+        If a key exists already, the new row is ignored, unless the old row failed (`score` is None or `error` is not).
+        NUL is kept, lone surrogates are escaped (`store.row_blocks`). Batches of 200 to 1,000 rows in which the rows
+        of a prompt are adjacent are fastest.
 
         Raises
         ------
         InputError
-            When a score is not finite or a key is not allowed; it names the key, and no row of the batch is added.
+            When a score is not finite or a key is not allowed; no row of the batch is added.
         """
         with self._turn, translate_errors(self.path / database.NAME):
             values = list(map(astuple, rows))
@@ -114,13 +114,13 @@ class RunFolder:
     def put_prompts(
         self, rows: Iterable[tuple[str, str, str, list[dict[str, str]], str, Mapping[str, object] | None]]
     ) -> None:
-        """Store prompts in one transaction; a prompt whose key is present is replaced.
+        """Store prompts in one transaction; a prompt replaces an existing one with the same key.
 
         Parameters
         ----------
         rows
-            Benchmark, question, variant, messages, target, and record: what the prompt of this question under this
-            variant can be made from again, in types of JSON, or None.
+            Benchmark, question, variant, messages, target, and record: JSON data from which the prompt can be built
+            again, or None.
         """
 
         def values() -> Iterator[tuple[object, ...]]:
@@ -133,7 +133,7 @@ class RunFolder:
             database.replace_rows(self._connection, PROMPTS, values())
 
     def present(self, benchmark: str, model: str, *, failed: bool = True) -> dict[tuple[str, str], set[int]]:
-        """Return the generations that are stored, by (question, variant); `failed=False` leaves failed rows out."""
+        """Return the stored generations by (question, variant); `failed=False` omits failed rows."""
         with self._turn, translate_errors(self.path / database.NAME):
             cells = self._read_parquet(benchmark, model, failed=failed)
             newer = database.read_generations(self._connection, benchmark, model, failed=failed)
@@ -144,7 +144,7 @@ class RunFolder:
     def compact(self) -> None:
         """Move the rows of the database to Parquet; memory is bounded by a few row groups.
 
-        After each step the run reads the same, so that a kill between two steps loses and doubles no row.
+        Readers see the same rows after each step, so a kill between two steps neither loses nor doubles a row.
         """
         with self._turn, translate_errors(self.path / database.NAME):
             for table in (PROMPTS, RESPONSES):
@@ -156,7 +156,7 @@ class RunFolder:
             database.shrink_file(self._connection)
 
     def close(self) -> None:
-        """Release the folder for another writer; a second call has no effect."""
+        """Release the lock of the folder; a second call has no effect."""
         with self._turn:
             self._connection.close()
             self._lock.release()
@@ -168,7 +168,7 @@ class RunFolder:
         self.close()
 
     def _is_settled(self, row: Response) -> bool:
-        """Return whether Parquet has a row of this key that did not fail."""
+        """Return whether the Parquet file has a row with this key that did not fail."""
         return row.generation in self._settled_of(row.benchmark, row.model).get((row.question, row.variant), ())
 
     def _settled_of(self, benchmark: str, model: str) -> dict[tuple[str, str], set[int]]:
@@ -184,34 +184,34 @@ class RunFolder:
 
 
 def read(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
-    """Return all rows of a run as an Arrow table, sorted by key; `stream` does not hold them all in memory."""
+    """Return all rows of a run as an Arrow table, sorted by key; use `stream` if they do not fit in memory."""
     return stream(path, columns).read_all()
 
 
 def read_prompts(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
     """Return all prompts as an Arrow table, sorted by key.
 
-    Columns: benchmark, question, variant, messages (JSON text), target, record (JSON text or null: what the prompt can
-    be made from again, such as its label map, order, demonstration ids and hash).
+    The columns are benchmark, question, variant, messages (JSON text), target, and record (JSON text or null), from
+    which the prompt can be built again: its label map, order, demonstration ids and hash.
     """
     return _open_rows(path, PROMPTS, columns).read_all()
 
 
 def stream(path: Path, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:
-    """Return all rows of a run as Arrow batches, sorted by key: those that were acknowledged before this call.
+    """Return the rows of a run that were acknowledged before this call as Arrow batches, sorted by key.
 
     Parameters
     ----------
     path
-        A run folder, compacted or not, also while it is written, after a kill, or on a read-only medium.
+        A run folder, compacted or not. It may be written at the same time, or be on a read-only medium.
     columns
-        Of `schema.COLUMNS`, in the order wanted; None takes all. Only these are read and decompressed, and the key
-        where there are rows in the database and in Parquet. Types are string, int64 and double; None is null.
+        Names from `schema.COLUMNS`, in the desired order; None takes all. Only these columns are read and decompressed,
+        and the key if there are rows both in the database and in Parquet. Types are string, int64 and double.
 
     Raises
     ------
     StoreError
-        When the folder is not a run, or a file of it is torn or missing: names the file and the remedy.
+        When the folder is not a run, or one of its files is damaged or missing.
     """
     return _open_rows(path, RESPONSES, columns)
 
@@ -226,7 +226,7 @@ def _open_rows(path: Path, table: TableSchema, columns: Sequence[str] | None) ->
     if not is_run(path):
         raise StoreError(f"{path}: not a run folder; give a folder that howsure run or convert made")
     names = list(table.types) if columns is None else list(columns)
-    # The database is opened first: rows that a compaction moves after this are still in its snapshot.
+    # Open the database first: its snapshot still has the rows that a compaction moves to Parquet after this.
     connection = database.open_to_read(path)
     schema = parquet_files.arrow_schema(table, names)
     try:
@@ -236,7 +236,7 @@ def _open_rows(path: Path, table: TableSchema, columns: Sequence[str] | None) ->
         connection.close()
         raise
     batches = _batches(connection, path, rows, schema)
-    next(batches)  # from here on the generator closes the connection, whatever happens
+    next(batches)  # from now on the generator closes the connection, also after an error
     return pa.RecordBatchReader.from_batches(schema, batches)
 
 
@@ -308,7 +308,7 @@ def _describe_key(row: Response) -> str:
 
 def _check_names(*names: str) -> None:
     """Raise InputError for a name with a lone surrogate."""
-    # Escaping would make two keys equal, and a resumed run would not find its key.
+    # Such a name is not escaped, because two keys could become equal and a resumed run would not find its key.
     for name in names:
         if not name.isascii() and any("\ud800" <= letter <= "\udfff" for letter in name):
             raise InputError(f"{name!r} has a lone surrogate, which no file can hold", remedy="rename it")

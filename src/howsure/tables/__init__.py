@@ -1,1 +1,1 @@
-"""A table from anywhere (files, frames, DuckDB, Spark) to canonical columns, and rows to cells."""
+"""Read tables (files, frames, DuckDB, Spark) with canonical columns, and group their rows into cells."""

@@ -1,4 +1,4 @@
-"""Find our columns in a table: the only list of the names that they have in other programs."""
+"""Find howsure's columns in a table, by the names that they have in other programs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from howsure.errors import InputError, UnknownNameError
 
 __all__ = ["ALIASES", "TableColumns", "TableOptions", "find_columns", "match_aliases", "needed_columns"]
 
-#: Our column to its names in other programs; the first one that is present is taken.
+#: Maps each column of howsure to its names in other programs; the first name that is present is used.
 ALIASES: dict[str, tuple[str, ...]] = {
     "benchmark": ("benchmark", "benchmark_id"),
     "model": ("model", "model_id", "model_name", "model_label"),
@@ -31,17 +31,17 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "mean": ("pass1",),
     "count": ("count",),
     "correct": ("correct",),
-    "cluster": (),  # only where the user names it
+    "cluster": (),  # used only if the user names it
 }
 
-#: Columns that a table has after reading: a dimension cannot have one of these names.
+#: Columns that every table has after it is read, so a dimension cannot have one of these names.
 _RESERVED = frozenset(
     {"benchmark", "model", "question", "variant", "generation", "score", "n", "total", "total_sq", "cluster"}
 )
 
 
 class TableOptions(NamedTuple):
-    """How a table is read.
+    """Options for reading a table.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class TableOptions(NamedTuple):
     dimensions
         Columns with the values of the variants.
     by_variant
-        Whether variants are kept apart; scores may then be of whole benchmarks, without a question.
+        Whether each variant has its own cells; rows may then be scores of whole benchmarks, without a question.
     wide
         Whether a row is a variant and a column a model.
     """
@@ -115,7 +115,7 @@ def find_columns(
         wanted = ", ".join(f"{name!r} ({' or '.join(ALIASES[name])})" for name in missing)
         remedy = f"the columns are {', '.join(names)}: name one with --columns {missing[0]}=COLUMN"
         if options.by_variant:
-            remedy += ", or say --wide if each column is a model"
+            remedy += ", or add --wide if each column is a model"
         raise InputError(f"no column for {wanted}", where=where, remedy=remedy)
     return TableColumns(matched, dimensions, is_whole, is_aggregated)
 
@@ -165,7 +165,7 @@ def _find_dimensions(by_lower_name: Mapping[str, str], where: str, names: Sequen
             raise UnknownNameError("column", name, by_lower_name.values(), where=where)
         if name.lower() in _RESERVED:
             remedy = "give the column another name, or leave it out"
-            raise InputError(f"--dimension {name!r}: it is no dimension of a prompt", where=where, remedy=remedy)
+            raise InputError(f"--dimension {name!r}: it is not a dimension of a prompt", where=where, remedy=remedy)
     return {name: by_lower_name[name.lower()] for name in names}
 
 

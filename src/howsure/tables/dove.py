@@ -1,8 +1,8 @@
-"""Read DOVE: one generation for each of thousands of prompt variants, in Parquet files of up to hundreds of gigabytes.
+"""Read the DOVE data set: one generation for each of thousands of prompt variants, in very large Parquet files.
 
-Both forms are read: the flat one of DOVE_Lite, and the nested one of the whole data set. DuckDB does all of it; only
-counts are returned. A variant is the hash of its values on the five dimensions. Of rows that repeat a question under a
-variant the first is kept, as the authors of DOVE do (the model's quantization is no part of their key).
+It reads the flat form of DOVE_Lite and the nested form of the whole data set. DuckDB runs all operations, and only
+counts are returned. A variant is the hash of its values on the five dimensions. If several rows repeat a question under
+a variant, the first one is kept, as the authors of DOVE do (the model's quantization is not part of their key).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _ROW, _HASH = "dove row", "dove hash"
 
 
 def is_dove(columns: Iterable[str]) -> bool:
-    """Return whether a table with these columns is one of DOVE's.
+    """Return whether a table with these columns is from DOVE.
 
     >>> is_dove(["instance", "model", "prompt_config", "output", "evaluation"]), is_dove(["model", "score"])
     (True, False)
@@ -58,14 +58,14 @@ def is_dove(columns: Iterable[str]) -> bool:
 def to_tidy(
     rows: duckdb.DuckDBPyRelation, note: Callable[[str], None]
 ) -> tuple[duckdb.DuckDBPyRelation, tuple[str, ...]]:
-    """Return the rows under tidy names, each question once under each variant, and the names of the dimensions.
+    """Return the rows with howsure's column names, once per question and variant, and the names of the dimensions.
 
     Parameters
     ----------
     rows
         A table for which `is_dove` is true.
     note
-        Is called with how many rows were dropped, and that there are no repeats.
+        A function that is called with remarks on dropped rows and missing repeats.
 
     Returns
     -------
@@ -86,7 +86,7 @@ def to_tidy(
     columns += [f"{source['score']} AS score", f'hash({", ".join(raw.values())}) AS "{_HASH}"']
     numbered = rows.project(", ".join([*columns, f'row_number() OVER () AS "{_ROW}"']))
     n, n_distinct = numbered.aggregate(f'count(*), count(DISTINCT "{_HASH}")').fetchall()[0]
-    note(f"one generation under each variant: the noise of prompts and of sampling cannot be told apart ({n} rows)")
+    note(f"one generation under each variant: the noise of prompts and of sampling cannot be separated ({n} rows)")
     if n_distinct < n:
         numbered = _drop_repeats(numbered, note)
     return numbered.project(", ".join(f'"{name}"' for name in (*order, "score"))), DIMENSIONS

@@ -1,4 +1,4 @@
-"""The narwhals expressions that reduce rows to cells, and the checks of the rows.
+"""Reduce rows to cells with narwhals expressions, and check the rows.
 
 Expressions run on the engine that holds the rows; only grouped rows come back. Duplicate keys are found in the same
 pass: 2^generation is added up, and a sum of powers of two has as many bits as terms exactly where no two terms are
@@ -46,16 +46,16 @@ _SUMS = ("n", "total", "total_sq")
 COLUMNS = {**dict.fromkeys((*_SUMS, "failed", "unparsed"), "sum"), "minimum": "min", "maximum": "max"}
 #: Column with the scores of single generations (`Cells.outcomes`), which do not add up.
 OUTCOMES = "outcomes"
-#: Bits of a double, and the number of such words up to which adding them up is faster than a second pass.
+#: Bits of a double, and the largest number of such words for which their sums are faster than a second pass.
 _BITS, _MAX_WORDS = 53, 4
-#: Column of the place of a generation among those of its cell.
+#: Column with the rank of a generation among those of its cell.
 _RANK = "generation rank"
-#: Number of cells of single variants up to which they are grouped before they are pooled.
+#: Cells of single variants are grouped before they are pooled if there are at most so many.
 _MAX_VARIANT_CELLS = 5_000_000
 
 
 class _GenerationRange(NamedTuple):
-    """The number of rows, and the range of their generations; None where these are no whole numbers."""
+    """The number of rows, and the range of their generations; None if these are not whole numbers."""
 
     rows: int
     first: int | None = None
@@ -192,7 +192,7 @@ def first_generations(rows: nw.LazyFrame[IntoLazyFrame], most: int | None, where
     Raises
     ------
     InputError
-        When `most` is below 1, or generations are not known by whole numbers.
+        When `most` is below 1, or generations are not whole numbers.
     """
     import narwhals as nw
 
@@ -314,7 +314,7 @@ def _check_unique(rows: nw.LazyFrame[IntoLazyFrame], key: Sequence[str], where: 
             f"{number} duplicate key{'s' * (number > 1)}, the first "
             + ", ".join(f"{k} {(str(v) if k in CELL else v)!r}" for k, v in first.items()),
             where=where,
-            remedy=f"it is there {times} times: keep one row each, or tell repeats apart by a column 'generation'",
+            remedy=f"it occurs {times} times: keep one row each, or number the repeats in a column 'generation'",
         )
 
 

@@ -1,4 +1,4 @@
-"""Spark, for rows that do not fit on one machine: a session, and files or tables there as frames."""
+"""Start a Spark session, and open its files or tables as frames, for rows that do not fit on one machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SQL for the columns of a table as DuckDB holds it, and the checks that refuse a row."""
+"""Build SQL for the columns of a table in DuckDB, and the checks that refuse a row."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class RowCheck(NamedTuple):
     what: str
     remedy: str
     late: bool = False
-    """Whether grouped rows show it too, so that the rows are searched only when grouping fails."""
+    """Whether grouping fails for such rows too, so that the rows are searched only after it failed."""
 
 
 def quote_name(column: str) -> str:

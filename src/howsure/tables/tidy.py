@@ -1,4 +1,4 @@
-"""Bring the rows of any table under our column names, check them, and group them.
+"""Rename the columns of any table to howsure's names, check its rows, and group them.
 
 A row is a generation with its score, or a cell with its mean and count, as in the form of eval-arena: `benchmark_id,
 model, example_id, pass1, count[, correct]`.
@@ -43,7 +43,7 @@ T = TypeVar("T")
 
 
 def warn_repeats(where: str, parts: Sequence[Cells] | Sequence[Cube]) -> None:
-    """Warn of cells with several rows that no generation distinguishes."""
+    """Warn if cells have several rows and no column `generation` distinguishes them."""
     if number := sum(int((part.n > 1).sum()) for part in parts):
         warnings.warn(
             f"{where}: {number} cells have several rows and there is no column 'generation': each row is taken as an "
@@ -172,7 +172,7 @@ def _refuse_repeated_wholes(table: duckdb.DuckDBPyRelation, where: str) -> None:
     if repeated:
         *names, times = repeated[0]
         of = ", ".join(f"{one} {str(value)!r}" for one, value in zip(key.split(", "), names, strict=True))
-        remedy = "name it with --columns question=COLUMN, or tell repeats apart by a column 'generation'"
+        remedy = "name it with --columns question=COLUMN, or number the repeats in a column 'generation'"
         raise InputError(f"{times} scores of {of}, and no column for the question", where=where, remedy=remedy)
 
 
@@ -243,7 +243,7 @@ def _find_models(rows: duckdb.DuckDBPyRelation, where: str, candidates: Sequence
             f"count({value}), count({number}), min(CASE WHEN {number} IS NULL THEN {value} END)"
         ).fetchall()[0]
         if 0 < n_numbers < n_values:
-            remedy = f"fix it, or say --dimension {column!r} if it is no model"
+            remedy = f"fix it, or add --dimension {column!r} if it is not a model"
             raise InputError(f"{other!r} is no score", where=f"{where}, column {column!r}", remedy=remedy)
         (models if n_numbers else left_out).append(column)
     if not models:
