@@ -134,7 +134,7 @@ def test_what_is_no_run_and_what_is_torn_is_one_line(tmp_path):
         run.compact()
     file = tmp_path / "run" / "responses.parquet"
     file.write_bytes(file.read_bytes()[:-9])
-    with pytest.raises(StoreError, match=r"responses\.parquet: torn .*; restore it from a copy"):
+    with pytest.raises(StoreError, match=r"responses\.parquet: damaged .*; restore it from a copy"):
         find_generations(tmp_path / "run", "b", "q")
 
 

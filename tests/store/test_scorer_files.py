@@ -235,7 +235,7 @@ def test_damaged_and_foreign_files_are_told(tmp_path):
     scorer_files.write_scores(tmp_path, "s", "1", iter([rescored(row(), score=1.0)]))
     whole = (folder / "s@1.parquet").read_bytes()
     (folder / "s@1.parquet").write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(StoreError, match=r"s@1\.parquet: torn"):
+    with pytest.raises(StoreError, match=r"s@1\.parquet: damaged"):
         scorer_files.list_scorers(tmp_path)
     pq.write_table(pa.table({"score": pa.array([1.0])}), folder / "s@1.parquet")
     with pytest.raises(StoreError, match="not written by howsure"):

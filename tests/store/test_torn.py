@@ -82,7 +82,7 @@ def test_parquet_that_is_cut_is_named_with_the_remedy(tmp_path, share):
     content = file.read_bytes()
     file.write_bytes(content[: int(len(content) * share)])
     for attempt in (read, RunFolder):
-        with pytest.raises(StoreError, match=r"responses\.parquet: torn .*; restore it from a copy") as caught:
+        with pytest.raises(StoreError, match=r"responses\.parquet: damaged .*; restore it from a copy") as caught:
             attempt(path)
         assert "\n" not in str(caught.value)
     assert read_prompts(path).num_rows == 1
