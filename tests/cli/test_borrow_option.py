@@ -123,7 +123,7 @@ def test_a_run_stops_on_the_borrowed_score(howsure, tmp_path):
 @pytest.mark.parametrize(
     ("until", "more", "said"),
     [
-        ("{width: 0.2, borrow: reference.csv}", {"limit": 20}, "20 questions are too few to borrow; ask at least 30"),
+        ("{width: 0.2, borrow: reference.csv}", {"limit": 20}, "20 questions are too few to borrow; use at least 30"),
         ("{width: 0.2, borrow: none.csv}", {}, "none.csv: no such file"),
         ("{width: 0.2, borrow: reference.csv, rule: prediction}", {}, "rule 'prediction' cannot borrow"),
         (

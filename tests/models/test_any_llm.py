@@ -43,7 +43,7 @@ def test_no_key_is_told_with_the_variable(monkeypatch):
 def test_azure_without_an_address_is_told(monkeypatch):
     pytest.importorskip("any_llm", reason="the extra howsure[providers] is not installed")
     monkeypatch.delenv("AZURE_OPENAI_ENDPOINT", raising=False)
-    with pytest.raises(InputError, match="azureopenai cannot be asked: .*AZURE_OPENAI_ENDPOINT"):
+    with pytest.raises(InputError, match="azureopenai cannot be called: .*AZURE_OPENAI_ENDPOINT"):
         AnyLLMModel("azure/gpt-x", key=KEY)
 
 

@@ -196,11 +196,11 @@ class Deaf:
 def test_a_variant_that_does_not_read_its_own_labels_is_told():
     point = Deaf(MC.variants[0])
     with pytest.raises(
-        InputError, match=rf"cities: variant {point.id} does not read '.*' as choice . of question q0; "
+        InputError, match=rf"cities: variant {point.id} does not extract choice . of question q0 from '.*'; "
     ):
         ask(SimulatedModel("medium", CHOICES), CHOICES.questions[0], [1], asked=point)
     deaf = FixedPrompt(replace(SUMS, extract=lambda _: None), SUMS.prompt)
-    with pytest.raises(InputError, match="population: it does not read the answer"):
+    with pytest.raises(InputError, match="population: `extract` does not return the answer"):
         ask(SimulatedModel("medium", SUMS), SUMS.questions[0], [1], asked=deaf)
 
 

@@ -56,12 +56,12 @@ def test_what_is_not_recorded_is_refused(benchmark):
         ReplayModel("aa", benchmark)
     with pytest.raises(InputError, match=r"replay/b: no recorded score of 1 of 2 questions, the first 'q2'; ask only"):
         ReplayModel("b", benchmark)
-    with pytest.raises(InputError, match="replay/a: nothing is recorded for it; name a table"):
+    with pytest.raises(InputError, match="replay/a: the benchmark has no recorded results; name a table"):
         ReplayModel("a", sums(2))
     model = ReplayModel("a", benchmark)
     with pytest.raises(UnknownNameError, match="t: unknown question 'q7'"):
         ask(model, [1], "q7")
     with pytest.raises(UnknownNameError, match="unknown benchmark 'other'"):
         ask(model, [1], name="other")
-    with pytest.raises(InputError, match="replay/a: what is recorded has no settings; leave temperature"):
+    with pytest.raises(InputError, match="replay/a: a recorded model takes no settings; leave temperature"):
         ask(model, [1], settings=Settings(temperature=0.0))

@@ -145,7 +145,7 @@ WRONG = [
     ("[1, 2]\n", "e.yaml:1: a list is not allowed; give a mapping"),
     ("models: [simulated/medium]\n", "e.yaml:1: no 'benchmark'; add the key 'benchmark'"),
     (START + "genrations: 3\n", "e.yaml:4: genrations: unknown key 'genrations'; did you mean 'generations'?"),
-    (START + "seed: 1\nseed: 2\n", "e.yaml:5: the key 'seed' stands twice; remove one"),
+    (START + "seed: 1\nseed: 2\n", "e.yaml:5: the key 'seed' occurs twice; remove one"),
     (START + "generations: 0\n", "e.yaml:4: generations: 0 is not allowed; give a whole number >= 1"),
     (START + "generations: many\n", "e.yaml:4: generations: 'many' is not allowed; give a whole number"),
     (START + "generations: true\n", "e.yaml:4: generations: True is not allowed; give a whole number"),
@@ -172,7 +172,7 @@ WRONG = [
     ),
     (
         START + "until: {width: 0.1, rule: prediction}\nallocate: adaptive\n",
-        "e.yaml:4: until: rule 'prediction' needs rounds of all questions alike, and adaptive allocation has none; use",
+        "e.yaml:4: until: rule 'prediction' needs rounds in which all questions are sampled, and adaptive allocation has none; use",
     ),
     (START + "allocate: some\n", "e.yaml:4: allocate: Invalid enum value 'some'"),
     (START + "budget: {cost: 0}\n", "e.yaml:4: budget.cost: 0 is not allowed; give a number > 0"),

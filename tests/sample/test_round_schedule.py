@@ -164,7 +164,7 @@ def test_hardly_any_generations(generations):
     if generations == 1:
         assert verdict.half_width is None
         assert str(verdict).endswith(
-            "no interval; not within ± 0.01: one generation tells nothing of the noise; ask for several"
+            "no interval; not within ± 0.01: one generation cannot measure the noise; request several"
         )
 
 

@@ -269,7 +269,7 @@ def test_everything_is_checked_before_anything_is_sent_or_written(tmp_path, monk
     with pytest.raises(UnknownNameError, match="directions-smal"):
         sample("{benchmark: directions-smal, models: [simulated/medium]}", tmp_path / "r")
     same = json.dumps([{}, {"template": SMALL.prompt.template}])
-    with pytest.raises(InputError, match="variants: two variants ask with the same words; remove one"):
+    with pytest.raises(InputError, match="variants: two variants have the same words; remove one"):
         sample(f"{{benchmark: directions-small, models: [simulated/medium], variants: {same}}}", tmp_path / "r")
     assert not (tmp_path / "r").exists()
 

@@ -1,1 +1,1 @@
-"""What answers: endpoints, providers, local, simulated and recorded models, behind one protocol."""
+"""Models behind one protocol: endpoints, providers, and local, simulated and recorded models."""

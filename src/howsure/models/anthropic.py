@@ -30,9 +30,9 @@ __all__ = ["BASE_URL", "DEFAULT_MAX_TOKENS", "AnthropicEndpoint"]
 
 BASE_URL = "https://api.anthropic.com"
 VERSION = "2023-06-01"
-#: The API requires max_tokens in every request; this many where the experiment has none.
+#: The API requires max_tokens in every request; this value is sent if the experiment sets none.
 DEFAULT_MAX_TOKENS = 8192
-#: Blocks of one reply that are read; a reply with more is malformed rather than cut.
+#: Largest number of blocks in one reply; a reply with more counts as malformed.
 BLOCKS = 256
 REASONS = {
     "end_turn": "stop",
@@ -40,7 +40,7 @@ REASONS = {
     "max_tokens": "length",
     "model_context_window_exceeded": "length",
 }
-#: Texts of a 400 that is about the account, so that no other request can succeed.
+#: Texts of a response with status 400 that concerns the account, so that no other request can succeed.
 ABOUT_MONEY = ("credit balance", "api usage limits")
 
 
@@ -119,12 +119,12 @@ class AnthropicEndpoint(Endpoint):
             if bytes(message.error) != b"null":
                 raise build_error_in_body(message.error, n, key)
             raise EndpointError("the reply has no content field", reason="malformed", status=200)
-        # Other blocks are thoughts and tools. Without any text block the text is None.
+        # Other blocks contain thoughts and tool calls. If there is no text block, the text is None.
         texts = [block.text for block in list_items(content, _Block) if block.type == "text" and block.text is not None]
         reason = None if message.stop_reason is None else REASONS.get(message.stop_reason, message.stop_reason)
         text = redact("".join(texts), key) if texts else None
         usage = decode_usage(message.usage, _decode_usage) or _Usage()
-        # Tokens that a cache wrote or read are reported beside the others; those of thoughts are in the output.
+        # Tokens that a cache wrote or read are reported separately; tokens of thoughts are included in the output.
         cache = (usage.cache_creation_input_tokens or 0) + (usage.cache_read_input_tokens or 0)
         return Reply(
             choices=(Choice(text, clean_name(reason, key)),),

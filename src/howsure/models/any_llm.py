@@ -26,9 +26,9 @@ from howsure.models.model import Choice, Reply, Request
 
 __all__ = ["ALIASES", "PROVIDERS", "AnyLLMModel", "is_provider"]
 
-#: any-llm's names of providers that have another name before the slash here.
+#: Providers whose name before the slash differs from their name in any-llm, with any-llm's name.
 ALIASES = {"azure": "azureopenai", "azureai": "azure", "vertex_ai": "vertexai"}
-#: Providers of any-llm that an experiment may name; a list, so that an experiment is read without the library.
+#: Providers of any-llm that an experiment may name. They are listed here to read an experiment without the library.
 PROVIDER_NAMES = """
 atlascloud azureanthropic azureopenai bedrock cerebras cohere dashscope databricks deepinfra deepseek
 fireworks github groq huggingface inception llama minimax mistral moonshot nebius openrouter perplexity
@@ -36,9 +36,9 @@ sagemaker sambanova together vertexai vertexaianthropic watsonx xai zai
 """
 PROVIDERS = frozenset(PROVIDER_NAMES.split()) | frozenset(ALIASES)
 INSTALL = 'pip install "howsure[providers]"'
-#: Providers that require max_tokens in every request, and its value where the experiment has none.
+#: Providers that require max_tokens in every request, and the value that is sent if the experiment sets none.
 NEED_MAX_TOKENS, DEFAULT_MAX_TOKENS = ("azureanthropic", "vertexaianthropic"), 8192
-#: Status of each of the library's errors for which the SDK reports none.
+#: HTTP status for each of the library's errors; it is used if the SDK reports no status.
 STATUS = {
     "AuthenticationError": 401,
     "ContentFilterError": 400,
@@ -51,10 +51,10 @@ STATUS = {
     "UnsupportedParameterError": 400,
     "UpstreamProviderError": 502,
 }
-#: Texts of a 400 that is about the key or the account.
+#: Texts of a response with status 400 that concerns the key or the account.
 ABOUT_KEY = ("api key not valid", "invalid api key", "api_key_invalid", "incorrect api key")
 ABOUT_MONEY = ("credit balance", "insufficient_quota", "insufficient quota")
-#: Secrets that a provider reads from the environment beside its key.
+#: Variables with other secrets that a provider reads from the environment, beside its key.
 SECRETS = ("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AZURE_OPENAI_AD_TOKEN")
 #: Seconds that an SDK may exceed its timeout before the request is cancelled.
 GRACE_SECONDS = 1.0
@@ -70,7 +70,7 @@ def is_provider(name: str) -> bool:
 
 
 class AnyLLMModel:
-    """Call a model by its provider's own SDK. Requests are not retried; there is one choice if the provider has no `n`.
+    """Call a model by its provider's SDK without retries; a reply has one choice if the provider does not support `n`.
 
     Parameters
     ----------
@@ -116,8 +116,8 @@ class AnyLLMModel:
         Raises
         ------
         EndpointError
-            When there is no usable reply; `reason` says why. n_rejected, with nothing sent, when the provider has no
-            `n`.
+            When there is no usable reply; `reason` says why. If the provider does not support `n`, the reason is
+            "n_rejected" and no request is sent.
         """
         n = len(request.generations)
         seconds = self._timeout or compute_timeout(request.settings)
@@ -128,7 +128,7 @@ class AnyLLMModel:
         except TimeoutError:
             raise EndpointError(f"no whole reply within {seconds:g} s", reason="timeout") from None
         except Exception as error:  # noqa: BLE001  an SDK may raise anything; the run continues
-            # Unchained: the foreign error may hold the request's headers, and with them the key.
+            # Do not chain the original error: it may contain the request's headers, and with them the key.
             raise self._translate_error(error, n, seconds) from None
         return self._build_reply(completion, n, time.perf_counter() - started)
 
@@ -181,7 +181,7 @@ class AnyLLMModel:
     def _read_text(self, choice: Any) -> str | None:
         """Return the text of a choice, without secrets."""
         text = choice.message.content
-        # An empty text of a filtered choice is no text: the library writes "" where the provider sent nothing.
+        # For a filtered choice "" means that there is no text: the library writes it if the provider sent nothing.
         return self._redact(text) if text or (text is not None and choice.finish_reason != "content_filter") else None
 
     def _redact(self, text: str) -> str:
@@ -191,7 +191,7 @@ class AnyLLMModel:
         return text
 
     def _translate_error(self, error: Exception, n: int, seconds: float) -> EndpointError:
-        """Return an error of the library or an SDK as EndpointError, by its status or else by its type."""
+        """Convert an error of the library or an SDK to EndpointError, by its status or else by its type."""
         kind = type(error).__name__
         if kind == "UnsupportedParameterError" and getattr(error, "parameter_name", None) == "n":
             return EndpointError("the provider has no n", reason="n_rejected", most=1)
@@ -229,7 +229,7 @@ def _extract_message(text: str) -> str:
 
 
 def _classify_without_status(origin: BaseException, text: str, seconds: float) -> EndpointError:
-    """Return the error of a request without a status: there was no response, or one that is not a reply."""
+    """Return the error of a request without a status: there was no response, or the response is not a reply."""
     kinds = " ".join(kind.__name__ for kind in type(origin).__mro__).lower()
     if "timeout" in kinds:
         return EndpointError(f"no whole reply within {seconds:g} s", reason="timeout")
@@ -263,11 +263,11 @@ def _create_client(provider: str, key: str, base_url: str | None, *, where: str)
         raise InputError(f"no key for {provider}", where=where, remedy=remedy) from None
     except (errors.AnyLLMError, ValueError) as error:
         text = shorten(str(error), key)
-        raise InputError(f"{provider} cannot be asked: {text}", where=where, remedy="set what it names") from None
+        raise InputError(f"{provider} cannot be called: {text}", where=where, remedy="set what it names") from None
 
 
 def _no_retries(provider: str) -> dict[str, Any]:
-    """Return the options that turn off the retries of an SDK for which the library has no switch."""
+    """Return the options that turn off the retries of an SDK, for providers where the library cannot do this."""
     if provider in {"bedrock", "sagemaker"}:
         return {"config": import_module("botocore.config").Config(retries={"total_max_attempts": 1})}
     return {}

@@ -20,11 +20,11 @@ T = TypeVar("T")
 
 __all__ = ["METADATA_KEY", "BatchClient", "BatchStatus"]
 
-#: Key of the run's token in the metadata of a batch, to find a batch again whose id was never saved.
+#: Key of the run's token in the metadata of a batch; a batch whose id was never saved is found by the token.
 METADATA_KEY = "howsure"
-#: Seconds for a small call, and for a file of up to 200 MB.
+#: Largest number of seconds for a small call, and for a file of up to 200 MB.
 CALL_SECONDS, TRANSFER_SECONDS = 60.0, 1800.0
-#: Bytes of a small response at most, and pages of 100 batches that are searched for a token.
+#: Largest number of bytes of a small response, and of pages of 100 batches that are searched for a token.
 LARGEST, MOST_PAGES = 4 << 20, 100
 #: Bytes that a download reads at a time.
 CHUNK = 256 << 10
@@ -46,7 +46,7 @@ class _Problems(msgspec.Struct):
 
 
 class BatchStatus(msgspec.Struct):
-    """A batch as the API reports it."""
+    """The state of a batch as the API reports it."""
 
     id: str
     status: str = ""
@@ -67,7 +67,7 @@ class _File(msgspec.Struct):
 
 
 class BatchClient:
-    """Call the batch API of one endpoint. Calls are not retried; `EndpointError` says why one failed.
+    """Call the batch API of one endpoint. Calls are not retried; `EndpointError` says why a call failed.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ class BatchClient:
             return (await self._call("POST", "/files", _File, seconds=TRANSFER_SECONDS, data=form)).id
 
     async def create(self, file: str, token: str) -> BatchStatus:
-        """Create a batch over an uploaded file; from here on it costs money."""
+        """Create a batch from an uploaded file; the requests in it are billed from now on."""
         body = {
             "input_file_id": file,
             "endpoint": "/v1/chat/completions",
@@ -124,7 +124,7 @@ class BatchClient:
         return await self._call("GET", f"/batches/{quote(batch, safe='')}", BatchStatus)
 
     async def download_lines(self, file: str, *, longest: int) -> AsyncIterator[bytes]:
-        """Yield the lines of a result file, with the key redacted; a line longer than `longest` bytes is an error."""
+        """Yield the lines of a result file with the key redacted; a line over `longest` bytes is an error."""
         import aiohttp
 
         path = f"/files/{quote(file, safe='')}/content"
@@ -147,7 +147,7 @@ class BatchClient:
                 if rest:
                     yield self._redact(bytes(rest))
         except (aiohttp.ClientError, OSError, EOFError, ValueError) as e:
-            # Unchained: the foreign error may hold the request's headers, and with them the key.
+            # Do not chain the original error: it may contain the request's headers, and with them the key.
             raise build_connection_error(e, self.base_url, TRANSFER_SECONDS, key=self._key) from None
 
     async def close(self) -> None:
@@ -174,7 +174,7 @@ class BatchClient:
             return msgspec.json.decode(body, type=kind)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             start = shorten(body[:80].decode("utf-8", "replace"), self._key)
-            raise EndpointError(f"not what a batch API answers: {start!r}", reason="malformed", status=200) from None
+            raise EndpointError(f"not a reply of a batch API: {start!r}", reason="malformed", status=200) from None
 
     async def _check(self, response: aiohttp.ClientResponse) -> None:
         """Raise the error of a response whose status is not 200."""

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     import aiohttp
 
 
-#: Bytes of a reply that are read at most, in all and for each requested generation.
+#: Largest number of bytes of a reply: a constant, and an amount for each requested generation.
 LARGEST, LARGEST_EACH = 64 << 20, 4 << 20
-#: Bytes up to which replies are read without a limit on their number, and how many longer ones are read at a time.
+#: Any number of replies up to this size in bytes are read at a time, but only so many longer replies.
 SMALL, LARGE_AT_ONCE = 256 << 10, 4
-#: Tokens of a completion that are assumed where the experiment sets no max_tokens.
+#: Tokens of a completion that are assumed if the experiment sets no max_tokens.
 ASSUMED_TOKENS = 4096
 
 
@@ -92,7 +92,7 @@ class Endpoint:
         Raises
         ------
         EndpointError
-            When there is no usable reply; `reason` says why. `FatalEndpointError` when no other request can succeed.
+            When there is no usable reply; `reason` says why. It is a `FatalEndpointError` if no request can succeed.
         """
         import aiohttp
 
@@ -110,7 +110,7 @@ class Endpoint:
                 status, headers = response.status, response.headers
                 limits = self._limits.read(headers)
                 if status != 200:
-                    # Read further by the length of the key, so that no key is cut in two.
+                    # Read more bytes, as many as the key has, so that a key at the end is not cut and is redacted.
                     body = self._redact(await _read_start(response.content, LARGEST_ERROR + len(self._key)))
                     raise self._build_error(status, headers, body[:LARGEST_ERROR], n)
                 return await self._read_reply(response, n, started, limits)
@@ -118,7 +118,7 @@ class Endpoint:
             failure = e.with_traceback(None)
         except (aiohttp.ClientError, OSError, EOFError, ValueError) as e:
             failure = build_connection_error(e, self.base_url, seconds, key=self._key)
-        # Raised here, so that it holds no frame with a body in it, nor the request's headers with the key.
+        # Raise it here, so that its traceback holds neither a body nor the request's headers with the key.
         raise failure
 
     async def _read_reply(
@@ -143,7 +143,7 @@ class Endpoint:
         started: float,
         limits: RateLimits | None,
     ) -> Reply:
-        """Return the reply with what its headers say."""
+        """Return the reply, with the limits and the cache status that its headers report."""
         seconds, cached = time.perf_counter() - started, is_cached(response.headers)
         reply = self._parse_body(self._redact(body), n, key=self._key)
         return msgspec.structs.replace(reply, seconds=seconds, cached=cached, limits=limits)
@@ -162,9 +162,9 @@ class Endpoint:
     def _open_session(self) -> aiohttp.ClientSession:
         import aiohttp
 
-        # Not trust_env: it would read ~/.netrc and the environment before every request.
+        # trust_env is not used, because it reads ~/.netrc and the environment before every request.
         proxy = find_proxy(self.base_url)
-        # Servers commonly close idle connections after 5 s; close them earlier.
+        # Servers commonly close idle connections after 5 s, so the client closes them earlier.
         connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=4)
         headers = {"Content-Type": "application/json", "Accept": "application/json"} | self._build_headers()
         self._session = aiohttp.ClientSession(
@@ -196,9 +196,9 @@ class Endpoint:
 
 
 async def _read_start(content: aiohttp.StreamReader, limit: int, start: bytes | bytearray = b"") -> bytes | bytearray:
-    """Return `start` and the bytes that follow: at least `limit` bytes in all, fewer only where the body ends."""
+    """Return `start` and the following bytes: at least `limit` bytes in total, unless the body ends before."""
     body = bytearray(start)
-    # Not read(size): it would decompress so many bytes at once, and hold them twice.
+    # read(size) is not used, because it would decompress all these bytes at once and hold them twice.
     while len(body) < limit and (chunk := await content.readany()):
         if not body and content.at_eof():
             return chunk
@@ -209,13 +209,13 @@ async def _read_start(content: aiohttp.StreamReader, limit: int, start: bytes | 
 def find_proxy(base_url: str) -> str | None:
     """Return the URL of the proxy for an address, or None.
 
-    It is read from `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY`.
+    The variables `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY` decide.
     The URL may contain a user and a password. A loopback address never has a proxy.
 
     Raises
     ------
     FatalEndpointError
-        When the environment names another kind of proxy than an HTTP proxy.
+        When the environment names a proxy that is not an HTTP proxy.
     """
     parts = urlsplit(base_url)
     host = parts.hostname or ""

@@ -15,9 +15,9 @@ from howsure.errors import EndpointError, FatalEndpointError
 
 __all__ = ["LARGEST_ERROR", "build_connection_error", "build_http_error", "parse_retry_after", "shorten"]
 
-#: Bytes of an error response that are read.
+#: Number of bytes of an error response that are read.
 LARGEST_ERROR = 64 << 10
-#: Texts of a 400 that is about `n`, and the limit that such a text names. A wrong match costs one request.
+#: Texts of a response with status 400 that concerns `n`, and the limit in such a text. A wrong match costs one request.
 ABOUT_N = re.compile(r"\bn\b|multiple (candidates|choices|completions)|num_choices|candidate_?count", re.IGNORECASE)
 UPPER_LIMIT = re.compile(
     r"(?:at most|not exceed|no more than|not be (?:greater|larger|more) than) ?(\d+)"
@@ -25,11 +25,12 @@ UPPER_LIMIT = re.compile(
     r"|(?:between|\[) ?1(?: and|,| to) ?(\d+)",
     re.IGNORECASE,
 )
-#: Texts whose limit is about something else than `n`.
+#: Texts whose limit concerns something other than `n`.
 ABOUT_OTHERS = re.compile(
     r"token|length|context|character|temperature|top_|penalt|logprobs|messages|stop", re.IGNORECASE
 )
-#: Reason of each status, unless an error code is more precise. Others: 3xx not_found, 4xx bad_request, the rest server.
+#: Reason for each status, unless an error code is more precise. Other statuses: 3xx not_found, 4xx bad_request, else
+#: server.
 REASONS = {
     401: "unauthorized",
     402: "quota",
@@ -45,7 +46,7 @@ REASONS = {
     504: "timeout",
 }
 FATAL = ("unauthorized", "quota", "not_found")
-#: Error codes of an account without credit: waiting does not help.
+#: Error codes of an account without credit, for which waiting does not help.
 QUOTA = ("insufficient_quota", "insufficient_balance", "billing_hard_limit_reached", "credit_balance_too_low")
 UNKNOWN_MODEL = ("model_not_found", "model_not_exist", "unknown_model")
 
@@ -58,7 +59,7 @@ def build_http_error(
     Parameters
     ----------
     status, headers, body
-        Of the HTTP response. With status 200 the `error.code` in the body is used.
+        The HTTP response. If the status is 200, the `error.code` in the body is used.
     n
         Generations that were requested.
     key
@@ -77,14 +78,14 @@ def build_http_error(
         text = f"moved to {headers.get('Location', 'elsewhere')}"
     message = f"HTTP {status}: {shorten(text, key)}" if text.strip() else f"HTTP {status}"
     if status in {404, 405} and not codes and "model" not in text.lower():
-        # The path is wrong: for an unknown model, vendors name the model.
+        # The path is wrong, because for an unknown model vendors state the model in the message.
         message += "; is the base_url right? Most end in /v1"
     kind = FatalEndpointError if reason in FATAL else EndpointError
     return kind(message, reason=reason, status=status, retry_after=parse_retry_after(headers), most=most)
 
 
 def _find_upper_limit(text: str) -> int | None:
-    """Return the first upper limit that a text names."""
+    """Return the first upper limit in a text, or None."""
     match = UPPER_LIMIT.search(text)
     return int(next(group for group in match.groups() if group)) if match else None
 
@@ -101,7 +102,7 @@ def _find_reason(status: int, codes: list[str]) -> str:
 
 
 def build_connection_error(error: Exception, base_url: str, seconds: float, *, key: str = "") -> EndpointError:
-    """Return the error of a request without a complete response: refused, reset, unknown host, cut, or too late."""
+    """Return the error of a request whose response is missing, cut or too late, such as after a reset connection."""
     import aiohttp
 
     if isinstance(error, aiohttp.ConnectionTimeoutError):
@@ -115,13 +116,13 @@ def build_connection_error(error: Exception, base_url: str, seconds: float, *, k
 
 
 def _describe_cause(error: Exception) -> str:
-    """Return why a connection failed, in a few words."""
+    """Return a short phrase that says why a connection failed."""
     os_error = getattr(error, "os_error", None)
     if isinstance(os_error, OSError) and os_error.strerror:
         # asyncio joins the errors of all addresses: "[Errno 111] Connect call failed ('127.0.0.1', 1)".
         return "connection refused" if os_error.errno == errno.ECONNREFUSED else os_error.strerror
     if type(error).__name__ == "ServerDisconnectedError":
-        return "it hung up without an answer"
+        return "it closed the connection without an answer"
     return str(error) or type(error).__name__
 
 
@@ -146,7 +147,7 @@ def parse_retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def shorten(text: str, key: str = "", most: int = 300) -> str:
-    """Return one line of foreign text, with the key and the user and password of a proxy redacted.
+    """Return a text of an endpoint on one line, with the key and the user and password of a proxy redacted.
 
     >>> shorten("wrong key:   sk-12345", "sk-12345")
     'wrong key: ***'
@@ -159,7 +160,7 @@ def shorten(text: str, key: str = "", most: int = 300) -> str:
 
 
 def _parse_error_body(body: bytes | bytearray) -> tuple[str, list[str]]:
-    """Return the text of an error and its codes; the text is in `error`, `detail` or `message`, else the body."""
+    """Return the text of an error (from `error`, `detail` or `message`, or else the whole body) and its codes."""
     plain = body.decode("utf-8", "replace")
     try:
         value = json.loads(plain)
@@ -177,7 +178,7 @@ def _parse_error_body(body: bytes | bytearray) -> tuple[str, list[str]]:
     inside = inner.get("message") if isinstance(inner, dict) else inner
     for text in (inside, value.get("detail"), value.get("message")):
         if text:
-            # The name of the parameter belongs to the message: {"message": "invalid value", "param": "n"}.
+            # Add the name of the parameter to the message, as in {"message": "invalid value", "param": "n"}.
             message = text if isinstance(text, str) else json.dumps(text, ensure_ascii=False)
             return (f"{message} (n)" if "n" in codes else message), codes
     return plain, codes

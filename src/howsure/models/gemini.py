@@ -1,4 +1,4 @@
-"""Call models over Google's Gemini API, with several candidates per request where the model has them.
+"""Call models over Google's Gemini API, with several candidates per request if the model supports them.
 
 Source: the vendor's API reference of 2026 and the types of its SDK 3.4.
 """
@@ -30,9 +30,10 @@ from howsure.models.reply import (
 __all__ = ["BASE_URL", "MAX_CANDIDATES", "GeminiEndpoint"]
 
 BASE_URL = "https://generativelanguage.googleapis.com"
-#: Candidates of a request at most, on 2.x; later models reject more than one, which the sampler learns.
+#: Largest number of candidates per request, for models 2.x; later models reject more than one, and the sampler learns
+#: this limit.
 MAX_CANDIDATES = 8
-#: Parts of one candidate that are read; a candidate with more is malformed rather than cut.
+#: Largest number of parts of one candidate; a candidate with more counts as malformed.
 PARTS = 256
 REASONS = {"STOP": "stop", "MAX_TOKENS": "length"} | dict.fromkeys(
     ["SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "MODEL_ARMOR"], "content_filter"
@@ -59,7 +60,7 @@ class _Candidate(msgspec.Struct, rename="camel"):
     finish_reason: str | None = None
 
 
-# Four for each that may be requested, as in `parse_reply`.
+# The list may have four items for each generation that may be requested, as in `parse_reply`.
 _Candidates = bounded_list(_Candidate, 4 * MAX_CANDIDATES)
 
 
@@ -171,14 +172,14 @@ class GeminiEndpoint(Endpoint):
         choices = [_parse_choice(candidate, key) for candidate in list_items(response.candidates, _Candidate)]
         surplus = max(0, len(choices) - n)
         if not choices and response.prompt_feedback is not None and response.prompt_feedback.block_reason:
-            # The prompt itself was blocked, so all of its generations are filtered.
+            # The prompt itself was blocked, so all its generations count as filtered.
             choices = [Choice(None, "content_filter")] * n
         if not choices:
             if bytes(response.error) != b"null":
                 raise build_error_in_body(response.error, n, key)
             raise EndpointError("the reply has no candidates", reason="empty", status=200)
         usage = decode_usage(response.usage_metadata, _decode_usage) or _Usage()
-        # A count of 0 is left out. Thoughts are counted and billed beside the candidates.
+        # The API omits a count of 0. Thoughts are counted and billed separately from the candidates.
         completion = (usage.candidates_token_count or 0) + (usage.thoughts_token_count or 0)
         return Reply(
             choices=tuple(choices[:n]),
@@ -191,7 +192,7 @@ class GeminiEndpoint(Endpoint):
 
 
 def _parse_choice(candidate: _Candidate, key: str) -> Choice:
-    """Return one candidate with the text of its parts that are no thoughts."""
+    """Return one candidate, with the text of its parts that are not thoughts."""
     parts = list_items(candidate.content and candidate.content.parts, _Part)
     texts = [part.text for part in parts if not part.thought and part.text is not None]
     reason = candidate.finish_reason

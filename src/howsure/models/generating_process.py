@@ -1,18 +1,19 @@
-"""The data-generating process of the simulated models: the probability of each answer to each question.
+"""Define the data-generating process of the simulated models: the probability of each answer to each question.
 
 For model m, question q and prompt variant s, a two-parameter item-response model::
 
     z = a_q (theta_m - b_q) + i_mq + v_ms + u_qs      logit of a right answer at temperature 1
 
-with a_q lognormal and b_q, i_mq, v_ms, u_qs normal, drawn by hashing their names: the same on every machine. A question
-has a few wrong answers of logits w_j, sum_j exp(w_j) = 1, some much likelier than others. At temperature T
+where a_q is lognormal and b_q, i_mq, v_ms, u_qs are normal. They are drawn by hashing their names, so they are the same
+on every machine. A question has a few wrong answers with logits w_j, sum_j exp(w_j) = 1, of which some are much
+likelier than others. At temperature T
 
     P_T(right) = exp(z/T) / (exp(z/T) + sum_j exp(w_j/T))
 
-which is sigmoid(z) at T = 1; at T = 0 the likeliest answer is given. `top_p` keeps the smallest set of likeliest
+which is sigmoid(z) at T = 1; at T = 0 the model gives the likeliest answer. `top_p` keeps the smallest set of likeliest
 answers that reaches it. Questions, with their likely wrong answers, are shared by all models.
 
-A prompt written by hand has its own v_ms and u_qs, drawn by its id. For a point of a prompt space they are::
+A prompt written by hand has its own v_ms and u_qs, drawn from the hash of its id. For a point of a prompt space::
 
     v_ms = sum over dimensions d of e_md(value of s on d) + r_ms      u_qs by the content of s, as r_ms
 
@@ -53,7 +54,7 @@ Array = NDArray[np.float64]
 #: theta of each model.
 ABILITIES = {"small": -0.30, "medium": 0.73, "large": 1.68, "xlarge": 2.68}
 
-# A change of any of these changes every simulated run: increase VERSION with it.
+# A change of any of these values changes every simulated run, so increase VERSION with it.
 VERSION = 1
 A_MEDIAN, A_LOG_SD = 1.2, 0.35  # discrimination: median, sd of its logarithm
 B_SD = 1.8  # difficulty
@@ -68,11 +69,11 @@ MOST_WRONG = 7
 
 @runtime_checkable
 class DrawnVariant(Variant, Protocol):
-    """A point of a prompt space, as opposed to a prompt written by hand: it has a hash of its content."""
+    """A point of a prompt space. Unlike a prompt written by hand, it has a hash of its content."""
 
     @property
     def content(self) -> str:
-        """Hash of everything that its prompts are made from."""
+        """Return the hash of everything from which its prompts are built."""
         ...
 
 
@@ -84,7 +85,7 @@ class DataGeneratingProcess:
     population
         Seed of the difficulties and of all other parameters.
     effects
-        (dimension, value) to e_md, instead of those that are drawn.
+        Maps (dimension, value) to e_md, which replaces the drawn value.
     """
 
     def __init__(
@@ -102,7 +103,7 @@ class DataGeneratingProcess:
 
     @cached_property
     def wrong(self) -> Array:
-        """w_qj, the likeliest first, shape (n_questions, most wrong answers); -inf where a question has fewer."""
+        """Return w_qj, the likeliest first, shape (n_questions, most wrong answers); -inf where there are fewer."""
         counts = [min(len(_wrong_answers(question)), MOST_WRONG) for question in self.benchmark.questions]
         wrong = np.full((len(counts), max(counts, default=0)), -np.inf)
         for row, question in enumerate(self.benchmark.questions):
@@ -113,7 +114,7 @@ class DataGeneratingProcess:
 
     @cached_property
     def base(self) -> Array:
-        """a_q (theta_m - b_q) + i_mq, the part of z that no variant changes, shape (n_questions,)."""
+        """Return a_q (theta_m - b_q) + i_mq, the part of z without effects of variants, shape (n_questions,)."""
         base = np.empty(len(self.benchmark.questions))
         for row, question in enumerate(self.benchmark.questions):
             question_hash = self._hash("question", question.id)
@@ -181,7 +182,7 @@ def answer_shares(z: Array, wrong: Array, temperature: float, top_p: float) -> A
     logits = np.column_stack([z, wrong])
     if temperature == 0:
         return np.asarray(np.eye(logits.shape[1])[logits.argmax(axis=1)])
-    with np.errstate(over="ignore"):  # a tiny temperature makes a distance infinite, and its share 0
+    with np.errstate(over="ignore"):  # at a tiny temperature a distance is infinite, and its share is 0
         shares = np.exp((logits - logits.max(axis=1, keepdims=True)) / temperature)
     shares /= shares.sum(axis=1, keepdims=True)
     if top_p < 1:
@@ -200,16 +201,16 @@ def wrong_logits(n: int, concentration: int) -> Array:
 
 
 def _wrong_answers(question: Question) -> list[str]:
-    """Return the alternatives of a question, or numbers near its target, or texts that deny the target."""
+    """Return the other choices of a question, or numbers near its target, or texts that negate the target."""
     if question.alternatives:
         return list(question.alternatives)
-    if question.choices:  # letters by the original order, whatever order a prompt has
+    if question.choices:  # letters follow the original order, even if a prompt has another order
         letters = (chr(ord("A") + place) for place in range(len(question.choices)))
         return [letter for letter in letters if letter != question.target]
     if canonical_number(question.target) != question.target:
         return [f"not {question.target}", f"almost {question.target}", f"neither {question.target}"]
     target = Fraction(question.target)
-    step = Fraction(1, 10 ** len(question.target.partition(".")[2]))  # one in the last place
+    step = Fraction(1, 10 ** len(question.target.partition(".")[2]))  # one unit in the last decimal place
     near = [target + step, target - step, 2 * target, target / 2, 10 * target, target + 10 * step, target - 10 * step]
     texts = [text for value in near if value != target and (text := canonical_number(str(value)))]
     return list(dict.fromkeys(texts))[:5]

@@ -1,4 +1,4 @@
-"""Run a model in this process with transformers: `transformers/ORG/NAME`, or a folder. Needs the extra `transformers`.
+"""Run a model in this process with transformers (`transformers/ORG/NAME` or a folder; extra `transformers`).
 
 The settings mean the same as at an endpoint: temperature 1, no top_k and no top_p unless the experiment or the
 generation config of the model sets them. One request runs at a time, its generations in parallel.
@@ -22,12 +22,12 @@ from howsure.models.model import Choice, Reply, Request, Settings
 
 __all__ = ["LocalModel", "compute_seed"]
 
-#: Tokens of a completion where the experiment sets no max_tokens.
+#: Largest number of tokens of a completion if the experiment sets no max_tokens.
 TOKENS = 1024
 
 
 def compute_seed(seed: int, model: str, request: Request) -> int:
-    """Return the seed of a request, a hash of its contents: the same request has the same reply in every session.
+    """Return the seed of a request, a hash of its contents, so that the same request has the same reply every time.
 
     >>> compute_seed(0, "m", Request("b", "q", "v", [], (1, 2), Settings())) < 2**63
     True
@@ -42,8 +42,8 @@ class LocalModel:
     Parameters
     ----------
     name
-        As `from_pretrained` takes it: a name on the hub, or a folder. With HF_HUB_OFFLINE=1 nothing is downloaded.
-        Code that comes with a model is never run.
+        The argument of `from_pretrained`: a name on the hub, or a folder. With HF_HUB_OFFLINE=1 nothing is downloaded.
+        Code that is part of a model is never run.
     seed
         Seed of the experiment.
 
@@ -66,7 +66,7 @@ class LocalModel:
         return f"LocalModel({self.name!r})"
 
     async def generate(self, request: Request) -> Reply:
-        """Return `len(request.generations)` generations, computed in a thread; at temperature 0 copies of one.
+        """Return `len(request.generations)` generations, computed in a thread; at temperature 0 they are copies of one.
 
         Raises
         ------
@@ -132,7 +132,7 @@ def _load(name: str) -> tuple[Any, Any]:
 
 
 def _encode_prompt(tokenizer: Any, request: Request) -> Any:
-    """Return the tokens of the prompt in the model's chat template; without one, of the messages joined."""
+    """Return the tokens of the prompt in the model's chat template; without a template join the messages."""
     if getattr(tokenizer, "chat_template", None):
         return tokenizer.apply_chat_template(
             request.messages, add_generation_prompt=True, return_tensors="pt", return_dict=True
@@ -176,7 +176,7 @@ def _parse_choice(tokenizer: Any, tokens: list[int], ends: list[int], settings: 
     text = tokenizer.decode(tokens[:end], skip_special_tokens=True)
     stops = [at for stop in settings.stop or () if (at := text.find(stop)) >= 0]
     if stops:
-        # The row was padded while other rows continued: count up to the stop string.
+        # The row was padded while other rows continued, so count only the tokens up to the stop string.
         count = bisect_left(
             range(len(tokens)), True, key=lambda i: _contains_stop(tokenizer.decode(tokens[:i]), settings.stop or ())
         )
@@ -190,8 +190,8 @@ def _contains_stop(text: str, stops: tuple[str, ...]) -> bool:
 
 
 def _build_stopping_criterion(tokenizer: Any, stops: tuple[str, ...], size: int) -> Callable[..., Any]:
-    """Return a criterion that ends rows at a stop string; that of transformers fails for some tokenizers."""
-    # A token is at least one byte; four more, so that no character or word is cut at the start.
+    """Return a criterion that ends rows at a stop string; the one in transformers fails for some tokenizers."""
+    # A token is at least one byte. Four tokens are added, so that no character or word is cut at the start.
     tail = max(len(stop.encode()) for stop in stops) + 4
 
     def stopped(tokens: Any, _scores: Any, **_: Any) -> Any:
@@ -204,5 +204,5 @@ def _build_stopping_criterion(tokenizer: Any, stops: tuple[str, ...], size: int)
 def _build_memory_error(n: int) -> EndpointError:
     """Return the error of a request for n generations that do not fit into memory."""
     if n > 1:
-        return EndpointError(f"no memory for {n} generations at a time", reason="n_rejected", most=n // 2)
-    return EndpointError("no memory for this prompt", reason="too_large")
+        return EndpointError(f"not enough memory for {n} generations at a time", reason="n_rejected", most=n // 2)
+    return EndpointError("not enough memory for this prompt", reason="too_large")

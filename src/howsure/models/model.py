@@ -1,4 +1,4 @@
-"""What the sampler and a model exchange: `Request`, `Reply`, and the protocol `Model` that every kind of model has.
+"""Define what the sampler and a model exchange (`Request`, `Reply`), and the protocol `Model` of all models.
 
 `Endpoint` (client.py, over HTTP), `SimulatedModel` (simulated.py, without a network) and the others are `Model`s.
 """
@@ -29,9 +29,9 @@ class Request(msgspec.Struct, frozen=True):
     """A request for some generations of one (benchmark, question, variant).
 
     `generations` are the 1-based indices of the generations, so `len(generations)` is `n`. An HTTP endpoint uses only
-    their number; the simulated model draws generation j from (seed, model, benchmark, question, variant, j), so that a
-    run that was interrupted equals one that was not. The simulated model writes its answer in the form that
-    `prompt_variant` asks for; an endpoint never uses it.
+    their number. The simulated model draws generation j from (seed, model, benchmark, question, variant, j), so that an
+    interrupted run has the same results as an uninterrupted one. The simulated model writes its answer in the form that
+    `prompt_variant` requires; an endpoint never uses that field.
     """
 
     benchmark: str
@@ -52,7 +52,7 @@ class Choice(msgspec.Struct, frozen=True):
 
 
 class RateLimits(msgspec.Struct, frozen=True):
-    """Limits per minute that an endpoint reports; None where it reports none, or one for another period."""
+    """Limits per minute that an endpoint reports; None if it reports none, or one for another period."""
 
     requests: float | None = None
     tokens: float | None = None
@@ -70,14 +70,14 @@ class Reply(msgspec.Struct, frozen=True):
     completion_tokens: int | None = None
     seconds: float | None = None
     surplus: int = 0
-    """Choices beyond those that were requested, at least; they are not in `choices`."""
+    """Lower bound of the number of choices beyond the requested ones; they are not in `choices`."""
     cached: bool = False
-    """Whether the endpoint, or a proxy before it, marks this reply as a copy from a cache: it is no new draw."""
+    """Whether the endpoint, or a proxy before it, marks this reply as a copy from a cache, which is no new sample."""
     limits: RateLimits | None = None
 
 
 class Model(Protocol):
-    """One model at one endpoint. Raises `EndpointError`; `FatalEndpointError` when no request can succeed."""
+    """One model at one endpoint. It raises `EndpointError`, or `FatalEndpointError` if no request can succeed."""
 
     async def generate(self, request: Request) -> Reply:
         """Send one request without retries; the sampler retries."""

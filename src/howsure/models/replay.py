@@ -1,8 +1,8 @@
-"""Replay a recorded model: draw scores from recorded results, to see what a design would have shown.
+"""Replay a recorded model: draw scores from recorded results, to learn how a design of a run would have performed.
 
 Generation j of a cell is drawn with replacement from the recorded scores of the model on the question, by a hash of
-(seed, name, benchmark, question, variant, j): independent of all others, of the order of requests and of their size.
-The mean of the recorded scores is the truth that a run of it estimates.
+(seed, name, benchmark, question, variant, j). So it is independent of all others, and does not depend on the order or
+size of requests. The mean of the recorded scores is the true value that a run of the model estimates.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ class ReplayModel:
     Parameters
     ----------
     name
-        As in the table, with or without `replay/` before it.
+        Name of the model in the table, with or without the prefix `replay/`.
     benchmark
-        One from `{replay: FILE}`, which holds the results.
+        A benchmark from `{replay: FILE}`, which holds the results.
     seed
         Seed of the generations.
 
@@ -45,7 +45,7 @@ class ReplayModel:
         self.name, self.seed = name.removeprefix("replay/"), seed
         if not isinstance(benchmark, RecordedBenchmark):
             remedy = "name a table of results: benchmark: {replay: FILE}"
-            raise InputError("nothing is recorded for it", where=f"replay/{self.name}", remedy=remedy)
+            raise InputError("the benchmark has no recorded results", where=f"replay/{self.name}", remedy=remedy)
         if self.name not in benchmark.outcomes:
             models = [f"replay/{model}" for model in benchmark.outcomes]
             raise UnknownNameError("model", f"replay/{self.name}", models, where=benchmark.name)
@@ -54,7 +54,7 @@ class ReplayModel:
             what = (
                 f"no recorded score of {len(absent)} of {len(benchmark.questions)} questions, the first {absent[0]!r}"
             )
-            remedy = f"ask only what it has: benchmark: {{replay: FILE, models: [{self.name}, ...]}}"
+            remedy = f"use only its questions: benchmark: {{replay: FILE, models: [{self.name}, ...]}}"
             raise InputError(what, where=f"replay/{self.name}", remedy=remedy)
 
     async def generate(self, request: Request) -> Reply:
@@ -65,11 +65,11 @@ class ReplayModel:
         UnknownNameError
             When the benchmark has no such question.
         InputError
-            When decoding settings are given: the recorded results have their own.
+            When decoding settings are given, because the recorded results have their own.
         """
         if request.settings != Settings():
             remedy = "leave temperature, top_p, max_tokens, stop, extra and greedy out"
-            raise InputError("what is recorded has no settings", where=f"replay/{self.name}", remedy=remedy)
+            raise InputError("a recorded model takes no settings", where=f"replay/{self.name}", remedy=remedy)
         if request.benchmark != self.benchmark.name:
             raise UnknownNameError("benchmark", request.benchmark, [self.benchmark.name])
         if (outcomes := self.outcomes.get(request.question)) is None:

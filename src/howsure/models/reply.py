@@ -1,8 +1,8 @@
 """Parse the body of a chat completion into a `Reply`, with memory bounded by a few times the size of the body.
 
-A hostile body of 64 MB can hold 20 million empty choices, each of which would cost a struct of 60 bytes. So lists are
-decoded as structs with a fixed number of fields, the decoder skips what is not needed, and nothing is passed to `json`,
-which would build all of it.
+A hostile body of 64 MB can contain 20 million empty choices, and each would need a struct of 60 bytes. So lists are
+decoded as structs with a fixed number of fields, and the decoder skips the rest. `json` is not used, because it would
+build all objects.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ __all__ = [
     "redact",
 ]
 
-#: Parts that the text of one choice may consist of.
+#: Largest number of parts of the text of one choice.
 PARTS = 64
 ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})")
-#: Characters of a model's name, a fingerprint or a finish reason that are kept.
+#: Largest number of characters of a model's name, a fingerprint or a finish reason; the rest is cut.
 LONGEST_NAME = 200
-#: Bytes up to which the characters of a body are repaired, which takes 50 ns for each.
+#: Invalid characters are repaired in bodies of at most so many bytes; this takes 50 ns per byte.
 LARGEST_REPAIRED = 8 << 20
-#: Half of a surrogate pair, written as an escape: JSON allows it, Unicode does not.
+#: Half of a surrogate pair, written as an escape; JSON allows it, but Unicode does not.
 HALF_CHARACTER = re.compile(
     rb"(?<!\\)((?:\\\\)*)(?:\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])"
     rb"|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2})"
@@ -67,7 +67,7 @@ def bounded_list(kind: type, most: int, *, strict: bool = False) -> type:
 
 
 def list_items(struct: msgspec.Struct | None, kind: type[T]) -> list[T]:
-    """Return the items of a decoded `bounded_list` of this kind; none where there was no list."""
+    """Return the items of a decoded `bounded_list`; an empty list if there was none."""
     return [] if struct is None else [item for item in msgspec.structs.astuple(struct) if isinstance(item, kind)]
 
 
@@ -91,7 +91,7 @@ class _Usage(msgspec.Struct):
 
 @functools.cache
 def _body_decoder(most: int) -> Callable[[bytes | bytearray], Any]:
-    """Return the decoder of a body of which at most `most` choices are kept."""
+    """Return a decoder of bodies that keeps at most `most` choices."""
     choices = bounded_list(_Choice, most)
     body = msgspec.defstruct(
         "_Body",
@@ -113,12 +113,12 @@ _decode_usage = msgspec.json.Decoder(_Usage | None).decode
 def parse_reply(body: bytes | bytearray, n: int, *, key: str = "") -> Reply:
     """Parse the body of a response with status 200 to a request for `n` generations.
 
-    Of surplus choices at least `3 n` are counted, the others skipped.
+    Up to `3 n` surplus choices are counted, and any others are skipped.
 
     Raises
     ------
     EndpointError
-        When it is no completion: malformed, empty, or an error sent with status 200.
+        When it is not a completion: it is malformed, empty, or an error sent with status 200.
     """
     completion = decode_body(body, _body_decoder(4 << n.bit_length()), key)
     if completion.choices is None and bytes(completion.error) != b"null":
@@ -141,27 +141,27 @@ def parse_reply(body: bytes | bytearray, n: int, *, key: str = "") -> Reply:
 
 
 def build_error_in_body(error: msgspec.Raw, n: int, key: str) -> EndpointError:
-    """Return the error that a gateway has put into the body of a response with status 200."""
+    """Return the error that a gateway reports in the body of a response with status 200."""
     return build_http_error(200, {}, b'{"error":' + bytes(error)[:LARGEST_ERROR] + b"}", n=n, key=key)
 
 
 def redact(text: str, key: str) -> str:
-    """Return a decoded text without the key: JSON can write the key in more ways than one."""
+    """Redact the key in a decoded text; in the body JSON can write the key in several ways, so it may remain there."""
     return text.replace(key, "***") if key and key in text else text
 
 
 def clean_name(name: str | None, key: str) -> str | None:
-    """Return a model's name, a fingerprint or a finish reason, cut and without the key."""
+    """Return a model's name, a fingerprint or a finish reason, cut to `LONGEST_NAME` and with the key redacted."""
     return None if name is None else redact(name, key)[:LONGEST_NAME]
 
 
 def clean_id(reply_id: str | None, key: str) -> str:
-    """Return the id of a reply, or a random one where it has none of reasonable length."""
+    """Return the id of a reply, or a random id if it has none or a very long one."""
     return redact(reply_id, key) if reply_id and len(reply_id) <= LONGEST_NAME else uuid.uuid4().hex
 
 
 def _parse_choice(choice: _Choice, key: str) -> Choice:
-    """Return one choice with its text, or the text in which the model refused."""
+    """Return one choice with its text, or with the text of the model's refusal."""
     message = choice.message
     if message is None:
         return Choice(None, clean_name(choice.finish_reason, key))
@@ -169,15 +169,15 @@ def _parse_choice(choice: _Choice, key: str) -> Choice:
     if text is not None and not isinstance(text, str):
         text = "".join(part.text or "" for part in list_items(text, _Part))
     if text is None and message.refusal:
-        # The model refused in a field of its own: that is its completion.
+        # The refusal of the model is in a separate field; it counts as the completion.
         return Choice(redact(message.refusal, key), "refusal")
     return Choice(None if text is None else redact(text, key), clean_name(choice.finish_reason, key))
 
 
 def decode_usage(raw: msgspec.Raw, decode: Callable[[msgspec.Raw], Usage | None]) -> Usage | None:
-    """Return token counts, None where a value is no count; None for all if they cannot be decoded.
+    """Return token counts, with None for a value that is not a count; None for all if they cannot be decoded.
 
-    An unreadable usage is no reason to lose the generations.
+    The generations of a reply are kept even if its usage cannot be read.
     """
     try:
         usage = decode(raw)
@@ -190,7 +190,7 @@ def decode_usage(raw: msgspec.Raw, decode: Callable[[msgspec.Raw], Usage | None]
 
 
 def decode_body(body: bytes | bytearray, decode: Callable[[bytes | bytearray], T], key: str) -> T:
-    """Decode a body; raise EndpointError where it is not JSON or not of the expected shape."""
+    """Decode a body; raise EndpointError if it is not JSON or does not have the expected shape."""
     try:
         return decode(body)
     except msgspec.ValidationError:
@@ -198,7 +198,7 @@ def decode_body(body: bytes | bytearray, decode: Callable[[bytes | bytearray], T
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         why = "is not whole JSON"
         with contextlib.suppress(msgspec.DecodeError, RecursionError):
-            # Half a character, in bytes or as an escape, is no reason to lose a generation.
+            # A generation is kept even if it contains an incomplete character, in bytes or as an escape.
             if len(body) <= LARGEST_REPAIRED:
                 return decode(HALF_CHARACTER.sub(rb"\1\\ufffd", body.decode("utf-8", "replace").encode()))
     start = body[:1000].decode("utf-8", "replace").replace("\\/", "/")
@@ -206,12 +206,12 @@ def decode_body(body: bytes | bytearray, decode: Callable[[bytes | bytearray], T
     raise EndpointError(f"the reply {why}: {excerpt!r}", reason="malformed", status=200)
 
 
-#: Headers whose limits are per minute: Anthropic's by its documentation, the others by their names.
+#: Headers with limits per minute: for Anthropic its documentation says so, for the others their names say so.
 PER_MINUTE = {
     "requests": ("anthropic-ratelimit-requests-limit", "x-ratelimit-limit-req-minute"),
     "tokens": ("anthropic-ratelimit-tokens-limit", "x-ratelimit-limit-tokens-minute"),
 }
-#: Periods in seconds that are a minute after rounding, for limits that refill steadily and for clock minutes.
+#: Ranges of periods in seconds that are taken as a minute, for limits that refill steadily and for clock minutes.
 STEADY_MINUTE, CLOCK_MINUTE = (45.0, 80.0), (30.0, 60.0)
 #: Units of durations as Go writes them, such as 6m0s or 7.66s.
 UNITS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9, "": 1.0}
@@ -241,7 +241,7 @@ def is_cached(headers: Mapping[str, str]) -> bool:
     for name in CACHE_HEADERS:
         if name in headers and HIT.search(headers[name]):
             return True
-    # A cache sends the age of its responses; proxies without a cache send an age of 0.
+    # A cache sends the age of its responses; a proxy without a cache sends an age of 0.
     age = headers.get("age")
     return age is not None and age.isascii() and age.isdigit() and age.strip("0") != ""
 
@@ -258,14 +258,14 @@ def parse_duration(text: str | None) -> float | None:
 
 
 class RateLimitHeaders:
-    """Read the rate limits of one endpoint; reading an unchanged header again costs almost nothing."""
+    """Read the rate limits of one endpoint from headers; an unchanged header is not parsed again."""
 
     def __init__(self) -> None:
         self._raw: dict[str, str] = {}
         self._limits = RateLimits()
 
     def read(self, headers: Mapping[str, str]) -> RateLimits | None:
-        """Return the limits per minute that are known after this response, or None while none is.
+        """Return the limits per minute that are known after this response, or None while none is known.
 
         The same object is returned until a limit changes.
         """
@@ -289,7 +289,7 @@ class RateLimitHeaders:
         return previous
 
     def _parse_limit(self, kind: str, raw: str, previous: float | None) -> float | None:
-        """Return the limit in a header, or the one known before if it cannot be read."""
+        """Return the limit in a header, or the previous limit if the header cannot be read."""
         limit = _parse_count(raw)
         if not limit:
             return previous
@@ -298,10 +298,10 @@ class RateLimitHeaders:
 
 
 def _is_minute(raw: str, remaining: str | None, reset: str | None) -> bool:
-    """Return whether a limit is per minute: vendors use one header name for minutes and for days.
+    """Return whether a limit is per minute, because vendors use one header name for minutes and for days.
 
     Most limits refill steadily, and the reset header is the time until they are full: reset = period x used / limit,
-    from which the period follows. Other reset headers are the rest of a clock minute.
+    from which the period follows. Other reset headers contain the rest of a clock minute.
     """
     limit, left, wait = _parse_count(raw), _parse_count(remaining), parse_duration(reset)
     if not limit or left is None or wait is None or not 0 <= left < limit:

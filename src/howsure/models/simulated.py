@@ -1,10 +1,10 @@
-"""The built-in simulated models: their true P(correct) is known, and they need no key and no network.
+"""Provide the built-in simulated models, whose true P(correct) is known and which need no key and no network.
 
 They follow the process of `generating_process.py`. Generation j of a cell is a hash of (seed, model, temperature,
-top_p, benchmark, question, variant, j): independent of all others, of the order of requests and of how many are asked
-for at once. At temperatures above 0 a share `UNREADABLE` of the completions contains no answer: P(correct) is (1 -
-UNREADABLE) times that of the process. The drawn answer is in the canonical form of the benchmark; the completion
-contains it in the form that the variant asks for.
+top_p, benchmark, question, variant, j). So it is independent of all others, and does not depend on the order or size of
+requests. At temperatures above 0 a share `UNREADABLE` of the completions contains no answer: P(correct) is
+(1 - UNREADABLE) times that of the process. The drawn answer is in the canonical form of the benchmark; the completion
+contains it in the form that the variant requires.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ __all__ = ["ABILITIES", "UNREADABLE", "SimulatedModel", "population_score", "tru
 
 #: Share of completions without an answer, at temperatures above 0.
 UNREADABLE = 0.005
-#: Completions that are cached at a time, whatever the number of questions.
+#: Largest number of completions in the cache, for any number of questions.
 MOST_CACHED = 100_000
 
 _PHRASES = (
@@ -56,15 +56,15 @@ class SimulatedModel:
     Parameters
     ----------
     name
-        A key of `ABILITIES`, with or without `simulated/` before it.
+        A key of `ABILITIES`, with or without the prefix `simulated/`.
     benchmark
         The questions with their targets.
     seed
-        Of the generations.
+        Seed of the generations.
     population
-        Seed of the process: with another one, other questions are hard.
+        Seed of the process: with another seed, other questions are hard.
     effects
-        (dimension, value) to its effect on the logit of a right answer, instead of those that the process draws.
+        Maps (dimension, value) to its effect on the logit of a right answer, which replaces the drawn effect.
 
     Raises
     ------
@@ -109,7 +109,7 @@ class SimulatedModel:
         variant = request.prompt_variant
         point = variant if variant is not None and isinstance(variant, DrawnVariant) else None
         z = self.process.logits(request.variant if point is None else point, row, row + 1)
-        # Without choices, a completion depends on the answer and not on the question.
+        # If questions have no choices, a completion depends on the answer but not on the question.
         cache_key = ("" if point is None else point.id, question.id if question.choices else "")
         completions = self._completions.setdefault(cache_key, {})
         shares = answer_shares(z, self.process.wrong[row : row + 1], temperature, top_p)[0]
@@ -154,7 +154,7 @@ class SimulatedModel:
             self._completions.clear()
             self._n_cached = 1
         written = answer if variant is None else variant.write_answer(question, answer)
-        # A label in brackets is unambiguous, even if it equals the text of another choice but for its case.
+        # A label in brackets is unambiguous, even if it differs from the text of another choice only in case.
         for form in (_PHRASES[phrase], "{answer}", "({answer})"):
             text = form.format(answer=written, Answer=written[:1].upper() + written[1:])
             extracted = self.benchmark.extract(text) if variant is None else variant.read(question, text).answer
@@ -163,9 +163,9 @@ class SimulatedModel:
         if variant is None or not question.choices:
             remedy = "give targets and alternatives in the form that `extract` returns"
             raise InputError(
-                f"it does not read the answer {answer!r} as itself", where=self.benchmark.name, remedy=remedy
+                f"`extract` does not return the answer {answer!r} unchanged", where=self.benchmark.name, remedy=remedy
             )
-        what = f"variant {variant.id} does not read {written!r} as choice {answer} of question {question.id}"
+        what = f"variant {variant.id} does not extract choice {answer} of question {question.id} from {written!r}"
         raise InputError(what, where=self.benchmark.name, remedy="leave out the enumerator or the question")
 
 
@@ -200,15 +200,15 @@ def population_score(
 ) -> float:
     """Return the expected P(correct) on a new question of the process, exact to 1e-4.
 
-    This is the truth for the claim about new questions: the expectation of `truth` over a, b, the interactions and the
-    wrong answers, with as many wrong answers as the benchmark's questions have, and values that are drawn for each
-    question as often as those have them. Given a, z is normal, so z has a mixture of normals over a, which is
-    integrated by quadrature.
+    This is the true value for the claim about new questions: the expectation of `truth` over a, b, the interactions and
+    the wrong answers. The numbers of wrong answers, and the values that are drawn for each question, have the same
+    distribution as in the benchmark. Given a, z is normal, so z is a mixture of normals over a, which is integrated by
+    quadrature.
 
     Raises
     ------
     InputError
-        As `truth`.
+        In the same cases as `truth`.
     """
     from scipy.special import ndtr
 
@@ -237,19 +237,19 @@ def population_score(
 
 
 def _identify_variant(model: SimulatedModel, variant: Variant | Prompt | str | None) -> DrawnVariant | str:
-    """Return a point of a space itself, and the id of any other prompt."""
+    """Return the variant itself if it is a point of a prompt space, or else the id of the prompt."""
     if variant is None:
         return model.benchmark.prompt.id
     return variant if isinstance(variant, str | DrawnVariant) else variant.id
 
 
 def read_decoding(settings: Settings) -> tuple[float, float]:
-    """Return temperature and top_p, 1 where they are not given.
+    """Return temperature and top_p; the value is 1 if it is not given.
 
     Raises
     ------
     InputError
-        When one is outside its range.
+        When a value is outside its range.
     """
     temperature = 1.0 if settings.temperature is None else float(settings.temperature)
     top_p = 1.0 if settings.top_p is None else float(settings.top_p)
@@ -266,7 +266,7 @@ def check_uncut(model: SimulatedModel, settings: Settings, variant: DrawnVariant
     Raises
     ------
     InputError
-        When one may be.
+        When a completion may be cut.
     """
     if settings.stop is None and settings.max_tokens is None:
         return

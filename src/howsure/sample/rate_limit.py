@@ -1,16 +1,16 @@
 """Limit how fast one model is called: requests in flight, requests per minute and tokens per minute.
 
-Three mechanisms hold a request back, each for its own reason:
+Three mechanisms delay requests:
 
 - The *window* is the number of requests allowed in flight. It starts at the user's maximum, because a slow start would
   cost time on a healthy endpoint. It shrinks by a fifth, at most once per round trip, when a tenth of 64 requests were
-  answered with 429 or timed out (a single 429 means nothing). While such a congested period lasts, each further
+  answered with 429 or timed out (a single 429 has no effect). While such a congested period lasts, each further
   rejection shrinks it to the number of requests in flight, because those are the requests that the endpoint accepted.
   It doubles per round trip up to the size before the rejections, then grows by one request or one hundredth. If the
-  slower pace has not reduced the share of rejections, the window returns to its earlier size (`RejectionHistory`).
+  slower rate has not reduced the share of rejections, the window returns to its earlier size (`RejectionHistory`).
   Server errors (5xx) only pause the growth.
 - The *token buckets* enforce a rate that is known from the user or from the endpoint's headers, from the first request
-  on. Their burst is one second: allowance saved up over more seconds would be rejected all at once.
+  on. Their burst is one second: the endpoint would reject a burst that was saved up over more seconds.
 - The *learned rate* handles a limit per minute that no header reports, which rejects requests whatever the window is.
   It is the number of successes between two congested periods, divided by the time between them, whatever the period of
   the limit is. From there it grows slowly.
@@ -33,39 +33,40 @@ from howsure.models.model import RateLimits
 
 __all__ = ["Permit", "RateLimiter"]
 
-#: Factor of the window after many rejections, and its relative growth per round trip where that exceeds one request.
+#: Factor of the window after many rejections; relative growth of the window per round trip, if that exceeds one.
 DECREASE, INCREASE = 0.8, 0.01
-#: Successes without growth after a server error, and successes that end a congested period.
+#: Number of successes without growth after a server error, and number of successes that end a congested period.
 CALM_SUCCESSES, RECOVERY_SUCCESSES = 10, 8
 #: Relative growth of a learned rate per second.
 LEARNED_RATE_GROWTH = 0.02
-#: Seconds and successes that a learned rate needs, and the seconds after which older successes lose weight.
+#: Seconds and successes that are needed to learn a rate, and the seconds after which older successes lose weight.
 LEARN_SECONDS, LEARN_SUCCESSES, MEMORY_SECONDS = 5.0, 8, 120.0
-#: Seconds that a rejection without Retry-After holds back new requests: the first, doubled with each, and the longest.
+#: Seconds for which a rejection without Retry-After delays new requests: the first delay, which doubles each time, and
+#: the longest one.
 FIRST_HOLD, LONGEST_HOLD = 0.1, 4.0
-#: Seconds of a rate that may be used at once.
+#: The allowance of so many seconds may be used at once.
 BURST_SECONDS = 1.0
-#: Rejections are many when so many of so many consecutive requests were rejected: a tenth.
+#: Rejections count as many if `MANY` of `SPAN` consecutive requests were rejected, which is a tenth.
 SPAN, MANY = 64, 7
-#: Standard deviations above the permanent share of rejections from which on rejections mean congestion again.
+#: Rejections mean congestion again if they exceed the permanent share by so many standard deviations.
 DEVIATIONS = 4.0
-#: The largest share of rejections that can be permanent; a pace is slower if it is below this part of the earlier one.
+#: The largest share of rejections that can be permanent; the ratio to the earlier rate below which a rate is slower.
 LARGEST_PERMANENT_SHARE, SLOWER = 0.5, 0.9
-#: Mean relative place of the rejections in a period (1 is its end) from which on they are concentrated at its end.
+#: Rejections are concentrated at the end of a period if their mean relative place (1 is the end) is at least this.
 CONCENTRATED = 0.75
-#: Rejections that a period needs before its share is used.
+#: The share of a period is used only if it has at least so many rejections.
 FEWEST_REJECTIONS = 5
 
 
 def per_second(per_minute: float | None) -> float | None:
-    """Return the rate per second that keeps a limit per minute, the burst included."""
+    """Return the rate per second that does not exceed a limit per minute, even with a burst."""
     return None if per_minute is None else per_minute / (60 + BURST_SECONDS)
 
 
 class RateAllowance:
     """Allow `rate` per second with a burst of `BURST_SECONDS`; a rate of None allows everything.
 
-    `full_at` is the time at which all that was consumed will have been refilled.
+    `full_at` is the time at which the bucket will be full again.
     """
 
     def __init__(self, rate: float | None) -> None:
@@ -73,18 +74,18 @@ class RateAllowance:
         self.full_at = 0.0
 
     def seconds_until(self, amount: float, now: float) -> float:
-        """Return the seconds until `amount` is allowed; more than a burst is allowed once the bucket is full."""
+        """Return the seconds until `amount` is allowed; a larger amount than the burst needs a full bucket."""
         if self.rate is None:
             return 0.0
         return self.full_at - max(0.0, BURST_SECONDS - amount / self.rate) - now
 
     def consume(self, amount: float, now: float) -> None:
-        """Consume `amount`; a negative amount gives back what was not used."""
+        """Consume `amount`; a negative amount returns unused allowance."""
         if self.rate is not None:
             self.full_at = max(self.full_at, now) + amount / self.rate
 
     def set_rate(self, rate: float, now: float) -> None:
-        """Continue at another rate per second; what was consumed stays consumed."""
+        """Change the rate per second; consumed allowance stays consumed."""
         if self.rate is not None:
             self.full_at = now + max(0.0, self.full_at - now) * self.rate / rate
         self.rate = rate
@@ -92,7 +93,7 @@ class RateAllowance:
 
 @dataclass(slots=True)
 class _Period:
-    """Requests sent at one pace: those numbered above `first`, since the time `began`, with this `window`."""
+    """Requests that were sent at one rate: those numbered above `first`, since `began`, with this `window`."""
 
     first: int
     began: float
@@ -111,21 +112,21 @@ class _Period:
 
     @property
     def is_steady(self) -> bool:
-        """Whether rejections are spread over the period: a limit that was reached rejects at the end, or nearly all."""
+        """Return whether rejections are spread over the period; a rate limit rejects at the end, or nearly all."""
         is_spread_out = self.place_sum < CONCENTRATED * self.rejected * self.last
         return self.rejected >= FEWEST_REJECTIONS and is_spread_out and self.share <= LARGEST_PERMANENT_SHARE
 
 
 class RejectionHistory:
-    """Decide whether rejections mean that requests are sent too fast, or nothing about the pace.
+    """Decide whether rejections mean that requests are sent too fast, or do not depend on the rate.
 
-    Rejections are counted among 64 requests in the order in which these were *sent*: rejections return sooner than
-    generations, so that a share of the outcomes would be too large whenever the pace changes.
+    Rejections are counted among 64 requests in the order in which these were *sent*. Rejections return sooner than
+    generations, so the share of rejections among recent outcomes would be too large whenever the rate changes.
 
-    Some endpoints reject a share of the requests at any pace, such as a gateway with one failing host behind it.
-    Slowing down would never end there. So two periods are compared, one before the slowdown and one after it: under a
-    limit of r requests per second, the rejected share of a requests per second is 1 - r / a; a permanent share stays
-    the same. The nearer of the two predictions is believed.
+    Some endpoints reject a share of the requests at any rate, such as a gateway with one failing host behind it.
+    Slowing down would never end at such an endpoint. So two periods are compared, one before the slowdown and one after
+    it: under a limit of r requests per second, the rejected share of a requests per second is 1 - r / a, but a
+    permanent share stays the same. The prediction that is nearer to the observed share decides.
 
     Parameters
     ----------
@@ -150,46 +151,46 @@ class RejectionHistory:
 
     @property
     def permanent_share(self) -> float:
-        """Share of requests that is rejected at any pace, as far as it is known."""
+        """Share of requests that is rejected at any rate, as far as it is known."""
         return 0.0 if self._permanent is None else self._permanent[0]
 
     @property
     def are_many(self) -> bool:
-        """Whether the latest rejections lie so close together that they mean congestion."""
+        """Return whether the latest rejections are so frequent that they mean congestion."""
         return len(self._recent) >= self._many and self._recent[-1] - self._recent[-self._many] < SPAN
 
     def are_few(self, n_sent: int) -> bool:
-        """Whether no more of the last requests were rejected than are at any pace."""
+        """Return whether the last requests were rejected no more often than the permanent share."""
         few = 2 + int(self.permanent_share * SPAN)
         return len(self._recent) < few or self._recent[-few] <= n_sent - SPAN
 
     def start_period(self, n_sent: int, window: float, now: float) -> None:
-        """Start a period: from here on requests are sent at another pace."""
+        """Start a period: from now on requests are sent at another rate."""
         self._recent.clear()
         self._period = _Period(n_sent, now, window)
 
     def end_period(self, n_sent: int, now: float) -> float | None:
-        """Return the window to go back to if slowing down changed nothing, else None: slow down (further).
+        """Return the earlier window if slowing down had no effect, or None if the limiter must slow down (further).
 
-        This is called when rejections are many. In both cases the rejections counted so far have had their effect.
+        This is called when rejections are many. In both cases the rejections counted so far are not used again.
         """
         previous, period, permanent = self._previous, self._period, self._permanent
         period.rate = (n_sent - period.first) / max(now - period.began, 1e-3)
-        # Nothing is counted until `start_period`.
+        # Rejections are not counted until `start_period` is called.
         self._recent.clear()
         self._period = _Period(sys.maxsize, now, period.window)
         if not period.is_steady:
-            # A limit was reached; that says nothing about the permanent share.
+            # A rate limit was reached, so the rejections do not measure the permanent share.
             self._previous = period
             return None
         if permanent is not None:
-            # The share was estimated from few requests; now there are more.
+            # Estimate the share again, because there are more requests now.
             p, n = permanent
             if abs(period.share - p) < DEVIATIONS * math.sqrt(p * (1 - p) / n):
                 return self._set_permanent(n * p + period.rejected, n + period.last, period)
         elif previous is not None and previous.is_steady:
             if period.rate > SLOWER * previous.rate:
-                # The pace has changed too little to decide.
+                # The rate has changed too little for a decision.
                 return None
             expected = max(0.0, 1 - (1 - previous.share) * previous.rate / period.rate)
             if period.share > (expected + previous.share) / 2:
@@ -228,11 +229,11 @@ class RateLimiter:
     Parameters
     ----------
     max_in_flight
-        Requests in flight at most.
+        Largest number of requests in flight.
     requests_per_minute, tokens_per_minute
-        Limits that the user knows. Limits that the endpoint reports can only lower them.
+        Limits that the user gives. Limits that the endpoint reports can only lower them.
     clock, sleep
-        The time in seconds, and how to wait.
+        Functions that return the time in seconds, and that wait.
 
     Attributes
     ----------
@@ -270,26 +271,26 @@ class RateLimiter:
 
     @property
     def window(self) -> int:
-        """Requests that are allowed in flight now."""
+        """Return the number of requests that are allowed in flight now."""
         return int(self._window)
 
     @property
     def learned_rate(self) -> float | None:
-        """Requests per minute that an unreported limit accepts, or None while nothing was learned."""
+        """Return the learned limit in requests per minute, or None while none was learned."""
         return None if self._learned_allowance.rate is None else 60 * self._learned_allowance.rate
 
     @property
     def permanent_rejection_share(self) -> float:
-        """Share of requests that is rejected at any pace, as far as it is known."""
+        """Share of requests that is rejected at any rate, as far as it is known."""
         return self._rejections.permanent_share
 
     @property
     def counts_tokens(self) -> bool:
-        """Whether tokens per minute are limited, so that `acquire` needs their number."""
+        """Return whether tokens per minute are limited, so that `acquire` needs their number."""
         return self._token_allowance.rate is not None
 
     async def acquire(self, tokens: int = 0) -> Permit:
-        """Wait until a request with so many tokens is allowed; a cancelled wait consumes nothing."""
+        """Wait until a request with this number of tokens is allowed; a cancelled wait consumes nothing."""
         if not self._queue and self.in_flight < int(self._window) and self._seconds_until(tokens) <= 0:
             return self._admit(tokens)
         future: asyncio.Future[Permit] = asyncio.get_running_loop().create_future()
@@ -316,7 +317,7 @@ class RateLimiter:
         Parameters
         ----------
         error
-            Why it failed, or None. Its `retry_after` holds back new requests while rejections are many.
+            Why it failed, or None. Its `retry_after` delays new requests while rejections are many.
         tokens
             Tokens that it used, as the endpoint reported; None keeps the reserved ones consumed.
         limits
@@ -337,7 +338,7 @@ class RateLimiter:
             self._admit_waiting()
 
     def _seconds_until(self, tokens: int) -> float:
-        """Return the seconds until the buckets and the hold allow a request with so many tokens."""
+        """Return the seconds until the buckets and the delay after a rejection allow a request with these tokens."""
         if (
             self._request_allowance.rate is self._token_allowance.rate is self._learned_allowance.rate is None
             and not self._hold_until
@@ -373,7 +374,7 @@ class RateLimiter:
         self._token_allowance.consume(tokens, now)
 
     def _admit_waiting(self) -> None:
-        """Admit the waiting requests that are allowed; set a timer where only time holds back the first of them."""
+        """Admit the waiting requests that are allowed; set a timer if the first one only has to wait for some time."""
         while self._queue:
             future, tokens = self._queue[0]
             if not future.done():
@@ -389,7 +390,7 @@ class RateLimiter:
             self._timer = None
 
     def _set_timer(self, wait: float) -> None:
-        """Call `_admit_waiting` after so many seconds, unless a timer fires as early."""
+        """Call `_admit_waiting` after this many seconds, unless an existing timer fires as early."""
         timer_at = self.clock() + wait
         if self._timer is not None:
             if timer_at > self._timer_at - 0.005:
@@ -435,11 +436,11 @@ class RateLimiter:
     def _grow_learned_rate(self, permit: Permit, rate: float) -> None:
         now = self.clock()
         if permit.measurement == self._measurement - 1:
-            # The request was accepted before the last measurement ended, and belongs to it.
+            # The request was sent before the last measurement ended, so it belongs to that measurement.
             rate += 1 / self._last_measured_seconds
             self._learned_allowance.set_rate(rate, now)
         elapsed, self._grown_at = min(now - self._grown_at, 1.0), now
-        # Grow only where this rate is what holds requests back, and what it allows is not rejected.
+        # Grow only if this rate is what delays requests, and the requests that it allows are not rejected.
         if self._rejections.are_few(self._n_sent) and self._learned_allowance.seconds_until(1, now) > 0:
             self._learned_allowance.set_rate(rate * (1 + LEARNED_RATE_GROWTH * elapsed), now)
         if (age := now - self._measured_since) > MEMORY_SECONDS:
@@ -447,9 +448,9 @@ class RateLimiter:
             self._measured_successes *= MEMORY_SECONDS / 2 / age
 
     def _reject(self, permit: Permit, error: EndpointError) -> None:
-        """Count a rejection (429 or timeout); where they are many, shrink the window and hold back new requests.
+        """Count a rejection (429 or timeout); if there are many, shrink the window and delay new requests.
 
-        New requests wait for the Retry-After of the rejection, else for a time that doubles with each hold.
+        New requests wait for the Retry-After of the rejection, or else for a time that doubles with each delay.
         """
         self._rejections.add(permit.number)
         is_congested = self._successes_since_congestion < RECOVERY_SUCCESSES
@@ -477,7 +478,7 @@ class RateLimiter:
             self._hold_until = max(self._hold_until, now + hold)
 
     def _undo_slowdown(self, window: float) -> None:
-        """Return to an earlier window, because slowing down changed nothing: neither it nor a rate was too high."""
+        """Restore an earlier window, because slowing down had no effect: neither window nor rate was too high."""
         now = self.clock()
         self._window, self._window_before = max(self._window, window), float(self.max_in_flight)
         self._learned_allowance = RateAllowance(None)

@@ -1,4 +1,4 @@
-"""Find the generations that a run still needs: which cells a folder has, which are missing, and in which order.
+"""Find the generations that a run still needs: read which cells a folder has, and order the missing ones.
 
 A cell is one generation of one question under one prompt variant.
 """
@@ -32,7 +32,7 @@ __all__ = [
     "sample_questions",
 ]
 
-#: The largest generation that is used; each cell takes one bit of memory for each smaller one.
+#: The largest generation number that is used; each cell takes one bit of memory for each smaller number.
 MOST = 1 << 17
 
 
@@ -47,16 +47,16 @@ class PromptTask(NamedTuple):
 
 
 class MissingCells(NamedTuple):
-    """The cells of one model that are missing, and how many."""
+    """The missing cells of one model, and their number."""
 
     wanted: int
-    """Generations in all, stored or not."""
+    """Number of all generations, stored or missing."""
     there: int
-    """Of those, the ones that need not be sampled."""
+    """Number of those generations that need not be sampled."""
     masks: dict[tuple[str, str], int]
-    """(question, variant) to the generations that are stored, bit g for generation g; absent where none is."""
+    """Maps (question, variant) to the stored generations (bit g is generation g); without pairs that have none."""
     failed: int = 0
-    """Of those stored, the ones that failed and are not tried again."""
+    """Number of stored generations that failed and are not tried again."""
 
     def tasks(
         self, questions: Sequence[str], variants: Sequence[str], generations: int, *, first: int = 1
@@ -66,7 +66,7 @@ class MissingCells(NamedTuple):
         Parameters
         ----------
         generations, first
-            Only the generations first, ..., generations are given.
+            Only generations with numbers from `first` to `generations` are returned.
         """
         all_generations = tuple(range(first, generations + 1))
         for i, question in enumerate(questions):
@@ -87,16 +87,16 @@ def find_missing_cells(
     retry: bool = False,
     is_even: bool = True,
 ) -> MissingCells:
-    """Return which cells are missing when `present` is stored; stored cells that are not wanted stay as they are.
+    """Return the cells that are missing if `present` is stored; stored cells that are not needed stay as they are.
 
     Parameters
     ----------
     present, failed
-        (question, variant) to the stored generations, and to those of them that failed; bit g is generation g.
+        Map (question, variant) to the stored generations, and to those that failed; bit g is generation g.
     retry
         Whether failed generations are sampled again.
     is_even
-        Whether every question gets as many; if not, `generations` is their mean, and each stored one counts.
+        Whether every question gets equally many; if not, `generations` is their mean, and each stored one counts.
 
     >>> list(find_missing_cells(["q"], ["v", "w"], 2, {("q", "v"): 0b10000010}).tasks(["q"], ["v", "w"], 2))
     [PromptTask(question=0, variant=0, generations=(2,)), PromptTask(question=0, variant=1, generations=(1, 2))]
@@ -120,25 +120,25 @@ def order_key(question: str, *, seed: int) -> bytes:
 def sample_questions(
     questions: Sequence[Question], *, seed: int, limit: int | None = None, shard: tuple[int, int] = (1, 1)
 ) -> list[Question]:
-    """Return the questions in a seeded random order, at most `limit` of them, and of those the i-th of n shards.
+    """Return the first `limit` questions of a seeded random order, or the i-th of n shards of these.
 
-    A run that stops early has sampled a fair part of the questions. The place of a question depends only on the seed
-    and its id: a larger limit adds questions and drops none. Every shard (i, n) is a fair sample too, and together the
-    shards are all questions.
+    So a run that stops early has a random sample of the questions. The place of a question depends only on the seed and
+    its id, so a larger limit adds questions and drops none. Every shard (i, n) is a random sample too, and the shards
+    together contain all questions.
     """
     i, n = shard
     return sorted(questions, key=lambda question: order_key(question.id, seed=seed))[:limit][i - 1 :: n]
 
 
 class StoredCells(NamedTuple):
-    """The cells of one model that a run folder has, and what they cost."""
+    """The cells of one model in a run folder, and their cost."""
 
     present: dict[tuple[str, str], int]
-    """(question, variant) to the generations that have a row, bit g for generation g."""
+    """Maps (question, variant) to the generations that have a row; bit g is generation g."""
     failed: dict[tuple[str, str], int]
-    """Of those, the generations that failed."""
+    """Maps (question, variant) to those of them that failed."""
     calls: int
-    """Requests that brought the rows, as far as the rows show."""
+    """Number of requests that brought the rows, as far as the rows show it."""
     prompt_tokens: int
     completion_tokens: int
 
@@ -156,11 +156,11 @@ def read_stored_cells(
     Parameters
     ----------
     tallies
-        By label; all of the same questions.
+        Tallies by label; all have the same questions.
     variants
-        Ids of the run's variants. Rows of other questions and variants count only for what they cost.
+        Ids of the run's variants. Of rows with other questions and variants only the cost is counted.
     costs
-        Whether calls and tokens are needed; without, they are 0, and the rows are read in half the time.
+        Whether calls and tokens are needed; if not, they are 0, and the rows are read in half the time.
     """
     questions = next(iter(tallies.values())).questions
     question_index = {name: i for i, name in enumerate(questions)}
@@ -176,7 +176,7 @@ def read_stored_cells(
         question = _find_indices(batch, "question", question_index)
         variant = _find_indices(batch, "variant", variant_index)
         generation, score = to_numpy(batch["generation"]), to_numpy(batch["score"])
-        # As in the store: a failed row is one that a later row may replace.
+        # The store defines a failed row in the same way: a later row may replace it.
         is_failed = ~valid_mask(batch["score"]) | valid_mask(batch["error"])
         if costs:
             starts_request, previous = _find_request_starts(batch, previous)
@@ -199,7 +199,7 @@ def read_stored_cells(
 
 
 def _find_indices(batch: pa.RecordBatch, column: str, index: Mapping[str, int]) -> NDArray[np.int64]:
-    """Return the index of each row's value, -1 for a value that has none."""
+    """Return the index of each row's value; -1 for a value that is not in `index`."""
     encoded = batch[column].dictionary_encode()
     each = np.array([index.get(name, -1) for name in encoded.dictionary.to_pylist()], dtype=np.int64)
     return each[to_numpy(encoded.indices)] if len(each) else np.zeros(0, np.int64)
@@ -211,9 +211,9 @@ def _read_numbers(batch: pa.RecordBatch, column: str) -> NDArray[np.float64]:
 
 
 def _find_request_starts(batch: pa.RecordBatch, previous: object) -> tuple[NDArray[np.bool_], object]:
-    """Return which rows belong to another request than the row before them, and the request of the last row.
+    """Return a mask of the rows whose request differs from that of the row before, and the request of the last row.
 
-    Rows that failed together have no request id, but the same time.
+    Rows of a failed request have no request id; they are recognized by their equal time.
     """
     request = batch["request"].dictionary_encode()
     code = np.where(valid_mask(request.indices), to_numpy(request.indices), -1)
@@ -234,7 +234,7 @@ def _set_bits(
     questions: Sequence[str],
     variants: Sequence[str],
 ) -> None:
-    """Set bit g of each (question, variant); the rows of one are together, sorted by generation."""
+    """Set bit g of each (question, variant); rows must be grouped by these and sorted by generation."""
     starts = np.flatnonzero(np.diff(question, prepend=-1) | np.diff(variant, prepend=-1))
     ends = [*starts[1:].tolist(), len(question)]
     for start, end in zip(starts.tolist(), ends, strict=False):

@@ -1,4 +1,4 @@
-"""Decide when a failed request is sent again, and when a model is given up.
+"""Decide when to send a failed request again, and when to give up a model.
 
 A Retry-After header is read by `models.failures.parse_retry_after`. It is obeyed here, by `compute_wait`, for the
 request that failed, and in `rate_limit.RateLimiter` for the other requests of the model while many are rejected.
@@ -16,16 +16,16 @@ from howsure.sample.resume import PromptTask
 
 __all__ = ["PendingRequest", "RetryPolicy", "compute_backoff", "compute_wait", "is_wait_too_long"]
 
-#: Attempts for one request, and for one that fails only because requests are sent too fast.
+#: Largest number of attempts for a request, and for a request that fails only because requests are sent too fast.
 MAX_ATTEMPTS, MAX_ATTEMPTS_RATE_LIMIT = 8, 64
-#: Seconds without any success after which a model is given up: one whose replies are never completions, one that never
-#: answered, and any other.
+#: Seconds without any success after which a model is given up: a model whose replies are never completions, a model
+#: that never answered, and any other model.
 GIVE_UP_MALFORMED, GIVE_UP_SILENT, GIVE_UP = 5.0, 30.0, 300.0
-#: Failures without a success in between before a model is given up.
+#: Smallest number of failures in a row before a model is given up.
 FEWEST_FAILURES = 20
-#: Refusals of the first requests, such as 400, before a model is given up.
+#: If so many of the first requests are refused, for example with status 400, the model is given up.
 FEWEST_REFUSED = 8
-#: A longer Retry-After in seconds stops the model: running again later is better than waiting.
+#: If Retry-After asks for more seconds than this, the model is stopped: the user can run again later.
 LONGEST_WAIT = 600.0
 
 
@@ -46,23 +46,23 @@ def is_wait_too_long(error: EndpointError) -> bool:
 
 @dataclass(eq=False)
 class PendingRequest:
-    """Generations of one prompt that one request is to bring; it waits for its next attempt without holding a slot."""
+    """A request for generations of one prompt; while it waits for its next attempt it does not count as in flight."""
 
     task: PromptTask
     attempts: int = 0
     first_sent: float = 0.0
-    """Time of the first attempt; 0 before it."""
+    """Time of the first attempt; 0 if there was none yet."""
     last_sent: float = 0.0
     previous_sent: float = 0.0
-    """Times of the last attempt and of the one before."""
+    """Times of the last attempt and of the attempt before it."""
 
 
 class RetryPolicy:
-    """Count the successes and failures of one model's requests, and decide what follows from them.
+    """Count the successes and failures of one model's requests, and decide whether to retry or to give up.
 
-    While no request at all succeeds, it is the endpoint that fails and not a request. Requests then wait, however often
-    they were tried, until the endpoint is back or the model is given up. So an outage costs time and leaves no failed
-    rows.
+    While no request at all succeeds, the endpoint is at fault and not a single request. Then all requests wait, however
+    often they were tried, until the endpoint works again or the model is given up. So an outage costs time but causes
+    no failed rows.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class RetryPolicy:
         self._in_flight: dict[PendingRequest, float] = {}
 
     def start(self) -> None:
-        """Measure the time without a success from now on."""
+        """Start to measure the time without a success."""
         self.last_success = self.clock()
 
     def record_sent(self, pending: PendingRequest) -> None:
@@ -110,27 +110,27 @@ class RetryPolicy:
         self.n_failures = 0
 
     def record_failure(self, error: EndpointError) -> None:
-        """Count a failure that may pass."""
+        """Count a failure after which another attempt may succeed."""
         self.n_failures += 1
         self._is_rate_limited |= error.reason == "rate_limit"
         self._is_malformed &= error.reason == "malformed" and error.status == 200
 
     @property
     def seconds_without_success(self) -> float:
-        """Seconds since the last success, or since the start."""
+        """Return the seconds since the last success, or since the start."""
         return self.clock() - self.last_success
 
     @property
     def give_up_after(self) -> float:
-        """Seconds without any success after which the model is given up."""
-        # An old request still in flight, or a rate limit, shows that an endpoint is there.
+        """Return the seconds without any success after which the model is given up."""
+        # An old request that is still in flight, or a rate limit, shows that the endpoint exists.
         is_slow = bool(self._in_flight) and self.clock() - next(iter(self._in_flight.values())) > GIVE_UP_SILENT / 2
         if self.n_successes or self._is_rate_limited or is_slow:
             return GIVE_UP
         return GIVE_UP_MALFORMED if self._is_malformed else GIVE_UP_SILENT
 
     def is_exhausted(self, pending: PendingRequest, error: EndpointError) -> bool:
-        """Return whether a request had all its attempts, and others succeeded after its first one."""
+        """Return whether a request has used all its attempts, and other requests succeeded after its first one."""
         most = MAX_ATTEMPTS_RATE_LIMIT if error.reason == "rate_limit" else MAX_ATTEMPTS
         return pending.attempts >= most and self.n_successes > 0 and self.last_success > pending.first_sent
 
@@ -143,13 +143,13 @@ class RetryPolicy:
         return n_refused >= max(FEWEST_REFUSED, self.n_sent / 2)
 
     def should_give_up(self, n_open: int) -> bool:
-        """Return whether the model is to be given up while so many requests are open."""
+        """Return whether to give up the model while this number of requests is open."""
         return (
             self.n_failures >= min(FEWEST_FAILURES, 2 * n_open) and self.seconds_without_success >= self.give_up_after
         )
 
     def describe_deadline(self) -> str:
-        """Return for the progress display when the model is given up; "" while requests succeed."""
+        """Return the text for the progress display that says when the model is given up; "" while requests succeed."""
         if self.n_successes and self.n_failures < FEWEST_FAILURES:
             return ""
         return f"; without any success it is given up after {self.give_up_after:.0f} s"

@@ -1,4 +1,4 @@
-"""Sample in rounds over all questions, and stop once the interval is narrow enough.
+"""Sample in rounds over all questions, and stop when the interval is narrow enough.
 
 A round is one more generation of every question under every variant, so a run that stops after a round is a balanced
 design. Whole blocks of rounds are requested at once, so that one request can bring several generations; after each
@@ -6,9 +6,9 @@ block the schedule waits until the worker is idle and makes an interim analysis.
 rounds, then where `stats.sequential.required_rounds` expects the interval to be narrow enough, but at most at twice the
 rounds so far while the variance is still poorly known.
 
-The decision to stop and the next interim analysis depend only on the scores of the rounds so far. A run that is started
-again makes the same interim analyses: one that had stopped stays stopped and sends nothing, one that was killed ends
-with the cells that it would have had.
+The decision to stop and the next interim analysis depend only on the scores of the rounds so far, so a run that is
+started again makes the same interim analyses. A run that had stopped sends nothing, and a run that was killed ends with
+the same cells as an uninterrupted one.
 
 With adaptive allocation a block is a stage of `adaptive.AdaptiveSchedule`, rounds are generations per question on
 average, and the stages are merged with one weight each (`stats.sequential.merge_stages`): each stage is unbiased given
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["RoundSchedule", "compute_next_analysis"]
 
-#: Rounds before the first interim analysis: the fewest that allow an estimate of the variance.
+#: Rounds before the first interim analysis; fewer rounds do not allow an estimate of the variance.
 FIRST = 2
 
 
@@ -47,7 +47,7 @@ def compute_next_analysis(n_rounds: int, needed: float, generations: int) -> int
     Parameters
     ----------
     n_rounds, generations
-        Rounds so far, and in all; there must be more in all.
+        Number of rounds so far, and in total; the total must be larger.
     needed
         Rounds expected to be needed (`stats.sequential.required_rounds`); NaN where unknown.
 
@@ -59,19 +59,19 @@ def compute_next_analysis(n_rounds: int, needed: float, generations: int) -> int
 
 
 class RoundSchedule:
-    """The rounds of all models of a run, and how they ended.
+    """Schedule the rounds of all models of a run, and store the verdict of each.
 
     Parameters
     ----------
     adaptive
-        The stages of the same models, where generations are allocated adaptively.
+        The stages of the same models, if generations are allocated adaptively.
     reference
-        Results of other models on all questions, where the configuration borrows from them.
+        Results of other models on all questions, if the configuration has `borrow`.
 
     Attributes
     ----------
     verdicts
-        One for each model, or for the pair, as they end. A model that was given up or interrupted has none.
+        One for each model, or one for the pair. A model that was given up or interrupted has none.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class RoundSchedule:
 
         where = f"until: borrow: {self.config.borrow}"
         if references is None:
-            raise InputError("the reference was not read", where=where, remedy="give it to `run` as reference")
+            raise InputError("the reference is missing", where=where, remedy="give it to `run` as reference")
         reference = match_reference(self.benchmark, references)
         extract_factors(reference)
         for worker in self.workers.values():
@@ -107,31 +107,32 @@ class RoundSchedule:
                 what = f"{len(absent)} of {len(questions)} questions are not in the reference, such as {absent[0]!r}"
                 raise InputError(what, where=where, remedy="give a reference of the same benchmark")
             if len(questions) < FEWEST_QUESTIONS:
-                remedy = f"ask at least {FEWEST_QUESTIONS}, or remove borrow"
+                remedy = f"use at least {FEWEST_QUESTIONS} questions, or remove borrow"
                 raise InputError(f"{len(questions)} questions are too few to borrow", where=where, remedy=remedy)
         return reference
 
     def stopped_after(self, label: str) -> int | None:
-        """Return the rounds after which a model was stopped: cells beyond are not wanted. None if it was not."""
+        """Return the rounds after which a model was stopped, so that no later cell is needed; None if it was not."""
         for verdict in self.verdicts:
             if label in verdict.models:
                 return min(verdict.n_rounds, self.workers[label].job.config.generations)
         return None
 
     async def tasks(self, label: str, source: TaskSource) -> AsyncGenerator[PromptTask, None]:
-        """Yield the tasks of one model, block by block; after each wait for its worker, and for the other of a pair.
+        """Yield the tasks of one model, block by block; after each, wait for its worker and the pair.
 
-        Close it (`contextlib.aclosing`) if the worker ends before the tasks do, or the other of the pair would wait.
+        Close the generator (`contextlib.aclosing`) if the worker ends before the tasks do; otherwise the other model of
+        the pair would wait forever.
 
         Parameters
         ----------
         source
-            Returns the missing cells of rounds first to last.
+            A function that returns the missing cells of the rounds `first` to `last`.
         """
         try:
             worker = self.workers[label]
             generations = worker.job.config.generations
-            # A greedy generation beside sampled ones has no noise that further greedy ones could reduce.
+            # A greedy model has one generation: it has no sampling noise that more generations could reduce.
             is_greedy = self._has_sampled_models and generations == 1
             if label not in self.pair if self.pair is not None else is_greedy:
                 async for task in self._remaining_tasks(label, source, 0):
@@ -159,7 +160,7 @@ class RoundSchedule:
             self.leave(label)
 
     def leave(self, label: str) -> None:
-        """Declare that a worker has ended, so that the other of a pair no longer waits for it. May be repeated."""
+        """Declare that a worker has ended, so that the other of a pair stops waiting; may be repeated."""
         if self._barrier is not None and self.pair is not None and label in self.pair:
             self._barrier.end()
 
@@ -178,17 +179,17 @@ class RoundSchedule:
             yield task
 
     def _limit_to_pilot(self, group: tuple[str, ...], n_rounds: int, ahead: int) -> int:
-        """Return `ahead`, at most the end of a pilot that is not over: the first stage is planned from all of it."""
+        """Return `ahead`, limited to the end of an unfinished pilot, from which the first stage is planned."""
         assert self.adaptive is not None
         pilots = [self.adaptive.pilot_end(label) for label in group]
         return min([ahead, *(end for end in pilots if n_rounds < end)])
 
     def _end_of_stage(self, label: str, n_rounds: int) -> int:
-        """Return the rounds that a model has once so many were requested: a stored stage may contain more."""
+        """Return the rounds that a model will have after this many were requested: a stored stage may contain more."""
         return n_rounds if self.adaptive is None else self.adaptive.end_of_stage(label, n_rounds)
 
     async def _analyse(self, group: tuple[str, ...], n_rounds: int, most: int) -> StoppingVerdict | int | None:
-        """Return the verdict, or the rounds at the next interim analysis; None if the other of the pair is gone."""
+        """Return the verdict, or the rounds at the next interim analysis; None if the other model has ended."""
 
         def decide() -> StoppingVerdict | int:
             decision = self._decide(group, n_rounds, most)
@@ -203,7 +204,7 @@ class RoundSchedule:
         analysis = self._check_stopping(group, n_rounds)
         n_rounds = max(self._end_of_stage(label, n_rounds) for label in group)
         score, half = float(analysis.score[0]), float(analysis.half[0])
-        # An interval that holds at all interim analyses may be used at any of them; those of the other rules may not.
+        # Only an interval that is valid at all interim analyses together may be used at each of them.
         is_different = len(group) == 2 and self.config.rule == "sequence" and abs(score) > half
         reason: StoppingReason
         if analysis.stop[0]:
@@ -215,7 +216,7 @@ class RoundSchedule:
         elif n_rounds == most:
             reason = "all"
         else:
-            # Failures leave fewer round values than rounds, and will go on doing so.
+            # Failed generations leave fewer round values than rounds, and later rounds are expected to fail as often.
             needed = float(analysis.needed[0] * n_rounds / analysis.n_rounds[0])
             if self.adaptive is None:
                 return compute_next_analysis(n_rounds, needed, most)
@@ -285,14 +286,14 @@ class RoundSchedule:
 
 
 class _PairBarrier:
-    """Lets two models wait for each other after the same round; the second decides for both."""
+    """Let two models wait for each other after the same round; the model that arrives second decides for both."""
 
     def __init__(self) -> None:
         self._is_ended = False
         self._waiting: asyncio.Future[StoppingVerdict | int | None] | None = None
 
     async def meet(self, decide: Callable[[], StoppingVerdict | int]) -> StoppingVerdict | int | None:
-        """Return the result of `decide()` once both are here; None if the other has ended."""
+        """Return the result of `decide()` when both models have arrived; None if the other one has ended."""
         if self._is_ended:
             return None
         if self._waiting is None:
@@ -308,7 +309,7 @@ class _PairBarrier:
         return decision
 
     def end(self) -> None:
-        """Release a waiting model, and let none wait any longer."""
+        """Release a waiting model, and let later calls of `meet` return at once."""
         self._is_ended = True
         if self._waiting is not None and not self._waiting.done():
             self._waiting.set_result(None)

@@ -1,4 +1,4 @@
-"""Run an experiment: sample what is missing in its run folder, and display the progress."""
+"""Run an experiment: sample the generations that its run folder lacks, and display the progress."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from howsure.stats.core.cells import Cells
 
 
-#: Seconds between two transactions at most, which is what a kill can lose.
+#: Longest time in seconds between two transactions; a kill loses at most the rows of this time.
 FLUSH_SECONDS = 0.5
-#: Allocations between two searches for cyclic garbage; Python's default is 700.
+#: Number of allocations between two searches for cyclic garbage; Python's default is 700.
 COLLECT_AFTER = 100_000
 
 
@@ -59,8 +59,8 @@ async def run(
 ) -> Outcome:
     """Sample the generations of an experiment that its run folder does not have yet.
 
-    After an interrupt (Ctrl-C) the requests in flight still bring their rows; a second one drops them. Cancelling the
-    coroutine loses the requests in flight, a kill also the rows of the last half second, and nothing else.
+    After an interrupt (Ctrl-C) the run waits for the requests in flight and stores their rows; a second interrupt drops
+    them. Cancelling the coroutine loses the requests in flight; a kill also loses the rows of the last half second.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ async def run(
     open_model
         Opens the models; by default `model_config.open_model` with the seed of the experiment.
     sleep, clock, rng
-        How retries wait, the time in seconds, and the source of their jitter.
+        Functions that wait and that return the time in seconds, and the generator of random waiting times.
 
     Raises
     ------
@@ -115,7 +115,7 @@ async def run(
 
 
 async def _run_workers(session: Session, writer: RowWriter, report_progress: Callable[[], object]) -> None:
-    """Run all workers at the same time; every half second report progress and make the rows durable."""
+    """Run all workers at the same time; every half second report progress and write the rows to disk."""
 
     async def tick() -> None:
         while True:
@@ -168,7 +168,7 @@ def _handle_interrupts(session: Session, on_interrupt: Callable[[int], None] | N
 
     try:
         loop.add_signal_handler(signal.SIGINT, handle_interrupt)
-    except (NotImplementedError, RuntimeError, ValueError):  # no signals here: another thread, or Windows
+    except (NotImplementedError, RuntimeError, ValueError):  # signals are not available: another thread, or Windows
         yield
         return
     try:
@@ -179,7 +179,7 @@ def _handle_interrupts(session: Session, on_interrupt: Callable[[int], None] | N
 
 @contextmanager
 def _collect_rarely() -> Iterator[None]:
-    """Search for cyclic garbage rarely: requests and rows have no cycles, and the search takes a tenth of the time."""
+    """Search for cyclic garbage rarely: requests and rows have no cycles, and the search costs 10 % of the time."""
     before = gc.get_threshold()
     gc.set_threshold(COLLECT_AFTER, *before[1:])
     try:
@@ -221,7 +221,7 @@ def load_shard(path: Path, shard: str | None = None) -> Experiment:
         return experiment
     i, slash, n = shard.partition("/")
     if not (slash and i.isdecimal() and n.isdecimal() and 1 <= int(i) <= int(n)):
-        raise InputError(f"{shard!r} is not a part", where="--shard", remedy="write it as 2/8: the second of eight")
+        raise InputError(f"{shard!r} is not a shard", where="--shard", remedy="write it as 2/8: the second of eight")
     if experiment.stopping is not None and int(n) > 1:
         remedy = "remove until; a shard does not see the answers of the others"
         raise InputError("a shard cannot stop early", where="--shard", remedy=remedy)
@@ -239,8 +239,8 @@ def run_experiment(
 ) -> int:
     """Run an experiment with a progress display, and return the exit code.
 
-    The code is 0 if every model sampled all that its budget allows, 2 if one was given up or could not start, and 130
-    after an interrupt.
+    The code is 0 if every model sampled all generations that its budget allows, 2 if a model was given up or could not
+    start, and 130 after an interrupt.
 
     Parameters
     ----------

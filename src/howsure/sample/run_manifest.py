@@ -1,4 +1,4 @@
-"""Write the manifest of a run: everything that is needed to repeat it, and what was learned while it ran."""
+"""Write the manifest of a run: all that is needed to repeat the run, and what was learned about the endpoints."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["begin_manifest", "finish_manifest"]
 
-#: Reported versions of a model that are written, at most.
+#: Largest number of reported versions of a model that are written.
 MOST_VERSIONS = 20
 
 
@@ -65,7 +65,7 @@ def finish_manifest(
     *,
     benchmark: str = "",
 ) -> None:
-    """End the session: write the reported versions, what was learned, and what went wrong."""
+    """End the session: write the reported versions, the learned limits of the endpoints, and the problems."""
     notes: list[str] = []
     warnings: list[str] = []
     learned = {}
@@ -79,7 +79,7 @@ def finish_manifest(
         if len(job.versions) > MOST_VERSIONS:
             notes.append(f"{label}: answered under {len(job.versions)} names and fingerprints; the rows have them all")
         for note in job.notes:
-            # The size of requests changes no score; the other notes are repeated whenever the folder is read.
+            # The size of requests does not change a score; all other notes are shown whenever the folder is read.
             (notes if note == job.size.note else warnings).append(f"{label}: {note}")
         if job.stopped or job.spent:
             notes.append(f"{label}: stopped, {job.stopped or job.spent}")
@@ -110,7 +110,7 @@ def _describe_methods(experiment: Experiment) -> Iterable[str]:
 
 
 def _hash_questions(benchmark: Benchmark) -> str:
-    """Return the hash of all questions, choices and targets, for a benchmark that is not a file."""
+    """Return the hash of all questions, choices and targets, which identifies a benchmark that is not a file."""
     digest = hashlib.sha256()
     for question in benchmark.questions:
         choices = [question.choices] if question.choices else []

@@ -1,4 +1,4 @@
-"""Check what an experiment samples, before anything is sent or written: questions, prompt variants and prices."""
+"""Check the questions, prompt variants and prices of an experiment, before anything is sent or written."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ __all__ = ["PromptSelection", "SamplingPlan", "select_prompts"]
 
 
 class SamplingPlan(NamedTuple):
-    """What an experiment samples, checked: nothing is sent or written before it could be built."""
+    """The checked questions, variants and prices of an experiment; built before anything is sent or written."""
 
     experiment: Experiment
     benchmark: Benchmark
     questions: list[Question]
     variants: list[Variant]
     prices: dict[str, Price | None]
-    """By label; None where unknown."""
+    """Price of each model by label; None where it is unknown."""
     space_record: dict[str, object]
-    """What the manifest records about the variants."""
+    """The record of the variants for the manifest."""
 
     @classmethod
     def build(cls, experiment: Experiment, benchmark: Benchmark) -> SamplingPlan:
@@ -42,14 +42,14 @@ class SamplingPlan(NamedTuple):
         Raises
         ------
         InputError
-            When variants cannot be made, a shard has no question, or a budget needs a price that is unknown.
+            When variants cannot be built, a shard has no question, or a budget needs a price that is unknown.
         """
         benchmark, variants, space_record = select_prompts(experiment, benchmark)
         questions = sample_questions(
             benchmark.questions, seed=experiment.seed, limit=experiment.limit, shard=experiment.shard
         )
         if not questions:
-            what = f"of {len(benchmark.questions)} questions none is in part {experiment.shard[0]}"
+            what = f"none of the {len(benchmark.questions)} questions is in shard {experiment.shard[0]}"
             raise InputError(what, where="--shard", remedy="use fewer shards")
         prices = {config.label: _find_model_price(config, experiment) for config in experiment.models}
         return cls(experiment, benchmark, questions, variants, prices, space_record)
@@ -87,7 +87,7 @@ class SamplingPlan(NamedTuple):
 
 
 def _find_model_price(config: ModelConfig, experiment: Experiment) -> Price | None:
-    """Return pico-dollars per token, or None where unknown, which a budget of money does not allow."""
+    """Return the price of a model, or None if it is unknown; raise InputError if a budget of money needs the price."""
     if not config.is_billed:
         return FREE
     own_price = None if config.price is None else (config.price.prompt, config.price.completion)
@@ -102,10 +102,10 @@ class PromptSelection(NamedTuple):
     """The prompt variants of a run, and the benchmark that they belong to."""
 
     benchmark: Benchmark
-    """Without the questions that are held out as demonstrations."""
+    """The benchmark without the questions that are used as demonstrations."""
     variants: list[Variant]
     space_record: dict[str, object]
-    """For the manifest: the default variant and the dimensions of the space; empty for prompts that are written out."""
+    """Record for the manifest: the default variant and the dimensions of the space; empty for written-out prompts."""
 
 
 def select_prompts(experiment: Experiment, benchmark: Benchmark) -> PromptSelection:
@@ -121,8 +121,8 @@ def select_prompts(experiment: Experiment, benchmark: Benchmark) -> PromptSelect
             FixedPrompt(benchmark, line.prompt(benchmark.prompt)) for line in experiment.variants
         ]
         if len({variant.id for variant in variants}) < len(variants):
-            remedy = "remove one, or give it other words"
-            raise InputError("two variants ask with the same words", where="variants", remedy=remedy)
+            remedy = "remove one, or change its words"
+            raise InputError("two variants have the same words", where="variants", remedy=remedy)
         return PromptSelection(benchmark, variants, {})
     spec = _load_templates(experiment.variants, experiment.base)
     sample = draw_variants(
@@ -177,7 +177,7 @@ def _load_pool(spec: dict[str, object], experiment: Experiment) -> tuple[Questio
 
 
 def _load_instructions(spec: dict[str, object], experiment: Experiment) -> tuple[instructions.Instruction, ...]:
-    """Return the instructions in the file that the spec names, all of which a person has reviewed."""
+    """Return the instructions in the file that the spec names; a person must have reviewed all of them."""
     name = spec.get("instructions")
     if name is None:
         return ()

@@ -14,7 +14,7 @@ __all__ = ["RowWriter", "build_failed_rows", "score_reply"]
 
 #: Rows per transaction.
 BATCH = 1000
-#: Finish reasons of completions that were cut at max_tokens, and of those that a content filter stopped.
+#: Finish reasons that mean a completion was cut at max_tokens, and those that mean a content filter stopped it.
 CUT = ("length", "max_tokens", "MAX_TOKENS")
 FILTERED = ("content_filter", "safety", "SAFETY", "refusal")
 #: Score, status, answer, extraction rule and error of one choice.
@@ -42,13 +42,13 @@ def score_reply(
     model
         The model's label in the run.
     attempts
-        Requests that were made for these rows, including the successful one.
+        Number of requests that were sent for these rows, including the successful one.
     created
         Seconds since the epoch when the reply arrived.
     """
     tokens = None
     if reply.completion_tokens is not None and reply.choices:
-        # The endpoint reports their sum only; each choice carries an equal share.
+        # The endpoint reports only the sum of the tokens; each choice gets an equal share.
         tokens = reply.completion_tokens / (len(reply.choices) + reply.surplus)
     scored: dict[tuple[str | None, str | None], _ScoredChoice] = {}
     prompt_tokens = reply.prompt_tokens
@@ -59,7 +59,7 @@ def score_reply(
             # A text that occurs several times in one reply is scored once.
             result = scored[content] = _score_choice(benchmark, question, request.prompt_variant, *content)
         score, status, answer, rule, error = result
-        # Positional, in the order of `schema.COLUMNS`: 21 keyword arguments would take ten times as long.
+        # Arguments are positional, in the order of `schema.COLUMNS`: keyword arguments would take ten times as long.
         row = Response(
             request.benchmark,
             model,
@@ -118,7 +118,7 @@ def build_failed_rows(
 def _score_choice(
     benchmark: Benchmark, question: Question, variant: Variant | None, text: str | None, finish_reason: str | None
 ) -> _ScoredChoice:
-    """Return how one choice is scored; without a variant the benchmark's own extraction is used."""
+    """Return the score of one choice with its status; without a variant use the benchmark's own extraction."""
     status = "length" if finish_reason in CUT else "filtered" if finish_reason in FILTERED else "ok"
     if text is None:
         if status == "ok":
@@ -142,10 +142,10 @@ def _score_choice(
 
 
 class RowWriter:
-    """Write rows to the run folder in batches; nothing else writes rows.
+    """Write rows to the run folder in batches; only this class writes rows.
 
-    Rows are written in the thread of the event loop: whoever produces rows waits while a batch is made durable, and a
-    cancelled run leaves no thread that still writes.
+    Rows are written in the thread of the event loop. So workers wait while a batch is written to disk, and a cancelled
+    run leaves no thread that still writes.
     """
 
     def __init__(self, store: RunFolder) -> None:
@@ -153,13 +153,13 @@ class RowWriter:
         self._rows: list[Response] = []
 
     def add(self, rows: list[Response]) -> None:
-        """Add rows; every thousand of them are made durable."""
+        """Add rows; after each thousand of them write them to disk."""
         self._rows += rows
         if len(self._rows) >= BATCH:
             self.flush()
 
     def flush(self) -> None:
-        """Make all rows durable that were added."""
+        """Write all added rows to disk."""
         if self._rows:
             self.store.append(self._rows)
             self._rows = []

@@ -1,4 +1,4 @@
-"""One session of a run: read what is stored, build the worker of each model, and report the state and the outcome."""
+"""Set up one session of a run: read stored cells, build the worker of each model, and report state and outcome."""
 
 from __future__ import annotations
 
@@ -136,19 +136,19 @@ class Session:
         return _iterate(source(1, self.workers[label].job.config.generations))
 
     def interrupt(self) -> None:
-        """Send no more; requests in flight bring their rows."""
+        """Stop sending; the rows of requests in flight are still stored."""
         self.is_interrupted = True
         for worker in self.workers.values():
             worker.stop()
 
     @property
     def in_flight(self) -> int:
-        """Requests without an outcome yet."""
+        """Return the number of requests without an outcome yet."""
         return sum(worker.in_flight for worker in self.workers.values())
 
     @property
     def is_settled(self) -> bool:
-        """Whether nothing is missing: each generation has arrived or failed, or its model was stopped early."""
+        """Return whether each generation has arrived or failed, or its model was stopped early."""
         return not self.is_interrupted and all(
             model.is_stopped_early or model.there + model.done + model.failed == model.wanted
             for model in self.outcome(0).models
@@ -184,7 +184,7 @@ class Session:
         return Snapshot(seconds=seconds, models=tuple(models), final=final)
 
     def _update_intervals(self, *, force: bool) -> None:
-        """Compute the scores and intervals that `howsure score` would print, unless this would take too much time."""
+        """Compute the scores and intervals as `howsure score` prints them, unless this would take too much time."""
         started = time.perf_counter()
         if started < self._next_intervals and not force:
             return
@@ -272,9 +272,9 @@ def _build_budget(
     recorded: Spending,
     clock: Callable[[], float],
 ) -> Budget:
-    """Return what is left of the budget of the run; of n shards, each may spend one n-th."""
+    """Return the remaining budget of the run; with n shards, each may spend one n-th of the budget."""
     limits, n_shards = experiment.budget, experiment.shard[1]
-    # The rows count where the file has less: it may be missing, or a kill may have prevented its last update.
+    # Use the rows if they show more than the file: it may be missing, or a kill may have prevented its last update.
     spent = Spending(
         calls=max(recorded.calls, sum(cells.calls for cells in stored.values())),
         tokens=max(recorded.tokens, sum(cells.prompt_tokens + cells.completion_tokens for cells in stored.values())),

@@ -1,4 +1,4 @@
-"""The state of a run while it samples (`Snapshot`) and when it has ended (`Outcome`)."""
+"""Define the state of a run while it samples (`Snapshot`) and when it has ended (`Outcome`)."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ WINDOW = 30.0
 
 
 class ModelProgress(msgspec.Struct, frozen=True, kw_only=True):
-    """What one model has sampled so far."""
+    """The state of one model in a run."""
 
     label: str
     wanted: int
-    """Generations in all."""
+    """Number of all generations."""
     there: int = 0
-    """Of those, the ones of earlier sessions."""
+    """Number of those that earlier sessions sampled."""
     done: int = 0
     """Generations that arrived in this session."""
     failed: int = 0
-    """Generations that failed for good in this session."""
+    """Generations that failed in this session and are not tried again."""
     mean: float = math.nan
     """Mean of question means."""
     low: float = math.nan
@@ -52,19 +52,19 @@ class ModelProgress(msgspec.Struct, frozen=True, kw_only=True):
     note: str = ""
     """A remark, such as "round 6"."""
     may_stop: bool = False
-    """Whether it may stop early: `wanted` is then the most."""
+    """Whether it may stop early; `wanted` is then an upper bound."""
     is_over: bool = False
     """Whether it sends no more requests: all are done, it stopped early, or it was given up."""
     rate: float = math.nan
-    """Recent generations per second, see `RecentRate`; NaN for the average of the session."""
+    """Recent generations per second (see `RecentRate`); NaN means that the average of the session is used."""
 
     @property
     def missing(self) -> int:
-        """Generations that have neither arrived nor failed; 0 once no more are requested."""
+        """Return the generations that have neither arrived nor failed; 0 when no more are requested."""
         return 0 if self.is_over else self.wanted - self.there - self.done - self.failed
 
     def per_second(self, seconds: float) -> float:
-        """Return the recent generations per second, or else the average after so many seconds; 0 at the start."""
+        """Return the recent generations per second, or else the average of the session; 0 at the start."""
         if not math.isnan(self.rate):
             return self.rate
         return (self.done + self.failed) / seconds if seconds > 0 else 0.0
@@ -76,7 +76,7 @@ class ModelProgress(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """The state of a run after so many seconds of this session."""
+    """The state of a run at a time in this session."""
 
     seconds: float
     models: tuple[ModelProgress, ...]
@@ -84,7 +84,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RecentRate:
-    """Adds to snapshots the rate of the last 30 s, so that a slow start or a pause does not distort it."""
+    """Add the rate of the last 30 s to snapshots, so that a slow start or a pause does not distort the rate."""
 
     def __init__(self, window: float = WINDOW) -> None:
         self.window = window
@@ -97,7 +97,7 @@ class RecentRate:
             self._past.popleft()
         then, before = (0.0, {}) if snapshot.final else self._past[0]
         elapsed = snapshot.seconds - then
-        # Keep one per second, so that the list stays small.
+        # Keep one snapshot per second, so that the list stays small.
         if snapshot.seconds >= self._past[-1][0] + 1:
             self._past.append((snapshot.seconds, counts))
         if elapsed <= 0:
@@ -110,19 +110,19 @@ class RecentRate:
 
 
 class ModelOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """How one model ended: `wanted` generations, `there` before, `done` and `failed` in this session."""
+    """The result of one model: `wanted` generations, `there` before, `done` and `failed` in this session."""
 
     label: str
     wanted: int
     there: int
-    """Of these, `lost` had failed and were not tried again."""
+    """Number of the generations `there` that had failed and were not tried again."""
     done: int
     failed: int
     lost: int = 0
     stopped: str | None = None
-    """Why it was given up, or None. Missing generations have no rows; running again continues."""
+    """Why the model was given up, or None. Missing generations have no rows; a later session samples them."""
     spent: str | None = None
-    """Which limit of the budget ended it, or None."""
+    """The limit of the budget that ended the model, or None."""
     is_stopped_early: bool = msgspec.field(default=False, name="is_enough")
     """Whether it was stopped early because its interval is narrow enough."""
     tokens: int = 0
@@ -133,18 +133,18 @@ class ModelOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_complete(self) -> bool:
-        """Whether every generation that is wanted has arrived, now or earlier."""
+        """Return whether every generation that is wanted has arrived, in this session or earlier."""
         return self.is_stopped_early or self.there - self.lost + self.done == self.wanted
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """How a run ended."""
+    """The result of a run."""
 
     models: tuple[ModelOutcome, ...]
     verdicts: tuple[str, ...] = ()
-    """Where and why models were stopped early, or not."""
+    """For each model, or pair, why and after how many rounds it ended."""
     warnings: tuple[str, ...] = ()
-    """Sentences that a reader of the scores should know."""
+    """Remarks that matter for the interpretation of the scores."""
     seconds: float = 0.0
     is_interrupted: bool = False
 
@@ -155,45 +155,45 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def failed(self) -> int:
-        """Generations that failed for good in this session."""
+        """Generations that failed in this session and are not tried again."""
         return sum(model.failed for model in self.models)
 
     @property
     def is_complete(self) -> bool:
-        """Whether every wanted generation has arrived, now or earlier."""
+        """Return whether every wanted generation has arrived, in this session or earlier."""
         return all(model.is_complete for model in self.models)
 
     @property
     def is_stopped(self) -> bool:
-        """Whether a model was given up."""
+        """Return whether a model was given up."""
         return any(model.stopped for model in self.models)
 
     @property
     def exit_code(self) -> int:
-        """0 when every model did what it could within its budget, 2 when one was given up, 130 when interrupted."""
+        """Return 0 if every model did all that its budget allows, 2 if one was given up, and 130 after an interrupt."""
         return 130 if self.is_interrupted else 2 if self.is_stopped else 0
 
 
 class Tally:
-    """Scores as they arrive, summed over the variants of each (question, generation).
+    """Add up scores as they arrive, over the variants of each (question, generation).
 
-    Two flat arrays per generation, 12 bytes per question: 7 MB for 12,187 questions x 50 generations, whatever the
-    number of variants. A generation beyond those wanted gets arrays of its own.
+    Each generation has two flat arrays with 12 bytes per question: 12,187 questions x 50 generations take 7 MB, for any
+    number of variants. A generation beyond the wanted ones gets arrays of its own.
 
     Parameters
     ----------
     questions
-        Ids, in the order of the run.
+        Ids of the questions, in the order of the run.
     variants
-        How many prompt variants each question has.
+        Number of prompt variants of each question.
     generations
-        How many are wanted.
+        Number of generations that are wanted.
     """
 
     def __init__(self, questions: Sequence[str], variants: int, generations: int) -> None:
         self.questions, self.variants, self.generations = tuple(questions), variants, generations
         size = len(self.questions)
-        # array.array adds to one element in a third of the time that numpy takes.
+        # Adding to one element of an array.array takes a third of the time that numpy takes.
         self._sum: defaultdict[int, array[float]] = defaultdict(lambda: array("d", bytes(8 * size)))
         self._count: defaultdict[int, array[int]] = defaultdict(lambda: array("I", bytes(4 * size)))
         self._sum_of_squares = array("d", bytes(8 * size))
@@ -215,7 +215,7 @@ class Tally:
         self._sum_of_squares[question] += squares
 
     def load(self, question: ArrayLike, generation: ArrayLike, score: ArrayLike) -> None:
-        """Add many scores at once, such as all of a run folder: three arrays with one element per scored cell.
+        """Add many scores at once, such as those of a run folder, as three arrays with one element per scored cell.
 
         Several variants of a (question, generation) are several elements; all must be variants of this run.
         """
@@ -224,7 +224,7 @@ class Tally:
         if not q.shape == g.shape == y.shape or q.ndim != 1:
             raise InputError(f"shapes {q.shape}, {g.shape} and {y.shape}", where="Tally.load", remedy="give one length")
         if not (np.all(np.isfinite(y)) and np.all((q >= 0) & (q < N)) and np.all(g >= 1)):
-            raise InputError("a row without a score, a known question or a generation from 1 on", where="Tally.load")
+            raise InputError("a row has no score, an unknown question or a generation below 1", where="Tally.load")
         np.frombuffer(self._sum_of_squares)[:] += np.bincount(q, y**2, minlength=N)
         self._all_in_unit &= bool(np.all((y >= 0) & (y <= 1)))
         order = np.argsort(g, kind="stable")
@@ -239,7 +239,7 @@ class Tally:
                 raise InputError(what, where="Tally.load", remedy="give each (question, variant, generation) once")
 
     def pooled_cells(self, benchmark: str, model: str, clusters: tuple[str, ...] | None = None) -> Cells:
-        """Return the cells of all generations pooled over the variants, as `howsure score` reads them from the folder.
+        """Return the cells of all generations, pooled over the variants as `howsure score` pools them.
 
         Parameters
         ----------
@@ -252,7 +252,7 @@ class Tally:
             n += np.frombuffer(self._count[generation], np.uintc)
             total += np.frombuffer(self._sum[generation])
         squares = np.frombuffer(self._sum_of_squares).copy()
-        # Cells use the smallest and largest scores only to know whether all scores lie in [0, 1].
+        # The smallest and largest scores are used only to check whether all scores lie in [0, 1].
         bounds = (0.0, 1.0) if self._all_in_unit else (-np.inf, np.inf)
         minimum, maximum = (np.where(n > 0, bound, np.nan)[None] for bound in bounds)
         return Cells(
@@ -270,7 +270,7 @@ class Tally:
     def variance_floor(self, upto: int | None = None) -> float:
         """Return `stats.sequential.VARIANCE_FLOOR` in units of round values up to a round; 0 if a score was not 0 or 1.
 
-        A round value is the mean of V scores, so five pairs of different scores leave 1/V^2 of it in its squares.
+        A round value is the mean of V scores, so its variance floor is 1/V^2 of that of single scores.
         """
         from howsure.stats.sequential import VARIANCE_FLOOR
 
@@ -306,7 +306,7 @@ class Tally:
         return sums, counts
 
     def _round_values(self, upto: int | None) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Return the round values, 0 where there is none, and where there are some, shape (upto, N)."""
+        """Return the round values (0 where there is none), and a mask of where they exist, both of shape (upto, N)."""
         sums, counts = self._arrays(upto)
         exists = counts == self.variants
         return np.where(exists, sums / self.variants, 0), exists

@@ -1,4 +1,4 @@
-"""The key `until` of an experiment, which says when a run is precise enough, and the verdict with which a run ended."""
+"""Define the key `until` of an experiment (when a run is precise enough) and the verdict with which a run ended."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from howsure.stats.core.claims import MEAN_CLAIMS, STOPPING_RULES
 
 __all__ = ["StoppingConfig", "StoppingReason", "StoppingVerdict"]
 
-#: Why a run ended: the interval is narrow enough; it excludes 0; no number of rounds could make it narrow enough; all
-#: rounds are done; the other model of the pair was given up, so that this one went through all its rounds.
+#: Why a run ended: the interval is narrow enough; the interval excludes 0; no number of rounds could make it narrow
+#: enough; all rounds are done; the other model of the pair was given up, so this one sampled all its rounds.
 StoppingReason = Literal["narrow", "different", "unreachable", "all", "alone"]
 
 
 class StoppingConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """When a run is precise enough; either `width` or `detect` is given.
+    """The rule that says when a run is precise enough; the user gives either `width` or `detect`.
 
     Raises
     ------
     InputError
-        When a value or a combination makes no sense.
+        When a value or a combination of values is not allowed.
     """
 
     width: float | None = None
     """Width of each model's interval, high - low."""
     detect: float | None = None
-    """Smallest true difference of a pair of models that is to be found with `power`."""
+    """Smallest true difference of a pair of models that the run must detect with probability `power`."""
     level: float = 0.95
     claim: str = "these-questions"
     rule: str = "sequence"
     """One of `stats.core.claims.STOPPING_RULES`."""
     models: tuple[str, str] | None = None
-    """The pair that `detect` is about; needed where there are not exactly two models."""
+    """The pair of models for `detect`; required unless there are exactly two models."""
     power: float = 0.8
     borrow: str | None = None
     """Path of results of other models on all questions; the run samples some of the questions (`limit`)."""
@@ -53,7 +53,7 @@ class StoppingConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             self._fail(f"power is {self.power!r}", "allowed: from 0.5 to below 1, such as 0.8")
         self._check_names()
         if self.models is not None and self.detect is None:
-            self._fail("models without detect", "name a pair for detect only; width is about each model")
+            self._fail("models without detect", "name a pair for detect only; width applies to each model")
         if self.models is not None and self.models[0] == self.models[1]:
             self._fail(f"models is {self.models[0]!r} twice", "name two models")
 
@@ -72,13 +72,13 @@ class StoppingConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         raise InputError(what, where="until", remedy=remedy)
 
     def find_pair(self, generations: Mapping[str, int]) -> tuple[str, str] | None:
-        """Return the two models that `detect` is about, or None for `width`; raise InputError if they are not named.
+        """Return the pair of models for `detect`, or None for `width`; raise InputError if the pair must be named.
 
         Parameters
         ----------
         generations
-            Generations of each model, by label. Greedy models, which have one beside others with several, must be
-            named.
+            Generations of each model, by label. If other models have several generations, a greedy model, which has
+            one, is not chosen unless it is named.
         """
         if self.detect is None:
             return None
@@ -96,13 +96,13 @@ class StoppingConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """Raise InputError if the rule cannot be used with adaptive allocation."""
         if self.rule not in {"sequence", "pooled"}:
             self._fail(
-                f"rule {self.rule!r} needs rounds of all questions alike, and adaptive allocation has none",
+                f"rule {self.rule!r} needs rounds in which all questions are sampled, and adaptive allocation has none",
                 "use the rule sequence or pooled",
             )
 
     @property
     def target(self) -> float:
-        """Width at which the interval is narrow enough.
+        """Return the width at which the interval is narrow enough.
 
         A two-sided test detects D with this power if its standard error is at most D / (z_{(1+level)/2} + z_power),
         as for `detectable` of a comparison. So the half-width z_{(1+level)/2} SE must be at most
@@ -119,7 +119,7 @@ class StoppingConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class StoppingVerdict(msgspec.Struct, frozen=True, kw_only=True):
-    """Why one model, or a pair of models, ended; `str()` is the sentence for the user."""
+    """Why the sampling of one model, or a pair of models, ended; `str()` returns the sentence for the user."""
 
     models: tuple[str, ...]
     reason: StoppingReason
@@ -128,7 +128,7 @@ class StoppingVerdict(msgspec.Struct, frozen=True, kw_only=True):
     generations: int
     """Rounds of the experiment."""
     width: float
-    """Width that was to be reached."""
+    """The width that the interval had to reach."""
     score: float | None
     """Score, or difference of the pair; None where unknown."""
     half_width: float | None
@@ -143,13 +143,13 @@ class StoppingVerdict(msgspec.Struct, frozen=True, kw_only=True):
     n_questions: int = 0
     """Questions with scores."""
     borrowed_questions: int = 0
-    """Questions of the reference that the score is about; 0 where nothing is borrowed."""
+    """Number of questions of the reference, for which the score is estimated; 0 if `borrow` is not used."""
     is_adaptive: bool = False
-    """Whether rounds are generations per question on average, allocated in stages."""
+    """Whether generations are allocated in stages, so that rounds mean the average generations per question."""
 
     @property
     def is_early(self) -> bool:
-        """Whether generations were saved."""
+        """Return whether the run stopped before all rounds were done."""
         return self.n_rounds < self.generations
 
     def __str__(self) -> str:
@@ -163,7 +163,7 @@ class StoppingVerdict(msgspec.Struct, frozen=True, kw_only=True):
         how = f"{self.rule}, {100 * self.level:g} %, {claim}"
         result = "no interval"
         if self.score is not None and self.half_width is not None:
-            # Two significant digits of the half-width.
+            # The half-width is printed with two significant digits.
             digits = min(max(3, 1 - math.floor(math.log10(self.half_width))), 6) if self.half_width > 0 else 3
             result = f"{self.score:.{digits}f} ± {self.half_width:.{digits}f} ({how})"
         unit = "generations per question" if self.is_adaptive else "rounds"
@@ -178,10 +178,10 @@ class StoppingVerdict(msgspec.Struct, frozen=True, kw_only=True):
         if self.reason == "all":
             likely = f" yet, about {self.needed:,.0f} {unit} would do it" if self.needed else " yet"
             if self.generations == 1:
-                likely = ": one generation tells nothing of the noise; ask for several"
+                likely = ": one generation cannot measure the noise; request several"
             return f"{who}: all {self.n_rounds} {unit}: {result}; not within ± {self.width / 2:.3g}{likely}"
-        # Such a stop depends on the score and not on its variance alone, so that an ordinary interval is too narrow.
-        why = "; it excludes 0; an interval made for one look, as of compare, misses too often here"
+        # This stop depends on the score itself and not only on its variance, so an ordinary interval is too narrow.
+        why = "; it excludes 0; an interval for one analysis, such as that of compare, would be too narrow here"
         return f"{who}: stopped after {done}: {result}{why if self.reason == 'different' else ''}"
 
     def _describe_questions(self) -> str:

@@ -1,4 +1,4 @@
-"""Send the requests of one model, many at a time, and decide what follows from each reply or failure."""
+"""Send the requests of one model, many at a time, and handle each reply or failure."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ __all__ = ["Worker"]
 
 #: Reasons of failures that another attempt does not fix.
 LASTING = ("bad_request", "too_large")
-#: Reasons after which it is unknown whether the generations were made and billed.
+#: Reasons after which it is unknown whether the endpoint made and billed the generations.
 UNKNOWN_OUTCOME = ("timeout", "malformed", "empty", "too_large", "cancelled")
-#: Seconds that the first request for several generations has to show what the endpoint accepts, before others follow.
+#: Other requests wait at most so many seconds for the first request for several generations, which shows what the
+#: endpoint accepts.
 PROBE_SECONDS = 10.0
 
 
 class _AllRowsWrittenError(Exception):
-    """Ends a worker that gives up while every open request has its rows."""
+    """Raised to end a worker that gives up while no open request lacks its rows."""
 
 
 class Worker:
@@ -41,14 +42,14 @@ class Worker:
     model
         The model that answers.
     sleep, clock, rng
-        How retries wait, the time in seconds, and the source of their jitter.
+        Functions that wait and that return the time in seconds, and the generator of random waiting times.
 
     Attributes
     ----------
     rate_limiter
         Limits how fast requests are sent.
     retry_policy
-        Decides what is sent again, and when the model is given up.
+        Decides which requests are sent again, and when the model is given up.
     """
 
     def __init__(
@@ -70,7 +71,7 @@ class Worker:
             sleep=sleep,
         )
         self.retry_policy = RetryPolicy(clock)
-        # Tasks are drawn ahead of the requests in flight, but not all at once.
+        # Some tasks are fetched before a request can be sent, but not all tasks at once.
         self._slots = asyncio.Semaphore(2 * config.concurrency)
         self._n_open = 0
         self._idle, self._probed = asyncio.Event(), asyncio.Event()
@@ -81,17 +82,17 @@ class Worker:
 
     @property
     def n_requests(self) -> int:
-        """Requests sent in this session."""
+        """Return the number of requests sent in this session."""
         return self.retry_policy.n_sent
 
     @property
     def in_flight(self) -> int:
-        """Requests without an outcome yet."""
+        """Return the number of requests without an outcome yet."""
         return self.rate_limiter.in_flight
 
     @property
     def window(self) -> int:
-        """Requests that are allowed in flight now."""
+        """Return the number of requests that are allowed in flight now."""
         return self.rate_limiter.window
 
     async def run(self, tasks: AsyncIterator[PromptTask]) -> None:
@@ -117,12 +118,12 @@ class Worker:
             pass
 
     async def wait_until_idle(self) -> None:
-        """Return once all tasks drawn so far have their rows, or were refused together.
+        """Return when all tasks fetched so far have their rows, or were refused together.
 
         Raises
         ------
         SamplingStoppedError
-            When some of the rows will never arrive: nothing may be decided from an incomplete round.
+            When some of the rows will never arrive, because an incomplete round does not allow a decision.
         """
         if self._n_open:
             self._idle.clear()
@@ -131,7 +132,7 @@ class Worker:
             raise SamplingStoppedError
 
     def stop(self) -> None:
-        """Send no more: requests in flight still bring their rows, those that wait for another attempt are dropped."""
+        """Stop sending: the rows of requests in flight are still stored, requests that wait for a retry are dropped."""
         self._is_stopped = True
         self._probed.set()
         for task in self._waiting - {asyncio.current_task()}:
@@ -142,7 +143,7 @@ class Worker:
         self._n_open += 1
         task = self._group.create_task(self._send_until_done(pending))
         self._waiting.add(task)
-        # Not in the task itself: a task that is cancelled before its first step never runs.
+        # A callback is used, because a task that is cancelled before its first step never runs its own code.
         task.add_done_callback(self._finish_with_slot if holds_slot else self._finish)
 
     def _finish(self, task: asyncio.Task[None]) -> None:
@@ -211,7 +212,7 @@ class Worker:
             self._probed.set()
             if isinstance(outcome, EndpointError):
                 self.rate_limiter.release(permit, error=outcome)
-                # A refused request is not billed; for one that broke off nothing is known.
+                # A refused request is not billed; if the reply was cut off, the cost is unknown.
                 (budget.forfeit if outcome.reason in UNKNOWN_OUTCOME else budget.release)(reservation)
             else:
                 self.rate_limiter.release(permit, tokens=_count_tokens(outcome), limits=outcome.limits)
@@ -241,7 +242,7 @@ class Worker:
             pending.task = pending.task._replace(generations=generations[:most])
 
     def _handle_reply(self, pending: PendingRequest, request: Request, reply: Reply) -> None:
-        """Write the rows of a reply, and request the generations that it did not bring again."""
+        """Write the rows of a reply, and request the generations again that it did not contain."""
         job, task = self.job, pending.task
         self.retry_policy.record_success()
         job.trouble = None
@@ -251,7 +252,7 @@ class Worker:
             self._start(PendingRequest(task._replace(generations=rest)))
         refused, self._refused = self._refused, []
         for other, error in refused:
-            # Others succeed, so these requests were wrong and not the endpoint.
+            # Other requests succeed, so these requests are at fault and not the endpoint.
             self._fail(other, error)
 
     def _handle_failure(self, pending: PendingRequest, error: EndpointError) -> float | None:
@@ -261,7 +262,7 @@ class Worker:
             job.size.record_rejection(n, error.most)
             pending.attempts -= 1
             return 0.0
-        # A 403 among successes is about this prompt (moderation), not about the key.
+        # If other requests succeed, a 403 concerns this prompt (moderation) and not the key.
         if isinstance(error, FatalEndpointError) and not (error.status == 403 and self.retry_policy.n_successes):
             job.stopped = job.stopped or str(error)
             self.stop()
@@ -283,12 +284,12 @@ class Worker:
         if self.retry_policy.should_give_up(self._n_open):
             self._give_up(error)
         if error.reason == "timeout" and n > 1:
-            # It may have been billed; half as many generations may arrive in time.
+            # The request may have been billed; half as many generations may arrive in time.
             self._split(pending, (n + 1) // 2)
         return compute_wait(error, pending.attempts, self.rng)
 
     def _handle_lasting_failure(self, pending: PendingRequest, error: EndpointError) -> None:
-        """Fail a refused request, or collect it while no request has succeeded: then every one may be refused."""
+        """Count a refused request as failed; while none has succeeded only collect it, as all may be refused."""
         if self.retry_policy.n_successes:
             self._fail(pending, error)
             return
@@ -297,7 +298,7 @@ class Worker:
             self._raise_fatal("every request was refused", error)
 
     def _give_up(self, error: EndpointError) -> NoReturn:
-        """End the worker: exhausted requests fail, the other cells stay missing until the next session."""
+        """End the worker: requests without further attempts fail, other cells stay missing until the next session."""
         self._is_stopped = True
         for pending, last_error in self._exhausted.items():
             self._fail(pending, last_error)

@@ -1,4 +1,4 @@
-"""Read YAML text as typed values; an error names the line, the key and how to fix it."""
+"""Read YAML text as typed values; an error message names the line, the key and how to fix it."""
 
 from __future__ import annotations
 
@@ -123,6 +123,6 @@ class YamlSource:
             for key, value in node.value:
                 if isinstance(key.value, str) and key.value in names:
                     place = f"{self.where}:{key.start_mark.line + 1}"
-                    raise InputError(f"the key {key.value!r} stands twice", where=place, remedy="remove one")
+                    raise InputError(f"the key {key.value!r} occurs twice", where=place, remedy="remove one")
                 names.add(str(key.value))
                 self._check_duplicates(value)
