@@ -54,7 +54,7 @@ def test_a_cell_is_the_same_whenever_it_is_asked_for(benchmark):
 def test_what_is_not_recorded_is_refused(benchmark):
     with pytest.raises(UnknownNameError, match="t: unknown model 'replay/aa'; did you mean 'replay/a'"):
         ReplayModel("aa", benchmark)
-    with pytest.raises(InputError, match=r"replay/b: no recorded score of 1 of 2 questions, the first 'q2'; ask only"):
+    with pytest.raises(InputError, match=r"replay/b: no recorded score of 1 of 2 questions, the first 'q2'; use only"):
         ReplayModel("b", benchmark)
     with pytest.raises(InputError, match="replay/a: the benchmark has no recorded results; name a table"):
         ReplayModel("a", sums(2))

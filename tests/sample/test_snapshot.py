@@ -105,10 +105,10 @@ def test_memory_does_not_depend_on_variants_nor_on_the_largest_generation():
     ("rows", "message"),
     [
         (([0, 1], [1], [1.0]), "shapes"),
-        (([0], [0], [1.0]), "a row without"),
-        (([3], [1], [1.0]), "a row without"),
-        (([-1], [1], [1.0]), "a row without"),
-        (([0], [1], [math.nan]), "a row without"),
+        (([0], [0], [1.0]), "a row has no score"),
+        (([3], [1], [1.0]), "a row has no score"),
+        (([-1], [1], [1.0]), "a row has no score"),
+        (([0], [1], [math.nan]), "a row has no score"),
         (([0, 0, 0], [1, 1, 1], [1.0, 0.0, 1.0]), "generation 1 of a question has more scores than the 2 variants"),
     ],
 )
