@@ -30,7 +30,9 @@ CHOICES = Benchmark(
     Prompt(template="{question}\n{choices}"),
     extract=lambda text: text if text in set("ABCD") else None,
 )
-pytestmark = pytest.mark.filterwarnings("ignore:.*with the same words")  # 12 draws of four points are wanted
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:.*drawn again have the same prompts"
+)  # 12 draws of four points are wanted
 
 SUMS = load({"name": "population", "size": 200, "seed": 3})
 SMALL = load("directions-small")

@@ -91,7 +91,7 @@ def test_paraphrases_wait_for_review_and_repeat_nothing():
     ]
     thought = parse_paraphrases("<think>\n1. A draft.\n</think>\n1. Pick {labels} now.", MINE)
     assert [e.text for e in thought.phrasings] == ["Pick {labels} now."]
-    with pytest.raises(InputError, match="no new phrasing: not a line of the list: 'Sorry.'; ask again"):
+    with pytest.raises(InputError, match="no new phrasing: not a line of the list: 'Sorry.'; request phrasings again"):
         parse_paraphrases("Sorry.", MINE)
     with pytest.raises(InputError, match="no new phrasing: it is empty"):
         parse_paraphrases("", MINE)

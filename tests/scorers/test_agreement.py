@@ -86,9 +86,9 @@ def test_rows_without_one_of_the_scores_are_counted_and_not_compared():
     for name in ("agreement", "low", "high", "kappa"):
         assert math.isnan(columns[name][0])
     assert columns["note"][0] == (
-        "nothing was scored before, so there is nothing to agree with; rows are missing, the first: no completion is kept"
+        "no row was scored before, so there is no agreement; rows are missing, the first: no completion is kept"
     )
-    assert "nothing was scored before" in str(found)
+    assert "no row was scored before" in str(found)
 
 
 def test_rows_that_cannot_be_scored_say_why_in_a_note():
