@@ -7,6 +7,7 @@ build all objects.
 
 from __future__ import annotations
 
+import bisect
 import contextlib
 import functools
 import re
@@ -98,6 +99,9 @@ FINISH_KINDS: dict[str, FinishKind] = {
     ),
 }
 
+#: The usual finish reasons of a text, none of which is a failure.
+COMMON_FINISHES = ("stop", "length")
+
 T = TypeVar("T")
 Usage = TypeVar("Usage", bound=msgspec.Struct)
 
@@ -118,8 +122,19 @@ def build_bounded_list(kind: type, most: int, *, strict: bool = False) -> type:
 
 
 def list_items(struct: msgspec.Struct | None, kind: type[T]) -> list[T]:
-    """Return the items of a decoded `build_bounded_list`; an empty list if there was none."""
-    return [] if struct is None else [item for item in msgspec.structs.astuple(struct) if isinstance(item, kind)]
+    """Return the items of a decoded `build_bounded_list`, which are of this kind; an empty list if there was none."""
+    del kind  # it only tells the type of the result
+    if struct is None:
+        return []
+    places: tuple[Any, ...] = msgspec.structs.astuple(struct)
+    # Only the places after the last item are unset, and most of them are.
+    items: list[T] = list(places[: bisect.bisect_left(places, True, key=_is_unset)])
+    return items
+
+
+def _is_unset(place: object) -> bool:
+    """Return whether a place of a decoded list has no item."""
+    return place is msgspec.UNSET
 
 
 if TYPE_CHECKING:
@@ -133,10 +148,14 @@ class _Message(msgspec.Struct):
     refusal: str | None = None
 
 
+#: The value of a field that a reply does not have.
+_ABSENT = msgspec.Raw(b"null")
+
+
 class _Choice(msgspec.Struct):
     message: _Message | None = None
     finish_reason: str | None = None
-    error: msgspec.Raw = msgspec.Raw(b"null")
+    error: msgspec.Raw = _ABSENT
 
 
 class _Usage(msgspec.Struct):
@@ -223,7 +242,9 @@ def classify_finish(finish_reason: str | None) -> FinishKind:
     >>> [classify_finish(reason) for reason in ("stop", "MAX_TOKENS", "insufficient_system_resource", "sleepy", None)]
     ['whole', 'cut', 'failed', 'unknown', 'whole']
     """
-    return "whole" if finish_reason is None else FINISH_KINDS.get(finish_reason.lower(), "unknown")
+    if finish_reason is None:
+        return "whole"
+    return FINISH_KINDS.get(finish_reason) or FINISH_KINDS.get(finish_reason.lower(), "unknown")
 
 
 def build_choice(text: str | None, finish_reason: str | None, *, error: str | None = None) -> Choice:
@@ -264,7 +285,17 @@ def clean_id(reply_id: str | None, key: str) -> str:
 
 def _parse_choice(choice: _Choice, key: str) -> Choice:
     """Return one choice with its text, or with the text of the model's refusal."""
-    message, finish = choice.message, clean_name(choice.finish_reason, key)
+    message = choice.message
+    if (
+        choice.error is _ABSENT
+        and choice.finish_reason in COMMON_FINISHES
+        and message is not None
+        and isinstance(message.content, str)
+        and not message.refusal
+    ):
+        # Most choices are a text and nothing else, which takes half of the time without the general reading below.
+        return Choice(redact_completion(message.content, key), choice.finish_reason)
+    finish = clean_name(choice.finish_reason, key)
     if error := find_error_beside(choice.error):
         return build_choice(None, finish, error=f"the endpoint reports {build_error_in_body(error, 1, key)}")
     if message is None:

@@ -268,9 +268,9 @@ class ModelJob:
     def record_reply(self, task: PromptTask, request: Request, reply: Reply) -> None:
         """Record what a reply shows about the endpoint."""
         n = len(request.generations)
-        for choice in reply.choices:
-            if classify_finish(choice.finish_reason) == "unknown":
-                self._unknown_finishes[shorten(str(choice.finish_reason), most=60)] += 1
+        for reason, count in Counter([choice.finish_reason for choice in reply.choices]).items():
+            if classify_finish(reason) == "unknown":
+                self._unknown_finishes[shorten(str(reason), most=60)] += count
         self.duplicates.record_reply(task.question, task.variant, reply)
         if len(self.versions) < MOST_VERSIONS:
             self.versions.add((reply.model or "", reply.fingerprint or ""))
@@ -292,9 +292,9 @@ class ModelJob:
     def add_rows(self, question: int, rows: list[Response]) -> None:
         """Write rows of one question, and count them."""
         scores = [row.score for row in rows]
-        for row in rows:
-            if row.status in WITHOUT_ANSWER:
-                self._without_answer[row.status] += 1
+        statuses = [row.status for row in rows]
+        if not WITHOUT_ANSWER.keys().isdisjoint(statuses):
+            self._without_answer.update(status for status in statuses if status in WITHOUT_ANSWER)
         n_failed = scores.count(None)
         self.done += len(rows) - n_failed
         self.failed += n_failed

@@ -133,7 +133,7 @@ def _score_choice(
         return (None, "error", None, None, f"failed_reply: {error}")
     kind = classify_finish(finish_reason)
     status = STATUSES.get(kind, "ok")
-    if text is None or kind == "refused" or not (text if ">" not in text else remove_reasoning(text)).strip():
+    if text is None or kind == "refused" or _is_blank(text if ">" not in text else remove_reasoning(text)):
         return _score_without_answer(kind, status)
     try:
         score, answer, rule = _grade_text(benchmark, question, request, text, truncated=status == "length")
@@ -145,6 +145,11 @@ def _score_choice(
     if not math.isfinite(score):
         return (None, "error", answer, rule, f"scoring: the score is {score}")
     return score, status, answer, rule, None
+
+
+def _is_blank(text: str) -> bool:
+    """Return whether a text has nothing but white space."""
+    return not text or text.isspace()
 
 
 def _score_without_answer(kind: FinishKind, status: str) -> _ScoredChoice:
