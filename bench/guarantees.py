@@ -64,6 +64,7 @@ MODULES = (
     "copies",
     "published_forms",
     "variants",
+    "judged_scores",
 )
 
 

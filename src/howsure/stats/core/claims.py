@@ -137,6 +137,10 @@ DENSITY_METHODS: tuple[DensityMethod, ...] = get_args(DensityMethod)
 AbilityRule = Literal["others", "all"]
 ABILITY_RULES: tuple[AbilityRule, ...] = get_args(AbilityRule)
 
+#: How a judge's scores are corrected by people's labels; `stats.judges.calibration` defines each.
+CalibrationMethod = Literal["ppi", "rogan-gladen", "labels", "raw"]
+CALIBRATION_METHODS: tuple[CalibrationMethod, ...] = get_args(CalibrationMethod)
+
 #: Libraries that a result can be converted to a frame of.
 FrameBackend = Literal["pandas", "polars", "pyarrow"]
 FRAME_BACKENDS: tuple[FrameBackend, ...] = get_args(FrameBackend)

@@ -1,0 +1,45 @@
+"""Scores that a judge gave: its noise, its errors, and what people would have said.
+
+labelled_completions   completions with a judge's score, and a person's for a sample of them
+calibration            PPI++, Rogan-Gladen and the labels alone, for scores and paired differences
+judge_noise            judge, generation and data noise; flip rate; completions against verdicts
+judge_errors           tests of self-preference and of length
+"""
+
+from howsure.stats.judges.calibration import (
+    CalibratedDifference,
+    CalibratedScores,
+    JudgeAccuracy,
+    calibrate,
+    calibrate_difference,
+    measure_accuracy,
+    ppi_mean,
+)
+from howsure.stats.judges.judge_errors import JudgeErrors, examine_judge
+from howsure.stats.judges.judge_noise import (
+    JudgeNoise,
+    VerdictPlan,
+    VerdictTable,
+    measure_judge_noise,
+    plan_verdicts,
+)
+from howsure.stats.judges.labelled_completions import FEWEST_LABELS, JudgedCompletions
+
+__all__ = [
+    "FEWEST_LABELS",
+    "CalibratedDifference",
+    "CalibratedScores",
+    "JudgeAccuracy",
+    "JudgeErrors",
+    "JudgeNoise",
+    "JudgedCompletions",
+    "VerdictPlan",
+    "VerdictTable",
+    "calibrate",
+    "calibrate_difference",
+    "examine_judge",
+    "measure_accuracy",
+    "measure_judge_noise",
+    "plan_verdicts",
+    "ppi_mean",
+]

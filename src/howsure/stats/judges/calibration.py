@@ -1,0 +1,603 @@
+r"""Scores as people would have given them, from a judge's scores of all completions and people's scores of a sample.
+
+With the judge's score f_i and, for the completions that were drawn with probability pi_i, a person's score y_i:
+
+``ppi``          prediction-powered estimate with a tuned weight (PPI++, Angelopoulos et al. 2023, arXiv 2311.01453):
+
+    theta(w) = mean(y; labelled) + w (mean(f; all) - mean(f; labelled))
+
+where means over labelled completions are weighted by 1/pi_i, and the weight w in [0, 1] of the judge is the one with
+the smallest variance. w = 1 is prediction-powered inference, w = 0 the mean of the labels.
+``labels``       w = 0: the labels alone.
+``rogan-gladen`` (mean(f) + specificity - 1)/(sensitivity + specificity - 1), with the judge's sensitivity and
+                 specificity over the labels of all models together (Rogan and Gladen 1978): for judges that err alike
+                 on every model, which `examine_judge` examines.
+``raw``          the judge's score as it is.
+
+All means are over questions of means over completions. theta is linear in sums over questions, so its variance is that
+of the mean of one term per question, or per cluster (`cluster_means`); completions of one question may depend on each
+other. The interval adds two pseudo-labels on which the judge errs by -1 and +1, as `adjusted_t` does for differences:
+where the judge never erred in n labels, it may still err in one of n (three of n are within reach of 95 %).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from scipy import special
+
+from howsure.errors import InputError, UnknownNameError
+from howsure.stats.core.cells import FloatArray, IntArray
+from howsure.stats.core.claims import CALIBRATION_METHODS, CalibrationMethod, check_choice, check_level
+from howsure.stats.core.intervals import Limits
+from howsure.stats.core.results import Columns, Result, make_columns
+from howsure.stats.judges.labelled_completions import FEWEST_LABELS, JudgedCompletions, ModelRows
+from howsure.stats.scores.clusters import cluster_means, cluster_residuals
+
+__all__ = [
+    "CalibratedDifference",
+    "CalibratedScores",
+    "JudgeAccuracy",
+    "calibrate",
+    "calibrate_difference",
+    "measure_accuracy",
+    "ppi_mean",
+]
+
+
+class _Terms(NamedTuple):
+    """An estimate as a mean over questions: of `fixed` + w `judge`, each of shape (N,)."""
+
+    fixed: FloatArray
+    judge: FloatArray
+    clusters: np.ndarray[tuple[int, ...], np.dtype[np.object_]]
+    n_labelled: int
+    """Clusters with a labelled completion."""
+
+
+class _Estimate(NamedTuple):
+    """An estimate with its standard error, degrees of freedom and the weight of the judge."""
+
+    value: float
+    se: float
+    df: float
+    weight: float
+
+
+_UNKNOWN = _Estimate(np.nan, np.nan, np.nan, np.nan)
+
+
+@dataclass(frozen=True, eq=False)
+class JudgeAccuracy:
+    """How often a judge agrees with people, over the labels of all models; shares weighted by inclusion.
+
+    Attributes
+    ----------
+    sensitivity, specificity
+        Share judged right of those that people score right, and judged wrong of those that people score wrong; NaN
+        where people scored none so, or where scores are not 0 and 1.
+
+    Examples
+    --------
+    >>> JudgeAccuracy(0.9, 0.8, 20).informative
+    True
+    """
+
+    sensitivity: float
+    specificity: float
+    n_labels: int
+
+    @property
+    def informative(self) -> bool:
+        """Whether the judge says right more often of what people score right than of what they score wrong."""
+        return self.sensitivity + self.specificity > 1
+
+
+@dataclass(frozen=True, eq=False)
+class CalibratedScores(Result):
+    """Scores of M models corrected by people's labels; arrays have shape (M,).
+
+    Attributes
+    ----------
+    judge_score
+        The judge's own score.
+    score, se, df
+        The corrected score, its standard error and degrees of freedom; NaN where unknown.
+    judge_weight
+        Weight of the judge in the estimate, from 0 (only the labels count) to 1.
+    n_questions, n_completions, n_labels
+        Questions and completions that the judge scored, and those of them that a person scored.
+    accuracy
+        Agreement of the judge with people over the labels of all models.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(1)
+    >>> right = (rng.random(400) < 0.6).astype(float)
+    >>> judged = np.where(rng.random(400) < 0.1, 1 - right, right)
+    >>> labels = np.where(np.arange(400) < 100, right, np.nan)
+    >>> names = tuple(map(str, range(400)))
+    >>> data = JudgedCompletions("demo", ("a",), names, np.zeros(400), np.arange(400), judged, labels)
+    >>> result = calibrate(data)
+    >>> result["n_labels"].tolist(), bool(result["low"][0] < right.mean() < result["high"][0])
+    ([100], True)
+    """
+
+    benchmark: str
+    models: tuple[str, ...]
+    judge_score: FloatArray
+    score: FloatArray
+    se: FloatArray
+    df: FloatArray
+    judge_weight: FloatArray
+    n_questions: IntArray
+    n_completions: IntArray
+    n_labels: IntArray
+    method: CalibrationMethod
+    accuracy: JudgeAccuracy
+    unit: bool
+    level: float = 0.95
+    reasons: tuple[str, ...] = field(default=(), repr=False)
+
+    def interval(self, level: float | None = None) -> Limits:
+        """Interval of each score at a level in (0, 1)."""
+        level = self.level if level is None else level
+        return _limits(self.score, self.se, self.df, level, (0.0, 1.0) if self.unit else None)
+
+    def columns(self) -> Columns:
+        """Return one row per model, the best first."""
+        order = np.argsort(-np.nan_to_num(self.score, nan=-np.inf), kind="stable")
+        limits = self.interval()
+        columns = make_columns(
+            len(self.models),
+            benchmark=self.benchmark,
+            model=self.models,
+            n_questions=self.n_questions,
+            n_completions=self.n_completions,
+            n_labels=self.n_labels,
+            judge_score=self.judge_score,
+            score=self.score,
+            se=self.se,
+            low=limits.low,
+            high=limits.high,
+            level=self.level,
+            judge_weight=self.judge_weight,
+            method=self.method,
+            df=self.df,
+            note=np.array(self.reasons or [""] * len(self.models), dtype=object),
+        )
+        return {name: values[order] for name, values in columns.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class CalibratedDifference(Result):
+    """The difference of two models as people would have scored them, paired on the questions that both answered.
+
+    Examples
+    --------
+    >>> data = JudgedCompletions("demo", ("a", "b"), ("p", "q"), [0, 0, 1, 1], [0, 1, 0, 1], [1, 1, 0, 1], [np.nan] * 4)
+    >>> calibrate_difference(data, "a", "b", method="raw")["difference"].tolist()
+    [0.5]
+    """
+
+    benchmark: str
+    model_a: str
+    model_b: str
+    judge_difference: float
+    difference: float
+    se: float
+    df: float
+    judge_weight: float
+    n_questions: int
+    n_labels_a: int
+    n_labels_b: int
+    method: CalibrationMethod
+    unit: bool
+    level: float = 0.95
+    reason: str = field(default="", repr=False)
+
+    def interval(self, level: float | None = None) -> Limits:
+        """Interval of the difference at a level in (0, 1)."""
+        level = self.level if level is None else level
+        bounds = (-1.0, 1.0) if self.unit else None
+        return _limits(np.array([self.difference]), np.array([self.se]), np.array([self.df]), level, bounds)
+
+    def columns(self) -> Columns:
+        """Return one row."""
+        limits = self.interval()
+        with np.errstate(divide="ignore", invalid="ignore"):
+            p_value = 2 * special.stdtr(self.df, -abs(np.float64(self.difference) / self.se))
+        return make_columns(
+            1,
+            benchmark=self.benchmark,
+            model_a=self.model_a,
+            model_b=self.model_b,
+            n_questions=self.n_questions,
+            n_labels_a=self.n_labels_a,
+            n_labels_b=self.n_labels_b,
+            judge_difference=self.judge_difference,
+            difference=self.difference,
+            se=self.se,
+            low=limits.low,
+            high=limits.high,
+            level=self.level,
+            p_value=p_value,
+            judge_weight=self.judge_weight,
+            method=self.method,
+            df=self.df,
+            note=self.reason,
+        )
+
+
+def calibrate(
+    data: JudgedCompletions, *, method: CalibrationMethod = "ppi", level: float = 0.95, weight: float | None = None
+) -> CalibratedScores:
+    """Estimate what people would have scored all completions of each model, from the judge and a labelled sample.
+
+    Parameters
+    ----------
+    data
+        Completions with the judge's scores, and people's scores of some of them.
+    method
+        One of `CALIBRATION_METHODS`.
+    level
+        Coverage of the interval in (0, 1).
+    weight
+        Weight of the judge for the method ``"ppi"``, from 0 to 1; None for the one with the smallest variance.
+
+    Returns
+    -------
+    CalibratedScores
+        One row per model, the best first. The claim is about new questions like these.
+
+    Raises
+    ------
+    InputError
+        When an argument is not allowed, or ``"rogan-gladen"`` is given scores that are not 0 and 1.
+
+    Notes
+    -----
+    With the terms t_q of `_ppi_terms`, the squared standard error is that of their mean over clusters (CR2), times
+    n/(n - 1), or n/(n - 2) with a tuned weight, for n labelled clusters, plus 2/((n + 2)(n + 1)) for the two
+    pseudo-labels. The degrees of freedom are n - 1 or n - 2, times the squared share by which the pseudo-labels raise
+    the variance.
+
+    References
+    ----------
+    Angelopoulos, Duchi and Zrnic (2023), PPI++: efficient prediction-powered inference, arXiv 2311.01453, eq. (4)-(6).
+    Rogan and Gladen (1978), American Journal of Epidemiology 107. Bonett and Price (2012), for the pseudo-labels.
+
+    Examples
+    --------
+    >>> data = JudgedCompletions(
+    ...     "demo", ("a",), tuple("pqrstu"), [0] * 6, range(6), [1, 1, 1, 0, 0, 1], [1, 0, 1, 0] + [np.nan] * 2
+    ... )
+    >>> result = calibrate(data, weight=1.0)
+    >>> result["judge_score"].round(3).tolist(), result["score"].round(3).tolist()  # 4/6, less the error of 1 in 4
+    ([0.667], [0.417])
+    """
+    check_choice("method", method, CALIBRATION_METHODS)
+    check_level(level)
+    if weight is not None and not 0 <= weight <= 1:
+        raise InputError(f"weight is {weight:g}", where=data.benchmark, remedy="allowed: from 0 to 1")
+    unit = _is_unit(data)
+    rows = [data.select(i) for i in range(len(data.models))]
+    if method == "rogan-gladen":
+        _require_binary(data)
+        estimates = [_rogan_gladen(data, [one], [1]) for one in rows]
+    elif method == "raw":
+        estimates = [_estimate_raw(one.sum_by_question(one.judged), one.clusters.tolist()) for one in rows]
+    else:
+        fixed, spread = 0.0 if method == "labels" else weight, _label_range(data)
+        estimates = [_estimate(_ppi_terms(one), fixed, spread=spread) for one in rows]
+    values = np.array(estimates, dtype=float).reshape(-1, 4)
+    accuracy = measure_accuracy(data)
+    return CalibratedScores(
+        data.benchmark,
+        data.models,
+        np.array([_mean(one.sum_by_question(one.judged)) for one in rows]),
+        values[:, 0],
+        values[:, 1],
+        values[:, 2],
+        values[:, 3],
+        n_questions=np.array([len(one.questions) for one in rows], dtype=np.int64),
+        n_completions=np.array([len(one.place) for one in rows], dtype=np.int64),
+        n_labels=data.n_labels,
+        method=method,
+        accuracy=accuracy,
+        unit=unit,
+        level=level,
+        reasons=tuple(_reasons(data.n_labels.tolist(), values[:, 1].tolist(), method, accuracy)),
+    )
+
+
+def calibrate_difference(
+    data: JudgedCompletions,
+    a: str,
+    b: str,
+    *,
+    method: CalibrationMethod = "ppi",
+    level: float = 0.95,
+    weight: float | None = None,
+) -> CalibratedDifference:
+    """Estimate the difference a - b that people would have found, paired on the questions that both answered.
+
+    Parameters
+    ----------
+    data, method, level, weight
+        As for `calibrate`; one weight of the judge is tuned for the difference. The labelled completions of the two
+        models need not be on the same questions.
+    a, b
+        Names of the models.
+
+    Returns
+    -------
+    CalibratedDifference
+        One row.
+
+    Raises
+    ------
+    UnknownNameError
+        When there is no such model.
+    InputError
+        When an argument is not allowed, or no question was answered by both.
+
+    References
+    ----------
+    Angelopoulos, Duchi and Zrnic (2023), arXiv 2311.01453.
+
+    Examples
+    --------
+    >>> data = JudgedCompletions(
+    ...     "demo", ("a", "b"), tuple("pqr"), [0] * 3 + [1] * 3, [0, 1, 2] * 2, [1, 1, 0, 0, 1, 0], [1, 1, 0, 0, 1, 0]
+    ... )
+    >>> calibrate_difference(data, "a", "b")["difference"].round(3).tolist()
+    [0.333]
+    """
+    check_choice("method", method, CALIBRATION_METHODS)
+    check_level(level)
+    for name in (a, b):
+        if name not in data.models:
+            raise UnknownNameError("model", name, data.models, where=data.benchmark)
+    one, other = (data.models.index(name) for name in (a, b))
+    common = np.intersect1d(data.select(one).questions, data.select(other).questions)
+    if not len(common):
+        raise InputError(f"no question was judged for both {a!r} and {b!r}", where=data.benchmark)
+    rows = [data.select(i, common) for i in (one, other)]
+    if method == "rogan-gladen":
+        _require_binary(data)
+        estimate = _rogan_gladen(data, rows, [1, -1])
+    elif method == "raw":
+        means = [one.sum_by_question(one.judged) for one in rows]
+        estimate = _estimate_raw(means[0] - means[1], rows[0].clusters.tolist())
+    else:
+        first, second = map(_ppi_terms, rows)
+        both = _Terms(
+            first.fixed - second.fixed,
+            first.judge - second.judge,
+            first.clusters,
+            min(first.n_labelled, second.n_labelled),
+        )
+        fixed = 0.0 if method == "labels" else weight
+        estimate = _estimate(both, fixed, spread=_label_range(data), n_samples=2)
+    n_labels = [int(np.sum(one.sampling > 0)) for one in rows]
+    judged = [_mean(one.sum_by_question(one.judged)) for one in rows]
+    note = "; ".join(dict.fromkeys(filter(None, _reasons(n_labels, [estimate.se] * 2, method, measure_accuracy(data)))))
+    return CalibratedDifference(
+        data.benchmark,
+        a,
+        b,
+        judged[0] - judged[1],
+        *(estimate.value, estimate.se, estimate.df, estimate.weight),
+        n_questions=len(common),
+        n_labels_a=n_labels[0],
+        n_labels_b=n_labels[1],
+        method=method,
+        unit=_is_unit(data),
+        level=level,
+        reason=note,
+    )
+
+
+def ppi_mean(
+    judged: FloatArray, label: FloatArray, *, weight: float | None = None, level: float = 0.95
+) -> tuple[float, float, float]:
+    """Estimate the mean of people's scores of independent completions, with its interval.
+
+    Parameters
+    ----------
+    judged
+        The judge's score of each completion, shape (R,).
+    label
+        The score by a person, shape (R,); NaN where nobody labelled it.
+    weight
+        Weight of the judge from 0 to 1; None for the one with the smallest variance.
+    level
+        Coverage of the interval in (0, 1).
+
+    Returns
+    -------
+    tuple
+        Estimate, low and high.
+
+    References
+    ----------
+    Angelopoulos, Duchi and Zrnic (2023), arXiv 2311.01453.
+
+    Examples
+    --------
+    >>> ppi_mean(np.array([1, 1, 0, 0, 1, 0]), np.array([1, 0, 0, np.nan, np.nan, np.nan]), weight=1.0)[0].round(4)
+    np.float64(0.1667)
+    """
+    n = len(np.asarray(judged))
+    names = tuple(map(str, range(n)))
+    data = JudgedCompletions("", ("",), names, np.zeros(n, np.int64), np.arange(n), judged, label)
+    result = calibrate(data, weight=weight, level=level)
+    limits = result.interval()
+    return result.score[0], limits.low[0], limits.high[0]
+
+
+def measure_accuracy(data: JudgedCompletions) -> JudgeAccuracy:
+    """Return the judge's sensitivity and specificity over the labels of all models."""
+    both = ~np.isnan(data.label) & ~np.isnan(data.judged)
+    label, judged = data.label[both], data.judged[both]
+    if not np.all(np.isin(label, (0, 1))):
+        return JudgeAccuracy(np.nan, np.nan, int(both.sum()))
+    weight = np.ones(len(label)) if data.inclusion is None else 1 / data.inclusion[both]
+    right, wrong = np.sum(weight * label), np.sum(weight * (1 - label))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        sensitivity = np.sum(weight * label * judged) / right
+        specificity = np.sum(weight * (1 - label) * (1 - judged)) / wrong
+    return JudgeAccuracy(float(sensitivity), float(specificity), int(both.sum()))
+
+
+def _ppi_terms(rows: ModelRows) -> _Terms:
+    """Return the terms t_q of theta(w), whose mean over questions is the estimate.
+
+    With weights u_i = 1/k_q, s_i = 1/pi_i of labelled completions, S = sum u_i s_i and labelled means y_L and f_L:
+    fixed_q = y_L + (N/S) sum_q u_i s_i (y_i - y_L);  judge_q = f_q - f_L - (N/S) sum_q u_i s_i (f_i - f_L).
+    """
+    N = len(rows.questions)
+    total = float(np.sum(rows.weight * rows.sampling))
+    if not total:
+        nan = np.full(N, np.nan)
+        return _Terms(nan, rows.sum_by_question(rows.judged), rows.clusters, 0)
+    label = float(np.sum(rows.weight * rows.sampling * rows.label)) / total
+    judged = float(np.sum(rows.weight * rows.sampling * rows.judged)) / total
+    scale = N / total
+    fixed = label + scale * rows.sum_by_question(rows.sampling * (rows.label - label))
+    judge = (
+        rows.sum_by_question(rows.judged)
+        - judged
+        - scale * rows.sum_by_question(rows.sampling * (rows.judged - judged))
+    )
+    return _Terms(fixed, judge, rows.clusters, rows.n_labelled_clusters)
+
+
+def _estimate(terms: _Terms, weight: float | None, *, spread: float, n_samples: int = 1) -> _Estimate:
+    """Return the estimate from its terms.
+
+    `weight` None is tuned; `spread` is the range of the labels, the size of an error of the judge; `n_samples` is the
+    number of samples of labels behind the estimate: 1 for a score, 2 for a difference of two.
+    """
+    n = terms.n_labelled
+    if n < 2:
+        return _UNKNOWN
+    residuals, _ = cluster_residuals(np.stack([terms.fixed, terms.judge]), terms.clusters.tolist())
+    covariance = residuals @ residuals.T / len(terms.judge) ** 2
+    is_tuned = weight is None and covariance[1, 1] > 0
+    if weight is None:
+        weight = float(np.clip(-covariance[0, 1] / covariance[1, 1], 0, 1)) if is_tuned else 0.0
+    degrees = max(n - 1 - is_tuned, 1)
+    variance = covariance[0, 0] + 2 * weight * covariance[0, 1] + weight**2 * covariance[1, 1]
+    variance = max(float(variance), 0.0) * n / degrees
+    total = variance + n_samples * 2 * spread**2 / ((n + 2) * (n + 1))
+    df = degrees * (total / variance) ** 2 if variance > 0 else np.inf
+    return _Estimate(_mean(terms.fixed) + weight * _mean(terms.judge), float(np.sqrt(total)), float(df), weight)
+
+
+def _estimate_raw(values: FloatArray, clusters: Sequence[str]) -> _Estimate:
+    """Return the mean of the judge's scores over questions, with the error for new questions."""
+    if not len(values):
+        return _UNKNOWN
+    spread = cluster_means(values[None], clusters)
+    variance = float(spread.variance[0]) / len(values)
+    return _Estimate(_mean(values), np.sqrt(variance) if variance > 0 else np.nan, float(spread.df[0]), 1.0)
+
+
+def _rogan_gladen(data: JudgedCompletions, rows: Sequence[ModelRows], signs: Sequence[int]) -> _Estimate:
+    """Return the corrected score of one model, or the corrected difference of two, by the labels of all models.
+
+    With J = sensitivity + specificity - 1 and the judge's score p, theta = (p + specificity - 1)/J and
+    d theta = (dp + (1 - theta) d specificity - theta d sensitivity)/J. A difference d = (p_a - p_b)/J has
+    d theta = (dp_a - dp_b - d (d sensitivity + d specificity))/J. The changes are summed over clusters.
+    """
+    accuracy = measure_accuracy(data)
+    if not accuracy.informative or not all(len(one.questions) for one in rows):
+        return _UNKNOWN
+    share = accuracy.sensitivity + accuracy.specificity - 1
+    judged = sum(sign * _mean(one.sum_by_question(one.judged)) for sign, one in zip(signs, rows, strict=True))
+    is_score = len(rows) == 1
+    theta = (judged + accuracy.specificity - 1) / share if is_score else judged / share
+    names, code = np.unique(np.array(data.questions if data.clusters is None else data.clusters), return_inverse=True)
+    change = np.zeros(len(names))
+    for sign, one in zip(signs, rows, strict=True):
+        mean = one.sum_by_question(one.judged)
+        np.add.at(change, code[one.questions], sign * (mean - mean.mean()) / len(mean))
+    both = ~np.isnan(data.label) & ~np.isnan(data.judged)
+    label, verdict, place = data.label[both], data.judged[both], code[data.question[both]]
+    weight = np.ones(len(label)) if data.inclusion is None else 1 / data.inclusion[both]
+    pseudo = 0.0
+    factors = (-theta, 1 - theta) if is_score else (-theta, -theta)
+    for is_right, value, factor in zip((1, 0), (accuracy.sensitivity, accuracy.specificity), factors, strict=True):
+        here = label == is_right
+        agreement = verdict if is_right else 1 - verdict
+        total = np.sum(weight[here])
+        np.add.at(change, place[here], factor * weight[here] * (agreement[here] - value) / total)
+        n = int(np.sum(here))
+        pseudo += factor**2 * 2 / ((n + 2) * (n + 1))
+    n_clusters = len(set(place.tolist()))
+    if n_clusters < 2:
+        return _UNKNOWN
+    variance = float(np.sum(change**2)) * n_clusters / (n_clusters - 1) / share**2
+    total_variance = variance + pseudo / share**2
+    df = (n_clusters - 1) * (total_variance / variance) ** 2 if variance > 0 else np.inf
+    value = float(np.clip(theta, 0, 1) if is_score else np.clip(theta, -1, 1))
+    return _Estimate(value, float(np.sqrt(total_variance)), float(df), np.nan)
+
+
+def _limits(
+    estimate: FloatArray, se: FloatArray, df: FloatArray, level: float, bounds: tuple[float, float] | None
+) -> Limits:
+    """Return the interval of t around an estimate, within the bounds of the scores."""
+    half = special.stdtrit(np.minimum(df, 1e9), (1 + level) / 2) * se
+    low, high = estimate - half, estimate + half
+    if bounds is not None:
+        low, high = np.clip(low, *bounds), np.clip(high, *bounds)
+    return Limits(low, high, level)
+
+
+def _mean(values: FloatArray) -> float:
+    """Return the mean; NaN of no values."""
+    return float(values.mean()) if len(values) else np.nan
+
+
+def _label_range(data: JudgedCompletions) -> float:
+    """Return the largest error that a judge can make: 1 for scores in [0, 1], else the range of all scores."""
+    if _is_unit(data):
+        return 1.0
+    return float(np.nanmax([data.judged, data.label]) - np.nanmin([data.judged, data.label]))
+
+
+def _is_unit(data: JudgedCompletions) -> bool:
+    """Return whether all scores lie in [0, 1]."""
+    return all(bool(np.all((values >= 0) & (values <= 1) | np.isnan(values))) for values in (data.judged, data.label))
+
+
+def _require_binary(data: JudgedCompletions) -> None:
+    """Raise InputError unless people's labels are 0 and 1, and the judge's scores in [0, 1]."""
+    if not _is_unit(data) or not np.all(np.isin(data.label[~np.isnan(data.label)], (0, 1))):
+        remedy = "use the method ppi, which takes any scores"
+        raise InputError("rogan-gladen needs labels of 0 and 1", where=data.benchmark, remedy=remedy)
+
+
+def _reasons(
+    n_labels: Sequence[int], se: Sequence[float], method: CalibrationMethod, accuracy: JudgeAccuracy
+) -> Iterator[str]:
+    """Yield the note of each model."""
+    for n, error in zip(n_labels, se, strict=True):
+        if method == "raw":
+            yield "the judge's opinion: no correction by people's labels"
+        elif method == "rogan-gladen":
+            alike = "supposes that the judge errs alike on all models"
+            blind = "the judge says right as often of wrong answers as of right ones, or labels of one kind are missing"
+            yield alike if accuracy.informative else f"{alike}; {blind}"
+        elif np.isnan(error):
+            yield f"{n} labels: too few to correct the judge's score"
+        elif n < FEWEST_LABELS:
+            yield f"only {n} labels, fewer than {FEWEST_LABELS}: the interval is wide, and its coverage is uncertain"
+        else:
+            yield ""

@@ -1,0 +1,218 @@
+r"""Does a judge err alike on all models and on texts of all lengths? Tests on the completions that people labelled.
+
+The error of the judge on a completion is e = f - y, its score less that of a person. Both tests are regressions by
+least squares, weighted by the inverse inclusion probabilities, with cluster-robust errors (CR1, t with G - 1 degrees of
+freedom for G clusters):
+
+self-preference   e on a model, less e on the other models together
+length            slope of e on log2(length), with a mean of its own for each model: the change per doubling
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from howsure.stats.core.cells import FloatArray, IntArray
+from howsure.stats.core.claims import check_level
+from howsure.stats.core.intervals import Limits
+from howsure.stats.core.multiplicity import holm
+from howsure.stats.core.results import Columns, Result, make_columns, notes
+from howsure.stats.judges.labelled_completions import FEWEST_LABELS, JudgedCompletions
+
+__all__ = ["JudgeErrors", "examine_judge"]
+
+
+@dataclass(frozen=True, eq=False)
+class JudgeErrors(Result):
+    """Tests of a judge's errors: a row for each model, and one for length; arrays of shape (T,).
+
+    Attributes
+    ----------
+    tests
+        ``"self-preference"`` or ``"length"``.
+    models
+        The model of each row; "all" for length.
+    error
+        Mean error of the judge on the model's labelled completions, its score less that of people.
+    difference, se, df
+        What is tested: the error on the model less that on the others, or the change of the error per doubling of the
+        length.
+    p_holm
+        Two-sided p-value, adjusted for the number of models (Holm).
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> label = (rng.random(400) < 0.5).astype(float)
+    >>> model = np.repeat([0, 1], 200)
+    >>> judged = np.where((model == 0) & (rng.random(400) < 0.3), 1, label)
+    >>> names = tuple(map(str, range(200)))
+    >>> data = JudgedCompletions("demo", ("a", "b"), names, model, np.tile(range(200), 2), judged, label)
+    >>> errors = examine_judge(data)
+    >>> errors[0]["model"], bool(errors[0]["low"] > 0)
+    ('a', True)
+    """
+
+    benchmark: str
+    tests: tuple[str, ...]
+    models: tuple[str, ...]
+    n_labels: IntArray
+    error: FloatArray
+    difference: FloatArray
+    se: FloatArray
+    df: FloatArray
+    p_value: FloatArray
+    p_holm: FloatArray
+    level: float = 0.95
+
+    def interval(self, level: float | None = None) -> Limits:
+        """Interval of each difference at a level in (0, 1)."""
+        level = self.level if level is None else level
+        half = special.stdtrit(self.df, (1 + level) / 2) * self.se
+        return Limits(self.difference - half, self.difference + half, level)
+
+    def columns(self) -> Columns:
+        """Return one row per test."""
+        limits = self.interval()
+        return make_columns(
+            len(self.tests),
+            benchmark=self.benchmark,
+            test=self.tests,
+            model=self.models,
+            n_labels=self.n_labels,
+            error=self.error,
+            difference=self.difference,
+            se=self.se,
+            low=limits.low,
+            high=limits.high,
+            level=self.level,
+            p_value=self.p_value,
+            p_holm=self.p_holm,
+            note=notes(
+                {
+                    f"fewer than {FEWEST_LABELS} labels: the test finds little": self.n_labels < FEWEST_LABELS,
+                    "no errors that vary: nothing to test": np.isnan(self.se),
+                }
+            ),
+        )
+
+    def sentences(self) -> list[str]:
+        """Return one line for each test, with its interval.
+
+        Examples
+        --------
+        >>> data = JudgedCompletions("demo", ("a",), ("p",), [0], [0], [1.0], [np.nan])
+        >>> examine_judge(data).sentences()
+        []
+        """
+        limits = self.interval()
+        lines = []
+        for i, (test, model) in enumerate(zip(self.tests, self.models, strict=True)):
+            if np.isnan(self.se[i]):
+                continue
+            figures = f"{self.difference[i]:+.3f} [{limits.low[i]:+.3f}, {limits.high[i]:+.3f}]"
+            if test == "length":
+                lines.append(f"length: the judge's error changes by {figures} when a completion is twice as long")
+            else:
+                lines.append(
+                    f"self-preference: the judge's error on {model} differs by {figures} from that on the others"
+                )
+        return lines
+
+
+def examine_judge(data: JudgedCompletions, *, level: float = 0.95) -> JudgeErrors:
+    """Test whether a judge errs alike on all models, and on completions of all lengths.
+
+    Parameters
+    ----------
+    data
+        Completions with the judge's scores, and people's scores of some of them; `length` for the test of length.
+    level
+        Coverage of the intervals in (0, 1).
+
+    Returns
+    -------
+    JudgeErrors
+        A row for each model where there are two with labels, and one for length where it is known and varies.
+
+    Notes
+    -----
+    With the regressors X, weights W and residuals r, the covariance is (X'WX)^-1 (sum_c u_c u_c') (X'WX)^-1 G/(G - 1)
+    with u_c = sum over cluster c of x w r.
+
+    References
+    ----------
+    Liang and Zeger (1986), Biometrika 73, for the cluster-robust covariance.
+
+    Examples
+    --------
+    >>> data = JudgedCompletions("demo", ("a",), ("p", "q"), [0, 0], [0, 1], [1.0, 0.0], [1.0, 0.0], length=[10, 20])
+    >>> examine_judge(data)["test"].tolist()
+    ['length']
+    """
+    check_level(level)
+    both = ~np.isnan(data.label) & ~np.isnan(data.judged)
+    error, model, question = data.judged[both] - data.label[both], data.model[both], data.question[both]
+    weight = np.ones(len(error)) if data.inclusion is None else 1 / data.inclusion[both]
+    names = np.array(data.questions if data.clusters is None else data.clusters, dtype=object)
+    cluster = np.unique(names, return_inverse=True)[1][question]
+    labelled = np.unique(model)
+    rows: list[tuple[str, str, int, float, float, float, float]] = []
+    if len(labelled) > 1:
+        for i in labelled.tolist():
+            here = model == i
+            design = np.stack([np.ones(len(error)), here], axis=1)
+            rows.append(
+                (
+                    "self-preference",
+                    data.models[i],
+                    int(here.sum()),
+                    float(np.average(error[here], weights=weight[here])),
+                    *_fit_last(design, error, weight, cluster),
+                )
+            )
+    if data.length is not None and len(error):
+        length = np.log2(np.maximum(data.length[both], 1))
+        dummies = (model[:, None] == labelled).astype(float)
+        design = np.column_stack([dummies, length])
+        if np.linalg.matrix_rank(design) == design.shape[1]:
+            mean = float(np.average(error, weights=weight))
+            rows.append(("length", "all", len(error), mean, *_fit_last(design, error, weight, cluster)))
+    columns = list(zip(*rows, strict=True)) if rows else [()] * 7
+    difference, se, df = (np.array(values, dtype=float) for values in columns[4:])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        p_value = 2 * special.stdtr(df, -np.abs(difference / se))
+    of_models = np.array([name == "self-preference" for name in columns[0]], dtype=bool)
+    p_holm = p_value.copy()
+    if np.any(of_models):
+        p_holm[of_models] = holm(p_value[of_models])
+    return JudgeErrors(
+        data.benchmark,
+        tuple(map(str, columns[0])),
+        tuple(map(str, columns[1])),
+        np.array(columns[2], dtype=np.int64),
+        np.array(columns[3], dtype=float),
+        *(difference, se, df, p_value, p_holm),
+        level=level,
+    )
+
+
+def _fit_last(
+    design: FloatArray, values: FloatArray, weight: FloatArray, cluster: NDArray[np.integer]
+) -> tuple[float, float, float]:
+    """Return the last coefficient of a weighted regression, its cluster-robust error, and its degrees of freedom."""
+    bread = np.linalg.inv(design.T @ (design * weight[:, None]))
+    coefficients = bread @ (design.T @ (weight * values))
+    residuals = values - design @ coefficients
+    scores = np.zeros((int(cluster.max()) + 1, design.shape[1]))
+    np.add.at(scores, cluster, design * (weight * residuals)[:, None])
+    G = len(np.unique(cluster))
+    if G < 2:
+        return float(coefficients[-1]), np.nan, np.nan
+    covariance = bread @ (scores.T @ scores) @ bread * G / (G - 1)
+    se = float(np.sqrt(max(covariance[-1, -1], 0)))
+    return float(coefficients[-1]), se if se > 1e-12 else np.nan, float(G - 1)

@@ -1,0 +1,138 @@
+"""Completions with a judge's score, and for some of them the score that a person gave.
+
+All functions of this package take these rows. A row is one completion; `sum_by_question` turns a value per row into the
+terms of the mean over questions of the mean over completions, which is what a score is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from howsure.errors import InputError
+from howsure.stats.core.cells import FloatArray, IntArray
+
+__all__ = ["FEWEST_LABELS", "JudgedCompletions", "ModelRows"]
+
+#: With fewer labels of a model than this, its corrected score carries a note.
+FEWEST_LABELS = 20
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedCompletions:
+    """R completions of M models on N questions, with the judge's score and, for a sample, that of a person.
+
+    Attributes
+    ----------
+    model, question
+        Index of the model and of the question of each completion, shape (R,).
+    judged
+        Score of each completion by the judge: the mean of its verdicts, shape (R,). NaN where no verdict was readable.
+    label
+        Score of each completion by a person, shape (R,); NaN where nobody labelled it.
+    inclusion
+        Probability with which each completion was drawn for labelling, shape (R,), in (0, 1]; only ratios within a
+        model matter. None if all had the same.
+    clusters
+        Cluster of each question, length N, or None.
+    length
+        Length of each completion in characters, shape (R,), or None; for the test of length.
+
+    Raises
+    ------
+    InputError
+        When the shapes disagree, or a labelled completion has no inclusion probability in (0, 1].
+
+    Examples
+    --------
+    >>> data = JudgedCompletions("demo", ("a",), ("p", "q"), [0, 0], [0, 1], [1.0, 0.0], [1.0, np.nan])
+    >>> data.n_labels.tolist()
+    [1]
+    """
+
+    benchmark: str
+    models: tuple[str, ...]
+    questions: tuple[str, ...]
+    model: IntArray
+    question: IntArray
+    judged: FloatArray
+    label: FloatArray
+    inclusion: FloatArray | None = None
+    clusters: tuple[str, ...] | None = None
+    length: FloatArray | None = None
+
+    def __post_init__(self) -> None:
+        for name, kind in (("model", np.int64), ("question", np.int64), ("judged", float), ("label", float)):
+            object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=kind))
+        for name in ("inclusion", "length"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=float))
+        shapes = {
+            np.shape(values)
+            for values in (self.model, self.question, self.judged, self.label, self.inclusion, self.length)
+            if values is not None
+        }
+        if len(shapes) != 1:
+            raise InputError("the columns of judged completions differ in length", where=self.benchmark)
+        if self.inclusion is not None:
+            drawn = self.inclusion[~np.isnan(self.label)]
+            if not np.all((drawn > 0) & (drawn <= 1)):
+                remedy = "give each labelled completion the probability with which it was drawn"
+                raise InputError("an inclusion probability is not in (0, 1]", where=self.benchmark, remedy=remedy)
+
+    @property
+    def n_labels(self) -> IntArray:
+        """The number of completions of each model with both a judge's and a person's score, shape (M,)."""
+        both = ~np.isnan(self.label) & ~np.isnan(self.judged)
+        return np.bincount(self.model[both], minlength=len(self.models)).astype(np.int64)
+
+    def select(self, model: int, questions: IntArray | None = None) -> ModelRows:
+        """Return the judged completions of one model, on these questions only if they are given (indices)."""
+        here = (self.model == model) & ~np.isnan(self.judged)
+        if questions is not None:
+            here &= np.isin(self.question, questions)
+        answered, place = np.unique(self.question[here], return_inverse=True)
+        counts = np.bincount(place, minlength=len(answered)).astype(float)
+        label = self.label[here]
+        drawn = ~np.isnan(label)
+        inclusion = np.ones(len(label)) if self.inclusion is None else self.inclusion[here]
+        clusters = np.array(self.questions if self.clusters is None else self.clusters, dtype=object)[answered]
+        return ModelRows(
+            answered,
+            place,
+            np.where(counts[place] > 0, 1 / counts[place], 0),
+            self.judged[here],
+            np.where(drawn, label, 0),
+            np.where(drawn, 1 / np.where(drawn, inclusion, 1), 0),
+            clusters,
+        )
+
+
+class ModelRows(NamedTuple):
+    """The judged completions of one model on N questions."""
+
+    questions: IntArray
+    """Indices of the questions, shape (N,), increasing."""
+    place: IntArray
+    """Place of the question of each completion among `questions`, shape (R,)."""
+    weight: FloatArray
+    """1 / number of completions of its question, shape (R,)."""
+    judged: FloatArray
+    label: FloatArray
+    """Scores by the judge and by a person, 0 where there is none; shape (R,)."""
+    sampling: FloatArray
+    """1 / inclusion probability of a labelled completion, 0 for others; shape (R,)."""
+    clusters: np.ndarray[tuple[int, ...], np.dtype[np.object_]]
+    """Cluster of each question, shape (N,)."""
+
+    def sum_by_question(self, values: FloatArray) -> FloatArray:
+        """Return the weighted sum of a value per completion over each question, shape (N,)."""
+        sums = np.bincount(self.place, weights=self.weight * values, minlength=len(self.questions))
+        return sums.astype(np.float64)
+
+    @property
+    def n_labelled_clusters(self) -> int:
+        """The number of clusters (questions, without clusters) with a labelled completion."""
+        return len(set(self.clusters[np.unique(self.place[self.sampling > 0])].tolist()))

@@ -1,0 +1,207 @@
+"""Scores corrected by people's labels.
+
+Kind of truth: other programs' output (truescore 0.7.4 and ppi_py 0.2.3 on the same data), a slow version by loops,
+hand-computed values, and coverage by seeded simulation.
+"""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles import judging
+
+from howsure.errors import InputError, UnknownNameError
+from howsure.stats.judges import JudgedCompletions, calibrate, calibrate_difference, measure_accuracy, ppi_mean
+
+
+def reference_data():
+    """Two judged models on 300 questions, 60 of which are labelled for both."""
+    rng = np.random.default_rng(20261122)
+    y = (rng.random(300) < 0.65).astype(float)
+    f = np.where(rng.random(300) < 0.12, 1 - y, y)
+    labelled = np.isin(np.arange(300), rng.choice(300, 60, replace=False))
+    z = (rng.random(300) < 0.55).astype(float)
+    g = np.where(rng.random(300) < 0.12, 1 - z, z)
+    return JudgedCompletions(
+        "reference",
+        ("a", "b"),
+        tuple(map(str, range(300))),
+        np.repeat([0, 1], 300),
+        np.tile(np.arange(300), 2),
+        np.concatenate([f, g]),
+        np.concatenate([np.where(labelled, y, np.nan), np.where(labelled, z, np.nan)]),
+    )
+
+
+def test_a_fixed_weight_gives_the_estimate_of_ppi_py():
+    """With n labelled and m other completions, their weight .4 is ours of .4 (n + m)/m; theirs: .5379 to .7455."""
+    result = calibrate(reference_data(), weight=0.4 * 300 / 240)
+    assert result.score[0] == pytest.approx(0.64166667, abs=1e-7)
+    # Theirs is the normal interval with the variance of n; ours has t, n - 1 and two pseudo-labels.
+    limits = result.interval()
+    assert 1 < (limits.high[0] - limits.low[0]) / (0.7454757 - 0.53785764) < 1.12
+
+
+def test_the_tuned_estimate_is_that_of_truescore_up_to_the_weight():
+    """Theirs is 0.6430 [0.5387, 0.7473] and 0.13427 for the difference; the weights differ by n/(n - 1)."""
+    data = reference_data()
+    result = calibrate(data)
+    assert result.score[0] == pytest.approx(0.6430, abs=2e-4)
+    assert 1 < (result.interval().high[0] - result.interval().low[0]) / (0.7473 - 0.5387) < 1.12
+    difference = calibrate_difference(data, "a", "b")
+    assert difference.difference == pytest.approx(0.1342657, abs=0.004)
+    assert difference.se * 2 * 1.96 == pytest.approx(0.27529, rel=0.12)
+
+
+def test_rogan_gladen_is_that_of_truescore_on_one_model():
+    """Theirs is 0.6608 [0.4700, 0.8515]."""
+    data = reference_data()
+    first = data.model == 0
+    one = JudgedCompletions(
+        "one", ("a",), data.questions, data.model[first], data.question[first], data.judged[first], data.label[first]
+    )
+    result = calibrate(one, method="rogan-gladen")
+    assert result.score[0] == pytest.approx(0.6608, abs=5e-5)
+    assert result.interval().high[0] - result.interval().low[0] == pytest.approx(0.3815, rel=0.15)
+
+
+def test_rogan_gladen_by_hand():
+    """Judged right: 6 of 10. Labels: 3 of 4 right ones judged right, 2 of 2 wrong ones judged wrong. (.6+1-1)/.75."""
+    judged = [1, 1, 1, 0, 0, 0, 1, 1, 1, 0]
+    label = [1, 1, 1, 1, 0, 0, *[np.nan] * 4]
+    data = JudgedCompletions("hand", ("a",), tuple("abcdefghij"), [0] * 10, range(10), judged, label)
+    accuracy = measure_accuracy(data)
+    assert (accuracy.sensitivity, accuracy.specificity) == (0.75, 1.0)
+    assert calibrate(data, method="rogan-gladen").score[0] == pytest.approx(0.8)
+    rows = [(i, f, None if np.isnan(y) else y, 1.0) for i, (f, y) in enumerate(zip(judged, label, strict=True))]
+    assert judging.rogan_gladen(rows) == pytest.approx(0.8)
+
+
+def test_a_useless_judge_has_no_rogan_gladen_estimate():
+    data = JudgedCompletions("coin", ("a",), tuple("abcd"), [0] * 4, range(4), [1, 0, 1, 0], [1, 1, 0, 0])
+    result = calibrate(data, method="rogan-gladen")
+    assert np.isnan(result.score[0])
+    assert "says right as often" in result["note"][0]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_the_estimate_is_that_of_the_loops(data):
+    """Unequal numbers of completions, unequal inclusion and any weight."""
+    n = data.draw(st.integers(4, 30))
+    questions = [data.draw(st.integers(0, 6)) for _ in range(n)]
+    judged = [data.draw(st.sampled_from([0.0, 0.5, 1.0])) for _ in range(n)]
+    labels = [data.draw(st.sampled_from([None, 0.0, 1.0])) for _ in range(n)]
+    inclusion = [data.draw(st.sampled_from([0.1, 0.5, 1.0])) for _ in range(n)]
+    weight = data.draw(st.floats(0, 1))
+    rows = list(zip(questions, judged, labels, inclusion, strict=True))
+    judgements = JudgedCompletions(
+        "loops",
+        ("a",),
+        tuple("abcdefg"),
+        [0] * n,
+        questions,
+        judged,
+        [np.nan if label is None else label for label in labels],
+        inclusion,
+    )
+    result = calibrate(judgements, weight=weight)
+    if len({q for q, label in zip(questions, labels, strict=True) if label is not None}) < 2:
+        assert np.isnan(result.score[0])
+        assert result["note"][0]
+    else:
+        assert result.score[0] == pytest.approx(judging.corrected_mean(rows, weight))
+
+
+def test_labels_of_everything_are_their_mean_whatever_the_judge_says():
+    rng = np.random.default_rng(3)
+    label = (rng.random(200) < 0.3).astype(float)
+    for judged in (label, 1 - label, np.ones(200)):
+        assert ppi_mean(judged, label)[0] == pytest.approx(label.mean())
+
+
+def test_a_judge_that_always_says_right_weighs_nothing():
+    label = np.array([1.0, 0.0] * 10 + [np.nan] * 80)
+    data = JudgedCompletions("d", ("a",), tuple(map(str, range(100))), [0] * 100, range(100), np.ones(100), label)
+    result = calibrate(data)
+    assert result.judge_weight[0] == 0
+    assert result.score[0] == 0.5
+
+
+def test_no_disagreement_in_ten_labels_is_no_certainty():
+    """An error rate of 3/10 or less is not excluded by ten labels without an error: the interval reaches that far."""
+    judged = np.array([1.0] * 50 + [0.0] * 50)
+    label = np.where(np.arange(100) % 10 == 0, judged, np.nan)
+    result = ppi_mean(judged, label)
+    assert result[2] - result[1] > 0.3
+
+
+def test_few_labels_are_noted():
+    data = reference_data()
+    few = np.where(np.cumsum(~np.isnan(data.label)) <= 19, data.label, np.nan)
+    result = calibrate(
+        JudgedCompletions("few", data.models, data.questions, data.model, data.question, data.judged, few)
+    )
+    by_model = {row["model"]: row for row in result}
+    assert "only 19 labels" in by_model["a"]["note"]
+    assert np.isnan(by_model["b"]["score"])
+    assert "0 labels" in by_model["b"]["note"]
+
+
+def test_unreadable_verdicts_are_left_out():
+    data = reference_data()
+    judged = np.where(np.arange(600) % 7 == 0, np.nan, data.judged)
+    result = calibrate(
+        JudgedCompletions("gaps", data.models, data.questions, data.model, data.question, judged, data.label)
+    )
+    assert result.n_completions.tolist() == [257, 257]
+
+
+def test_wrong_arguments_are_refused():
+    data = reference_data()
+    with pytest.raises(UnknownNameError, match="rogan-gladen"):
+        calibrate(data, method="rogan")
+    with pytest.raises(InputError, match="weight"):
+        calibrate(data, weight=2.0)
+    with pytest.raises(UnknownNameError, match="unknown model 'A'"):
+        calibrate_difference(data, "A", "b")
+    with pytest.raises(InputError, match="inclusion"):
+        JudgedCompletions("x", ("a",), ("q",), [0], [0], [1.0], [1.0], [0.0])
+    with pytest.raises(InputError, match="length"):
+        JudgedCompletions("x", ("a",), ("q",), [0], [0, 1], [1.0], [1.0])
+    scores = np.where(np.isnan(data.label), np.nan, 0.5)
+    graded = JudgedCompletions("x", data.models, data.questions, data.model, data.question, data.judged, scores)
+    with pytest.raises(InputError, match="0 and 1"):
+        calibrate(graded, method="rogan-gladen")
+
+
+def draw_sample(rng, boost):
+    """Two models of equal true score 0.5 on 150 questions with 2 completions; the judge favours the first by `boost`."""
+    p = np.tile(np.repeat(rng.beta(1, 1, 150), 2), 2)
+    model, question = np.repeat([0, 1], 300), np.tile(np.repeat(np.arange(150), 2), 2)
+    y = (rng.random(600) < p).astype(float)
+    lift = np.where(model == 0, boost, 0)
+    judged = np.where(y == 1, rng.random(600) < 0.85 + lift, rng.random(600) > 0.85 - lift).astype(float)
+    label = np.full(600, np.nan)
+    for m in (0, 1):
+        drawn = rng.choice(np.flatnonzero(model == m), 60, replace=False)
+        label[drawn] = y[drawn]
+    return JudgedCompletions("s", ("a", "b"), tuple(map(str, range(150))), model, question, judged, label)
+
+
+def test_coverage_under_self_preference():
+    """A judge that favours a model by .1: PPI covers scores and differences, the judge's own do not."""
+    rng = np.random.default_rng(11)
+    covered = {"ppi": [], "raw": []}
+    of_difference = {"ppi": [], "raw": []}
+    for _ in range(300):
+        data = draw_sample(rng, 0.1)
+        for method in ("ppi", "raw"):
+            limits = calibrate(data, method=method).interval()
+            covered[method].append(limits.low[0] <= 0.5 <= limits.high[0])
+            limits = calibrate_difference(data, "a", "b", method=method).interval()
+            of_difference[method].append(limits.low[0] <= 0 <= limits.high[0])
+    assert np.mean(covered["ppi"]) > 0.93
+    assert np.mean(of_difference["ppi"]) > 0.93
+    assert np.mean(covered["raw"]) < 0.3
+    assert np.mean(of_difference["raw"]) < 0.3

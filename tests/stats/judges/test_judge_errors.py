@@ -1,0 +1,65 @@
+"""Tests of self-preference and of length.
+
+Kind of truth: hand-computed differences, the size and the power of the tests by seeded simulation.
+"""
+
+import numpy as np
+import pytest
+
+from howsure.stats.judges import JudgedCompletions, examine_judge
+
+
+def draw(rng, *, boost=0.0, slope=0.0, n=300):
+    """Two models on n questions; the judge errs more for the first by `boost`, and by `slope` per doubled length."""
+    model, question = np.repeat([0, 1], n), np.tile(np.arange(n), 2)
+    label = (rng.random(2 * n) < 0.5).astype(float)
+    length = np.exp2(rng.uniform(4, 10, 2 * n))
+    up = 0.1 + boost * (model == 0) + slope * (np.log2(length) - 4)
+    judged = np.where(label == 0, rng.random(2 * n) < up, rng.random(2 * n) > 0.1).astype(float)
+    return JudgedCompletions("s", ("a", "b"), tuple(map(str, range(n))), model, question, judged, label, length=length)
+
+
+def test_the_difference_is_that_of_the_mean_errors():
+    judged, label = [1, 1, 0, 0, 1, 0], [0, 1, 0, 1, 1, 0]
+    data = JudgedCompletions("h", ("a", "b"), tuple("pqr"), [0, 0, 0, 1, 1, 1], [0, 1, 2] * 2, judged, label)
+    errors = examine_judge(data)
+    assert errors["difference"].tolist() == pytest.approx([1 / 3 + 1 / 3, -2 / 3])
+    assert errors["error"].tolist() == pytest.approx([1 / 3, -1 / 3])
+
+
+def test_sizes_are_nominal():
+    rng = np.random.default_rng(1)
+    rejected = np.array([examine_judge(draw(rng, n=100))["p_value"] < 0.05 for _ in range(500)])
+    assert np.all(np.abs(rejected.mean(axis=0) - 0.05) < 0.025)
+
+
+def test_planted_effects_are_found():
+    rng = np.random.default_rng(2)
+    boosted = examine_judge(draw(rng, boost=0.3))
+    assert boosted["low"][0] > 0
+    assert boosted["p_holm"][0] < 0.01
+    assert boosted["difference"][0] == pytest.approx(0.15, abs=0.06)  # half of the labels are 0
+    longer = examine_judge(draw(rng, slope=0.08, n=600))
+    assert longer["difference"][2] == pytest.approx(0.04, abs=0.015)
+    assert longer["low"][2] > 0
+    assert [line.partition(":")[0] for line in longer.sentences()] == ["self-preference", "self-preference", "length"]
+
+
+def test_inclusion_weights_undo_an_unequal_draw():
+    """Completions judged right are labelled ten times as often; weighted, the error is that of all."""
+    rng = np.random.default_rng(3)
+    data = draw(rng, boost=0.3, n=3000)
+    inclusion = np.where(data.judged == 1, 1.0, 0.1)
+    label = np.where(rng.random(6000) < inclusion, data.label, np.nan)
+    sampled = JudgedCompletions(
+        "s", data.models, data.questions, data.model, data.question, data.judged, label, inclusion
+    )
+    assert examine_judge(sampled)["difference"][0] == pytest.approx(examine_judge(data)["difference"][0], abs=0.05)
+
+
+def test_a_perfect_judge_has_nothing_to_test():
+    data = JudgedCompletions("h", ("a", "b"), tuple("pq"), [0, 0, 1, 1], [0, 1] * 2, [1, 0, 1, 0], [1, 0, 1, 0])
+    errors = examine_judge(data)
+    assert np.all(np.isnan(errors["low"]))
+    assert errors.sentences() == []
+    assert "nothing to test" in errors["note"][0]
