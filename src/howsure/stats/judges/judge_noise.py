@@ -374,7 +374,7 @@ def plan_verdicts(
     if min(completion_cost, verdict_cost, budget) <= 0 or questions < 1:
         raise InputError("costs, the budget and the number of questions must be positive")
     D, E, J = (max(value, 0.0) for value in components.values())
-    k, r = (grid.ravel() for grid in np.meshgrid(np.arange(1, most + 1), np.arange(1, most + 1)))
+    k, r = (values.ravel() for values in np.meshgrid(np.arange(1, most + 1), np.arange(1, most + 1)))
     each = k * (completion_cost + r * verdict_cost)
     N = np.minimum(questions, budget / each + 1e-9).astype(np.int64)
     possible = np.flatnonzero(N)
