@@ -4,7 +4,8 @@
 
     HowsureError                   base class of all exceptions of this package
     ├── InputError                 wrong use or unreadable input; also a ValueError (exit code 2)
-    │   └── UnknownNameError       a model, benchmark, column or key that does not exist
+    │   ├── UnknownNameError       a model, benchmark, column or key that does not exist
+    │   └── EmptyShardError        a benchmark has no question in one shard of a run
     ├── StoreError                 a run folder that cannot be read or written
     ├── EndpointError              one request to a model failed; the row records the reason
     │   └── FatalEndpointError     no request to this model can succeed (wrong key, unknown model)
@@ -120,6 +121,20 @@ class UnknownNameError(InputError):
             first = ", ".join(self.names[:12]) + (f", ... ({len(self.names)} in all)" if len(self.names) > 12 else "")
             remedy = f"known: {first}"
         super().__init__(f"unknown {kind} {name!r}", where=where, remedy=remedy)
+
+
+class EmptyShardError(InputError):
+    """A benchmark has fewer questions than the run has shards, and none in this shard.
+
+    Examples
+    --------
+    >>> print(EmptyShardError("sums", 2, shard=3))
+    --shard: none of the 2 questions of sums is in shard 3; use fewer shards
+    """
+
+    def __init__(self, benchmark: str, n_questions: int, *, shard: int) -> None:
+        what = f"none of the {n_questions} questions of {benchmark} is in shard {shard}"
+        super().__init__(what, where="--shard", remedy="use fewer shards")
 
 
 class StoreError(HowsureError):

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from howsure.sample.resume import read_stored_cells
+from howsure.sample.resume import WantedCells, read_stored_cells
 from howsure.sample.snapshot import Tally
 from howsure.store import database, parquet_files
 from howsure.store.responses import RunFolder, read
@@ -48,7 +48,7 @@ def test_each_row_counts_once_however_the_rows_are_divided(tmp_path, monkeypatch
         run.append(rows[len(rows) // 2 :])
     questions, variants = ["q2", "q0", "q1"], ["w", "v"]
     tallies = {label: Tally(questions, 2, 11) for label in ("n", "m")}
-    found = read_stored_cells(tmp_path, "b", tallies, variants, costs=costs)
+    found = read_stored_cells(tmp_path, {"b": WantedCells(tallies, variants)}, costs=costs)["b"]
     for label, tally in tallies.items():
         present, failed, calls, prompt, completion, total = {}, {}, 0, 0, 0.0, 0.0
         before = None

@@ -168,7 +168,7 @@ def test_what_is_no_integer_of_64_bits_is_not_made_one(value):
 WITHOUT_PANDAS = """
 import sys, tempfile
 from pathlib import Path
-from howsure.sample.resume import read_stored_cells
+from howsure.sample.resume import WantedCells, read_stored_cells
 from howsure.sample.snapshot import Tally
 from howsure.store.responses import RunFolder
 from howsure.store.schema import Response
@@ -178,7 +178,7 @@ with tempfile.TemporaryDirectory() as folder:
     for some in (rows[:4], rows[3:8], rows):
         with RunFolder(Path(folder)) as run:
             run.append(some)
-            read_stored_cells(Path(folder), "b", {"m": Tally([row.question for row in rows], 1, 1)}, ["v"])
+            read_stored_cells(Path(folder), {"b": WantedCells({"m": Tally([row.question for row in rows], 1, 1)}, ["v"])})
             run.compact()
 sys.exit("pandas" in sys.modules)
 """

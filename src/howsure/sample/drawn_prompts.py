@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from pathlib import Path
+from typing import NamedTuple
 
 from howsure.benchmarks import load
 from howsure.benchmarks.question import Message, Question, Variant, strip_draw_key
 from howsure.errors import InputError, UnknownNameError
 from howsure.perturb.dimensions import draw_permutation
 from howsure.perturb.variants import FixedPrompt
-from howsure.sample.experiment import load_experiment
-from howsure.sample.sampling_plan import select_prompts
+from howsure.sample.experiment import Experiment, load_experiment
+from howsure.sample.sampling_plan import load_benchmark, select_prompts
 
 __all__ = ["DrawnPrompt", "draw_benchmark_prompts", "draw_prompts", "format_prompt"]
 
@@ -28,6 +30,8 @@ class DrawnPrompt:
     values: Mapping[str, str]
     record: Mapping[str, object]
     messages: list[Message]
+    benchmark: str = ""
+    """Name of the benchmark; "" if the experiment has only one."""
 
 
 def draw_prompts(
@@ -57,24 +61,44 @@ def draw_prompts(
     """
     if n < 1:
         raise InputError(f"{n} prompts", where="prompts", remedy="give 1 or more")
-    config = load_experiment(experiment)
-    selection = select_prompts(config, load(config.benchmark, base=config.base))
-    questions = list(selection.benchmark.questions)
-    if question is not None:
-        if question not in [one.id for one in questions]:
-            raise UnknownNameError("question", question, [one.id for one in questions])
-        questions = [one for one in questions if one.id == question]
+    groups = _select_prompts_of_parts(load_experiment(experiment), question)
+    sizes = [len(group.questions) * len(group.variants) for group in groups]
     prompts = []
-    n_pairs = len(questions) * len(selection.variants)
-    for place in draw_permutation(n_pairs, seed, "prompts", k=n_pairs if replaced else min(n, n_pairs)):
-        prompt = _render_prompt(
-            selection.variants[place % len(selection.variants)], questions[place // len(selection.variants)]
-        )
+    for place in draw_permutation(sum(sizes), seed, "prompts", k=sum(sizes) if replaced else min(n, sum(sizes))):
+        group = next(i for i, end in enumerate(accumulate(sizes)) if place < end)
+        prompt = groups[group].render(place - sum(sizes[:group]))
         if not replaced or "replaced" in prompt.record or "pinned" in prompt.record:
             prompts.append(prompt)
         if len(prompts) == n:
             break
     return prompts
+
+
+class _PromptGroup(NamedTuple):
+    """The prompts of one benchmark."""
+
+    benchmark: str
+    questions: Sequence[Question]
+    variants: Sequence[Variant]
+
+    def render(self, place: int) -> DrawnPrompt:
+        """Return the prompt at a place, counted question by question."""
+        n = len(self.variants)
+        return replace(_render_prompt(self.variants[place % n], self.questions[place // n]), benchmark=self.benchmark)
+
+
+def _select_prompts_of_parts(experiment: Experiment, question: str | None) -> list[_PromptGroup]:
+    """Return the prompts of each benchmark, only of one question if its id is given."""
+    parts = experiment.parts
+    groups, ids = [], list[str]()
+    for part in parts:
+        benchmark, variants, _ = select_prompts(part, load_benchmark(part))
+        ids += [one.id for one in benchmark.questions]
+        questions = [one for one in benchmark.questions if question is None or one.id == question]
+        groups.append(_PromptGroup(benchmark.name if len(parts) > 1 else "", questions, variants))
+    if question is not None and question not in ids:
+        raise UnknownNameError("question", question, ids)
+    return groups
 
 
 def draw_benchmark_prompts(
@@ -123,6 +147,8 @@ def _render_prompt(variant: Variant, question: Question) -> DrawnPrompt:
 def format_prompt(prompt: DrawnPrompt) -> str:
     """Return a prompt as text: where it comes from, what was drawn and replaced, and its messages."""
     lines = [f"variant {prompt.variant}, question {prompt.question}, right answer {prompt.target!r}"]
+    if prompt.benchmark:
+        lines[0] = f"benchmark {prompt.benchmark}, {lines[0]}"
     if prompt.values:
         lines.append("drawn: " + ", ".join(f"{name} {value!r}" for name, value in prompt.values.items()))
     replaced, pinned = prompt.record.get("replaced"), prompt.record.get("pinned")

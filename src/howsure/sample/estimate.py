@@ -10,14 +10,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from howsure.benchmarks import load
 from howsure.benchmarks.question import Message
 from howsure.sample.experiment import Experiment
 from howsure.sample.model_config import ModelConfig
 from howsure.sample.model_job import RequestSize
 from howsure.sample.prices import PICO_PER_DOLLAR, Price, bound_prompt_tokens, estimate_prompt_tokens, format_dollars
 from howsure.sample.resume import StoredCells, read_stored_cells
-from howsure.sample.sampling_plan import SamplingPlan
+from howsure.sample.sampling_plan import SamplingPlan, build_plans
 from howsure.stats.core.results import Columns, Result, format_table
 from howsure.store.responses import is_run
 
@@ -47,6 +46,7 @@ class ModelDemand:
     """The generations that one model has to sample, with its speed and its price as far as they are known."""
 
     model: str
+    benchmark: str = ""
     wanted: int
     """Number of all cells, stored or missing."""
     there: int
@@ -68,9 +68,10 @@ class ModelDemand:
 
 @dataclass(frozen=True)
 class ModelEstimate:
-    """The estimate of one model; it does not include attempts that fail and are repeated."""
+    """The estimate of one model on one benchmark; it does not include attempts that fail and are repeated."""
 
     model: str
+    benchmark: str
     cells: int
     there: int
     missing: int
@@ -107,19 +108,33 @@ class Estimate(Result):
 
     @property
     def seconds(self) -> float:
-        """The seconds of the slowest model, because models run at the same time."""
-        return max((model.seconds for model in self.models), default=0.0)
+        """The seconds of the slowest model, because models run at the same time, on all their benchmarks."""
+        seconds: dict[str, float] = {}
+        for model in self.models:
+            seconds[model.model] = seconds.get(model.model, 0.0) + model.seconds
+        return max(seconds.values(), default=0.0)
 
     def columns(self) -> Columns:
-        """Return one row per model: cells, tokens, cost in dollars, seconds; NaN where unknown or unbounded."""
+        """Return one row per model: cells, tokens, cost in dollars, seconds; NaN where unknown or unbounded.
+
+        With several benchmarks there is a row for each model and `benchmark`.
+        """
         rows = [_build_row(model) for model in self.models]
+        names = [name for name in _COLUMNS if name != "benchmark" or self.has_several_benchmarks]
         # The arrays have dtype object, so that counts stay integers beside a NaN.
-        return {name: np.array([row[name] for row in rows], dtype=object) for name in _COLUMNS}
+        return {name: np.array([row[name] for row in rows], dtype=object) for name in names}
+
+    @property
+    def has_several_benchmarks(self) -> bool:
+        """Whether the models have several benchmarks."""
+        return len({model.benchmark for model in self.models}) > 1
 
     def __str__(self) -> str:
         rows = [_format_row(model) for model in self.models]
         if len(rows) > 1:
             rows.append(_format_row(self._total()))
+        if not self.has_several_benchmarks:
+            rows = [{name: text for name, text in row.items() if name != "benchmark"} for row in rows]
         return format_table({name: [row[name] for row in rows] for name in rows[0]}) if rows else "no rows"
 
     def _total(self) -> ModelEstimate:
@@ -127,6 +142,7 @@ class Estimate(Result):
         each = self.models
         return ModelEstimate(
             model="all",
+            benchmark="all",
             cells=sum(model.cells for model in each),
             there=sum(model.there for model in each),
             missing=sum(model.missing for model in each),
@@ -183,6 +199,7 @@ def _estimate_model(demand: ModelDemand) -> ModelEstimate:
         limits.append(60 * (prompt + completion) / demand.tokens_per_minute)
     return ModelEstimate(
         model=demand.model,
+        benchmark=demand.benchmark,
         cells=demand.wanted,
         there=demand.there,
         missing=missing,
@@ -240,6 +257,7 @@ def _format_row(model: ModelEstimate) -> Mapping[str, str]:
     most = model.completion_tokens_most
     return {
         "model": model.model,
+        "benchmark": model.benchmark,
         "cells": f"{model.cells:,}",
         "there": f"{model.there:,}",
         "missing": f"{model.missing:,}",
@@ -263,14 +281,19 @@ def dry_run(experiment: Experiment, folder: Path, *, retry: bool = False) -> Est
     InputError
         As for `sample.run.run` before it sends anything, except for keys, which are not needed.
     """
-    benchmark = load(experiment.benchmark, base=experiment.base)
-    plan = SamplingPlan.build(experiment, benchmark)
-    tallies = plan.build_tallies()
-    stored = (
-        read_stored_cells(folder, plan.benchmark.name, tallies, plan.variant_ids)
-        if is_run(folder)
-        else {label: StoredCells({}, {}, 0, 0, 0, {}, {}) for label in tallies}
-    )
+    plans = build_plans(experiment)
+    wanted = {plan.benchmark.name: plan.build_wanted() for plan in plans}
+    if is_run(folder):
+        stored = read_stored_cells(folder, wanted)
+    else:
+        empty = StoredCells({}, {}, 0, 0, 0, {}, {})
+        stored = {name: dict.fromkeys(each.tallies, empty) for name, each in wanted.items()}
+    demands = [_list_demands(plan, stored[plan.benchmark.name], retry=retry) for plan in plans]
+    return estimate_costs(demand for each in demands for demand in each)
+
+
+def _list_demands(plan: SamplingPlan, stored: Mapping[str, StoredCells], *, retry: bool) -> Iterator[ModelDemand]:
+    """Yield what each model has to sample of one benchmark."""
     missing = plan.find_missing(stored, retry=retry)
 
     def build_prompts(config: ModelConfig) -> Iterator[PromptDemand]:
@@ -278,9 +301,10 @@ def dry_run(experiment: Experiment, folder: Path, *, retry: bool = False) -> Est
             messages = plan.variants[task.variant].messages(plan.questions[task.question])
             yield PromptDemand.build(messages, len(task.generations))
 
-    return estimate_costs(
-        ModelDemand(
+    for config in plan.experiment.models:
+        yield ModelDemand(
             model=config.label,
+            benchmark=plan.benchmark.name,
             wanted=missing[config.label].wanted,
             there=missing[config.label].there,
             missing=build_prompts(config),
@@ -293,8 +317,6 @@ def dry_run(experiment: Experiment, folder: Path, *, retry: bool = False) -> Est
             tokens_per_minute=config.tokens_per_minute,
             seconds=0.0 if config.kind in {"simulated", "replay"} else None,
         )
-        for config in experiment.models
-    )
 
 
 def _mean_stored_tokens(stored: StoredCells, generations: int) -> float | None:

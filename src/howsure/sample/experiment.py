@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Literal
@@ -26,6 +26,7 @@ from howsure.sample.yaml_source import StructTypes, YamlSource
 from howsure.stats.core.claims import MEAN_CLAIMS, STOPPING_RULES
 
 __all__ = [
+    "BenchmarkConfig",
     "BudgetConfig",
     "Experiment",
     "PromptLine",
@@ -180,8 +181,29 @@ class StoppingConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return 2 * self.detect * z / (z + float(special.ndtri(self.power)))
 
 
+class BenchmarkConfig(msgspec.Struct, frozen=True):
+    """One of several benchmarks of an experiment, with what the experiment samples of it.
+
+    Examples
+    --------
+    >>> experiment = parse_experiment("{benchmark: [directions, {name: population, limit: 9}], models: [simulated/m]}")
+    >>> experiment.more[0].limit, experiment.more[0].benchmark
+    (9, {'name': 'population'})
+    """
+
+    benchmark: str | dict[str, object]
+    models: tuple[ModelConfig, ...]
+    variants: tuple[PromptLine, ...] | dict[str, object] = (PromptLine(),)
+    limit: int | None = None
+    label: str | None = None
+    """Name of the benchmark in the run folder and in tables; None for its own name."""
+
+
 class Experiment(msgspec.Struct, frozen=True):
-    """What a run samples: each question of a benchmark, with each variant and model, several times.
+    """What a run samples: each question of its benchmarks, with each variant and model, several times.
+
+    `benchmark`, `models`, `variants`, `limit` and `label` are those of the first benchmark; `parts` has an experiment
+    for each.
 
     Examples
     --------
@@ -197,6 +219,10 @@ class Experiment(msgspec.Struct, frozen=True):
     """Prompts that are written out, or the prompt space from which `perturb.draw_variants` draws them."""
     limit: int | None = None
     """Number of questions in the seeded sample; if the limit is raised later, the same questions stay in the sample."""
+    label: str | None = None
+    """Name of the benchmark in the run folder and in tables; None for its own name."""
+    more: tuple[BenchmarkConfig, ...] = ()
+    """The further benchmarks."""
     stopping: StoppingConfig | None = None
     """Rule that stops the run before all generations are sampled; it is the key `until` of the file."""
     allocate: Literal["even", "adaptive"] = "even"
@@ -208,9 +234,24 @@ class Experiment(msgspec.Struct, frozen=True):
     base: Path = Path()
     """Folder to which paths in the file are relative."""
 
+    @property
+    def parts(self) -> tuple[Experiment, ...]:
+        """An experiment for each benchmark, equal to this one in all that the benchmarks share."""
+        first = msgspec.structs.replace(self, more=())
+        return (first, *(msgspec.structs.replace(first, **msgspec.structs.asdict(config)) for config in self.more))
+
+
+class _OwnKeys(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The keys of one benchmark that are the experiment's and none of the benchmark's options."""
+
+    label: str | None = None
+    generations: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] | None = None
+    limit: Count | None = None
+    variants: list[PromptLine] | dict[str, object] | None = None
+
 
 class _ExperimentFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    benchmark: str | dict[str, object]
+    benchmark: str | dict[str, object] | list[str | dict[str, object]]
     models: list[str | ModelLine]
     generations: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 5
     greedy: bool = False
@@ -277,23 +318,17 @@ def parse_experiment(text: str, *, where: str = "experiment", base: Path = Path(
         file = source.read(_ExperimentFile, NESTED_TYPES)
     if not file.models:
         source.fail("no models", "models", remedy="list at least one, such as simulated/medium")
-    models: list[ModelConfig] = []
-    for i, line in enumerate(file.models):
-        configs = expand_model_line(
-            line, i, source, generations=file.generations, concurrency=file.concurrency, greedy=file.greedy
-        )
-        for config in configs:
-            if any(config.label == other.label for other in models):
-                remedy = "give each its own label: {model: ..., label: ...}"
-                source.fail(f"two models are called {config.label!r}", "models", i, remedy=remedy)
-            models.append(config)
-    _check_stopping(file, models, source)
-    _check_budget(file, models, source)
+    first, *more = _read_benchmarks(file, source)
+    for config in (first, *more):
+        _check_stopping(file, config.models, source)
+        _check_budget(file, config.models, source)
     return Experiment(
-        benchmark=file.benchmark,
-        models=tuple(models),
-        variants=_read_variants(file, source),
-        limit=file.limit,
+        benchmark=first.benchmark,
+        models=first.models,
+        variants=first.variants,
+        limit=first.limit,
+        label=first.label,
+        more=tuple(more),
         stopping=file.stopping,
         allocate=file.allocate,
         budget=file.budget,
@@ -302,7 +337,63 @@ def parse_experiment(text: str, *, where: str = "experiment", base: Path = Path(
     )
 
 
-def _check_stopping(file: _ExperimentFile, models: list[ModelConfig], source: YamlSource) -> None:
+def _read_benchmarks(file: _ExperimentFile, source: YamlSource) -> list[BenchmarkConfig]:
+    """Return what is sampled of each benchmark: its own generations, limit and variants, or those of the file."""
+    specs = file.benchmark if isinstance(file.benchmark, list) else [file.benchmark]
+    if not specs:
+        source.fail("no benchmarks", "benchmark", remedy="list at least one, such as directions-small")
+    configs: list[BenchmarkConfig] = []
+    for i, spec in enumerate(specs):
+        at: tuple[str | int, ...] = ("benchmark", i) if isinstance(file.benchmark, list) else ("benchmark",)
+        own, rest = _split_own_keys(spec, at, source)
+        if (rest, own.label) in [(config.benchmark, config.label) for config in configs]:
+            source.fail("the same benchmark twice", *at, remedy="remove one, or give it a label: {..., label: NAME}")
+        configs.append(
+            BenchmarkConfig(
+                benchmark=rest,
+                models=_expand_models(file, own.generations or file.generations, source),
+                variants=(
+                    _read_variants(file.variants, ("variants",), source)
+                    if own.variants is None
+                    else _read_variants(own.variants, (*at, "variants"), source)
+                ),
+                limit=own.limit or file.limit,
+                label=own.label,
+            )
+        )
+    return configs
+
+
+def _split_own_keys(
+    spec: str | dict[str, object], at: tuple[str | int, ...], source: YamlSource
+) -> tuple[_OwnKeys, str | dict[str, object]]:
+    """Return the keys of a benchmark that are the experiment's, and what remains for the benchmark."""
+    if isinstance(spec, str):
+        return _OwnKeys(), spec
+    names = _OwnKeys.__struct_fields__
+    rest = {key: value for key, value in spec.items() if key not in names}
+    own = source.convert({key: value for key, value in spec.items() if key in names}, _OwnKeys, NESTED_TYPES, at)
+    if own.label is not None and (not own.label.strip() or not own.label.isprintable()):
+        source.fail("the label is not readable", *at, "label", remedy="write a name, such as mmlu-anatomy")
+    return own, rest
+
+
+def _expand_models(file: _ExperimentFile, generations: int, source: YamlSource) -> tuple[ModelConfig, ...]:
+    """Return the configurations of all models with this number of generations; greedy ones have one."""
+    models: list[ModelConfig] = []
+    for i, line in enumerate(file.models):
+        configs = expand_model_line(
+            line, i, source, generations=generations, concurrency=file.concurrency, greedy=file.greedy
+        )
+        for config in configs:
+            if any(config.label == other.label for other in models):
+                remedy = "give each its own label: {model: ..., label: ...}"
+                source.fail(f"two models are called {config.label!r}", "models", i, remedy=remedy)
+            models.append(config)
+    return tuple(models)
+
+
+def _check_stopping(file: _ExperimentFile, models: Sequence[ModelConfig], source: YamlSource) -> None:
     """Raise InputError if the stopping rule does not fit the models, their mode or the allocation."""
     batched = [config.label for config in models if config.mode == "batch"]
     if batched and (file.stopping is not None or file.allocate == "adaptive"):
@@ -316,24 +407,26 @@ def _check_stopping(file: _ExperimentFile, models: list[ModelConfig], source: Ya
                 file.stopping.check_adaptive()
 
 
-def _read_variants(file: _ExperimentFile, source: YamlSource) -> tuple[PromptLine, ...] | dict[str, object]:
+def _read_variants(
+    variants: list[PromptLine] | dict[str, object] | None, at: tuple[str | int, ...], source: YamlSource
+) -> tuple[PromptLine, ...] | dict[str, object]:
     """Return the prompts that the file writes out, or its prompt space, which is checked later with the questions."""
-    if file.variants is None:
+    if variants is None:
         return (PromptLine(),)
-    if not file.variants:
-        source.fail("no variants", "variants", remedy="leave the key out to use the benchmark's own prompt")
-    if isinstance(file.variants, dict):
-        for key in file.variants:
+    if not variants:
+        source.fail("no variants", *at, remedy="leave the key out to use the benchmark's own prompt")
+    if isinstance(variants, dict):
+        for key in variants:
             if key not in VARIANT_KEYS:
-                raise UnknownNameError("key", str(key), VARIANT_KEYS, where=source.at("variants", key))
-        return file.variants
-    for i, line in enumerate(file.variants):
+                raise UnknownNameError("key", str(key), VARIANT_KEYS, where=source.at(*at, key))
+        return variants
+    for i, line in enumerate(variants):
         if line.template is not None and "{question}" not in line.template:
             remedy = "write {question} where the question goes"
-            source.fail("the template has no place for the question", "variants", i, "template", remedy=remedy)
-        if line in file.variants[:i]:
-            source.fail("the same variant twice", "variants", i, remedy="remove one")
-    return tuple(file.variants)
+            source.fail("the template has no place for the question", *at, i, "template", remedy=remedy)
+        if line in variants[:i]:
+            source.fail("the same variant twice", *at, i, remedy="remove one")
+    return tuple(variants)
 
 
 @contextmanager
@@ -347,7 +440,7 @@ def _add_line(source: YamlSource) -> Iterator[None]:
         source.fail(error.what, "until", remedy=error.remedy)
 
 
-def _check_budget(file: _ExperimentFile, models: list[ModelConfig], source: YamlSource) -> None:
+def _check_budget(file: _ExperimentFile, models: Sequence[ModelConfig], source: YamlSource) -> None:
     """Raise InputError if the budget counts tokens or money, but the completions of a model have no limit."""
     if file.budget.tokens is None and file.budget.cost is None:
         return

@@ -127,8 +127,8 @@ class ModelJob:
         The budget that all models of the run share.
     price
         Pico-dollars per token, None where unknown.
-    learned_limit
-        Largest number of generations per request that the endpoint accepted in an earlier session.
+    size
+        Generations per request, which the jobs of a model on several benchmarks share; None for one of its own.
     prompt_tokens
         Tokens of prompts in earlier sessions, by (index of the question, index of the variant).
 
@@ -165,7 +165,7 @@ class ModelJob:
         tally: Tally | None = None,
         budget: Budget | None = None,
         price: Price | None = None,
-        learned_limit: int | None = None,
+        size: RequestSize | None = None,
         prompt_tokens: Mapping[tuple[int, int], int] | None = None,
     ) -> None:
         self.config, self.benchmark, self.writer, self.price = config, benchmark, writer, price
@@ -173,7 +173,7 @@ class ModelJob:
         self.variant_ids = [variant.id for variant in variants]
         self.tally = tally or Tally([question.id for question in questions], len(variants), config.generations)
         self.budget = budget or Budget()
-        self.size = RequestSize(config, learned_limit)
+        self.size = size or RequestSize(config)
         self.duplicates = DuplicateDetector(
             len(questions),
             len(variants),

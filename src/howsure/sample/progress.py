@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Self, TextIO, cast
 
 import msgspec
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 #: The table's columns; the last one is the note.
-HEADINGS = ("model", "done", "score", "failed", "per s", "left", "cost", "tokens", "in flight", "")
+HEADINGS = ("model", "benchmark", "done", "score", "failed", "per s", "left", "cost", "tokens", "in flight", "")
 #: Columns that are omitted on a narrow terminal, in this order; after that "done" is replaced by shorter forms.
 DROPPED_COLUMNS = ("in flight", "tokens", "per s", "", "done", "cost", "left", "failed", "of")
 #: The shorter form that replaces a column.
@@ -110,6 +110,7 @@ def _build_row(model: ModelProgress, seconds: float) -> Row:
         score += f" ± {(model.high - model.low) / 2:.4f}"
     return {
         "model": model.label,
+        "benchmark": model.benchmark,
         "done": f"{n_arrived:,}/{model.wanted:,} {share}",
         "of": f"{share} of {_abbreviate(model.wanted) or 0}",
         "%": share,
@@ -131,7 +132,7 @@ def _build_total(snapshot: Snapshot) -> Row:
     left = [model.seconds_left(seconds) for model in models]
     row = _build_row(
         ModelProgress(
-            label=f"{len(models)} models",
+            label=_count_models(models),
             wanted=sum(model.wanted for model in models),
             there=sum(model.there for model in models),
             done=sum(model.done for model in models),
@@ -149,6 +150,13 @@ def _build_total(snapshot: Snapshot) -> Row:
         at_most = "≤ " * any(model.may_stop for model in models if model.missing)
         row["left"] = "?" if any(map(math.isnan, left)) else at_most + format_duration(max(left))
     return row
+
+
+def _count_models(models: Sequence[ModelProgress]) -> str:
+    """Return the numbers of models and benchmarks."""
+    n_models, n_benchmarks = (len(set(names)) for names in zip(*((m.label, m.benchmark) for m in models), strict=True))
+    name = f"{n_models} model{'s' * (n_models > 1)}"
+    return name if n_benchmarks == 1 else f"{name}, {n_benchmarks} benchmarks"
 
 
 def _abbreviate(count: int) -> str:
@@ -195,6 +203,7 @@ def format_lines(snapshot: Snapshot) -> str:
         left = row["left"].replace("≤", "at most")
         parts = [
             row["model"],
+            row["benchmark"],
             row["done"],
             row["score"] and f"score {row['score']}" + " (new questions, 95 %)" * ("±" in row["score"]),
             row["failed"] and f"{row['failed']} failed",
@@ -220,13 +229,15 @@ def build_table(snapshot: Snapshot, *, width: int = 120, height: int = 40) -> Gr
     # Models that still run come first.
     order = sorted(range(len(snapshot.models)), key=lambda i: not snapshot.models[i].missing)
     rows = [_build_row(snapshot.models[i], snapshot.seconds) for i in sorted(order[:n_rows])]
+    for row in rows:
+        row["benchmark"] = _shorten_label(row["benchmark"], LABEL_WIDTH)
     total = [_build_total(snapshot)] * several
     columns, label = _fit_columns([*rows, *total], width)
     table = Table(box=None, pad_edge=False, header_style="dim")
     for heading in columns:
         table.add_column(
             "done" if heading in SHORTER_FORMS.values() else heading,
-            justify="left" if heading in {"model", ""} else "right",
+            justify="left" if heading in {"model", "benchmark", ""} else "right",
             no_wrap=True,
         )
     for row in [*rows, *total]:
@@ -287,7 +298,7 @@ class Progress:
         self.live = self.stream.isatty() if live is None else live
         self.every, self.clock = every, clock
         self._next = -math.inf
-        self._last_states: dict[str, tuple[object, ...]] = {}
+        self._last_states: dict[tuple[str, str], tuple[object, ...]] = {}
         self._recent_rate = RecentRate()
         self._table: Any = None
 
@@ -316,8 +327,13 @@ class Progress:
         now = self.clock()
         if snapshot.final or now >= self._next:
             self._next = now + self.every
-            changed = tuple(m for m in snapshot.models if snapshot.final or self._last_states.get(m.label) != _state(m))
-            self._last_states = {model.label: _state(model) for model in snapshot.models}
+            states = {(model.benchmark, model.label): _state(model) for model in snapshot.models}
+            before, self._last_states = self._last_states, states
+            changed = tuple(
+                model
+                for model, (name, state) in zip(snapshot.models, states.items(), strict=True)
+                if snapshot.final or before.get(name) != state
+            )
             if changed:
                 print(format_lines(msgspec.structs.replace(snapshot, models=changed)), file=self.stream, flush=True)
 
@@ -396,7 +412,8 @@ def _classify(outcome: Outcome) -> str:
 
 def _encode_outcome(model: ModelOutcome) -> dict[str, object]:
     """Return how one model ended as JSON values, with its cost in dollars."""
-    return dict(msgspec.to_builtins(model)) | {"cost": None if model.cost is None else model.cost / PICO_PER_DOLLAR}
+    fields = dict(msgspec.to_builtins(model)) | {"cost": None if model.cost is None else model.cost / PICO_PER_DOLLAR}
+    return {name: value for name, value in fields.items() if name != "benchmark" or value}
 
 
 def _encode_progress(model: ModelProgress, seconds: float) -> dict[str, object]:
@@ -404,6 +421,7 @@ def _encode_progress(model: ModelProgress, seconds: float) -> dict[str, object]:
     left = model.seconds_left(seconds)
     return {
         "label": model.label,
+        **({"benchmark": model.benchmark} if model.benchmark else {}),
         "wanted": model.wanted,
         "there": model.there,
         "done": model.done,

@@ -27,6 +27,7 @@ __all__ = [
     "MissingCells",
     "PromptTask",
     "StoredCells",
+    "WantedCells",
     "find_missing_cells",
     "order_key",
     "read_stored_cells",
@@ -174,66 +175,88 @@ class StoredCells(NamedTuple):
     """Maps (index of the question, index of the variant) to the tokens of the prompt in the first of its rows."""
 
 
+class WantedCells(NamedTuple):
+    """What is read of one benchmark in a run folder."""
+
+    tallies: Mapping[str, Tally]
+    """Tallies by the label of the model, which receive the stored scores; all have the same questions."""
+    variants: Sequence[str]
+    """Ids of the variants. Of rows with other questions and variants only the cost is counted."""
+
+
 def read_stored_cells(
-    folder: Path,
-    benchmark: str,
-    tallies: Mapping[str, Tally],
-    variants: Sequence[str],
-    *,
-    costs: bool = True,
-) -> dict[str, StoredCells]:
-    """Read the stored cells of each model in `tallies` in one pass, and add their scores to its tally.
+    folder: Path, wanted: Mapping[str, WantedCells], *, costs: bool = True
+) -> dict[str, dict[str, StoredCells]]:
+    """Read the stored cells of each benchmark and model in one pass, and add their scores to the tallies.
 
     Parameters
     ----------
-    tallies
-        Tallies by label; all have the same questions.
-    variants
-        Ids of the run's variants. Of rows with other questions and variants only the cost is counted.
+    wanted
+        Maps a benchmark to what is read of it.
     costs
         Whether calls and tokens are needed; if not, they are 0, and the rows are read in half the time.
+
+    Returns
+    -------
+    dict
+        Maps a benchmark and then the label of a model to its cells.
     """
-    questions = next(iter(tallies.values())).questions
-    question_index = {name: i for i, name in enumerate(questions)}
-    variant_index = {name: i for i, name in enumerate(variants)}
-    labels = {label: i for i, label in enumerate(tallies)}
+    readers = {benchmark: _CellReader(each) for benchmark, each in wanted.items()}
     columns = ["benchmark", "model", "question", "variant", "generation", "score", "error", "prompt_tokens"]
     columns += ["completion_tokens", "request", "created", "attempts"] if costs else []
-    stored: dict[str, StoredCells] = {label: StoredCells({}, {}, 0, 0, 0, {}, {}) for label in tallies}
     previous: object = None
     for batch in responses.stream(folder, columns):
-        is_ours = _find_indices(batch, "benchmark", {benchmark: 0}) == 0
-        model = np.where(is_ours, _find_indices(batch, "model", labels), -1)
-        question = _find_indices(batch, "question", question_index)
-        variant = _find_indices(batch, "variant", variant_index)
+        starts_request = None
+        if costs:
+            starts_request, previous = _find_request_starts(batch, previous)
+        for benchmark in set(batch["benchmark"].dictionary_encode().dictionary.to_pylist()) & readers.keys():
+            is_ours = _find_indices(batch, "benchmark", {benchmark: 0}) == 0
+            readers[benchmark].read(batch, is_ours, starts_request)
+    return {benchmark: reader.stored for benchmark, reader in readers.items()}
+
+
+class _CellReader:
+    """Collect the stored cells of the models on one benchmark."""
+
+    def __init__(self, wanted: WantedCells) -> None:
+        self.tallies, self.variants = wanted.tallies, wanted.variants
+        self.questions = next(iter(self.tallies.values())).questions
+        self.question_index = {name: i for i, name in enumerate(self.questions)}
+        self.variant_index = {name: i for i, name in enumerate(self.variants)}
+        self.labels = {label: i for i, label in enumerate(self.tallies)}
+        self.stored = {label: StoredCells({}, {}, 0, 0, 0, {}, {}) for label in self.tallies}
+
+    def read(self, batch: pa.RecordBatch, is_ours: NDArray[np.bool_], starts_request: NDArray[np.bool_] | None) -> None:
+        """Add the rows of this benchmark; `starts_request` marks the first row of each request, or is None."""
+        model = np.where(is_ours, _find_indices(batch, "model", self.labels), -1)
+        question = _find_indices(batch, "question", self.question_index)
+        variant = _find_indices(batch, "variant", self.variant_index)
         generation, score = to_numpy(batch["generation"]), to_numpy(batch["score"])
         # The store defines a failed row in the same way: a later row may replace it.
         is_failed = ~find_valid(batch["score"]) | find_valid(batch["error"])
         is_outage = is_failed & _starts_with(batch["error"], f"{OUTAGE}:")
         prompt_tokens = _read_numbers(batch, "prompt_tokens")
-        if costs:
-            starts_request, previous = _find_request_starts(batch, previous)
+        if starts_request is not None:
             calls = np.where(starts_request, _read_numbers(batch, "attempts"), 0)
             tokens = [prompt_tokens, _read_numbers(batch, "completion_tokens")]
-        for label, i in labels.items():
+        for label, i in self.labels.items():
             rows = model == i
-            old = stored[label]
-            if costs:
-                stored[label] = old._replace(
+            old = self.stored[label]
+            if starts_request is not None:
+                self.stored[label] = old._replace(
                     calls=old.calls + int(calls[rows].sum()),
                     prompt_tokens=old.prompt_tokens + round(tokens[0][rows].sum()),
                     completion_tokens=old.completion_tokens + round(tokens[1][rows].sum()),
                 )
             rows &= (question >= 0) & (variant >= 0) & (generation >= 1) & (generation < MOST)
-            tallies[label].load(*(each[rows & ~is_failed] for each in (question, generation, score)))
+            self.tallies[label].load(*(each[rows & ~is_failed] for each in (question, generation, score)))
             for chosen, masks in (
                 (rows, old.present),
                 (rows & is_failed, old.failed),
                 (rows & is_outage, old.outage),
             ):
-                _set_bits(masks, question[chosen], variant[chosen], generation[chosen], questions, variants)
+                _set_bits(masks, question[chosen], variant[chosen], generation[chosen], self.questions, self.variants)
             _add_prompt_tokens(old.tokens_of_prompts, rows, question, variant, prompt_tokens)
-    return stored
 
 
 def _add_prompt_tokens(

@@ -7,7 +7,7 @@ import gc
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
@@ -16,19 +16,19 @@ from typing import TYPE_CHECKING, TextIO, TypeVar
 import msgspec
 import numpy as np
 
-from howsure.benchmarks import load
 from howsure.benchmarks.question import Benchmark
 from howsure.errors import HowsureError, InputError, StoreError
 from howsure.models.model import Model
 from howsure.safe_text import escape_control_characters
+from howsure.sample.benchmark_session import BenchmarkSession
 from howsure.sample.experiment import Experiment, load_experiment
 from howsure.sample.model_config import ModelConfig, open_model
 from howsure.sample.prices import format_dollars
 from howsure.sample.progress import JsonLines, LastingStream, Progress
-from howsure.sample.sampling_plan import SamplingPlan
+from howsure.sample.sampling_plan import SamplingPlan, build_plans
 from howsure.sample.scored_rows import RowWriter
 from howsure.sample.session import Session
-from howsure.sample.snapshot import Outcome, Snapshot
+from howsure.sample.snapshot import ModelOutcome, Outcome, Snapshot
 from howsure.store.responses import RunFolder
 
 __all__ = ["describe_outcome", "load_shard", "run", "run_experiment"]
@@ -77,7 +77,7 @@ async def run(
     on_interrupt
         Called at the first interrupt with the number of requests in flight.
     benchmark
-        Used instead of the one that the experiment names.
+        Used instead of the first one that the experiment names.
     reference
         Results that ``until: {borrow: ...}`` names.
     open_model
@@ -92,14 +92,15 @@ async def run(
     StoreError
         When the folder cannot be written.
     """
-    benchmark = benchmark or load(experiment.benchmark, base=experiment.base)
-    plan = SamplingPlan.build(experiment, benchmark)
+    plans = build_plans(experiment, benchmark)
     started = clock()
-    async with _open_models(experiment, plan.benchmark, open_model) as models:
+    async with _open_models(plans, open_model) as models:
         with RunFolder(folder) as store:
             writer = RowWriter(store)
             rng = rng or np.random.default_rng(experiment.seed)
-            session = Session(plan, models, writer, retry=retry, sleep=sleep, clock=clock, rng=rng, reference=reference)
+            session = Session(
+                plans, models, writer, retry=retry, sleep=sleep, clock=clock, rng=rng, reference=reference
+            )
 
             def report_progress(*, final: bool = False) -> None:
                 if on_progress is not None:
@@ -157,15 +158,16 @@ async def _run_workers(
             place.check()
             session.spending_file.update()
 
-    async def run_worker(label: str) -> None:
-        async with aclosing(session.tasks(label)) as tasks:
-            await session.workers[label].run(tasks)
-        session.finished.add(label)
+    async def run_worker(part: BenchmarkSession, label: str) -> None:
+        async with aclosing(part.tasks(label)) as tasks:
+            await part.workers[label].run(tasks)
+        part.finished.add(label)
 
     async def run_all() -> None:
         async with asyncio.TaskGroup() as group:
-            for label in session.workers:
-                group.create_task(run_worker(label))
+            for part in session.parts:
+                for label in part.workers:
+                    group.create_task(run_worker(part, label))
         ticking.cancel()
 
     try:
@@ -234,20 +236,30 @@ def _collect_rarely() -> Iterator[None]:
 
 @asynccontextmanager
 async def _open_models(
-    experiment: Experiment, benchmark: Benchmark, opener: Callable[[ModelConfig, Benchmark], Model] | None
-) -> AsyncIterator[list[Model | BatchClient]]:
-    """Open all models, and close them at the end."""
-    models: list[Model | BatchClient] = []
+    plans: Sequence[SamplingPlan], opener: Callable[[ModelConfig, Benchmark], Model] | None
+) -> AsyncIterator[list[dict[str, Model | BatchClient]]]:
+    """Open the models of each plan, and close them at the end; one that needs no benchmark is opened once."""
+    opened: dict[tuple[str, str], Model | BatchClient] = {}
+    models: list[dict[str, Model | BatchClient]] = []
     try:
-        for config in experiment.models:
-            model = opener(config, benchmark) if opener else open_model(config, benchmark, seed=experiment.seed)
-            models.append(model)
+        for plan in plans:
+            experiment, benchmark = plan.experiment, plan.benchmark
+            models.append({})
+            for config in experiment.models:
+                needs_benchmark = opener is not None or config.kind in {"simulated", "replay"}
+                key = config.label, benchmark.name if needs_benchmark else ""
+                if key not in opened:
+                    opened[key] = (
+                        opener(config, benchmark) if opener else open_model(config, benchmark, seed=experiment.seed)
+                    )
+                models[-1][config.label] = opened[key]
         yield models
     finally:
-        for model in models:
+        for model in opened.values():
             await model.close()
-        if benchmark.scorer is not None:
-            benchmark.scorer.close()
+        for plan in plans:
+            if plan.benchmark.scorer is not None:
+                plan.benchmark.scorer.close()
 
 
 if TYPE_CHECKING:
@@ -335,8 +347,8 @@ def run_experiment(
 def describe_outcome(outcome: Outcome, folder: Path) -> list[str]:
     """Return the lines that are printed at the end."""
     lines = [f"warning: {warning}" for warning in outcome.warnings]
-    lines += [f"{model.label}: {model.stopped}" for model in outcome.models if model.stopped]
-    lines += [f"{model.label}: {model.spent}" for model in outcome.models if model.spent]
+    lines += _describe_ends((model, model.stopped) for model in outcome.models if model.stopped)
+    lines += _describe_ends((model, model.spent) for model in outcome.models if model.spent)
     lines += outcome.verdicts
     if outcome.failed:
         lines.append(f"{outcome.failed:,} generations failed; their rows say why, --retry failed tries them again")
@@ -362,6 +374,14 @@ def describe_outcome(outcome: Outcome, folder: Path) -> list[str]:
             + f": {folder}"
         )
     return lines
+
+
+def _describe_ends(reasons: Iterable[tuple[ModelOutcome, str]]) -> list[str]:
+    """Return a line for each model that ended early; a reason that it has on several benchmarks is said once."""
+    models: dict[tuple[str, str], list[ModelOutcome]] = {}
+    for model, reason in reasons:
+        models.setdefault((model.label, reason), []).append(model)
+    return [f"{some[0].name if len(some) == 1 else label}: {why}" for (label, why), some in models.items()]
 
 
 T = TypeVar("T")

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from howsure.benchmarks import load
 from howsure.benchmarks.question import Benchmark, Question, Variant, strip_draw_key
-from howsure.errors import HowsureWarning, InputError
+from howsure.errors import EmptyShardError, HowsureWarning, InputError
 from howsure.perturb import instructions
 from howsure.perturb.question_paraphrases import load_question_paraphrases
 from howsure.perturb.unitxt import from_templates
@@ -18,10 +19,10 @@ from howsure.perturb.variants import FixedPrompt, draw_variants
 from howsure.sample.experiment import Experiment
 from howsure.sample.model_config import ModelConfig
 from howsure.sample.prices import FREE, Price, build_missing_price_error, find_price
-from howsure.sample.resume import MissingCells, StoredCells, find_missing_cells, sample_questions
+from howsure.sample.resume import MissingCells, StoredCells, WantedCells, find_missing_cells, sample_questions
 from howsure.sample.snapshot import Tally
 
-__all__ = ["PromptSelection", "SamplingPlan", "select_prompts"]
+__all__ = ["PromptSelection", "SamplingPlan", "build_plans", "load_benchmark", "select_prompts"]
 
 
 class SamplingPlan(NamedTuple):
@@ -50,8 +51,7 @@ class SamplingPlan(NamedTuple):
             benchmark.questions, seed=experiment.seed, limit=experiment.limit, shard=experiment.shard
         )
         if not questions:
-            what = f"none of the {len(benchmark.questions)} questions is in shard {experiment.shard[0]}"
-            raise InputError(what, where="--shard", remedy="use fewer shards")
+            raise EmptyShardError(benchmark.name, len(benchmark.questions), shard=experiment.shard[0])
         _warn_of_short_completions(experiment, variants)
         prices = {config.label: _find_model_price(config, experiment) for config in experiment.models}
         return cls(experiment, benchmark, questions, variants, prices, space_record)
@@ -71,6 +71,10 @@ class SamplingPlan(NamedTuple):
         ids = self.question_ids
         return {config.label: Tally(ids, len(self.variants), config.generations) for config in self.experiment.models}
 
+    def build_wanted(self) -> WantedCells:
+        """Return what is to be read of the cells that are stored, with an empty tally for each model."""
+        return WantedCells(self.build_tallies(), self.variant_ids)
+
     def find_missing(self, stored: Mapping[str, StoredCells], *, retry: bool) -> dict[str, MissingCells]:
         """Return the missing cells of each model, by label."""
         question_ids, variant_ids = self.question_ids, self.variant_ids
@@ -87,6 +91,43 @@ class SamplingPlan(NamedTuple):
             )
             for config in self.experiment.models
         }
+
+
+def load_benchmark(experiment: Experiment) -> Benchmark:
+    """Return the first benchmark of an experiment, under its label if it has one."""
+    benchmark = load(experiment.benchmark, base=experiment.base)
+    return benchmark if experiment.label is None else replace(benchmark, name=experiment.label)
+
+
+def build_plans(experiment: Experiment, benchmark: Benchmark | None = None) -> list[SamplingPlan]:
+    """Return the plan of each benchmark of an experiment; one without questions in this shard is left out.
+
+    Parameters
+    ----------
+    benchmark
+        Used instead of the first one that the experiment names.
+
+    Raises
+    ------
+    InputError
+        As for `SamplingPlan.build`, and when two benchmarks have the same name or no benchmark has a question.
+    """
+    plans: list[SamplingPlan] = []
+    empty: list[EmptyShardError] = []
+    for part in experiment.parts:
+        loaded = load_benchmark(part) if benchmark is None or plans or empty else benchmark
+        if loaded.name in [plan.benchmark.name for plan in plans]:
+            remedy = "give one of them a label: {name: ..., label: NAME}"
+            raise InputError(f"two benchmarks are called {loaded.name!r}", where="benchmark", remedy=remedy)
+        try:
+            plans.append(SamplingPlan.build(part, loaded))
+        except EmptyShardError as error:
+            empty.append(error)
+    if not plans:
+        raise empty[0]
+    for omitted in empty:
+        warnings.warn(f"{omitted.what}; it is left out of this shard", HowsureWarning, stacklevel=2)
+    return plans
 
 
 #: Fewest tokens of a completion that leave room for reasoning before the answer.

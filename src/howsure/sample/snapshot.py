@@ -21,9 +21,11 @@ WINDOW = 30.0
 
 
 class ModelProgress(msgspec.Struct, frozen=True, kw_only=True):
-    """The state of one model in a run."""
+    """The state of one model on one benchmark in a run."""
 
     label: str
+    benchmark: str = ""
+    """Name of the benchmark; "" if the run has only one."""
     wanted: int
     """Number of all generations."""
     there: int = 0
@@ -46,7 +48,7 @@ class ModelProgress(msgspec.Struct, frozen=True, kw_only=True):
     requests: int = 0
     """Requests answered or failed in this session."""
     in_flight: int = 0
-    """Requests without an answer yet."""
+    """Requests of the model without an answer yet, on all benchmarks."""
     window: int = 0
     """Requests in flight that are allowed now."""
     note: str = ""
@@ -88,11 +90,11 @@ class RecentRate:
 
     def __init__(self, window: float = WINDOW) -> None:
         self.window = window
-        self._past: deque[tuple[float, dict[str, int]]] = deque([(0.0, {})])
+        self._past: deque[tuple[float, dict[tuple[str, str], int]]] = deque([(0.0, {})])
 
     def add_rates(self, snapshot: Snapshot) -> Snapshot:
         """Return the snapshot with the `rate` of each model; the last one has the average of the session."""
-        counts = {model.label: model.done + model.failed for model in snapshot.models}
+        counts = {(model.benchmark, model.label): model.done + model.failed for model in snapshot.models}
         while len(self._past) > 1 and self._past[1][0] <= snapshot.seconds - self.window:
             self._past.popleft()
         then, before = (0.0, {}) if snapshot.final else self._past[0]
@@ -103,16 +105,18 @@ class RecentRate:
         if elapsed <= 0:
             return snapshot
         models = (
-            msgspec.structs.replace(model, rate=(counts[model.label] - before.get(model.label, 0)) / elapsed)
-            for model in snapshot.models
+            msgspec.structs.replace(model, rate=(counts[key] - before.get(key, 0)) / elapsed)
+            for model, key in zip(snapshot.models, counts, strict=True)
         )
         return msgspec.structs.replace(snapshot, models=tuple(models))
 
 
 class ModelOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of one model: `wanted` generations, `there` before, `done` and `failed` in this session."""
+    """The result of one model on one benchmark: `wanted` generations, `there` before, and those of this session."""
 
     label: str
+    benchmark: str = ""
+    """Name of the benchmark; "" if the run has only one."""
     wanted: int
     there: int
     """Number of the generations `there` that had failed and were not tried again."""
@@ -132,6 +136,11 @@ class ModelOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """Prompt tokens that were not billed because several generations came with one request."""
     cost: int | None = None
     """Picodollars of this session; None where the price is unknown."""
+
+    @property
+    def name(self) -> str:
+        """The label of the model, with the benchmark if the run has several."""
+        return f"{self.label}, {self.benchmark}" if self.benchmark else self.label
 
     @property
     def is_complete(self) -> bool:

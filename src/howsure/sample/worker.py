@@ -49,9 +49,13 @@ class Worker:
         The model that answers.
     sleep, clock, rng
         Functions that wait and that return the time in seconds, and the generator of random waiting times.
+    partner
+        A worker of the same model on another benchmark, whose rate limiter and retry policy this one uses too.
 
     Attributes
     ----------
+    n_requests
+        The number of requests sent in this session.
     rate_limiter
         Limits how fast requests are sent.
     retry_policy
@@ -66,19 +70,25 @@ class Worker:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         clock: Callable[[], float] = time.monotonic,
         rng: np.random.Generator,
+        partner: Worker | None = None,
     ) -> None:
         self.job, self.model, self.sleep, self.rng = job, model, sleep, rng
+        self.n_requests = 0
         config = job.config
-        self.rate_limiter = RateLimiter(
-            config.concurrency,
-            requests_per_minute=config.requests_per_minute,
-            tokens_per_minute=config.tokens_per_minute,
-            # A model in this process has no queue.
-            timeout=(config.timeout or compute_timeout(config.settings)) if config.is_billed else None,
-            clock=clock,
-            sleep=sleep,
+        self.retry_policy: RetryPolicy = partner.retry_policy if partner else RetryPolicy(clock)
+        self.rate_limiter: RateLimiter = (
+            partner.rate_limiter
+            if partner
+            else RateLimiter(
+                config.concurrency,
+                requests_per_minute=config.requests_per_minute,
+                tokens_per_minute=config.tokens_per_minute,
+                # A model in this process has no queue.
+                timeout=(config.timeout or compute_timeout(config.settings)) if config.is_billed else None,
+                clock=clock,
+                sleep=sleep,
+            )
         )
-        self.retry_policy = RetryPolicy(clock)
         # Some tasks are fetched before a request can be sent, but not all tasks at once.
         self._slots = asyncio.Semaphore(2 * config.concurrency)
         self._n_open = 0
@@ -89,13 +99,8 @@ class Worker:
         self._all_drawn = self._is_stopped = self._accepts_several = False
 
     @property
-    def n_requests(self) -> int:
-        """The number of requests sent in this session."""
-        return self.retry_policy.n_sent
-
-    @property
     def in_flight(self) -> int:
-        """The number of requests without an outcome yet."""
+        """The number of the model's requests without an outcome yet, those of a partner included."""
         return self.rate_limiter.in_flight
 
     @property
@@ -246,6 +251,7 @@ class Worker:
         task = asyncio.current_task()
         assert task is not None
         job, budget = self.job, self.job.budget
+        self.n_requests += 1
         self.retry_policy.record_sent(pending)
         self._waiting.discard(task)
         outcome: Reply | EndpointError = EndpointError("dropped in flight", reason="cancelled")

@@ -76,12 +76,16 @@ class YamlSource:
 
         `items` has the struct types of nested values by key, to suggest their keys in errors.
         """
+        return self.convert(self.data, kind, items, ())
+
+    def convert(self, data: object, kind: type[T], items: StructTypes, place: tuple[str | int, ...]) -> T:
+        """Return values that stand at a place of the file as one `kind`; `items` is as for `read`."""
         try:
-            return msgspec.convert(self.data, kind)
+            return msgspec.convert(data, kind)
         except msgspec.ValidationError as e:
             if isinstance(e.__cause__, InputError):  # msgspec wraps the ValueError of a __post_init__
                 raise e.__cause__ from None
-            self._fail_validation(str(e), kind, items)
+            self._fail_validation(str(e), kind, items, place)
 
     def fail(self, what: str, *path: str | int, remedy: str) -> NoReturn:
         """Raise `InputError` at this place of the file."""
@@ -110,10 +114,12 @@ class YamlSource:
             value = value[step]
         return value
 
-    def _fail_validation(self, message: str, kind: type[msgspec.Struct], items: StructTypes) -> NoReturn:
+    def _fail_validation(
+        self, message: str, kind: type[msgspec.Struct], items: StructTypes, place: tuple[str | int, ...]
+    ) -> NoReturn:
         """Raise InputError for a message of msgspec, such as "Expected `int` >= 1 - at `$.generations`"."""
         problem, _, at = message.partition(" - at ")
-        path = tuple(int(i) if i else key for key, i in re.findall(r"\.(\w+)|\[(\d+)\]", at))
+        path = (*place, *(int(i) if i else key for key, i in re.findall(r"\.(\w+)|\[(\d+)\]", at)))
         if unknown := re.search(r"unknown field `(.*)`", problem):
             struct = next((items[step] for step in reversed(path) if step in items), kind)
             key = unknown.group(1)
