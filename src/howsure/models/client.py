@@ -1,4 +1,4 @@
-"""Send one request to an endpoint of the chat completions protocol, and parse its reply."""
+"""Send one request to an endpoint of the chat completions or of the text completions protocol, and parse its reply."""
 
 from __future__ import annotations
 
@@ -18,7 +18,15 @@ from howsure.models.model import RateLimits, Reply, Request, Settings
 from howsure.models.reply import RateLimitHeaders, is_cached, parse_reply
 from howsure.safe_text import is_secret, mask_address
 
-__all__ = ["Endpoint", "build_chat_body", "compute_timeout", "find_max_tokens", "find_proxy"]
+__all__ = [
+    "Endpoint",
+    "TextEndpoint",
+    "build_chat_body",
+    "build_text_body",
+    "compute_timeout",
+    "find_max_tokens",
+    "find_proxy",
+]
 
 if TYPE_CHECKING:
     import aiohttp
@@ -76,6 +84,18 @@ def build_chat_body(model: str, request: Request) -> dict[str, object]:
     if len(request.generations) > 1:
         body["n"] = len(request.generations)
     return body | request.settings.extra
+
+
+def build_text_body(model: str, request: Request) -> dict[str, object]:
+    """Return the body of a text completion request: the contents of the messages as one text, without roles.
+
+    >>> request = Request("b", "q", "v", [{"role": "user", "content": "1 + 1 ="}], (1,), Settings(max_tokens=8))
+    >>> build_text_body("m", request)
+    {'model': 'm', 'max_tokens': 8, 'prompt': '1 + 1 ='}
+    """
+    body = build_chat_body(model, request)
+    del body["messages"]
+    return body | {"prompt": "\n\n".join(message["content"] for message in request.messages)}
 
 
 class Endpoint:
@@ -240,6 +260,18 @@ class Endpoint:
     def _build_error(self, status: int, headers: Mapping[str, str], body: bytes | bytearray, n: int) -> EndpointError:
         """Return the error of a response with another status than 200."""
         return build_http_error(status, headers, body, n=n, key=self._key)
+
+
+class TextEndpoint(Endpoint):
+    """Call a model over HTTP: `POST {base_url}/completions`, for base models and others without a chat template."""
+
+    def _build_url(self) -> str:
+        """Return the URL of the call."""
+        return f"{self.base_url}/completions"
+
+    def _encode_body(self, request: Request) -> bytes:
+        """Return the JSON body of a request."""
+        return msgspec.json.encode(build_text_body(self.name, request))
 
 
 async def _read_start(content: aiohttp.StreamReader, limit: int, start: bytes | bytearray = b"") -> bytes | bytearray:

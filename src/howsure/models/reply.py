@@ -154,6 +154,8 @@ _ABSENT = msgspec.Raw(b"null")
 
 class _Choice(msgspec.Struct):
     message: _Message | None = None
+    text: msgspec.Raw = msgspec.Raw(b"null")
+    """What a text completion has in place of a message."""
     finish_reason: str | None = None
     error: msgspec.Raw = _ABSENT
 
@@ -298,6 +300,8 @@ def _parse_choice(choice: _Choice, key: str) -> Choice:
     finish = clean_name(choice.finish_reason, key)
     if error := find_error_beside(choice.error):
         return build_choice(None, finish, error=f"the endpoint reports {build_error_in_body(error, 1, key)}")
+    if message is None and bytes(choice.text)[:1] == b'"':
+        return build_choice(redact_completion(msgspec.json.decode(choice.text, type=str), key), finish)
     if message is None:
         # A filter may remove the whole message.
         is_explained = classify_finish(finish) not in {"whole", "unknown"}

@@ -26,7 +26,7 @@ __all__ = ["Count", "ModelConfig", "ModelLine", "PriceLine", "Rate", "expand_mod
 
 #: Fields of a request body that the sampler sets itself, by their names in each dialect.
 RESERVED = {
-    *("model", "messages", "n", "stream", "temperature", "top_p", "max_tokens", "stop"),
+    *("model", "messages", "prompt", "n", "stream", "temperature", "top_p", "max_tokens", "stop"),
     *("system", "stop_sequences"),
     *("contents", "systemInstruction", "topP", "maxOutputTokens", "stopSequences", "candidateCount"),
 }
@@ -40,11 +40,16 @@ Rate = Annotated[float, msgspec.Meta(gt=0)]
 Temperature = Annotated[float, msgspec.Meta(ge=0, le=100)]
 Share = Annotated[float, msgspec.Meta(gt=0, le=1)]
 Dollars = Annotated[float, msgspec.Meta(ge=0, le=1e6)]
-Kind = Literal["simulated", "replay", "transformers", "endpoint", "anthropic", "gemini", "provider"]
+Kind = Literal["simulated", "replay", "transformers", "endpoint", "completions", "anthropic", "gemini", "provider"]
 #: Prefixes of models that run in this process, unless there is a base_url.
 LOCAL_KINDS: dict[str, Kind] = {"simulated": "simulated", "replay": "replay", "transformers": "transformers"}
 #: Kind of model for each dialect; most endpoints have the API of OpenAI's chat completions.
-DIALECTS: dict[str, Kind] = {"openai": "endpoint", "anthropic": "anthropic", "gemini": "gemini"}
+DIALECTS: dict[str, Kind] = {
+    "openai": "endpoint",
+    "completions": "completions",
+    "anthropic": "anthropic",
+    "gemini": "gemini",
+}
 #: Dialect, address and key variable of the vendor for each prefix of a model name.
 VENDORS = {
     "openai": ("openai", "https://api.openai.com/v1", "OPENAI_API_KEY"),
@@ -69,7 +74,7 @@ class ModelLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     model: str
     label: str | None = None
     base_url: str | None = None
-    dialect: Literal["openai", "anthropic", "gemini"] | None = None
+    dialect: Literal["openai", "completions", "anthropic", "gemini"] | None = None
     key_env: str | None = None
     temperature: Temperature | list[Temperature] | None = None
     top_p: Share | list[Share] | None = None
@@ -150,6 +155,9 @@ def expand_model_line(
     if spec.mode == "batch" and kind != "endpoint":
         remedy = "remove mode, or name an endpoint that has OpenAI's batch API"
         source.fail(f"{label} has no batch mode", "models", i, "mode", remedy=remedy)
+    if kind == "completions" and spec.max_tokens is None:
+        remedy = "set max_tokens: without it most servers write 16 tokens"
+        source.fail("text completions need max_tokens", "models", i, remedy=remedy)
     if kind == "replay":
         _check_replay(spec, i, source, greedy=greedy)
     stop = (spec.stop,) if isinstance(spec.stop, str) else tuple(spec.stop) if spec.stop is not None else None
@@ -223,7 +231,7 @@ def _find_address(spec: ModelLine, i: int, source: YamlSource) -> tuple[Kind, st
             remedy=f'give it one: {{model: {spec.model}, base_url: "http://localhost:8000/v1"}}, '
             "or use simulated/NAME, openai/NAME, anthropic/NAME, gemini/NAME or another provider's",
         )
-    base_url = spec.base_url.strip().rstrip("/").removesuffix("/chat/completions")
+    base_url = spec.base_url.strip().rstrip("/").removesuffix("/chat/completions").removesuffix("/completions")
     _check_address(base_url, i, source)
     # The prefix "local/" only marks a model as local; any other prefix is part of the name at the endpoint.
     dialect = spec.dialect or "openai"
@@ -345,9 +353,9 @@ def _find_endpoint_class(kind: str) -> type[Endpoint]:
         from howsure.models.gemini import GeminiEndpoint
 
         return GeminiEndpoint
-    from howsure.models.client import Endpoint
+    from howsure.models.client import Endpoint, TextEndpoint
 
-    return Endpoint
+    return TextEndpoint if kind == "completions" else Endpoint
 
 
 def _find_key(config: ModelConfig, environ: Mapping[str, str]) -> str:
