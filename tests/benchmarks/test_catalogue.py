@@ -14,6 +14,7 @@ from howsure.errors import InputError, UnknownNameError
 from howsure.models.model import Choice, Reply, Request, Settings
 from howsure.perturb.variants import FixedPrompt
 from howsure.sample.scored_rows import score_reply
+from howsure.scorers.scorer_parts import ScoringItem
 
 END = 'Think step by step. Finish with a line of the form "Answer: X", where X is the letter of the right choice.'
 
@@ -32,6 +33,18 @@ ROWS = {
         "test.jsonl": [
             {"problem": "What is $\\frac12+\\frac14$?", "solution": "...", "answer": "\\frac{3}{4}", "subject": "Prealgebra", "level": 1, "unique_id": "test/prealgebra/1.json"},
             {"problem": "Solve $x^2=2$ for $x>0$.", "solution": "...", "answer": "\\sqrt{2}", "subject": "Algebra", "level": 2, "unique_id": "test/algebra/2.json"},
+        ]
+    },
+    "simpleqa": {
+        "simple_qa_test_set.csv": [
+            {"metadata": "{'topic': 'Geography', 'answer_type': 'Place', 'urls': ['https://a.example/b']}", "problem": "In which town was the first bridge over the Foo built?", "answer": "Bar"},
+            {"metadata": "{'topic': 'Music', 'answer_type': 'Date', 'urls': []}", "problem": 'When did "Quux, 2" come out?', "answer": "3 May 1971"},
+        ]
+    },
+    "simpleqa-verified": {
+        "data/train-00000-of-00001.parquet": [
+            {"original_index": 5, "problem": "Who built the Foo?", "answer": "Ann Bar", "topic": "Art", "answer_type": "Person", "multi_step": False},
+            {"original_index": 9, "problem": "How long is it?", "answer": "12 km (acceptable range: 11 to 13)", "topic": "Geography", "answer_type": "Number", "multi_step": True},
         ]
     },
     "aime-2024": {"aime_2024_problems.parquet": [{"ID": "2024-I-1", "Problem": "Find n.", "Solution": "...", "Answer": 204}, {"ID": "2024-I-2", "Problem": "Find m.", "Solution": "...", "Answer": 25}]},
@@ -345,3 +358,15 @@ def test_descriptions():
     assert {"directions-small", "gsm8k", "gpqa-diamond"} <= {row["name"] for row in rows}
     (row,) = describe_benchmarks("mmlu")
     assert (row["questions"], row["scorer"], row["data"]) == (14042, "choice", "cais/mmlu")
+
+
+def test_questions_for_a_judge_have_their_topics_and_no_score_of_their_own(published):
+    benchmark = published("simpleqa")
+    assert [question.target for question in benchmark.questions] == ["Bar", "3 May 1971"]
+    assert benchmark.strata == {"metadata.topic": ["Geography", "Music"], "metadata.answer_type": ["Place", "Date"]}
+    assert benchmark.scorer.name == "judge"
+    with pytest.raises(InputError, match="--judge FILE"):
+        benchmark.scorer.score("Bar", ScoringItem("simpleqa", "q", "v", "Bar"))
+    verified = published("simpleqa-verified")
+    assert [question.id for question in verified.questions] == ["5", "9"]
+    assert verified.strata["topic"] == ["Art", "Geography"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, TypeAlias, cast
@@ -11,7 +12,7 @@ import pyarrow as pa
 
 from howsure.api.choices import CONVERSION_TARGETS, FIGURE_FORMATS, ConversionTarget, FigureFormat
 from howsure.api.result_selection import ReviewedEvaluations, open_results, select_variant_cubes
-from howsure.errors import InputError
+from howsure.errors import HowsureWarning, InputError
 from howsure.readers.evaluations import Evaluations, read
 from howsure.readers.run_source import RunSource
 from howsure.readers.sources import Data, Source
@@ -23,6 +24,7 @@ from howsure.store.responses import stream
 
 if TYPE_CHECKING:
     from howsure.reporting.report_data import ReportData
+    from howsure.sample.experiment import Experiment
 
 #: Results of models on one or several benchmarks.
 CellsLike: TypeAlias = Data | Evaluations | Cells | Iterable[Cells]
@@ -119,10 +121,39 @@ def sample_experiment(
     from howsure.sample.run import load_shard, run_experiment
 
     described = load_shard(experiment, shard)
+    if described.judge is not None:
+        return _sample_and_judge(described, folder, retry=retry, lines=lines), None
     borrow = described.stopping.borrow if described.stopping is not None else None
     reference = read(_resolve(described.base, borrow)).cells() if borrow is not None else None
     code = run_experiment(described, folder, retry=retry, reference=reference, lines=lines)
     return code, reference
+
+
+def _sample_and_judge(experiment: Experiment, folder: Path, *, retry: bool, lines: TextIO | None) -> int:
+    """Sample an experiment, then ask its judge for the verdicts; return the exit code."""
+    import msgspec
+
+    from howsure.judging import judge_run
+    from howsure.sample.run import run_experiment
+
+    judge = experiment.judge
+    assert judge is not None
+    judge_run.check_judge(judge, experiment.budget)
+    limits = experiment.budget
+    if judge.budget is None:
+        # One budget for both: what the judge has spent in earlier sessions is not there for completions.
+        for place in judge_run.find_judge_folders(folder):
+            limits = judge_run.limit_budget(limits, place) or limits
+    code = run_experiment(msgspec.structs.replace(experiment, budget=limits), folder, retry=retry, lines=lines)
+    if code == INTERRUPTED or not (folder / "manifest.json").is_file():
+        return code
+    rest = judge_run.limit_budget(experiment.budget, folder) if judge.budget is None else experiment.budget
+    if rest is None:
+        message = f"{folder}: the budget is spent, so nothing is judged; raise it and run again"
+        warnings.warn(message, HowsureWarning, stacklevel=3)
+        return code
+    judged, _ = judge_run.judge_folder(folder, judge, rest, is_default=True, retry=retry, lines=lines)
+    return judged if judged == INTERRUPTED else max(code, judged)
 
 
 def _resolve(base: Path, path: str) -> str:

@@ -223,6 +223,10 @@ class Benchmark:
         Code of the language of the questions, such as "de"; empty if it is unknown.
     scorer
         Reads and grades answers to questions without choices in place of `extract` and `grade`, or None.
+    is_judged
+        Whether completions get no score when they arrive, because a judge scores them afterwards.
+    unparsed_score
+        Score of a completion without an answer: 0, or None where it has no score.
 
     Examples
     --------
@@ -241,6 +245,8 @@ class Benchmark:
     source: dict[str, str] = field(default_factory=dict)
     language: str = ""
     scorer: Scorer | None = None
+    is_judged: bool = False
+    unparsed_score: float | None = 0.0
 
     @cached_property
     def extract_in_context(self) -> ContextExtractor:

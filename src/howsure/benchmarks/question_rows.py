@@ -326,7 +326,8 @@ def _check_target(scorer: Scorer, target: str, where: str) -> None:
     if scorer.in_subprocess:
         return
     try:
-        scorer.score("", ScoringItem("", "", "", target))
+        if scorer.name != "judge":  # a model, which reads any target
+            scorer.score("", ScoringItem("", "", "", target))
     except ValueError as error:
         remedy = f"correct the row, or name another scorer: {', '.join(dict.fromkeys((*ANSWERS, *SCORERS)))}"
         raise InputError(str(error), where=where, remedy=remedy) from None

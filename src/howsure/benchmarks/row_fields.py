@@ -38,7 +38,7 @@ def find_pattern_fields(pattern: str) -> list[str]:
 
 
 def get_value(row: Row, name: str, where: str) -> object:
-    """Return the value of a field; a dot leads into a nested one.
+    """Return the value of a field; a dot leads into a nested one, also where that is written as text.
 
     Raises
     ------
@@ -52,6 +52,8 @@ def get_value(row: Row, name: str, where: str) -> object:
         return row[name]
     value: object = row
     for part in name.split("."):
+        if isinstance(value, str):
+            value = parse_list(value)
         if not isinstance(value, Mapping) or part not in value:
             raise UnknownNameError("field", name, map(str, row), where=where)
         value = value[part]

@@ -129,7 +129,6 @@ def convert(inputs: CommandInputs, output: Path, *, target: ConversionTarget, fo
 @click.argument("paths", nargs=-1, required=True)
 @click.option(
     "--scorer",
-    required=True,
     metavar="SCORER",
     help="numeric, choice[:KIND], normalised, f1, list, yes-no, contains, exact, maths, regex:PATTERN, ... or own.",
 )
@@ -141,15 +140,19 @@ def convert(inputs: CommandInputs, output: Path, *, target: ConversionTarget, fo
     help="Column of a table that holds NAME (completion, ...).",
 )
 @click.option("--each", is_flag=True, help="Print examples of disagreement instead, a row each.")
+@click.option("--judge", type=PATH, metavar="FILE", help="Let a model judge: a YAML file with the keys of judge.")
+@click.option("--retry", type=click.Choice(["failed"]), help="With --judge: ask again for verdicts that failed.")
 @add_level
 @add_format
 def rescore(
     paths: Sequence[str],
     *,
-    scorer: str,
+    scorer: str | None,
     output: Path | None,
     columns: Sequence[str],
     each: bool,
+    judge: Path | None,
+    retry: str | None,
     level: float,
     form: OutputFormat,
 ) -> None:
@@ -160,12 +163,26 @@ def rescore(
     """
     from howsure.export import conversion
 
-    result, folders = conversion.rescore_sources(
-        CommandInputs(paths, columns=parse_columns(columns)).results.sources, scorer, output, level=level
-    )
-    print_result(result.of("disagreements") if each else result, form)
+    if (scorer is None) == (judge is None):
+        raise InputError("give either --scorer or --judge", remedy="such as --scorer numeric, or --judge judge.yaml")
+    sources = CommandInputs(paths, columns=parse_columns(columns)).results.sources
+    code = 0
+    if judge is not None:
+        from howsure.sample.judge_config import load_judge
+
+        code, name, result, folders = conversion.judge_sources(
+            sources, load_judge(judge), output, retry=retry is not None, level=level
+        )
+        scorer = name.partition("@")[0]
+    else:
+        assert scorer is not None
+        result, folders = conversion.rescore_sources(sources, scorer, output, level=level)
+    if result.parts:
+        print_result(result.of("disagreements") if each else result, form)
     for folder in folders if form == "table" else ():
         print(f"{folder}: howsure score {folder} --scorer {scorer} reads these scores")
+    if code:
+        sys.exit(code)
 
 
 @click.command()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shutil
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,16 +22,20 @@ from howsure.readers.logs.base import UNSCORED, LogReader, Note, ReadOptions
 from howsure.readers.logs.log_source import LogSource
 from howsure.readers.run_source import RunSource
 from howsure.readers.sources import Source, TableSource
-from howsure.rescoring.rescore import rescore
+from howsure.rescoring.rescore import compare_scores, rescore
 from howsure.stats.core.cells import is_binary
 from howsure.stats.core.results import Columns, Result, Results
 from howsure.store.atomic import replace_file
 from howsure.store.schema import COLUMNS
 
 if TYPE_CHECKING:
+    from howsure.sample.judge_config import JudgeConfig
     from howsure.stats.core.cells import Cells
 
-__all__ = ["ExportSummary", "convert_sources", "rescore_sources", "write_eval_arena", "write_parquet"]
+#: Exit code of a run that was interrupted.
+INTERRUPTED = 130
+
+__all__ = ["ExportSummary", "convert_sources", "judge_sources", "rescore_sources", "write_eval_arena", "write_parquet"]
 
 
 class ExportSummary(Result):
@@ -114,24 +119,78 @@ def rescore_sources(
     InputError
         When there are logs and no output, or as `scorers.rescoring.rescore`.
     """
-    folders = [source.path for source in sources if isinstance(source, RunSource)]
-    rest = [source for source in sources if not isinstance(source, RunSource)]
-    if rest:
-        if output is None:
-            remedy = "name the run folder that they are converted to first, with -o FOLDER"
-            raise InputError("logs are not changed", where=str(rest[0].path), remedy=remedy)
-        run_folder.convert_logs(_list_logs(rest), output, options=_read_options(rest), note=_warn)
-        folders.append(output)
+    folders, is_new = _convert_to_folders(sources, output)
     parts: list[Result] = []
     for path in folders:
-        try:
+        with _removed_on_failure(path if is_new and path == output else None):
             parts += rescore(path, scorer, level=level).parts
-        except BaseException:
-            if path == output and rest:
-                # The logs are still there; a folder without scores would refuse the next try.
-                shutil.rmtree(path, ignore_errors=True)
-            raise
     return Results(tuple(parts)), folders
+
+
+def judge_sources(
+    sources: Sequence[Source], judge: JudgeConfig, output: Path | None, *, retry: bool = False, level: float = 0.95
+) -> tuple[int, str, Results, list[Path]]:
+    """Let a model judge the completions of run folders and logs.
+
+    Parameters
+    ----------
+    sources, output, level
+        As for `rescore_sources`.
+    judge
+        The judge.
+    retry
+        Ask again for verdicts whose requests failed in earlier sessions.
+
+    Returns
+    -------
+    code, scorer
+        The exit code, and the name of the scorer whose scores were written.
+    results, folders
+        As for `rescore_sources`.
+
+    Raises
+    ------
+    InputError
+        When there are logs and no output, or nothing can be judged.
+    """
+    from howsure.judging.judge_run import check_judge, judge_folder
+    from howsure.sample.experiment import BudgetConfig
+
+    check_judge(judge, BudgetConfig())
+    folders, is_new = _convert_to_folders(sources, output)
+    parts: list[Result] = []
+    code, scorer = 0, ""
+    for path in folders:
+        with _removed_on_failure(path if is_new and path == output else None):
+            one, scorer = judge_folder(path, judge, BudgetConfig(), is_default=False, retry=retry)
+        code = max(code, one)
+        if one != INTERRUPTED:
+            parts += compare_scores(path, scorer, level=level).parts
+    return code, scorer, Results(tuple(parts)), folders
+
+
+def _convert_to_folders(sources: Sequence[Source], output: Path | None) -> tuple[list[Path], bool]:
+    """Return the run folders among the sources and that of the others, and whether the latter was written now."""
+    folders = [source.path for source in sources if isinstance(source, RunSource)]
+    rest = [source for source in sources if not isinstance(source, RunSource)]
+    if not rest:
+        return folders, False
+    if output is None:
+        remedy = "name the run folder that they are converted to first, with -o FOLDER"
+        raise InputError("logs are not changed", where=str(rest[0].path), remedy=remedy)
+    run_folder.convert_logs(_list_logs(rest), output, options=_read_options(rest), note=_warn)
+    return [*folders, output], True
+
+
+@contextmanager
+def _removed_on_failure(folder: Path | None) -> Iterator[None]:
+    """Remove a folder if the block raises: the logs are still there, and without scores it would block the next try."""
+    try:
+        yield
+    except BaseException:
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+        raise
 
 
 def _list_logs(sources: Sequence[Source]) -> list[tuple[LogReader, Path]]:

@@ -25,6 +25,11 @@ if TYPE_CHECKING:
 __all__ = ["RunSource", "has_answers"]
 
 _COLUMNS = (*KEY, "score", "answer")
+#: Note on scores that a judge gave.
+JUDGED = (
+    "the scores are a judge's opinion; howsure review --random N collects people's labels, and howsure score "
+    "--calibrate corrects the scores by them"
+)
 #: Name of the column with the clusters that a run folder stores.
 _CLUSTER = "cluster"
 #: Largest number of models that a note names.
@@ -41,7 +46,7 @@ class RunSource:
     columns
         Only `cluster=cluster` is allowed, because clusters that the folder stores are used in any case.
     scorer
-        Name of the scorer whose scores are read; None reads the original scores of the run.
+        Name of the scorer whose scores are read; None reads the original scores of the run, or those of its judge.
     most_generations
         Only the first so many generations of each cell are read; None reads all.
     earlier
@@ -66,10 +71,13 @@ class RunSource:
         most_generations: int | None = None,
         earlier: Sequence[RunSource] = (),
     ) -> None:
-        self.path, self.columns, self.scorer, self.most_generations = path, columns, scorer, most_generations
+        self.path, self.columns, self.most_generations = path, columns, most_generations
         self.earlier = tuple(earlier)
         self.plans = manifest.load_plans(path)
         self.notes = self._read_notes()
+        self.scorer = scorer if scorer is not None else self._find_default_scorer()
+        if self.scorer is not None and self.scorer.startswith("judge:"):
+            self._note(JUDGED)
         self.fault: InputError | None = None
 
     def cells(self) -> list[Cells]:
@@ -205,6 +213,13 @@ class RunSource:
                 cluster = compute.if_else(mine, pa.scalar(None, pa.string()), cluster)
                 self._note(f"{benchmark}: only some questions have a cluster: the clusters are left out")
         return table.append_column(_CLUSTER, cluster) if cluster.null_count < len(cluster) else table
+
+    def _find_default_scorer(self) -> str | None:
+        """Return the scorer whose scores are those of the run; None for the scores in its rows."""
+        try:
+            return (self._manifest.scorer or None) if self._manifest is not None else None
+        except StoreError:
+            return None
 
     def _read_notes(self) -> list[str]:
         """Return the warnings of the run, and one line on the models that were stopped early, with their intervals."""

@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 import time
 from collections import defaultdict
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from howsure.benchmarks.question import Benchmark
 from howsure.errors import InputError
@@ -28,7 +28,10 @@ from howsure.store.responses import stream
 from howsure.store.schema import KEY, has_scoring_error
 from howsure.store.scorer_files import UNSCORED, RescoredRow
 
-__all__ = ["RUN_SCORERS", "build_run_scorer", "rescore"]
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["RUN_SCORERS", "build_run_scorer", "compare_scores", "rescore"]
 
 _COLUMNS = (*KEY, "score", "status", "answer", "completion", "target", "error", "created")
 #: Statuses of completions that were cut off, which every scorer keeps.
@@ -64,6 +67,9 @@ def build_run_scorer(spec: str, context: RunContext) -> Scorer:
         When a pattern is not valid, a package is missing, or the folder lacks what the scorer needs.
     """
     name, _, argument = spec.partition(":")
+    if name == "judge":
+        remedy = "describe it in a file: howsure rescore FOLDER --judge judge.yaml"
+        raise InputError("a judge is a model, and none is named", where="--scorer", remedy=remedy)
     if name not in RUN_SCORERS:
         return build_scorer(spec, "--scorer", RUN_SCORERS)
     if argument and name == "own":
@@ -127,6 +133,40 @@ def rescore(
         scorer.close()
     column = f"{scorer.name}@{scorer.version}"
     return Results(tuple(build_agreement(name, column, models, level=level) for name, models in counters.items()))
+
+
+def compare_scores(path: Path, scorer: str, *, level: float = 0.95, examples: int = 5) -> Results:
+    """Compare scores that were written beside the rows of a run folder with those of its rows.
+
+    Parameters
+    ----------
+    path
+        The run folder.
+    scorer
+        NAME@VERSION of the scores.
+    level, examples
+        As for `rescore`.
+
+    Returns
+    -------
+    Results
+        An `Agreement` for each benchmark.
+    """
+    counters: defaultdict[str, dict[str, AgreementCounter]] = defaultdict(dict)
+    columns = (*KEY, "score", "status", "answer", "rule", "error", "created")
+    old_columns = (*KEY, "score", "answer", "completion", "target")
+    with scorer_files.stream_rows(path, columns, scorer) as scored, stream(path, old_columns) as rows:
+        pairs = zip(_iterate_rows(scored), _iterate_rows(rows), strict=True)
+        for ours, (benchmark, model, _, _, _, old, answer, completion, target) in pairs:
+            counter = counters[benchmark].setdefault(model, AgreementCounter(examples))
+            counter.add(RescoredRow(*ours), old, answer, target or "", completion or "")
+    return Results(tuple(build_agreement(name, scorer, models, level=level) for name, models in counters.items()))
+
+
+def _iterate_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of batches as tuples."""
+    for batch in batches:
+        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 
 def _score_rows(

@@ -13,12 +13,12 @@ import msgspec
 from howsure.benchmarks.question import Prompt
 from howsure.errors import InputError, UnknownNameError
 from howsure.perturb.variants import VARIANT_KEYS
+from howsure.sample.judge_config import BudgetConfig, JudgeConfig, JudgeLine, parse_judge
 from howsure.sample.model_config import (
     Count,
     ModelConfig,
     ModelLine,
     PriceLine,
-    Rate,
     expand_model_line,
     find_multipliers,
 )
@@ -61,19 +61,6 @@ class PromptLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             template=own.template if self.template is None else self.template,
             demonstrations=own.demonstrations,
         )
-
-
-class BudgetConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Limits on what a run may spend; None means no limit."""
-
-    calls: Count | None = None
-    """Requests."""
-    tokens: Count | None = None
-    """Tokens of prompts and completions."""
-    minutes: Rate | None = None
-    """Minutes of each session; the other limits are for the run folder as a whole."""
-    cost: Annotated[float, msgspec.Meta(gt=0, le=1e9)] | None = None
-    """Dollars."""
 
 
 class StoppingConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -229,6 +216,8 @@ class Experiment(msgspec.Struct, frozen=True):
     """Whether generations are allocated evenly or adaptively."""
     budget: BudgetConfig = BudgetConfig()
     seed: int = 0
+    judge: JudgeConfig | None = None
+    """Model that scores the completions, in place of the scorer of the benchmark."""
     shard: tuple[int, int] = (1, 1)
     """(i, n) selects the i-th of n parts of the questions."""
     base: Path = Path()
@@ -260,6 +249,7 @@ class _ExperimentFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     stopping: StoppingConfig | None = msgspec.field(default=None, name="until")
     allocate: Literal["even", "adaptive"] = "even"
     budget: BudgetConfig = BudgetConfig()
+    judge: JudgeLine | None = None
     seed: Annotated[int, msgspec.Meta(ge=0, le=2**53)] = 0
     concurrency: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 64
 
@@ -271,6 +261,7 @@ NESTED_TYPES: StructTypes = {
     "until": StoppingConfig,
     "budget": BudgetConfig,
     "price": PriceLine,
+    "judge": JudgeLine,
 }
 
 
@@ -332,6 +323,7 @@ def parse_experiment(text: str, *, where: str = "experiment", base: Path = Path(
         stopping=file.stopping,
         allocate=file.allocate,
         budget=file.budget,
+        judge=_read_judge(file, source, base),
         seed=file.seed,
         base=base,
     )
@@ -391,6 +383,24 @@ def _expand_models(file: _ExperimentFile, generations: int, source: YamlSource) 
                 source.fail(f"two models are called {config.label!r}", "models", i, remedy=remedy)
             models.append(config)
     return tuple(models)
+
+
+def _read_judge(file: _ExperimentFile, source: YamlSource, base: Path) -> JudgeConfig | None:
+    """Return the judge, or None without one; raise InputError for what needs scores before the judge gives them."""
+    if file.judge is None:
+        return None
+    for key, present in (("until", file.stopping is not None), ("allocate", file.allocate == "adaptive")):
+        if present:
+            what = f"{key} needs scores while completions are sampled, and a judge gives them afterwards"
+            source.fail(what, key, remedy=f"remove {key!r}")
+    judge = parse_judge(source, "judge", base=base)
+    limits = judge.budget or file.budget
+    if (limits.tokens is not None or limits.cost is not None) and judge.model.max_completion_tokens is None:
+        what = "verdicts have no bound, so a budget of tokens or money cannot be enforced"
+        source.fail(
+            what, "judge", "model", remedy=f"give it max_tokens: {{model: {judge.model.name}, max_tokens: 512}}"
+        )
+    return judge
 
 
 def _check_stopping(file: _ExperimentFile, models: Sequence[ModelConfig], source: YamlSource) -> None:

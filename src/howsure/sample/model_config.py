@@ -22,7 +22,7 @@ from howsure.models.model import Model, Settings
 from howsure.safe_text import find_secret_fields, mask_address, resembles_secret
 from howsure.sample.yaml_source import YamlSource
 
-__all__ = ["Count", "ModelConfig", "ModelLine", "PriceLine", "Rate", "expand_model_line", "open_model"]
+__all__ = ["Count", "ModelConfig", "ModelLine", "PriceLine", "Rate", "expand_model_line", "find_key", "open_model"]
 
 #: Fields of a request body that the sampler sets itself, by their names in each dialect.
 RESERVED = {
@@ -333,13 +333,13 @@ def open_model(
     if config.kind == "provider":
         from howsure.models.any_llm import AnyLLMModel
 
-        return AnyLLMModel(config.name, key=_find_key(config, environ), timeout=config.timeout, environ=environ)
+        return AnyLLMModel(config.name, key=find_key(config, environ), timeout=config.timeout, environ=environ)
     if config.mode == "batch":
         from howsure.models.batch_client import BatchClient
 
-        return BatchClient(config.base_url, config.name, key=_find_key(config, environ))
+        return BatchClient(config.base_url, config.name, key=find_key(config, environ))
     return _find_endpoint_class(config.kind)(
-        config.base_url, config.name, key=_find_key(config, environ), timeout=config.timeout
+        config.base_url, config.name, key=find_key(config, environ), timeout=config.timeout
     )
 
 
@@ -358,7 +358,7 @@ def _find_endpoint_class(kind: str) -> type[Endpoint]:
     return TextEndpoint if kind == "completions" else Endpoint
 
 
-def _find_key(config: ModelConfig, environ: Mapping[str, str]) -> str:
+def find_key(config: ModelConfig, environ: Mapping[str, str] = os.environ) -> str:
     """Return the key in the environment variable of a model; "" if it needs none."""
     if not config.key_env:
         return ""

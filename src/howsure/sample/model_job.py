@@ -295,7 +295,8 @@ class ModelJob:
         statuses = [row.status for row in rows]
         if not WITHOUT_ANSWER.keys().isdisjoint(statuses):
             self._without_answer.update(status for status in statuses if status in WITHOUT_ANSWER)
-        n_failed = scores.count(None)
+        # A verdict that cannot be read, or a completion that waits for its judge, has no score and did not fail.
+        n_failed = sum(row.status == "error" for row in rows) if None in scores else 0
         self.done += len(rows) - n_failed
         self.failed += n_failed
         self.tally.add_all(question, [row.generation for row in rows], scores)

@@ -202,7 +202,7 @@ def read_stored_cells(
         Maps a benchmark and then the label of a model to its cells.
     """
     readers = {benchmark: _CellReader(each) for benchmark, each in wanted.items()}
-    columns = ["benchmark", "model", "question", "variant", "generation", "score", "error", "prompt_tokens"]
+    columns = ["benchmark", "model", "question", "variant", "generation", "score", "status", "error", "prompt_tokens"]
     columns += ["completion_tokens", "request", "created", "attempts"] if costs else []
     previous: object = None
     for batch in responses.stream(folder, columns):
@@ -232,8 +232,9 @@ class _CellReader:
         question = _find_indices(batch, "question", self.question_index)
         variant = _find_indices(batch, "variant", self.variant_index)
         generation, score = to_numpy(batch["generation"]), to_numpy(batch["score"])
-        # The store defines a failed row in the same way: a later row may replace it.
-        is_failed = ~find_valid(batch["score"]) | find_valid(batch["error"])
+        is_scored = find_valid(batch["score"]) & ~find_valid(batch["error"])
+        # Completions that wait for a judge, and verdicts that cannot be read, have no score and did not fail.
+        is_failed = ~is_scored & (_starts_with(batch["status"], "error") | find_valid(batch["error"]))
         is_outage = is_failed & _starts_with(batch["error"], f"{OUTAGE}:")
         prompt_tokens = _read_numbers(batch, "prompt_tokens")
         if starts_request is not None:
@@ -249,7 +250,7 @@ class _CellReader:
                     completion_tokens=old.completion_tokens + round(tokens[1][rows].sum()),
                 )
             rows &= (question >= 0) & (variant >= 0) & (generation >= 1) & (generation < MOST)
-            self.tallies[label].load(*(each[rows & ~is_failed] for each in (question, generation, score)))
+            self.tallies[label].load(*(each[rows & is_scored] for each in (question, generation, score)))
             for chosen, masks in (
                 (rows, old.present),
                 (rows & is_failed, old.failed),

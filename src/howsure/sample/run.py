@@ -294,6 +294,9 @@ def run_experiment(
     reference: Sequence[Cells] | None = None,
     stream: TextIO | None = None,
     lines: TextIO | None = None,
+    benchmark: Benchmark | None = None,
+    noun: str = "generations",
+    open_model: Callable[[ModelConfig, Benchmark], Model] | None = None,
 ) -> int:
     """Run an experiment with a progress display, and return the exit code.
 
@@ -310,6 +313,10 @@ def run_experiment(
         Where text for a person is printed; stderr by default.
     lines
         Where JSON lines for a program are printed, instead of the progress display.
+    benchmark, open_model
+        As for `run`.
+    noun
+        What the lines at the end call a generation.
     """
     # A reader of the progress that goes away, such as head or a closed terminal, does not end the run.
     lasting = LastingStream(stream or sys.stderr)
@@ -322,7 +329,14 @@ def run_experiment(
     try:
         with display:
             running = run(
-                experiment, folder, retry=retry, reference=reference, on_progress=display, on_interrupt=on_interrupt
+                experiment,
+                folder,
+                retry=retry,
+                reference=reference,
+                on_progress=display,
+                on_interrupt=on_interrupt,
+                benchmark=benchmark,
+                open_model=open_model,
             )
             outcome = run_coroutine(running)
     except (KeyboardInterrupt, asyncio.CancelledError):
@@ -339,25 +353,23 @@ def run_experiment(
         if display.stream.failure:
             what = f"the JSON lines could not be written to their end ({display.stream.failure}); the run went on"
             print(f"howsure: warning: {what}", file=lasting)
-    for line in describe_outcome(outcome, folder):
+    for line in describe_outcome(outcome, folder, noun=noun):
         print(f"howsure: {escape_control_characters(line)}", file=lasting)
     return outcome.exit_code
 
 
-def describe_outcome(outcome: Outcome, folder: Path) -> list[str]:
-    """Return the lines that are printed at the end."""
+def describe_outcome(outcome: Outcome, folder: Path, *, noun: str = "generations") -> list[str]:
+    """Return the lines that are printed at the end; `noun` is what they call a generation."""
     lines = [f"warning: {warning}" for warning in outcome.warnings]
     lines += _describe_ends((model, model.stopped) for model in outcome.models if model.stopped)
     lines += _describe_ends((model, model.spent) for model in outcome.models if model.spent)
     lines += outcome.verdicts
     if outcome.failed:
-        lines.append(f"{outcome.failed:,} generations failed; their rows say why, --retry failed tries them again")
+        lines.append(f"{outcome.failed:,} {noun} failed; their rows say why, --retry failed tries them again")
     if n_lost := sum(model.lost for model in outcome.models):
-        lines.append(f"{n_lost:,} generations had failed before; --retry failed tries them again")
+        lines.append(f"{n_lost:,} {noun} had failed before; --retry failed tries them again")
     if n_outage := sum(model.outage for model in outcome.models):
-        lines.append(
-            f"{n_outage:,} generations that had failed while their endpoint did not answer were requested again"
-        )
+        lines.append(f"{n_outage:,} {noun} that had failed while their endpoint did not answer were requested again")
     if saved := sum(model.saved_tokens for model in outcome.models):
         lines.append(f"{saved:,} prompt tokens saved by asking for several generations at once")
     if outcome.is_interrupted:
@@ -368,7 +380,7 @@ def describe_outcome(outcome: Outcome, folder: Path) -> list[str]:
         there = sum(model.there - model.lost for model in outcome.models)
         costs = [model.cost for model in outcome.models if model.cost is not None]
         lines.append(
-            f"{outcome.done:,} generations in {outcome.seconds:.1f} s"
+            f"{outcome.done:,} {noun} in {outcome.seconds:.1f} s"
             + (f" for {format_dollars(sum(costs))}" if any(costs) else "")
             + (f", {there:,} were there" if there else "")
             + f": {folder}"

@@ -22,7 +22,7 @@ from howsure.sample.prices import FREE, Price, build_missing_price_error, find_p
 from howsure.sample.resume import MissingCells, StoredCells, WantedCells, find_missing_cells, sample_questions
 from howsure.sample.snapshot import Tally
 
-__all__ = ["PromptSelection", "SamplingPlan", "build_plans", "load_benchmark", "select_prompts"]
+__all__ = ["PromptSelection", "SamplingPlan", "build_plans", "check_prices", "load_benchmark", "select_prompts"]
 
 
 class SamplingPlan(NamedTuple):
@@ -46,6 +46,7 @@ class SamplingPlan(NamedTuple):
         InputError
             When variants cannot be built, a shard has no question, or a budget needs a price that is unknown.
         """
+        benchmark = _leave_to_judge(experiment, benchmark)
         benchmark, variants, space_record = select_prompts(experiment, benchmark)
         questions = sample_questions(
             benchmark.questions, seed=experiment.seed, limit=experiment.limit, shard=experiment.shard
@@ -53,7 +54,7 @@ class SamplingPlan(NamedTuple):
         if not questions:
             raise EmptyShardError(benchmark.name, len(benchmark.questions), shard=experiment.shard[0])
         _warn_of_short_completions(experiment, variants)
-        prices = {config.label: _find_model_price(config, experiment) for config in experiment.models}
+        prices = check_prices(experiment)
         return cls(experiment, benchmark, questions, variants, prices, space_record)
 
     @property
@@ -91,6 +92,27 @@ class SamplingPlan(NamedTuple):
             )
             for config in self.experiment.models
         }
+
+
+def check_prices(experiment: Experiment) -> dict[str, Price | None]:
+    """Return the price of each model by label, None where it is unknown; raise InputError if the budget needs it."""
+    return {config.label: _find_model_price(config, experiment) for config in experiment.models}
+
+
+def _leave_to_judge(experiment: Experiment, benchmark: Benchmark) -> Benchmark:
+    """Return the benchmark without scores of its own where a judge gives them.
+
+    Raises
+    ------
+    InputError
+        When the benchmark needs a judge and the experiment names none.
+    """
+    if experiment.judge is not None:
+        return replace(benchmark, is_judged=True)
+    if benchmark.scorer is not None and benchmark.scorer.name == "judge":
+        remedy = "add a model that judges, such as judge: {model: openai/gpt-4.1, template: simpleqa}"
+        raise InputError(f"answers to {benchmark.name} are scored by a judge", where="judge", remedy=remedy)
+    return benchmark
 
 
 def load_benchmark(experiment: Experiment) -> Benchmark:

@@ -12,7 +12,7 @@ from howsure.models.model import Reply, Request
 from howsure.models.reply import FinishKind, classify_finish
 from howsure.scorers.scorer_parts import ScoringItem
 from howsure.store.responses import RunFolder
-from howsure.store.schema import Response
+from howsure.store.schema import UNSCORED, Response
 
 __all__ = ["RowWriter", "build_failed_rows", "score_reply"]
 
@@ -131,20 +131,21 @@ def _score_choice(
     """Return the score of one choice with its status."""
     if error is not None:
         return (None, "error", None, None, f"failed_reply: {error}")
-    kind = classify_finish(finish_reason)
+    kind, unparsed = classify_finish(finish_reason), benchmark.unparsed_score
     status = STATUSES.get(kind, "ok")
     if text is None or kind == "refused" or _is_blank(text if ">" not in text else remove_reasoning(text)):
-        return _score_without_answer(kind, status)
+        return _score_without_answer(kind, status, unparsed)
+    if benchmark.is_judged:
+        return (None, UNSCORED, None, None, None)
     try:
         score, answer, rule = _grade_text(benchmark, question, request, text, truncated=status == "length")
     except Exception as e:  # noqa: BLE001  # code of a benchmark may raise anything; the run continues
         why = " ".join(f"{type(e).__name__}: {e}".split())[:300]
         return (None, "error", None, None, f"scoring: {why}")
-    if answer is None:
-        return (0.0, "unparsed" if status == "ok" else status, None, rule, None)
-    if not math.isfinite(score):
+    if answer is not None and not math.isfinite(score):
         return (None, "error", answer, rule, f"scoring: the score is {score}")
-    return score, status, answer, rule, None
+    is_unparsed = answer is None and status == "ok"
+    return unparsed if answer is None else score, "unparsed" if is_unparsed else status, answer, rule, None
 
 
 def _is_blank(text: str) -> bool:
@@ -152,11 +153,11 @@ def _is_blank(text: str) -> bool:
     return not text or text.isspace()
 
 
-def _score_without_answer(kind: FinishKind, status: str) -> _ScoredChoice:
+def _score_without_answer(kind: FinishKind, status: str, score: float | None) -> _ScoredChoice:
     """Return the score of a refusal, or of a choice without text or with reasoning only."""
     if status == "ok":
         status = "tool-call" if kind == "tool-call" else "empty"
-    return (0.0, status, None, "refused" if kind == "refused" else "empty", None)
+    return (score, status, None, "refused" if kind == "refused" else "empty", None)
 
 
 def _grade_text(

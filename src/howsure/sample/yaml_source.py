@@ -107,6 +107,15 @@ class YamlSource:
         name = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).lstrip(".")
         return f"{self.where}:{line + 1}" + (f": {name}" if name else "")
 
+    def find_part(self, *path: str) -> YamlSource:
+        """Return the part of the text at a path of keys, whose errors name the same file and lines."""
+        part = YamlSource.__new__(YamlSource)
+        part.where, part.data, part.root = self.where, self._find_value(path), self.root
+        for step in path:
+            assert isinstance(part.root, yaml.MappingNode)
+            part.root = next(value for key, value in part.root.value if key.value == step)
+        return part
+
     def _find_value(self, path: tuple[str | int, ...]) -> object:
         """Return the value at a path of keys and indices."""
         value = self.data

@@ -27,6 +27,8 @@ regex:PATTERN, regex-first:PATTERN
 ifeval, ifeval:loose, ifeval:share, ifeval:loose-share
     Whether the completion follows all instructions of the prompt that a program can check, or the share of them, as the
     benchmark IFEval does. The target is JSON with `instruction_id_list` and `kwargs`.
+judge
+    A model judges each completion (`judging`); the experiment, or `rescore --judge`, names it.
 maths
     The expression that math-verify reads, where it is equal to the target: 1/2, 0.5 and \frac12; x+1 and 1+x.
 The version of a scorer is the hash of the code that computes the score, so that a corrected rule has a new version.
@@ -132,6 +134,17 @@ def _quote_short(text: str) -> str:
     return repr(text if len(text) <= 60 else text[:57] + "...")
 
 
+def _build_judge_scorer(spec: str, where: str) -> Scorer:
+    """Return the scorer `judge`, which has no rule of its own: a model gives the verdicts."""
+
+    def score(completion: str, item: ScoringItem) -> ScoredAnswer:
+        del completion, item
+        remedy = "name the model: judge: {model: ...} in the experiment, or howsure rescore --judge FILE"
+        raise InputError("a judge is a model, and none is named", where=where, remedy=remedy)
+
+    return Scorer(spec, "0", score)
+
+
 #: Mapping from the name before the colon to a function of the whole name and the context.
 SCORERS: dict[str, Callable[[str, str], Scorer]] = {
     "numeric": _build_numeric_scorer,
@@ -146,4 +159,5 @@ SCORERS: dict[str, Callable[[str, str], Scorer]] = {
     "regex-first": build_regex_scorer,
     "maths": build_maths_scorer,
     "ifeval": build_ifeval_scorer,
+    "judge": _build_judge_scorer,
 }

@@ -124,6 +124,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """Sentences on the methods of the run, and on limits of endpoints."""
     stopped: tuple[Stopped, ...] = ()
     """The result of early stopping for each model since it was last requested."""
+    scorer: str = ""
+    """Name of the scorer whose scores are those of the run, such as that of a judge; empty for those in its rows."""
 
     def save(self, path: Path) -> None:
         """Write the manifest to the run folder, atomically and durably; values of key variables are redacted."""

@@ -1,0 +1,581 @@
+"""Ask a judge for the verdicts that a run folder lacks, and write its scores beside the rows.
+
+The judge samples a run of its own, in the folder `judges/NAME-HASH` of the run that it judges: its questions are the
+prompts that show completions to it, its generations are the verdicts. So limits, retries, budget, resume and batches
+are those of every run. Equal completions of a question are judged once, and so is a completion that was judged before.
+
+::
+
+    run/
+      judges/correct-5f0c3a91/
+        manifest.json, ...         the run folder of the verdicts
+        completions.parquet        key of each completion, and the question (`unit`) under which it was judged
+      scores/judge-....parquet     the mean score of the verdicts of each completion, as the scorer `judge:correct`
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, TextIO
+
+import msgspec
+
+from howsure.benchmarks.question import Benchmark, Prompt, Question
+from howsure.errors import InputError, StoreError, UnknownNameError
+from howsure.judging.verdict_prompts import VerdictPrompt, load_prompt, parse_verdict
+from howsure.models.generating_process import ABILITIES, uniform
+from howsure.models.model import Choice, Model, Reply, Request
+from howsure.sample.budget import load_spending
+from howsure.sample.experiment import Experiment, PromptLine
+from howsure.sample.judge_config import BudgetConfig, JudgeConfig
+from howsure.sample.model_config import ModelConfig, find_key
+from howsure.sample.run import run_experiment
+from howsure.sample.sampling_plan import check_prices
+from howsure.scorers.normalised import build_normalised_scorer
+from howsure.scorers.scorer_parts import ScoringItem
+from howsure.store import manifest, responses, scorer_files
+from howsure.store.atomic import replace_file
+from howsure.store.schema import KEY, has_scoring_error
+from howsure.store.scorer_files import RescoredRow
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = [
+    "COMPLETIONS",
+    "FOLDER",
+    "JudgedRun",
+    "JudgedScores",
+    "RecordedJudge",
+    "StoredJudge",
+    "Unit",
+    "UnitVerdicts",
+    "build_units",
+    "check_judge",
+    "find_judge_folders",
+    "judge_folder",
+    "limit_budget",
+    "name_judge_folder",
+    "read_completions",
+    "read_verdict_counts",
+    "write_judged_scores",
+]
+
+FOLDER = "judges"
+COMPLETIONS = "completions.parquet"
+#: The one prompt of a judge's run shows the question of the unit as it is.
+_PROMPT = Prompt(template="{question}")
+#: Statuses of completions without a text to judge: they score 0, as they do everywhere.
+_WITHOUT_ANSWER = ("refused", "empty", "tool-call")
+
+
+class Unit(NamedTuple):
+    """What a judge is shown at once: a completion of a question, or two completions in one order."""
+
+    id: str
+    text: str
+    """The prompt."""
+    target: str
+    """The verdict that a person would give, as far as a comparison of texts tells; for simulated judges only."""
+
+
+@dataclass(frozen=True)
+class JudgedRun:
+    """The completions of a run folder as a judge is shown them.
+
+    Attributes
+    ----------
+    units
+        Each prompt once, by id.
+    unit_of
+        Ids of the units of each completion, by its key: one, or two for a pair.
+    """
+
+    judge: JudgeConfig
+    prompt: VerdictPrompt
+    units: dict[str, Unit]
+    unit_of: dict[tuple[str, str, str, str, int], tuple[str, ...]] = field(repr=False)
+    models: tuple[str, str] | None = None
+    """The two models of a pairwise judge."""
+
+    @property
+    def version(self) -> str:
+        """The hash of all that decides about a verdict."""
+        model = self.judge.model
+        parts = [
+            self.prompt.text,
+            self.judge.choices,
+            self.judge.longest,
+            self.models,
+            [model.kind, model.name, model.base_url, msgspec.to_builtins(model.settings)],
+        ]
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:8]
+
+    @property
+    def scorer(self) -> str:
+        """The name of the scorer whose scores come from these verdicts."""
+        return f"judge:{self.judge.name}"
+
+    def build_benchmark(self) -> Benchmark:
+        """Return the questions of the judge's run: one for each unit."""
+        words, choices = self.prompt.words, self.judge.choices
+        return Benchmark(
+            name=f"judge-{self.judge.name}",
+            questions=[
+                Question(
+                    unit.id, unit.text, unit.target, alternatives=tuple(word for word in words if word != unit.target)
+                )
+                for unit in self.units.values()
+            ],
+            prompt=_PROMPT,
+            extract=lambda reply: parse_verdict(reply, words),
+            grade=lambda verdict, _: choices[verdict],
+            # Completions may be added later; what decides about a verdict is the same.
+            source={"kind": "judge", "template": self.judge.name, "sha256": self.version},
+            unparsed_score=None,
+        )
+
+    def build_experiment(self, budget: BudgetConfig) -> Experiment:
+        """Return the experiment that asks for the verdicts."""
+        judge = self.judge
+        return Experiment(
+            benchmark="judge",
+            models=(judge.model,),
+            variants=(PromptLine(),),
+            budget=judge.budget or budget,
+            seed=judge.seed,
+            base=judge.base,
+        )
+
+
+def build_units(path: Path, judge: JudgeConfig) -> JudgedRun:
+    """Return what a judge is to be shown of a run folder.
+
+    Completions of requests that failed, and refusals and empty ones, which score 0 without a judge, are left out.
+
+    Raises
+    ------
+    InputError
+        When the folder has no completion with its prompt, or a pairwise judge has no two models to compare.
+    """
+    prompt = load_prompt(judge)
+    prompts = responses.read_prompts(path, ["benchmark", "question", "variant", "target", "messages"])
+    texts = {
+        (benchmark, question, variant): (_read_question(messages), target or "")
+        for benchmark, question, variant, target, messages in zip(*prompts.to_pydict().values(), strict=True)
+    }
+    is_simulated = judge.model.kind == "simulated"
+    run = JudgedRun(judge, prompt, {}, {})
+    if prompt.is_pairwise:
+        return _build_pairs(path, run, texts, is_simulated=is_simulated)
+    for key, completion, target in _stream_completions(path):
+        text, own_target = texts.get((key[0], key[2], key[3]), ("", ""))
+        reference = target or own_target
+        unit = _build_unit(run, text, reference, {"completion": completion}, is_simulated=is_simulated)
+        run.units.setdefault(unit.id, unit)
+        run.unit_of[key] = (unit.id,)
+    if not run.units:
+        what = "no completion can be judged"
+        raise InputError(what, where=str(path), remedy="give a run folder, or logs that keep completions and questions")
+    return run
+
+
+def _stream_completions(path: Path) -> Iterator[tuple[tuple[str, str, str, str, int], str, str | None]]:
+    """Yield key, completion and target of each row that a judge can score, sorted by key."""
+    with responses.stream(path, [*KEY, "status", "completion", "target", "error"]) as batches:
+        for batch in batches:
+            for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                *key, status, completion, target, error = row
+                failed = status == "error" and not has_scoring_error(error)
+                if not failed and status not in _WITHOUT_ANSWER and completion is not None and completion.strip():
+                    yield (key[0], key[1], key[2], key[3], key[4]), completion, target
+
+
+def _read_question(messages: str) -> str:
+    """Return the text of the last message of a user in a stored prompt."""
+    sent = json.loads(messages or "[]")
+    texts = [str(one.get("content") or "") for one in sent if isinstance(one, dict) and one.get("role") == "user"]
+    return texts[-1] if texts else ""
+
+
+def _build_unit(
+    run: JudgedRun, question: str, target: str, completions: Mapping[str, str], *, is_simulated: bool
+) -> Unit:
+    """Return the prompt of one completion, or of two."""
+    text = run.prompt.write(question, _read_target(target), **completions)
+    code = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:24]
+    words = run.prompt.words
+    truth = words[0]
+    if is_simulated:
+        right = [_is_right(each, target) for each in completions.values()]
+        scores = run.judge.choices
+        value = right[0] if len(right) == 1 else 0.5 + (right[0] - right[1]) / 2
+        truth = min(words, key=lambda word: (abs(scores[word] - value), words.index(word)))
+    return Unit(code, text, truth)
+
+
+_NORMALISED = build_normalised_scorer("normalised", "judge")
+
+
+def _is_right(completion: str, target: str) -> float:
+    """Return 1 if the answer in a completion is the target, as texts are compared; the truth of a simulated judge."""
+    try:
+        scored = _NORMALISED.score(completion, ScoringItem("", "", "", target))
+    except ValueError:
+        return 0.0
+    return scored.score or float(completion.strip().casefold().endswith(target.strip().casefold()))
+
+
+def _read_target(target: str) -> str:
+    """Return a stored target as a person reads it: accepted answers are joined by "or"."""
+    try:
+        content = json.loads(target)
+    except ValueError:
+        return target
+    return " or ".join(map(str, content)) if isinstance(content, list) else target
+
+
+def _build_pairs(
+    path: Path, run: JudgedRun, texts: Mapping[tuple[str, str, str], tuple[str, str]], *, is_simulated: bool
+) -> JudgedRun:
+    """Return each pair of completions of two models to the same prompt and generation, in both orders."""
+    by_model: dict[str, dict[tuple[str, str, str, int], tuple[str, str | None]]] = {}
+    for (benchmark, model, question, variant, generation), completion, target in _stream_completions(path):
+        by_model.setdefault(model, {})[benchmark, question, variant, generation] = completion, target
+    names = run.judge.models or tuple(sorted(by_model))
+    for name in run.judge.models or ():
+        if name not in by_model:
+            raise UnknownNameError("model", name, by_model, where="judge, models")
+    if len(names) != 2:
+        remedy = "name two of them: judge: {template: pairwise, models: [a, b], ...}"
+        raise InputError(f"{len(names)} models, and a pairwise judge compares two", where=str(path), remedy=remedy)
+    a, b = names
+    run = replace(run, models=(a, b))
+    for key in sorted(by_model[a].keys() & by_model[b].keys()):
+        benchmark, question, variant, generation = key
+        text, own_target = texts.get((benchmark, question, variant), ("", ""))
+        (first, target), (second, _) = by_model[a][key], by_model[b][key]
+        units = [
+            _build_unit(run, text, target or own_target, {"first": one, "second": other}, is_simulated=is_simulated)
+            for one, other in ((first, second), (second, first))
+        ]
+        for unit in units:
+            run.units.setdefault(unit.id, unit)
+        for model in (a, b):
+            run.unit_of[benchmark, model, question, variant, generation] = tuple(unit.id for unit in units)
+    if not run.units:
+        remedy = "run both models on the same questions, with as many generations"
+        raise InputError(f"no question has completions of both {a!r} and {b!r}", where=str(path), remedy=remedy)
+    return run
+
+
+def name_judge_folder(path: Path, run: JudgedRun) -> Path:
+    """Return the folder of a judge's verdicts in a run folder."""
+    name = "".join(c if c.isalnum() or c in "-_" else "-" for c in run.judge.name)[:40] or "judge"
+    return path / FOLDER / f"{name}-{run.version}"
+
+
+def find_judge_folders(path: Path) -> list[Path]:
+    """Return the folders of verdicts in a run folder, the one that was written last first."""
+    folders = [file.parent for file in (path / FOLDER).glob(f"*/{COMPLETIONS}")]
+    return sorted(folders, key=lambda folder: -(folder / COMPLETIONS).stat().st_mtime)
+
+
+def limit_budget(limits: BudgetConfig, spent_in: Path) -> BudgetConfig | None:
+    """Return what is left of the limits after what a folder records as spent; None if nothing is left of one."""
+    spent = load_spending(spent_in)
+    calls = None if limits.calls is None else limits.calls - spent.calls
+    tokens = None if limits.tokens is None else limits.tokens - spent.tokens
+    cost = None if limits.cost is None else limits.cost - spent.cost / 1e12
+    if any(rest is not None and rest <= 0 for rest in (calls, tokens, cost)):
+        return None
+    return BudgetConfig(calls=calls, tokens=tokens, minutes=limits.minutes, cost=cost)
+
+
+class UnitVerdicts(NamedTuple):
+    """The verdicts on one unit."""
+
+    counts: dict[str, int]
+    """How often each verdict was given."""
+    n_unparsed: int
+    n_failed: int
+
+
+def read_verdict_counts(folder: Path) -> dict[str, UnitVerdicts]:
+    """Return the verdicts in a judge's folder by unit."""
+    verdicts: dict[str, UnitVerdicts] = {}
+    with responses.stream(folder, ["question", "score", "status", "answer"]) as batches:
+        for batch in batches:
+            for unit, score, status, answer in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                counts, unparsed, failed = verdicts.get(unit) or UnitVerdicts({}, 0, 0)
+                if score is not None and answer is not None:
+                    counts[answer] = counts.get(answer, 0) + 1
+                elif status == "error":
+                    failed += 1
+                else:
+                    unparsed += 1
+                verdicts[unit] = UnitVerdicts(counts, unparsed, failed)
+    return verdicts
+
+
+class JudgedScores(NamedTuple):
+    """What a judge's verdicts amount to."""
+
+    n_completions: int
+    n_scored: int
+    n_unparsed: int
+    """Verdicts that could not be read."""
+    n_failed: int
+    """Verdicts whose request failed."""
+
+
+def write_judged_scores(path: Path, run: JudgedRun, *, is_default: bool) -> JudgedScores:
+    """Write the mean score of the verdicts of each completion beside the rows of the run; return their numbers.
+
+    Parameters
+    ----------
+    path
+        The run folder.
+    run
+        What was judged.
+    is_default
+        Whether these scores become those of the run, which every command reads.
+    """
+    folder = name_judge_folder(path, run)
+    verdicts = read_verdict_counts(folder)
+    _write_completions(folder, run)
+    scored = 0
+
+    def rows() -> Iterator[RescoredRow]:
+        nonlocal scored
+        with responses.stream(path, [*KEY, "status", "error", "created"]) as batches:
+            for batch in batches:
+                for *key, status, error, created in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                    name = (key[0], key[1], key[2], key[3], key[4])
+                    row = _score_row(run, name, verdicts, status, error, created)
+                    scored += name in run.unit_of and row.score is not None
+                    yield row
+
+    scorer_files.write_scores(path, run.scorer, run.version, rows())
+    if is_default:
+        current = manifest.load(path)
+        msgspec.structs.replace(current, scorer=f"{run.scorer}@{run.version}").save(path)
+    judged_units = [verdicts[unit] for unit in run.units if unit in verdicts]
+    return JudgedScores(
+        len(run.unit_of), scored, sum(one.n_unparsed for one in judged_units), sum(one.n_failed for one in judged_units)
+    )
+
+
+def _score_row(
+    run: JudgedRun,
+    key: tuple[str, str, str, str, int],
+    verdicts: Mapping[str, UnitVerdicts],
+    status: str,
+    error: str | None,
+    created: float | None,
+) -> RescoredRow:
+    """Return the score of one row: the mean of its verdicts, 0 for a refusal, none where no verdict is readable."""
+    units = run.unit_of.get(key)
+    if units is None:
+        if status in _WITHOUT_ANSWER:
+            return RescoredRow(*key, score=0.0, status=status, created=created)
+        if status == "error" and not has_scoring_error(error):
+            return RescoredRow(*key, status="error", error=error, created=created)
+        return RescoredRow(*key, status=scorer_files.UNSCORED, created=created)
+    if any(unit not in verdicts for unit in units):
+        return RescoredRow(*key, status=scorer_files.UNSCORED, created=created)
+    means = [_mean_score(verdicts[unit].counts, run.judge.choices) for unit in units]
+    known_means = [mean for mean in means if mean is not None]
+    if len(known_means) < len(means):
+        n = sum(verdicts[unit].n_unparsed for unit in units)
+        why = f"scoring: none of {n} verdicts could be read" if n else "scoring: the judge gave no verdict"
+        return RescoredRow(*key, status="error", error=why, created=created)
+    if len(units) == 1:
+        score = known_means[0]
+    else:
+        score = (known_means[0] + 1 - known_means[1]) / 2  # both orders: the second shows model b first
+        score = score if run.models is not None and key[1] == run.models[0] else 1 - score
+    counts: dict[str, int] = {}
+    for unit in units[:1]:
+        counts |= verdicts[unit].counts
+    answer = max(counts, key=lambda word: counts[word])
+    return RescoredRow(*key, score=score, answer=answer, rule=run.scorer, created=created)
+
+
+def _mean_score(counts: Mapping[str, int], choices: Mapping[str, float]) -> float | None:
+    """Return the mean score of verdicts; None without any."""
+    n = sum(counts.values())
+    return sum(choices[word] * count for word, count in counts.items()) / n if n else None
+
+
+def _write_completions(folder: Path, run: JudgedRun) -> None:
+    """Write which unit shows which completion."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    keys = list(run.unit_of)
+    columns: dict[str, pa.Array] = {
+        name: pa.array([key[i] for key in keys], pa.int64() if name == "generation" else pa.string())
+        for i, name in enumerate(KEY)
+    }
+    columns["units"] = pa.array([list(units) for units in run.unit_of.values()], pa.list_(pa.string()))
+    about = {
+        "judge": run.judge.model.label,
+        "scorer": f"{run.scorer}@{run.version}",
+        "choices": run.judge.choices,
+        "models": run.models,
+        "template": run.judge.name,
+    }
+    table = pa.table(columns).replace_schema_metadata({b"howsure.judge": json.dumps(about).encode()})
+    with replace_file(folder / COMPLETIONS) as new:
+        pq.write_table(table, new, compression="zstd")
+
+
+class StoredJudge(msgspec.Struct, frozen=True):
+    """What a judge's folder states about itself."""
+
+    judge: str
+    """Label of the model."""
+    scorer: str
+    choices: dict[str, float]
+    template: str
+    models: tuple[str, str] | None = None
+
+
+def read_completions(folder: Path) -> tuple[StoredJudge, pa.Table]:
+    """Return what a judge's folder states, and its table of completions: key and `units`.
+
+    Raises
+    ------
+    StoreError
+        When the file is damaged.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    file = folder / COMPLETIONS
+    try:
+        table = pq.read_table(file)
+        about = msgspec.json.decode((table.schema.metadata or {})[b"howsure.judge"], type=StoredJudge)
+    except (OSError, KeyError, pa.ArrowInvalid, msgspec.DecodeError) as error:
+        raise StoreError(f"{file}: damaged ({error}); judge the run again to write it anew") from error
+    return about, table
+
+
+def check_judge(judge: JudgeConfig, budget: BudgetConfig) -> None:
+    """Raise InputError where a judge could not begin: its template, its key, or its price is missing."""
+    prompt = load_prompt(judge)
+    run = JudgedRun(judge, prompt, {}, {})
+    check_prices(run.build_experiment(budget))
+    kind, name = judge.model.kind, judge.model.name
+    if kind == "simulated" and name not in ABILITIES:
+        raise UnknownNameError("model", f"simulated/{name}", [f"simulated/{one}" for one in ABILITIES], where="judge")
+    if (kind == "replay") != (judge.verdicts is not None):
+        remedy = "write both: judge: {model: replay/LABEL, verdicts: RUN_FOLDER}, or neither"
+        raise InputError("a recorded judge needs the verdicts that it repeats", where="judge", remedy=remedy)
+    if kind not in {"simulated", "replay", "transformers"}:
+        find_key(judge.model)
+
+
+def judge_folder(
+    path: Path,
+    judge: JudgeConfig,
+    budget: BudgetConfig,
+    *,
+    is_default: bool,
+    retry: bool = False,
+    stream: TextIO | None = None,
+    lines: TextIO | None = None,
+    open_model: Callable[[ModelConfig, Benchmark], Model] | None = None,
+) -> tuple[int, str]:
+    """Ask a judge for the verdicts that a run folder lacks, write its scores, and return the exit code and the scorer.
+
+    Parameters
+    ----------
+    path
+        The run folder.
+    judge
+        The judge.
+    budget
+        Limits for verdicts, where the judge has none of its own.
+    is_default
+        Whether its scores become those of the run.
+    retry
+        Ask again for verdicts whose requests failed in earlier sessions.
+    stream, lines, open_model
+        As for `sample.run.run_experiment`.
+    """
+    run = build_units(path, judge)
+    folder = name_judge_folder(path, run)
+    if judge.model.kind == "replay" and open_model is None:
+        recorded = RecordedJudge(judge, run)
+
+        def open_model(_: ModelConfig, __: Benchmark) -> Model:
+            return recorded
+
+    code = run_experiment(
+        run.build_experiment(budget),
+        folder,
+        retry=retry,
+        stream=stream,
+        lines=lines,
+        benchmark=run.build_benchmark(),
+        noun="verdicts",
+        open_model=open_model,
+    )
+    result = write_judged_scores(path, run, is_default=is_default)
+    problems = []
+    if result.n_unparsed:
+        problems.append(f"{result.n_unparsed:,} verdicts could not be read; they are no scores")
+    if missing := result.n_completions - result.n_scored:
+        problems.append(f"{missing:,} of {result.n_completions:,} completions have no score by the judge")
+    for problem in problems:
+        print(f"howsure: judge {judge.model.label}: {problem}", file=stream or sys.stderr)
+    return code, f"{run.scorer}@{run.version}"
+
+
+class RecordedJudge:
+    """Repeat the verdicts of an earlier judge, drawn with replacement, to learn how other designs would have done.
+
+    Verdict j on a unit is drawn by a hash of (seed, label, unit, j) from the replies that the recorded judge gave to
+    the same prompt.
+
+    Raises
+    ------
+    InputError
+        When the folder has no verdicts of the judge, or none on some of the units.
+    """
+
+    def __init__(self, judge: JudgeConfig, run: JudgedRun) -> None:
+        assert judge.verdicts is not None
+        self.label, self.seed = judge.model.name, judge.seed
+        place = judge.base / judge.verdicts
+        self._replies: dict[str, list[str | None]] = {}
+        for folder in find_judge_folders(place) or [place]:
+            with responses.stream(folder, ["model", "question", "status", "completion"]) as batches:
+                for batch in batches:
+                    for model, unit, status, text in zip(*(c.to_pylist() for c in batch.columns), strict=True):
+                        if model in {self.label, judge.model.label} and status != "error":
+                            self._replies.setdefault(unit, []).append(text)
+        if missing := [unit for unit in run.units if unit not in self._replies]:
+            what = f"{self.label} gave no verdict on {len(missing):,} of {len(run.units):,} completions"
+            remedy = "judge the same completions with the same template first"
+            raise InputError(what, where=str(place), remedy=remedy)
+
+    async def generate(self, request: Request) -> Reply:
+        """Draw the requested verdicts, each by its own hash."""
+        replies = self._replies[request.question]
+        choices = []
+        for generation in request.generations:
+            name = f"{self.seed}\0{self.label}\0{request.question}\0{generation}"
+            place = int(uniform(hashlib.blake2b(name.encode(), digest_size=16).digest()) * len(replies))
+            choices.append(Choice(replies[place], "stop"))
+        return Reply(tuple(choices), model=f"replay/{self.label}", prompt_tokens=0, completion_tokens=0, seconds=0.0)
+
+    async def close(self) -> None:
+        """Do nothing: there are no connections."""
