@@ -15,7 +15,7 @@ from howsure.extraction.number_sentences import read_sentence
 from howsure.extraction.numbers import canonical_number
 from howsure.extraction.numerals import format_number
 from howsure.extraction.statements import find_statements, remove_reasoning
-from howsure.scorers.sandbox import SandboxPool
+from howsure.sandbox.call_pool import CallPool
 from howsure.scorers.scorer_parts import ScoredAnswer, Scorer, ScoringItem, hash_code
 
 __all__ = ["build_maths_scorer", "compare_maths"]
@@ -83,11 +83,11 @@ def build_maths_scorer(spec: str, where: str) -> Scorer:
     if util.find_spec("math_verify") is None:
         remedy = 'pip install "howsure[maths]"'
         raise InputError("the scorer maths needs math-verify, which is not installed", where=where, remedy=remedy)
-    sandbox = SandboxPool(SECONDS, warm_up=import_library)
+    pool = CallPool(SECONDS, warm_up=import_library)
 
     @lru_cache(maxsize=4096)
     def score_cached(completion: str, target: str) -> ScoredAnswer:
-        reply = sandbox.call(compare_maths, completion, target)
+        reply = pool.call(compare_maths, completion, target)
         answer, score = msgspec.convert(reply, tuple[str | None, float])
         return ScoredAnswer(score, answer, "math-verify" if answer is not None else "no mathematics")
 
@@ -95,7 +95,7 @@ def build_maths_scorer(spec: str, where: str) -> Scorer:
         return score_cached(completion, item.target)
 
     version = f"math-verify-{metadata.version('math-verify')}-{hash_code('scorers.maths', 'extraction')}"
-    return Scorer(spec, version, score, sandbox.close, in_subprocess=True)
+    return Scorer(spec, version, score, pool.close, in_subprocess=True)
 
 
 def import_library() -> None:
@@ -108,7 +108,7 @@ def compare_maths(completion: str, target: str) -> tuple[str | None, float]:
 
     An explicit statement (`statements.find_statements`) is the answer, also where it has no dollar signs; it is
     compared as text, as a number, and by math-verify. Without a statement math-verify reads the whole completion. The
-    call may take very long and is made in a `Sandbox`.
+    call may take very long and is made in a `CallProcess`.
 
     Parameters
     ----------

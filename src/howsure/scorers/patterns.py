@@ -7,7 +7,7 @@ from collections import deque
 
 from howsure.errors import InputError, ResourceLimitError
 from howsure.extraction.numbers import canonical_number
-from howsure.scorers.sandbox import SandboxPool
+from howsure.sandbox.call_pool import CallPool
 from howsure.scorers.scorer_parts import ScoredAnswer, Scorer, ScoringItem, hash_code, normalize_text
 from howsure.scorers.targets import parse_targets
 
@@ -51,13 +51,13 @@ def build_regex_scorer(spec: str, where: str) -> Scorer:
         remedy = "write regex:PATTERN, such as 'regex:#### (-?[0-9.,]+)'"
         raise InputError("no pattern", where=where, remedy=remedy)
     place = "first" if name == "regex-first" else "last"
-    sandbox = SandboxPool(SECONDS)
+    pool = CallPool(SECONDS)
     timeouts = 0
 
     def score(completion: str, item: ScoringItem) -> ScoredAnswer:
         nonlocal timeouts
         try:
-            answer = sandbox.call(search_pattern, pattern, completion, place)
+            answer = pool.call(search_pattern, pattern, completion, place)
         except ResourceLimitError as error:
             timeouts += 1
             if timeouts < MAX_TIMEOUTS:
@@ -71,7 +71,7 @@ def build_regex_scorer(spec: str, where: str) -> Scorer:
         return ScoredAnswer(float(right), answer, "match")
 
     version = hash_code("scorers.patterns", "scorers.scorer_parts", "extraction.numbers")
-    return Scorer(spec, version, score, sandbox.close, in_subprocess=True)
+    return Scorer(spec, version, score, pool.close, in_subprocess=True)
 
 
 def _equals_target(answer: str, target: str) -> bool:

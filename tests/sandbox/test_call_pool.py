@@ -12,14 +12,14 @@ import threading
 import pytest
 
 from howsure.errors import ResourceLimitError
+from howsure.sandbox.call_pool import CallProcess, serve_calls
 from howsure.scorers.patterns import search_pattern
-from howsure.scorers.sandbox import Sandbox, serve_calls
 
 ENDLESS = (r"(a+)+$", "a" * 40 + "b", "last")
 
 
 def test_what_never_ends_is_ended_and_the_next_call_is_answered():
-    with Sandbox(0.2) as work:
+    with CallProcess(0.2) as work:
         with pytest.raises(ResourceLimitError, match=r"more than 0\.2 s"):
             work.call(search_pattern, *ENDLESS)
         assert work.call(search_pattern, r"\d+", "7 and 8", "last") == "8"
@@ -33,7 +33,7 @@ def test_it_works_in_any_thread_and_leaves_the_signals_of_the_program_alone():
     found: list[object] = []
 
     def run():
-        with Sandbox(0.2) as work:
+        with CallProcess(0.2) as work:
             try:
                 work.call(search_pattern, *ENDLESS)
             except ResourceLimitError as error:
@@ -54,10 +54,10 @@ def test_a_program_that_ignores_the_signal_does_not_keep_the_work_alive():
     # a signal that is ignored stays so in the processes that a program starts
     program = (
         "import signal; signal.signal(signal.SIGPROF, signal.SIG_IGN)\n"
-        "from howsure.scorers.sandbox import Sandbox\n"
+        "from howsure.sandbox.call_pool import CallProcess\n"
         "from howsure.scorers.patterns import search_pattern\n"
         "from howsure.errors import ResourceLimitError\n"
-        "with Sandbox(0.2) as work:\n"
+        "with CallProcess(0.2) as work:\n"
         "    try: work.call(search_pattern, r'(a+)+$', 'a' * 40 + 'b', 'last')\n"
         "    except ResourceLimitError: print('ended')\n"
     )
@@ -66,7 +66,7 @@ def test_a_program_that_ignores_the_signal_does_not_keep_the_work_alive():
 
 
 def test_a_failure_is_told_in_words_and_the_process_lives_on():
-    with Sandbox(1.0) as work:
+    with CallProcess(1.0) as work:
         with pytest.raises(ValueError, match="unterminated subpattern"):
             work.call(search_pattern, "(", "a", "last")
         process = work._process
@@ -75,7 +75,7 @@ def test_a_failure_is_told_in_words_and_the_process_lives_on():
 
 
 def test_a_process_that_was_ended_by_somebody_else_is_told_and_replaced():
-    with Sandbox(1.0) as work:
+    with CallProcess(1.0) as work:
         assert work.call(search_pattern, "a", "a", "last") == "a"
         work._process.kill()
         work._process.wait()
@@ -85,7 +85,7 @@ def test_a_process_that_was_ended_by_somebody_else_is_told_and_replaced():
 
 
 def test_closing_ends_the_process_and_twice_does_nothing():
-    work = Sandbox(1.0)
+    work = CallProcess(1.0)
     assert work.call(search_pattern, "a", "a", "last") == "a"
     process = work._process
     work.close()
@@ -95,7 +95,7 @@ def test_closing_ends_the_process_and_twice_does_nothing():
 
 def test_texts_of_any_length_and_letters_come_through():
     text = "é\n\0😀" * 200_000
-    with Sandbox(5.0) as work:
+    with CallProcess(5.0) as work:
         assert work.call(search_pattern, "(?s).*", text, "first") == text
 
 

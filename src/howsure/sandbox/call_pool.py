@@ -25,17 +25,17 @@ import msgspec
 
 from howsure.errors import ResourceLimitError
 
-__all__ = ["Sandbox", "SandboxPool"]
+__all__ = ["CallPool", "CallProcess"]
 
 #: Memory that the subprocess may use, in bytes: a number with a billion digits fails instead of filling the machine.
 MEMORY = 4 << 30
 #: Most subprocesses of a pool.
 MAX_PROCESSES = 8
 
-_CHILD = "import sys; sys.path[:] = sys.argv[1:]; from howsure.scorers.sandbox import run_child; run_child()"
+_CHILD = "import sys; sys.path[:] = sys.argv[1:]; from howsure.sandbox.call_pool import run_child; run_child()"
 
 
-class Sandbox:
+class CallProcess:
     """A subprocess that runs one call at a time; it starts with the first call, and again after a call was ended.
 
     Parameters
@@ -110,45 +110,45 @@ class Sandbox:
         self.close()
 
 
-class SandboxPool:
-    """Several sandboxes, for calls from several threads at a time; each starts when all others are busy.
+class CallPool:
+    """Several processes, for calls from several threads at a time; each starts when all others are busy.
 
     Parameters
     ----------
     seconds, warm_up
-        As of `Sandbox`.
+        As of `CallProcess`.
     size
         Largest number of subprocesses; by default that of the processors, at most `MAX_PROCESSES`.
 
     Examples
     --------
     >>> from operator import add
-    >>> with SandboxPool(1.0) as pool:
+    >>> with CallPool(1.0) as pool:
     ...     pool.call(add, 2, 3)
     5
     """
 
     def __init__(self, seconds: float, *, warm_up: Callable[[], object] | None = None, size: int | None = None) -> None:
-        self._sandboxes = [
-            Sandbox(seconds, warm_up=warm_up) for _ in range(size or min(os.cpu_count() or 1, MAX_PROCESSES))
+        self._processes = [
+            CallProcess(seconds, warm_up=warm_up) for _ in range(size or min(os.cpu_count() or 1, MAX_PROCESSES))
         ]
-        # The sandbox that was used last is used next, so that one thread starts one subprocess.
-        self._free: queue.LifoQueue[Sandbox] = queue.LifoQueue()
-        for sandbox in self._sandboxes:
-            self._free.put(sandbox)
+        # The process that was used last is used next, so that one thread starts one subprocess.
+        self._free: queue.LifoQueue[CallProcess] = queue.LifoQueue()
+        for process in self._processes:
+            self._free.put(process)
 
     def call(self, function: Callable[..., object], *arguments: object) -> object:
-        """Return the result of a function, as `Sandbox.call` does, from the first sandbox that is free."""
-        sandbox = self._free.get()
+        """Return the result of a function, as `CallProcess.call` does, from the first process that is free."""
+        process = self._free.get()
         try:
-            return sandbox.call(function, *arguments)
+            return process.call(function, *arguments)
         finally:
-            self._free.put(sandbox)
+            self._free.put(process)
 
     def close(self) -> None:
         """End all subprocesses; a later call starts another one."""
-        for sandbox in self._sandboxes:
-            sandbox.close()
+        for process in self._processes:
+            process.close()
 
     def __enter__(self) -> Self:
         return self
