@@ -7,6 +7,9 @@ benchmark.
 `read`                                 results of run folders, logs of other programs, tables and frames
 `score`, `compare`, `pairs`, `rank`    scores of models, differences and ranks, with their errors
 `combine`, `repeats`                   several benchmarks in one test; prediction of future runs
+`attempts`, `greedy`                   pass@k, pass^k and majority@k; greedy decoding beside sampling
+`curve`, `providers`                   checkpoints of a training run; one model at two providers
+`questions`                            how hard each question is, and P(correct) of each model
 `variants`, `rank_flips`               what the wording of the prompt does to a score, and to an order
 `effects`, `dimension_shares`          which values and which dimensions of the prompt matter
 `rank_concordance`                     how far prompts agree on the order of models (Kendall's W)
@@ -54,6 +57,11 @@ if TYPE_CHECKING:
     from howsure.api.prompt_studies import unread_answers as unread_answers
     from howsure.api.prompt_studies import variants as variants
     from howsure.api.question_audit import audit as audit
+    from howsure.api.question_studies import attempts as attempts
+    from howsure.api.question_studies import questions as questions
+    from howsure.api.run_comparisons import curve as curve
+    from howsure.api.run_comparisons import greedy as greedy
+    from howsure.api.run_comparisons import providers as providers
     from howsure.api.run_folders import convert as convert
     from howsure.api.run_folders import report as report
     from howsure.api.run_folders import rescore as rescore
@@ -88,23 +96,28 @@ _MODULE_OF = {
     "InputError": "howsure.errors",
     "StoreError": "howsure.errors",
     "UnknownNameError": "howsure.errors",
+    "attempts": "howsure.api.question_studies",
     "audit": "howsure.api.question_audit",
     "combine": "howsure.api.model_scores",
     "compare": "howsure.api.model_scores",
     "convert": "howsure.api.run_folders",
+    "curve": "howsure.api.run_comparisons",
     "difference_components": "howsure.api.prompt_studies",
     "dimension_shares": "howsure.api.prompt_studies",
     "draw_questions": "howsure.api.study_plans",
     "effects": "howsure.api.prompt_studies",
     "figures": "howsure.figures",
     "frontier": "howsure.api.study_plans",
+    "greedy": "howsure.api.run_comparisons",
     "pairs": "howsure.api.model_scores",
     "perturb": "howsure.perturb",
     "plan": "howsure.api.study_plans",
     "preview": "howsure.api.file_preview",
     "prompt_consistency": "howsure.api.prompt_studies",
     "prompteval": "howsure.api.prompt_studies",
+    "providers": "howsure.api.run_comparisons",
     "proxy": "howsure.api.prompt_studies",
+    "questions": "howsure.api.question_studies",
     "rank": "howsure.api.model_scores",
     "rank_concordance": "howsure.api.prompt_studies",
     "rank_flips": "howsure.api.prompt_studies",

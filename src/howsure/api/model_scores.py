@@ -17,6 +17,7 @@ from howsure.stats.core.claims import (
     CLAIMS,
     DIFFERENCE_METHODS,
     INTERVAL_METHODS,
+    MEAN_CLAIMS,
     MISSING_RULES,
     REPEATS_METHODS,
     Claim,
@@ -150,6 +151,7 @@ def compare(
     level: float = 0.95,
     method: DifferenceMethod | None = None,
     borrow: CellsLike | None = None,
+    paired: bool = True,
 ) -> Results:
     r"""Compare two models on each benchmark that has both, paired on the questions that both answered.
 
@@ -167,12 +169,16 @@ def compare(
         ``"bootstrap"``: percentiles of resampled questions.
     borrow
         Results of other models on all questions, as for `score`.
+    paired
+        False compares the scores as if the questions of a and b had nothing to do with each other, with the paired
+        comparison beside it: for models that answered different questions, or to show what pairing is worth.
 
     Returns
     -------
     Results
         A row per benchmark: ``difference``, ``se``, ``low``, ``high``, ``p_value``, the errors by source, and
-        ``detectable``, the smallest difference that so many questions detect with a power of 0.8.
+        ``detectable``, the smallest difference that so many questions detect with a power of 0.8. Without pairing,
+        ``variance_ratio`` says how many times as many questions the same error takes.
 
     Raises
     ------
@@ -212,6 +218,11 @@ def compare(
             if model not in all_models:
                 raise UnknownNameError("model", model, all_models)
         raise InputError(f"no benchmark has both {a!r} and {b!r}", remedy="compare models run on the same questions")
+    if not paired:
+        if borrow is not None or method is not None or a == b:
+            what = "borrow" if borrow is not None else "a method" if method is not None else "one model twice"
+            raise InputError(f"{what} without pairing", where="compare", remedy="leave one of them out")
+        return _for_each(both, lambda cells: comparisons.compare_unpaired(cells, a, b, claim=claim, level=level))
     if borrow is None:
         return _for_each(both, lambda cells: comparisons.compare(cells, a, b, claim=claim, level=level, method=method))
     references = to_cells(borrow)
@@ -229,6 +240,7 @@ def pairs(
     claim: Claim = "new-questions",
     level: float = 0.95,
     method: DifferenceMethod | None = None,
+    every_column: bool = False,
 ) -> Results:
     """Compare all pairs of models on each benchmark that has two or more.
 
@@ -236,12 +248,16 @@ def pairs(
     ----------
     data, claim, level, method
         As for `compare`.
+    every_column
+        Add the expected shares of questions that only one of both gets right (``wins_a``, ``wins_b``) and the rest
+        (``ties``), and the standard errors of one generation each by two rules of thumb: sqrt(p(1-p)/N) for models of
+        similar score p (``se_rule_of_thumb``), sqrt(2p(1-p)/N) for independent ones (``se_independent``) [3]_.
 
     Returns
     -------
     Results
         A row per benchmark and pair, with the columns of `compare` and two adjusted p-values: ``p_holm`` [1]_ controls
-        the chance of any wrong finding, ``p_bh`` [2]_ the share of wrong findings. The family of tests is all pairs of
+        the chance of any wrong finding, ``q_bh`` [2]_ the share of wrong findings. The family of tests is all pairs of
         one benchmark.
 
     Raises
@@ -253,6 +269,7 @@ def pairs(
     ----------
     .. [1] Holm (1979), A simple sequentially rejective multiple test procedure.
     .. [2] Benjamini and Hochberg (1995), Controlling the false discovery rate.
+    .. [3] Wang (2025), Measuring all the noises of LLM evals, eq. (3)-(4).
 
     Examples
     --------
@@ -265,7 +282,8 @@ def pairs(
     """
     _check(claim, level, method)
     return _for_each(
-        _with_several_models(data), lambda cells: comparisons.pairs(cells, claim=claim, level=level, method=method)
+        _with_several_models(data),
+        lambda cells: comparisons.pairs(cells, claim=claim, level=level, method=method, every_column=every_column),
     )
 
 
@@ -275,6 +293,7 @@ def rank(
     claim: Claim = "new-questions",
     level: float = 0.95,
     method: DifferenceMethod | None = None,
+    k: int | None = None,
 ) -> Results:
     """Rank the models of each benchmark that has two or more, with confidence sets of the ranks.
 
@@ -284,12 +303,16 @@ def rank(
         As for `compare`.
     level
         Joint coverage of the rank sets of all models of a benchmark.
+    k
+        Generations per question for which to estimate the chance that scores put a model and the next lower one in the
+        wrong order; None leaves it out.
 
     Returns
     -------
     Results
-        A row per benchmark and model: ``rank``, the best and the worst rank that cannot be ruled out, and the
-        probability to be the best.
+        A row per benchmark and model: ``rank``, the best and the worst rank that cannot be ruled out, the probability
+        to be the best (``p_best``) and to be above the next lower model (``p_above_next``), and ``p_wrong_next`` for
+        `k`.
 
     Raises
     ------
@@ -306,6 +329,7 @@ def rank(
     ----------
     .. [1] Mogstad, Romano, Shaikh and Wilhelm (2024), Inference for ranks with applications to mobility across
        neighbourhoods and academic achievement across countries.
+    .. [2] Zhang et al. (2025), Beyond the Singular, appendix F, for the chance of a wrong order with k generations.
 
     Examples
     --------
@@ -315,8 +339,12 @@ def rank(
     [1, 2]
     """
     _check(claim, level, method)
+    if k is not None:
+        check_choice("claim with k", claim, MEAN_CLAIMS)
+        if k < 1:
+            raise InputError(f"k is {k}", where="rank", remedy="allowed: whole numbers from 1")
     return _for_each(
-        _with_several_models(data), lambda cells: comparisons.rank(cells, claim=claim, level=level, method=method)
+        _with_several_models(data), lambda cells: comparisons.rank(cells, claim=claim, level=level, method=method, k=k)
     )
 
 
@@ -344,8 +372,9 @@ def repeats(
     Returns
     -------
     Results
-        A row per benchmark and model: ``mean``, the limits ``low`` and ``high`` for the mean of the future runs, and
-        ``drift_p``. ``.of("runs")`` has a row per run.
+        A row per benchmark and model: ``mean``, the limits ``low`` and ``high`` for the mean of the future runs,
+        ``drift_p``, and ``gap``, the expected difference between the best and the worst of ten runs of one generation
+        per question. ``.of("runs")`` has a row per run.
 
     Raises
     ------

@@ -2,6 +2,7 @@
 
 =================  ===============================================================
 analysis_commands  score, compare, pairs, rank, repeats, combine, variants, audit, show
+question_commands  attempts, questions, greedy, curve, providers
 sampling_commands  plan, run, benchmarks, prompts, paraphrase
 file_commands      report, preview, convert, rescore, review
 options            options that several commands share, and the results they name
@@ -20,7 +21,7 @@ from collections.abc import Sequence
 
 import click
 
-from howsure.cli import analysis_commands, file_commands, sampling_commands
+from howsure.cli import analysis_commands, file_commands, question_commands, sampling_commands
 from howsure.errors import HowsureError, HowsureWarning
 from howsure.safe_text import escape_control_characters, mask_secrets
 
@@ -102,6 +103,11 @@ for command in (
     analysis_commands.repeats,
     analysis_commands.variants,
     analysis_commands.combine,
+    question_commands.attempts,
+    question_commands.greedy,
+    question_commands.curve,
+    question_commands.providers,
+    question_commands.questions,
     sampling_commands.plan,
     analysis_commands.audit,
     analysis_commands.show,

@@ -82,6 +82,7 @@ def score(
 @add_claim_and_format
 @add_two_models
 @add_difference_method
+@click.option("--unpaired", is_flag=True, help="Also ignore that the questions are the same: what pairing is worth.")
 def compare(
     inputs: CommandInputs,
     form: OutputFormat,
@@ -92,37 +93,60 @@ def compare(
     level: float,
     method: DifferenceMethod | None,
     borrow: list[Cells] | None,
+    unpaired: bool,
 ) -> None:
     """Compare two models, paired by question."""
     import howsure as hs
 
-    print_result(hs.compare(inputs.results, a, b, claim=claim, level=level, method=method, borrow=borrow), form)
+    print_result(
+        hs.compare(inputs.results, a, b, claim=claim, level=level, method=method, borrow=borrow, paired=not unpaired),
+        form,
+    )
 
 
 @click.command()
 @add_reading(cluster=True)
 @add_claim_and_format
 @add_difference_method
+@click.option("--every-column", is_flag=True, help="Add wins, ties, and standard errors by rules of thumb.")
 def pairs(
-    inputs: CommandInputs, form: OutputFormat, *, claim: Claim, level: float, method: DifferenceMethod | None
+    inputs: CommandInputs,
+    form: OutputFormat,
+    *,
+    claim: Claim,
+    level: float,
+    method: DifferenceMethod | None,
+    every_column: bool,
 ) -> None:
     """Compare all pairs of models, with adjusted p-values."""
     import howsure as hs
 
-    print_result(hs.pairs(inputs.results, claim=claim, level=level, method=method), form)
+    print_result(hs.pairs(inputs.results, claim=claim, level=level, method=method, every_column=every_column), form)
 
 
 @click.command()
 @add_reading(cluster=True)
 @add_claim_and_format
 @add_difference_method
+@click.option(
+    "--k",
+    type=int,
+    help="Generations per question for which the chance is estimated that a model and the next lower one come in the "
+    "wrong order.",
+)
 def rank(
-    inputs: CommandInputs, form: OutputFormat, *, claim: Claim, level: float, method: DifferenceMethod | None
+    inputs: CommandInputs,
+    form: OutputFormat,
+    *,
+    claim: Claim,
+    level: float,
+    method: DifferenceMethod | None,
+    k: int | None,
 ) -> None:
     """Rank the models, with confidence sets of ranks."""
     import howsure as hs
 
-    print_result(hs.rank(inputs.results, claim=claim, level=level, method=method), form)
+    print_result(hs.rank(inputs.results, claim=claim, level=level, method=method, k=k), form)
 
 
 @click.command()

@@ -4,27 +4,35 @@ pairs              `compare` and `pairs`: paired differences of two models, or o
 paired_intervals   intervals of a difference that hold where few questions differ
 ranking            `rank`: confidence sets for ranks; chances of a wrong order
 combine            `combine`: one statement about two models from several benchmarks
+unpaired           `compare_unpaired`: what pairing is worth
+greedy             `compare_greedy`: greedy decoding beside sampling
 curve              `curve`: a score along the checkpoints of a training run
 providers          `providers`: whether two providers of one model score the same
 """
 
 from howsure.stats.comparisons.combine import Combination, combine
 from howsure.stats.comparisons.curve import Curve, curve
+from howsure.stats.comparisons.greedy import GreedyTable, compare_greedy
 from howsure.stats.comparisons.pairs import POWER, Comparison, Pairs, compare, pairs
 from howsure.stats.comparisons.providers import Providers, providers
 from howsure.stats.comparisons.ranking import Ranking, WrongOrder, covariance_of_means, p_above, rank, wrong_order
+from howsure.stats.comparisons.unpaired import UnpairedComparison, compare_unpaired
 
 __all__ = [
     "POWER",
     "Combination",
     "Comparison",
     "Curve",
+    "GreedyTable",
     "Pairs",
     "Providers",
     "Ranking",
+    "UnpairedComparison",
     "WrongOrder",
     "combine",
     "compare",
+    "compare_greedy",
+    "compare_unpaired",
     "covariance_of_means",
     "curve",
     "p_above",

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +40,8 @@ class Curve(Result):
         Checkpoint minus reference, one comparison each; the reference's own has difference 0.
     reference
         Row of the reference.
+    steps
+        Each checkpoint minus the one before, with the error of sampling these questions again; the first has none.
 
     Examples
     --------
@@ -53,6 +56,7 @@ class Curve(Result):
     total: Scores
     differences: tuple[Comparison, ...]
     reference: int
+    steps: tuple[Comparison, ...]
     level: float = 0.95
 
     @property
@@ -84,9 +88,19 @@ class Curve(Result):
             high_difference=high,
             p_value=p_value,
             p_holm=holm(p_value),
+            **self._tabulate_steps(),
             level=self.level,
             note=self._note(itself),
         )
+
+    def _tabulate_steps(self) -> Columns:
+        """Return the change since the checkpoint before, and whether it is beyond the noise of sampling."""
+        change = np.array([np.nan, *(step.difference[0] for step in self.steps)])
+        p_value = np.array([np.nan, *(step.interval(self.level).p_value[0] for step in self.steps)])
+        p_holm = holm(p_value)
+        verdict = np.where(p_holm < 1 - self.level, "beyond sampling noise", "within sampling noise").astype(object)
+        verdict[np.isnan(p_holm)] = ""
+        return make_columns(len(change), change=change, p_change=p_holm, verdict=verdict)
 
     def _each(self, name: str) -> FloatArray:
         """Return one number of each difference, shape (C,)."""
@@ -96,6 +110,7 @@ class Curve(Result):
         """Return the note of each checkpoint."""
         reasons = np.array(self.total.reasons, dtype=object)
         variance, N, data = self._each("variance"), self._each("n_questions"), self._each("data")
+        once = [bool(np.isnan(step.prediction[0]) & (step.n_questions[0] > 0)) for step in self.steps]
         more = notes(
             {
                 "the reference": itself,
@@ -103,6 +118,9 @@ class Curve(Result):
                 "the difference is on the questions that both answered": (N > 0)
                 & ((self.total.n_questions != N) | (self.total.n_questions[self.reference] != N)),
                 "no variation was seen in the difference": ~itself & (variance == 0),
+                "one generation per question: whether the change is beyond sampling noise is unknown": np.array(
+                    [False, *once]
+                ),
                 # D > E/k, as variance N = D + E/k
                 "most noise of the difference is data noise, which the band of prediction noise does not show": ~itself
                 & (2 * data > variance * N),
@@ -166,5 +184,9 @@ def curve(
         total=score(chosen, claim="new-questions", level=level, method=method),
         differences=tuple(compare(chosen, name, names[row], level=level, method=method) for name in names),
         reference=row,
+        steps=tuple(
+            compare(chosen, name, before, claim="these-questions", level=level, method=method)
+            for before, name in pairwise(names)
+        ),
         level=level,
     )

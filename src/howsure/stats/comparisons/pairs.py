@@ -276,6 +276,8 @@ class Pairs(Comparison):
         p-values with family-wise control (Holm 1979).
     q_bh
         q-values with control of the false discovery rate (Benjamini and Hochberg 1995).
+    every_column
+        Whether `columns` has the wins, the ties and the standard errors of rules of thumb, too.
 
     Examples
     --------
@@ -285,6 +287,8 @@ class Pairs(Comparison):
     >>> result["model_b"].tolist(), result.p_holm.round(3).tolist()
     (['b', 'c', 'c'], [0.649, 0.418, 0.649])
     """
+
+    every_column: bool = False
 
     @cached_property
     def p_holm(self) -> FloatArray:
@@ -307,11 +311,36 @@ class Pairs(Comparison):
             "correlation": self.correlation,
             "p_sign": self.p_sign,
         }
+        if self.every_column:
+            more |= self._tabulate_wins()
         return columns | more | {"note": note}
+
+    def _tabulate_wins(self) -> Columns:
+        """Return expected shares of wins and ties, and the standard errors of two rules of thumb (NOISE, eq. 3-4).
+
+        With p the mean of both scores, sqrt(p(1-p)/N) is about the total error of a paired difference of one generation
+        each for models of similar scores, and sqrt(2p(1-p)/N) what it would be if models were independent.
+        """
+        binary = ~np.isnan(self.wins_a)
+        p = (self.score_a + self.score_b) / 2
+        with np.errstate(divide="ignore", invalid="ignore"):
+            se = np.sqrt(np.where(binary, p * (1 - p), np.nan) / self.n_questions)
+        return {
+            "wins_a": self.wins_a,
+            "wins_b": self.wins_b,
+            "ties": self.ties,
+            "se_rule_of_thumb": se,
+            "se_independent": np.sqrt(2) * se,
+        }
 
 
 def pairs(
-    cells: Cells, *, claim: Claim = "new-questions", level: float = 0.95, method: DifferenceMethod | None = None
+    cells: Cells,
+    *,
+    claim: Claim = "new-questions",
+    level: float = 0.95,
+    method: DifferenceMethod | None = None,
+    every_column: bool = False,
 ) -> Pairs:
     """Compare all pairs of models, each pair on the questions that both answered.
 
@@ -328,6 +357,8 @@ def pairs(
         questions differ (`paired_intervals`). ``"t"`` and ``"clt"``: without them. ``"tango"`` and ``"bonett-price"``:
         for one generation per question scored 0 or 1. ``"bootstrap"``: percentiles of draws of questions, with the
         p-value of t. The last three make the claim ``"new-questions"`` only, without clusters.
+    every_column
+        Also tabulate the expected shares of wins and ties, and standard errors by rules of thumb.
 
     Returns
     -------
@@ -358,7 +389,7 @@ def pairs(
     M = len(cells.models)
     if M < 2:
         raise InputError(f"only one model: {cells.models[0]!r}" if M else "no model", where=cells.benchmark)
-    return Pairs(**_fields(cells, *np.triu_indices(M, 1), claim, level, method))
+    return Pairs(**_fields(cells, *np.triu_indices(M, 1), claim, level, method), every_column=every_column)
 
 
 def compare(

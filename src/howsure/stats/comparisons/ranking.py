@@ -47,6 +47,12 @@ class Ranking(Result):
         Questions without a score.
     df
         Degrees of freedom of the error of each score where questions come in clusters, else None.
+    p_above_next
+        Chance that the model ranks above the next lower one, with the error of their paired difference; NaN for the
+        last.
+    k, p_wrong_next
+        Generations per question, and the chance that the scores of so many put the model and the next lower one in the
+        wrong order (`wrong_order`); None where no k is given.
 
     Examples
     --------
@@ -69,6 +75,9 @@ class Ranking(Result):
     claim: Claim
     level: float
     df: FloatArray | None = field(default=None, repr=False)
+    p_above_next: FloatArray | None = field(default=None, repr=False)
+    k: int | None = None
+    p_wrong_next: FloatArray | None = field(default=None, repr=False)
 
     @property
     def p_best(self) -> FloatArray:
@@ -89,6 +98,8 @@ class Ranking(Result):
             rank_low=self.rank_low,
             rank_high=self.rank_high,
             p_best=self.p_best,
+            **({} if self.p_above_next is None else {"p_above_next": self.p_above_next}),
+            **({} if self.p_wrong_next is None else {"p_wrong_next": self.p_wrong_next, "k": self.k}),
             level=self.level,
             claim=self.claim,
             note=notes(
@@ -121,6 +132,7 @@ def rank(
     claim: Claim = "new-questions",
     level: float = 0.95,
     method: DifferenceMethod | None = None,
+    k: int | None = None,
     draws: int = 10_000,
     rng: np.random.Generator | int = 0,
 ) -> Ranking:
@@ -136,6 +148,8 @@ def rank(
         Probability with which all rank sets hold at once, in (0, 1).
     method
         Method of the paired tests, as in `pairs`.
+    k
+        Generations per question for which the chance of a wrong order is computed; None leaves it out.
     draws
         Number of normal draws of all scores, with the covariance that shared questions give them; 1 or more.
     rng
@@ -178,6 +192,15 @@ def rank(
     blank = np.isnan(compared.p_holm)
     untested[compared.a[blank]] = untested[compared.b[blank]] = True
     above = np.sum(scores.score[:, None] < scores.score, axis=1) + 1
+    matrix = np.full((M, M), np.nan)
+    matrix[compared.a, compared.b] = _phi(compared.difference, compared.variance)
+    matrix[compared.b, compared.a] = 1 - matrix[compared.a, compared.b]
+    p_wrong_next = None
+    if k is not None:
+        wrong = wrong_order(cells, [k], claim=claim)
+        chance = np.full((M, M), np.nan)
+        chance[wrong.a, wrong.b] = chance[wrong.b, wrong.a] = wrong.p_wrong[:, 0]
+        p_wrong_next = _take_next(chance, scores.score)
     return Ranking(
         cells.benchmark,
         cells.models,
@@ -192,7 +215,19 @@ def rank(
         claim,
         level,
         scores.df if scores.n_clusters is not None else None,
+        _take_next(matrix, scores.score),
+        k,
+        p_wrong_next,
     )
+
+
+def _take_next(matrix: FloatArray, score: FloatArray) -> FloatArray:
+    """Return the entry of each model and the next lower one, shape (M,); NaN for the last and without a score."""
+    order = np.argsort(np.nan_to_num(-score, nan=np.inf), kind="stable")
+    order = order[~np.isnan(score[order])]
+    values = np.full(len(score), np.nan)
+    values[order[:-1]] = matrix[order[:-1], order[1:]]
+    return values
 
 
 def p_above(cells: Cells, *, claim: Claim = "new-questions", paired: bool = True) -> FloatArray:

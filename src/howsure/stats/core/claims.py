@@ -133,6 +133,14 @@ CONSISTENCY_METHODS: tuple[ConsistencyMethod, ...] = get_args(ConsistencyMethod)
 DensityMethod = Literal["posterior", "kernel"]
 DENSITY_METHODS: tuple[DensityMethod, ...] = get_args(DensityMethod)
 
+#: Prior of the probability that a model answers a question correctly.
+QuestionPrior = Literal["hierarchical", "fitted", "jeffreys", "uniform"]
+QUESTION_PRIORS: tuple[QuestionPrior, ...] = get_args(QuestionPrior)
+
+#: Rows of the table of questions: one per question, or one per model and question.
+QuestionRows = Literal["question", "model"]
+QUESTION_ROWS: tuple[QuestionRows, ...] = get_args(QuestionRows)
+
 #: Questions over which a model's ability is averaged: the other ones, or all.
 AbilityRule = Literal["others", "all"]
 ABILITY_RULES: tuple[AbilityRule, ...] = get_args(AbilityRule)

@@ -9,7 +9,14 @@ label_errors   questions whose label may be wrong, from the answers of several m
 =============  =================================================================================
 """
 
-from howsure.stats.questions.attempts import Attempts, estimate_majority, estimate_pass_at_k, pass_all, pass_any
+from howsure.stats.questions.attempts import (
+    Attempts,
+    estimate_majority,
+    estimate_majority_of_answers,
+    estimate_pass_at_k,
+    pass_all,
+    pass_any,
+)
 from howsure.stats.questions.consistency import (
     AnswerCounts,
     estimate_consistency,
@@ -26,7 +33,15 @@ from howsure.stats.questions.difficulty import (
     estimate_stability,
     evaluate_beta_curves,
 )
-from howsure.stats.questions.items import OneParameter, QuestionTau, compute_question_tau, fit_one_parameter
+from howsure.stats.questions.items import (
+    OneParameter,
+    QuestionTable,
+    QuestionTau,
+    compute_discrimination,
+    compute_question_tau,
+    describe_questions,
+    fit_one_parameter,
+)
 from howsure.stats.questions.label_errors import (
     MAX_P_CORRECT,
     MAX_SHARE,
@@ -50,12 +65,16 @@ __all__ = [
     "DifficultyStability",
     "LabelErrors",
     "OneParameter",
+    "QuestionTable",
     "QuestionTau",
     "audit",
+    "compute_discrimination",
     "compute_question_tau",
+    "describe_questions",
     "estimate_consistency",
     "estimate_density",
     "estimate_majority",
+    "estimate_majority_of_answers",
     "estimate_p_correct",
     "estimate_pass_at_k",
     "estimate_stability",

@@ -23,11 +23,13 @@ from howsure.stats.core.cells import Cells, FloatArray, IntArray
 from howsure.stats.core.claims import Claim, check_claim, check_level
 from howsure.stats.core.intervals import Interval, interval
 from howsure.stats.core.results import Columns, Result, notes
-from howsure.stats.scores import require_binary, sampling_df
+from howsure.stats.questions.consistency import AnswerCounts
+from howsure.stats.scores import cluster_means, require_binary, sampling_df
 
 __all__ = [
     "Attempts",
     "estimate_majority",
+    "estimate_majority_of_answers",
     "estimate_pass_at_k",
     "pass_all",
     "pass_any",
@@ -108,6 +110,8 @@ class Attempts(Result):
         Degrees of freedom of `variance`; None: n_questions - 1.
     claim, level
         What the standard errors are about, and the default level of the intervals.
+    clustered
+        Whether questions come in clusters, and the errors are those for new clusters.
 
     Examples
     --------
@@ -128,6 +132,7 @@ class Attempts(Result):
     df: FloatArray | None
     claim: Claim
     level: float
+    clustered: bool = False
 
     def interval(self, level: float | None = None) -> Interval:
         """Return the wilson-effective interval of each score at a level in (0, 1); None: that of the result."""
@@ -135,7 +140,8 @@ class Attempts(Result):
         return interval(
             self.score,
             np.sqrt(self.variance),
-            self.n_questions,
+            # with clusters, df + 1 is the number of clusters of equal size with the same information
+            self.df + 1 if self.clustered and self.df is not None else self.n_questions,
             level=level,
             method="wilson-effective",
             df=self.df,
@@ -171,6 +177,7 @@ class Attempts(Result):
                     "fewer than 2k generations of some question: the sampling error is unknown": unknown
                     & (self.claim == "these-questions"),
                     "no variation was seen: no interval": between.flat,
+                    "questions in clusters: the error is for new clusters": np.full(rows, self.clustered),
                 }
             ),
         }
@@ -204,7 +211,8 @@ def estimate_pass_at_k(
 
     Notes
     -----
-    With U_q the estimate of question q, the squared standard error is var_q(U_q)/N for new questions; mean(U_q^2 -
+    With U_q the estimate of question q, the squared standard error is var_q(U_q)/N for new questions (for new clusters
+    where questions come in clusters, `scores.cluster_means`); mean(U_q^2 -
     theta_q^2)/N for these questions, where theta_q^2 is estimated without bias from 2k generations; and
     score (1 - score)/N for a single run of k attempts at each of N new questions.
 
@@ -308,6 +316,53 @@ def estimate_majority(
     return _summarize(cells, {"majority@k": estimate}, k, claim, level)
 
 
+def estimate_majority_of_answers(
+    answers: AnswerCounts,
+    k: Sequence[int] = (5, 10),
+    *,
+    claim: Claim = "new-questions",
+    level: float = 0.95,
+    trials: int = 1000,
+    rng: np.random.Generator | int = 0,
+) -> Attempts:
+    """Estimate majority@k of each model from counts of answers.
+
+    Parameters
+    ----------
+    answers
+        How often each model gave each answer; an answer is right by its scores, or where it has none by the target.
+        Generations without a parsed answer have no vote.
+    k, claim, level, trials, rng
+        As for `estimate_majority`.
+
+    Returns
+    -------
+    Attempts
+        One row per model and k.
+
+    Examples
+    --------
+    >>> counts = AnswerCounts.from_generations("demo", {"a": {"q1": ["A", "A", "B", "C"]}}, {"q1": "A"})
+    >>> estimate_majority_of_answers(counts, k=[3]).score.round(3).tolist()
+    [0.667]
+    """
+    n = answers.n_cell.astype(np.int64)
+    right = answers.at_cells(answers.n * answers.correct)
+    cells = Cells(answers.benchmark, answers.models, answers.questions, n, right, right)
+    used = answers.parsed
+    return estimate_majority(
+        cells,
+        answers.cell[used],
+        answers.n[used],
+        answers.correct[used],
+        k,
+        claim=claim,
+        level=level,
+        trials=trials,
+        rng=rng,
+    )
+
+
 class _Estimate(NamedTuple):
     """Unbiased estimates for each question, shape (M, N); NaN where unknown."""
 
@@ -320,6 +375,7 @@ def _summarize(
 ) -> Attempts:
     """Return the means over questions and their squared standard errors, by model, measure and k."""
     M = len(cells.models)
+    clustered = cells.clusters is not None and claim == "new-questions"
     parts: list[list[FloatArray]] = []
     for estimate in measures.values():
         for k in ks:
@@ -336,7 +392,11 @@ def _summarize(
                 else:
                     variance_q = score * (1 - score)
                 df = sampling_df(variance, np.where(used, cells.n - k + 1, 0))
-                parts.append([N, np.sum(cells.answered & ~used, axis=1), score, variance_q / N, df])
+                error = variance_q / N
+                if clustered:
+                    of_clusters = cluster_means(np.where(used, success, np.nan), cells.clusters)
+                    error, df = of_clusters.variance / N, of_clusters.df
+                parts.append([N, np.sum(cells.answered & ~used, axis=1), score, error, df])
     # rows are sorted by model, then measure, then k
     N, short, score, variance, df = (np.stack(part, axis=1).ravel() for part in zip(*parts, strict=True))
     return Attempts(
@@ -349,9 +409,10 @@ def _summarize(
         short,
         score,
         variance,
-        df if claim == "these-questions" else None,
+        df if claim == "these-questions" or clustered else None,
         claim,
         level,
+        clustered,
     )
 
 

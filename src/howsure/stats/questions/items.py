@@ -22,7 +22,15 @@ from howsure.stats.core.claims import ABILITY_RULES, AbilityRule, check_choice
 from howsure.stats.core.results import Columns, Result, notes
 from howsure.stats.scores import require_binary
 
-__all__ = ["OneParameter", "QuestionTau", "compute_question_tau", "fit_one_parameter"]
+__all__ = [
+    "OneParameter",
+    "QuestionTable",
+    "QuestionTau",
+    "compute_discrimination",
+    "compute_question_tau",
+    "describe_questions",
+    "fit_one_parameter",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -295,6 +303,152 @@ def compute_question_tau(cells: Cells, *, ability: AbilityRule = "others") -> Qu
     with np.errstate(invalid="ignore"):
         score = np.sum(p * present, axis=0) / n_models
     return QuestionTau(cells.benchmark, cells.questions, n_models, score, tau, p_value)
+
+
+def compute_discrimination(cells: Cells) -> FloatArray:
+    """Compute the correlation of each question with the score on the other questions, over models.
+
+    Parameters
+    ----------
+    cells
+        M models on N questions; any real scores. A model counts for the questions that it answered.
+
+    Returns
+    -------
+    numpy.ndarray
+        Pearson's correlation of the models' means on the question and on the others that they answered, shape (N,); NaN
+        with fewer than three models, or where all of them are alike on the question or on the others.
+
+    References
+    ----------
+    Lord, F. M. and Novick, M. R. (1968), Statistical Theories of Mental Test Scores, chapter 15 (item-rest
+    correlation).
+
+    Examples
+    --------
+    >>> scores = [[[1], [1], [0], [1]], [[1], [0], [0], [1]], [[0], [0], [1], [0]]]
+    >>> cells = Cells.from_scores("demo", ["a", "b", "c"], ["q1", "q2", "q3", "q4"], scores)
+    >>> compute_discrimination(cells).round(2).tolist()
+    [0.5, 0.5, -0.94, 0.5]
+    """
+    present = cells.answered
+    mean = np.where(present, cells.mean, 0)
+    n_others = np.sum(present, axis=1, keepdims=True) - present
+    present = present & (n_others > 0)
+    others = (np.sum(mean, axis=1, keepdims=True) - mean) / np.maximum(n_others, 1)
+    count = np.sum(present, axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        x, y = (np.where(present, part - np.sum(part, axis=0, where=present) / count, 0) for part in (mean, others))
+        square_x, square_y = np.sum(x * x, axis=0), np.sum(y * y, axis=0)
+        correlation = np.sum(x * y, axis=0) / np.sqrt(square_x * square_y)
+    # deviations of equal means are rounding errors
+    varies = (count > 2) & (square_x > 1e-20) & (square_y > 1e-20)
+    return np.where(varies, np.clip(correlation, -1, 1), np.nan)
+
+
+@dataclass(frozen=True, eq=False)
+class QuestionTable(Result):
+    """How hard each question is, and how it separates models; arrays have shape (N,).
+
+    Attributes
+    ----------
+    benchmark, questions
+        Names.
+    n_models, n_generations, n_solved
+        Models that answered the question, their generations, and models with at least one right generation.
+    score
+        Mean over the models that answered it.
+    fit, tau
+        Difficulties of the 1PL model, and Kendall's tau with ability.
+    discrimination
+        Correlation with the score on the other questions.
+
+    Examples
+    --------
+    >>> scores = [[[1], [1], [0]], [[1], [0], [0]], [[0], [0], [0]]]
+    >>> describe_questions(Cells.from_scores("demo", ["a", "b", "c"], ["q1", "q2", "q3"], scores)).n_solved.tolist()
+    [2, 1, 0]
+    """
+
+    benchmark: str
+    questions: tuple[str, ...]
+    n_models: IntArray
+    n_generations: IntArray
+    n_solved: IntArray
+    score: FloatArray
+    fit: OneParameter
+    discrimination: FloatArray
+    tau: QuestionTau
+
+    def columns(self) -> Columns:
+        """Return one row per question, the hardest first."""
+        order = np.argsort(np.where(np.isnan(self.fit.difficulty), np.inf, -self.fit.difficulty), kind="stable")
+        columns: Columns = {
+            "benchmark": np.full(len(self.questions), self.benchmark, dtype=object),
+            "question": np.array(self.questions, dtype=object),
+            "n_models": self.n_models,
+            "n_solved": self.n_solved,
+            "n_generations": self.n_generations,
+            "score": self.score,
+            "difficulty": self.fit.difficulty,
+            "se": self.fit.se,
+            "discrimination": self.discrimination,
+            "tau": self.tau.tau,
+            "p_value": self.tau.p_value,
+            "note": notes(
+                {
+                    "no scores": self.n_models == 0,
+                    "no model answered it right": (self.n_models > 0) & (self.n_solved == 0),
+                    "fewer than two models: nothing separates them": self.n_models == 1,
+                    "models in groups that share no question: each group has its own scale": np.full(
+                        len(self.questions), self.fit.n_scales > 1
+                    ),
+                }
+            ),
+        }
+        return {name: values[order] for name, values in columns.items()}
+
+
+def describe_questions(cells: Cells) -> QuestionTable:
+    """Describe each question: its mean score, its difficulty, and how it separates models.
+
+    Parameters
+    ----------
+    cells
+        Scores of 0 and 1.
+
+    Returns
+    -------
+    QuestionTable
+        One row per question, the hardest first.
+
+    Raises
+    ------
+    InputError
+        Where a score is not 0 or 1.
+
+    Examples
+    --------
+    >>> scores = [[[1], [1], [0]], [[1], [0], [0]], [[0], [0], [0]]]
+    >>> table = describe_questions(Cells.from_scores("demo", ["a", "b", "c"], ["q1", "q2", "q3"], scores))
+    >>> table["question"].tolist()
+    ['q3', 'q2', 'q1']
+    """
+    require_binary(cells, "the difficulty of questions")
+    n_models = np.sum(cells.answered, axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        score = np.sum(cells.mean, axis=0, where=cells.answered) / n_models
+    return QuestionTable(
+        cells.benchmark,
+        cells.questions,
+        n_models,
+        np.sum(cells.n, axis=0),
+        np.sum(cells.total > 0, axis=0),
+        score,
+        fit_one_parameter(cells),
+        compute_discrimination(cells),
+        compute_question_tau(cells),
+    )
 
 
 def _tau(x: FloatArray, y: FloatArray, present: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:

@@ -29,10 +29,14 @@ from howsure.stats.core.claims import REPEATS_METHODS, RepeatsMethod, check_choi
 from howsure.stats.core.intervals import Interval, interval
 from howsure.stats.core.results import Columns, Result, make_columns, notes
 from howsure.stats.repeats.independence import find_retries
+from howsure.stats.repeats.resampling import run_gap
 from howsure.stats.repeats.runs import Runs, align_runs, check_drift, find_copied_runs, summarize_runs
 from howsure.stats.scores import fill_within_variances, sampling_df, unvaried_half_width
 
-__all__ = ["Repeats", "repeats"]
+__all__ = ["GAP_RUNS", "Repeats", "repeats"]
+
+#: Runs of one generation per question between whose best and worst `gap` lies.
+GAP_RUNS = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +62,9 @@ class Repeats(Result):
         Generations per question that could have shown variation, and those that are predicted.
     drift_p, alike_p
         Chance that independent runs would differ as much as these or more, or as little or less. See `drift`.
+    gap
+        Expected difference between the best and the worst of `GAP_RUNS` runs of one generation per question, as by
+        `run_gap`; NaN where no question has two generations.
 
     Examples
     --------
@@ -85,6 +92,7 @@ class Repeats(Result):
     unit: bool
     level: float = 0.95
     reasons: NDArray[np.object_] = field(default_factory=lambda: np.array([], dtype=object), repr=False)
+    gap: FloatArray | None = None
 
     def interval(self, level: float | None = None) -> Interval:
         """Prediction interval for the mean of `n_future` runs at a level in (0, 1)."""
@@ -133,6 +141,7 @@ class Repeats(Result):
             n_future=self.n_future,
             method=self.method,
             drift_p=self.drift_p,
+            gap=np.full(len(self.models), np.nan) if self.gap is None else self.gap,
             note=self.reasons,
         )
 
@@ -245,6 +254,7 @@ def repeats(
         unit=merged.unit,
         level=level,
         reasons=notes(reasons),
+        gap=run_gap(merged, runs=GAP_RUNS).gap,
     )
 
 

@@ -1,0 +1,336 @@
+"""Runs of one model that differ in one thing: the checkpoint of its training, its provider, or greedy decoding."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+
+from howsure.api.model_scores import CellsLike
+from howsure.errors import HowsureWarning, InputError, UnknownNameError
+from howsure.readers.evaluations import to_cells, to_runs
+from howsure.stats import comparisons
+from howsure.stats.core.cells import Cells
+from howsure.stats.core.claims import (
+    PROVIDER_METHODS,
+    TEST_METHODS,
+    ProviderMethod,
+    TestMethod,
+    check_choice,
+    check_level,
+)
+from howsure.stats.core.results import Result, Results
+
+#: A number in a label, with a unit such as the B of 16B tokens.
+_NUMBER = re.compile(r"(?<![\d.])\d+(?:\.\d+)?(?:[kKmMbBtT](?![a-zA-Z]))?")
+_UNITS = {"k": 1e3, "m": 1e6, "b": 1e9, "t": 1e12}
+#: Words before a number that make it the position of a checkpoint.
+_POSITION = re.compile(
+    r"(?:step|steps|checkpoint|ckpt|iter|iteration|epoch|tokens|global_step)[\s_=:-]*$", re.IGNORECASE
+)
+
+
+def curve(
+    data: CellsLike,
+    *,
+    order: Sequence[str] | None = None,
+    reference: str | None = None,
+    level: float = 0.95,
+    method: TestMethod | None = None,
+) -> Results:
+    """Follow the score of a model over the checkpoints of its training.
+
+    Parameters
+    ----------
+    data
+        As for `howsure.score`; each checkpoint is a model.
+    order
+        The checkpoints in their order. None orders labels that differ in one number, such as ``"m step 100"`` and
+        ``"m step 2000"``, by that number; the checkpoints of several models are several curves.
+    reference
+        The checkpoint that all others are compared with; None takes the last of each curve.
+    level
+        Coverage of the intervals, between 0 and 1.
+    method
+        ``"t"`` or ``"clt"``; None takes the defaults of `howsure.score` and `howsure.compare`.
+
+    Returns
+    -------
+    Results
+        A row per checkpoint: ``score`` with its interval for new questions (``low``, ``high``) and for these questions
+        sampled again (``low_prediction``, ``high_prediction``); the paired ``difference`` to the reference with its
+        interval and p-values; and the ``change`` since the checkpoint before, with ``p_change`` (Holm-adjusted over the
+        curve) and a verdict: whether it is beyond the noise of sampling.
+
+    Raises
+    ------
+    InputError
+        If there are no two checkpoints of a model, or their labels do not say their order.
+    UnknownNameError
+        If no benchmark has a checkpoint of `order` or the reference.
+
+    Notes
+    -----
+    The wide interval shows how far a score is from that on other questions, the narrow one how much the curve wavers if
+    it is measured again. Neither tells whether two checkpoints differ: the paired difference does [1]_.
+
+    References
+    ----------
+    .. [1] Wang (2025), Measuring all the noises of LLM evals, example 2.
+
+    Examples
+    --------
+    >>> import howsure as hs
+    >>> scores = [[[1, 1], [0, 1], [1, 1]], [[0, 0], [0, 1], [0, 0]], [[1, 1], [0, 0], [1, 1]]]
+    >>> cells = hs.Cells.from_scores("demo", ["m step 1000", "m step 20", "m step 300"], ["p", "q", "r"], scores)
+    >>> hs.curve(cells)["checkpoint"].tolist()
+    ['m step 20', 'm step 300', 'm step 1000']
+    """
+    check_level(level)
+    if method is not None:
+        check_choice("method", method, TEST_METHODS)
+    benchmarks = to_cells(data)
+    _check_known(benchmarks, [*(order or ()), *([] if reference is None else [reference])])
+    results: list[Result] = []
+    others: set[str] = set()
+    for cells in benchmarks:
+        if order is None:
+            series, single = order_checkpoints(cells.models)
+            others.update(single)
+        else:
+            series = [[name for name in order if name in cells.models]]
+        for names in series:
+            if len(names) > 1:
+                at = reference if reference in names else None
+                results.append(comparisons.curve(cells, names, reference=at, level=level, method=method))
+    if not results:
+        models = sorted({model for cells in benchmarks for model in cells.models})
+        what = "no two labels differ in one number alone" if order is None else "no benchmark has two of them; it has"
+        raise InputError(
+            f"{what}: {', '.join(models[:3])}{', ...' * (len(models) > 3)}",
+            where="curve",
+            remedy="name the checkpoints in their order: --order FIRST,SECOND,...",
+        )
+    if others:
+        listed = f"{', '.join(sorted(others)[:3])}{', ...' * (len(others) > 3)}"
+        warnings.warn(f"no checkpoint of a curve, left out: {listed}", HowsureWarning, stacklevel=2)
+    return Results(tuple(results))
+
+
+def order_checkpoints(labels: Iterable[str]) -> tuple[list[list[str]], list[str]]:
+    """Group labels that differ in one number alone, each group in the order of that number.
+
+    Parameters
+    ----------
+    labels
+        Labels of models, without duplicates.
+
+    Returns
+    -------
+    tuple
+        Groups of two or more labels, and the labels that are in none.
+
+    Raises
+    ------
+    InputError
+        Where labels that are alike but for their numbers differ in several of them, and no word such as `step` says
+        which one is the position.
+
+    Examples
+    --------
+    >>> order_checkpoints(["a-7b step 2k", "a-7b step 500", "b step 1", "c"])
+    ([['a-7b step 500', 'a-7b step 2k']], ['b step 1', 'c'])
+    """
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for label in labels:
+        alike.setdefault(tuple(_NUMBER.split(label)), []).append(label)
+    groups: list[list[str]] = []
+    single: list[str] = []
+    for parts, names in alike.items():
+        if len(names) < 2:
+            single += names
+            continue
+        numbers = {name: [_parse_number(text) for text in _NUMBER.findall(name)] for name in names}
+        varying = [i for i in range(len(parts) - 1) if len({row[i] for row in numbers.values()}) > 1]
+        positions = [i for i in varying if _POSITION.search(parts[i])] or varying
+        if len(positions) > 1:
+            raise InputError(
+                f"{names[0]!r} and {names[1]!r} differ in several numbers",
+                where="curve",
+                remedy="name the checkpoints in their order: --order FIRST,SECOND,...",
+            )
+        (position,) = positions
+        series: dict[tuple[float, ...], list[str]] = {}
+        for name in names:
+            fixed = tuple(number for i, number in enumerate(numbers[name]) if i != position)
+            series.setdefault(fixed, []).append(name)
+        for members in series.values():
+            if len(members) > 1:
+                groups.append(sorted(members, key=lambda name: numbers[name][position]))
+            else:
+                single += members
+    return groups, single
+
+
+def _parse_number(text: str) -> float:
+    """Return the value of a number with or without a unit."""
+    unit = _UNITS.get(text[-1].lower())
+    return float(text) if unit is None else float(text[:-1]) * unit
+
+
+def _check_known(benchmarks: Iterable[Cells], names: Iterable[str]) -> None:
+    """Raise UnknownNameError if no benchmark has a model of one of these names."""
+    models = sorted({model for cells in benchmarks for model in cells.models})
+    for name in names:
+        if name not in models:
+            raise UnknownNameError("model", name, models)
+
+
+def providers(
+    data: CellsLike | Mapping[str, Sequence[Cells]],
+    a: str,
+    b: str | None = None,
+    *,
+    other: CellsLike | Mapping[str, Sequence[Cells]] | None = None,
+    level: float = 0.95,
+    method: ProviderMethod = "stratified",
+) -> Results:
+    r"""Test whether one model scores the same at two providers, or in two configurations, on these very questions.
+
+    Parameters
+    ----------
+    data
+        Runs, as for `howsure.repeats`.
+    a, b
+        Labels of the model at the two providers; with `other`, `b` may be left out where both call it alike.
+    other
+        Runs at the provider of `b`; None takes them from `data`.
+    level
+        Coverage of the interval of the difference, between 0 and 1.
+    method
+        ``"stratified"`` compares the means of each question. ``"run-means"`` is Student's t of the run means, as
+        published, and ``"welch"`` the same without equal variances.
+
+    Returns
+    -------
+    Results
+        A row per benchmark: both scores, their ``difference`` with its interval and ``p_value``, and tests for drift
+        between the runs of each side.
+
+    Raises
+    ------
+    UnknownNameError
+        If no benchmark has a model of this name.
+    InputError
+        If both sides are the same runs, or no benchmark has both.
+
+    Notes
+    -----
+    With s2 the variance of the k generations of question q on each side, the squared standard error is
+
+    .. math:: \frac{1}{N^2} \sum_q \left( \frac{s^2_{aq}}{k_{aq}} + \frac{s^2_{bq}}{k_{bq}} \right)
+
+    Questions are not drawn again: what the providers do to other questions is not claimed [1]_.
+
+    References
+    ----------
+    .. [1] Blackwell, Barry and Cohn (2024), Towards reproducible LLM evaluation.
+
+    Examples
+    --------
+    >>> import howsure as hs
+    >>> def run(first, second):
+    ...     return hs.Cells.from_scores("demo", ["x", "y"], ["p", "q"], [[[1], [first]], [[0], [second]]])
+    >>> hs.providers([run(1, 0), run(1, 1)], "x", "y")["difference"].tolist()
+    [0.75]
+    """
+    check_choice("method", method, PROVIDER_METHODS)
+    check_level(level)
+    if other is None and (b is None or a == b):
+        raise InputError("the same runs on both sides", where="providers", remedy="name another model as b")
+    first = to_runs(data)
+    second = first if other is None else to_runs(other)
+    sides = ((first, a), (second, a if b is None else b))
+    for runs, name in sides:
+        models = sorted({model for each in runs.values() for run in each for model in run.models})
+        if name not in models:
+            raise UnknownNameError("model", name, models)
+
+    def have(runs: Sequence[Cells], name: str) -> list[Cells]:
+        return [run for run in runs if name in run.models]
+
+    common = [
+        benchmark
+        for benchmark in first
+        if all(benchmark in runs and have(runs[benchmark], name) for runs, name in sides)
+    ]
+    if not common:
+        raise InputError("no benchmark is on both sides", where="providers", remedy="give runs on the same questions")
+    return Results(
+        tuple(
+            comparisons.providers(
+                have(first[benchmark], a),
+                have(second[benchmark], sides[1][1]),
+                a,
+                sides[1][1],
+                level=level,
+                method=method,
+            )
+            for benchmark in common
+        )
+    )
+
+
+#: Suffix of the label of a greedy run, which is listed as a model of its own.
+_GREEDY_SUFFIX = ":greedy"
+
+
+def greedy(data: CellsLike, *, runs: int = 10, level: float = 0.95) -> Results:
+    """Compare the sampled generations of each model with its greedy run.
+
+    Parameters
+    ----------
+    data
+        As for `howsure.score`. The greedy run of a model ``NAME`` is the model ``NAME:greedy``, as an experiment with
+        ``greedy: true`` labels it.
+    runs
+        Number of single runs between whose best and worst the gap is expected.
+    level
+        Coverage of the intervals of the differences, between 0 and 1.
+
+    Returns
+    -------
+    Results
+        A row per benchmark and sampled model: ``greedy`` and ``sampled`` scores with their standard errors for new
+        questions, their paired ``difference`` with its interval, and ``gap``, the expected difference between the best
+        and the worst of `runs` runs of one generation per question: the columns of table 1 of [1]_, and the difference.
+
+    Raises
+    ------
+    InputError
+        If no model has a greedy run, or an argument is not allowed.
+
+    References
+    ----------
+    .. [1] Zhang et al. (2025), Beyond the Singular, table 1.
+
+    Examples
+    --------
+    >>> import howsure as hs
+    >>> scores = [[[1, 0], [1, 1]], [[1], [1]]]
+    >>> hs.greedy(hs.Cells.from_scores("demo", ["a", "a:greedy"], ["p", "q"], scores))["difference"].tolist()
+    [0.25]
+    """
+    check_level(level)
+    if runs < 2:
+        raise InputError(f"runs is {runs}", where="greedy", remedy="allowed: 2 or more")
+    results: list[Result] = []
+    for cells in to_cells(data):
+        twins = {name: f"{name}{_GREEDY_SUFFIX}" for name in cells.models if not name.endswith(_GREEDY_SUFFIX)}
+        if any(twin in cells.models for twin in twins.values()):
+            listed = [(name, twin if twin in cells.models else None) for name, twin in twins.items()]
+            results.append(comparisons.compare_greedy(cells, listed, runs=runs, level=level))
+    if not results:
+        remedy = f"run with greedy: true, or label the greedy run of NAME as NAME{_GREEDY_SUFFIX}"
+        raise InputError("no model has a greedy run", where="greedy", remedy=remedy)
+    return Results(tuple(results))

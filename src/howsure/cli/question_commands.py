@@ -1,0 +1,163 @@
+"""Define commands on attempts, questions, checkpoints and providers: attempts, questions, greedy, curve, providers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import click
+
+from howsure.api.choices import OutputFormat
+from howsure.cli.options import (
+    CommandInputs,
+    add_claim_and_format,
+    add_format,
+    add_reading,
+    print_result,
+)
+from howsure.errors import InputError
+from howsure.stats.core.claims import (
+    PROVIDER_METHODS,
+    QUESTION_PRIORS,
+    QUESTION_ROWS,
+    TEST_METHODS,
+    Claim,
+    ProviderMethod,
+    QuestionPrior,
+    QuestionRows,
+    TestMethod,
+)
+
+
+@click.command()
+@add_reading()
+@add_claim_and_format
+@click.option("--k", metavar="K,K,...", help="Numbers of attempts; default: 1, 2, 5, 10, ... as far as there are.")
+@click.option("--majority", is_flag=True, help="Also majority@k: the most frequent of k answers is right.")
+def attempts(
+    inputs: CommandInputs, form: OutputFormat, *, k: str | None, majority: bool, claim: Claim, level: float
+) -> None:
+    """Estimate pass@k, pass^k and majority@k of each model.
+
+    pass@k: one of k attempts at a question is right; pass^k: all of them are. Without bias from n >= k generations.
+    """
+    import howsure as hs
+
+    numbers = None if k is None else _parse_numbers(k)
+    print_result(hs.attempts(inputs.results, k=numbers, majority=majority, claim=claim, level=level), form)
+
+
+def _parse_numbers(text: str) -> list[int]:
+    """Return the numbers of the value of --k."""
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError as error:
+        raise InputError(f"--k {text!r}", remedy="write whole numbers, such as --k 1,5,10") from error
+
+
+@click.command()
+@add_reading()
+@add_format
+@click.option(
+    "--by",
+    type=click.Choice(QUESTION_ROWS),
+    default=QUESTION_ROWS[0],
+    show_default=True,
+    help="question: a row per question, over all models; model: P(correct) of each model on each question.",
+)
+@click.option(
+    "--prior",
+    type=click.Choice(QUESTION_PRIORS),
+    default=QUESTION_PRIORS[0],
+    show_default=True,
+    help="Prior of P(correct), with --by model. hierarchical and fitted: learned from the model's other questions.",
+)
+def questions(
+    inputs: CommandInputs, form: OutputFormat, *, level: float, by: QuestionRows, prior: QuestionPrior
+) -> None:
+    """Describe each question: how hard it is, and how it separates models.
+
+    The table has the difficulty on a common scale (1PL model), the correlation with the score on the other questions,
+    and Kendall's tau with ability: where it is clearly negative, better models do worse, and the label may be wrong.
+    """
+    import howsure as hs
+
+    print_result(hs.questions(inputs.results, by=by, level=level, prior=prior), form)
+
+
+@click.command()
+@add_reading(cluster=True)
+@add_format
+@click.option(
+    "--runs", type=int, default=10, show_default=True, help="Single runs between whose best and worst the gap is."
+)
+def greedy(inputs: CommandInputs, form: OutputFormat, *, level: float, runs: int) -> None:
+    """Compare sampled generations with greedy decoding.
+
+    The greedy run of a model NAME is the model NAME:greedy, as an experiment with greedy: true labels it. The gap is
+    the expected difference between the best and the worst of several runs of one generation per question.
+    """
+    import howsure as hs
+
+    print_result(hs.greedy(inputs.results, runs=runs, level=level), form)
+
+
+@click.command()
+@add_reading(cluster=True)
+@add_format
+@click.option(
+    "--order", metavar="NAME,NAME,...", help="The checkpoints in their order; default: by the number in them."
+)
+@click.option("--reference", metavar="NAME", help="Checkpoint that the others are compared with; default: the last.")
+@click.option("--method", type=click.Choice(TEST_METHODS), help="Default: those of score and compare.")
+def curve(
+    inputs: CommandInputs,
+    form: OutputFormat,
+    *,
+    level: float,
+    order: str | None,
+    reference: str | None,
+    method: TestMethod | None,
+) -> None:
+    """Follow a score over the checkpoints of a training run.
+
+    Each checkpoint is a model; labels that differ in one number, such as m-step100 and m-step2000, are one curve. Where
+    a column of a table holds the checkpoint, name it: --columns model=step.
+    """
+    import howsure as hs
+
+    names = None if order is None else [name.strip() for name in order.split(",")]
+    print_result(hs.curve(inputs.results, order=names, reference=reference, level=level, method=method), form)
+
+
+@click.command()
+@add_reading()
+@add_format
+@click.option("--a", required=True, help="The model at one provider.")
+@click.option("--b", help="The model at the other provider; with --other, default: the same name.")
+@click.option("--other", multiple=True, metavar="PATH", help="Results at the other provider, if not among PATHS.")
+@click.option(
+    "--method",
+    type=click.Choice(PROVIDER_METHODS),
+    default=PROVIDER_METHODS[0],
+    show_default=True,
+    help="stratified: from the means of each question; run-means: as published; welch: without equal variances.",
+)
+def providers(
+    inputs: CommandInputs,
+    form: OutputFormat,
+    *,
+    level: float,
+    a: str,
+    b: str | None,
+    other: Sequence[str],
+    method: ProviderMethod,
+) -> None:
+    """Test whether a model scores the same at two providers.
+
+    Or in two configurations. The claim is about these very questions; each side needs two generations of some of them.
+    """
+    import howsure as hs
+
+    beside = replace(inputs, paths=other).results if other else None
+    print_result(hs.providers(inputs.results, a, b, other=beside, level=level, method=method), form)

@@ -1,0 +1,148 @@
+"""Greedy decoding beside sampling: both scores with their errors, their paired difference, and the gap of single runs.
+
+A benchmark score is often one greedy run. It is the score of another procedure than sampling, so its difference to the
+mean of sampled generations is a bias, not noise, and it says nothing of the noise of a sampled run: the gap between the
+best and the worst of several single runs does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from howsure.errors import InputError
+from howsure.stats.comparisons.pairs import Comparison, compare
+from howsure.stats.core.cells import Cells, FloatArray, IntArray
+from howsure.stats.core.claims import check_level
+from howsure.stats.core.results import Columns, Result, make_columns, notes
+from howsure.stats.repeats import RunGap, run_gap
+from howsure.stats.scores import Scores, score
+
+__all__ = ["GreedyTable", "compare_greedy"]
+
+
+@dataclass(frozen=True, eq=False)
+class GreedyTable(Result):
+    """Sampled and greedy scores of M models; arrays have shape (M,).
+
+    Attributes
+    ----------
+    sampled, greedy
+        Scores of the sampled runs, and of the greedy ones; `greedy` is None where no model has one.
+    row
+        Row of each model in `greedy`; -1 where it has none.
+    differences
+        Greedy minus sampled on the questions that both have; None for a model without a greedy run.
+    gap
+        Gap between the best and the worst of several single runs.
+    n_generations
+        Largest number of sampled generations of a question.
+
+    Examples
+    --------
+    >>> scores = [[[1, 0], [1, 1]], [[1], [1]]]
+    >>> table = compare_greedy(Cells.from_scores("demo", ["a", "a:greedy"], ["1", "2"], scores), [("a", "a:greedy")])
+    >>> table["greedy"].tolist(), table["sampled"].tolist()
+    ([1.0], [0.75])
+    """
+
+    benchmark: str
+    sampled: Scores
+    greedy: Scores | None
+    row: IntArray
+    differences: tuple[Comparison | None, ...]
+    gap: RunGap
+    n_generations: IntArray
+    level: float = 0.95
+
+    def columns(self) -> Columns:
+        """Return one row per model, the best sampled score first."""
+        order = np.argsort(np.nan_to_num(-self.sampled.score, nan=np.inf), kind="stable")
+        has = self.row >= 0
+        between = [None if one is None else one.interval(self.level) for one in self.differences]
+        columns = make_columns(
+            len(self.sampled.models),
+            benchmark=self.benchmark,
+            model=self.sampled.models,
+            n_questions=self.sampled.n_questions,
+            n_generations=self.n_generations,
+            greedy=self._of_greedy(lambda scores: scores.score),
+            se_greedy=self._of_greedy(lambda scores: np.sqrt(scores.variance)),
+            sampled=self.sampled.score,
+            se_sampled=np.sqrt(self.sampled.variance),
+            difference=np.array([np.nan if one is None else one.difference[0] for one in self.differences]),
+            low=np.array([np.nan if one is None else one.low[0] for one in between]),
+            high=np.array([np.nan if one is None else one.high[0] for one in between]),
+            gap=self.gap.gap,
+            n_runs=self.gap.runs,
+            level=self.level,
+            note=notes(
+                {
+                    "no greedy run": ~has,
+                    "one generation per question: the gap between single runs is unknown": np.isnan(self.gap.gap),
+                }
+            ),
+        )
+        return {name: values[order] for name, values in columns.items()}
+
+    def _of_greedy(self, values: Callable[[Scores], FloatArray]) -> FloatArray:
+        """Return a number of the greedy run of each model; NaN where it has none."""
+        missing = np.full(len(self.row), np.nan)
+        return missing if self.greedy is None else np.where(self.row >= 0, values(self.greedy)[self.row], np.nan)
+
+
+def compare_greedy(
+    cells: Cells, twins: Sequence[tuple[str, str | None]], *, runs: int = 10, level: float = 0.95
+) -> GreedyTable:
+    """Compare sampled runs with the greedy run of the same model.
+
+    Parameters
+    ----------
+    cells
+        Models on N questions.
+    twins
+        Name of each sampled model, and of its greedy run or None.
+    runs
+        Number of single runs between whose best and worst the gap is expected; 2 or more.
+    level
+        Coverage of the intervals of the differences, in (0, 1).
+
+    Returns
+    -------
+    GreedyTable
+        One row per sampled model. Standard errors and intervals are about new questions.
+
+    Raises
+    ------
+    InputError
+        When there is no sampled model, a model is unknown, or an argument is not allowed.
+
+    References
+    ----------
+    GEN, table 1: greedy (SE), sampled (SE), and Delta(k = 1), here with the paired difference. GEN draws runs from the
+    generations with replacement; see `run_gap` for why the gap here is another estimate.
+
+    Examples
+    --------
+    >>> scores = [[[1, 0], [1, 1]], [[1], [1]]]
+    >>> cells = Cells.from_scores("demo", ["a", "a:greedy"], ["1", "2"], scores)
+    >>> compare_greedy(cells, [("a", "a:greedy")])["difference"].tolist()
+    [0.25]
+    """
+    check_level(level)
+    if not twins:
+        raise InputError("no sampled model", where=cells.benchmark, remedy="give the names of models and greedy runs")
+    sampled = cells.select([name for name, _ in twins])
+    names = [twin for _, twin in twins if twin is not None]
+    return GreedyTable(
+        cells.benchmark,
+        score(sampled, level=level),
+        score(cells.select(names), level=level) if names else None,
+        np.array([-1 if twin is None else names.index(twin) for _, twin in twins]),
+        tuple(None if twin is None else compare(cells, twin, name, level=level) for name, twin in twins),
+        run_gap(sampled, runs=runs),
+        sampled.n.max(axis=1, initial=0),
+        level,
+    )

@@ -1,0 +1,215 @@
+"""Checkpoints, providers, greedy runs and unpaired comparisons: against scipy's tests, and by hand."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import howsure as hs
+from howsure.api.run_comparisons import order_checkpoints
+from howsure.errors import HowsureWarning, InputError, UnknownNameError
+
+
+def draw_cells(models, questions=60, k=4, seed=5):
+    """Draw 0/1 scores; `models` gives each model's shift of the probability."""
+    draw = np.random.default_rng(seed)
+    p = draw.beta(2, 2, questions)
+    scores = [
+        (draw.random((questions, k)) < np.clip(p + shift, 0, 1)[:, None]).astype(int) for shift in models.values()
+    ]
+    return hs.Cells.from_scores("demo", list(models), [f"q{q}" for q in range(questions)], [s.tolist() for s in scores])
+
+
+@pytest.mark.parametrize(
+    ("labels", "groups", "single"),
+    [
+        (["m-100", "m-20", "m-3"], [["m-3", "m-20", "m-100"]], []),
+        (["pythia-70m step1000", "pythia-70m step512", "pythia-1b step1"], [["pythia-70m step512", "pythia-70m step1000"]], ["pythia-1b step1"]),
+        (["a 16B tokens", "a 500M tokens", "a 2T tokens"], [["a 500M tokens", "a 16B tokens", "a 2T tokens"]], []),
+        (["x-7b-step10", "x-7b-step9", "x-13b-step9", "x-13b-step20"], [["x-7b-step9", "x-7b-step10"], ["x-13b-step9", "x-13b-step20"]], []),
+        (["0.5 epoch", "0.25 epoch"], [["0.25 epoch", "0.5 epoch"]], []),
+        (["one", "two"], [], ["one", "two"]),
+        (["100", "20"], [["20", "100"]], []),
+    ],
+)  # fmt: skip
+def test_checkpoints_are_ordered_by_the_number_that_differs(labels, groups, single):
+    assert order_checkpoints(labels) == (groups, single)
+
+
+def test_labels_that_differ_in_two_numbers_need_an_order():
+    with pytest.raises(InputError, match="--order"):
+        order_checkpoints(["a-1-2", "a-2-3"])
+
+
+def test_a_curve_is_the_scores_and_the_paired_differences():
+    cells = draw_cells({"m step 200": 0.1, "m step 10": -0.3, "m step 50": 0.0, "other": 0.2})
+    with pytest.warns(HowsureWarning, match="no checkpoint of a curve, left out: other"):
+        result = hs.curve(cells)
+    names = ["m step 10", "m step 50", "m step 200"]
+    assert result["checkpoint"].tolist() == names
+    expected = hs.compare(cells, "m step 10", "m step 200")
+    for column, of in (("difference", "difference"), ("low_difference", "low"), ("p_value", "p_value")):
+        assert result[column][0] == pytest.approx(expected[of][0])
+    step = hs.compare(cells, "m step 50", "m step 10", claim="these-questions")
+    assert result["change"][1] == pytest.approx(step["difference"][0])
+    assert result["p_change"][1] <= 2 * step["p_value"][0] + 1e-15
+
+
+def test_a_change_within_sampling_noise_is_called_so_and_a_large_one_beyond_it():
+    same = draw_cells({"s 1": 0.0, "s 2": 0.0}, questions=200, seed=7)
+    assert hs.curve(same)["verdict"].tolist() == ["", "within sampling noise"]
+    apart = draw_cells({"s 1": -0.3, "s 2": 0.3}, questions=200)
+    assert hs.curve(apart)["verdict"].tolist() == ["", "beyond sampling noise"]
+
+
+def test_equal_checkpoints_are_rarely_called_beyond_noise():
+    """The verdict is a test at 5 %, Holm-adjusted over the curve: of 300 curves without any change at most 8 %."""
+    wrong = 0
+    for seed in range(300):
+        cells = draw_cells({f"s {i}": 0.0 for i in range(4)}, questions=40, k=3, seed=seed)
+        wrong += "beyond sampling noise" in hs.curve(cells)["verdict"]
+    assert wrong / 300 < 0.08
+
+
+def test_one_generation_per_question_gives_no_verdict():
+    result = hs.curve(draw_cells({"s 1": 0.0, "s 2": 0.4}, k=1))
+    assert result["verdict"].tolist() == ["", ""]
+    assert "whether the change is beyond sampling noise is unknown" in result["note"][1]
+
+
+def test_curve_takes_an_order_and_a_reference():
+    cells = draw_cells({"final": 0.1, "start": -0.3, "middle": 0.0})
+    result = hs.curve(cells, order=["start", "middle", "final"], reference="start")
+    assert result["checkpoint"].tolist() == ["start", "middle", "final"]
+    assert result["difference"][0] == 0
+    with pytest.raises(UnknownNameError, match="end"):
+        hs.curve(cells, order=["start", "end"])
+    with pytest.raises(InputError, match="--order"):
+        hs.curve(cells)
+
+
+def test_the_unpaired_comparison_of_single_answers_is_welchs():
+    """With one generation per question the squared error is the variance over N, so the test is Welch's with ddof=0."""
+    cells = draw_cells({"a": 0.2, "b": -0.1}, k=1)
+    result = hs.compare(cells, "a", "b", paired=False)
+    a, b = cells.mean
+    expected = stats.ttest_ind(a, b, equal_var=False)
+    N = len(a)
+    assert result["difference"][0] == pytest.approx(a.mean() - b.mean())
+    assert result["se"][0] == pytest.approx(np.sqrt((np.var(a) + np.var(b)) / N), rel=2 / N)
+    assert result["df"][0] == pytest.approx(expected.df)
+    assert result["p_value"][0] == pytest.approx(expected.pvalue, rel=0.1)
+    paired = hs.compare(cells, "a", "b")
+    for column in ("se", "low", "high", "p_value"):
+        assert result[f"{column}_paired"][0] == pytest.approx(paired[column][0])
+    assert result["variance_ratio"][0] == pytest.approx((result["se"][0] / paired["se"][0]) ** 2)
+
+
+def test_models_on_different_questions_can_only_be_compared_unpaired():
+    scores = [[[1], [1], [0], [1], [], [], []], [[], [], [], [], [0], [1], [0]]]
+    cells = hs.Cells.from_scores("demo", ["a", "b"], [f"q{q}" for q in range(7)], scores)
+    result = hs.compare(cells, "a", "b", paired=False)
+    assert result["difference"][0] == pytest.approx(0.75 - 1 / 3)
+    assert np.isnan(result["se_paired"][0])
+    assert "only the unpaired comparison is possible" in result["note"][0]
+
+
+@pytest.mark.parametrize("arguments", [{"method": "t"}, {"b": "a"}])
+def test_unpaired_refuses_what_it_has_not(arguments):
+    cells = draw_cells({"a": 0.2, "b": -0.1})
+    with pytest.raises(InputError, match="without pairing"):
+        hs.compare(cells, "a", **({"b": "b"} | arguments), paired=False)
+
+
+def test_pairs_has_wins_ties_and_rules_of_thumb():
+    cells = draw_cells({"a": 0.2, "b": -0.1}, k=1)
+    a, b = cells.mean
+    result = hs.pairs(cells, every_column=True)
+    N, p = len(a), (a.mean() + b.mean()) / 2
+    assert result["wins_a"][0] == pytest.approx(np.mean(a > b))
+    assert result["wins_b"][0] == pytest.approx(np.mean(a < b))
+    assert result["ties"][0] == pytest.approx(np.mean(a == b))
+    assert result["se_rule_of_thumb"][0] == pytest.approx(np.sqrt(p * (1 - p) / N))
+    assert result["se_independent"][0] == pytest.approx(np.sqrt(2 * p * (1 - p) / N))
+    assert "wins_a" not in hs.pairs(cells).columns()
+
+
+def test_rank_has_the_chances_of_neighbours():
+    cells = draw_cells({"low": -0.2, "high": 0.2, "middle": 0.0})
+    result = hs.rank(cells, k=1)
+    assert result["model"].tolist() == ["high", "middle", "low"]
+    between = hs.compare(cells, "high", "middle")
+    z = between["difference"][0] / between["se"][0]
+    assert result["p_above_next"][0] == pytest.approx(stats.norm.cdf(z))
+    assert np.isnan(result["p_above_next"][2])
+    single = hs.compare(cells, "high", "middle", claim="single-run")
+    assert result["p_wrong_next"][0] == pytest.approx(
+        stats.norm.cdf(-single["difference"][0] / single["se"][0]), rel=0.05
+    )
+    assert "p_wrong_next" not in hs.rank(cells).columns()
+
+
+def test_repeats_has_the_gap_of_ten_single_runs():
+    """Against single runs that are simulated from the true probabilities."""
+    draw = np.random.default_rng(8)
+    p = draw.beta(2, 2, 300)
+    runs = (draw.random((10_000, 300)) < p).mean(axis=1).reshape(1000, 10)
+    expected = np.ptp(runs, axis=1).mean()
+    scores = [(draw.random((300, 40)) < p[:, None]).astype(int).tolist()]
+    cells = hs.Cells.from_scores("demo", ["a"], [f"q{q}" for q in range(300)], scores)
+    assert hs.repeats([cells])["gap"][0] == pytest.approx(expected, rel=0.05)
+
+
+def test_greedy_stands_beside_sampling():
+    cells = draw_cells({"a": 0.0, "a:greedy": 0.1, "b": 0.2})
+    result = hs.greedy(cells)
+    assert result["model"].tolist() == ["b", "a"]
+    scores = hs.score(cells)
+    by_name = {name: (scores["score"][i], scores["se"][i]) for i, name in enumerate(scores["model"])}
+    assert (result["greedy"][1], result["se_greedy"][1]) == pytest.approx(by_name["a:greedy"])
+    assert (result["sampled"][1], result["se_sampled"][1]) == pytest.approx(by_name["a"])
+    between = hs.compare(cells, "a:greedy", "a")
+    assert result["difference"][1] == pytest.approx(between["difference"][0])
+    assert np.isnan(result["greedy"][0])
+    assert result["note"].tolist() == ["no greedy run", ""]
+    with pytest.raises(InputError, match="greedy: true"):
+        hs.greedy(draw_cells({"a": 0.0}))
+
+
+def test_providers_compares_runs_of_two_labels_or_of_two_sources():
+    cells = draw_cells({"m at x": 0.0, "m at y": 0.15}, k=3)
+    result = hs.providers(cells, "m at x", "m at y")
+    a, b = cells.mean
+    within = [np.sum(m * (1 - m) * 3 / 2 / 3) / 60**2 for m in (a, b)]
+    assert result["difference"][0] == pytest.approx(a.mean() - b.mean())
+    assert result["se"][0] == pytest.approx(np.sqrt(sum(within)))
+    first = hs.Cells.from_scores("demo", ["m"], ["1", "2"], [[[1, 1], [0, 1]]])
+    second = hs.Cells.from_scores("demo", ["m"], ["1", "2"], [[[0, 1], [0, 1]]])
+    assert hs.providers(first, "m", other=second)["difference"][0] == pytest.approx(0.25)
+    with pytest.raises(InputError, match="same runs on both sides"):
+        hs.providers(first, "m")
+    with pytest.raises(UnknownNameError, match="n"):
+        hs.providers(first, "m", "n")
+
+
+def test_the_commands_print_what_the_functions_return(howsure, tmp_path):
+    draw = np.random.default_rng(2)
+    lines = ["model,question,generation,score"]
+    for model in ("m-10", "m-200", "m-200:greedy"):
+        for q in range(20):
+            generations = range(1 if model.endswith("greedy") else 3)
+            lines += [f"{model},q{q},{g},{int(draw.random() < 0.6)}" for g in generations]
+    table = tmp_path / "runs.csv"
+    table.write_text("\n".join(lines) + "\n")
+    for arguments, column in [
+        (("curve", "--order", "m-10,m-200"), "p_change"),
+        (("greedy",), "gap"),
+        (("providers", "--a", "m-10", "--b", "m-200"), "drift_p_a"),
+        (("providers", "--a", "m-10", "--other", str(table)), "drift_p_a"),
+        (("compare", "--a", "m-10", "--b", "m-200", "--unpaired"), "variance_ratio"),
+        (("pairs", "--every-column"), "se_independent"),
+        (("rank", "--k", "2"), "p_wrong_next"),
+        (("repeats",), "gap"),
+    ]:
+        code, out, err = howsure(arguments[0], str(table), *arguments[1:], "--format", "csv")
+        assert (code, err) == (0, ""), arguments
+        assert column in out.splitlines()[0].split(","), arguments
