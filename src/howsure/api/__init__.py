@@ -6,6 +6,8 @@ study_plans        plan how many questions, prompt variants and generations are 
 prompt_variants    what the wording of the prompt does to a score
 prompt_results     the printed table of results on prompt variants
 question_audit     suspected label errors
+question_studies   attempts at a question, and how hard each question is
+run_comparisons    checkpoints of a training run, providers, greedy decoding
 run_folders        run an experiment, report, convert logs, score stored completions again
 report_facts       settings, tokens and costs for the header of a report
 result_selection   results without the questions that reviewers rejected

@@ -317,7 +317,7 @@ def test_prompt_variants_are_told():
 def test_table_and_frame():
     frame = repeats(BY_HAND).to_frame()
     assert list(frame.columns) == [
-        "benchmark", "model", "n_runs", "mean", "sd", "best", "worst", "low", "high", "n_future", "method", "drift_p", "note",
+        "benchmark", "model", "n_runs", "mean", "sd", "best", "worst", "low", "high", "n_future", "method", "drift_p", "gap", "note",
     ]  # fmt: skip
     assert "0.2500" in str(repeats(BY_HAND).runs)
 
