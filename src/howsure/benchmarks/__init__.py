@@ -8,6 +8,7 @@ from pathlib import Path
 
 from howsure.benchmarks import catalogue
 from howsure.benchmarks.built_in import directions_large, directions_small, population
+from howsure.benchmarks.lm_eval_tasks import describe_task, is_task_name, load_task
 from howsure.benchmarks.question import Benchmark, Message, Prompt, Question
 from howsure.benchmarks.question_file import from_file
 from howsure.benchmarks.recorded import from_record
@@ -38,13 +39,15 @@ _BUILT_IN = {
 }
 
 
-def describe_benchmarks(name: str | None = None) -> list[dict[str, object]]:
+def describe_benchmarks(name: str | None = None, *, path: str | None = None) -> list[dict[str, object]]:
     """Return what is known about the benchmarks that can be named, or about one of them.
 
     Parameters
     ----------
     name
         Name of a benchmark; None for all.
+    path
+        Folder with further tasks for names that begin with `lm_eval/`.
 
     Returns
     -------
@@ -62,6 +65,8 @@ def describe_benchmarks(name: str | None = None) -> list[dict[str, object]]:
     >>> describe_benchmarks("gsm8k")[0]["scorer"]
     'numeric'
     """
+    if name is not None and is_task_name(name):
+        return [describe_task(name, include_paths=[Path(path)] if path else [])]
     names = [*BENCHMARKS, *catalogue.list_names()]
     if name is not None and name not in names:
         raise UnknownNameError("benchmark", name, names)
@@ -82,7 +87,8 @@ def load(spec: str | Mapping[str, object], *, base: Path = Path()) -> Benchmark:
     ----------
     spec
         As in an experiment: `gsm8k`, `{name: mmlu, shots: 5, where: {subject: anatomy}}` (see
-        `catalogue.load_published`), `directions-small`, `{name: population, size: 2000, seed: 3}`,
+        `catalogue.load_published`), `lm_eval/gsm8k` (see `lm_eval_tasks.load_task`), `directions-small`,
+        `{name: population, size: 2000, seed: 3}`,
         `{file: test.jsonl, question: question, target: answer, ...}` (see `question_file.from_file`), or
         `{replay: results.csv}` (see `benchmarks.recorded.from_record`).
     base
@@ -109,6 +115,8 @@ def load(spec: str | Mapping[str, object], *, base: Path = Path()) -> Benchmark:
     if not isinstance(name, str):
         remedy = "write a name, {file: PATH, question: FIELD, target: FIELD}, or {replay: PATH}"
         raise InputError("the benchmark has neither a name nor a file", where="benchmark", remedy=remedy)
+    if is_task_name(name):
+        return load_task(name, options, base=base)
     if name in catalogue.list_names():
         return catalogue.load_published(name, options, base=base)
     if name not in BENCHMARKS:
@@ -116,6 +124,11 @@ def load(spec: str | Mapping[str, object], *, base: Path = Path()) -> Benchmark:
             remedy = f"name the fields with its questions and targets: {{file: {name}, question: FIELD, target: FIELD}}"
             raise InputError(f"{name!r} is a file, not a name", where="benchmark", remedy=remedy)
         raise UnknownNameError("benchmark", name, [*BENCHMARKS, *catalogue.list_names()])
+    return _load_built_in(name, options)
+
+
+def _load_built_in(name: str, options: Mapping[str, object]) -> Benchmark:
+    """Return a built-in benchmark with its options."""
     parameters = inspect.signature(BENCHMARKS[name]).parameters
     for option in options:
         if option not in parameters:

@@ -71,6 +71,8 @@ class Question:
     """Further answers that are right, for scorers of open answers."""
     stratum: str = ""
     """Part of the benchmark from which its demonstrations come, such as a subject; empty for all of it."""
+    turns: tuple[tuple[str, str], ...] = ()
+    """Its messages as (role, content) where another program wrote the prompt; empty for those of a `Prompt`."""
 
     @property
     def stored_target(self) -> str:
@@ -183,6 +185,8 @@ class Prompt:
 
     def messages(self, question: Question) -> list[Message]:
         """Return the chat messages for one question."""
+        if question.turns:
+            return self._adapt_turns(question)
         messages: list[Message] = [{"role": "system", "content": self.system}] if self.system else []
         for demonstration in self.demonstrations:
             if (
@@ -191,6 +195,18 @@ class Prompt:
             ):
                 messages += [self._ask(demonstration.question), {"role": "assistant", "content": demonstration.answer}]
         return [*messages, self._ask(question)]
+
+    def _adapt_turns(self, question: Question) -> list[Message]:
+        """Return the messages of another program with this system message, and the last question in this template."""
+        messages: list[Message] = [{"role": role, "content": content} for role, content in question.turns]
+        if self.system:
+            rest = messages[1:] if messages[0]["role"] == "system" else messages
+            messages = [{"role": "system", "content": self.system}, *rest]
+        places = [place for place, message in enumerate(messages) if message["role"] == "user"]
+        if self.template != "{question}" and places:
+            content = messages[places[-1]]["content"]
+            messages[places[-1]] = {"role": "user", "content": self.template.replace("{question}", content)}
+        return messages
 
     def _ask(self, question: Question) -> Message:
         """Return the user's message with a question."""
@@ -227,6 +243,8 @@ class Benchmark:
         Whether completions get no score when they arrive, because a judge scores them afterwards.
     unparsed_score
         Score of a completion without an answer: 0, or None where it has no score.
+    decoding
+        Decoding settings of models that the experiment gives none, by the names of `models.model.Settings`.
 
     Examples
     --------
@@ -247,6 +265,7 @@ class Benchmark:
     scorer: Scorer | None = None
     is_judged: bool = False
     unparsed_score: float | None = 0.0
+    decoding: Mapping[str, object] = field(default_factory=dict)
 
     @cached_property
     def extract_in_context(self) -> ContextExtractor:

@@ -381,18 +381,20 @@ def benchmarks(name: str | None, *, n: int, shots: int | None, path: str | None,
     """List the benchmarks that can be named, or describe one of them.
 
     With --show the questions are fetched, unless they are on this disk, and N of them are printed as a run would send
-    them.
+    them. NAME may be lm_eval/TASK: a task of lm-evaluation-harness, with --path as its include_path.
     """
     from howsure.benchmarks import describe_benchmarks
 
-    rows = describe_benchmarks(name)
+    rows = describe_benchmarks(name, path=path)
     drawn: list[DrawnPrompt] = []
     if n or shots is not None or path is not None:
         if name is None:
             raise InputError("--show without a benchmark", remedy="name one: howsure benchmarks gsm8k --show 3")
         from howsure.sample.drawn_prompts import draw_benchmark_prompts
 
-        options = {key: value for key, value in (("shots", shots), ("path", path)) if value is not None}
+        # Tasks of lm-evaluation-harness have its names for these options.
+        names = ("num_fewshot", "include_path") if name.startswith("lm_eval/") else ("shots", "path")
+        options = {key: value for key, value in zip(names, (shots, path), strict=True) if value is not None}
         drawn = draw_benchmark_prompts({"name": name, **options}, n or 1, seed=seed)
     if form == "json":
         of_prompts = {"prompts": [dataclasses.asdict(prompt) for prompt in drawn]} if drawn else {}

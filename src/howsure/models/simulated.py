@@ -187,7 +187,10 @@ class SimulatedModel:
             target = question.stored_target if answer == question.target else answer
             context = CompletionContext(question.text) if variant is None else variant.build_context(question)
             item = ScoringItem(self.benchmark.name, question.id, "", target, context)
-            return self.benchmark.scorer.score(text, item).score == 1
+            score = self.benchmark.scorer.score(text, item).score
+            if self.benchmark.scorer.has_own_targets and answer != question.target:
+                return score < 1
+            return score == 1
         return answer == (self.benchmark.extract(text) if variant is None else variant.read(question, text).answer)
 
 

@@ -167,6 +167,10 @@ def draw_variants(
     for name in spec:
         if name not in VARIANT_KEYS:
             raise UnknownNameError("key", str(name), VARIANT_KEYS, where="variants")
+    if any(question.turns for question in benchmark.questions):
+        what = f"the prompts of {benchmark.name} are another program's, and no space of variants applies to them"
+        remedy = 'write prompts out: variants: [{template: "{question} ..."}, {system: ...}]'
+        raise InputError(what, where="variants", remedy=remedy)
     n, seed = _parse_count(spec, "sample", None), _parse_count(spec, "seed", 0)
     default = spec.get("default", False)
     if not isinstance(default, bool):

@@ -20,7 +20,7 @@ from howsure.scorers.registry import build_scorer
 from howsure.scorers.scorer_parts import ScoredAnswer, Scorer, ScoringItem, hash_code
 from howsure.store import manifest
 
-__all__ = ["build_own_scorer"]
+__all__ = ["build_lm_eval_scorer", "build_own_scorer", "load_harness_benchmark"]
 
 #: Keys of a source in the manifest that are not part of the spec that `benchmarks.load` takes.
 _EXTRA_KEYS = ("kind", "questions", "sha256", "held_out", "held_out_seed")
@@ -63,7 +63,12 @@ def build_own_scorer(spec: str, context: RunContext) -> Scorer:
         for scorer in scorers:
             scorer.close()
 
-    return Scorer(spec, hash_code("extraction", "scorers", "rescoring.own_benchmark"), score, close)
+    own_targets = [grading for grading in gradings.values() if isinstance(grading, Scorer) and grading.reads_all_texts]
+    version = hash_code("extraction", "scorers", "rescoring.own_benchmark")
+    # Tasks of another program have versions of their own.
+    version = "+".join([version, *sorted({scorer.version for scorer in own_targets})])
+    reads_all_texts = bool(own_targets) and len(own_targets) == len(gradings)
+    return Scorer(spec, version, score, close, reads_all_texts=reads_all_texts)
 
 
 def _grade(grading: _Grading, completion: str, item: ScoringItem, prompts: PromptIndex | None) -> ScoredAnswer:
@@ -100,8 +105,13 @@ def _load_grading(name: str, source: Mapping[str, object], context: RunContext) 
             return build_scorer(scorer, "--scorer")
         return _Grading(accept_context(ANSWERS[scorer][0]), lambda answer, target: float(answer == target), {})
     spec: dict[str, object] = {key: value for key, value in source.items() if key not in _EXTRA_KEYS}
-    if kind == "file":
-        return _grading(load(json.loads(str(source["spec"])), base=_find_folder(name, source, context)))
+    if kind in ("file", "lm_eval"):
+        benchmark = (
+            load_harness_benchmark(source, context)
+            if kind == "lm_eval"
+            else load(json.loads(str(source["spec"])), base=_find_folder(name, source, context))
+        )
+        return _grading(benchmark)
     if kind == "catalogue":
         folder = {"path": str(context.base)} if context.base else {}
         benchmark = load(json.loads(str(source["spec"])) | folder)
@@ -113,6 +123,59 @@ def _load_grading(name: str, source: Mapping[str, object], context: RunContext) 
         numbers = {key: int(str(value)) for key, value in spec.items() if str(value).isdecimal()}
         return _grading(load(spec | numbers))
     raise _unknown_benchmark(name, context)
+
+
+def build_lm_eval_scorer(spec: str, context: RunContext) -> Scorer:
+    """Return the scorer `lm_eval:FILTER/METRIC` of a run of tasks of lm-evaluation-harness.
+
+    Either part may be left out, which keeps that of the run: `lm_eval:flexible-extract`, `lm_eval:/acc`.
+
+    Raises
+    ------
+    UnknownNameError
+        When a task of the run has no such filter or metric.
+    InputError
+        When the run has no tasks of the harness, or they cannot be loaded.
+    """
+    filter_name, _, metric = spec.partition(":")[2].partition("/")
+    options = {key: value for key, value in (("filter", filter_name), ("metric", metric)) if value}
+    scorers = {}
+    for name, source in manifest.load(context.run).benchmarks.items():
+        if source.get("kind") == "lm_eval":
+            benchmark = load_harness_benchmark(source, context, options)
+            assert benchmark.scorer is not None
+            scorers[name] = benchmark.scorer
+    if not scorers:
+        what = "the run has no tasks of lm-evaluation-harness"
+        raise InputError(what, where=str(context.run), remedy="name another scorer; lm_eval is for lm_eval/TASK")
+
+    def score(completion: str, item: ScoringItem) -> ScoredAnswer:
+        if item.benchmark not in scorers:
+            raise ValueError(f"{item.benchmark} is no task of lm-evaluation-harness")
+        return scorers[item.benchmark].score(completion, item)
+
+    version = "+".join(sorted({scorer.version for scorer in scorers.values()}))
+    return Scorer(spec, version, score, reads_all_texts=True, has_own_targets=True)
+
+
+def load_harness_benchmark(
+    source: Mapping[str, object], context: RunContext, options: Mapping[str, object] | None = None
+) -> Benchmark:
+    """Return the benchmark of a task of the harness as a manifest describes it; its questions must be the same."""
+    spec = json.loads(str(source["spec"])) | dict(options or {})
+    given = spec.get("include_path", [])
+    folders = given if isinstance(given, list) else [given]
+    candidates = [context.base] if context.base else [context.run, *context.run.absolute().parents[:3], Path()]
+    near = [base for base in candidates if all((base / folder).is_dir() for folder in folders)]
+    if not near:
+        what = f"{', '.join(folders)}, the folder of the tasks, is not near the run folder"
+        raise InputError(what, where=str(context.run), remedy="give the folder that has it: base=FOLDER")
+    benchmark = load(spec, base=near[0])
+    if benchmark.source.get("sha256") != source.get("sha256"):
+        what = f"the questions or prompts of {source.get('name')} were changed after the run"
+        remedy = f"use lm-eval {source.get('lm_eval')} and the same data set"
+        raise InputError(what, where=str(context.run), remedy=remedy)
+    return benchmark
 
 
 def _unknown_benchmark(name: str, context: RunContext) -> InputError:

@@ -18,7 +18,7 @@ from howsure.benchmarks.question import Benchmark
 from howsure.errors import InputError
 from howsure.rescoring.agreement import AgreementCounter, build_agreement
 from howsure.rescoring.choice_scorer import build_choice_scorer
-from howsure.rescoring.own_benchmark import build_own_scorer
+from howsure.rescoring.own_benchmark import build_lm_eval_scorer, build_own_scorer
 from howsure.rescoring.run_context import PromptIndex, RunContext
 from howsure.scorers.registry import build_scorer
 from howsure.scorers.scorer_parts import Scorer, ScoringItem
@@ -44,6 +44,7 @@ _WITHOUT_ANSWER = ("refused", "empty", "tool-call")
 RUN_SCORERS: dict[str, Callable[[str, RunContext], Scorer]] = {
     "choice": build_choice_scorer,
     "own": build_own_scorer,
+    "lm_eval": build_lm_eval_scorer,
 }
 
 
@@ -56,6 +57,8 @@ def build_run_scorer(spec: str, context: RunContext) -> Scorer:
         targets of a benchmark can be read in several ways.
     own
         The benchmark's own extraction and grading in its present version, for run folders that howsure sampled.
+    lm_eval, lm_eval:FILTER, lm_eval:FILTER/METRIC
+        A filter and metric of the task, for runs of tasks of lm-evaluation-harness.
     others
         As in `scorers.registry`.
 
@@ -211,7 +214,9 @@ def _score_row(scorer: Scorer, row: tuple[Any, ...], prompts: PromptIndex) -> Re
 
     if status == "error" and not has_scoring_error(error):
         return build(None, "error", error=error)
-    if completion is None or status in _WITHOUT_ANSWER:
+    if status in _WITHOUT_ANSWER and scorer.reads_all_texts:
+        completion = completion or ""
+    elif completion is None or status in _WITHOUT_ANSWER:
         # A completion that was cut or filtered before its first word has no answer by any rule, and so has a refusal.
         has_none = status in {*_CUT, *_WITHOUT_ANSWER} and score == 0
         return build(0.0, status) if has_none else build(None, UNSCORED)
@@ -228,5 +233,5 @@ def _score_row(scorer: Scorer, row: tuple[Any, ...], prompts: PromptIndex) -> Re
     answer, rule = scored.answer, scored.rule
     if not math.isfinite(scored.score):
         return build(None, "error", answer=answer, rule=rule, error=f"scoring: the score is {scored.score}")
-    status = status if status in _CUT else "unparsed" if answer is None else "ok"
+    status = status if status in {*_CUT, *_WITHOUT_ANSWER} else "unparsed" if answer is None else "ok"
     return build(scored.score, status, answer=answer, rule=rule)

@@ -200,7 +200,9 @@ class ModelJob:
         notes = [self.size.note] if self.size.note else []
         for status, what in WITHOUT_ANSWER.items():
             if n := self._without_answer[status]:
-                notes.append(f"{n:,} generations {what}; they score 0, their rows have the status {status!r}")
+                scorer = self.benchmark.scorer
+                score = "the task scores them too" if scorer and scorer.reads_all_texts else "they score 0"
+                notes.append(f"{n:,} generations {what}; {score}, their rows have the status {status!r}")
         if self._unknown_finishes:
             listed = ", ".join(f"{reason!r} ({n:,})" for reason, n in self._unknown_finishes.most_common(3))
             n_all = self._unknown_finishes.total()

@@ -48,7 +48,10 @@ def begin_manifest(folder: Path, plans: Sequence[SamplingPlan]) -> dict[str, int
                 name=config.name,
                 kind=config.kind,
                 base_url=mask_address(config.base_url),
-                settings=msgspec.to_builtins(config.settings)
+                # As JSON has them, because a tuple would differ from the list that is read again.
+                settings=msgspec.json.decode(
+                    msgspec.json.encode(plans[0].own_settings.get(config.label, config.settings))
+                )
                 | ({} if config.prompt_stops else {"prompt_stops": False}),
                 key_env=config.key_env,
                 generations=generations[config.label],

@@ -9,9 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from howsure.benchmarks import load
 from howsure.benchmarks.question import Benchmark, Question, Variant, strip_draw_key
 from howsure.errors import EmptyShardError, HowsureWarning, InputError
+from howsure.models.model import Settings
 from howsure.perturb import instructions
 from howsure.perturb.question_paraphrases import load_question_paraphrases
 from howsure.perturb.unitxt import from_templates
@@ -22,7 +25,15 @@ from howsure.sample.prices import FREE, Price, build_missing_price_error, find_p
 from howsure.sample.resume import MissingCells, StoredCells, WantedCells, find_missing_cells, sample_questions
 from howsure.sample.snapshot import Tally
 
-__all__ = ["PromptSelection", "SamplingPlan", "build_plans", "check_prices", "load_benchmark", "select_prompts"]
+__all__ = [
+    "PromptSelection",
+    "SamplingPlan",
+    "apply_decoding",
+    "build_plans",
+    "check_prices",
+    "load_benchmark",
+    "select_prompts",
+]
 
 
 class SamplingPlan(NamedTuple):
@@ -36,6 +47,8 @@ class SamplingPlan(NamedTuple):
     """Price of each model by label; None where it is unknown."""
     space_record: dict[str, object]
     """The record of the variants for the manifest."""
+    own_settings: Mapping[str, Settings] = {}
+    """Decoding settings of each model by label, without the defaults of the benchmark."""
 
     @classmethod
     def build(cls, experiment: Experiment, benchmark: Benchmark) -> SamplingPlan:
@@ -47,6 +60,8 @@ class SamplingPlan(NamedTuple):
             When variants cannot be built, a shard has no question, or a budget needs a price that is unknown.
         """
         benchmark = _leave_to_judge(experiment, benchmark)
+        own_settings = {config.label: config.settings for config in experiment.models}
+        experiment = apply_decoding(experiment, benchmark)
         benchmark, variants, space_record = select_prompts(experiment, benchmark)
         questions = sample_questions(
             benchmark.questions, seed=experiment.seed, limit=experiment.limit, shard=experiment.shard
@@ -55,7 +70,7 @@ class SamplingPlan(NamedTuple):
             raise EmptyShardError(benchmark.name, len(benchmark.questions), shard=experiment.shard[0])
         _warn_of_short_completions(experiment, variants)
         prices = check_prices(experiment)
-        return cls(experiment, benchmark, questions, variants, prices, space_record)
+        return cls(experiment, benchmark, questions, variants, prices, space_record, own_settings)
 
     @property
     def question_ids(self) -> list[str]:
@@ -150,6 +165,40 @@ def build_plans(experiment: Experiment, benchmark: Benchmark | None = None) -> l
     for omitted in empty:
         warnings.warn(f"{omitted.what}; it is left out of this shard", HowsureWarning, stacklevel=2)
     return plans
+
+
+def apply_decoding(experiment: Experiment, benchmark: Benchmark) -> Experiment:
+    """Return the experiment with the benchmark's decoding settings where its models have none of their own.
+
+    Simulated and recorded models keep theirs, because they do not write completions that settings could end.
+    """
+    if not benchmark.decoding:
+        return experiment
+    models = []
+    for config in experiment.models:
+        if config.kind in {"simulated", "replay"}:
+            models.append(config)
+            continue
+        extra = benchmark.decoding.get("extra")
+        own = {
+            key: value
+            for key, value in benchmark.decoding.items()
+            if key != "extra" and getattr(config.settings, key) is None
+        }
+        settings = msgspec.structs.replace(
+            config.settings,
+            **msgspec.convert(own, dict[str, float | int | tuple[str, ...]]),
+            extra={**(extra if isinstance(extra, dict) else {}), **config.settings.extra},
+        )
+        models.append(msgspec.structs.replace(config, settings=settings))
+    greedy = [config.label for config in models if config.settings.temperature == 0 and config.generations > 1]
+    if greedy and benchmark.decoding.get("temperature") == 0:
+        message = (
+            f"{benchmark.name} decodes at temperature 0, so the generations of a question are near-copies: "
+            f"{', '.join(greedy)}; give the models a temperature, or generations: 1"
+        )
+        warnings.warn(message, HowsureWarning, stacklevel=3)
+    return msgspec.structs.replace(experiment, models=tuple(models))
 
 
 #: Fewest tokens of a completion that leave room for reasoning before the answer.

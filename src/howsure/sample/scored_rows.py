@@ -134,7 +134,10 @@ def _score_choice(
     kind, unparsed = classify_finish(finish_reason), benchmark.unparsed_score
     status = STATUSES.get(kind, "ok")
     if text is None or kind == "refused" or _is_blank(text if ">" not in text else remove_reasoning(text)):
-        return _score_without_answer(kind, status, unparsed)
+        without = _score_without_answer(kind, status, unparsed)
+        if benchmark.scorer is None or not benchmark.scorer.reads_all_texts:
+            return without
+        text, status = text or "", without[1]
     if benchmark.is_judged:
         return (None, UNSCORED, None, None, None)
     try:

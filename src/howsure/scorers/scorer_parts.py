@@ -53,6 +53,10 @@ class Scorer:
         Function that ends what the scorer started.
     in_subprocess
         Whether a score may take long in a subprocess, so that a live run waits for it in a thread.
+    reads_all_texts
+        Whether it also scores empty completions and refusals, which else score 0.
+    has_own_targets
+        Whether it knows the targets of the questions, and ignores the target of the item.
     """
 
     name: str
@@ -60,6 +64,8 @@ class Scorer:
     score: Callable[[str, ScoringItem], ScoredAnswer]
     close: Callable[[], None] = lambda: None
     in_subprocess: bool = False
+    reads_all_texts: bool = False
+    has_own_targets: bool = False
 
 
 def hash_code(*modules: str) -> str:
