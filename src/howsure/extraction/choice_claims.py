@@ -108,6 +108,9 @@ _REFUSED = re.compile(
     r"|rather|instead|if|whether|between|might|may|could|but|however|although|though|unless|than)\b|n['’]t\b|\?",
     re.IGNORECASE,
 )
+_PREFERRED = re.compile(
+    r"(?<=[\w)*])\s+(?:rather\s+than|instead\s+of|and\s+not)\s+[*(\[\"]{0,4}\w{1,4}\b", re.IGNORECASE
+)
 _RANGE = re.compile(r"\s*(?:[-–—]|through|to|thru)\s*[*(\[]?")
 _NAMED_BEFORE = re.compile(rf"\b(?:{OPTION_NOUNS})\s+{MARKUP}$", re.IGNORECASE)
 
@@ -156,12 +159,16 @@ def find_conclusion(text: str, words: Vocabulary) -> int | None:
     start = next((start for start in reversed(starts) if _OPENER.match(last, start)), None)
     if start is None and _NAMED_LAST.search(last, starts[-1]):
         start = starts[-1]
+    is_preferred = False
+    if start is not None and (other := _PREFERRED.search(last, start)):
+        last, is_preferred = last[: other.start()], True  # "So C rather than D, which overstates the rule."
     if start is None or _REFUSED.search(last, start):
         return None
     places = {
         place
         for mention in find_mentions(last, words)
-        if mention.start() >= start and (place := _marked_place(last, mention, words)) is not None
+        if mention.start() >= start
+        and (place := _marked_place(last, mention, words, is_ended=is_preferred)) is not None
     }
     return places.pop() if len(places) == 1 else None
 

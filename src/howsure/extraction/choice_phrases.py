@@ -116,6 +116,17 @@ def remove_asides(text: str) -> str:
     return _ASIDE.sub("", text) if _ASIDE_START.search(text) else text
 
 
+# The text of a choice before its label: "0.48 eV (B)".
+_CITED = re.compile(r"[\s*_]*(?P<text>[^()\n]{1,300}?)[\s*_]*[(\[](?P<label>\w{1,4})[)\]][\s*_.]*")
+
+
+def _read_cited(phrase: str, words: Vocabulary) -> int | None:
+    """Return the choice whose text a phrase is before its label in brackets; None for another phrase."""
+    cited = _CITED.fullmatch(phrase)
+    place = words.labels.exact_index(cited["label"]) if cited else None
+    return place if cited and place is not None and words.match_text(cited["text"]) == place else None
+
+
 def read_phrase(phrase: str, words: Vocabulary, expects_label: bool) -> tuple[int | None, str]:
     """Return the choice that a phrase as a whole is, and "label" or "choice"; or None and the reason."""
     if len(phrase) > LONGEST:
@@ -129,6 +140,8 @@ def read_phrase(phrase: str, words: Vocabulary, expects_label: bool) -> tuple[in
         if text is None or text == label or expects_label or form["word"] or closed:
             return label, "label"
         return None, "ambiguous"
+    if (place := _read_cited(phrase, words)) is not None:
+        text = place
     for part in words.labels.split_label(phrase):
         label, rest = words.labels.index(part.label), words.match_text(part.text)
         if label is not None and rest == label:

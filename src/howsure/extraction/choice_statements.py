@@ -95,7 +95,8 @@ _BECAUSE = r"(?i:because|since|as)\b"
 #: What may stand between a verb and a label.
 _LEAD = rf"(?:the\s+)?(?P<word>(?:(?:{OPTION_NOUNS}|answer|number)\s+)?)(?P<open>[(\[{{]?)[*\"'_`$“”]{{0,8}}[(\[{{]?$"
 _PICKED = re.compile(
-    r"\b(?:cho(?:o?se|osing|sen)|pick(?:ed|ing)?|select(?:ed|ing)?|mark(?:ed)?|say|(?:go|going|answer)\s+with|go\s+for|opt\s+for"
+    r"\b(?:cho(?:o?se|osing|sen)|pick(?:ed|ing)?|select(?:ed|ing)?|mark(?:ed)?|say|(?:would|i['’](?:d|ll))\s+answer"
+    r"|(?:go|going|answer)\s+with|go\s+for|opt\s+for"
     r"|(?:chang|switch)\w*\s+(?:my|the)\s+(?:final\s+)?(?:answer|choice)\s+to|(?:author|question|examiner)\s+(?:probably\s+|likely\s+)?wants"
     rf"|vote\s+for|settled?\s+on):?\s+{_LEAD}",
     re.IGNORECASE,
@@ -133,6 +134,7 @@ _OTHER_PERSON = re.compile(
 # What the last word before a label ends with where the patterns above match. The test saves most of their time.
 _PICKING = (
     "choose chose choosing chosen pick picked picking select selected selecting mark marked say with for to wants on"
+    " would i'd i’d i'll i’ll"
 )
 _CONCLUDING = """'s ’s is be so therefore thus hence with leaving only definitely certainly surely obviously but
 rather leaves making"""

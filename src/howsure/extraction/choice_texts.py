@@ -57,7 +57,7 @@ _COMMON = frozenset(
 
 
 # What may follow an answer that begins a completion.
-_REMARK = re.compile(r",\s+(?=(?:who|which|because|since|as|often|also|the|an?)\b)|\s+[–—(]")
+_REMARK = re.compile(r",\s+(?=(?:who|which|because|since|as|often|also|so|i\.e\.|with|the|an?)(?!\w))|\s+[–—(]")
 _NOT_BUT = re.compile(r"\bnot\s[^.,;]{1,60}\sbut(?:\s+rather)?(?:\s+by)?\s+\W{0,3}$")
 _SUPPOSED = re.compile(any_of("if", "whether", "suppose", "assum", "unless", "may", "might", "could") + r"|\?")
 
@@ -101,6 +101,8 @@ def find_given_text(text: str, words: Vocabulary, question: str, *, wants_wrong:
         place = _read_end(sentences[0], words)
     if place is None and question and not wants_wrong and len(end) <= LONGEST_ECHO:
         place = _read_echo(sentences, words, question)
+    if place is None and question:
+        place = _read_subject(sentences, words, question)
     return place
 
 
@@ -184,6 +186,46 @@ def _read_echo(sentences: list[str], words: Vocabulary, question: str) -> int | 
             continue
         place, why = words.find_text(words.without_latex(sentence), "text")
         if why != "none":
+            places.add(place)
+    return places.pop() if len(places) == 1 else None
+
+
+# "The diagnosis here is", "This is".
+_SUBJECT = re.compile(
+    r"\W*(?:so|thus|therefore|hence|in\s+summary|in\s+conclusion)?,?\s*(?P<subject>(?:this|it|that)|(?:the|this)\s[^.,;:]{3,120}?)\s+"
+    r"(?:is|was|are|were|would\s+be|must\s+be)\s+(?:therefore\s+|thus\s+|most\s+likely\s+|likely\s+)?(?:an?\s+|the\s+)?"
+    r"(?P<rest>\S[^;]*)",
+    re.IGNORECASE | re.DOTALL,
+)
+_NAME = re.compile(r"(?<![\w(])[A-Z](?![\w.):'’-])")
+
+
+def _read_subject(sentences: list[str], words: Vocabulary, question: str) -> int | None:
+    """Return the only choice that sentences give of what the question asks for: "The diagnosis here is a stroke.".
+
+    The subject of such a sentence has a word of the question, or is a pronoun in the first sentence, and nothing
+    follows the text of the choice. The label of a choice is read so in the last sentence, if nothing in the question
+    is named by a letter.
+    """
+    last_question = _last_part(question)
+    content = _split_words(last_question) - _COMMON
+    places = set()
+    for i, sentence in enumerate(sentences):
+        match = _SUBJECT.match(sentence)
+        if match is None or _is_open(sentence, words):
+            continue
+        shared = content & _split_words(match["subject"])
+        if not shared and not (i == 0 and " " not in match["subject"]):
+            continue
+        if words.find_text(match["subject"], "text")[1] != "none" or words.labels.find_named(match["subject"]):
+            continue
+        rest = words.without_latex(match["rest"])
+        place = words.match_text(rest)
+        label = rest.strip(LOOSE)
+        if place is None and shared and i == len(sentences) - 1 and len(label) == 1 and label.isupper():
+            place = None if _NAME.search(last_question.partition("\n")[0]) else words.labels.exact_index(label)
+        is_amount = place is not None and not any(map(str.isalpha, words.folded[place]))
+        if place is not None and (not is_amount or i == len(sentences) - 1):
             places.add(place)
     return places.pop() if len(places) == 1 else None
 

@@ -34,6 +34,12 @@ _NEXT_QUESTION = re.compile(
 )
 #: A statement of an answer, before which a repeated question is no repetition of the whole exercise.
 _ANSWERED = re.compile(r"answer(?:\s+is|:)\s*\S|####|\\boxed", re.IGNORECASE)
+#: A first line that is an answer by itself: a label, perhaps with its text, a number with its unit, yes or no.
+_BARE_ANSWER = re.compile(
+    r"\W{0,6}(?:[A-Z](?:[.):]{1,2}[ ][^\n]{1,80})?|\d[\d.,]{0,20}(?:[ ]?[a-z%°]{1,12})?|(?i:yes|no|true|false))\W{0,6}"
+)
+# A line that asks, below a line that answers: "Yes\n\nCan ostriches fly?\nNo".
+_BARE_QUESTION = re.compile(r"\A\s*(?P<answer>[^\n?:]{1,100})\n[ \t]*\n[^\n?]{8,400}\?[ \t*_]{0,4}\n\s*\S")
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +170,7 @@ def remove_next_question(text: str, context: CompletionContext | None) -> str:
     if not places:
         return text
     first = 0
-    if own and not _ANSWERED.search(text, 0, places[0][0]):
+    if own and not _is_answered(text[: places[0][0]]):
         repeated = (end for _, end in places if _is_part_of(text[end : end + 4 * _COMPARED], own))
         first = next(repeated, 0)
     return text[first : next((start for start, _ in places if start >= first), len(text))]
@@ -175,13 +181,42 @@ def remove_run_on(text: str, context: CompletionContext | None) -> str:
 
     >>> remove_run_on("The answer is 4.\n\nProblem 2: What is 3 + 3?\nThe answer is 6.", None)
     'The answer is 4.\n'
+    >>> remove_run_on("4\n\nWhat is 3 + 3?\n6", CompletionContext("What is 2 + 2?"))
+    '4'
     >>> remove_run_on("Question: What is 2 + 2?\nAnswer: 4", None)
     'Question: What is 2 + 2?\nAnswer: 4'
     """
+    if context is not None and (short := _BARE_QUESTION.match(text)) and _BARE_ANSWER.fullmatch(short["answer"]):
+        return short["answer"]
     if not (stops := find_question_markers(text)):
         return text
     first = remove_next_question(text, replace(context or CompletionContext(), stops=stops))
-    return first if _ANSWERED.search(first) else text
+    if _ANSWERED.search(first) or (context is not None and _is_answered(first)):
+        return first
+    # A numbered question may be a part of the reasoning: "Question 1: How many are left?"
+    if context is not None and first is not text and _SHORT_LINE.fullmatch(first) and _ANSWER_LINE.search(text):
+        return first
+    is_result = (
+        context is not None
+        and first is not text
+        and _RESULT.search(first)
+        and not any(map(str.isdigit, "".join(stops)))
+    )
+    return first if is_result else text
+
+
+def _is_answered(text: str) -> bool:
+    """Return whether a text states an answer, or is nothing but one."""
+    return _ANSWERED.search(text) is not None or _BARE_ANSWER.fullmatch(text) is not None
+
+
+# A line of a few words that announces nothing, and a line that answers a further question.
+_SHORT_LINE = re.compile(
+    r"\s*(?!(?i:sure|ok|okay|here|let|great|of|certainly|yes|i|we|to)\b)[^\s:?]{1,30}(?:[ ][^\s:?]{1,30}){0,5}\s*"
+)
+_ANSWER_LINE = re.compile(r"\n[ \t]{0,4}(?:A|Answer)[ ]?:")
+#: A short answer behind the letter of a prompt, or the last equation of a calculation, before a blank line.
+_RESULT = re.compile(r"\A\s*(?:A|Answer)[ ]?:[^\n]{1,100}\s*\Z|(?:=|\b(?:is|are))[ ]?\W{0,4}\d[^\n=?]{0,40}\n\s*\Z")
 
 
 def find_question_markers(text: str) -> tuple[str, ...]:

@@ -71,6 +71,8 @@ _RESULT = re.compile(r"=([^=\n]{1,30})$", re.MULTILINE)
 _CONDITION = re.compile(r"[ ](?:in|per|for|over|within|each|every|during|out of|after)[ ](?:the |a |an |all )?$")
 _SENTENCE = re.compile(r"[.!?]\s")
 _LAST_DIGIT = re.compile(f".*{DIGIT.pattern}", re.DOTALL)
+# "96 seats (8 × 12)."
+_FACTORS = re.compile(r"(?<=\w)[*]{0,2}[ ]?\([^()\n=]*\d[^()\n=\d]{0,12}[×*/+÷·][^()\n=\d]{0,3}\d[^()\n=]*\)[\s.*]*$")
 _SERIES = re.compile(r"(?:\d[\d.]*,[ ]){2,}(?:and[ ])?$|(?:\d[\d.]*,?[ ]){4,}(?:and[ ])?$")
 # What follows an answer and is none: a check of it, and remarks in the same line.
 _CHECK = re.compile(
@@ -117,6 +119,8 @@ _CONCLUSION = re.compile(r"(?:so|thus|therefore|hence|it is|it's|in total|altoge
 def read_last_number(text: str, context: CompletionContext) -> Fraction | None:
     """Return the last number of a text without a statement; None when it is not given as the answer."""
     text = _remove_check(text)
+    if text.rstrip(" .*").endswith(")") and (factors := _FACTORS.search(text)):
+        text = text[: factors.start()]
     lines = [line for line in text.split("\n")[-10 * MAX_LINES :] if line.strip()]
     if not lines or _is_cut(text, lines):
         return None

@@ -29,6 +29,7 @@ import string
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 from functools import lru_cache
 
 from howsure.extraction.choice_claims import find_claims, find_conclusion
@@ -45,6 +46,7 @@ from howsure.extraction.choice_statements import read_plain_label, read_stated
 from howsure.extraction.choice_texts import find_given_text
 from howsure.extraction.choice_verdicts import find_exception, find_verdict
 from howsure.extraction.completion_context import CompletionContext, find_question_markers, remove_next_question
+from howsure.extraction.numbers import canonical_number, extract_number
 from howsure.extraction.statements import remove_reasoning
 from howsure.extraction.vocabulary import LOOSE, SPACE, LabelPatterns, Vocabulary, build_vocabulary, normalize
 
@@ -53,6 +55,8 @@ __all__ = ["extract_choice", "read_choice"]
 _REJECTS = re.compile(r"\b(?:wrong|incorrect|false|excluded?|eliminat\w+)\b", re.IGNORECASE)
 # Where a completion begins a further question with a number.
 _NEXT_NUMBERED = re.compile(r"(\n[ \t]{0,4}\d{1,3}[.)] [^\n?]{8,400}\?)[ \t*_]{0,4}\n")
+# Where it begins one without a number, below the answer in one line.
+_NEXT_LISTED = re.compile(r"\n[ \t]*\n[^\n?]{8,400}\?[ \t*_]{0,4}\n(?=\s*\S)")
 # The number of a question before its answer: "1. B", "Q1: B".
 _NUMBERING = re.compile(r"\s*(?:Q\s?)?\d{1,3}[.):]\s+(?=\S)")
 #: Characters of a line that are read to find its label.
@@ -60,9 +64,13 @@ _MOST_LINE = 40
 #: Signs that Unicode has apart from those that choices are mostly written with.
 _SIGNS = {"−": "-", "⁄": "/", "∕": "/"}
 _BOLD = re.compile(r"\*\*([^*\n]{1,300})\*\*")
+_AMOUNT = re.compile(r"\*\*([$€£]?\d[\d.,/^×]*)[ ][a-z ]{2,40}\*\*")
 _CROSSES = ("✗", "✘", "❌", "☒")
 _STRUCK = re.compile(r"~~[^~\n]{1,300}~~")
 _CODE = re.compile(r"(?<!`)`([^`\n]{3,300})`(?!`)")
+_LABELLED_LAST = re.compile(
+    r":[ ]\**(?P<part>[^:]{1,300}[ ]\([A-Z]\))[\s*.]*$|[a-zA-Z]{2}[.!][ ](?P<only>[A-Z])\.?$", re.ASCII
+)
 _NO_CONTENT = LOOSE + SPACE
 # "None of the given options matches."
 _NONE_FITS = re.compile(
@@ -75,6 +83,16 @@ _WANTS_WRONG = re.compile(
 )
 _QUESTION_NEGATED = re.compile(r"\b(?:NOT|EXCEPT)\b")
 _DISTINGUISHES = re.compile(rf"{_WANTS_WRONG.pattern}|\b(?:exception|odd|unlike|instead|rather)\b", re.IGNORECASE)
+_LAST_SENTENCE = re.compile(r"^.*[a-z)][.!]\s+(?=[A-Z])", re.DOTALL)
+# "Three signals.", "The probability is 50%."
+_AMOUNT_SENTENCE = re.compile(
+    r"\W*(?:(?:so|thus|therefore|hence),?\s+)?(?:(?:the|it|this|that|there)\b[^.\d]{0,80}\s(?:is|are|equals)\s+)?\W{0,3}"
+    r"(?P<number>\d+(?:[./]\d+)?|[a-z]{3,9})\s?(?P<percent>%|percent\b)?(?:\s[a-z]{3,15}){0,3}\W*",
+    re.IGNORECASE,
+)
+_PLAIN_NUMBER = re.compile(r"-?\d+(?:\.\d+|/[1-9]\d*)?")
+#: Most words of a sentence that is read as an amount.
+MOST_AMOUNT_WORDS = 14
 #: Characters around the text of a choice that make no sentence of it, such as "That would be".
 SHORT_FRAME = 20
 #: Longest completion in which the text of a choice is searched.
@@ -152,6 +170,12 @@ def _remove_run_on(text: str, words: Vocabulary, context: CompletionContext | No
     """Return the part of a text before a further question in a common format, whatever that of the prompt is."""
     if "\n" not in text:
         return text
+    if (listed := _NEXT_LISTED.search(text)) and words.labels.leading_label(
+        text[listed.end() : listed.end() + _MOST_LINE].lstrip()
+    ) == 0:
+        first = text[: listed.start()].strip()
+        if first and "\n" not in first and "?" not in first:
+            return first
     stops = set(find_question_markers(text))
     for match in _NEXT_NUMBERED.finditer(text) if "?" in text else ():
         if words.labels.leading_label(text[match.end() : match.end() + _MOST_LINE].lstrip()) is not None:
@@ -185,6 +209,11 @@ def _read_lines(
     index, why = read_stated(text, words, expects_label)
     if why not in {"none", "other"}:
         return index, why
+    if is_cut and len(lines) > 1 and not _is_listing(lines, words):
+        # A label with its text and an explanation that the limit of tokens cut.
+        first, kind = read_phrase(lines[0], words, expects_label)
+        if first is not None and (kind == "label" or words.labels.leading_label(lines[0]) == first):
+            return first, "first line"
     index, claim = _read_claims(words.without_latex(text), words, wants_wrong=_wants_wrong(question))
     if claim == why == "none" and not is_cut:
         return _read_free(text, lines, words, expects_label, question)
@@ -203,8 +232,38 @@ def _read_free(
         index, why = (None, "none") if is_sentence and not _DISTINGUISHES.search(text) else (index, why)
     if index is None and why in {"none", "several"}:
         given = find_given_text(_remove_listing(text, lines, words), words, question, wants_wrong=wants_wrong)
+        given = _read_amount(lines[-1], words) if given is None and why == "none" else given
+        given = _read_negated(lines[-1], words) if given is None else given
         index, why = (None, why) if given is None else (given, "text")
     return index, why
+
+
+def _read_negated(line: str, words: Vocabulary) -> int | None:
+    """Return the second of the choices "valid" and "invalid" where a sentence says "not valid"; None for others."""
+    if len(words.folded) != 2:
+        return None
+    short, long = sorted(range(2), key=lambda i: len(words.folded[i]))
+    base = words.folded[short]
+    if words.folded[long] not in {f"{prefix}{base}" for prefix in ("in", "un", "im", "non-", "non", "not ")}:
+        return None
+    sentence = _LAST_SENTENCE.sub("", line).casefold()
+    return long if re.search(rf"\b(?:is|are)(?:\s+not|n['’]t)\s+{re.escape(base)}\W*$", sentence) else None
+
+
+def _read_amount(line: str, words: Vocabulary) -> int | None:
+    """Return the choice that is the number of the last sentence, which may be in words: "Three signals."."""
+    sentence = _LAST_SENTENCE.sub("", line)
+    match = _AMOUNT_SENTENCE.fullmatch(sentence)
+    if match is None or len(sentence.split()) > MOST_AMOUNT_WORDS:
+        return None
+    number = canonical_number(match["number"]) or extract_number(match["number"])
+    if number is None:
+        return None
+    value = Fraction(number) / (100 if match["percent"] and not any("%" in choice for choice in words.folded) else 1)
+    places = [
+        i for i, choice in enumerate(words.folded) if _PLAIN_NUMBER.fullmatch(choice) and Fraction(choice) == value
+    ]
+    return places[0] if len(places) == 1 else None
 
 
 @lru_cache(maxsize=1024)
@@ -242,6 +301,10 @@ def _read_last_line(lines: list[str], words: Vocabulary, expects_label: bool) ->
     if len(lines) == 1 and not words.labels.has_digits and (numbering := _NUMBERING.match(line)):
         line = line[numbering.end() :]
     index, why = read_phrase(line, words, expects_label)
+    if why == "none" and (labelled := _LABELLED_LAST.search(line)) and not _is_listing(lines, words):
+        # "**Maximum energy: 0.48 eV (B)**", and a last sentence that is a label: "Not B and not C. A."
+        index, why = read_phrase(labelled["part"] or labelled["only"], words, expects_label)
+        index, why = (index, why) if why != "none" and index is not None else (None, "none")
     if why == "label" or (why in {"choice", *CONFLICTS} and not _ends_listing(lines, words)):
         if index is not None:
             return index, "last line"
@@ -269,6 +332,8 @@ def _read_unstated(
         set(_CODE.findall(text)) if "`" in text else set()
     )
     phrases |= {phrase.rpartition("=")[2] for phrase in phrases if "=" in phrase}
+    if lines[-1].count("**") == 2 and (amount := _AMOUNT.search(lines[-1])) and not words.labels.has_digits:
+        phrases.add(amount[1])  # "**100 times** more luminous"
     bold = {index for phrase in phrases if (index := read_phrase(phrase, words, expects_label)[0]) is not None}
     if bold:
         return (bold.pop(), "bold") if len(bold) == 1 else (None, "several")

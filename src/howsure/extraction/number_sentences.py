@@ -54,6 +54,8 @@ _LEADING_CLAUSE = re.compile(
     r"(?:after|in|if|when|since|with|given|for|because|by|at|on|over|during|out of)\b[^,:]{1,200},\s(?!\d)",
     re.IGNORECASE,
 )
+# A remark at the end, which is not another form of the value.
+_ASIDE = re.compile(r"\s*\((?!or\b|=|≈|about\b|approx)[^()\n]{2,120}\)[\s*.]*$")
 _TAKEN_BACK = re.compile(r"[,;–—]\s(?:no|wait|sorry|or rather|actually|correction)\b[,:]?\s", re.IGNORECASE)
 
 
@@ -87,12 +89,28 @@ def _single_value(statement: str) -> Fraction | None:
         return value
     main = _LEADING_CLAUSE.sub("", statement, count=1)
     main = _CLAUSE.split(main, maxsplit=1)[0].rstrip(" ,")
+    if (value := _counted_value(main)) is not None:
+        return value
+    return _value_beside_clauses(statement, main)
+
+
+def _counted_value(main: str) -> Fraction | None:
+    """Return the number soon after "there are" in a clause without a list; None for another clause."""
     if (there := _THERE.match(main)) and not _LISTED.search(main, there.end()):
         numbers = list(find_numbers(main[there.end() :]))
         leads = numbers and len(main[there.end() : there.end() + numbers[0].start].split()) <= 3
         if leads and not any(are_joined(main[there.end() :], *pair) for pair in itertools.pairwise(numbers)):
             return numbers[0].value
-    return _only_value(main) if main != statement and DIGIT.search(main) else None
+    return None
+
+
+def _value_beside_clauses(statement: str, main: str) -> Fraction | None:
+    """Return the only value of the main clause, or of what stands before a remark in brackets at the end."""
+    value = _only_value(main) if main != statement and DIGIT.search(main) else None
+    aside = _ASIDE.search(statement) if value is None else None
+    if aside is not None and DIGIT.search(statement, 0, aside.start()):
+        return _only_value(statement[: aside.start()].rstrip("* "))  # 18 (3 rolls and 15 muffins)
+    return value
 
 
 def _names_values(subject: str) -> bool:

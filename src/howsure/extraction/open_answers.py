@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from howsure.extraction.completion_context import CompletionContext, remove_next_question
+from howsure.extraction.completion_context import CompletionContext, remove_next_question, remove_run_on
 from howsure.extraction.statements import find_statement, find_statements, remove_reasoning
 
 __all__ = ["read_open_answer", "split_sentences", "strip_markup"]
@@ -60,6 +60,8 @@ _RETRACTED = re.compile(
     re.IGNORECASE,
 )
 _REMARK = re.compile(r",\s+not\s+.*$", re.IGNORECASE)
+# "It is not Sydney, it is Canberra."
+_NOT_IT = re.compile(r"\bnot\s+[^,;]{1,60}[,;]\s+(?:but\s+)?(?:it|that)(?:['’]s|\s+is)\s+(?!not\b)(.+)$", re.IGNORECASE)
 _COPULA = re.compile(r"\s+(?:is|was|are|were|would be|will be|has been|had been)\s+|(?<=\w)['’]s\s+(?=the\b|an?\b)")
 _PRONOUN = re.compile(
     r"^(?:it|that|this|he|she|they|these|those|there)"
@@ -129,7 +131,7 @@ def read_open_answer(text: str, context: CompletionContext | None = None) -> tup
     >>> read_open_answer("Emma was written by Jane Austen.", CompletionContext(question="Who wrote Emma?"))
     ('Jane Austen', 'sentence')
     """
-    text = remove_next_question(remove_reasoning(text), context)
+    text = remove_run_on(remove_next_question(remove_reasoning(text), context), context)
     if not text.strip():
         return None, "empty"
     if (statement := _extended_statement(text)) is not None:
@@ -137,9 +139,10 @@ def read_open_answer(text: str, context: CompletionContext | None = None) -> tup
     cut = context is not None and context.truncated
     question = context.question if context else ""
     lines = [line for line in map(strip_markup, text[-LONGEST:].split("\n")) if line]
-    if cut:
-        # The last line of a completion that was cut is not complete.
-        lines = lines[:-1]
+    if cut and lines:
+        # The last sentence of a completion that was cut is not complete.
+        complete = split_sentences(lines[-1])[:-1]
+        lines = [*lines[:-1], *([" ".join(complete)] if complete else [])]
     lines = _drop_polite_words(lines)
     if not lines:
         return None, "cut" if cut else "empty"
@@ -195,16 +198,24 @@ def _read_lines(lines: Sequence[str], question: str, text: str) -> tuple[str | N
     if (bold := _single_bold(text)) is not None:
         return bold, "bold"
     first, last = _is_bare(lines[0]), _is_bare(lines[-1])
+    if first and _asks_further(lines):
+        return _trim(lines[0]), "line"
     if first and last and len(lines) <= 6 and all(map(_is_bare, lines)):
         return None, "several"
     if first != last:
         return _trim(lines[0] if first else lines[-1]), "line"
     for line in (lines[-1], lines[0]):
         for sentence in (split_sentences(line) or [line])[:: -1 if line is lines[-1] else 1][:1]:
-            answer = _cut_by_question(_clean_sentence(sentence), question)
+            clean = _clean_sentence(sentence)
+            answer = _cut_by_subject(clean, question) or _cut_by_question(clean, question)
             if answer is not None:
                 return answer, "sentence"
     return None, "none"
+
+
+def _asks_further(lines: Sequence[str]) -> bool:
+    """Return whether the second line asks a further question, which a later line answers."""
+    return len(lines) > 2 and lines[1].endswith(("?", "？")) and len(lines[1].split()) > 2 and lines[0] != lines[2]
 
 
 def _read_line(line: str, question: str, text: str) -> tuple[str | None, str]:
@@ -219,7 +230,8 @@ def _read_line(line: str, question: str, text: str) -> tuple[str | None, str]:
     if _is_bare(sentences[0]):
         return _trim(sentences[0]), "line"
     for sentence in (sentences[-1], sentences[0]):
-        if (answer := _cut_by_question(_clean_sentence(sentence), question)) is not None:
+        clean = _clean_sentence(sentence)
+        if (answer := _cut_by_subject(clean, question) or _cut_by_question(clean, question)) is not None:
             return answer, "sentence"
     return (_trim(sentences[-1]), "line") if _is_bare(sentences[-1]) else (None, "none")
 
@@ -227,11 +239,19 @@ def _read_line(line: str, question: str, text: str) -> tuple[str | None, str]:
 def _read_sentence(line: str, question: str, text: str) -> tuple[str | None, str]:
     """Return the answer of a completion that is one sentence or none."""
     sentence = _clean_sentence(line)
-    if (match := _NOT_BUT.search(sentence)) is not None:
+    if (match := _NOT_BUT.search(sentence) or _NOT_IT.search(sentence)) is not None:
         return _trim(match[1]), "sentence"
     if (bold := _single_bold(text)) is not None:
         return bold, "bold"
-    for answer in (_cut_by_question(sentence, question), _cut_after_pronoun(sentence), _cut_at_copula(sentence)):
+    named = _cut_at_copula(sentence)
+    if named is not None and named[0].isupper() and (_cut_by_question(sentence, question) or "") not in sentence[5:]:
+        return named, "sentence"  # "The tallest person is Claire.", where the question names Claire
+    for answer in (
+        _cut_by_subject(sentence, question),
+        _cut_by_question(sentence, question),
+        _cut_after_pronoun(sentence),
+        _cut_at_copula(sentence),
+    ):
         if answer is not None:
             return answer, "sentence"
     return (_trim(sentence), "whole") if len(_WORD.findall(sentence)) <= MAX_WHOLE_WORDS else (None, "none")
@@ -277,6 +297,38 @@ def _cut_by_question(sentence: str, question: str) -> str | None:
     ):
         return _part(bare[: words[end - 1].end()])
     return None
+
+
+def _cut_by_subject(sentence: str, question: str) -> str | None:
+    """Return NAME of "NAME is the largest ocean, ..." and of "NAME lies between ...", if the rest repeats the question.
+
+    The first words after the verb and its article must be words of the question, and NAME must have another word.
+    """
+    words = list(_WORD.finditer(sentence)) if question else []
+    if not 3 <= len(words) <= 60 or _NEGATION.search(_REMARK.sub("", sentence)):
+        return None
+    question_words = {word.lower() for word in _WORD.findall(question)}
+    lower = [word[0].lower() for word in words]
+    repeated = [any(_same_stem(word, other) for other in question_words) for word in lower]
+    verb = next((i for i, word in enumerate(lower[:8]) if word in {"is", "was", "are", "were"}), None)
+    if verb is None:
+        # The verb of the question: "The Atlantic Ocean lies between ...".
+        first = 1 if lower[0] in _ARTICLES else 0
+        verb = next((i for i in range(first + 1, min(8, len(words))) if words[i][0].islower() and repeated[i]), None)
+        if verb is None or sum(repeated[verb : verb + 3]) < min(3, len(words) - verb):
+            return None
+        rest = verb
+    else:
+        rest = verb + 1
+        while rest < len(words) - 1 and lower[rest] in _ARTICLES | {"also", "currently", "one", "of"}:
+            rest += 1
+        if rest == verb + 1 or not all(repeated[rest : rest + 2]) or lower[rest] in _FUNCTION:
+            return None
+    head = lower[:verb]
+    content = [i for i, word in enumerate(head) if word not in _FUNCTION]
+    if not content or repeated[content[0]] or not _SUBJECTS.isdisjoint(head) or not _PREPOSITIONS.isdisjoint(head):
+        return None
+    return _part(sentence[: words[verb].start()]) if words[verb].start() <= 80 else None
 
 
 def _introduces(words: Sequence[str], content: Sequence[bool]) -> bool:

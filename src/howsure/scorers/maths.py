@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from howsure.errors import InputError
-from howsure.extraction.completion_context import CompletionContext
+from howsure.extraction.completion_context import CompletionContext, remove_run_on
 from howsure.extraction.number_sentences import read_sentence
 from howsure.extraction.numbers import canonical_number
 from howsure.extraction.numerals import format_number
@@ -57,6 +57,8 @@ _SYMBOLS = str.maketrans(
         "×": r"\times ",
         "·": r"\cdot ",
         "∪": r"\cup ",
+        "²": "^2",
+        "³": "^3",
     }
 )
 _SPACE_AFTER_COMMAND = re.compile(r"(\\[a-z]+) (?![A-Za-z])")
@@ -69,6 +71,15 @@ _SPELLINGS = [
     (re.compile(r"([_^])\{(\w)\}"), r"\1\2"),
     (re.compile(r"^\(?([A-Za-z])\)?$"), r"\1"),
 ]
+#: Longest completion without LaTeX of which the last line is read as a formula.
+LONGEST_PLAIN = 2000
+# A formula without LaTeX at the end of a line: brackets, an equation, a power or a root.
+_PLAIN = re.compile(
+    r"(?:(?<=\s)|^)(?:[({\[][^A-Za-z]*[)}\]](?:\s?[∪,]\s?[({\[][^A-Za-z]*[)}\]])*"
+    r"|(?:[a-zA-Z]['’]?(?:\([a-z]\))?\s?=|\([a-z0-9 +−-]+\)[²³]?\s?=)[^=:]*?"
+    r"|[-−\w/²³^*+() ]*[√π²³^][-−\w/²³^*+()√π ]*)$"
+)
+_LEFT_SIDE = re.compile(r"\s*(?:[a-zA-Z]['’]?\([a-z]\)|[a-zA-Z]['’]?|\([a-z0-9 +−-]+\)[²³]?)\s*")
 _MARKED = re.compile(r"\$|\\boxed|\\fbox|\\\(|\\\[|\\begin")
 
 
@@ -86,13 +97,13 @@ def build_maths_scorer(spec: str, where: str) -> Scorer:
     pool = CallPool(SECONDS, warm_up=import_library)
 
     @lru_cache(maxsize=4096)
-    def score_cached(completion: str, target: str) -> ScoredAnswer:
-        reply = pool.call(compare_maths, completion, target)
+    def score_cached(completion: str, target: str, is_cut: bool) -> ScoredAnswer:
+        reply = pool.call(compare_maths, completion, target, is_cut)
         answer, score = msgspec.convert(reply, tuple[str | None, float])
         return ScoredAnswer(score, answer, "math-verify" if answer is not None else "no mathematics")
 
     def score(completion: str, item: ScoringItem) -> ScoredAnswer:
-        return score_cached(completion, item.target)
+        return score_cached(remove_run_on(completion, item.context), item.target, item.context.truncated)
 
     version = f"math-verify-{metadata.version('math-verify')}-{hash_code('scorers.maths', 'extraction')}"
     return Scorer(spec, version, score, pool.close, in_subprocess=True)
@@ -103,7 +114,7 @@ def import_library() -> None:
     compare_maths("$1$", "1")
 
 
-def compare_maths(completion: str, target: str) -> tuple[str | None, float]:
+def compare_maths(completion: str, target: str, is_cut: bool = False) -> tuple[str | None, float]:
     """Return the answer of a completion, or None, and 1.0 where it equals the target, else 0.0.
 
     An explicit statement (`statements.find_statements`) is the answer, also where it has no dollar signs; it is
@@ -116,6 +127,8 @@ def compare_maths(completion: str, target: str) -> tuple[str | None, float]:
         Text with LaTeX, whose last expression is the answer.
     target
         LaTeX with or without dollar signs, a number, words, or a solution whose answer is in a box or after "####".
+    is_cut
+        Whether the completion was cut at the limit of its tokens; without a statement it has no answer then.
 
     Raises
     ------
@@ -131,15 +144,24 @@ def compare_maths(completion: str, target: str) -> tuple[str | None, float]:
     completion = remove_reasoning(completion)
     sentence = _find_sentence(completion)
     statement = None if sentence is None else _select_formula(sentence)
+    plain = _find_plain_formula(completion) if sentence is None else None
+    if plain is not None and words and _normalize(plain) == words:
+        return (None, 0.0) if is_cut else (plain, 1.0)
     if statement is not None and sentence is not None:
         number = read_sentence(sentence, sentence, CompletionContext())
         is_number = number is not None and format_number(number) == canonical_number(_extract_target(target))
         if is_number or (words and _normalize(statement) == words):
             return statement, 1.0
-    given = _parse(completion if statement is None else _write_formula(statement))
+    if is_cut and sentence is None:
+        return None, 0.0
+    given = _parse(_write_formula(statement or plain or "")) if statement or plain else []
+    given = given or (_parse(completion) if statement is None else [])
     if not given:
         return statement, 0.0
     equal = verify(expected, given, timeout_seconds=None, raise_on_error=False)
+    if not equal and isinstance(given[-1], str) and "=" in given[-1] and "=" not in target:
+        side = _parse(f"${given[-1].rpartition('=')[2]}$")  # A = ..., where the target has no name
+        equal = bool(side) and verify(expected, side, timeout_seconds=None, raise_on_error=False)
     # The last element is the text from which the expressions before it were read.
     return str(given[-1]), float(equal)
 
@@ -156,6 +178,24 @@ def _find_sentence(completion: str) -> str | None:
         retracted = _RETRACTED.match(completion, end)
         return text if retracted is None else retracted[1].strip(" *_.")
     return None
+
+
+def _find_plain_formula(completion: str) -> str | None:
+    r"""Return the formula without LaTeX at the end of a completion without any, such as "(-2, 3]"; None without one.
+
+    >>> _find_plain_formula("So the lines meet at the point (3, -2)."), _find_plain_formula("(x + 1)² = x² + 2x + 1")
+    ('(3, -2)', 'x² + 2x + 1')
+    """
+    if _MARKED.search(completion) or len(completion) > LONGEST_PLAIN or not completion.strip():
+        return None
+    line = completion.strip().split("\n")[-1].strip(" *_`")
+    match = _PLAIN.search(line.removesuffix("."))
+    if match is None:
+        return None
+    formula = match[0].strip()
+    left, _, right = formula.rpartition("=")
+    is_name = re.fullmatch(r"\s*\w\s*", left) is not None
+    return right.strip() if left and not is_name and _LEFT_SIDE.fullmatch(left) else formula
 
 
 def _select_formula(sentence: str) -> str:

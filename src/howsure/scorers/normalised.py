@@ -137,8 +137,9 @@ _MONTHS = {
 _DAY = re.compile(r"(\d{1,2})(?:st|nd|rd|th)?")
 _PARENTHESIS = re.compile(r"\s*[(\[][^()\[\]]*[)\]]\s*$")
 _LEAD = re.compile(r"^(?:in|on|at|by|from|during|the year|in the year)\s+(?=\S)", re.IGNORECASE)
+_HALF_DAY = re.compile(r"(?<=\d)\s?[ap]\.?m\.?$", re.IGNORECASE)
 _REMARK = re.compile(
-    r"(?:,\s+(?:who|which|whose|where|because|since|as|although|though|when)\b|\s+because\b|\s+[-–—]\s+|\s*—\s*|:\s+).*$",
+    r"(?:,\s+(?:who|which|whose|where|because|since|as|although|though|when|with|followed|but|i\.e\.)(?!\w)|\s+because\b|\s+[-–—]\s+|\s*—\s*|:\s+).*$",
     re.DOTALL | re.IGNORECASE,
 )
 
@@ -183,7 +184,7 @@ def _find_date(words: list[str]) -> str | None:
 
 def _shorter_forms(text: str) -> Iterator[str]:
     """Yield an answer without a remark after it, and without a preposition or an office before it."""
-    for pattern in (_PARENTHESIS, _REMARK, _LEAD):
+    for pattern in (_PARENTHESIS, _REMARK, _LEAD, _HALF_DAY):
         if (shorter := pattern.sub("", text, count=1).strip()) and shorter != text:
             yield shorter
     words = text.split()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from howsure.extraction.completion_context import CompletionContext, remove_next_question
+from howsure.extraction.completion_context import CompletionContext, remove_next_question, remove_run_on
 from howsure.extraction.open_answers import split_sentences
 from howsure.extraction.statements import find_statement, remove_reasoning
 from howsure.scorers.scorer_parts import ScoredAnswer, Scorer, ScoringItem, hash_code
@@ -41,6 +41,7 @@ _LEAD = re.compile(
 # "It is not true that it is impossible, so yes." and "No, wait. Yes, it does."
 _CONCLUSION = re.compile(r",\s+(?:so|thus|hence|therefore)\s+(?:the answer is\s+)?(yes|no)\W*$", re.IGNORECASE)
 _TAKEN_BACK = re.compile(r"\b(?:wait|sorry|correction|scratch that|on second thought)\W*$", re.IGNORECASE)
+_CONCLUDES = re.compile(r"\W*(?:so|thus|therefore|hence)\b", re.IGNORECASE)
 _NOT = re.compile(
     r"^(?:(?:not|isn['’]t)\s+(?:true|correct|the case|right)\b|(?:absolutely|of course)\s+not\W*$)", re.IGNORECASE
 )
@@ -59,7 +60,7 @@ def read_yes_no(text: str, context: CompletionContext | None = None) -> tuple[st
     >>> read_yes_no("Nobody knows."), read_yes_no("Yes and no.")
     ((None, 'none'), (None, 'none'))
     """
-    text = remove_next_question(remove_reasoning(text), context).strip()
+    text = remove_run_on(remove_next_question(remove_reasoning(text), context), context).strip()
     if not text:
         return None, "empty"
     statement = find_statement(text)
@@ -73,7 +74,7 @@ def read_yes_no(text: str, context: CompletionContext | None = None) -> tuple[st
     if first and last and first != last and _TAKEN_BACK.search(sentences[0]):
         return last, "end"
     if first and last and first != last:
-        return None, "several"
+        return (last, "end") if _CONCLUDES.match(sentences[-1]) else (None, "several")
     if first:
         return first, "start"
     return (last, "end") if last else (None, "none")
