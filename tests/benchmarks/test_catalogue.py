@@ -7,6 +7,7 @@ import warnings
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from helpers.code_problems import PROBLEMS
 
 from howsure.benchmarks import catalogue, describe_benchmarks, load
 from howsure.benchmarks.question_file import parse_file_spec
@@ -18,6 +19,24 @@ from howsure.scorers.scorer_parts import ScoringItem
 
 END = 'Think step by step. Finish with a line of the form "Answer: X", where X is the letter of the right choice.'
 
+#: Functions in the form of CRUXEval, with an input each.
+CRUXEVAL_ROWS = [
+    {"id": f"sample_{i}", "code": code, "input": given, "output": output}
+    for i, (code, given, output) in enumerate(
+        [
+            ("def f(nums):\n    return nums[::-1]", "[1, 2, 3]", "[3, 2, 1]"),
+            ("def f(text, n):\n    return text[:n]", "'hello', 2", "'he'"),
+            ("def f(d):\n    return {v: k for k, v in d.items()}", "{'a': 1}", "{1: 'a'}"),
+            ("def f(x):\n    return x * 2, x > 1", "3", "(6, True)"),
+            ("def f(s):\n    return s.split(',')", "'a,b'", "['a', 'b']"),
+            ("def f(a):\n    a.sort()\n    return a", "[2, 1]", "[1, 2]"),
+            ("def f(s):\n    return s.replace('{', '\\\\')", "'{x}'", "'\\\\x}'"),
+            ("def f(n):\n    return None if n else 0", "1", "None"),
+            ("def f(s):\n    return ''.join(sorted(set(s)))", "'hello'", "'ehlo'"),
+            ("def f(*xs):\n    return sum(xs)", "1, 2", "3"),
+        ]
+    )
+]
 #: Rows in the form of each benchmark: (file below the folder, rows). Questions are ours, in the published fields.
 ROWS = {
     "gsm8k": {
@@ -124,6 +143,19 @@ ROWS = {
             {"key": 1001, "prompt": "Write 3 words or more in quotes.", "instruction_id_list": ["length_constraints:number_words", "startend:quotation"], "kwargs": [{"num_words": 3, "relation": "at least"}, {}]},
         ]
     },
+    "humaneval": {
+        "openai_humaneval/test-00000-of-00001.parquet": [problem.row for problem in PROBLEMS],
+    },
+    "humaneval-plus": {"data/test-00000-of-00001.parquet": [problem.row | {"test": "import numpy as np\n" + problem.test} for problem in PROBLEMS]},
+    "mbpp": {
+        "sanitized/test-00000-of-00001.parquet": [
+            {"source_file": "own", "task_id": i, "prompt": f"Write a function to multiply a number by {i}.", "code": f"def times(x):\n    return {i} * x", "test_imports": ["import math"] if i % 2 else [], "test_list": [f"assert times(2) == {2 * i}", f"assert times(-1) == {-i}", "assert times(0) == 0"]}
+            for i in range(2, 14)
+        ],
+        "full/test-00000-of-00001.parquet": [{"task_id": 1, "text": "no", "code": "", "test_list": [], "test_setup_code": "", "challenge_test_list": []}],
+    },
+    "cruxeval-output": {"test.jsonl": CRUXEVAL_ROWS},
+    "cruxeval-input": {"test.jsonl": CRUXEVAL_ROWS},
     "truthfulqa-mc": {
         "multiple_choice/validation-00000-of-00001.parquet": [
             {"question": f"Myth {i}?", "mc1_targets": {"choices": [f"true {i}", f"false {i}", f"wrong {i}"], "labels": [1, 0, 0]}, "mc2_targets": {"choices": ["x"], "labels": [1]}}
@@ -180,7 +212,7 @@ def test_every_entry_can_be_asked():
     for name in catalogue.list_names():
         entry = catalogue.load_entry(name)
         parsed = parse_file_spec({"file": name, **entry.benchmark})
-        assert parsed.keys["template"].startswith(("{question}", "Which ")), name
+        assert parsed.keys["template"].startswith(("{question}", "Which ", "Complete the Python", "```python")), name
         assert bool(entry.source.hub) != bool(entry.source.url)
         assert re.search(r"\d{4}", entry.citation)
         assert re.fullmatch(r"[0-9a-f]{40}|", entry.source.revision), name
@@ -312,6 +344,59 @@ def test_hellaswag_and_winogrande(published):
     benchmark = published("winogrande")
     assert [question.target for question in benchmark.questions] == ["A", "B"]
     assert scores(benchmark, 1, "Answer: B", "box", "cup") == [1, 1, 0]
+
+
+@pytest.mark.parametrize("name", ["humaneval", "humaneval-plus"])
+def test_humaneval_runs_the_tests_of_the_question(published, name):
+    benchmark = published(name)
+    problem = PROBLEMS[1]
+    assert benchmark.questions[1].id == "Own/count_vowels"
+    assert benchmark.prompt.messages(benchmark.questions[1])[0]["content"] == (
+        "Complete the Python function. Give the whole function with its imports in one block of code.\n\n```python\n"
+        f"{problem.prompt}\n```"
+    )
+    for i in range(0, len(PROBLEMS), 1 if name == "humaneval" else 7):
+        problem = PROBLEMS[i]
+        texts = [f"```python\n{problem.prompt}{problem.solution}```", problem.broken[0], "I cannot."]
+        assert scores(benchmark, i, *texts) == [1, 0, 0]
+    benchmark.scorer.close()
+
+
+def test_mbpp_shows_its_tests_and_runs_them(published):
+    benchmark = published("mbpp")
+    assert benchmark.prompt.messages(benchmark.questions[0])[0]["content"] == (
+        "Write a function to multiply a number by 2.\n\nThe code has to pass these tests:\n\n```python\n"
+        "assert times(2) == 4\nassert times(-1) == -2\nassert times(0) == 0\n```\n\nGive the code in one block."
+    )
+    for i, question in enumerate(benchmark.questions):
+        factor = int(question.id)
+        texts = [
+            f"```python\ndef times(x):\n    return {factor} * x\n```",
+            "def times(x): return 2 + x",
+            "import sys; sys.exit(0)",
+        ]
+        assert scores(benchmark, i, *texts) == [1, 0, 0]
+    benchmark.scorer.close()
+
+
+def test_cruxeval_compares_values(published):
+    benchmark = published("cruxeval-output")
+    assert benchmark.prompt.messages(benchmark.questions[1])[0]["content"] == (
+        "```python\ndef f(text, n):\n    return text[:n]\n\nf('hello', 2)\n```\n\nWhich value does the call return? Think "
+        'step by step. Finish with a line of the form "Answer: VALUE", where VALUE is a literal of Python.'
+    )
+    for i, row in enumerate(CRUXEVAL_ROWS):
+        assert scores(benchmark, i, f"It is so.\nAnswer: {row['output']}", "Answer: 'other'") == [1, 0]
+    benchmark.scorer.close()
+    benchmark = published("cruxeval-input")
+    assert benchmark.prompt.messages(benchmark.questions[1])[0]["content"] == (
+        "```python\ndef f(text, n):\n    return text[:n]\n\nf(...) == 'he'\n```\n\nWith which arguments does the call return "
+        "that value? Several may; give one. Think step by step. Finish with a line of the form "
+        '"Answer: f(ARGUMENTS)".'
+    )
+    for i, row in enumerate(CRUXEVAL_ROWS):
+        assert scores(benchmark, i, f"Answer: f({row['input']})", "Answer: f('no', 'such', 'thing')") == [1, 0]
+    benchmark.scorer.close()
 
 
 def test_truthfulqa_shuffles_the_choices(published):

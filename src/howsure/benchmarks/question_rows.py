@@ -38,7 +38,7 @@ ANSWERS: dict[str, tuple[Callable[[str], str | None], Callable[[str], str | None
     "choice": (extract_choice, extract_choice, "the letter of a choice"),
 }
 #: Scorers whose target is a JSON object with all the fields that `target` names.
-_JOINED_TARGETS = ("ifeval",)
+_JOINED_TARGETS = ("ifeval", "unit-tests")
 #: Most answers of other questions that simulated models give as wrong ones to questions of the scorer maths.
 _MOST_WRONG = 3
 #: A choice that speaks of the other ones, and so stays the last one when choices are shuffled.

@@ -85,12 +85,20 @@ def read_text(row: Row, name: str, where: str) -> str:
 
 
 def fill_pattern(row: Row, pattern: str, where: str) -> str:
-    """Return a pattern with the fields of a row in place of their names in braces.
+    """Return a pattern with the fields of a row in place of their names in braces; a list of texts gives its lines.
 
     >>> fill_pattern({"passage": "It rained.", "question": "Why {so}?"}, "{passage} {question}", "line 1")
     'It rained. Why {so}?'
     """
-    return _PATTERN.sub(lambda match: read_text(row, match[1], where), pattern)
+    return _PATTERN.sub(lambda match: _read_lines(row, match[1], where), pattern)
+
+
+def _read_lines(row: Row, name: str, where: str) -> str:
+    """Return a field as text, a list of texts with a line for each."""
+    value = row.get(name)
+    if isinstance(value, list) and value and all(isinstance(line, str) for line in value):
+        return "\n".join(value)
+    return read_text(row, name, where)
 
 
 def parse_list(text: str) -> object:

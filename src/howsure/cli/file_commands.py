@@ -17,6 +17,7 @@ from howsure.cli.options import (
     add_format,
     add_level,
     add_reading,
+    add_unsafe_code,
     parse_columns,
     print_result,
 )
@@ -142,6 +143,7 @@ def convert(inputs: CommandInputs, output: Path, *, target: ConversionTarget, fo
 @click.option("--each", is_flag=True, help="Print examples of disagreement instead, a row each.")
 @click.option("--judge", type=PATH, metavar="FILE", help="Let a model judge: a YAML file with the keys of judge.")
 @click.option("--retry", type=click.Choice(["failed"]), help="With --judge: ask again for verdicts that failed.")
+@add_unsafe_code
 @add_level
 @add_format
 def rescore(

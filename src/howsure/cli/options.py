@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import math
+import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -253,6 +254,21 @@ def add_reading(
         return click.argument("paths", nargs=-1, required=required)(decorated)
 
     return decorate
+
+
+def _set_unsafe_code(_context: click.Context, _parameter: click.Parameter, value: bool) -> None:  # as click calls it
+    """Allow code to run without isolation, for the rest of this process."""
+    if value:
+        os.environ["HOWSURE_ALLOW_UNSAFE_CODE"] = "1"
+
+
+add_unsafe_code = click.option(
+    "--allow-unsafe-code",
+    is_flag=True,
+    expose_value=False,
+    callback=_set_unsafe_code,
+    help="Run generated code also where nothing isolates it from your files and the network (scorer unit-tests).",
+)
 
 
 def add_claim_and_format(command: Command) -> Command:

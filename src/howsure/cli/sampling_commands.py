@@ -15,7 +15,15 @@ from typing import TYPE_CHECKING
 import click
 
 from howsure.api.choices import OutputFormat
-from howsure.cli.options import PATH, CommandInputs, add_borrow, add_format, add_reading, print_result
+from howsure.cli.options import (
+    PATH,
+    CommandInputs,
+    add_borrow,
+    add_format,
+    add_reading,
+    add_unsafe_code,
+    print_result,
+)
 from howsure.errors import HowsureWarning, InputError
 from howsure.stats.core.claims import COST_UNITS, MEAN_CLAIMS, CostUnit, MeanClaim
 
@@ -221,6 +229,7 @@ def _write_questions(result: Results, reference: Cells, file: Path, seed: int) -
 @click.option("--dry-run", is_flag=True, help="Only print what the run needs: requests, tokens, money, time.")
 @click.option("--json-lines", is_flag=True, help="Print progress and result for a program, an object per line.")
 @click.option("--live", is_flag=True, help="Serve the report on 127.0.0.1 as the run goes on; the address is printed.")
+@add_unsafe_code
 @add_format
 def run(
     experiment: Path,

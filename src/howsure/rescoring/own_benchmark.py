@@ -63,12 +63,16 @@ def build_own_scorer(spec: str, context: RunContext) -> Scorer:
         for scorer in scorers:
             scorer.close()
 
+    def prepare() -> None:
+        for scorer in scorers:
+            scorer.prepare()
+
     own_targets = [grading for grading in gradings.values() if isinstance(grading, Scorer) and grading.reads_all_texts]
     version = hash_code("extraction", "scorers", "rescoring.own_benchmark")
     # Tasks of another program have versions of their own.
     version = "+".join([version, *sorted({scorer.version for scorer in own_targets})])
     reads_all_texts = bool(own_targets) and len(own_targets) == len(gradings)
-    return Scorer(spec, version, score, close, reads_all_texts=reads_all_texts)
+    return Scorer(spec, version, score, close, reads_all_texts=reads_all_texts, prepare=prepare)
 
 
 def _grade(grading: _Grading, completion: str, item: ScoringItem, prompts: PromptIndex | None) -> ScoredAnswer:
@@ -101,6 +105,11 @@ def _load_grading(name: str, source: Mapping[str, object], context: RunContext) 
         return _Grading(accept_context(extract_score), lambda answer, _: float(answer), {})
     if kind in ("file", "catalogue") and "choices" not in source:
         scorer = str(source["scorer"])
+        if scorer.startswith("python:"):
+            # A run folder may come from somebody else, and must not name code that runs here.
+            remedy = f"name it if it is yours: --scorer {scorer}"
+            what = f"answers to {name!r} are scored by code: {scorer}"
+            raise InputError(what, where=str(context.run), remedy=remedy)
         if scorer not in ANSWERS:
             return build_scorer(scorer, "--scorer")
         return _Grading(accept_context(ANSWERS[scorer][0]), lambda answer, target: float(answer == target), {})

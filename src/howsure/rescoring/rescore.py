@@ -130,6 +130,7 @@ def rescore(
     counters: defaultdict[str, dict[str, AgreementCounter]] = defaultdict(dict)
     scorer = build_run_scorer(spec, RunContext(path, benchmarks or {}, base))
     try:
+        scorer.prepare()
         with closing(_score_rows(path, scorer, counters, examples)) as rows:
             scorer_files.write_scores(path, scorer.name, scorer.version, rows, clock=clock)
     finally:

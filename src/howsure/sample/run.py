@@ -244,6 +244,8 @@ async def _open_models(
     try:
         for plan in plans:
             experiment, benchmark = plan.experiment, plan.benchmark
+            if benchmark.scorer is not None:
+                benchmark.scorer.prepare()  # before a request is paid for
             models.append({})
             for config in experiment.models:
                 needs_benchmark = opener is not None or config.kind in {"simulated", "replay"}

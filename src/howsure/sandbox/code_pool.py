@@ -229,14 +229,26 @@ class CodePool:
         finally:
             pair.end()
 
-    def _start(self) -> None:
-        """Start the thread that starts processes."""
+    def prepare(self) -> Isolation:
+        """Return how code is isolated.
+
+        Raises
+        ------
+        InputError
+            When nothing isolates code on this machine and that is not allowed.
+        """
         with self._lock:
             if self._isolation is None:
                 self._isolation = choose_isolation()
+            return self._isolation
+
+    def _start(self) -> None:
+        """Start the thread that starts processes."""
+        isolation = self.prepare()
+        with self._lock:
             if self._starter is None:
                 self._stopped = threading.Event()
-                self._starter = threading.Thread(target=self._fill, args=(self._isolation, self._stopped), daemon=True)
+                self._starter = threading.Thread(target=self._fill, args=(isolation, self._stopped), daemon=True)
                 self._starter.start()
 
     def _fill(self, isolation: Isolation, stopped: threading.Event) -> None:

@@ -31,6 +31,12 @@ judge
     A model judges each completion (`judging`); the experiment, or `rescore --judge`, names it.
 maths
     The expression that math-verify reads, where it is equal to the target: 1/2, 0.5 and \frac12; x+1 and 1+x.
+unit-tests, unit-tests:output, unit-tests:input
+    Whether the code of the completion passes the tests of the question, in the sandbox (`scorers.unit_tests`), as in
+    HumanEval and MBPP; whether a value is the output of a call, or arguments have an output, as in CRUXEval. The target
+    is JSON with the fields of these benchmarks.
+python:MODULE.FUNCTION
+    A function of yours (`scorers.python_function`), of a module in the working folder or installed.
 The version of a scorer is the hash of the code that computes the score, so that a corrected rule has a new version.
 """
 
@@ -47,8 +53,10 @@ from howsure.scorers.item_list import build_list_scorer
 from howsure.scorers.maths import build_maths_scorer
 from howsure.scorers.normalised import build_contains_scorer, build_exact_scorer, build_normalised_scorer
 from howsure.scorers.patterns import build_regex_scorer
+from howsure.scorers.python_function import build_python_scorer
 from howsure.scorers.scorer_parts import ScoredAnswer, Scorer, ScoringItem, hash_code
 from howsure.scorers.token_f1 import build_f1_scorer
+from howsure.scorers.unit_tests import build_unit_test_scorer
 from howsure.scorers.yes_no import build_yes_no_scorer
 
 __all__ = ["SCORERS", "build_scorer"]
@@ -76,7 +84,7 @@ def build_scorer(spec: str, where: str, names: Iterable[str] = ()) -> Scorer:
     name, _, argument = spec.partition(":")
     if name not in SCORERS:
         raise UnknownNameError("scorer", name, sorted({*SCORERS, *names}), where=where)
-    if argument and not name.startswith(("regex", "list", "ifeval")):
+    if argument and not name.startswith(("regex", "list", "ifeval", "unit-tests", "python")):
         raise InputError(f"{name} has no argument, got {argument!r}", where=where, remedy=f"write {name}")
     return SCORERS[name](spec, where)
 
@@ -159,5 +167,7 @@ SCORERS: dict[str, Callable[[str, str], Scorer]] = {
     "regex-first": build_regex_scorer,
     "maths": build_maths_scorer,
     "ifeval": build_ifeval_scorer,
+    "unit-tests": build_unit_test_scorer,
+    "python": build_python_scorer,
     "judge": _build_judge_scorer,
 }

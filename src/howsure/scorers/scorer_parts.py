@@ -49,6 +49,8 @@ class Scorer:
     score
         Function of (completion, item). It raises where a completion cannot be scored, and its message becomes the
         `error` of the row; it raises InputError where no completion can be scored.
+    prepare
+        Function that raises InputError where no completion can be scored on this machine; called before the first one.
     close
         Function that ends what the scorer started.
     in_subprocess
@@ -66,6 +68,7 @@ class Scorer:
     in_subprocess: bool = False
     reads_all_texts: bool = False
     has_own_targets: bool = False
+    prepare: Callable[[], object] = lambda: None
 
 
 def hash_code(*modules: str) -> str:
