@@ -254,7 +254,7 @@ def _read_amount(line: str, words: Vocabulary) -> int | None:
     """Return the choice that is the number of the last sentence, which may be in words: "Three signals."."""
     sentence = _LAST_SENTENCE.sub("", line)
     match = _AMOUNT_SENTENCE.fullmatch(sentence)
-    if match is None or len(sentence.split()) > MOST_AMOUNT_WORDS:
+    if match is None or words.labels.has_digits or len(sentence.split()) > MOST_AMOUNT_WORDS:
         return None
     number = canonical_number(match["number"]) or extract_number(match["number"])
     if number is None:

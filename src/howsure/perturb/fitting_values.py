@@ -43,6 +43,8 @@ _RIGHT_TO_LEFT = re.compile(r"[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 _COLUMNS = re.compile(r"\S(?: {2,}|\t)\S")
 _NO_EXPLANATION = re.compile(
     r"\b(?:explain nothing|no explanations?|no (?:reasoning|justification)|nothing else"
+    r"|(?:give|write|state|reply with|answer with) only (?:the|your) (?:\w+ ){0,2}"
+    r"(?:result|answer|number|value|letter|word)"
     r"|without (?:any |giving |further )*(?:explanations?|explaining|reasoning|justifications?|comments?|working)"
     r"|(?:do not|don['’]t|need not) (?:explain|justify|show|give reasons))\b",
     re.IGNORECASE,
