@@ -9,6 +9,7 @@ import hashlib
 import importlib
 import json
 import logging
+import random
 import re
 import sys
 import warnings
@@ -18,6 +19,8 @@ from functools import lru_cache
 from importlib import metadata, util
 from pathlib import Path
 from typing import NamedTuple, Protocol
+
+import numpy as np
 
 from howsure.errors import InputError, UnknownNameError
 
@@ -35,6 +38,7 @@ __all__ = [
     "list_task_files",
     "load_tasks",
     "read_task_config",
+    "seed_harness",
     "silence_harness",
 ]
 
@@ -48,6 +52,7 @@ _GENERATIVE_WORDS = {"generative", "gen", "cot", "chat", "instruct", "generation
 #: Words that names of two tasks with the same questions may differ in.
 _FORM_WORDS = {"mc", "mc1", "mc2", "mcq", "n", "shot", "zeroshot", "loglikelihood", "5shot", "0shot"}
 _NAME = re.compile(r"""^["']?(task|group)["']?[ \t]*:[ \t]*["']?([^\s"'#\[\]]+)""", re.MULTILINE)
+_CLASS = re.compile(r"""^["']?class["']?[ \t]*:""", re.MULTILINE)
 #: Words in an error of a task that needs access to something.
 _KEY = re.compile(r"\b\w*API_?KEY\w*\b", re.IGNORECASE)
 
@@ -274,14 +279,29 @@ def silence_harness() -> Iterator[None]:
                 logger.setLevel(level)
 
 
+@contextmanager
+def seed_harness() -> Iterator[None]:
+    """Seed the global generators as the harness does before it loads tasks, some of which shuffle choices."""
+    numbers, arrays = random.getstate(), np.random.get_state()  # noqa: NPY002  # what tasks use
+    random.seed(0)
+    np.random.seed(1234)  # noqa: NPY002  # as above
+    try:
+        yield
+    finally:
+        random.setstate(numbers)
+        np.random.set_state(arrays)  # noqa: NPY002  # as above
+
+
 def describe_failure(error: Exception, where: str) -> InputError:
     """Return in one line why a task, its data set or its metrics cannot be had, and what helps."""
     text = _first_line(error)
     if isinstance(error, ModuleNotFoundError) and error.name:
         what = f"the task needs the package {error.name.partition('.')[0]}"
         return InputError(what, where=where, remedy=f"pip install {error.name.partition('.')[0]}: lm-eval asks for it")
-    if isinstance(error, ImportError):
-        return InputError(f"a package of the task is missing: {text}", where=where, remedy="install what it names")
+    if isinstance(error, ImportError) or (isinstance(error, AssertionError) and "pip install" in str(error)):
+        return InputError(
+            f"a package of the task is missing, or has another version: {text}", where=where, remedy="install it"
+        )
     if key := _KEY.search(str(error)):
         what = f"the task needs a key of its own: {text}"
         return InputError(what, where=where, remedy=f"export {key[0].upper()}=..., or choose a task without a judge")
@@ -334,8 +354,9 @@ def _list_names(texts: Mapping[Path, str]) -> dict[str, TaskFile]:
     for path, text in texts.items():
         if path.suffix == ".yaml":
             matches = {match[1]: match[2] for match in _NAME.finditer(text)}
-            # The file of a group has the key `task` too, for its members.
-            if kind := next((kind for kind in ("group", "task") if kind in matches), None):
+            # The file of a group has the key `task` too, for its members; a task with a class may name its group.
+            order = ("task", "group") if _CLASS.search(text) else ("group", "task")
+            if kind := next((kind for kind in order if kind in matches), None):
                 files.setdefault(matches[kind], TaskFile(kind, path))
     return files
 

@@ -154,7 +154,8 @@ def _filter_completion(task: HarnessTask, filter_name: str, document: Document, 
 
 def _probe_metrics(task: HarnessTask, filter_name: str, where: str) -> Mapping[str, object]:
     """Return the metrics of a completion of the first row: of its target, or where that fails of a short text."""
-    document = task.eval_docs[0]
+    # The rows that the task holds: reading them again may shuffle again.
+    document = (getattr(task, "task_docs", None) or task.eval_docs)[0]
     failure: Exception | None = None
     for text in (str(task.doc_to_target(document)), "1"):
         try:

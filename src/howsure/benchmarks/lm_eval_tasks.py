@@ -29,6 +29,7 @@ from howsure.benchmarks.lm_eval_index import (
     list_task_files,
     load_tasks,
     read_task_config,
+    seed_harness,
     silence_harness,
 )
 from howsure.benchmarks.lm_eval_scorer import TaskDocument, TaskScore, build_task_scorer, choose_score
@@ -147,21 +148,21 @@ def load_task(name: str, options: Mapping[str, object], *, base: Path = Path()) 
     where = f"benchmark {name}"
     _check_options(name, options)
     version = find_lm_eval()
-    loaded = load_tasks(
-        task_name,
-        include_paths=_find_include_paths(options, base),
-        task_metadata=cast("dict[str, object] | None", options.get("metadata")),
-        allow_unsafe_code=bool(options.get("confirm_run_unsafe_code")),
-    )
     questions: list[Question] = []
     documents: dict[str, TaskDocument] = {}
     strata: list[str] = []
     scores: dict[str, TaskScore] = {}
-    with silence_harness():
+    with silence_harness(), seed_harness():
+        loaded = load_tasks(
+            task_name,
+            include_paths=_find_include_paths(options, base),
+            task_metadata=cast("dict[str, object] | None", options.get("metadata")),
+            allow_unsafe_code=bool(options.get("confirm_run_unsafe_code")),
+        )
         for one in loaded:
             label = one.task.config.task
             at = where if len(loaded) == 1 else f"{where}, {label}"
-            _apply_options(one.task, options, at)
+            _apply_options(one.task, options)
             scores[label] = choose_score(
                 one.task,
                 cast("str | None", options.get("filter")),
@@ -213,15 +214,13 @@ def _find_include_paths(options: Mapping[str, object], base: Path) -> list[Path]
     return [base / str(one) for one in (given if isinstance(given, list) else [given])]
 
 
-def _apply_options(task: HarnessTask, options: Mapping[str, object], where: str) -> None:
+def _apply_options(task: HarnessTask, options: Mapping[str, object]) -> None:
     """Change a task as the harness changes it for the options of its command line."""
     if given := options.get("gen_kwargs"):
         task.set_config("generation_kwargs", {**cast("dict[str, object]", given)}, update=True)
     wanted, own = options.get("num_fewshot"), task.get_config("num_fewshot")
-    if wanted is not None and own == 0 and wanted != 0:
-        text = "the task sets num_fewshot to 0, and as in lm-eval this is not changed"
-        warnings.warn(f"{where}: {text}", HowsureWarning, stacklevel=4)
-    elif wanted is not None:
+    # A task that sets 0 keeps it.
+    if wanted is not None and own != 0:
         task.set_config("num_fewshot", wanted)
     elif own is None:
         task.set_config("num_fewshot", 0)
@@ -380,13 +379,15 @@ def _warn_of_choices(
         notes.append(f"the score is that of the {key} {chosen}, not {' or '.join(others)} (choose with the key {key})")
     if not first.higher_is_better:
         notes.append(f"a lower {first.metric} is better, and a better model has a lower score here")
+    if options.get("num_fewshot") and all(one.task.config.num_fewshot == 0 for one in loaded):
+        notes.append("the task sets num_fewshot to 0, and as in lm-eval this is not changed")
     repeats = max(one.task.config.repeats for one in loaded)
     if repeats > 1:
         notes.append(
             f"lm-eval samples each question {repeats} times and scores them together; here each is scored alone"
         )
     if notes:
-        warnings.warn(f"{name}: {'; '.join(notes)}", HowsureWarning, stacklevel=4)
+        warnings.warn(f"{name}: {'; '.join(notes)}", HowsureWarning, stacklevel=3)
 
 
 def _build_source(
