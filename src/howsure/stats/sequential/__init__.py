@@ -2,6 +2,7 @@
 
 ====================  ==============================================================================
 stopping_rules        whether the interval of a score or of a difference is narrow enough to stop
+fixed_reference       the same for the difference to a model whose generations are all there
 confidence_sequences  intervals that hold at all interim analyses at once, and the rounds they take
 adaptive_allocation   more generations for questions whose answers vary, and unbiased scores from them
 ====================  ==============================================================================
@@ -23,6 +24,7 @@ from howsure.stats.sequential.confidence_sequences import (
     confidence_sequence,
     required_rounds,
 )
+from howsure.stats.sequential.fixed_reference import check_fixed_reference
 from howsure.stats.sequential.stopping_rules import VARIANCE_FLOOR, StoppingDecision, check_stopping
 
 __all__ = [
@@ -33,6 +35,7 @@ __all__ = [
     "StagedScores",
     "StoppingDecision",
     "allocate_generations",
+    "check_fixed_reference",
     "check_stopping",
     "confidence_boundary",
     "confidence_sequence",

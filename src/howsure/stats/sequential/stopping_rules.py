@@ -34,7 +34,7 @@ from howsure.stats.repeats import align_runs, summarize_runs
 from howsure.stats.scores import fill_within_variances, sampling_df
 from howsure.stats.sequential.confidence_sequences import BEST_AT, confidence_boundary, required_rounds
 
-__all__ = ["VARIANCE_FLOOR", "StoppingDecision", "check_stopping"]
+__all__ = ["VARIANCE_FLOOR", "StoppingDecision", "check_stopping", "raise_to_floor"]
 
 #: Smallest sum of squares within questions, sum (k_q - 1) s2_q, assumed for scores of 0 and 1: that of five pairs of
 #: different generations. Without it, the variance is underestimated near the ceiling (p = .995, N = 100): the sequence
@@ -282,7 +282,7 @@ def _analyze_cells(
     share = np.sum([1 / np.maximum(side.n, 1) for side in sides], axis=0)
     values = sides[0].mean if pair is None else sides[0].mean - sides[1].mean
     raw = [fill_within_variances(side, both) for side in sides]
-    s2 = [_raise_to_floor(side, both, variances, variance_floor) for side, variances in zip(sides, raw, strict=True)]
+    s2 = [raise_to_floor(side, both, variances, variance_floor) for side, variances in zip(sides, raw, strict=True)]
     with np.errstate(divide="ignore", invalid="ignore"):
         N = np.sum(both, axis=1)
         parts, raw_parts = (
@@ -312,8 +312,20 @@ def _analyze_cells(
     return _Analysis(score, t, sampling, data if has_data else np.zeros(N.shape), np.sqrt(V * t), N, floored)
 
 
-def _raise_to_floor(side: Cells, both: NDArray[np.bool_], s2: FloatArray, variance_floor: float | None) -> FloatArray:
-    """Return the variances within questions, raised by a constant until sum (k_q - 1) s2_q is at least the floor."""
+def raise_to_floor(side: Cells, both: NDArray[np.bool_], s2: FloatArray, variance_floor: float | None) -> FloatArray:
+    """Return the variances within questions, raised by a constant until sum (k_q - 1) s2_q is at least the floor.
+
+    Parameters
+    ----------
+    side
+        Results of M models.
+    both
+        Questions that count, shape (M, N).
+    s2
+        Variance within each question, shape (M, N).
+    variance_floor
+        As for `check_stopping`.
+    """
     if variance_floor is None:
         variance_floor = VARIANCE_FLOOR if side.binary else 0.0
     df = np.where(both, np.maximum(side.n - 1, 0), 0)

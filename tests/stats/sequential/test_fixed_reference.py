@@ -1,0 +1,69 @@
+"""The difference of a growing model to one that is finished.
+
+Kind of truth: the formula by plain loops, and coverage at all rounds at once by seeded simulation.
+"""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from howsure.errors import InputError
+from howsure.stats.core.cells import Cells
+from howsure.stats.sequential import check_fixed_reference, confidence_boundary
+
+
+def make_cells(model, scores):
+    """Cells of scores (generations, questions)."""
+    return Cells.from_scores("x", [model], [f"q{i}" for i in range(scores.shape[1])], [scores.T.tolist()])
+
+
+def test_new_questions_equal_the_formula_by_loops():
+    rng = np.random.default_rng(0)
+    new, old = rng.random((5, 30)), rng.random((1, 30))
+    decision = check_fixed_reference(make_cells("a", new), make_cells("b", old), 1.0, claim="new-questions")
+    d = [sum(new[:, q]) / 5 - old[0, q] for q in range(30)]
+    mean = sum(d) / 30
+    total = sum((x - mean) ** 2 for x in d) / 29 / 30
+    within = sum(sum((x - sum(new[:, q]) / 5) ** 2 for x in new[:, q]) / 4 for q in range(30)) / 30
+    fixed = stats.t.ppf(1 - 0.0125, 29) * np.sqrt(max(total - within / 5 / 30, 0))
+    assert decision.score[0] == pytest.approx(mean)
+    assert decision.half[0] == pytest.approx(float(confidence_boundary(5, level=0.975)) * np.sqrt(within / 30) + fixed)
+    assert decision.least[0] == pytest.approx(2 * fixed)
+
+
+@pytest.mark.parametrize("claim", ["these-questions", "new-questions"])
+def test_it_covers_at_all_rounds_at_once(claim):
+    rng = np.random.default_rng(1)
+    missed = 0
+    for _ in range(200):
+        p = rng.beta(0.6, 0.4, 50)
+        other = rng.beta(0.6, 0.4, 50)
+        old = (rng.random((5, 50)) < other).astype(float)
+        new = (rng.random((16, 50)) < p).astype(float)
+        truth = p.mean() - other.mean() if claim == "these-questions" else 0.0
+        halves = [
+            check_fixed_reference(make_cells("a", new[:t]), make_cells("b", old), 0.1, claim=claim)
+            for t in (2, 3, 4, 6, 8, 12, 16)
+        ]
+        missed += any(abs(one.score[0] - truth) > one.half[0] for one in halves)
+    assert missed <= 16  # P(17 or more of 200) is below .02 at a miss rate of 5 %
+
+
+def test_questions_that_one_of_them_lacks_are_left_out_and_reasons_are_said():
+    new = Cells.from_scores("x", ["a"], ["q1", "q2", "q3"], [[[1, 0], [1, 1], []]])
+    old = Cells.from_scores("x", ["b"], ["q3", "q2", "q1", "q9"], [[[1], [0], [1], [1]]])
+    decision = check_fixed_reference(new, old, 0.1)
+    assert decision.n_questions[0] == 2
+    assert decision.score[0] == pytest.approx(0.25)
+    assert "reference has one generation" in decision.reasons[0]
+    assert not decision.stop[0]
+    apart = Cells.from_scores("x", ["b"], ["z"], [[[1, 0]]])
+    assert "no question" in check_fixed_reference(new, apart, 0.1).reasons[0]
+
+
+def test_arguments_are_checked():
+    one = Cells.from_scores("x", ["a"], ["q1"], [[[1, 0]]])
+    two = Cells.from_scores("x", ["a", "b"], ["q1"], [[[1, 0]], [[1]]])
+    for arguments in ((one, one, 0.0), (one, two, 0.1), (two, one, 0.1)):
+        with pytest.raises(InputError):
+            check_fixed_reference(*arguments)
