@@ -243,8 +243,8 @@ class IntervalStopping:
             decision = check_fixed_reference(cells, self._reference, self.width, level=self.level, claim=self.claim)
         if note := str(decision.reasons[0]):
             self._note(note)
-        found = (float(decision.score[0]), float(decision.low[0]), float(decision.high[0]))
-        self._settle(found, bool(decision.stop[0]), f"{t} of {self._epochs} epochs", int(decision.n_questions[0]))
+        numbers = (float(decision.score[0]), float(decision.low[0]), float(decision.high[0]))
+        self._settle(numbers, bool(decision.stop[0]), f"{t} of {self._epochs} epochs", int(decision.n_questions[0]))
 
     def _decide_samples(self, names: list[str]) -> None:
         """Decide after the first samples of the first epoch."""
@@ -262,16 +262,18 @@ class IntervalStopping:
         sd = 0.5 if self._reference is None else math.sqrt(0.5)
         best_at = max((2 * sd * float(confidence_boundary(1, level=self.level, best_at=1)) / self.width) ** 2, 1.0)
         sequence = confidence_sequence([value for _, value in values], level=self.level, best_at=best_at)
-        found = (float(sequence.mean[-1]), float(sequence.low[-1]), float(sequence.high[-1]))
-        self._settle(found, found[2] - found[1] < self.width, f"{len(names)} of {len(self._ids)} samples", len(values))
+        numbers = (float(sequence.mean[-1]), float(sequence.low[-1]), float(sequence.high[-1]))
+        self._settle(
+            numbers, numbers[2] - numbers[1] < self.width, f"{len(names)} of {len(self._ids)} samples", len(values)
+        )
 
-    def _settle(self, found: tuple[float, float, float], stop: bool, done: str, n_samples: int) -> None:
+    def _settle(self, numbers: tuple[float, float, float], stop: bool, done: str, n_samples: int) -> None:
         """Keep the numbers of an analysis, and the reason to stop if it is one."""
-        score, low, high = (None if math.isnan(number) else round(number, 6) for number in found)
+        score, low, high = (None if math.isnan(number) else round(number, 6) for number in numbers)
         name = "score" if self._reference is None else "difference"
         self._result = {name: score, "low": low, "high": high, "after": done, "n_samples": n_samples}
         if stop:
-            what = f"{name} {found[0]:.4g} in [{found[1]:.4g}, {found[2]:.4g}]"
+            what = f"{name} {numbers[0]:.4g} in [{numbers[1]:.4g}, {numbers[2]:.4g}]"
             how = f"{100 * self.level:g} %, {self.claim.replace('-', ' ')}, all analyses accounted for"
             self._reason = f"after {done}: {what} is narrower than {self.width:g} ({how})"
 
