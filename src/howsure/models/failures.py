@@ -107,7 +107,7 @@ def build_connection_error(error: Exception, base_url: str, seconds: float, *, k
     import aiohttp
 
     base_url = mask_address(base_url)
-    if isinstance(error, aiohttp.ConnectionTimeoutError):
+    if isinstance(error, aiohttp.ConnectionTimeoutError) or getattr(error, "is_late", False):
         return EndpointError(f"no connection to {base_url} in time", reason="connection")
     if isinstance(error, asyncio.TimeoutError):
         return EndpointError(f"no whole reply within {seconds:g} s", reason="timeout")
