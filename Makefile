@@ -52,6 +52,7 @@ bench: .venv/.ready
 	$(BIN)/python bench/reading.py
 	$(BIN)/python bench/commands.py
 	$(BIN)/python bench/completions.py
+	$(BIN)/python bench/code_tests.py
 	$(BIN)/python bench/limits.py
 	$(BIN)/python bench/early_stopping.py
 	$(BIN)/python bench/allocation.py

@@ -296,6 +296,36 @@ def test_mmlu_shows_questions_of_the_same_subject(published):
     assert messages[1] == {"role": "assistant", "content": "Answer: A"}
 
 
+def test_so_many_questions_of_each_stratum(published, monkeypatch):
+    """Each stratum keeps its number, more of them keep the fewer ones, and the order of rows does not matter."""
+
+    def sample(count):
+        rows = [
+            {
+                "question": f"{i}?",
+                "subject": f"subject {min(i % 5, 3) if i < 15 else i % 3}",
+                "choices": ["a", "b", "c", "d"],
+                "answer": 1,
+            }
+            for i in range(99)
+        ]
+        rows = [row for row in rows if row["subject"] != "subject 3" or row["question"] in ("3?", "8?", "13?")]
+        monkeypatch.setitem(ROWS, "mmlu", {"all/test-00000-of-00001.parquet": rows})
+        return published("mmlu", per_stratum=count)
+
+    fewer, more = sample(5), sample(8)
+    assert not any("whole" in warning for warning in published.warnings)
+    subjects = [f"subject {i}" for i in range(4)]
+    assert [fewer.strata["subject"].count(subject) for subject in subjects] == [5, 5, 5, 3]
+    assert [more.strata["subject"].count(subject) for subject in subjects] == [8, 8, 8, 3]
+    assert {question.id for question in fewer.questions} < {question.id for question in more.questions}
+    for count in (0, -1, "5"):
+        with pytest.raises(InputError, match="per_stratum is"):
+            sample(count)
+    with pytest.raises(InputError, match="benchmark has no strata"):
+        published("gsm8k", per_stratum=5)
+
+
 def test_mmlu_pro(published):
     benchmark = published("mmlu-pro", shots=5)
     first, second = benchmark.questions

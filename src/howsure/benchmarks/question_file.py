@@ -19,7 +19,14 @@ from functools import partial
 from pathlib import Path
 
 from howsure.benchmarks.question import TARGETS, Benchmark, Demonstration, Prompt
-from howsure.benchmarks.question_rows import ANSWERS, RowFormat, add_alternatives, build_demonstrations, parse_questions
+from howsure.benchmarks.question_rows import (
+    ANSWERS,
+    RowFormat,
+    add_alternatives,
+    build_demonstrations,
+    parse_questions,
+    sample_per_stratum,
+)
 from howsure.benchmarks.row_fields import select_rows
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
 from howsure.extraction.completion_context import CompletionContext
@@ -41,6 +48,7 @@ _TEXT_KEYS = (
 FILE_KEYS = (
     *_TEXT_KEYS,
     *("choices", "incorrect", "shuffle", "strata", "where", "shots", "shots_replace", "skip_invalid"),
+    "per_stratum",
 )
 _LANGUAGE = re.compile(r"[a-z]{2,3}(?:[-_][A-Za-z0-9]+)*")
 #: A field in braces in a template. Braces after a command of LaTeX, and doubled ones, are no fields.
@@ -65,6 +73,8 @@ class FileSpec:
         Regular expressions and what replaces their matches in the answers of demonstrations.
     skip_invalid
         Whether rows that cannot be read are left out.
+    per_stratum
+        Most questions of each stratum, a sample that depends on their ids only; None for all.
 
     Examples
     --------
@@ -79,6 +89,7 @@ class FileSpec:
     shots: int = 0
     shots_replace: tuple[tuple[str, str], ...] = ()
     skip_invalid: bool = False
+    per_stratum: int | None = None
 
 
 def from_file(spec: Mapping[str, object], *, base: Path = Path()) -> Benchmark:
@@ -161,6 +172,8 @@ def build_benchmark(spec: FileSpec, rows: Iterable[PlacedRow], *, shot_rows: Ite
         raise parsed.first_error or InputError("no questions in the file", where=file, remedy=remedy)
     for text in filter(None, (parsed.describe_left_out(), parsed.describe_odd())):
         warnings.warn(f"{file}: {text}", HowsureWarning, stacklevel=3)
+    if spec.per_stratum is not None:
+        sample_per_stratum(parsed, spec.per_stratum)
     demonstrations: tuple[Demonstration, ...] = ()
     if spec.shots:
         shots_file = keys.get("shots_file", file)
@@ -208,8 +221,7 @@ def parse_file_spec(spec: Mapping[str, object]) -> FileSpec:
             raise UnknownNameError("key", str(key), FILE_KEYS, where="benchmark")
     choice_fields, first_is_right = _parse_choice_fields(spec)
     target_fields = [] if first_is_right else _parse_names(spec, "target")
-    structured = ("choices", "incorrect", "shuffle", "strata", "where", "shots", "shots_replace", "skip_invalid")
-    one_text = {key: value for key, value in spec.items() if key not in structured}
+    one_text = {key: value for key, value in spec.items() if key in _TEXT_KEYS}
     if not first_is_right:
         one_text["target"] = ", ".join(target_fields)
     keys = _parse_texts(one_text, with_choices=bool(choice_fields), with_target=not first_is_right)
@@ -222,6 +234,11 @@ def parse_file_spec(spec: Mapping[str, object]) -> FileSpec:
     if shuffle is not None and not choice_fields:
         raise InputError("shuffle goes with choices", where="benchmark", remedy="leave shuffle out")
     strata = _parse_names(spec, "strata") if "strata" in spec else []
+    per_stratum = _parse_whole_number(spec, "per_stratum", None)
+    if per_stratum == 0 or (per_stratum and not strata):
+        what = f"per_stratum is {per_stratum}" + ("" if strata else ", and the benchmark has no strata")
+        remedy = "give a number from 1, and name the fields: strata: [subject]"
+        raise InputError(what, where="benchmark", remedy=remedy)
     form = RowFormat(keys, kind, choice_fields, target_fields, scorer, first_is_right, shuffle, strata)
     return FileSpec(
         keys,
@@ -230,6 +247,7 @@ def parse_file_spec(spec: Mapping[str, object]) -> FileSpec:
         shots=_parse_whole_number(spec, "shots", 0) or 0,
         shots_replace=_parse_replacements(spec),
         skip_invalid=skip_invalid,
+        per_stratum=per_stratum,
     )
 
 

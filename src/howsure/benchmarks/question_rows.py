@@ -28,7 +28,15 @@ from howsure.scorers.targets import parse_targets as parse_accepted
 from howsure.scorers.yes_no import read_yes_no
 from howsure.tables.table_files import PlacedRow
 
-__all__ = ["ANSWERS", "ParsedRows", "RowFormat", "add_alternatives", "build_demonstrations", "parse_questions"]
+__all__ = [
+    "ANSWERS",
+    "ParsedRows",
+    "RowFormat",
+    "add_alternatives",
+    "build_demonstrations",
+    "parse_questions",
+    "sample_per_stratum",
+]
 
 #: Scorers whose answers have a canonical form: name -> (function from completion to answer, function from target to
 #: canonical answer, name in errors).
@@ -176,6 +184,26 @@ def parse_questions(rows: Iterable[PlacedRow], form: RowFormat, *, skip_invalid:
         if form.shuffle is not None:
             parsed.questions = [_shuffle_choices(question, form.shuffle) for question in parsed.questions]
     return parsed
+
+
+def sample_per_stratum(parsed: ParsedRows, count: int) -> None:
+    """Keep so many questions of each stratum, drawn by the hashes of their ids.
+
+    A larger count keeps the questions of a smaller one, and the order of the file does not matter.
+
+    Parameters
+    ----------
+    parsed
+        The rows, of which some are removed.
+    count
+        Most questions of each combination of the values of the strata.
+    """
+    by_stratum: dict[tuple[str, ...], list[tuple[bytes, int]]] = {}
+    for place, (question, values) in enumerate(zip(parsed.questions, parsed.strata, strict=True)):
+        digest = hashlib.sha256(f"per_stratum\0{question.id}".encode("utf-8", "surrogatepass")).digest()
+        by_stratum.setdefault(tuple(values), []).append((digest, place))
+    chosen = {place for group in by_stratum.values() for _, place in sorted(group)[:count]}
+    parsed.keep_only([place in chosen for place in range(len(parsed.questions))])
 
 
 def _shorten(text: str) -> str:

@@ -176,7 +176,7 @@ class SimulatedModel:
             reader = f"the scorer {scorer.name}" if (scorer := self.benchmark.scorer) else "`extract`"
             remedy = "give targets and alternatives in the form that it reads, or sample another model"
             raise InputError(
-                f"{reader} does not read the answer {answer!r} as it is", where=self.benchmark.name, remedy=remedy
+                f"{reader} does not read the answer {answer[:60]!r} as it is", where=self.benchmark.name, remedy=remedy
             )
         what = f"variant {variant.id} does not extract choice {answer} of question {question.id} from {written!r}"
         raise InputError(what, where=self.benchmark.name, remedy="leave out the enumerator or the question")
@@ -187,7 +187,10 @@ class SimulatedModel:
             target = question.stored_target if answer == question.target else answer
             context = CompletionContext(question.text) if variant is None else variant.build_context(question)
             item = ScoringItem(self.benchmark.name, question.id, "", target, context)
-            score = self.benchmark.scorer.score(text, item).score
+            try:
+                score = self.benchmark.scorer.score(text, item).score
+            except ValueError:  # an answer of one question is no target of this scorer, such as tests
+                return False
             if self.benchmark.scorer.has_own_targets and answer != question.target:
                 return score < 1
             return score == 1

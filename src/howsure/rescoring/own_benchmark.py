@@ -67,12 +67,13 @@ def build_own_scorer(spec: str, context: RunContext) -> Scorer:
         for scorer in scorers:
             scorer.prepare()
 
+    waits = any(scorer.in_subprocess for scorer in scorers)
     own_targets = [grading for grading in gradings.values() if isinstance(grading, Scorer) and grading.reads_all_texts]
     version = hash_code("extraction", "scorers", "rescoring.own_benchmark")
     # Tasks of another program have versions of their own.
     version = "+".join([version, *sorted({scorer.version for scorer in own_targets})])
     reads_all_texts = bool(own_targets) and len(own_targets) == len(gradings)
-    return Scorer(spec, version, score, close, reads_all_texts=reads_all_texts, prepare=prepare)
+    return Scorer(spec, version, score, close, reads_all_texts=reads_all_texts, prepare=prepare, in_subprocess=waits)
 
 
 def _grade(grading: _Grading, completion: str, item: ScoringItem, prompts: PromptIndex | None) -> ScoredAnswer:

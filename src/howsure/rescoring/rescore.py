@@ -7,9 +7,11 @@ harness stored without a score get their first score here.
 from __future__ import annotations
 
 import math
+import os
 import time
 from collections import defaultdict
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
 
 __all__ = ["RUN_SCORERS", "build_run_scorer", "compare_scores", "rescore"]
 
+#: Most threads that wait for subprocesses.
+_MOST_THREADS = 8
 _COLUMNS = (*KEY, "score", "status", "answer", "completion", "target", "error", "created")
 #: Statuses of completions that were cut off, which every scorer keeps.
 _CUT = ("length", "filtered")
@@ -181,9 +185,9 @@ def _score_rows(
     any_scored, error = False, ""
     with stream(path, _COLUMNS) as batches:
         for batch in batches:
-            for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            rows = list(zip(*(column.to_pylist() for column in batch.columns), strict=True))
+            for row, new in zip(rows, _score_batch(scorer, rows, prompts), strict=True):
                 *key, old, _, answer, completion, target, _, _ = row
-                new = _score_row(scorer, row, prompts)
                 benchmark, model = key[:2]
                 counter = counters[benchmark].get(model)
                 if counter is None:
@@ -197,6 +201,20 @@ def _score_rows(
     if not any_scored:
         what = f"no row can be scored by {scorer.name}; {error or 'no completion is kept'}"
         raise InputError(what, where=str(path), remedy="name another scorer, or convert the logs with their texts")
+
+
+def _score_batch(
+    scorer: Scorer, rows: Sequence[tuple[Any, ...]], prompts: PromptIndex
+) -> Generator[RescoredRow, None, None]:
+    """Yield the new score of each row; a thread for each processor computes those that wait for subprocesses."""
+    if not scorer.in_subprocess:
+        yield from (_score_row(scorer, row, prompts) for row in rows)
+        return
+    executor = ThreadPoolExecutor(min(os.cpu_count() or 1, _MOST_THREADS))
+    try:
+        yield from executor.map(lambda row: _score_row(scorer, row, prompts), rows)
+    finally:
+        executor.shutdown(cancel_futures=True)
 
 
 def _score_row(scorer: Scorer, row: tuple[Any, ...], prompts: PromptIndex) -> RescoredRow:

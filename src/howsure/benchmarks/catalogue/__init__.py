@@ -27,7 +27,7 @@ __all__ = ["CatalogueEntry", "describe", "is_on_disk", "list_names", "load_entry
 
 _FOLDER = Path(__file__).parent
 #: Keys of an experiment that change how a published benchmark is asked.
-OPTIONS = ("path", "shots", "where", "system", "template", "scorer", "shuffle", "skip_invalid")
+OPTIONS = ("path", "shots", "where", "system", "template", "scorer", "shuffle", "skip_invalid", "per_stratum")
 
 
 class CatalogueEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -129,7 +129,7 @@ def load_published(name: str, options: Mapping[str, object], *, base: Path = Pat
     options
         Any of `path` (a local folder with its files), `shots` (number of questions that are shown with their answers),
         `where` (allowed values by field), `system` and `template` (another prompt), `scorer` (another one), `shuffle`
-        (seed of the order of the choices) and `skip_invalid`.
+        (seed of the order of the choices), `skip_invalid` and `per_stratum` (most questions of each stratum).
     base
         Folder to which a relative `path` refers.
 
@@ -165,7 +165,7 @@ def load_published(name: str, options: Mapping[str, object], *, base: Path = Pat
     rows = (row for split in splits for row in _read_split(files[split], split, digest, with_subset=with_subset))
     shot_rows = _read_split(files[shots_split], shots_split, hashlib.sha256(), with_subset=False) if shots_split else ()
     benchmark = build_benchmark(parsed, rows, shot_rows=shot_rows)
-    _warn_of_number(benchmark, entry, is_whole=not parsed.where)
+    _warn_of_number(benchmark, entry, is_whole=not parsed.where and parsed.per_stratum is None)
     source = {key: value for key, value in benchmark.source.items() if key not in ("file", "shots_file")} | {
         "kind": "catalogue",
         "data": entry.source.hub or entry.source.url,
