@@ -10,11 +10,12 @@ import pytest
 
 import howsure.export.run_folder as folder_module
 from howsure.errors import InputError, StoreError
-from howsure.export.run_folder import TableLogReader, convert_logs
+from howsure.export.run_folder import convert_logs
 from howsure.readers.logs.base import UNSCORED, LogInfo, LogReader, LogRow, ReadOptions
 from howsure.readers.logs.file_formats import FileHead
 from howsure.readers.logs.inspect.reader import InspectReader
 from howsure.readers.logs.lm_eval.reader import LmEvalReader
+from howsure.readers.table_log import TableLogReader
 from howsure.store import manifest
 from howsure.store.lookup import find_generations, find_prompts, read_clusters
 from howsure.store.manifest import ModelRecord

@@ -63,7 +63,13 @@ class FilePreview(Result):
 
 
 def preview(
-    path: str | PathLike[str], *, columns: Mapping[str, str] | None = None, scorer: str | None = None
+    path: str | PathLike[str],
+    *,
+    columns: Mapping[str, str] | None = None,
+    scorer: str | None = None,
+    benchmark: str | None = None,
+    model: str | None = None,
+    scale: float | None = None,
 ) -> FilePreview:
     r"""Show how a table, a log or a run folder is understood, before it is scored.
 
@@ -71,7 +77,7 @@ def preview(
     ----------
     path
         What `howsure.read` takes: a table, a log, a run folder, or a folder of these, of which the first is shown.
-    columns, scorer
+    columns, scorer, benchmark, model, scale
         As for `howsure.read`.
 
     Returns
@@ -92,11 +98,11 @@ def preview(
     >>> preview(file)["taken_as"].tolist()
     ['model', 'question', 'score']
     """
-    sources = find_sources(path, columns=columns, scorer=scorer)
+    sources = find_sources(path, columns=columns, scorer=scorer, benchmark=benchmark, model=model, scale=scale)
     source = sources[0]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", HowsureWarning)
-        cells = Evaluations([source]).cells()
+        cells = Evaluations([source], benchmark=benchmark).cells()
     warned = [str(one.message).removeprefix(f"{source.path}: ") for one in caught]
     lines = [f"{len(sources)} files or folders; the first is {source.path}"] if len(sources) > 1 else []
     taken_as: tuple[tuple[str, str, str, str], ...] = ()
@@ -118,6 +124,8 @@ def preview(
         )
     options = [f"--columns {name}={shlex.quote(column)}" for name, column in (columns or {}).items()]
     options += [f"--scorer {shlex.quote(scorer)}"] if scorer else []
+    given = {"benchmark": benchmark, "model": model, "scale": None if scale is None else f"{scale:g}"}
+    options += [f"--{name} {shlex.quote(value)}" for name, value in given.items() if value is not None]
     command = " ".join(["howsure", "score", shlex.quote(str(path)), *options])
     return FilePreview(str(path), taken_as, (*lines, *dict.fromkeys(warned)), command)
 

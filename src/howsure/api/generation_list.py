@@ -14,7 +14,6 @@ import numpy as np
 
 from howsure.api.result_selection import open_results
 from howsure.errors import HowsureWarning, InputError
-from howsure.export.completion_table import CompletionTableReader, has_completions
 from howsure.readers.answers import GENERATION_KINDS, GenerationKind
 from howsure.readers.evaluations import Evaluations
 from howsure.readers.logs.base import LogRow, ReadOptions
@@ -23,6 +22,7 @@ from howsure.readers.logs.log_source import LogSource
 from howsure.readers.run_source import RunSource
 from howsure.readers.sources import Data, Source, TableSource
 from howsure.readers.stored_generations import GenerationNames, StoredGeneration, StoredGenerations
+from howsure.readers.table_log import TableLogReader, has_completions
 from howsure.stats.core.claims import check_choice
 from howsure.stats.core.results import Columns, Result, make_columns
 from howsure.store.schema import COLUMNS
@@ -243,7 +243,7 @@ def _open_completions(source: TableSource) -> LogSource | None:
     path = source.table
     if not isinstance(path, Path) or not path.is_file() or not has_completions(path, source.columns):
         return None
-    reader = CompletionTableReader(source.columns)
+    reader = TableLogReader(source.columns, source.names)
     log = DistinctLog(reader, path, reader.describe(path), ReadOptions(texts=True))
     return LogSource(log, most_generations=source.most_generations)
 

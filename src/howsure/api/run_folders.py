@@ -315,7 +315,7 @@ def rescore(data: Data | Evaluations, scorer: str, output: str | Path | None = N
 
     check_level(level)
     folder = Path(output) if output is not None else None
-    result, _ = conversion.rescore_sources(open_results(data).sources, scorer, folder, level=level)
+    result, _ = conversion.rescore_sources(open_results(data), scorer, folder, level=level)
     return result
 
 
@@ -358,7 +358,7 @@ def convert(data: Data | Evaluations, output: str | Path, to: ConversionTarget =
     results = open_results(data)
     if isinstance(results, ReviewedEvaluations):
         raise InputError("a conversion keeps every question", remedy="give the results without verdicts")
-    return conversion.convert_sources(results.sources, Path(output), to)
+    return conversion.convert_sources(results, Path(output), to)
 
 
 _SETTINGS = ("temperature", "top_p", "max_tokens", "reasoning_effort")

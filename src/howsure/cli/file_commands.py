@@ -16,6 +16,7 @@ from howsure.cli.options import (
     add_deviation,
     add_format,
     add_level,
+    add_names,
     add_reading,
     add_unsafe_code,
     parse_columns,
@@ -87,8 +88,18 @@ def _print_progress(step: str) -> None:
 @click.argument("path")
 @click.option("--columns", multiple=True, metavar="NAME=COLUMN", help="Column of a table that holds NAME.")
 @click.option("--scorer", metavar="NAME", help="Which of several scores is read.")
+@add_names
 @add_format
-def preview(path: str, *, columns: Sequence[str], scorer: str | None, form: OutputFormat) -> None:
+def preview(
+    path: str,
+    *,
+    columns: Sequence[str],
+    scorer: str | None,
+    benchmark: str | None,
+    model: str | None,
+    scale: float | None,
+    form: OutputFormat,
+) -> None:
     """Show how a file is understood, and the command to run next.
 
     For a table: what each column is taken for and why, and the rows, questions, models and scores that follow. Logs and
@@ -96,7 +107,8 @@ def preview(path: str, *, columns: Sequence[str], scorer: str | None, form: Outp
     """
     import howsure as hs
 
-    print_result(hs.preview(path, columns=parse_columns(columns), scorer=scorer), form)
+    names = {"benchmark": benchmark, "model": model}
+    print_result(hs.preview(path, columns=parse_columns(columns), scorer=scorer, scale=scale, **names), form)
 
 
 @click.command()
@@ -140,6 +152,7 @@ def convert(inputs: CommandInputs, output: Path, *, target: ConversionTarget, fo
     metavar="NAME=COLUMN",
     help="Column of a table that holds NAME (completion, ...).",
 )
+@add_names
 @click.option("--each", is_flag=True, help="Print examples of disagreement instead, a row each.")
 @click.option("--judge", type=PATH, metavar="FILE", help="Let a model judge: a YAML file with the keys of judge.")
 @click.option("--retry", type=click.Choice(["failed"]), help="With --judge: ask again for verdicts that failed.")
@@ -152,6 +165,9 @@ def rescore(
     scorer: str | None,
     output: Path | None,
     columns: Sequence[str],
+    benchmark: str | None,
+    model: str | None,
+    scale: float | None,
     each: bool,
     judge: Path | None,
     retry: str | None,
@@ -167,18 +183,18 @@ def rescore(
 
     if (scorer is None) == (judge is None):
         raise InputError("give either --scorer or --judge", remedy="such as --scorer numeric, or --judge judge.yaml")
-    sources = CommandInputs(paths, columns=parse_columns(columns)).results.sources
+    inputs = CommandInputs(paths, columns=parse_columns(columns), benchmark=benchmark, model=model, scale=scale)
     code = 0
     if judge is not None:
         from howsure.sample.judge_config import load_judge
 
         code, name, result, folders = conversion.judge_sources(
-            sources, load_judge(judge), output, retry=retry is not None, level=level
+            inputs.results, load_judge(judge), output, retry=retry is not None, level=level
         )
         scorer = name.partition("@")[0]
     else:
         assert scorer is not None
-        result, folders = conversion.rescore_sources(sources, scorer, output, level=level)
+        result, folders = conversion.rescore_sources(inputs.results, scorer, output, level=level)
     if result.parts:
         print_result(result.of("disagreements") if each else result, form)
     for folder in folders if form == "table" else ():

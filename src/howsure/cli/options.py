@@ -48,16 +48,8 @@ add_difference_method = click.option(
     type=click.Choice(DIFFERENCE_METHODS),
     help="How the interval is computed; default: adjusted-t. bonett-price and tango: one generation per question.",
 )
-_READ_OPTIONS = (
-    click.option(
-        "--columns",
-        multiple=True,
-        metavar="NAME=COLUMN",
-        help="Column of a table, or field of a log, that holds NAME (model, question, score, ...).",
-    ),
-    click.option(
-        "--scorer", metavar="NAME", help="Which of several scores is read; of run folders, a scorer of howsure rescore."
-    ),
+#: Options for what the columns of tables do not state.
+_NAME_OPTIONS = (
     click.option(
         "--benchmark",
         metavar="NAME",
@@ -74,6 +66,18 @@ _READ_OPTIONS = (
         metavar="N",
         help="Divide the scores of tables by N; default: scores from 0 to 100 are percent, which a line says.",
     ),
+)
+_READ_OPTIONS = (
+    click.option(
+        "--columns",
+        multiple=True,
+        metavar="NAME=COLUMN",
+        help="Column of a table, or field of a log, that holds NAME (model, question, score, ...).",
+    ),
+    click.option(
+        "--scorer", metavar="NAME", help="Which of several scores is read; of run folders, a scorer of howsure rescore."
+    ),
+    *_NAME_OPTIONS,
     click.option(
         "--generations",
         type=click.IntRange(min=1),
@@ -269,6 +273,13 @@ add_unsafe_code = click.option(
     callback=_set_unsafe_code,
     help="Run generated code also where nothing isolates it from your files and the network (scorer unit-tests).",
 )
+
+
+def add_names(command: Command) -> Command:
+    """Add the options for what the columns of tables do not state: --benchmark, --model and --scale."""
+    for option in reversed(_NAME_OPTIONS):
+        command = option(command)
+    return command
 
 
 def add_claim_and_format(command: Command) -> Command:

@@ -14,18 +14,18 @@ import numpy as np
 
 from howsure.errors import HowsureWarning, InputError
 from howsure.export import hub_dataset, run_folder
-from howsure.export.completion_table import CompletionTableReader, has_completions
 from howsure.export.hub_dataset import ROW_GROUP, stream_rows
-from howsure.export.run_folder import TableLogReader
 from howsure.readers.evaluations import Evaluations
 from howsure.readers.logs.base import UNSCORED, LogReader, Note, ReadOptions
 from howsure.readers.logs.log_source import LogSource
 from howsure.readers.run_source import RunSource
 from howsure.readers.sources import Source, TableSource
+from howsure.readers.table_log import TableLogReader
 from howsure.rescoring.rescore import compare_scores, rescore
 from howsure.stats.core.cells import is_binary
 from howsure.stats.core.results import Columns, Result, Results
 from howsure.store.atomic import replace_file
+from howsure.store.responses import is_run
 from howsure.store.schema import COLUMNS
 
 if TYPE_CHECKING:
@@ -56,12 +56,12 @@ class ExportSummary(Result):
         return {"form": np.array([self.form], dtype=object), "count": np.array([self.count])}
 
 
-def convert_sources(sources: Sequence[Source], output: Path, form: str) -> Result:
-    """Write sources to `output` in another form.
+def convert_sources(results: Evaluations, output: Path, form: str) -> Result:
+    """Write results to `output` in another form.
 
     Parameters
     ----------
-    sources
+    results
         Logs and tables for "run"; any sources for "eval-arena"; one run folder for the other forms.
     output
         A file that does not exist for "eval-arena" and "parquet", and a folder that does not exist or is empty for the
@@ -75,12 +75,19 @@ def convert_sources(sources: Sequence[Source], output: Path, form: str) -> Resul
     InputError
         When the sources are of another kind, cannot be read, or hold nothing to write.
     """
+    sources = results.sources
     if form == "run":
-        return run_folder.convert_logs(_list_logs(sources), output, options=_read_options(sources), note=_warn)
+        return run_folder.convert_logs(
+            _list_logs(sources),
+            output,
+            options=_read_options(sources),
+            note=_warn,
+            benchmark=results.benchmark,
+        )
     if form in ("eval-arena", "parquet") and output.exists():
         raise InputError("the file exists", where=str(output), remedy="give another name with -o, or remove it")
     if form == "eval-arena":
-        return ExportSummary(form, write_eval_arena(Evaluations(sources).cells(), output, note=_warn))
+        return ExportSummary(form, write_eval_arena(results.cells(), output, note=_warn))
     runs = [source for source in sources if isinstance(source, RunSource)]
     if len(runs) != 1 or len(sources) > 1:
         remedy = "give one run folder: howsure convert makes one of logs"
@@ -92,13 +99,13 @@ def convert_sources(sources: Sequence[Source], output: Path, form: str) -> Resul
 
 
 def rescore_sources(
-    sources: Sequence[Source], scorer: str, output: Path | None, *, level: float = 0.95
+    results: Evaluations, scorer: str, output: Path | None, *, level: float = 0.95
 ) -> tuple[Results, list[Path]]:
     """Score the completions of run folders and logs again.
 
     Parameters
     ----------
-    sources
+    results
         Run folders, logs and tables.
     scorer
         Name of a scorer: see `scorers.registry`.
@@ -119,7 +126,7 @@ def rescore_sources(
     InputError
         When there are logs and no output, or as `scorers.rescoring.rescore`.
     """
-    folders, is_new = _convert_to_folders(sources, output)
+    folders, is_new = _convert_to_folders(results, output, "completion", "target")
     parts: list[Result] = []
     for path in folders:
         with _removed_on_failure(path if is_new and path == output else None):
@@ -128,13 +135,13 @@ def rescore_sources(
 
 
 def judge_sources(
-    sources: Sequence[Source], judge: JudgeConfig, output: Path | None, *, retry: bool = False, level: float = 0.95
+    results: Evaluations, judge: JudgeConfig, output: Path | None, *, retry: bool = False, level: float = 0.95
 ) -> tuple[int, str, Results, list[Path]]:
     """Let a model judge the completions of run folders and logs.
 
     Parameters
     ----------
-    sources, output, level
+    results, output, level
         As for `rescore_sources`.
     judge
         The judge.
@@ -157,7 +164,7 @@ def judge_sources(
     from howsure.sample.experiment import BudgetConfig
 
     check_judge(judge, BudgetConfig())
-    folders, is_new = _convert_to_folders(sources, output)
+    folders, is_new = _convert_to_folders(results, output, "completion")
     parts: list[Result] = []
     code, scorer = 0, ""
     for path in folders:
@@ -169,16 +176,26 @@ def judge_sources(
     return code, scorer, Results(tuple(parts)), folders
 
 
-def _convert_to_folders(sources: Sequence[Source], output: Path | None) -> tuple[list[Path], bool]:
-    """Return the run folders among the sources and that of the others, and whether the latter was written now."""
-    folders = [source.path for source in sources if isinstance(source, RunSource)]
-    rest = [source for source in sources if not isinstance(source, RunSource)]
+def _convert_to_folders(results: Evaluations, output: Path | None, *texts: str) -> tuple[list[Path], bool]:
+    """Return the run folders among the sources and that of the others, and whether the latter was written now.
+
+    Tables must have columns with the `texts`.
+    """
+    folders = [source.path for source in results.sources if isinstance(source, RunSource)]
+    rest = [source for source in results.sources if not isinstance(source, RunSource)]
     if not rest:
         return folders, False
     if output is None:
         remedy = "name the run folder that they are converted to first, with -o FOLDER"
-        raise InputError("logs are not changed", where=str(rest[0].path), remedy=remedy)
-    run_folder.convert_logs(_list_logs(rest), output, options=_read_options(rest), note=_warn)
+        raise InputError("logs and tables are not changed", where=str(rest[0].path), remedy=remedy)
+    if is_run(output):
+        remedy = f"score that folder (howsure rescore {output} ...), or name another with -o"
+        raise InputError("there is already a run folder here", where=str(output), remedy=remedy)
+    logs = _list_logs(rest)
+    for reader, path in logs:
+        if isinstance(reader, TableLogReader):
+            reader.check_texts(path, *texts)
+    run_folder.convert_logs(logs, output, options=_read_options(rest), note=_warn, benchmark=results.benchmark)
     return [*folders, output], True
 
 
@@ -200,9 +217,7 @@ def _list_logs(sources: Sequence[Source]) -> list[tuple[LogReader, Path]]:
         if isinstance(source, LogSource):
             logs.append((source.reader, source.path))
         elif isinstance(source, TableSource) and isinstance(source.path, Path):
-            is_texts = has_completions(source.path, source.columns)
-            reader = CompletionTableReader(source.columns) if is_texts else TableLogReader(source.columns)
-            logs.append((reader, source.path))
+            logs.append((TableLogReader(source.columns, source.names), source.path))
         else:
             what = "a run folder already" if isinstance(source, RunSource) else "no log and no file of a table"
             raise InputError(f"{what}: only logs and tables become a run folder", where=str(source.path))

@@ -7,21 +7,20 @@ incomplete run folder of this name, and the next conversion removes its temporar
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import shutil
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from howsure.errors import InputError, StoreError, describe_omission
-from howsure.readers.logs.base import UNSCORED, LogInfo, LogReader, LogRow, Note, ReadOptions, RowBuilder
-from howsure.readers.logs.file_formats import FileHead
+from howsure.readers.evaluations import build_benchmarks_error
+from howsure.readers.logs.base import UNSCORED, LogInfo, LogReader, LogRow, Note, ReadOptions
 from howsure.readers.logs.log_names import DistinctLog, distinguish_logs
 from howsure.stats.core.results import Columns, Result
 from howsure.store import manifest
@@ -29,19 +28,8 @@ from howsure.store.atomic import FolderLock, build_temporary_path, flush_folder
 from howsure.store.manifest import Manifest, ModelRecord
 from howsure.store.responses import RunFolder, stream
 from howsure.store.schema import COLUMNS, Response
-from howsure.tables import rows_to_cells
-from howsure.tables.columns import TableOptions
-from howsure.tables.read_table import open_table
-from howsure.tables.table_files import is_table, name_table
-from howsure.tables.tidy import group_rows
 
-if TYPE_CHECKING:
-    import duckdb
-
-__all__ = ["ConversionSummary", "TableLogReader", "convert_logs", "write_folder"]
-
-#: Error of a generation that a table has no score for.
-_NO_SCORE = "missing: the table has no score here"
+__all__ = ["ConversionSummary", "convert_logs", "write_folder"]
 
 #: Largest number of rows, and of characters of completions, in a transaction.
 _MAX_ROWS, _MAX_TEXT = 1000, 4 << 20
@@ -70,7 +58,12 @@ class ConversionSummary(Result):
 
 
 def convert_logs(
-    logs: Sequence[tuple[LogReader, Path]], output: Path, *, options: ReadOptions, note: Note
+    logs: Sequence[tuple[LogReader, Path]],
+    output: Path,
+    *,
+    options: ReadOptions,
+    note: Note,
+    benchmark: str | None = None,
 ) -> ConversionSummary:
     """Write all generations of logs to a run folder, with their texts and clusters.
 
@@ -80,7 +73,7 @@ def convert_logs(
     Parameters
     ----------
     logs
-        Reader and path of each log; `TableLogReader` reads tables.
+        Reader and path of each log; `readers.table_log.TableLogReader` reads tables.
     output
         A folder that does not exist or is empty.
     options
@@ -88,6 +81,8 @@ def convert_logs(
     note
         Function that is called with each note on data that a log does not contain or that were left out, and the path
         of the log. The manifest also stores the notes.
+    benchmark
+        One name for the benchmark of all logs; None keeps their own.
 
     Raises
     ------
@@ -105,6 +100,8 @@ def convert_logs(
             note(f"{path}: {line}")
 
     distinct = _drop_copies(logs, msgspec.structs.replace(options, texts=True), add_note)
+    if benchmark is not None:
+        distinct = [_rename_benchmark(log, benchmark) for log in distinct]
     with write_folder(output) as folder:
         with RunFolder(folder) as run:
             manifest.begin(folder, _build_manifest(distinct, add_note))
@@ -167,6 +164,15 @@ def _drop_copies(logs: Sequence[tuple[LogReader, Path]], options: ReadOptions, n
     for line in lines:
         note(None, line)
     return named
+
+
+def _rename_benchmark(log: DistinctLog, benchmark: str) -> DistinctLog:
+    """Return a log whose only benchmark has this name."""
+    names = sorted(log.describe_benchmarks())
+    if len(names) > 1:
+        raise build_benchmarks_error(names, log.path)
+    benchmarks = dict.fromkeys(log.info.benchmarks, benchmark)
+    return log._replace(names=replace(log.names, benchmarks=benchmarks))
 
 
 def _build_manifest(logs: Sequence[DistinctLog], note: _PathNote) -> Manifest:
@@ -295,95 +301,3 @@ def _count_rows(folder: Path) -> ConversionSummary:
     benchmark, model, *numbers = zip(*counts, strict=True)
     arrays = (np.array(n, np.int64) for n in numbers)
     return ConversionSummary(np.array(benchmark, object), np.array(model, object), *arrays)
-
-
-class TableLogReader(LogReader):
-    """Reader of tables with the columns that `tables.tidy` finds.
-
-    Generations that are whole numbers keep them, counted from 1; other names are numbered in their order. Without a
-    column for generations, the rows of a cell are its generations.
-
-    Parameters
-    ----------
-    columns
-        Our column names to those of the tables.
-    """
-
-    name = "table"
-
-    def __init__(self, columns: Mapping[str, str] | None = None) -> None:
-        self.columns = columns or {}
-
-    def recognises(self, head: FileHead) -> bool:
-        """Return whether the name of a file is that of a table."""
-        return head.kind not in {"folder", "empty"} and is_table(head.path)
-
-    def describe(self, path: Path) -> LogInfo:
-        """Return the models and benchmarks of a table, which has no other metadata."""
-        with path.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-        with self._open(path) as rows:
-            models = sorted(str(name) for (name,) in rows.project("model").distinct().fetchall())
-            benchmarks = sorted(str(name) for (name,) in rows.project("benchmark").distinct().fetchall())
-        return LogInfo(
-            run=digest[:16],
-            models={name: ModelRecord(name=name, kind=self.name) for name in models},
-            benchmarks={name: {"table": path.name, "table_sha256": digest} for name in benchmarks},
-        )
-
-    def read(self, path: Path, build: RowBuilder) -> Iterator[LogRow]:
-        """Yield each generation once; a missing score is a failure."""
-        import pyarrow as pa
-
-        with self._open(path) as rows:
-            generation = _generation_sql(rows, build.note)
-            variant = "variant" if "variant" in rows.columns else "'default'"
-            cluster = "cluster" if "cluster" in rows.columns else "NULL"
-            scored = rows.project(f"benchmark, model, question, {variant}, {generation}, score, {cluster}")
-            for batch in pa.RecordBatchReader.from_stream(scored):
-                columns = (column.to_pylist() for column in batch.columns)
-                for benchmark, model, question, variant_id, number, score, group in zip(*columns, strict=True):
-                    yield LogRow(
-                        benchmark=str(benchmark),
-                        model=str(model),
-                        question=str(question),
-                        variant=str(variant_id),
-                        generation=number,
-                        score=score,
-                        cluster=None if group is None else str(group),
-                        status="ok" if score is not None else "error",
-                        error=None if score is not None else _NO_SCORE,
-                    )
-
-    @contextlib.contextmanager
-    def _open(self, path: Path) -> Iterator[duckdb.DuckDBPyRelation]:
-        """Yield the rows with our column names, after the checks of every table."""
-
-        def check_rows(rows: duckdb.DuckDBPyRelation, where: str) -> duckdb.DuckDBPyRelation:
-            if "n" in rows.columns:
-                what = "each row is a cell, and there are no generations to convert"
-                remedy = "read the table itself: it does not state which of its generations were right"
-                raise InputError(what, where=where, remedy=remedy)
-            rows_to_cells.make_cells(rows, where=where)
-            return rows
-
-        with open_table(path) as rows:
-            yield group_rows(rows, str(path), name_table(path), TableOptions(self.columns), check_rows)[0]
-
-
-def _generation_sql(rows: duckdb.DuckDBPyRelation, note: Note) -> str:
-    """Return SQL for the number of a row's generation, from 1."""
-    cell = ", ".join(name for name in ("benchmark", "model", "question", "variant") if name in rows.columns)
-    if "generation" not in rows.columns:
-        most = rows.aggregate("count(*) AS n", cell).aggregate("max(n)").fetchall()[0][0]
-        if most > 1:
-            note("cells have several rows and there is no column 'generation': each row is taken as a generation")
-        return f"row_number() OVER (PARTITION BY {cell})"
-    number = "TRY_CAST(CAST(generation AS VARCHAR) AS BIGINT)"
-    are_whole, low, high = rows.aggregate(
-        f"bool_and(coalesce({number} >= 0, false)), min({number}), max({number})"
-    ).fetchall()[0]
-    if are_whole and high < 1 << 31:
-        return f"{number} + 1" if low == 0 else number
-    note("generations are not numbered 0 or 1 and so on: they are numbered in the order of their names")
-    return "dense_rank() OVER (PARTITION BY benchmark, model ORDER BY generation)"

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, reduce
 from operator import add
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from howsure.errors import HowsureWarning, InputError
@@ -291,10 +292,7 @@ class Evaluations(Sequence[Cells]):
         """Return the parts of a source with the name of the one benchmark."""
         names = sorted({part.benchmark for part in parts})
         if len(names) > 1:
-            listed = ", ".join(names[:3]) + ", ..." * (len(names) > 3)
-            what = f"{len(names)} benchmarks ({listed}), and --benchmark names one"
-            remedy = "leave --benchmark out, or give files of one benchmark"
-            raise InputError(what, where=str(source.path), remedy=remedy)
+            raise build_benchmarks_error(names, source.path)
         changed: dict[str, Any] = {"benchmark": self.benchmark}
         return [replace(part, **changed) for part in parts]
 
@@ -310,6 +308,13 @@ class Evaluations(Sequence[Cells]):
         for line in (*(note for note in self.notes() if note not in self._emitted), *more):
             warnings.warn(line, HowsureWarning, stacklevel=5)
         self._emitted.update(self.notes())
+
+
+def build_benchmarks_error(names: Sequence[str], path: str | Path) -> InputError:
+    """Return the error of a source with several benchmarks that are to have one name."""
+    listed = ", ".join(names[:3]) + ", ..." * (len(names) > 3)
+    what = f"{len(names)} benchmarks ({listed}), and --benchmark names one"
+    return InputError(what, where=str(path), remedy="leave --benchmark out, or give files of one benchmark")
 
 
 def _join_lines(lines: Sequence[tuple[str, str]]) -> str:

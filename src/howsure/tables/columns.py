@@ -154,6 +154,9 @@ class TableOptions(NamedTuple):
         Which of several scores is read; None takes the first.
     scale
         Number that scores are divided by, such as 100 for percent; None divides percent by 100 and nothing else.
+    texts
+        Columns of texts that are kept beside the scores, with their names in other programs, such as `completion`. A
+        table with texts needs no score.
 
     Examples
     --------
@@ -169,6 +172,7 @@ class TableOptions(NamedTuple):
     is_model_of_file: bool = False
     scorer: str | None = None
     scale: float | None = None
+    texts: Mapping[str, tuple[str, ...]] = {}
 
 
 class TableColumns(NamedTuple):
@@ -240,11 +244,13 @@ def find_columns(
     needed = [
         *([] if options.model is not None else ["model"]),
         *([] if is_whole else ["question"]),
-        "mean" if is_aggregated else "score",
+        *([] if "completion" in options.texts else ["mean" if is_aggregated else "score"]),
     ]
     if missing := [name for name in needed if name not in matched]:
         raise InputError(
-            f"no column for {' and '.join(map(repr, missing))}",
+            f"no column for the {missing[0]}"
+            if "completion" in options.texts
+            else f"no column for {' and '.join(map(repr, missing))}",
             where=where,
             remedy=_suggest_column(names, missing[0], matched, by_variant=options.by_variant),
         )

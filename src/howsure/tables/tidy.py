@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
 from howsure.stats.core.cube import ALL_QUESTIONS
 from howsure.tables import dove
-from howsure.tables.columns import TableColumns, TableOptions, find_columns, match_columns, normalise_name
+from howsure.tables.columns import (
+    TableColumns,
+    TableOptions,
+    find_columns,
+    match_aliases,
+    match_columns,
+    normalise_name,
+)
 from howsure.tables.score_values import read_score_words, scale_scores
 from howsure.tables.sql import (
     ROW,
@@ -170,7 +177,8 @@ def lay_out(rows: duckdb.DuckDBPyRelation, where: str, options: TableOptions) ->
     try:
         table_columns = find_columns(rows.columns, where, options)
     except InputError:
-        melted = None if _has_means(rows, where, options) else melt_questions(rows, where, options, nested)
+        is_long = "completion" in options.texts or _has_means(rows, where, options)
+        melted = None if is_long else melt_questions(rows, where, options, nested)
         if melted is None:
             raise
         table_columns = find_columns(_list_columns(melted.rows), where, options._replace(model=None), melted.columns)
@@ -340,12 +348,15 @@ def _rename_columns(
     checks = [_check_filled(one, columns[one], types) for one in required]
     if is_aggregated:
         numbers = write_cell_sums_sql(columns, types, checks)
+    elif "score" not in columns:
+        numbers = ["CAST(NULL AS DOUBLE) AS score"]
     else:
         words = read_score_words(rows, columns["score"], where, types)
         numbers = [f"{number_sql(columns['score'], types, 'a score', checks, words)} AS score"]
-        if "generation" in columns:
-            numbers.append(f"{_write_generation_sql(rows, columns['generation'], types)} AS generation")
+    if "generation" in columns and not is_aggregated:
+        numbers.append(f"{_write_generation_sql(rows, columns['generation'], types)} AS generation")
     refuse_rows(rows, where, [check for check in checks if not check.late], place=name_row)
+    expressions |= _write_texts_sql(rows, columns, options.texts, types)
     names = [f"{expression} AS {quote_name(one)}" for one, expression in expressions.items()]
     table = rows.project(", ".join([*names, *numbers]))
     if not is_aggregated:
@@ -354,6 +365,22 @@ def _rename_columns(
         _refuse_repeated_wholes(table, where)
         table = table.project("*, 1 AS generation")
     return table, rows, checks
+
+
+def _write_texts_sql(
+    rows: duckdb.DuckDBPyRelation, columns: Mapping[str, str], texts: Mapping[str, tuple[str, ...]], types: ColumnTypes
+) -> dict[str, str]:
+    """Return SQL for the texts that are kept beside the scores; lists are JSON, and absent texts are left out."""
+    taken = [column for name, column in columns.items() if name not in {"question", "variant", "answer"}]
+    # A field of a column is no text of that name by chance: the text of choices is not that of the question.
+    matched = match_aliases([column for column in rows.columns if "." not in column], texts, taken=taken)
+    fields = match_aliases(rows.columns, {name: of for name, of in texts.items() if name != "text"}, taken=taken)
+    expressions = {}
+    for name, column in (fields | matched).items():
+        is_list = types[column].endswith("[]")
+        text = f"CAST(to_json({quote_name(column)}) AS VARCHAR)" if is_list else write_text_sql(column, types)
+        expressions[name] = text
+    return expressions
 
 
 def _write_generation_sql(rows: duckdb.DuckDBPyRelation, column: str, types: ColumnTypes) -> str:

@@ -1,0 +1,232 @@
+"""Read a table with a row per generation as a log: its scores as every command reads them, and its texts."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from howsure.errors import InputError, UnknownNameError
+from howsure.readers.logs.base import UNSCORED, LogInfo, LogReader, LogRow, Note, RowBuilder
+from howsure.readers.logs.file_formats import FileHead
+from howsure.scorers.targets import parse_items, write_targets
+from howsure.store.manifest import ModelRecord
+from howsure.tables import rows_to_cells
+from howsure.tables.columns import ALIASES, TableOptions, match_aliases, normalise_name
+from howsure.tables.read_table import UNNAMED, TableNames, open_table
+from howsure.tables.sql import ROW, number_rows
+from howsure.tables.table_files import find_file_format, is_table, name_table
+from howsure.tables.tidy import group_rows
+
+if TYPE_CHECKING:
+    import duckdb
+
+__all__ = ["TEXT_ALIASES", "TableLogReader", "has_completions"]
+
+#: Columns of texts to their names in other programs.
+TEXT_ALIASES: dict[str, tuple[str, ...]] = {
+    "completion": (
+        "completion",
+        "model_response",
+        "response",
+        "model_output",
+        "output",
+        "generated_text",
+        "prediction",
+    ),
+    "target": ("target", "gold_answer", "gold", "reference", "expected", "ground_truth", "correct_answer", "targets"),
+    "choices": ("choices", "options", "choices_text"),
+    "text": ("text", "question_text", "prompt_text", "input_text"),
+    "answer": ALIASES["answer"],
+}
+#: The name of an answer that is as often that of the right one.
+_AMBIGUOUS_ANSWER = "answer"
+#: Error of a generation that a table has no score or no text for.
+_NO_SCORE, _NO_TEXT = "missing: the table has no score here", "missing: the table has no text here"
+#: Largest whole number that is a number of a generation.
+_LARGEST = 1 << 31
+
+
+def has_completions(path: Path, columns: Mapping[str, str]) -> bool:
+    """Return whether a table has a column of completions, by its name or as `columns` says."""
+    if "completion" in columns:
+        return True
+    with open_table(path) as rows:
+        return "completion" in match_aliases(rows.columns, {"completion": TEXT_ALIASES["completion"]})
+
+
+class TableLogReader(LogReader):
+    """Reader of tables with the columns that `tables.tidy` finds, and with texts.
+
+    Generations that are whole numbers keep them, counted from 1; other names are numbered in their order. Without a
+    column for generations, the rows of a cell are its generations. A table with completions needs no scores.
+
+    Parameters
+    ----------
+    columns
+        Our column names to those of the tables: those of `tables.columns.ALIASES` and of `TEXT_ALIASES`.
+    names
+        What the columns do not state, as `score` reads it.
+    """
+
+    name = "table"
+
+    def __init__(self, columns: Mapping[str, str] | None = None, names: TableNames = UNNAMED) -> None:
+        given = columns or {}
+        self.columns = {name: column for name, column in given.items() if name in ALIASES and name != "answer"}
+        self.text_columns = {name: column for name, column in given.items() if name not in self.columns}
+        self.names = names
+
+    def recognises(self, head: FileHead) -> bool:
+        """Return whether the name of a file is that of a table."""
+        return head.kind not in {"folder", "empty"} and is_table(head.path)
+
+    def describe(self, path: Path) -> LogInfo:
+        """Return the models and benchmarks of a table, which has no other metadata."""
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        with self._open(path) as rows:
+            models = sorted(str(name) for (name,) in rows.project("model").distinct().fetchall())
+            benchmarks = sorted(str(name) for (name,) in rows.project("benchmark").distinct().fetchall())
+        return LogInfo(
+            run=digest[:16],
+            models={name: ModelRecord(name=name, kind=self.name) for name in models},
+            benchmarks={name: {"table": path.name, "table_sha256": digest} for name in benchmarks},
+        )
+
+    def check_texts(self, path: Path, *names: str) -> None:
+        """Raise InputError if the table lacks one of these texts, with its columns and how one is named."""
+        with open_table(path) as table:
+            columns = table.columns
+        with self._open(path) as rows:
+            missing = [name for name in names if name not in rows.columns]
+        if missing:
+            remedy = f"the columns are {', '.join(columns)}: name one with --columns {missing[0]}=COLUMN"
+            raise InputError(f"no column for the {missing[0]}", where=str(path), remedy=remedy)
+
+    def read(self, path: Path, build: RowBuilder) -> Iterator[LogRow]:
+        """Yield each generation once; a missing score without a completion is a failure."""
+        import pyarrow as pa
+
+        with self._open(path) as unnumbered:
+            rows = number_rows(unnumbered)
+            generation = _write_number_sql(rows, build.note)
+            has_texts = "completion" in rows.columns
+            # An empty cell of delimited text is an empty text or a missing one; it is taken as missing.
+            is_delimited = find_file_format(str(path)) == "csv"
+            parts = [f'"{ROW}"', "benchmark", "model", "question", f"{generation} AS generation", "score"]
+            parts += [_or_null(rows, name, default) for name, default in _OPTIONAL.items()]
+            for batch in pa.RecordBatchReader.from_stream(rows.project(", ".join(parts)).order(f'"{ROW}"')):
+                for row in batch.to_pylist():
+                    score, completion = row["score"], row["completion"]
+                    completion = None if is_delimited and not completion else completion
+                    is_empty = completion is not None and not completion.strip()
+                    if score is None and is_empty:
+                        # As in a live run: a completion that says nothing scores 0.
+                        score, status = 0.0, "empty"
+                    else:
+                        status = "ok" if score is not None else UNSCORED if completion is not None else "error"
+                    yield LogRow(
+                        benchmark=str(row["benchmark"]),
+                        model=str(row["model"]),
+                        question=str(row["question"]),
+                        variant=str(row["variant"]),
+                        generation=row["generation"],
+                        score=score,
+                        status=status,
+                        error=None if status != "error" else _NO_TEXT if has_texts else _NO_SCORE,
+                        answer=row["answer"] or None,
+                        completion=completion,
+                        target=_write_target(row["target"]) if row["target"] else None,
+                        choices=_parse_choices(row["choices"]),
+                        messages=({"role": "user", "content": row["text"]},) if row["text"] else None,
+                        cluster=None if row["cluster"] is None else str(row["cluster"]),
+                    )
+
+    @contextlib.contextmanager
+    def _open(self, path: Path) -> Iterator[duckdb.DuckDBPyRelation]:
+        """Yield the rows with our column names, after the checks of every table."""
+
+        def check_rows(rows: duckdb.DuckDBPyRelation, where: str) -> duckdb.DuckDBPyRelation:
+            if "n" in rows.columns:
+                what = "each row is a cell, and there are no generations to convert"
+                remedy = "read the table itself: it does not state which of its generations were right"
+                raise InputError(what, where=where, remedy=remedy)
+            rows_to_cells.make_cells(rows, where=where)
+            return rows
+
+        with open_table(path) as rows:
+            texts = self._find_texts(rows, str(path))
+            options = self.names.extend(TableOptions(self.columns, texts=texts))
+            benchmark = self.names.benchmark or name_table(path)
+            yield group_rows(rows, str(path), benchmark, options, check_rows)[0]
+
+    def _find_texts(self, rows: duckdb.DuckDBPyRelation, where: str) -> dict[str, tuple[str, ...]]:
+        """Return the names of the columns of texts; none if the table has no completions, so that it needs scores."""
+        by_key = {normalise_name(name): name for name in rows.columns}
+        for name, column in self.text_columns.items():
+            if name not in TEXT_ALIASES:
+                raise UnknownNameError("column", name, [*ALIASES, *TEXT_ALIASES], where="--columns")
+            if normalise_name(column.partition(".")[0]) not in by_key:
+                raise UnknownNameError("column", column, rows.columns, where=where)
+        texts = TEXT_ALIASES | {name: (column,) for name, column in self.text_columns.items()}
+        matched = match_aliases(rows.columns, texts)
+        is_ambiguous = normalise_name(matched.get("answer", "")) == _AMBIGUOUS_ANSWER
+        if is_ambiguous and "answer" not in self.text_columns and "target" not in matched:
+            del texts["answer"]  # it may be the right answer
+        if "text" not in matched and "question" in by_key:
+            texts["text"] = ("question",)
+        return texts if "completion" in matched else {name: of for name, of in texts.items() if name == "answer"}
+
+
+#: Columns that may be absent, with the SQL of their value then.
+_OPTIONAL = {
+    "variant": "'default'",
+    **dict.fromkeys(("cluster", "completion", "target", "choices", "text", "answer"), "CAST(NULL AS VARCHAR)"),
+}
+
+
+def _or_null(rows: duckdb.DuckDBPyRelation, name: str, default: str) -> str:
+    """Return SQL for a column, or its default where the rows do not have it."""
+    return f'"{name}"' if name in rows.columns else f'{default} AS "{name}"'
+
+
+def _write_number_sql(rows: duckdb.DuckDBPyRelation, note: Note) -> str:
+    """Return SQL for the number of a row's generation, from 1."""
+    cell = ", ".join(name for name in ("benchmark", "model", "question", "variant") if name in rows.columns)
+    if "generation" not in rows.columns:
+        most = rows.aggregate("count(*) AS n", cell).aggregate("max(n)").fetchall()[0][0]
+        if most > 1:
+            note("cells have several rows and there is no column 'generation': each row is taken as a generation")
+        return f'row_number() OVER (PARTITION BY {cell} ORDER BY "{ROW}")'
+    number = "TRY_CAST(CAST(generation AS VARCHAR) AS BIGINT)"
+    are_whole, low, high = rows.aggregate(
+        f"bool_and(coalesce({number} >= 0, false)), min({number}), max({number})"
+    ).fetchall()[0]
+    if are_whole and high < _LARGEST:
+        return f"{number} + 1" if low == 0 else number
+    note("generations are not numbered 0 or 1 and so on: they are numbered in the order of their names")
+    return "dense_rank() OVER (PARTITION BY benchmark, model ORDER BY generation)"
+
+
+def _write_target(text: str) -> str:
+    """Return a target as it is stored: a list that holds one answer is that answer."""
+    if text.startswith("[") and text.endswith("]"):
+        items = parse_items(text)
+        if len(items) == 1 and len(items[0]) == 1 and text[1:2] in {'"', "'"}:
+            return write_targets(items[0])
+    return text
+
+
+def _parse_choices(text: str | None) -> tuple[str, ...]:
+    """Return the choices of a JSON list of texts."""
+    try:
+        choices = json.loads(text) if text else None
+    except ValueError:
+        return ()
+    if not isinstance(choices, list) or len(choices) < 2:
+        return ()
+    return tuple(choices) if all(isinstance(each, str) for each in choices) else ()
