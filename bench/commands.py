@@ -31,7 +31,7 @@ SIZES = {
 #: Commands for each kind of data; OUT is a new path.
 COMMANDS = {
     "log": ("score", "show --only wrong", "audit", "convert -o OUT", "report -o OUT.html"),
-    "rows": ("score", "score --method t", "score --format json", "pairs --format csv"),
+    "rows": ("score", "score --method t", "score --format json", "pairs --format csv", "repeats"),
     "questions": ("score", "pairs", "repeats", "report -o OUT.html"),
     "texts": (
         "score",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -10,6 +11,8 @@ from click.testing import CliRunner
 import howsure as hs
 from howsure.cli import cli
 from howsure.errors import InputError
+
+EXAMPLES = Path(__file__).parents[1] / "readers/logs/examples/promptfoo"
 
 
 def test_each_column_is_taken_for_something_or_not_used(tmp_path):
@@ -43,3 +46,15 @@ def test_what_cannot_be_read_is_said(tmp_path):
     path.write_text("name,colour\nx,red\n")
     with pytest.raises(InputError, match="no column for"):
         hs.preview(path)
+
+
+def test_run_folders_and_logs_are_described_in_a_few_lines(tmp_path):
+    (tmp_path / "t.csv").write_text("model,question,score\na,1,1\na,2,0\nb,1,1\nb,2,1\n")
+    hs.convert(tmp_path / "t.csv", tmp_path / "run")
+    result = hs.preview(tmp_path / "run")
+    assert result.taken_as == ()
+    assert result.lines == ("a run folder", "benchmark t: 2 models (a, b), 2 questions (1, 2), 4 scores with mean 0.75")
+    assert result.command == f"howsure score {tmp_path / 'run'}"
+    result = hs.preview(next(EXAMPLES.glob("*.json")))
+    assert result.lines[0].startswith("a log of ")
+    assert any(line.startswith("benchmark ") for line in result.lines)

@@ -239,3 +239,23 @@ def test_notes_that_differ_in_numbers_are_one_line(tmp_path):
     assert [line for line in lines if "not scored" in line] == [
         f"{tmp_path / 'a.json'} and 1 more: 5 samples were not scored: they are missing"
     ]
+
+
+def test_a_missing_manifest_and_a_missing_journal_are_said(tmp_path):
+    from howsure.store import manifest
+    from howsure.store.responses import RunFolder
+    from howsure.store.schema import Response
+
+    with RunFolder(tmp_path / "run") as run:
+        manifest.begin(tmp_path / "run", manifest.Manifest(seed=1))
+        run.append([Response("b", "m", f"q{i}", "v", 1, score=1.0) for i in range(4)])
+        # As a kill leaves it: the session has not finished, and its journal is beside the database.
+        shutil.copytree(tmp_path / "run", tmp_path / "killed")
+    assert not [line for line in hs.read(tmp_path / "killed").notes() if "-wal" in line]
+    (tmp_path / "killed" / "responses.sqlite-wal").unlink()
+    assert [line for line in hs.read(tmp_path / "killed").notes() if "(-wal) is missing: rows may be lost" in line]
+    with RunFolder(tmp_path / "run"):
+        manifest.finish(tmp_path / "run")
+    assert hs.read(tmp_path / "run").notes() == []
+    (tmp_path / "run" / "manifest.json").unlink()
+    assert "manifest.json: missing: the models' settings" in hs.read(tmp_path / "run").notes()[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import zipfile
 
 import pytest
 
@@ -151,3 +152,46 @@ def test_what_cannot_be_read_is_refused_in_one_line(tmp_path, name, content, mes
     with pytest.raises(InputError, match=message) as caught:
         list(hs.read(path))
     assert "\n" not in str(caught.value)
+
+
+def write_workbook(path, sheet):
+    """A workbook as small as possible, with this XML as its only sheet."""
+    ns = "http://schemas.openxmlformats.org"
+    parts = {
+        "[Content_Types].xml": f'<Types xmlns="{ns}/package/2006/content-types"/>',
+        "_rels/.rels": f'<Relationships xmlns="{ns}/package/2006/relationships"><Relationship Id="r1" '
+        f'Type="{ns}/officeDocument/2006/relationships/officeDocument" Target="xl/workbook.xml"/></Relationships>',
+        "xl/workbook.xml": f'<workbook xmlns="{ns}/spreadsheetml/2006/main" '
+        f'xmlns:r="{ns}/officeDocument/2006/relationships"><sheets><sheet name="s" sheetId="1" r:id="r1"/></sheets></workbook>',
+        "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{ns}/package/2006/relationships"><Relationship Id="r1" '
+        f'Type="{ns}/officeDocument/2006/relationships/worksheet" Target="worksheets/sheet1.xml"/></Relationships>',
+    }
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as book:
+        for name, text in parts.items():
+            book.writestr(name, text)
+        with book.open("xl/worksheets/sheet1.xml", "w", force_zip64=True) as file:
+            file.write(f'<worksheet xmlns="{ns}/spreadsheetml/2006/main"><sheetData>'.encode())
+            for part in sheet:
+                file.write(part)
+            file.write(b"</sheetData></worksheet>")
+
+
+def row_of(number, *values):
+    cells = "".join(f'<c r="{chr(65 + i)}{number}" t="str"><v>{value}</v></c>' for i, value in enumerate(values))
+    return f'<row r="{number}">{cells}</row>'.encode()
+
+
+SHEET = [row_of(1, "model", "question", "score"), row_of(2, "a", "q1", 1), row_of(3, "a", "q2", 0)]
+
+
+def test_a_workbook_that_is_too_large_when_it_is_read_is_refused(tmp_path):
+    path = tmp_path / "t.xlsx"
+    write_workbook(path, SHEET)
+    assert hs.score(path)["score"].tolist() == [0.5]
+    write_workbook(path, [*SHEET, b'<row r="1048576"><c r="XFD1048576"><v>1</v></c></row>'])
+    with pytest.raises(InputError, match="a sheet of 1,048,576 rows and 16,384 columns"):
+        hs.score(path)
+    write_workbook(path, [*SHEET, *[b" " * (1 << 20)] * 300])
+    assert path.stat().st_size < 1 << 20
+    with pytest.raises(InputError, match="expands to more than 256 MB and 200 times its size"):
+        hs.score(path)

@@ -1,6 +1,7 @@
 """Frames of other libraries: the same cells from each, and each way they can be wrong."""
 
 import functools
+import warnings
 
 import duckdb
 import narwhals as nw
@@ -183,3 +184,32 @@ def test_what_is_no_frame():
         InputError, match="the frame: a int is no frame; give a pandas, polars, pyarrow, DuckDB or PySpark"
     ):
         read_cells(3)
+
+
+@pytest.mark.parametrize(
+    ("scores", "means", "message"),
+    [
+        (["Pass", "fail", " PASS", "error"], [1.0, 0.0, 1.0, None], "words are read as scores"),
+        (["50%", "0 %", "100%", "NA"], [0.5, 0.0, 1.0, None], "percent signs are read"),
+        (["0,5", "1", "0", ""], [0.5, 1.0, 0.0, None], "decimal commas are read"),
+        ([50.0, 100.0, 0.0, None], [0.5, 1.0, 0.0, None], "read as percent: divided by 100"),
+        ([3, 5, 4, None], [3.0, 5.0, 4.0, None], "not from 0 to 1; they are taken as they are"),
+    ],
+)
+def test_a_lazy_frame_has_the_words_and_percent_of_a_file(scores, means, message):
+    """The same values in memory, which DuckDB reads, and by the frame's own engine."""
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame({"model": ["a"] * 4, "question": ["1", "2", "3", "4"], "score": scores})
+    for one in (frame, frame.lazy()):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", HowsureWarning)
+            [cells] = read_cells(one)
+        assert [t / n if n else None for n, t in zip(cells.n[0], cells.total[0], strict=True)] == means
+        assert any(message in str(each.message) for each in caught)
+
+
+def test_other_words_of_a_lazy_frame_are_refused():
+    polars = pytest.importorskip("polars")
+    frame = polars.LazyFrame({"model": ["a"] * 2, "question": ["1", "2"], "score": ["good", "1"]})
+    with pytest.raises(InputError, match="no numbers; fix or empty them, such as 'good'"):
+        read_cells(frame)

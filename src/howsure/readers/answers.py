@@ -14,15 +14,17 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import chain
 from operator import add
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from howsure.errors import HowsureWarning
+from howsure.errors import HowsureWarning, InputError
 from howsure.readers.logs.log_source import LogSource
 from howsure.readers.run_source import RunSource
-from howsure.readers.sources import Source
+from howsure.readers.sources import Source, TableSource
+from howsure.readers.table_log import TableLogReader
 from howsure.stats.prompts import VariantAnswers
 from howsure.stats.questions import AnswerCounts
 from howsure.store import responses
@@ -239,6 +241,9 @@ def _count_source(source: Source) -> pa.Table | None:
     """Return a row of counts for each model, question and answer of a source; None if it stores no answers."""
     if isinstance(source, RunSource):
         return _sum_rows(source.read_rows([*_KEY, "score", "status"]))
+    if isinstance(source, TableSource):
+        answers = _read_table_answers(source)
+        return None if answers is None else _sum_rows([answers])
     if not isinstance(source, LogSource):
         return None
     rows = source.rows if "answer" in source.rows.column_names else source.read_answers()
@@ -304,6 +309,9 @@ def _read_targets(
         rows = chain(
             _distinct_targets(responses.read_prompts(source.path, _TARGET).to_batches()), _targets_of_rows(source)
         )
+    elif isinstance(source, TableSource):
+        answers = _read_table_answers(source)
+        rows = _distinct_targets(answers.select(_TARGET).to_batches() if answers is not None else ())
     elif isinstance(source, LogSource):
         wanted -= {(benchmark, question) for benchmark, targets in known_targets.items() for question in targets}
         rows = ((row.benchmark, row.question, row.target) for row in source.generations())
@@ -414,10 +422,24 @@ def _index_answers(cube: Cube, counts: Iterable[tuple[Any, ...]]) -> VariantAnsw
 
 def _read_scored_rows(source: Source) -> pa.Table | None:
     """Return the rows from which cells are computed; None if they have no answers or were sampled in stages."""
+    if isinstance(source, TableSource):
+        return _read_table_answers(source)
     if not isinstance(source, (LogSource, RunSource)) or (isinstance(source, RunSource) and source.plans):
         return None
     rows = source.rows
     return rows if "answer" in rows.column_names else None
+
+
+def _read_table_answers(source: TableSource) -> pa.Table | None:
+    """Return the rows of a table in a file with the answers that a column states; None if there is none."""
+    if not isinstance(source.path, Path) or source.most_generations is not None:
+        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", HowsureWarning)  # reading the cells has raised the same warnings
+        try:
+            return TableLogReader(source.columns, source.names).read_answers(source.path)
+        except InputError:
+            return None  # a table of cells, or one that is left out
 
 
 def _count_cells_unparsed(table: pa.Table) -> Iterable[tuple[Any, ...]]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from howsure.errors import InputError, StoreError
 from howsure.readers import merging
-from howsure.store import manifest, responses, scorer_files
+from howsure.store import database, manifest, responses, scorer_files
 from howsure.store import manifest as manifests
 from howsure.store.lookup import read_clusters
 from howsure.store.schema import KEY, UNSCORED
@@ -228,11 +228,14 @@ class RunSource:
         except StoreError as error:
             return [f"the warnings of the run and whether it was stopped early are not known: {error}"]
         if about is None:
-            return []
+            what = "missing: the models' settings and the warnings of the run are not known; restore it from a copy"
+            return [f"{self.path / manifests.NAME}: {what}"]
         several = len(about.benchmarks) > 1
         early = [f"{one.benchmark}: {one.message}" if several else one.message for one in about.stopped if one.is_early]
         more = f"; and {len(early) - _N_NAMED} more, see {manifests.NAME}" if len(early) > _N_NAMED else ""
-        return [*about.warnings, *(["; ".join(early[:_N_NAMED]) + more] if early else [])]
+        lost = ["its last session was killed, and the journal of its database (-wal) is missing: rows may be lost"]
+        lost = lost if _lacks_journal(self.path, about) else []
+        return [*about.warnings, *lost, *(["; ".join(early[:_N_NAMED]) + more] if early else [])]
 
     def _note_stages(self, what: str) -> None:
         """Note which models were sampled adaptively, with the consequence for the results."""
@@ -253,3 +256,10 @@ def has_answers(table: pa.Table) -> bool:
         return True
     scored = table.filter(compute.is_valid(table["score"]))
     return bool(compute.any(compute.not_equal(scored["status"], "ok")).as_py())
+
+
+def _lacks_journal(path: Path, about: manifests.Manifest) -> bool:
+    """Return whether a session was killed, and the journal is gone that SQLite leaves beside its database then."""
+    was_killed = bool(about.sessions) and about.sessions[-1].finished is None
+    database_file = path / database.NAME
+    return was_killed and database_file.is_file() and not Path(f"{database_file}-wal").exists()

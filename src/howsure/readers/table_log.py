@@ -17,12 +17,13 @@ from howsure.store.manifest import ModelRecord
 from howsure.tables import rows_to_cells
 from howsure.tables.columns import ALIASES, TableOptions, match_aliases, normalise_name
 from howsure.tables.read_table import UNNAMED, TableNames, open_table
-from howsure.tables.sql import ROW, number_rows
+from howsure.tables.sql import ROW, number_rows, quote_text
 from howsure.tables.table_files import find_file_format, is_table, name_table
-from howsure.tables.tidy import group_rows
+from howsure.tables.tidy import drop_summaries, group_rows
 
 if TYPE_CHECKING:
     import duckdb
+    import pyarrow as pa
 
 __all__ = ["TEXT_ALIASES", "TableLogReader", "has_completions"]
 
@@ -107,6 +108,16 @@ class TableLogReader(LogReader):
             remedy = f"the columns are {', '.join(columns)}: name one with --columns {missing[0]}=COLUMN"
             raise InputError(f"no column for the {missing[0]}", where=str(path), remedy=remedy)
 
+    def read_answers(self, path: Path) -> pa.Table | None:
+        """Return the scored rows with the answers that were read, without texts; None if no column has the answers."""
+        with self._open(path) as rows:
+            if "answer" not in rows.columns:
+                return None
+            texts = [_or_null(rows, name, default) for name, default in (("variant", "'default'"), ("target", _NULL))]
+            names = [f"CAST({name} AS VARCHAR) AS {name}" for name in ("benchmark", "model", "question")]
+            parts = [*names, *texts, "nullif(trim(answer), '') AS answer", "score"]
+            return rows.project(", ".join(parts)).to_arrow_table()
+
     def read(self, path: Path, build: RowBuilder) -> Iterator[LogRow]:
         """Yield each generation once; a missing score without a completion is a failure."""
         import pyarrow as pa
@@ -155,7 +166,14 @@ class TableLogReader(LogReader):
                 what = "each row is a cell, and there are no generations to convert"
                 remedy = "read the table itself: it does not state which of its generations were right"
                 raise InputError(what, where=where, remedy=remedy)
-            rows_to_cells.make_cells(rows, where=where)
+            cells = rows_to_cells.make_cells(rows, where=where)
+            for before, after in zip(cells, drop_summaries(where, cells), strict=True):
+                for name, names in (("question", after.questions), ("model", after.models)):
+                    left_out = set(before.questions if name == "question" else before.models) - set(names)
+                    for one in left_out:
+                        benchmark = quote_text(before.benchmark)
+                        wrong = f"benchmark = {benchmark} AND CAST({name} AS VARCHAR) = {quote_text(one)}"
+                        rows = rows.filter(f"NOT ({wrong})")
             return rows
 
         with open_table(path) as rows:
@@ -179,13 +197,17 @@ class TableLogReader(LogReader):
             del texts["answer"]  # it may be the right answer
         if "text" not in matched and "question" in by_key:
             texts["text"] = ("question",)
-        return texts if "completion" in matched else {name: of for name, of in texts.items() if name == "answer"}
+        if "completion" in matched:
+            return texts
+        return {name: of for name, of in texts.items() if name in {"answer", "target"}}
 
 
+#: SQL of a text that is missing.
+_NULL = "CAST(NULL AS VARCHAR)"
 #: Columns that may be absent, with the SQL of their value then.
 _OPTIONAL = {
     "variant": "'default'",
-    **dict.fromkeys(("cluster", "completion", "target", "choices", "text", "answer"), "CAST(NULL AS VARCHAR)"),
+    **dict.fromkeys(("cluster", "completion", "target", "choices", "text", "answer"), _NULL),
 }
 
 

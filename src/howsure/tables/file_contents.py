@@ -9,8 +9,10 @@ from __future__ import annotations
 import codecs
 import gzip
 import json
+import re
 import warnings
 import zipfile
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, time
 from pathlib import Path
@@ -29,6 +31,8 @@ __all__ = [
     "write_records",
 ]
 
+#: Bytes to which an archive may always expand, and the largest multiple of its size.
+FREE_EXPANSION, MOST_EXPANSION = 1 << 28, 200
 #: Number of bytes at the start of a file that show what it is.
 _HEAD = 1 << 16
 #: Byte order marks with the encodings that they announce.
@@ -37,6 +41,12 @@ _MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BO
 _FALLBACK = "cp1252"
 #: Fields of an object that hold its records, before any other list of records.
 _RECORD_FIELDS = ("results", "samples", "examples", "data", "records", "rows", "items", "scores")
+
+
+#: A sheet of a workbook, and the place of a cell in its XML.
+_SHEET, _CELL = re.compile(r"^xl/worksheets/[^/]*\.xml$"), re.compile(rb'<c\b[^>]{0,16}?\br="([A-Z]{1,3})(\d{1,7})"')
+#: Largest number of cells of a sheet.
+_MOST_CELLS = 20_000_000
 
 
 def find_content_format(path: Path) -> str | None:
@@ -201,6 +211,7 @@ def read_sheets(path: Path) -> list[dict[str, object]]:
     """
     from python_calamine import CalamineError, CalamineWorkbook
 
+    _check_workbook(path)
     try:
         with CalamineWorkbook.from_path(str(path)) as book:
             sheets = {name: _read_sheet(book.get_sheet_by_name(name).to_python()) for name in book.sheet_names}
@@ -221,6 +232,43 @@ def read_sheets(path: Path) -> list[dict[str, object]]:
     role = "model" if "model" not in matched else "benchmark" if "benchmark" not in matched else "sheet"
     warnings.warn(f"{path}: {len(same)} sheets are one table, with the {role} of each", HowsureWarning, stacklevel=2)
     return [{role: name, **row} for name in same for row in tables[name]]
+
+
+def _check_workbook(path: Path) -> None:
+    """Raise InputError for a workbook that expands beyond the limits of an archive, or has a cell far from all others.
+
+    A sheet is read as a rectangle of cells, so that a single cell in the last row and column would fill the memory.
+    """
+    n_bytes, size = 0, path.stat().st_size
+    try:
+        with zipfile.ZipFile(path) as book:
+            for entry in book.infolist():
+                n_cells, tail = [1, 1], b""
+                is_sheet = _SHEET.search(entry.filename) is not None
+                with book.open(entry) as file:
+                    while block := file.read(1 << 20):
+                        n_bytes += len(block)
+                        if n_bytes > FREE_EXPANSION and n_bytes > MOST_EXPANSION * size:
+                            what = f"expands to more than {FREE_EXPANSION >> 20} MB and {MOST_EXPANSION} times its size"
+                            raise InputError(what, where=str(path), remedy="save the table as csv")
+                        for column, row in _CELL.findall(tail + block) if is_sheet else ():
+                            n_cells = [max(n_cells[0], _number_column(column)), max(n_cells[1], int(row))]
+                        tail = block[-32:]
+                if n_cells[0] * n_cells[1] > _MOST_CELLS:
+                    what = f"a sheet of {n_cells[1]:,} rows and {n_cells[0]:,} columns, most of them empty"
+                    raise InputError(
+                        what, where=str(path), remedy="remove what stands far from the table, or save it as csv"
+                    )
+    except (zipfile.BadZipFile, OSError, EOFError, NotImplementedError, RuntimeError, zlib.error) as error:
+        raise InputError(f"cannot be read: {error}", where=str(path), remedy="save it as csv") from error
+
+
+def _number_column(letters: bytes) -> int:
+    """Return the number of a column of a spreadsheet, from 1: A is 1 and AA is 27."""
+    number = 0
+    for letter in letters:
+        number = 26 * number + letter - 64
+    return number
 
 
 def _read_sheet(cells: Sequence[Sequence[object]]) -> list[dict[str, object]]:

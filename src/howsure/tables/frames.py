@@ -7,14 +7,18 @@ machine, a Spark session is started here, and its files and tables are opened as
 
 from __future__ import annotations
 
+import math
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, TypeVar
 
-from howsure.errors import InputError, first_line
+from howsure.errors import HowsureWarning, InputError, first_line
 from howsure.tables.columns import TableColumns, TableOptions, find_columns, find_needed_columns
+from howsure.tables.score_values import MIN_PERCENT, match_words
+from howsure.tables.sql import MISSING_TEXTS
 from howsure.tables.table_files import SUFFIXES, find_file_format, name_table, open_database
 from howsure.tables.tidy import group_rows
 
@@ -26,6 +30,11 @@ if TYPE_CHECKING:
 __all__ = ["FrameLike", "group_frame", "is_frame", "read_spark_table", "start_session"]
 
 T = TypeVar("T")
+
+#: A number as text, perhaps with a percent sign or a decimal comma.
+_NUMBER = r"^[+-]?([0-9]+([.,][0-9]*)?|[.,][0-9]+)(e[+-]?[0-9]+)?\s*%?$"
+#: Largest number of different words of a column of scores.
+_MOST_WORDS = 50
 
 
 class FrameLike(Protocol):
@@ -181,6 +190,7 @@ def _group_lazily(
         ]
         ours["variant"] = nw.concat_str(*parts, separator=", ") if len(parts) > 1 else parts[0]
     rows = frame.select(**ours, **values, score=_score_expression(frame, columns.columns["score"], name))
+    rows = _scale_lazily(rows, options.scale, name)
     more = {"dimensions": options.dimensions} if options.by_variant else {}
     return group(rows.to_native(), where=name, **more), "generation" in ours
 
@@ -198,13 +208,65 @@ def _score_expression(frame: nw.LazyFrame[Any], column: str, name: str) -> nw.Ex
         remedy = "a score is a number, true or false"
         raise InputError(f"column {column!r} is of type {kind}", where=name, remedy=remedy)
     text = score.str.strip_chars().str.to_lowercase()
-    text = nw.when(~text.is_in(["", "nan"])).then(text)
-    number = nw.when(text == "true").then(nw.lit("1")).when(text == "false").then(nw.lit("0")).otherwise(text)
-    number = number.cast(nw.Float64)  # an engine raises for other text, or makes it null
-    counts = frame.select(texts=text.count(), numbers=number.count()).collect(backend="pyarrow").to_native()
-    if (wrong := counts["texts"][0].as_py() - counts["numbers"][0].as_py()) > 0:
-        raise InputError(f"{wrong} values of column {column!r} are no numbers", where=name, remedy="fix or empty them")
-    return number
+    text = nw.when(~text.is_in(["", *MISSING_TEXTS])).then(text)
+    texts = frame.select(text=text)
+    no_number = texts.filter(~nw.col("text").str.contains(_NUMBER))
+    distinct = no_number.unique().head(_MOST_WORDS).collect(backend="pyarrow").to_native()["text"].to_pylist()
+    words = match_words(word for word in distinct if word not in {"true", "false"}) or {}
+    unknown = no_number.filter(~nw.col("text").is_in([*words, "true", "false"])).select(n=nw.col("text").count())
+    if n_wrong := unknown.collect(backend="pyarrow").to_native()["n"][0].as_py():
+        example = next(word for word in distinct if word not in {*words, "true", "false"})
+        remedy = f"fix or empty them, such as {str(example)[:60]!r}"
+        raise InputError(f"{n_wrong} values of column {column!r} are no numbers", where=name, remedy=remedy)
+    plain = text.str.replace_all("%", "", literal=True).str.strip_chars().str.replace_all(",", ".", literal=True)
+    number = nw.when(text == "true").then(nw.lit("1")).when(text == "false").then(nw.lit("0"))
+    for word, value in words.items():
+        number = number.when(text == word).then(nw.lit("nan" if value is None else f"{value:g}"))
+    score = number.otherwise(plain).cast(nw.Float64)
+    score = nw.when(~score.is_nan()).then(score)
+    is_percent = text.str.ends_with("%")
+    sums = {
+        "n": nw.col("percent").sum(),
+        "comma": nw.col("text").str.contains(",").sum(),
+        "highest": nw.when(~nw.col("percent")).then(nw.col("score")).max(),
+    }
+    parts = frame.select(text=text, score=score, percent=is_percent).select(**sums)
+    counts = parts.collect(backend="pyarrow").to_native().to_pylist()[0]
+    if counts["n"] and (counts["highest"] or 0) > 1:
+        what = f"some scores have a percent sign, and others such as {counts['highest']:g} have none"
+        raise InputError(what, where=name, remedy="write the sign after all of them, or after none")
+    lines = ["percent signs are read (57.2% as 0.572)"] if counts["n"] else []
+    lines += ["decimal commas are read (0,572 as 0.572)"] if counts["comma"] else []
+    if words:
+        listed = ", ".join(f"{word} {'is missing' if of is None else f'is {of:g}'}" for word, of in words.items())
+        lines.append(f"words are read as scores: {listed}")
+    if lines:
+        warnings.warn(f"{name}: {'; '.join(lines)}", HowsureWarning, stacklevel=2)
+    return nw.when(is_percent).then(score / 100).otherwise(score) if counts["n"] else score
+
+
+def _scale_lazily(rows: nw.LazyFrame[Any], scale: float | None, name: str) -> nw.LazyFrame[Any]:
+    """Return rows whose scores that are percent are divided by 100; see `score_values.scale_scores`."""
+    import narwhals as nw
+
+    score = nw.col("score")
+    if scale is not None:
+        if not (math.isfinite(scale) and scale > 0):
+            raise InputError(f"--scale {scale:g}", where=name, remedy="give a number above 0, such as 100 for percent")
+        return rows if scale == 1 else rows.with_columns(score=score / scale)
+    bounds = rows.select(low=score.min(), high=score.max()).collect(backend="pyarrow").to_native().to_pylist()[0]
+    low, high = bounds["low"], bounds["high"]
+    if low is None or not (math.isfinite(low) and math.isfinite(high)) or (low >= 0 and high <= 1):
+        return rows
+    line = f"{name}: scores are from {low:g} to {high:g}"
+    if low >= 0 and MIN_PERCENT < high <= 100:
+        line += ", and are read as percent: divided by 100 (--scale 1 takes them as they are)"
+        rows = rows.with_columns(score=score / 100)
+    else:
+        line += ", not from 0 to 1; they are taken as they are, and differences and n* have their unit"
+        line += "; if -1 marks a judge that failed, leave it empty" if low == -1 else ""
+    warnings.warn(line, HowsureWarning, stacklevel=3)
+    return rows
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from howsure.tables.columns import TableOptions
 from howsure.tables.frames import FrameLike, group_frame
 from howsure.tables.sql import quote_text, read_column_types, write_text_sql
 from howsure.tables.table_files import is_glob, is_remote, name_table, open_database, open_rows
-from howsure.tables.tidy import group_rows, lay_out, warn_repeats
+from howsure.tables.tidy import drop_summaries, group_rows, lay_out, warn_repeats
 
 if TYPE_CHECKING:
     import duckdb
@@ -116,6 +116,7 @@ def read_cells(
     options = names.extend(TableOptions(columns or {}))
     group = partial(rows_to_cells.make_cells, generations=generations)
     cells, is_unique = _group(table, options, group, name, names.benchmark)
+    cells = drop_summaries(_name(table, name), cells)
     if not is_unique:
         warn_repeats(_name(table, name), cells)
     return cells
@@ -134,7 +135,8 @@ def read_runs(
     A table without a column for the generation is one run.
     """
     group = partial(rows_to_cells.make_runs, generations=generations)
-    return _group(table, names.extend(TableOptions(columns or {})), group, name, names.benchmark)[0]
+    runs = _group(table, names.extend(TableOptions(columns or {})), group, name, names.benchmark)[0]
+    return {benchmark: drop_summaries(_name(table, name), each) for benchmark, each in runs.items()}
 
 
 def read_cubes(
@@ -161,6 +163,7 @@ def read_cubes(
     options = names.extend(TableOptions(columns or {}, tuple(dimensions), by_variant=True, wide=wide))
     group = partial(rows_to_cells.make_cubes, generations=generations)
     cubes, is_unique = _group(table, options, group, name, names.benchmark)
+    cubes = drop_summaries(_name(table, name), cubes)
     if not is_unique:
         warn_repeats(_name(table, name), cubes)
     return cubes

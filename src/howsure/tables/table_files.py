@@ -28,6 +28,8 @@ import msgspec
 
 from howsure.errors import InputError, UnknownNameError
 from howsure.tables.file_contents import (
+    FREE_EXPANSION,
+    MOST_EXPANSION,
     decode_text,
     find_content_format,
     find_encoding,
@@ -77,8 +79,6 @@ _PATTERN_MARK = re.compile(r"([*?\[])")
 _SCHEME = re.compile(r"^([a-zA-Z][a-zA-Z0-9+.-]+)://")
 #: Schemes with the DuckDB extension that reads them; the extension of all others is httpfs.
 _EXTENSIONS = {"az": "azure", "azure": "azure", "abfss": "azure"}
-#: A gzip file may expand to so many bytes, or to so many times its own size.
-FREE_EXPANSION, MOST_EXPANSION = 1 << 28, 200
 #: Bytes of csv that are read into memory; a compressed file counts eightfold.
 _MAX_IN_MEMORY = 1 << 28
 #: Bytes that the csv parser reads at a time; a row cannot be longer.

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar, cast
+
+import numpy as np
 
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
 from howsure.stats.core.cube import ALL_QUESTIONS
@@ -45,9 +47,14 @@ if TYPE_CHECKING:
     from howsure.stats.core.cells import Cells
     from howsure.stats.core.cube import Cube
 
-__all__ = ["TableLayout", "group_rows", "lay_out", "warn_repeats"]
+__all__ = ["TableLayout", "drop_summaries", "group_rows", "lay_out", "warn_repeats"]
 
 T = TypeVar("T")
+Part = TypeVar("Part", "Cells", "Cube")
+
+#: Names of rows that may sum up the others, and the largest difference of a rounded mean.
+_SUMMARIES = frozenset({"mean", "average", "avg", "avg.", "total", "sum", "overall", "macro avg", "micro avg"})
+_SUMMARY_TOLERANCE = 0.006
 
 #: Columns that are added to a table: the generation of a score in a list, a turn of a question, and its question.
 GENERATION, QUESTION_TURN, TURN_CLUSTER = "generation in list", "question and turn", "question of the turn"
@@ -81,6 +88,52 @@ def warn_repeats(where: str, parts: Sequence[Cells] | Sequence[Cube]) -> None:
             HowsureWarning,
             stacklevel=3,
         )
+
+
+def drop_summaries(where: str, parts: list[Part]) -> list[Part]:
+    """Return cells or cubes without rows that sum up others, such as a question or a model called "mean", and say so.
+
+    A question is left out if it has the mean or the sum of the other questions for every model; one that only has such
+    a name is a question, which a line says. A model is left out if its scores are those of the other models on average.
+    """
+    return [_drop_summary(where, _drop_summary(where, part, "question"), "model") for part in parts]
+
+
+def _drop_summary(where: str, part: Part, what: Literal["question", "model"]) -> Part:
+    """Return a part without the questions or models that sum up the others."""
+    names = part.questions if what == "question" else part.models
+    candidates = [name for name in names if name.strip().lower() in _SUMMARIES]
+    others = [name for name in names if name not in candidates]
+    if not candidates or not others:
+        return part
+    axis = 1 if what == "question" else 0
+    n, total = (np.moveaxis(values.reshape(*values.shape[:2], -1).sum(-1), axis, 0) for values in (part.n, part.total))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        means = np.where(n > 0, total / n, np.nan)
+    is_other = np.array([name in others for name in names])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of a model without scores
+        expected = np.nanmean(means[is_other], axis=0)
+        sums = np.nansum(means[is_other], axis=0)
+    left_out = []
+    for name in candidates:
+        own = means[names.index(name)]
+        is_mean, is_sum = (np.isnan(own) | (np.abs(own - value) <= _SUMMARY_TOLERANCE) for value in (expected, sums))
+        if not np.isnan(own).all() and (is_mean.all() or is_sum.all()):
+            left_out.append(name)
+    others_called_so = [name for name in candidates if name not in left_out]
+    if left_out:
+        line = f"the {what} {left_out[0]!r} sums up the others and is left out"
+        warnings.warn(f"{where}: {line}", HowsureWarning, stacklevel=4)
+    if others_called_so:
+        line = (
+            f"a {what} is called {others_called_so[0]!r} and is read as one; remove its rows if they sum up the others"
+        )
+        warnings.warn(f"{where}: {line}", HowsureWarning, stacklevel=4)
+    if not left_out:
+        return part
+    rest = [name for name in names if name not in left_out]
+    return part.select(questions=rest) if what == "question" else part.select(models=rest)
 
 
 def group_rows(

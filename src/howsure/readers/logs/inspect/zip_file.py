@@ -19,7 +19,7 @@ from typing import Self
 
 from howsure.errors import InputError
 from howsure.readers.logs.file_formats import list_zip_members
-from howsure.tables.table_files import FREE_EXPANSION, MOST_EXPANSION
+from howsure.tables.file_contents import FREE_EXPANSION, MOST_EXPANSION
 
 #: Largest size of an unpacked member in bytes.
 MAX_BYTES = 1 << 31
