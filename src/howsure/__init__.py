@@ -18,6 +18,7 @@ benchmark.
 `difference_components`, `proxy`       variance components of a difference; n* of a cheap model for others
 `prompteval`                           quantiles over prompts from few answers
 `plan`, `frontier`, `draw_questions`   how many questions, variants and generations are needed
+`judge_noise`, `judge_errors`          how often a judge contradicts itself; whether it favours a model, or length
 `audit`                                questions whose label may be wrong
 `show`                                 single generations: completion, target, what was read, by which rule
 `run`, `report`, `rescore`, `convert`  run an experiment, write a report, score completions again, convert logs
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
     from howsure import perturb as perturb
     from howsure.api.file_preview import preview as preview
     from howsure.api.generation_list import show as show
+    from howsure.api.judged_results import judge_errors as judge_errors
+    from howsure.api.judged_results import judge_noise as judge_noise
     from howsure.api.model_scores import combine as combine
     from howsure.api.model_scores import compare as compare
     from howsure.api.model_scores import pairs as pairs
@@ -109,6 +112,8 @@ _MODULE_OF = {
     "figures": "howsure.figures",
     "frontier": "howsure.api.study_plans",
     "greedy": "howsure.api.run_comparisons",
+    "judge_errors": "howsure.api.judged_results",
+    "judge_noise": "howsure.api.judged_results",
     "pairs": "howsure.api.model_scores",
     "perturb": "howsure.perturb",
     "plan": "howsure.api.study_plans",

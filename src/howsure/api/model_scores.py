@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TypeAlias
 
+from howsure.api import judged_results
 from howsure.errors import InputError, UnknownNameError
 from howsure.readers.evaluations import Evaluations, to_cells, to_runs
 from howsure.readers.sources import Data
@@ -20,6 +22,7 @@ from howsure.stats.core.claims import (
     MEAN_CLAIMS,
     MISSING_RULES,
     REPEATS_METHODS,
+    CalibrationMethod,
     Claim,
     DifferenceMethod,
     IntervalMethod,
@@ -43,6 +46,8 @@ def score(
     method: IntervalMethod | None = None,
     missing: MissingRule = "as-missing",
     borrow: CellsLike | None = None,
+    calibrate: str | Path | None = None,
+    calibration: CalibrationMethod = "ppi",
 ) -> Results:
     r"""Score each model on each benchmark, with its standard error and the sources of the noise.
 
@@ -67,12 +72,19 @@ def score(
         Results of at least five other models on all N questions of a benchmark, of which the models in `data` answered
         some; any form that `data` may have. They predict the questions that were not answered. The claim
         ``"these-questions"`` is then about those N questions. Benchmarks are matched by name.
+    calibrate
+        File of people's labels of completions that a judge scored, as ``howsure review --random N`` makes it: the
+        scores are those that people would have given to all completions of this run.
+    calibration
+        How: ``"ppi"`` (PPI++ [3]_), ``"rogan-gladen"`` (for judges that err alike on all models), ``"labels"`` (the
+        labels alone) or ``"raw"`` (the judge's scores).
 
     Returns
     -------
     Results
         A row per benchmark and model: ``score``, ``se``, the limits ``low`` and ``high``, and the errors by source,
-        ``se_prediction`` and ``se_data``. With `borrow` the plain score stands beside the borrowed one.
+        ``se_prediction`` and ``se_data``. With `borrow` the plain score stands beside the borrowed one, with
+        `calibrate` the judge's. Where a judge gave several verdicts on a completion, ``se_judge`` is what they add.
 
     Raises
     ------
@@ -100,6 +112,7 @@ def score(
     ----------
     .. [1] Wang (2025), Measuring all the noises of LLM evals, eq. (22)-(25).
     .. [2] Bell and McCaffrey (2002), Bias reduction in standard errors for linear regression with multi-stage samples.
+    .. [3] Angelopoulos, Duchi and Zrnic (2023), PPI++: efficient prediction-powered inference, arXiv 2311.01453.
 
     Examples
     --------
@@ -121,13 +134,21 @@ def score(
     if method is not None:
         check_choice("method", method, INTERVAL_METHODS)
     check_choice("rule for missing generations", missing, MISSING_RULES)
+    if calibrate is not None:
+        _check_calibrated(claim, method=method, missing=missing, borrow=borrow)
+        judged = judged_results.open_judged(data)
+        if judged is None:
+            raise InputError("calibrate needs a run folder", remedy="give the folder that a judge scored, not cells")
+        return judged_results.calibrate_scores(judged, calibrate, method=calibration, level=level)
     if borrow is None:
-        return _for_each(
-            to_cells(data),
+        results = judged_results.open_judged(data)
+        scored = _for_each(
+            to_cells(data if results is None else results),
             lambda cells: score_statistics.score_with_missing(
                 cells, missing, lambda one: score_statistics.score(one, claim=claim, level=level, method=method)
             ),
         )
+        return scored if results is None else judged_results.add_judge_error(scored, results)
     if missing != "as-missing":
         raise InputError(
             f"missing is {missing!r} with borrow",
@@ -152,6 +173,8 @@ def compare(
     method: DifferenceMethod | None = None,
     borrow: CellsLike | None = None,
     paired: bool = True,
+    calibrate: str | Path | None = None,
+    calibration: CalibrationMethod = "ppi",
 ) -> Results:
     r"""Compare two models on each benchmark that has both, paired on the questions that both answered.
 
@@ -172,6 +195,8 @@ def compare(
     paired
         False compares the scores as if the questions of a and b had nothing to do with each other, with the paired
         comparison beside it: for models that answered different questions, or to show what pairing is worth.
+    calibrate, calibration
+        People's labels of completions that a judge scored, as for `score`: the difference that people would have found.
 
     Returns
     -------
@@ -210,6 +235,14 @@ def compare(
     ([0.5], [0.25])
     """
     _check(claim, level, method)
+    if calibrate is not None:
+        _check_calibrated(claim, method=method, borrow=borrow)
+        if not paired:
+            raise InputError("calibrate without pairing", where="compare", remedy="leave one of them out")
+        judged = judged_results.open_judged(data)
+        if judged is None:
+            raise InputError("calibrate needs a run folder", remedy="give the folder that a judge scored, not cells")
+        return judged_results.calibrate_difference(judged, a, b, calibrate, method=calibration, level=level)
     benchmarks = to_cells(data)
     both = [cells for cells in benchmarks if {a, b} <= set(cells.models)]
     if not both:
@@ -491,3 +524,16 @@ def _with_several_models(data: CellsLike) -> list[Cells]:
 def _for_each(benchmarks: Iterable[Cells], compute: Callable[[Cells], Result]) -> Results:
     """Return the results of a statistic on each benchmark."""
     return Results(tuple(compute(cells) for cells in benchmarks))
+
+
+def _check_calibrated(
+    claim: Claim, *, method: str | None, borrow: CellsLike | None, missing: MissingRule = "as-missing"
+) -> None:
+    """Raise InputError for what cannot be combined with labels of people."""
+    given = {"method": method, "borrow": borrow, "missing": missing if missing != "as-missing" else None}
+    for name, value in given.items():
+        if value is not None:
+            raise InputError(f"{name} with calibrate", remedy=f"leave {name} out")
+    if claim != "new-questions":
+        what = f"claim is {claim!r} with calibrate, whose error is for new questions"
+        raise InputError(what, remedy="leave claim out")

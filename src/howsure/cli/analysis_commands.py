@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from howsure.api.choices import GENERATION_FORMATS, PROMPT_VIEWS, GenerationFormat, OutputFormat, PromptView
 from howsure.cli.options import (
+    PATH,
     CommandInputs,
     add_borrow,
     add_claim_and_format,
@@ -22,10 +24,12 @@ from howsure.cli.options import (
 )
 from howsure.errors import InputError
 from howsure.stats.core.claims import (
+    CALIBRATION_METHODS,
     INTERVAL_METHOD_TEXTS,
     MISSING_RULES,
     REPEATS_METHODS,
     WEIGHT_RULES,
+    CalibrationMethod,
     Claim,
     DifferenceMethod,
     IntervalMethod,
@@ -59,6 +63,19 @@ _METHOD_HELP = (
     help="What is done with generations that failed or do not exist: they are left out, or counted as wrong, or the "
     "interval covers the score whatever they would have been.",
 )
+@click.option(
+    "--calibrate",
+    type=PATH,
+    metavar="LABELS",
+    help="Of a run that a judge scored: correct it by people's labels, as howsure review --random N makes them.",
+)
+@click.option(
+    "--calibration",
+    type=click.Choice(CALIBRATION_METHODS),
+    default=CALIBRATION_METHODS[0],
+    show_default=True,
+    help="How --calibrate corrects: PPI++, Rogan-Gladen, the labels alone, or not at all.",
+)
 def score(
     inputs: CommandInputs,
     form: OutputFormat,
@@ -68,12 +85,27 @@ def score(
     method: IntervalMethod | None,
     missing: MissingRule,
     borrow: list[Cells] | None,
+    calibrate: Path | None,
+    calibration: CalibrationMethod,
 ) -> None:
     """Score each model, with its error by source."""
     import howsure as hs
 
-    result = hs.score(inputs.results, claim=claim, level=level, method=method, missing=missing, borrow=borrow)
+    result = hs.score(
+        inputs.results,
+        claim=claim,
+        level=level,
+        method=method,
+        missing=missing,
+        borrow=borrow,
+        calibrate=calibrate,
+        calibration=calibration,
+    )
     print_result(result, form)
+    if calibrate is not None and form == "table":
+        from howsure.api.judged_results import describe_labels
+
+        print("\n".join(describe_labels(inputs.results, calibrate, level=level)))
 
 
 @click.command()
@@ -83,6 +115,19 @@ def score(
 @add_two_models
 @add_difference_method
 @click.option("--unpaired", is_flag=True, help="Also ignore that the questions are the same: what pairing is worth.")
+@click.option(
+    "--calibrate",
+    type=PATH,
+    metavar="LABELS",
+    help="Of a run that a judge scored: correct it by people's labels, as howsure review --random N makes them.",
+)
+@click.option(
+    "--calibration",
+    type=click.Choice(CALIBRATION_METHODS),
+    default=CALIBRATION_METHODS[0],
+    show_default=True,
+    help="How --calibrate corrects: PPI++, Rogan-Gladen, the labels alone, or not at all.",
+)
 def compare(
     inputs: CommandInputs,
     form: OutputFormat,
@@ -94,14 +139,30 @@ def compare(
     method: DifferenceMethod | None,
     borrow: list[Cells] | None,
     unpaired: bool,
+    calibrate: Path | None,
+    calibration: CalibrationMethod,
 ) -> None:
     """Compare two models, paired by question."""
     import howsure as hs
 
-    print_result(
-        hs.compare(inputs.results, a, b, claim=claim, level=level, method=method, borrow=borrow, paired=not unpaired),
-        form,
+    result = hs.compare(
+        inputs.results,
+        a,
+        b,
+        claim=claim,
+        level=level,
+        method=method,
+        borrow=borrow,
+        paired=not unpaired,
+        calibrate=calibrate,
+        calibration=calibration,
     )
+    print_result(result, form)
+    if form == "table" and calibrate is None:
+        from howsure.api.judged_results import describe_positions
+
+        for line in describe_positions(inputs.results):
+            print(line)
 
 
 @click.command()
@@ -179,6 +240,11 @@ def repeats(
 
     result = hs.repeats(inputs.results, n_future=n_future, level=level, method=method)
     print_result(result.of("runs") if each else result, form)
+    if form == "table" and not each:
+        from howsure.api.judged_results import measure_repeated_verdicts
+
+        if noise := measure_repeated_verdicts(inputs.results, level=level):
+            print(f"\nVerdicts of the judge, repeated\n{noise}")
 
 
 @click.command()

@@ -212,14 +212,50 @@ def rescore(
 @click.option("--blind", is_flag=True, help="Hide the target until it is requested.")
 @click.option("--reviewer", help="Name that signs the verdicts; default: your user name.")
 @click.option("--no-browser", is_flag=True, help="Only print the address.")
+@click.option(
+    "--random", "n_random", type=click.IntRange(1), metavar="N", help="Label N completions that a judge scored instead."
+)
+@click.option(
+    "--labels",
+    type=PATH,
+    default=Path("labels.jsonl"),
+    show_default=True,
+    help="With --random: file of the sample and its labels. A sample that is there is shown again.",
+)
+@click.option("--scorer", metavar="NAME", help="With --random: the judge, such as judge:correct; default: the run's.")
+@click.option("--seed", type=int, default=0, show_default=True, help="With --random: seed of the draw.")
 def review(
-    paths: Sequence[Path], *, verdicts: Path, port: int, blind: bool, reviewer: str | None, no_browser: bool
+    paths: Sequence[Path],
+    *,
+    verdicts: Path,
+    port: int,
+    blind: bool,
+    reviewer: str | None,
+    no_browser: bool,
+    n_random: int | None,
+    labels: Path,
+    scorer: str | None,
+    seed: int,
 ) -> None:
     """Review suspected label errors in the browser.
 
     Verdicts are added to a file. PATHS are run folders and logs. --exclude of other commands leaves out the questions
     that a verdict rejects.
+
+    With --random a person labels a random sample of completions that a judge scored, and sees neither its verdict nor
+    the model. --calibrate of score and compare corrects the judge's scores by these labels.
     """
+    if n_random is not None:
+        if len(paths) != 1:
+            raise InputError(f"--random with {len(paths)} paths", remedy="give one run folder that a judge scored")
+        from howsure.api.judged_results import open_sample
+        from howsure.web.label_pages import serve_labels
+
+        sample = open_sample(paths[0], n_random, labels, scorer=scorer, seed=seed)
+        serve_labels(sample.tasks, sample.choices, labels, port=port, reviewer=reviewer, open_browser=not no_browser)
+        for line in sample.describe():
+            print(line)
+        return
     from howsure.web.review_pages import serve_review
 
     serve_review(paths, verdicts=verdicts, port=port, blind=blind, reviewer=reviewer, open_browser=not no_browser)

@@ -91,6 +91,13 @@ def parse_assurance(value: str | float) -> float:
     "--generations-per-request", type=int, default=1, show_default=True, help="Generations that one request returns."
 )
 @click.option(
+    "--verdict-cost",
+    type=float,
+    metavar="COST",
+    help="With a pilot whose judge gave repeated verdicts, and a --budget: trade completions, which cost 1 each, "
+    "against verdicts at this cost.",
+)
+@click.option(
     "--questions-file",
     type=PATH,
     metavar="FILE",
@@ -129,6 +136,7 @@ def plan(
     input_price: float | None,
     output_price: float | None,
     generations_per_request: int,
+    verdict_cost: float | None,
     questions_file: Path | None,
     seed: int,
 ) -> None:
@@ -155,6 +163,15 @@ def plan(
         what = "--questions-file draws from one benchmark of --borrow, for one plan"
         raise InputError(what, remedy="give --borrow with one benchmark, without --frontier")
     pilot = inputs.results if inputs.paths else None
+    if verdict_cost is not None:
+        if pilot is None or budget is None or detect is not None or width is not None:
+            remedy = "give the run folder of a pilot, --budget, and no other goal"
+            raise InputError("--verdict-cost without a judged pilot and a budget", remedy=remedy)
+        from howsure.api.judged_results import plan_verdicts
+
+        designs = plan_verdicts(pilot, budget=budget, verdict_cost=verdict_cost, model=a, questions=available)
+        print_result(designs, form)
+        return
     if frontier:
         if budget is None:
             raise InputError("--frontier without --budget", remedy="give --budget, the largest amount to spend")

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 __all__ = [
     "COMPLETIONS",
     "FOLDER",
+    "JudgeFolder",
     "JudgedRun",
     "JudgedScores",
     "RecordedJudge",
@@ -57,11 +58,15 @@ __all__ = [
     "UnitVerdicts",
     "build_units",
     "check_judge",
+    "find_judge",
     "find_judge_folders",
     "judge_folder",
     "limit_budget",
+    "mean_score",
     "name_judge_folder",
     "read_completions",
+    "read_prompt_texts",
+    "read_target",
     "read_verdict_counts",
     "write_judged_scores",
 ]
@@ -164,11 +169,7 @@ def build_units(path: Path, judge: JudgeConfig) -> JudgedRun:
         When the folder has no completion with its prompt, or a pairwise judge has no two models to compare.
     """
     prompt = load_prompt(judge)
-    prompts = responses.read_prompts(path, ["benchmark", "question", "variant", "target", "messages"])
-    texts = {
-        (benchmark, question, variant): (_read_question(messages), target or "")
-        for benchmark, question, variant, target, messages in zip(*prompts.to_pydict().values(), strict=True)
-    }
+    texts = read_prompt_texts(path)
     is_simulated = judge.model.kind == "simulated"
     run = JudgedRun(judge, prompt, {}, {})
     if prompt.is_pairwise:
@@ -183,6 +184,15 @@ def build_units(path: Path, judge: JudgeConfig) -> JudgedRun:
         what = "no completion can be judged"
         raise InputError(what, where=str(path), remedy="give a run folder, or logs that keep completions and questions")
     return run
+
+
+def read_prompt_texts(path: Path) -> dict[tuple[str, str, str], tuple[str, str]]:
+    """Return the text of the last message and the target of each prompt, by benchmark, question and variant."""
+    prompts = responses.read_prompts(path, ["benchmark", "question", "variant", "target", "messages"])
+    return {
+        (benchmark, question, variant): (_read_question(messages), target or "")
+        for benchmark, question, variant, target, messages in zip(*prompts.to_pydict().values(), strict=True)
+    }
 
 
 def _stream_completions(path: Path) -> Iterator[tuple[tuple[str, str, str, str, int], str, str | None]]:
@@ -207,7 +217,7 @@ def _build_unit(
     run: JudgedRun, question: str, target: str, completions: Mapping[str, str], *, is_simulated: bool
 ) -> Unit:
     """Return the prompt of one completion, or of two."""
-    text = run.prompt.write(question, _read_target(target), **completions)
+    text = run.prompt.write(question, read_target(target), **completions)
     code = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:24]
     words = run.prompt.words
     truth = words[0]
@@ -231,7 +241,7 @@ def _is_right(completion: str, target: str) -> float:
     return scored.score or float(completion.strip().casefold().endswith(target.strip().casefold()))
 
 
-def _read_target(target: str) -> str:
+def read_target(target: str) -> str:
     """Return a stored target as a person reads it: accepted answers are joined by "or"."""
     try:
         content = json.loads(target)
@@ -389,7 +399,7 @@ def _score_row(
         return RescoredRow(*key, status=scorer_files.UNSCORED, created=created)
     if any(unit not in verdicts for unit in units):
         return RescoredRow(*key, status=scorer_files.UNSCORED, created=created)
-    means = [_mean_score(verdicts[unit].counts, run.judge.choices) for unit in units]
+    means = [mean_score(verdicts[unit].counts, run.judge.choices) for unit in units]
     known_means = [mean for mean in means if mean is not None]
     if len(known_means) < len(means):
         n = sum(verdicts[unit].n_unparsed for unit in units)
@@ -407,7 +417,7 @@ def _score_row(
     return RescoredRow(*key, score=score, answer=answer, rule=run.scorer, created=created)
 
 
-def _mean_score(counts: Mapping[str, int], choices: Mapping[str, float]) -> float | None:
+def mean_score(counts: Mapping[str, int], choices: Mapping[str, float]) -> float | None:
     """Return the mean score of verdicts; None without any."""
     n = sum(counts.values())
     return sum(choices[word] * count for word, count in counts.items()) / n if n else None
@@ -465,6 +475,28 @@ def read_completions(folder: Path) -> tuple[StoredJudge, pa.Table]:
     except (OSError, KeyError, pa.ArrowInvalid, msgspec.DecodeError) as error:
         raise StoreError(f"{file}: damaged ({error}); judge the run again to write it anew") from error
     return about, table
+
+
+class JudgeFolder(NamedTuple):
+    """The folder of a judge in a run folder, and what it states."""
+
+    folder: Path
+    judge: StoredJudge
+
+
+def find_judge(path: Path, scorer: str) -> JudgeFolder:
+    """Return the judge of a scorer: NAME@VERSION, or NAME for the one that judged last.
+
+    Raises
+    ------
+    UnknownNameError
+        When no judge of this name has judged the run.
+    """
+    each = [JudgeFolder(folder, read_completions(folder)[0]) for folder in find_judge_folders(path)]
+    for one in each:
+        if scorer in {one.judge.scorer, one.judge.scorer.partition("@")[0]}:
+            return one
+    raise UnknownNameError("judge", scorer, [one.judge.scorer for one in each], where=str(path))
 
 
 def check_judge(judge: JudgeConfig, budget: BudgetConfig) -> None:

@@ -315,7 +315,7 @@ def serve_review(
         If a path contains no run folder or log, the verdicts cannot be read, or the port is in use.
     """
     texts = RunTexts(map(Path, paths))
-    session = ReviewSession(texts, verdicts, blind=blind, reviewer=_get_user() if reviewer is None else reviewer)
+    session = ReviewSession(texts, verdicts, blind=blind, reviewer=get_user() if reviewer is None else reviewer)
     session.history()  # an unreadable file is reported before anything is served
     token = secrets.token_urlsafe(24)
     with bind_port(port, remedy="name another with --port, or 0 for any") as bound:
@@ -332,14 +332,14 @@ def serve_review(
                 threading.Thread(target=webbrowser.open, args=(redirect.as_uri(),), daemon=True).start()
 
         with tempfile.TemporaryDirectory(prefix="howsure-") as private:
-            redirect = _write_redirect(Path(private), address)
+            redirect = write_redirect(Path(private), address)
             try:
                 serve_until_interrupted(create_review_app(session, port=number, token=token), bound, announce)
             except KeyboardInterrupt:
                 write_line("ended; every verdict is stored")
 
 
-def _write_redirect(folder: Path, address: str) -> Path:
+def write_redirect(folder: Path, address: str) -> Path:
     """Write a page, which only this user can read, that leads to the address; return its path.
 
     The browser is started with the name of this file. Its command line, which all users of the machine can read, does
@@ -354,7 +354,7 @@ def _write_redirect(folder: Path, address: str) -> Path:
     return file
 
 
-def _get_user() -> str:
+def get_user() -> str:
     """Return the name of the user; empty if the user has none, as in a container."""
     try:
         return getpass.getuser()

@@ -111,8 +111,10 @@ class JudgeErrors(Result):
         """
         limits = self.interval()
         lines = []
+        # Of two models the second line would repeat the first with the opposite sign.
+        only_first = self.tests.count("self-preference") == 2
         for i, (test, model) in enumerate(zip(self.tests, self.models, strict=True)):
-            if np.isnan(self.se[i]):
+            if np.isnan(self.se[i]) or (only_first and i == 1):
                 continue
             figures = f"{self.difference[i]:+.3f} [{limits.low[i]:+.3f}, {limits.high[i]:+.3f}]"
             if test == "length":

@@ -304,12 +304,16 @@ class VerdictPlan(Result):
     se: FloatArray
     best_verdicts: float
     """The number of verdicts per completion that is best where both numbers may be fractions."""
+    benchmark: str = ""
+    model: str = ""
 
     def columns(self) -> Columns:
         """Return one row per design."""
         order = np.lexsort((self.cost, self.se))
         columns = make_columns(
             len(self.se),
+            benchmark=self.benchmark,
+            model=self.model,
             questions=self.questions,
             generations=self.generations,
             verdicts=self.verdicts,

@@ -75,6 +75,8 @@ class Scores(Result):
         What was scored: intervals that need more than the standard error go back to it.
     reasons
         Why something is NaN or should be read with care, '' if nothing.
+    judge_error
+        What a judge's verdicts add to the standard error, where it gave several on a completion; a part of `variance`.
 
     Examples
     --------
@@ -103,6 +105,7 @@ class Scores(Result):
     level: float = 0.95
     method: IntervalMethod | None = None
     reasons: tuple[str, ...] = field(default=(), repr=False)
+    judge_error: FloatArray | None = None
 
     @cached_property
     def data_share(self) -> FloatArray:
@@ -177,6 +180,7 @@ class Scores(Result):
             se_total=np.sqrt(self.total / N),
             se_data=np.sqrt(np.maximum(self.data, 0) / N),
             se_prediction=np.sqrt(self.prediction / N),
+            **({} if self.judge_error is None else {"se_judge": self.judge_error}),
             n_missing=self.n_missing,
             method=between.method,
             df=between.df,

@@ -1,0 +1,402 @@
+"""Scores that a judge gave: its noise and its errors, and what people would have said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+import numpy as np
+
+from howsure.errors import InputError
+from howsure.readers.evaluations import Evaluations, read
+from howsure.readers.sources import Data
+from howsure.stats.core.cells import Cells
+from howsure.stats.core.claims import CALIBRATION_METHODS, CalibrationMethod, check_choice, check_level
+from howsure.stats.core.results import Result, Results
+from howsure.stats.scores import Scores
+
+if TYPE_CHECKING:
+    from howsure.judging.random_labels import LabelFile, LabelTask
+    from howsure.readers.run_source import RunSource
+    from howsure.stats.judges import JudgedCompletions, JudgeNoise, VerdictPlan
+
+__all__ = [
+    "LabelSample",
+    "add_judge_error",
+    "calibrate_difference",
+    "calibrate_scores",
+    "describe_labels",
+    "describe_positions",
+    "judge_errors",
+    "judge_noise",
+    "measure_repeated_verdicts",
+    "open_judged",
+    "open_sample",
+    "plan_verdicts",
+]
+
+#: Results of models on one or several benchmarks.
+CellsLike: TypeAlias = Data | Evaluations | Cells | Iterable[Cells]
+
+
+def judge_noise(data: Data | Evaluations, *, level: float = 0.95) -> Results:
+    """Separate the noise of judged scores into questions, generations and verdicts.
+
+    Parameters
+    ----------
+    data
+        Run folders that a judge has scored, or results of `howsure.read` of them.
+    level
+        Coverage of the interval of the flip rate, between 0 and 1.
+
+    Returns
+    -------
+    Results
+        A row per benchmark and model: the errors ``se_judge``, ``se_generation`` and ``se_data``, and ``flip_rate``,
+        the probability that two verdicts on the same completion differ, with its limits. NaN where each completion has
+        one verdict.
+
+    Raises
+    ------
+    InputError
+        If no judge has scored the completions, or the level is not allowed.
+
+    Examples
+    --------
+    >>> import howsure as hs
+    >>> import tempfile, pathlib
+    >>> file = pathlib.Path(tempfile.mkdtemp(), "exp.yaml")
+    >>> _ = file.write_text("{benchmark: directions-small, models: [simulated/medium], generations: 1, limit: 20, "
+    ...     "judge: {model: simulated/large, repeats: 2}}")
+    >>> noise = hs.judge_noise(hs.run(file))
+    >>> noise["n_verdicts"].tolist()
+    [40]
+    """
+    check_level(level)
+    return Results(tuple(_measure_noise(_require_judged(data), level)))
+
+
+def measure_repeated_verdicts(data: Data | Evaluations, *, level: float = 0.95) -> Results | None:
+    """Return `judge_noise` where completions have several verdicts of a judge; None for all other results."""
+    from howsure.judging.stored_verdicts import list_judged_sources
+
+    results = data if isinstance(data, Evaluations) else read(data)
+    each = [noise for noise in _measure_noise(list_judged_sources(results.sources), level) if np.any(noise.flip_n > 0)]
+    return Results(tuple(each)) if each else None
+
+
+def judge_errors(data: Data | Evaluations, labels: str | Path, *, level: float = 0.95) -> Results:
+    """Test whether a judge errs alike on all models and on completions of all lengths.
+
+    Parameters
+    ----------
+    data
+        Run folders that a judge has scored.
+    labels
+        File of people's labels, as ``howsure review --random N`` makes it.
+    level
+        Coverage of the intervals, between 0 and 1.
+
+    Returns
+    -------
+    Results
+        A row per benchmark and test: ``self-preference`` for each model, the judge's error on it less that on the
+        others, and ``length``, the change of the error when a completion is twice as long.
+
+    Raises
+    ------
+    InputError
+        If no judge has scored the completions, or the labels cannot be read or are of other completions.
+    """
+    from howsure.stats.judges import examine_judge
+
+    check_level(level)
+    return Results(tuple(examine_judge(one, level=level) for one in _read_labelled(data, labels)))
+
+
+def calibrate_scores(
+    data: Data | Evaluations, labels: str | Path, *, method: CalibrationMethod = "ppi", level: float = 0.95
+) -> Results:
+    """Estimate the scores that people would have given, from a judge's scores and people's labels of a sample.
+
+    Parameters
+    ----------
+    data, labels, level
+        As for `judge_errors`.
+    method
+        One of `stats.core.claims.CALIBRATION_METHODS`.
+
+    Raises
+    ------
+    InputError
+        As for `judge_errors`.
+    """
+    from howsure.stats.judges import calibrate
+
+    check_level(level)
+    check_choice("method of calibration", method, CALIBRATION_METHODS)
+    return Results(tuple(calibrate(one, method=method, level=level) for one in _read_labelled(data, labels)))
+
+
+def calibrate_difference(
+    data: Data | Evaluations,
+    a: str,
+    b: str,
+    labels: str | Path,
+    *,
+    method: CalibrationMethod = "ppi",
+    level: float = 0.95,
+) -> Results:
+    """Estimate the difference of two models that people would have found; arguments as of `calibrate_scores`.
+
+    Raises
+    ------
+    InputError
+        As for `judge_errors`, and if no benchmark has both models.
+    """
+    from howsure.stats.judges import calibrate_difference as calibrate_one
+
+    check_level(level)
+    check_choice("method of calibration", method, CALIBRATION_METHODS)
+    each = _read_labelled(data, labels)
+    both = [one for one in each if {a, b} <= set(one.models)] or each
+    return Results(tuple(calibrate_one(one, a, b, method=method, level=level) for one in both))
+
+
+def describe_labels(data: Data | Evaluations, labels: str | Path, *, level: float = 0.95) -> list[str]:
+    """Return a line for each test of the judge, for its accuracy, and for each pair of reviewers."""
+    from howsure.judging.random_labels import read_labels
+    from howsure.stats.judges import examine_judge, measure_accuracy
+
+    file = read_labels(Path(labels))
+    lines = [str(one) for one in file.agreements(level=level)]
+    each = _read_labelled(data, labels)
+    for one in each:
+        prefix = f"{one.benchmark}: " if len(each) > 1 else ""
+        accuracy = measure_accuracy(one)
+        if not np.isnan(accuracy.sensitivity + accuracy.specificity):
+            lines.append(
+                f"{prefix}the judge says right of {accuracy.sensitivity:.3f} of what people score right, and wrong of "
+                f"{accuracy.specificity:.3f} of what they score wrong ({accuracy.n_labels} labels)"
+            )
+        lines += [prefix + line for line in examine_judge(one, level=level).sentences()]
+    return lines
+
+
+class LabelSample(NamedTuple):
+    """A random sample of completions of one run, as people label it."""
+
+    tasks: list[LabelTask]
+    choices: dict[str, float]
+    """Score of each verdict."""
+    file: Path
+
+    def describe(self) -> list[str]:
+        """Return lines on the number of labels, and on the agreement of reviewers."""
+        from howsure.judging.random_labels import read_labels
+
+        labels = read_labels(self.file)
+        return [
+            f"{len(labels.scores())} of {len(self.tasks)} completions are labelled in {self.file}",
+            *map(str, labels.agreements()),
+        ]
+
+
+def open_sample(path: Path, n: int, file: Path, *, scorer: str | None = None, seed: int = 0) -> LabelSample:
+    """Return the sample in a file of labels, extended to n completions if it has fewer; a new file gets a new sample.
+
+    Parameters
+    ----------
+    path
+        A run folder that a judge scored.
+    n
+        Number of completions.
+    file
+        The file of labels; it need not exist.
+    scorer
+        The judge, such as ``judge:correct``; None for the one whose scores are those of the run, or the last one.
+    seed
+        Seed of the draw.
+
+    Raises
+    ------
+    InputError
+        If no judge has scored the run, or the file has a smaller sample: a larger one would have other probabilities.
+    """
+    from howsure.judging.judge_run import find_judge, find_judge_folders, read_completions
+    from howsure.judging.random_labels import append_lines, draw_sample, read_labels, read_tasks
+    from howsure.readers.run_source import RunSource
+    from howsure.store.responses import is_run
+
+    if not is_run(path):
+        remedy = "give a run folder; howsure rescore LOGS --judge FILE -o FOLDER makes one of logs"
+        raise InputError("no run folder", where=str(path), remedy=remedy)
+    if scorer is None:
+        own = RunSource(path, columns={}).scorer
+        folders = find_judge_folders(path)
+        if own is None and not folders:
+            remedy = "judge it first: howsure rescore FOLDER --judge FILE"
+            raise InputError("no judge has scored this run", where=str(path), remedy=remedy)
+        scorer = own if own is not None else read_completions(folders[0])[0].scorer
+    judge = find_judge(path, scorer).judge
+    labels = read_labels(file, missing=True)
+    drawn = list(labels.drawn)
+    if not drawn:
+        drawn = draw_sample(path, judge.scorer, n, seed=seed)
+        append_lines(file, drawn)
+    elif len(drawn) < n and any(one.inclusion != 1 for one in drawn):
+        remedy = f"label these, or name another file with --labels for a sample of {n}"
+        raise InputError(f"the sample in it has {len(drawn)} completions", where=str(file), remedy=remedy)
+    return LabelSample(read_tasks(path, drawn), judge.choices, file)
+
+
+def describe_positions(data: Data | Evaluations) -> list[str]:
+    """Return a line on the position effect of each pairwise judge among the results."""
+    from howsure.judging.judge_run import find_judge
+    from howsure.judging.stored_verdicts import list_judged_sources, read_position_effect
+
+    results = data if isinstance(data, Evaluations) else read(data)
+    lines = []
+    for source in list_judged_sources(results.sources):
+        scorer = str(source.scorer)
+        if find_judge(source.path, scorer).judge.models is not None:
+            effect = read_position_effect(source.path, scorer)
+            lines.append(
+                f"{scorer}: the first completion of a pair gets {effect.mean:+.3f} [{effect.low:+.3f}, "
+                f"{effect.high:+.3f}] more than half of the score ({effect.n_pairs} pairs in both orders)"
+            )
+    return lines
+
+
+def plan_verdicts(
+    data: Data | Evaluations,
+    *,
+    budget: float,
+    verdict_cost: float,
+    completion_cost: float = 1.0,
+    model: str | None = None,
+    questions: int | None = None,
+) -> Results:
+    """List designs that trade completions against verdicts, the one with the smallest error of a score first.
+
+    Parameters
+    ----------
+    data
+        A pilot with several completions per question and several verdicts per completion.
+    budget
+        Largest cost, in the unit of the two costs.
+    verdict_cost, completion_cost
+        Cost of one verdict, and of one completion.
+    model
+        The model whose noise is used; None for the mean over models.
+    questions
+        Number of questions that exist; None for those of the pilot.
+
+    Raises
+    ------
+    InputError
+        If the pilot does not show the noise of the judge and of the generations, or the budget is too small.
+    """
+    from howsure.stats.judges import plan_verdicts as plan_one
+
+    plans: list[Result] = []
+    for noise in _measure_noise(_require_judged(data), 0.95):
+        rows = range(len(noise.models)) if model is None else [_find_model(noise, model)]
+        components = {
+            name: float(np.mean([values[i] for i in rows]))
+            for name, values in (("data", noise.data), ("generation", noise.generation), ("judge", noise.judge))
+        }
+        plan: VerdictPlan = plan_one(
+            data=components["data"],
+            generation=components["generation"],
+            judge=components["judge"],
+            questions=questions or int(max(noise.n_questions[i] for i in rows)),
+            budget=budget,
+            completion_cost=completion_cost,
+            verdict_cost=verdict_cost,
+        )
+        plans.append(replace(plan, benchmark=noise.benchmark, model=model or "mean of the models"))
+    return Results(tuple(plans))
+
+
+def _find_model(noise: JudgeNoise, model: str) -> int:
+    """Return the row of a model."""
+    from howsure.errors import UnknownNameError
+
+    if model not in noise.models:
+        raise UnknownNameError("model", model, noise.models, where=noise.benchmark)
+    return noise.models.index(model)
+
+
+def open_judged(data: CellsLike) -> Evaluations | None:
+    """Return results that can say which judge scored them; None for cells, which cannot."""
+    if isinstance(data, Evaluations):
+        return data
+    if isinstance(data, str | Path):
+        return read(data)
+    if not isinstance(data, list | tuple) or any(isinstance(one, Cells) for one in data):
+        return None
+    return read(data)
+
+
+def add_judge_error(results: Results, data: Evaluations) -> Results:
+    """Return scores with a column ``se_judge`` where completions have several verdicts, else as they are."""
+    from howsure.judging.stored_verdicts import list_judged_sources
+
+    errors: dict[tuple[str, str], list[float]] = {}
+    for noise in _measure_noise(list_judged_sources(data.sources), 0.95):
+        for model, se in zip(noise.models, noise.se_judge.tolist(), strict=True):
+            errors.setdefault((noise.benchmark, model), []).append(se)
+    if not any(not np.isnan(se) for each in errors.values() for se in each):
+        return results
+
+    def add(part: Result) -> Result:
+        if not isinstance(part, Scores):
+            return part
+        # Several folders with the same model: the error of their mean is not known from its parts.
+        each = [errors.get((part.benchmark, model), [np.nan]) for model in part.models]
+        return replace(part, judge_error=np.array([one[0] if len(one) == 1 else np.nan for one in each]))
+
+    return Results(tuple(add(part) for part in results.parts))
+
+
+def _require_judged(data: Data | Evaluations) -> list[RunSource]:
+    """Return the judged run folders among results; raise InputError without one."""
+    from howsure.judging.stored_verdicts import list_judged_sources
+
+    results = data if isinstance(data, Evaluations) else read(data)
+    sources = list_judged_sources(results.sources)
+    if not sources:
+        remedy = "judge them first: howsure rescore FOLDER --judge FILE, then --scorer judge:NAME"
+        raise InputError("no judge has scored these results", remedy=remedy)
+    return sources
+
+
+def _measure_noise(sources: Sequence[RunSource], level: float) -> list[JudgeNoise]:
+    """Return the noise of the judge on each benchmark of each folder."""
+    from howsure.judging.stored_verdicts import read_verdict_tables
+    from howsure.stats.judges import measure_judge_noise
+
+    return [
+        measure_judge_noise(table, level=level)
+        for source in sources
+        for table in read_verdict_tables(source.path, str(source.scorer))
+    ]
+
+
+def _read_labelled(data: Data | Evaluations, labels: str | Path) -> list[JudgedCompletions]:
+    """Return the judged completions of each benchmark with people's labels."""
+    from howsure.judging.random_labels import read_labels
+    from howsure.judging.stored_verdicts import read_judged_completions
+
+    sources = _require_judged(data)
+    file: LabelFile = read_labels(Path(labels))
+    if not file.labels:
+        remedy = "label some of its completions first: howsure review --random N --labels FILE FOLDER"
+        raise InputError("no completion is labelled", where=str(labels), remedy=remedy)
+    if len(sources) > 1:
+        remedy = "give one run folder at a time: labels are of the completions of one run"
+        raise InputError(f"{len(sources)} run folders with labels", where=str(labels), remedy=remedy)
+    return read_judged_completions(sources[0], file)

@@ -1,0 +1,300 @@
+"""A random sample of judged completions for people to label, and the file of their labels.
+
+Strata are the model and the judge's score (right, wrong, between, none). Each model has the same number of completions;
+half of them are shared out over its strata by their sizes and half equally, so that rare verdicts are checked as well.
+Within a stratum the completions stand question by question in random order, and every n-th is drawn from a random
+start: all have the same probability to be drawn, which is stored, and they are spread over the questions.
+
+The file has a line for each drawn completion, and one for each label: later lines are appended, none is changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from howsure.errors import InputError
+from howsure.judging.judge_run import find_judge, read_prompt_texts, read_target
+from howsure.stats.core.intervals import Limits
+from howsure.stats.scores import wilson
+from howsure.store import responses, scorer_files
+from howsure.store.schema import KEY
+
+__all__ = [
+    "Label",
+    "LabelAgreement",
+    "LabelFile",
+    "LabelTask",
+    "append_lines",
+    "draw_sample",
+    "read_labels",
+    "read_tasks",
+]
+
+Key = tuple[str, str, str, str, int]
+
+
+class Label(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A drawn completion (`verdict` is empty), or what a person says of it.
+
+    Examples
+    --------
+    >>> one = Label(benchmark="b", model="m", question="q", variant="v", generation=1, verdict="CORRECT", score=1.0)
+    >>> one.completion_key
+    ('b', 'm', 'q', 'v', 1)
+    """
+
+    benchmark: str
+    model: str
+    question: str
+    variant: str
+    generation: int
+    inclusion: float | None = None
+    """Probability with which the completion was drawn."""
+    scorer: str = ""
+    """The judge whose verdicts made the strata."""
+    verdict: str = ""
+    score: float | None = None
+    reviewer: str = ""
+    when: str = ""
+
+    @property
+    def completion_key(self) -> Key:
+        """The key of the completion."""
+        return self.benchmark, self.model, self.question, self.variant, self.generation
+
+
+class LabelTask(NamedTuple):
+    """A completion as a person is shown it."""
+
+    drawn: Label
+    question: str
+    target: str
+    completion: str
+
+
+class LabelAgreement(NamedTuple):
+    """How far two reviewers agree on the completions that both labelled."""
+
+    reviewers: tuple[str, str]
+    n: int
+    agreement: float
+    limits: Limits
+    kappa: float
+    """Cohen's kappa; NaN where one verdict is all there is."""
+
+    def __str__(self) -> str:
+        low, high = float(self.limits.low[0]), float(self.limits.high[0])
+        kappa = "" if np.isnan(self.kappa) else f", kappa {self.kappa:.2f}"
+        names = " and ".join(name or "(no name)" for name in self.reviewers)
+        return f"{names} agree on {self.agreement:.3f} [{low:.3f}, {high:.3f}] of {self.n} completions{kappa}"
+
+
+class LabelFile(NamedTuple):
+    """The lines of a file of labels."""
+
+    path: Path
+    drawn: tuple[Label, ...]
+    labels: dict[tuple[Key, str], Label]
+    """The newest label of each completion by each reviewer; without those that were undone."""
+
+    def inclusion(self) -> dict[Key, float]:
+        """Return the inclusion probability of each drawn completion."""
+        return {one.completion_key: one.inclusion for one in self.drawn if one.inclusion is not None}
+
+    def scores(self) -> dict[Key, float]:
+        """Return the mean score that people gave each completion."""
+        scores: defaultdict[Key, list[float]] = defaultdict(list)
+        for (key, _), label in self.labels.items():
+            if label.score is not None:
+                scores[key].append(label.score)
+        return {key: float(np.mean(values)) for key, values in scores.items()}
+
+    def agreements(self, *, level: float = 0.95) -> list[LabelAgreement]:
+        """Return the agreement of each pair of reviewers that labelled the same completions."""
+        reviewers = sorted({reviewer for _, reviewer in self.labels})
+        pairs = [(a, b) for i, a in enumerate(reviewers) for b in reviewers[i + 1 :]]
+        return [one for pair in pairs if (one := self._agreement(pair, level)) is not None]
+
+    def _agreement(self, pair: tuple[str, str], level: float) -> LabelAgreement | None:
+        """Return the agreement of two reviewers; None without a completion that both labelled."""
+        first, second = ({key: one.verdict for (key, who), one in self.labels.items() if who == name} for name in pair)
+        common = sorted(first.keys() & second.keys())
+        n = len(common)
+        if not n:
+            return None
+        agree = sum(first[key] == second[key] for key in common)
+        low, high = wilson([agree], [n], level)
+        margins = [Counter(one[key] for key in common) for one in (first, second)]
+        chance = sum(margins[0][word] * margins[1][word] for word in margins[0]) / n**2
+        kappa = (agree / n - chance) / (1 - chance) if chance < 1 else np.nan
+        return LabelAgreement(pair, n, agree / n, Limits(low, high, level), float(kappa))
+
+
+def read_labels(path: Path, *, missing: bool = False) -> LabelFile:
+    """Read a file of labels.
+
+    Parameters
+    ----------
+    path
+        The file.
+    missing
+        Whether a file that does not exist is read as one without lines.
+
+    Raises
+    ------
+    InputError
+        When it cannot be read, or a line is no label; the message names the line.
+    """
+    try:
+        lines = path.read_bytes().splitlines()
+    except OSError as error:
+        if missing and isinstance(error, FileNotFoundError):
+            return LabelFile(path, (), {})
+        remedy = "howsure review --random N makes such a file"
+        raise InputError(f"cannot be read: {error.strerror}", where=str(path), remedy=remedy) from None
+    decoder = msgspec.json.Decoder(Label)
+    drawn: dict[Key, Label] = {}
+    labels: dict[tuple[Key, str], Label] = {}
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            one = decoder.decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            if number == len(lines):
+                continue  # a line that a crash cut off
+            remedy = "give a file that howsure review --random N made, or correct the line"
+            raise InputError(f"no label: {error}", where=f"{path}, line {number}", remedy=remedy) from None
+        if one.inclusion is not None and not 0 < one.inclusion <= 1:
+            remedy = "it is the probability with which the completion was drawn, above 0 and at most 1"
+            raise InputError(f"inclusion is {one.inclusion:g}", where=f"{path}, line {number}", remedy=remedy)
+        if not one.verdict:
+            drawn[one.completion_key] = one
+        elif one.verdict == "undone":
+            labels.pop((one.completion_key, one.reviewer), None)
+        else:
+            labels[one.completion_key, one.reviewer] = one
+    return LabelFile(path, tuple(drawn.values()), labels)
+
+
+def append_lines(path: Path, lines: Sequence[Label]) -> None:
+    """Append lines to a file of labels, durably.
+
+    Raises
+    ------
+    InputError
+        When the file cannot be written.
+    """
+    try:
+        with path.open("a+b") as file:
+            file.seek(0, os.SEEK_END)
+            if end := file.tell():
+                file.seek(end - 1)
+            torn = end > 0 and file.read(1) != b"\n"
+            file.write(b"\n" * torn + b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        what = f"cannot be written: {error.strerror}"
+        raise InputError(what, where=str(path), remedy="name a file with --labels") from None
+
+
+def draw_sample(path: Path, scorer: str, n: int, *, seed: int = 0) -> list[Label]:
+    """Draw completions that a judge scored, for people to label, in random order.
+
+    Parameters
+    ----------
+    path
+        The run folder.
+    scorer
+        The scorer of the judge.
+    n
+        Number of completions over all models; more where a stratum needs one, at most all.
+    seed
+        Seed of the draw.
+
+    Raises
+    ------
+    InputError
+        When the judge has scored no completion.
+    """
+    if find_judge(path, scorer).judge.models is not None:
+        remedy = "draw from the scores of a judge of single completions"
+        raise InputError(f"{scorer} judges pairs, and labels are of single completions", where=str(path), remedy=remedy)
+    strata: defaultdict[tuple[str, str], defaultdict[str, list[Label]]] = defaultdict(lambda: defaultdict(list))
+    with scorer_files.stream_rows(path, [*KEY, "score", "answer"], scorer) as batches:
+        for batch in batches:
+            for *key, score, answer in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                if score is not None and answer is not None:
+                    one = Label(**dict(zip(KEY, key, strict=True)), scorer=scorer)
+                    kind = f"{score:g}" if score in {0, 1} else "between"
+                    strata[f"{one.benchmark}\0{one.model}", kind][one.question].append(one)
+    if not strata:
+        raise InputError(f"{scorer} has scored no completion", where=str(path), remedy="judge the run first")
+    rng = np.random.default_rng([seed, int.from_bytes(hashlib.sha256(scorer.encode()).digest()[:4])])
+    drawn: list[Label] = []
+    models = sorted({model for model, _ in strata})
+    for place, model in enumerate(models):
+        sizes = {kind: sum(map(len, strata[name, kind].values())) for name, kind in sorted(strata) if name == model}
+        of_model = (n + place) // len(models)  # the sum over models is n
+        for kind, share in _share_out(sizes, of_model).items():
+            drawn += _draw_systematically(strata[model, kind], share, rng)
+    return [drawn[i] for i in rng.permutation(len(drawn))]
+
+
+def _share_out(sizes: dict[str, int], n: int) -> dict[str, int]:
+    """Return how many are drawn of each stratum: half by size, half equally, at least one, at most all, n in total."""
+    total = sum(sizes.values())
+    ideal = {kind: n * (0.5 * size / total + 0.5 / len(sizes)) for kind, size in sizes.items()}
+    shares = {kind: min(max(int(share), 1), sizes[kind]) for kind, share in ideal.items()}
+    while sum(shares.values()) < min(n, total):
+        kind = max((one for one in shares if shares[one] < sizes[one]), key=lambda one: ideal[one] - shares[one])
+        shares[kind] += 1
+    return shares
+
+
+def _draw_systematically(questions: dict[str, list[Label]], n: int, rng: np.random.Generator) -> list[Label]:
+    """Return n completions of a stratum, spread over its questions, with their inclusion probability."""
+    names = list(questions)
+    listed = [
+        questions[names[i]][j] for i in rng.permutation(len(names)) for j in rng.permutation(len(questions[names[i]]))
+    ]
+    step = len(listed) / n
+    places = np.minimum((rng.random() + np.arange(n)) * step, len(listed) - 1).astype(int)
+    return [msgspec.structs.replace(listed[i], inclusion=n / len(listed)) for i in places.tolist()]
+
+
+def read_tasks(path: Path, drawn: Sequence[Label]) -> list[LabelTask]:
+    """Return the drawn completions of a run folder with their questions and targets.
+
+    Raises
+    ------
+    InputError
+        When the run does not have all of them.
+    """
+    texts = read_prompt_texts(path)
+    wanted = {one.completion_key for one in drawn}
+    rows: dict[Key, tuple[str, str]] = {}
+    with responses.stream(path, [*KEY, "completion", "target"]) as batches:
+        for batch in batches:
+            for *key, completion, target in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                name: Key = (key[0], key[1], key[2], key[3], key[4])
+                if name in wanted:
+                    rows[name] = completion or "", target or ""
+    if missing := [one for one in drawn if one.completion_key not in rows]:
+        what = f"{len(missing)} of {len(drawn)} drawn completions are not in this run, such as {missing[0].question!r}"
+        raise InputError(what, where=str(path), remedy="give the run of these labels, or another file with --labels")
+    tasks = []
+    for one in drawn:
+        completion, target = rows[one.completion_key]
+        question, own_target = texts.get((one.benchmark, one.question, one.variant), ("", ""))
+        tasks.append(LabelTask(one, question, read_target(target or own_target), completion))
+    return tasks

@@ -1,0 +1,181 @@
+"""Verdicts and people's labels of a run folder, as the statistics of judges take them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from howsure.errors import InputError
+from howsure.judging.judge_run import find_judge, mean_score, read_completions, read_verdict_counts
+from howsure.judging.random_labels import LabelFile
+from howsure.readers.run_source import RunSource
+from howsure.readers.sources import Source
+from howsure.stats.core.intervals import interval
+from howsure.stats.judges import JudgedCompletions, VerdictTable
+from howsure.stats.scores import cluster_means
+from howsure.store import scorer_files
+from howsure.store.lookup import read_clusters
+from howsure.store.schema import KEY
+
+__all__ = [
+    "PositionEffect",
+    "list_judged_sources",
+    "read_judged_completions",
+    "read_position_effect",
+    "read_verdict_tables",
+]
+
+Key = tuple[str, str, str, str, int]
+
+
+def list_judged_sources(sources: Iterable[Source]) -> list[RunSource]:
+    """Return the run folders whose scores a judge gave."""
+    return [
+        source
+        for source in sources
+        if isinstance(source, RunSource) and source.scorer is not None and source.scorer.startswith("judge:")
+    ]
+
+
+def read_verdict_tables(path: Path, scorer: str) -> list[VerdictTable]:
+    """Return the verdicts of a judge on the completions of each benchmark of a run folder.
+
+    Pairs of completions have no table: their two orders are no repeats.
+    """
+    folder, judge = find_judge(path, scorer)
+    if judge.models is not None:
+        return []
+    verdicts = read_verdict_counts(folder)
+    words = list(judge.choices)
+    columns = read_completions(folder)[1].to_pydict()
+    benchmarks, models, questions = (columns[name] for name in KEY[:3])
+    units = [ids[0] for ids in columns["units"]]
+    clusters = read_clusters(path)
+    tables = []
+    for benchmark in sorted(set(benchmarks)):
+        rows = [i for i, name in enumerate(benchmarks) if name == benchmark and units[i] in verdicts]
+        model_index, question_index, unit_index = (
+            {name: i for i, name in enumerate(sorted({values[row] for row in rows}))}
+            for values in (models, questions, units)
+        )
+        counts = [[verdicts[unit].counts.get(word, 0) for word in words] for unit in unit_index]
+        tables.append(
+            VerdictTable(
+                benchmark,
+                tuple(model_index),
+                tuple(question_index),
+                np.array([model_index[models[row]] for row in rows], dtype=np.int64),
+                np.array([question_index[questions[row]] for row in rows], dtype=np.int64),
+                np.array([unit_index[units[row]] for row in rows], dtype=np.int64),
+                np.array(counts, dtype=np.int64).reshape(-1, len(words)),
+                np.array([judge.choices[word] for word in words]),
+                _find_clusters(clusters, benchmark, tuple(question_index)),
+            )
+        )
+    return tables
+
+
+def read_judged_completions(source: RunSource, labels: LabelFile | None) -> list[JudgedCompletions]:
+    """Return the judge's scores of each benchmark of a run folder, with people's labels.
+
+    Parameters
+    ----------
+    source
+        A run folder whose scores a judge gave.
+    labels
+        Labels of a sample, or None; several labels of one completion count with their mean.
+
+    Raises
+    ------
+    InputError
+        When labels are of completions that the run does not have.
+    """
+    assert source.scorer is not None
+    by_key = {} if labels is None else labels.scores()
+    inclusion = {} if labels is None else labels.inclusion()
+    rows: dict[str, list[tuple[Key, float, float]]] = {}
+    columns = [*KEY, "score", "completion"]
+    matched = set()
+    with scorer_files.stream_rows(source.path, columns, source.scorer) as batches:
+        for batch in batches:
+            for *key, score, completion in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                name: Key = (key[0], key[1], key[2], key[3], key[4])
+                if name in by_key:
+                    matched.add(name)
+                if score is not None:
+                    rows.setdefault(name[0], []).append((name, score, float(len(completion or ""))))
+    if by_key and not matched:
+        what = "none of the labels is of a completion of this run"
+        raise InputError(what, where=str(source.path), remedy="give the labels of this run, or the run of these labels")
+    clusters = read_clusters(source.path)
+    return [_build_judged(benchmark, of, by_key, inclusion, clusters) for benchmark, of in sorted(rows.items())]
+
+
+def _build_judged(
+    benchmark: str,
+    rows: Sequence[tuple[Key, float, float]],
+    labels: dict[Key, float],
+    inclusion: dict[Key, float],
+    clusters: dict[tuple[str, str], str],
+) -> JudgedCompletions:
+    """Return the judged completions of one benchmark."""
+    models = {name: i for i, name in enumerate(sorted({key[1] for key, *_ in rows}))}
+    questions = {name: i for i, name in enumerate(sorted({key[2] for key, *_ in rows}))}
+    return JudgedCompletions(
+        benchmark,
+        tuple(models),
+        tuple(questions),
+        np.array([models[key[1]] for key, *_ in rows], dtype=np.int64),
+        np.array([questions[key[2]] for key, *_ in rows], dtype=np.int64),
+        np.array([score for _, score, _ in rows]),
+        np.array([labels.get(key, math.nan) for key, *_ in rows]),
+        np.array([inclusion.get(key, 1.0) for key, *_ in rows]),
+        _find_clusters(clusters, benchmark, tuple(questions)),
+        np.array([length for *_, length in rows]),
+    )
+
+
+def _find_clusters(
+    clusters: dict[tuple[str, str], str], benchmark: str, questions: Sequence[str]
+) -> tuple[str, ...] | None:
+    """Return the cluster of each question; None unless all have one."""
+    each_cluster = [clusters.get((benchmark, question)) for question in questions]
+    return None if None in each_cluster else tuple(map(str, each_cluster))
+
+
+class PositionEffect(NamedTuple):
+    """How much more than half of the score a pairwise judge gives the first completion, with a 95 % interval."""
+
+    mean: float
+    low: float
+    high: float
+    n_pairs: int
+
+
+def read_position_effect(path: Path, scorer: str) -> PositionEffect:
+    """Return the position effect of a pairwise judge over the pairs that it judged in both orders.
+
+    The mean over pairs of its two scores for the first completion, less a half: 0 for a judge without a preference for
+    a place, .5 for one that always takes the first. Pairs of one question are one cluster.
+    """
+    folder, judge = find_judge(path, scorer)
+    verdicts = read_verdict_counts(folder)
+    table = read_completions(folder)[1].select(["question", "units"]).to_pydict()
+    pairs = {tuple(units): question for question, units in zip(*table.values(), strict=True) if len(units) == 2}
+    effects, questions = [], []
+    for units, question in sorted(pairs.items()):
+        means = [mean_score(verdicts[unit].counts, judge.choices) for unit in units if unit in verdicts]
+        both = [mean for mean in means if mean is not None]
+        if len(both) == 2:
+            effects.append(sum(both) / 2 - 0.5)
+            questions.append(question)
+    if not effects:
+        return PositionEffect(math.nan, math.nan, math.nan, 0)
+    spread = cluster_means([effects], questions)
+    se, df = math.sqrt(float(spread.variance[0]) / len(effects)), float(spread.df[0])
+    limits = interval([np.mean(effects)], [se], [len(effects)], df=[df])
+    return PositionEffect(float(np.mean(effects)), float(limits.low[0]), float(limits.high[0]), len(effects))

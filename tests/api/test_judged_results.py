@@ -1,0 +1,181 @@
+"""Scores of a judge corrected by labels, through the public functions and the command line.
+
+Kind of truth: labels that were planted, and the statistics on the same arrays.
+"""
+
+import msgspec
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from helpers.judged_runs import write_judged_run
+
+import howsure as hs
+from howsure.api.judged_results import open_sample, plan_verdicts
+from howsure.cli import cli
+from howsure.errors import HowsureWarning, InputError
+from howsure.judging.random_labels import append_lines
+from howsure.store.responses import read
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*a judge's opinion:howsure.errors.HowsureWarning")
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Model a: 40 of 120 judged wrong; b: 60 of 120."""
+    return write_judged_run(tmp_path / "run", n_questions=60, generations=2, wrong={"a": 40, "b": 60})
+
+
+def label(run, file, n, say):
+    """Label a sample by a function of (model, completion); return the sample."""
+    sample = open_sample(run, n, file)
+    append_lines(
+        file,
+        [
+            msgspec.structs.replace(
+                task.drawn,
+                inclusion=None,
+                verdict="CORRECT" if right else "INCORRECT",
+                score=float(right),
+                reviewer="ann",
+            )
+            for task in sample.tasks
+            for right in [say(task.drawn.model, task.completion)]
+        ],
+    )
+    return sample
+
+
+def test_labels_of_everything_are_the_score(run, tmp_path):
+    """People say that model b is always right: its score becomes 1, and that of a stays."""
+    file = tmp_path / "labels.jsonl"
+    label(run, file, 1000, lambda model, text: model == "b" or text.startswith("yes"))
+    result = hs.score(run, calibrate=file)
+    by_model = {row["model"]: row for row in result}
+    assert by_model["a"]["score"] == pytest.approx(2 / 3)
+    assert by_model["b"]["score"] == pytest.approx(1.0)
+    assert by_model["b"]["judge_score"] == pytest.approx(0.5)
+    difference = hs.compare(run, "a", "b", calibrate=file)
+    assert difference["difference"][0] == pytest.approx(-1 / 3)
+    assert difference["judge_difference"][0] == pytest.approx(1 / 6)
+    errors = hs.judge_errors(run, file)
+    assert errors["difference"][0] == pytest.approx(0.5)
+
+
+def test_a_sample_corrects_the_scores(run, tmp_path):
+    """Half of the completions: the interval covers what all labels would give."""
+    file = tmp_path / "labels.jsonl"
+    sample = label(run, file, 120, lambda model, text: text.startswith("yes") and model == "a")
+    assert 115 <= len(sample.tasks) <= 125
+    by_model = {row["model"]: row for row in hs.score(run, calibrate=file)}
+    assert by_model["a"]["low"] <= 2 / 3 <= by_model["a"]["high"]
+    assert by_model["b"]["low"] == 0 and by_model["b"]["high"] < 0.3  # noqa: PT018  reason: one interval
+    raw = {row["model"]: row for row in hs.score(run, calibrate=file, calibration="raw")}
+    assert raw["b"]["score"] == pytest.approx(0.5)
+    assert "opinion" in raw["b"]["note"]
+
+
+def test_the_commands_print_it(run, tmp_path):
+    file = tmp_path / "labels.jsonl"
+    label(run, file, 60, lambda model, text: text.startswith("yes") or model == "b")
+    runner = CliRunner()
+    scored = runner.invoke(cli, ["score", str(run), "--calibrate", str(file)])
+    assert scored.exit_code == 0
+    assert "judge_score" in scored.stdout
+    assert "self-preference: the judge's error on a differs by" in scored.stdout
+    compared = runner.invoke(cli, ["compare", str(run), "--a", "a", "--b", "b", "--calibrate", str(file)])
+    assert "judge_difference" in compared.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"claim": "these-questions"}, "new questions"),
+        ({"method": "t"}, "method with calibrate"),
+        ({"missing": "as-zero"}, "missing with calibrate"),
+        ({"calibration": "rogan"}, "unknown method of calibration"),
+    ],
+)
+def test_what_cannot_be_calibrated_is_refused(run, tmp_path, options, message):
+    file = tmp_path / "labels.jsonl"
+    label(run, file, 20, lambda _, text: text.startswith("yes"))
+    with pytest.raises(InputError, match=message):
+        hs.score(run, calibrate=file, **options)
+
+
+def test_labels_without_a_run_or_of_another_are_refused(run, tmp_path):
+    file = tmp_path / "labels.jsonl"
+    open_sample(run, 20, file)
+    with pytest.raises(InputError, match="no completion is labelled"):
+        hs.score(run, calibrate=file)
+    label(run, file, 20, lambda _, text: text.startswith("yes"))
+    with pytest.raises(InputError, match="the sample in it has"):
+        open_sample(run, 200, file)
+    other = write_judged_run(tmp_path / "other", n_questions=3, generations=1, wrong={"c": 1})
+    with pytest.raises(InputError, match="none of the labels"):
+        hs.score(other, calibrate=file)
+    cells = hs.read(run).cells()
+    with pytest.raises(InputError, match="needs a run folder"):
+        hs.score(cells, calibrate=file)
+    table = tmp_path / "t.csv"
+    table.write_text("model,question,score\na,1,1\na,2,0\n")
+    with pytest.raises(InputError, match="no judge has scored"):
+        hs.score(table, calibrate=file)
+
+
+EXPERIMENT = """
+benchmark: directions-small
+limit: 40
+models: [simulated/medium, simulated/small]
+generations: 3
+judge: {model: simulated/large, repeats: 3}
+"""
+
+
+@pytest.fixture(scope="module")
+def repeated(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("repeated")
+    (folder / "exp.yaml").write_text(EXPERIMENT)
+    hs.run(folder / "exp.yaml")
+    return folder / "exp"
+
+
+def test_repeated_verdicts_have_an_error_of_their_own(repeated):
+    result = hs.score(repeated)
+    noise = hs.judge_noise(repeated)
+    by_model = {row["model"]: row for row in noise}
+    assert all(0 < row["se_judge"] == by_model[row["model"]]["se_judge"] < row["se"] for row in result)
+    verdicts = read(next((repeated / "judges").iterdir())).to_pylist()
+    pairs = [
+        (a["answer"], b["answer"])
+        for a in verdicts
+        for b in verdicts
+        if a["question"] == b["question"] and a["generation"] < b["generation"] and a["answer"] and b["answer"]
+    ]
+    share = np.mean([a != b for a, b in pairs])
+    assert noise["flip_rate"].mean() == pytest.approx(share, abs=0.1)
+    assert np.all((noise["low"] < noise["flip_rate"]) & (noise["flip_rate"] < noise["high"]))
+
+
+def test_the_commands_show_the_judge(repeated, tmp_path):
+    runner = CliRunner()
+    assert "se_judge" in runner.invoke(cli, ["score", str(repeated)]).stdout
+    assert "flip_rate" in runner.invoke(cli, ["repeats", str(repeated)]).stdout
+    planned = runner.invoke(cli, ["plan", str(repeated), "--verdict-cost", "0.25", "--budget", "300"])
+    assert planned.stdout.splitlines()[0].split()[:4] == ["model", "questions", "generations", "verdicts"]
+    (tmp_path / "t.csv").write_text("model,question,score\na,1,1\na,2,0\n")
+    plain = runner.invoke(cli, ["score", str(tmp_path / "t.csv")]).stdout
+    assert "judge" not in plain
+    assert runner.invoke(cli, ["plan", str(repeated), "--verdict-cost", "0.25"]).exit_code != 0
+
+
+def test_a_plan_of_verdicts_heeds_its_budget(repeated):
+    plan = plan_verdicts(hs.read(repeated), budget=100, verdict_cost=0.1)
+    assert np.all(plan["cost"] <= 100)
+    assert np.all(np.diff(plan["se"]) >= 0)
+    with pytest.raises(InputError, match="unknown model"):
+        plan_verdicts(hs.read(repeated), budget=100, verdict_cost=0.1, model="none")
+
+
+def test_the_judge_is_said(run):
+    with pytest.warns(HowsureWarning, match="a judge's opinion"):
+        hs.score(run)

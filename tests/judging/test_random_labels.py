@@ -1,0 +1,104 @@
+"""Random samples of judged completions, and the file of their labels.
+
+Kind of truth: frequencies of repeated draws, hand-computed agreement, and damaged files.
+"""
+
+import collections
+
+import msgspec
+import pytest
+from helpers.judged_runs import write_judged_run
+
+from howsure.errors import InputError, UnknownNameError
+from howsure.judging.random_labels import Label, append_lines, draw_sample, read_labels, read_tasks
+
+
+def test_each_completion_is_drawn_as_often_as_its_inclusion_says(tmp_path):
+    """Two models, one of which is right in 5 of 60 completions; 400 draws of 20."""
+    run = write_judged_run(tmp_path / "run", n_questions=30, generations=2, wrong={"a": 55, "b": 20})
+    counts, inclusion = collections.Counter(), {}
+    for seed in range(400):
+        drawn = draw_sample(run, "judge:correct", 20, seed=seed)
+        assert len({one.completion_key for one in drawn}) == len(drawn) == 20
+        for one in drawn:
+            counts[one.completion_key] += 1
+            inclusion[one.completion_key] = one.inclusion
+    assert len(counts) == 120
+    strata = {(key[1], share) for key, share in inclusion.items()}
+    assert len(strata) == 4
+    for model, share in strata:
+        of = [counts[key] for key in counts if key[1] == model and inclusion[key] == share]
+        assert sum(of) / len(of) / 400 == pytest.approx(share, rel=0.02)
+        assert max(abs(n / 400 - share) for n in of) < 5 * (share * (1 - share) / 400) ** 0.5
+    # The rare verdict is drawn with a larger probability.
+    rare, common = sorted({share for model, share in strata if model == "a"}, reverse=True)
+    assert rare > 4 * common
+
+
+def test_a_sample_is_spread_over_questions(tmp_path):
+    run = write_judged_run(tmp_path / "run", n_questions=10, generations=6, wrong={"a": 0, "b": 0})
+    for seed in range(20):
+        drawn = [one for one in draw_sample(run, "judge:correct", 20, seed=seed) if one.model == "a"]
+        assert len(drawn) == 10
+        assert max(collections.Counter(one.question for one in drawn).values()) <= 3
+
+
+def test_a_sample_larger_than_the_run_is_all_of_it(tmp_path):
+    run = write_judged_run(tmp_path / "run", n_questions=5, generations=1, wrong={"a": 1, "b": 2})
+    drawn = draw_sample(run, "judge:correct", 1000)
+    assert len(drawn) == 10
+    assert {one.inclusion for one in drawn} == {1.0}
+    tasks = read_tasks(run, drawn)
+    assert {task.question for task in tasks} == {f"Question {i}?" for i in range(5)}
+    assert {task.target for task in tasks} == {"yes"}
+    with pytest.raises(UnknownNameError, match="judge:none"):
+        draw_sample(run, "judge:none", 10)
+
+
+def make(question, verdict="", reviewer="", **more):
+    score = {"GOOD": 1.0, "BAD": 0.0}.get(verdict)
+    return Label(
+        benchmark="b", model="m", question=question, variant="v", generation=1, verdict=verdict, score=score,
+        reviewer=reviewer, **more,
+    )  # fmt: skip
+
+
+def test_the_newest_label_of_each_reviewer_counts_and_their_mean_is_the_score(tmp_path):
+    file = tmp_path / "labels.jsonl"
+    append_lines(file, [make(q, inclusion=0.25) for q in "pqrs"])
+    append_lines(file, [make("p", "BAD", "ann"), make("p", "GOOD", "ann"), make("p", "BAD", "bo")])
+    append_lines(file, [make("q", "GOOD", "ann"), make("q", "undone", "ann"), make("r", "GOOD", "bo")])
+    labels = read_labels(file)
+    assert {key[2]: score for key, score in labels.scores().items()} == {"p": 0.5, "r": 1.0}
+    assert set(labels.inclusion().values()) == {0.25}
+    assert len(labels.drawn) == 4
+
+
+def test_agreement_of_two_reviewers_by_hand(tmp_path):
+    """8 of 10 alike; margins 6/10 and 6/10 right: chance .52, kappa (.8 - .52)/.48."""
+    file = tmp_path / "labels.jsonl"
+    first, second = "GGGGGGBBBB", "GGGGGBGBBB"
+    words = {"G": "GOOD", "B": "BAD"}
+    append_lines(file, [make(f"q{i}", words[w], "ann") for i, w in enumerate(first)])
+    append_lines(file, [make(f"q{i}", words[w], "bo") for i, w in enumerate(second)])
+    (one,) = read_labels(file).agreements()
+    assert (one.n, one.agreement) == (10, 0.8)
+    assert one.kappa == pytest.approx((0.8 - 0.52) / 0.48)
+    assert str(one).startswith("ann and bo agree on 0.800 [0.490, 0.943] of 10 completions")
+
+
+def test_damaged_files(tmp_path):
+    file = tmp_path / "labels.jsonl"
+    append_lines(file, [make("p", "GOOD", "ann")])
+    whole = file.read_bytes()
+    file.write_bytes(whole + whole[:30])  # a crash cut the last line
+    assert len(read_labels(file).labels) == 1
+    append_lines(file, [make("q", "BAD", "ann")])
+    with pytest.raises(InputError, match="line 2: no label"):
+        read_labels(file)
+    file.write_bytes(msgspec.json.encode(make("p", inclusion=1.5)) + b"\n\n")
+    with pytest.raises(InputError, match="inclusion is 1.5"):
+        read_labels(file)
+    with pytest.raises(InputError, match="--random"):
+        read_labels(tmp_path / "none.jsonl")
+    assert read_labels(tmp_path / "none.jsonl", missing=True).labels == {}
