@@ -114,7 +114,7 @@ def test_labels_without_a_run_or_of_another_are_refused(run, tmp_path):
     with pytest.raises(InputError, match="none of the labels"):
         hs.score(other, calibrate=file)
     cells = hs.read(run).cells()
-    with pytest.raises(InputError, match="needs a run folder"):
+    with pytest.raises(InputError, match="need a run folder"):
         hs.score(cells, calibrate=file)
     table = tmp_path / "t.csv"
     table.write_text("model,question,score\na,1,1\na,2,0\n")

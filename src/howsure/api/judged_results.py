@@ -117,7 +117,7 @@ def judge_errors(data: Data | Evaluations, labels: str | Path, *, level: float =
 
 
 def calibrate_scores(
-    data: Data | Evaluations, labels: str | Path, *, method: CalibrationMethod = "ppi", level: float = 0.95
+    data: CellsLike, labels: str | Path, *, method: CalibrationMethod = "ppi", level: float = 0.95
 ) -> Results:
     """Estimate the scores that people would have given, from a judge's scores and people's labels of a sample.
 
@@ -141,7 +141,7 @@ def calibrate_scores(
 
 
 def calibrate_difference(
-    data: Data | Evaluations,
+    data: CellsLike,
     a: str,
     b: str,
     labels: str | Path,
@@ -362,11 +362,15 @@ def add_judge_error(results: Results, data: Evaluations) -> Results:
     return Results(tuple(add(part) for part in results.parts))
 
 
-def _require_judged(data: Data | Evaluations) -> list[RunSource]:
+def _require_judged(data: CellsLike) -> list[RunSource]:
     """Return the judged run folders among results; raise InputError without one."""
     from howsure.judging.stored_verdicts import list_judged_sources
 
-    results = data if isinstance(data, Evaluations) else read(data)
+    results = open_judged(data)
+    if results is None:
+        raise InputError(
+            "labels and verdicts need a run folder", remedy="give the folder that a judge scored, not cells"
+        )
     sources = list_judged_sources(results.sources)
     if not sources:
         remedy = "judge them first: howsure rescore FOLDER --judge FILE, then --scorer judge:NAME"
@@ -386,7 +390,7 @@ def _measure_noise(sources: Sequence[RunSource], level: float) -> list[JudgeNois
     ]
 
 
-def _read_labelled(data: Data | Evaluations, labels: str | Path) -> list[JudgedCompletions]:
+def _read_labelled(data: CellsLike, labels: str | Path) -> list[JudgedCompletions]:
     """Return the judged completions of each benchmark with people's labels."""
     from howsure.judging.random_labels import read_labels
     from howsure.judging.stored_verdicts import read_judged_completions

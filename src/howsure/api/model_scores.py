@@ -136,10 +136,7 @@ def score(
     check_choice("rule for missing generations", missing, MISSING_RULES)
     if calibrate is not None:
         _check_calibrated(claim, method=method, missing=missing, borrow=borrow)
-        judged = judged_results.open_judged(data)
-        if judged is None:
-            raise InputError("calibrate needs a run folder", remedy="give the folder that a judge scored, not cells")
-        return judged_results.calibrate_scores(judged, calibrate, method=calibration, level=level)
+        return judged_results.calibrate_scores(data, calibrate, method=calibration, level=level)
     if borrow is None:
         results = judged_results.open_judged(data)
         scored = _for_each(
@@ -236,13 +233,8 @@ def compare(
     """
     _check(claim, level, method)
     if calibrate is not None:
-        _check_calibrated(claim, method=method, borrow=borrow)
-        if not paired:
-            raise InputError("calibrate without pairing", where="compare", remedy="leave one of them out")
-        judged = judged_results.open_judged(data)
-        if judged is None:
-            raise InputError("calibrate needs a run folder", remedy="give the folder that a judge scored, not cells")
-        return judged_results.calibrate_difference(judged, a, b, calibrate, method=calibration, level=level)
+        _check_calibrated(claim, method=method, borrow=borrow, paired=paired)
+        return judged_results.calibrate_difference(data, a, b, calibrate, method=calibration, level=level)
     benchmarks = to_cells(data)
     both = [cells for cells in benchmarks if {a, b} <= set(cells.models)]
     if not both:
@@ -527,10 +519,20 @@ def _for_each(benchmarks: Iterable[Cells], compute: Callable[[Cells], Result]) -
 
 
 def _check_calibrated(
-    claim: Claim, *, method: str | None, borrow: CellsLike | None, missing: MissingRule = "as-missing"
+    claim: Claim,
+    *,
+    method: str | None,
+    borrow: CellsLike | None,
+    missing: MissingRule = "as-missing",
+    paired: bool = True,
 ) -> None:
     """Raise InputError for what cannot be combined with labels of people."""
-    given = {"method": method, "borrow": borrow, "missing": missing if missing != "as-missing" else None}
+    given = {
+        "method": method,
+        "borrow": borrow,
+        "missing": missing if missing != "as-missing" else None,
+        "paired=False": None if paired else paired,
+    }
     for name, value in given.items():
         if value is not None:
             raise InputError(f"{name} with calibrate", remedy=f"leave {name} out")
