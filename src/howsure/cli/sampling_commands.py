@@ -273,7 +273,13 @@ def run(
         from howsure.sample import estimate
         from howsure.sample.run import load_shard
 
-        print_result(estimate.dry_run(load_shard(experiment, shard), folder, retry=retry is not None), form)
+        described = load_shard(experiment, shard)
+        result = estimate.dry_run(described, folder, retry=retry is not None)
+        print_result(result, form)
+        if described.judge is not None:
+            judge, n = described.judge.model, int(max(result["cells"]))
+            text = f"up to {n * judge.generations:,} verdicts of {judge.label} come on top and are not in these figures"
+            print(f"howsure: {text}", file=sys.stderr)
         return
     lines = sys.stdout if json_lines else None
     with _serve_live(folder) if live else contextlib.nullcontext():
