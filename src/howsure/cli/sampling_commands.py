@@ -274,10 +274,10 @@ def run(
         from howsure.sample.run import load_shard
 
         described = load_shard(experiment, shard)
-        result = estimate.dry_run(described, folder, retry=retry is not None)
-        print_result(result, form)
+        estimated = estimate.dry_run(described, folder, retry=retry is not None)
+        print_result(estimated, form)
         if described.judge is not None:
-            judge, n = described.judge.model, int(max(result["cells"]))
+            judge, n = described.judge.model, int(max(estimated["cells"]))
             text = f"up to {n * judge.generations:,} verdicts of {judge.label} come on top and are not in these figures"
             print(f"howsure: {text}", file=sys.stderr)
         return
