@@ -12,11 +12,12 @@ from helpers.scripted_model import ScriptedModel
 
 import howsure as hs
 from howsure.benchmarks import load
-from howsure.errors import HowsureWarning
+from howsure.errors import HowsureWarning, InputError
 from howsure.models.model import Choice, Reply
 from howsure.rescoring.rescore import rescore
 from howsure.sample.experiment import PromptLine, parse_experiment
 from howsure.sample.run import run
+from howsure.sample.sampling_plan import SamplingPlan
 from howsure.store import manifest
 from howsure.store.responses import read
 
@@ -189,3 +190,31 @@ def test_variants_that_are_written_out_wrap_the_harnesss_question(tasks):
     assert messages[0] == {"role": "system", "content": "Be brief."}
     assert messages[1:-1] == own[:-1]
     assert messages[-1]["content"] == own[-1]["content"] + "\nThink first."
+
+
+@pytest.mark.parametrize("task", ["local_sums", "local_names", "local_choice"])
+def test_simulated_models_answer_tasks_until_their_interval_is_narrow(tasks, tmp_path, task):
+    benchmark = load_local(task, tasks)
+    text = "{benchmark: x, generations: 60, until: {width: 0.4}, models: [simulated/small, simulated/large]}"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", HowsureWarning)
+        outcome = asyncio.run(run(parse_experiment(text), tmp_path / "run", benchmark=benchmark))
+    assert all(model.is_stopped_early for model in outcome.models)
+    scores = {row["score"] for row in read(tmp_path / "run").to_pylist()}
+    assert scores == {0.0, 1.0}
+
+
+def test_generations_at_the_temperature_of_the_task_are_warned_of(tasks):
+    text = "{benchmark: x, generations: 5, models: [{model: m, base_url: 'http://127.0.0.1:9/v1'}, {model: n, temperature: 1, base_url: 'http://127.0.0.1:9/v1'}, simulated/small]}"
+    benchmark = load_local("local_sums", tasks)
+    with pytest.warns(HowsureWarning, match=r"decodes at temperature 0.*: m; give") as caught:
+        plan = SamplingPlan.build(parse_experiment(text), benchmark)
+    assert len(caught) == 1
+    assert [config.settings.temperature for config in plan.experiment.models] == [0.0, 1.0, None]
+    assert [plan.own_settings[label].temperature for label in ("m", "n")] == [None, 1.0]
+
+
+def test_a_space_of_variants_is_refused(tasks, tmp_path):
+    text = "{benchmark: x, models: [simulated/small], variants: {space: open, sample: 2}}"
+    with pytest.raises(InputError, match="write prompts out"):
+        asyncio.run(run(parse_experiment(text), tmp_path / "run", benchmark=load_local("local_sums", tasks)))

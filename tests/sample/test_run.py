@@ -466,3 +466,10 @@ def test_two_models_share_the_time(tmp_path):
     given = iter(models)
     sample(experiment, tmp_path / "r", benchmark=sums(50), open_model=lambda *_: next(given))
     assert {id(m) for m in order[:50]} == {id(m) for m in models}
+
+
+def test_a_run_with_stop_strings_is_continued(tmp_path):
+    text = "{{benchmark: directions-small, limit: 3, generations: {}, models: [{{model: simulated/medium, stop: ['###', '@@']}}]}}"
+    sample(text.format(2), tmp_path / "run")
+    sample(text.format(4), tmp_path / "run")
+    assert_complete(tmp_path / "run", 12)

@@ -14,6 +14,7 @@ import importlib
 import json
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -60,6 +61,8 @@ _TYPES: dict[str, tuple[type, ...]] = {
 _FEWSHOT_SEED = 1234
 #: Names of the harness for settings, and ours; the first that is given counts.
 _LENGTHS = ("max_tokens", "max_gen_toks", "max_new_tokens", "max_completion_tokens")
+#: Largest number of other answers of a question.
+_MOST_ALTERNATIVES = 4
 _STOPS = ("until", "stop")
 
 
@@ -264,7 +267,20 @@ def _build_questions(
         raise describe_failure(error, where) from None
     if not questions:
         raise InputError("its data set has no questions", where=where, remedy="give a split with rows")
-    return questions
+    return _add_alternatives(questions)
+
+
+def _add_alternatives(questions: Sequence[Question]) -> list[Question]:
+    """Return the questions with the targets of those that follow as other answers, which simulated models give."""
+    targets = [*dict.fromkeys(question.target for question in questions if question.target)]
+    places = {target: place for place, target in enumerate(targets)}
+    completed = []
+    for question in questions:
+        start = places.get(question.target, -1) + 1
+        others = [targets[(start + step) % len(targets)] for step in range(min(_MOST_ALTERNATIVES, len(targets)))]
+        right = {question.target, *question.accepted}
+        completed.append(replace(question, alternatives=tuple(one for one in others if one not in right)))
+    return completed
 
 
 def _build_turns(

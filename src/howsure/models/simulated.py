@@ -168,7 +168,12 @@ class SimulatedModel:
             self._n_cached = 1
         written = answer if variant is None else variant.write_answer(question, answer)
         # A label in brackets is unambiguous, even if it differs from the text of another choice only in case.
-        for form in (_PHRASES[phrase], "{answer}", "({answer})", "${answer}$"):
+        forms = [_PHRASES[phrase], "{answer}", "({answer})", "${answer}$"]
+        if self.benchmark.scorer is not None and self.benchmark.scorer.has_own_targets:
+            # A task that scores by rules of its own may find the target in another answer.
+            forms = [*(["{answer}"] if answer == question.target else []), *forms]
+            forms += [] if answer == question.target else ["I do not know."]
+        for form in forms:
             text = form.format(answer=written, Answer=written[:1].upper() + written[1:])
             if self._is_read(text, answer, question, variant):
                 return Choice(text=text, finish_reason="stop")
