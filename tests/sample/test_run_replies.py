@@ -9,11 +9,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import random
+import re
+import warnings
 
 import pytest
 from aiohttp import web
 from helpers.servers import serving
 
+import howsure
 from howsure.sample.experiment import parse_experiment
 from howsure.sample.run import run
 from howsure.store import manifest
@@ -373,3 +377,28 @@ def test_a_text_completion_is_sent_as_one_text(tmp_path):
     (body,) = seen
     assert body["prompt"] == "Number 0: 6 x 7?"
     assert body.keys() == {"model", "prompt", "max_tokens"}
+
+
+@pytest.mark.parametrize("chained", [True, False])
+def test_a_server_whose_seeds_begin_anew_with_each_request_is_told(tmp_path, chained):
+    """By construction: choice i of every reply is drawn with seed i, as where a fixed seed is counted up; a server that
+    goes on with its seeds raises no warning."""
+    right = {i: 0.2 + 0.6 * i / 99 for i in range(100)}
+    fresh = random.Random(3)
+
+    def answer(body, _):
+        i = int(re.search(r"Number (\d+)", body["messages"][0]["content"])[1])
+        draws = [(random.Random(40 + choice) if chained else fresh).random() for choice in range(body["n"])]
+        choices = [
+            {"index": k, "message": {"content": "42" if u < right[i] else f"4{u:.6f}"}, "finish_reason": "stop"}
+            for k, u in enumerate(draws)
+        ]
+        return {"id": f"r{i}", "choices": choices}
+
+    with endpoint(answer) as (base_url, _):
+        sample(tmp_path, base_url, questions=100, generations=5)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        howsure.read(tmp_path / "run").cells()
+    lines = [str(one.message) for one in caught if "questions share seeds" in str(one.message)]
+    assert len(lines) == chained

@@ -20,6 +20,7 @@ from howsure.stats.repeats.independence import (
     find_copied_generations,
     find_multiples,
     find_retries,
+    find_shared_noise,
     find_unvaried,
 )
 from howsure.stats.repeats.prediction_intervals import repeats
@@ -207,6 +208,56 @@ def test_counts_that_do_not_depend_on_answers_are_seldom_taken_for_retries(p):
     assert find_retries(cells).sum() <= allowed
     unordered = Cells("b", cells.models, cells.questions, cells.n, cells.total, cells.total_sq)
     assert find_retries(unordered).sum() <= allowed
+
+
+def shared(rng, p, k):
+    """Each generation has one random number, which all questions share: right where it is below P(correct)."""
+    return (rng.random(k) < p[:, None]).astype(float)[None]
+
+
+def test_seeds_that_questions_share_are_told_with_the_factor_that_is_true():
+    """By construction: with one number for each repetition, the mean of k generations varies by far more than the error
+    for these questions says. The factor is compared with the ratio over 400 draws."""
+    rng = np.random.default_rng(5)
+    p = rng.beta(0.6, 0.6, 150)
+    drawn_means, errors, factors = [], [], []
+    for _ in range(400):
+        cells = of(shared(rng, p, 5))
+        drawn_means.append(cells.mean.mean())
+        errors.append(np.nanmean(cells.within / 5) / len(p))
+        factors.append(find_shared_noise(cells.outcomes[0])[1])
+    ratio = np.std(drawn_means) / np.sqrt(np.mean(errors))
+    assert ratio > 7
+    # NaN where nearly all answers of all repetitions are alike
+    assert np.mean(np.isnan(factors)) < 0.2
+    assert np.sqrt(np.nanmean(np.square(factors))) == pytest.approx(ratio, rel=0.15)
+    lines = [line for seed in range(20) for line in said(of(shared(np.random.default_rng(seed), p, 5)))]
+    # Two generations may even be copies of each other.
+    assert len(lines) >= 17
+    assert sum("questions share seeds, or the model changed" in line for line in lines) >= 15
+
+
+@pytest.mark.parametrize(("n", "k"), [(40, 2), (100, 5), (150, 20), (600, 3)])
+@pytest.mark.parametrize("kind", ["beta", "half", "rare"])
+def test_independent_generations_seldom_seem_to_share_seeds(n, k, kind):
+    """By simulation: 2,000 draws with a chance of .001 each; more than 8 have a chance of .0003."""
+    rng = np.random.default_rng([n, k])
+    found = 0
+    for _ in range(2000):
+        p = {"beta": rng.beta(0.6, 0.6, n), "half": np.full(n, 0.5), "rare": np.full(n, 0.03)}[kind]
+        right = rng.random((n, k)) < p[:, None]
+        outcomes = ((1 + right.astype(np.uint64)) << (2 * np.arange(k, dtype=np.uint64))).sum(axis=1, dtype=np.uint64)
+        found += find_shared_noise(outcomes)[0] < CHANCE
+    assert found <= 8
+
+
+def test_a_model_that_changed_between_repetitions_is_told_and_few_questions_tell_nothing():
+    rng = np.random.default_rng(2)
+    p = rng.beta(2, 2, 300)
+    changed = np.concatenate([drawn(rng, p, 2), drawn(rng, p**2, 2)], axis=2)
+    (line,) = said(of(changed))
+    assert "m0: from the 1st generation of the questions to the 2nd" in line
+    assert np.isnan(find_shared_noise(of(changed[:, :10]).outcomes[0])).all()
 
 
 def test_sources_that_are_copies_of_each_other():

@@ -12,6 +12,7 @@ from howsure.stats.repeats.independence import (
     find_copied_generations,
     find_multiples,
     find_retries,
+    find_shared_noise,
     find_unvaried,
 )
 from howsure.stats.repeats.prediction_intervals import GAP_RUNS, Repeats, repeats
@@ -33,6 +34,7 @@ __all__ = [
     "find_copied_runs",
     "find_multiples",
     "find_retries",
+    "find_shared_noise",
     "find_unvaried",
     "repeats",
     "run_gap",

@@ -3,6 +3,7 @@
 Every error that this package reports takes the generations of a question for independent draws. A cache, a fixed seed
 or temperature 0 makes copies: k of them are worth one, and errors for these questions are too small. A program that
 asks again until an answer is right makes the score too high: a question then has at most one right answer, its last.
+A seed that the questions of a repetition share makes their scores rise and fall together, which no error includes.
 
 Each sign is one that independent generations show with a probability of at most `CHANCE` for a model on a benchmark,
 whatever the probabilities of its answers are; the one exception is `find_unvaried`, whose Notes state what it assumes.
@@ -22,7 +23,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from howsure.stats.core.cells import Cells, FloatArray, IntArray, is_binary
-from howsure.stats.repeats.runs import align_runs, find_copied_runs
+from howsure.stats.repeats.runs import align_runs, compare_run_totals, find_copied_runs
 
 __all__ = [
     "CHANCE",
@@ -31,6 +32,7 @@ __all__ = [
     "find_copied_generations",
     "find_multiples",
     "find_retries",
+    "find_shared_noise",
     "find_unvaried",
 ]
 
@@ -41,6 +43,8 @@ CHANCE = 1e-3
 SHARE = 0.1
 #: A model is assumed to vary at least this part as much as the median of the other models.
 _OF_MEDIAN = 1 / 3
+#: Smallest variance of the score sum of a generation for which its distribution is near enough to a normal one.
+_LEAST_VARIANCE = 5.0
 #: Questions of a model that are compared before all are.
 _FIRST_LOOK = 100
 #: Scores that are compared between sources at most.
@@ -174,6 +178,50 @@ def find_copied_generations(outcomes: NDArray[np.uint64]) -> list[tuple[int, int
     return [(int(i), int(j)) for i, j in np.argwhere(np.triu(agree & is_unlikely, 1))]
 
 
+def find_shared_noise(outcomes: NDArray[np.uint64]) -> tuple[float, float]:
+    """Test whether the scores of generations with the same number rise and fall together over the questions.
+
+    Independent generations of different questions do not. They do where all questions share a seed in each repetition
+    (a server that restarts its sequence of seeds, a program that sets the seed to the number of the repetition), and
+    where the model or its settings changed between repetitions. No error over questions includes such noise.
+
+    Parameters
+    ----------
+    outcomes
+        Scores of the model's generations in their order, shape (N,), as `Cells.outcomes` has them.
+
+    Returns
+    -------
+    p, factor
+        The chance that independent generations differ so much from one number to the next, and how many times too small
+        the error of the score for these questions is. NaN where the scores vary too little to tell.
+
+    Notes
+    -----
+    The test is that of `check_drift`, with generations of the same number as runs. For complete data its statistic,
+    divided by its degrees of freedom, is the variance of the means of the runs over the one that independence gives, so
+    the factor is the square root of that.
+
+    Examples
+    --------
+    >>> seeds = np.random.default_rng(1).random(4)  # one for each number, shared by 40 questions
+    >>> right = seeds < np.linspace(0.2, 0.8, 40)[:, None]
+    >>> p, factor = find_shared_noise(((1 + right) * 4 ** np.arange(4)).sum(axis=1).astype(np.uint64))
+    >>> p < 1e-6, factor > 3
+    (True, True)
+    """
+    digits = _digits(outcomes)
+    k, total = (digits > 0).astype(float), (digits == 2).astype(float)
+    n, right = k.sum(axis=0), total.sum(axis=0)
+    variance = np.divide(right * (n - right), n * np.maximum(n - 1, 1), out=np.zeros(n.shape), where=n > 1)
+    common = (k @ variance) >= _LEAST_VARIANCE
+    if common.sum() < 2:
+        return np.nan, np.nan
+    total, k = total[common], k[common]
+    statistic, df, _ = compare_run_totals(k, total, total.sum(axis=0))
+    return (float(special.chdtrc(df, statistic)), float(np.sqrt(statistic / df))) if df else (np.nan, np.nan)
+
+
 def _count_bits(values: NDArray[np.uint64]) -> IntArray:
     """Return the number of bits that are set."""
     return np.bitwise_count(values).astype(np.int64)
@@ -299,7 +347,17 @@ def _within(part: Cells, explained: set[str]) -> Iterator[str]:
     if part.outcomes is None:
         return
     for model, outcomes in zip(part.models, part.outcomes, strict=True):
-        if model in explained or not (pairs := find_copied_generations(outcomes)):
+        if model in explained:
+            continue
+        if not (pairs := find_copied_generations(outcomes)):
+            p, factor = find_shared_noise(outcomes)
+            if p < CHANCE:
+                yield (
+                    f"{part.benchmark}: {model}: from the 1st generation of the questions to the 2nd and so on, scores "
+                    f"change by more than those of independent generations (p {p:.1g}): questions share seeds, or the "
+                    f"model changed in between; errors are too small, for these questions {factor:.1f} times: sample "
+                    "again with a seed for each request, and see howsure repeats"
+                )
             continue
         more = f" and {len(pairs) - 1} more pairs" if len(pairs) > 1 else ""
         i, j = pairs[0]

@@ -20,7 +20,7 @@ from howsure.errors import InputError
 from howsure.stats.core.cells import Cells, FloatArray, IntArray, mean_where
 from howsure.stats.core.results import Columns, Result, make_columns
 
-__all__ = ["Runs", "align_runs", "check_drift", "find_copied_runs", "summarize_runs"]
+__all__ = ["Runs", "align_runs", "check_drift", "compare_run_totals", "find_copied_runs", "summarize_runs"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,10 +144,33 @@ def check_drift(each: Sequence[Cells], model: int) -> tuple[float, float]:
     """
     k = np.array([run.n[model] for run in each], float)
     total = np.array([run.total[model] for run in each])
+    total_sq = np.sum([run.total_sq[model] for run in each], axis=0)
+    statistic, df, step = compare_run_totals(k, total, total_sq)
+    if len(each) < 2 or df == 0:
+        return np.nan, np.nan
+    step *= all(run.binary for run in each)
+    return float(special.chdtrc(df, statistic)), float(special.chdtr(df, (np.sqrt(statistic) + step) ** 2))
+
+
+def compare_run_totals(k: FloatArray, total: FloatArray, total_sq: FloatArray) -> tuple[float, int, float]:
+    """Compute the statistic of `check_drift` of R runs on N questions.
+
+    Parameters
+    ----------
+    k, total
+        Number of generations and sum of their scores, shape (R, N).
+    total_sq
+        Sum of the squared scores over all runs, shape (N,).
+
+    Returns
+    -------
+    statistic, df, step
+        The statistic, its degrees of freedom (0 if no question varied), and half a lattice step of scores of 0 and 1.
+    """
     size = k.sum(axis=0)
     center, s2 = np.zeros(size.shape), np.zeros(size.shape)
     np.divide(total.sum(axis=0), size, out=center, where=size > 0)
-    square = np.sum([run.total_sq[model] for run in each], axis=0) - size * center**2
+    square = total_sq - size * center**2
     np.divide(np.maximum(square, 0), size - 1, out=s2, where=size > 1)
     s2[s2 < 1e-12 * center**2] = 0  # what is left by rounding
     U = np.sum(total - k * center, axis=1)
@@ -156,11 +179,10 @@ def check_drift(each: Sequence[Cells], model: int) -> tuple[float, float]:
     values, vectors = np.linalg.eigh(C)
     positive = values > 1e-9 * max(values[-1], 1e-300)
     df = int(positive.sum())
-    if len(each) < 2 or df == 0:
-        return np.nan, np.nan
+    if df == 0:
+        return np.nan, 0, np.nan
     statistic = float(np.sum((vectors.T @ U)[positive] ** 2 / values[positive]))
-    step = np.sqrt(np.mean(1 / values[positive]) / 2) if all(run.binary for run in each) else 0.0
-    return float(special.chdtrc(df, statistic)), float(special.chdtr(df, (np.sqrt(statistic) + step) ** 2))
+    return statistic, df, float(np.sqrt(np.mean(1 / values[positive]) / 2))
 
 
 def find_copied_runs(merged: Cells, each: Sequence[Cells], alpha: float) -> NDArray[np.bool_]:
