@@ -72,4 +72,4 @@ structure: .venv/.ready
 	$(BIN)/python bench/structure.py $(ARGS)
 
 clean:
-	rm -rf .venv demo demo_model demo_model_text .coverage .coverage.* .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf .venv demo demo_model demo_model.yaml demo_model_text demo_model_text.yaml .coverage .coverage.* .mypy_cache .pytest_cache .ruff_cache .import_linter_cache

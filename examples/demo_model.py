@@ -13,7 +13,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -58,22 +57,20 @@ def serve_model(path: str, *options: str) -> Iterator[str]:
             server.wait()
 
 
-def run_command(*arguments: str | Path, shown: Path | None = None) -> None:
-    """Print a command, with the path `shown` in place of its second word, and run it as a user would."""
+def run_command(*arguments: str | Path) -> None:
+    """Print a command and run it as a user would."""
     words = [os.path.relpath(a, ROOT) if isinstance(a, Path) else a for a in arguments]
-    print("\n$ howsure", words[0], os.path.relpath(shown, ROOT) if shown else words[1], *words[2:], flush=True)
+    print("\n$ howsure", *words, flush=True)
     subprocess.run([sys.executable, "-m", "howsure", *map(str, arguments)], check=True)
 
 
 def sample_model(address: str, experiment: str, folder: Path) -> None:
-    """Run a copy of an experiment of this folder, with the address of the server, into a new run folder."""
+    """Write an experiment of this folder with the address of the server beside the new run folder, and run it."""
     shutil.rmtree(folder, ignore_errors=True)
     text = (HERE / experiment).read_text(encoding="utf-8").replace(ADDRESS, address)
-    with tempfile.TemporaryDirectory() as copies:
-        path = Path(copies) / experiment
-        path.write_text(text, encoding="utf-8")
-        shutil.copy(HERE / "simple_facts.jsonl", copies)
-        run_command("run", path, "-o", folder, shown=HERE / experiment)
+    path = folder.with_suffix(".yaml")
+    path.write_text(text.replace("file: ", f"file: {HERE.name}/"), encoding="utf-8")
+    run_command("run", path, "-o", folder)
 
 
 def main() -> None:

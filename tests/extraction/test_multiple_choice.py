@@ -9,7 +9,8 @@ import pytest
 from helpers.composed_completions import completion
 
 from howsure.extraction import choice_statements
-from howsure.extraction.multiple_choice import extract_choice
+from howsure.extraction.completion_context import CompletionContext
+from howsure.extraction.multiple_choice import extract_choice, read_choice
 from howsure.extraction.statements import extract_text
 from howsure.extraction.vocabulary import any_of, build_vocabulary
 
@@ -119,3 +120,22 @@ def test_any_of_is_a_search_for_whole_words_in_any_case(words):
         assert [match.span() for match in fast.finditer(text)] == spans, text
         found += bool(spans)
     assert found > 150
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        # By a person, of completions of a small model that 20 tokens cut
+        ("B. Portuguese\n\nThis is a classic fallacy which equates", 1),
+        ("A. English\n\nThis is a classic example of a puzzle that involves using the", 0),
+        ("C\n\nThe language of most people is", 2),
+        ("B. Portuguese\nC. French\nD. Ger", None),
+        ("B. French\n\nMost people speak", None),
+        ("Portuguese\n\nis one of the languages that", None),
+        ("Let me look at each option.\n\nA. English\n\nMost people do not", None),
+    ],
+)
+def test_the_first_line_of_a_completion_that_was_cut(text, place):
+    context = CompletionContext(question="Which language do most people in Brazil speak?", truncated=True)
+    index, _ = read_choice(text, "ABCD", ["English", "Portuguese", "French", "German"], context=context)
+    assert index == place
