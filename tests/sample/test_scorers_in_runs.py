@@ -3,13 +3,16 @@
 import json
 
 import pytest
+from click.testing import CliRunner
 from helpers.code_problems import PROBLEMS
 
 import howsure as hs
-from howsure.errors import InputError
+from howsure.cli import cli
+from howsure.errors import HowsureWarning, InputError
 from howsure.models.model import Choice, Reply
 from howsure.sample.experiment import parse_experiment
 from howsure.sample.run import run_experiment
+from howsure.sandbox.isolation import ALLOW_UNSAFE, choose_isolation
 from howsure.store.responses import read
 
 
@@ -97,3 +100,20 @@ def test_a_run_whose_code_would_not_be_isolated_sends_nothing(tmp_path, monkeypa
     keys = "question: prompt, target: [prompt, test, entry_point], id: task_id, scorer: unit-tests"
     with pytest.raises(InputError, match="--allow-unsafe-code"):
         sample(tmp_path, [PROBLEMS[0].row], keys, {PROBLEMS[0].row["task_id"]: ["x"]})
+
+
+@pytest.mark.parametrize("command", ["run", "rescore"])
+def test_the_option_allows_code_that_is_not_isolated(command, tmp_path, monkeypatch):
+    monkeypatch.setenv(ALLOW_UNSAFE, "0")
+    monkeypatch.setattr("howsure.sandbox.isolation.find_isolation", lambda: "limits")
+    with pytest.raises(InputError, match="--allow-unsafe-code"):
+        choose_isolation()
+    arguments = [
+        command,
+        str(tmp_path / "none"),
+        "--allow-unsafe-code",
+        *(["--scorer", "exact"] if command == "rescore" else []),
+    ]
+    CliRunner().invoke(cli, arguments)
+    with pytest.warns(HowsureWarning, match="not isolated"):
+        assert choose_isolation() == "limits"

@@ -111,12 +111,33 @@ CRUXEVAL = {
         ("input", "Answer: f()", 0),
         ("input", "Answer: f(type('A', (), {'__getitem__': lambda s, i: 'he'})(), 2)", 0),
         ("input", "No.", 0),
+        ("input", "Answer: f(*(['he'], 2))", 0),
+        ("input", "Answer: f('h' + 'ex', 2 * 1)", 1),
     ],
 )
 def test_values_as_cruxeval_has_them(form, completion, score):
     scorer = build_scorer(f"unit-tests:{form}", "test")
     try:
         assert give(scorer, completion, CRUXEVAL).score == score
+    finally:
+        scorer.close()
+
+
+@pytest.mark.parametrize(
+    "argument",
+    [
+        "type('A', (), {'upper': lambda s: 'HE'})()",
+        "__import__('types').SimpleNamespace(upper=lambda: 'HE')",
+        "type('A', (str,), {'upper': lambda s: 'HE'})('no')",
+        "type('A', (str,), {'upper': str.upper, '__new__': lambda c, v: 'no'})('no')",
+    ],
+)
+def test_an_argument_whose_methods_give_the_output_is_no_input(argument):
+    scorer = build_scorer("unit-tests:input", "test")
+    target = {"code": "def f(text):\n    return text.upper()", "input": "'he'", "output": "'HE'"}
+    try:
+        assert give(scorer, f"Answer: f({argument})", target).score == 0
+        assert give(scorer, "Answer: f('hE')", target).score == 1
     finally:
         scorer.close()
 

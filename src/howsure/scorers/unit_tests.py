@@ -28,6 +28,17 @@ __all__ = ["FORMS", "CodeQuestion", "build_unit_test_scorer", "parse_code_questi
 FORMS = ("functions", "output", "input")
 #: Name under which the sandbox has the value of a completion.
 _VALUE = "_value_of_the_completion"
+#: Raises where an argument is an object of the completion: its methods could return what the function should compute.
+_REQUIRE_PLAIN = """
+def require_plain(value):
+    if isinstance(value, dict):
+        value = [*value, *value.values()]
+    if isinstance(value, (list, tuple, set, frozenset)):
+        for item in value:
+            require_plain(item)
+    elif value is not None and not isinstance(value, (int, float, complex, str, bytes, range)):
+        raise TypeError("an argument is no plain value")
+require_plain([args, kwargs])"""
 
 
 class CodeQuestion(NamedTuple):
@@ -148,7 +159,7 @@ def _parse_assertion(content: Mapping[str, object], form: str) -> CodeQuestion:
     if form == "output":
         tests = f"assert {_VALUE}() == ({output})"
         return CodeQuestion((_VALUE,), tests, "", lambda text: _write_value(text, _read_output))
-    tests = f"args, kwargs = {_VALUE}()\nassert f(*args, **kwargs) == ({output})"
+    tests = f"args, kwargs = {_VALUE}()\n{_REQUIRE_PLAIN}\nassert f(*args, **kwargs) == ({output})"
     del given  # any input with this output is right
     return CodeQuestion((_VALUE,), tests, code, lambda text: _write_value(text, _read_arguments))
 
