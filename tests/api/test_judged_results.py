@@ -179,3 +179,10 @@ def test_a_plan_of_verdicts_heeds_its_budget(repeated):
 def test_the_judge_is_said(run):
     with pytest.warns(HowsureWarning, match="a judge's opinion"):
         hs.score(run)
+
+
+def test_a_dry_run_counts_the_verdicts(tmp_path):
+    """40 questions, 2 models, 3 completions and 3 verdicts of each: 720."""
+    (tmp_path / "exp.yaml").write_text(EXPERIMENT)
+    estimated = CliRunner().invoke(cli, ["run", str(tmp_path / "exp.yaml"), "--dry-run"])
+    assert "up to 720 verdicts of simulated/large" in estimated.stderr

@@ -277,7 +277,7 @@ def run(
         estimated = estimate.dry_run(described, folder, retry=retry is not None)
         print_result(estimated, form)
         if described.judge is not None:
-            judge, n = described.judge.model, int(max(estimated["cells"]))
+            judge, n = described.judge.model, int(sum(estimated["cells"]))
             text = f"up to {n * judge.generations:,} verdicts of {judge.label} come on top and are not in these figures"
             print(f"howsure: {text}", file=sys.stderr)
         return
