@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from howsure.api.choices import CONVERSION_TARGETS, FIGURE_FORMATS, ConversionTarget, FigureFormat
 from howsure.api.result_selection import ReviewedEvaluations, open_results, select_variant_cubes
+from howsure.benchmarks import is_inspect_task
 from howsure.errors import HowsureWarning, InputError
 from howsure.readers.evaluations import Evaluations, read
 from howsure.readers.run_source import RunSource
@@ -121,6 +122,10 @@ def sample_experiment(
     from howsure.sample.run import load_shard, run_experiment
 
     described = load_shard(experiment, shard)
+    if any(is_inspect_task(part.benchmark) for part in described.parts):
+        from howsure.inspect_runs.task_run import run_inspect_task
+
+        return run_inspect_task(described, folder, retry=retry, lines=lines), None
     if described.judge is not None:
         return _sample_and_judge(described, folder, retry=retry, lines=lines), None
     borrow = described.stopping.borrow if described.stopping is not None else None

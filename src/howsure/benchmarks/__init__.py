@@ -14,8 +14,20 @@ from howsure.benchmarks.question_file import from_file
 from howsure.benchmarks.recorded import from_record
 from howsure.errors import InputError, UnknownNameError
 
-__all__ = ["BENCHMARKS", "Benchmark", "Message", "Prompt", "Question", "describe_benchmarks", "load"]
+__all__ = [
+    "BENCHMARKS",
+    "INSPECT_PREFIX",
+    "Benchmark",
+    "Message",
+    "Prompt",
+    "Question",
+    "describe_benchmarks",
+    "is_inspect_task",
+    "load",
+]
 
+#: What the name of a task of Inspect begins with in an experiment.
+INSPECT_PREFIX = "inspect/"
 #: Name -> function that returns the benchmark; its keyword arguments are the options in a spec.
 BENCHMARKS: dict[str, Callable[..., Benchmark]] = {
     "directions-small": directions_small,
@@ -80,6 +92,23 @@ def describe_benchmarks(name: str | None = None, *, path: str | None = None) -> 
     return rows
 
 
+def is_inspect_task(spec: str | dict[str, object]) -> bool:
+    """Return whether the benchmark of an experiment is a task of Inspect: its name begins with `inspect/`.
+
+    Parameters
+    ----------
+    spec
+        As in an experiment.
+
+    Examples
+    --------
+    >>> is_inspect_task("inspect/inspect_evals/gsm8k"), is_inspect_task({"name": "gsm8k"})
+    (True, False)
+    """
+    name = spec if isinstance(spec, str) else spec.get("name")
+    return isinstance(name, str) and name.startswith(INSPECT_PREFIX)
+
+
 def load(spec: str | Mapping[str, object], *, base: Path = Path()) -> Benchmark:
     """Return a benchmark by name, by name with options, or from a file.
 
@@ -110,6 +139,9 @@ def load(spec: str | Mapping[str, object], *, base: Path = Path()) -> Benchmark:
         return from_file(spec, base=base)
     if "replay" in spec:
         return from_record(spec, base=base)
+    if is_inspect_task(dict(spec)):
+        remedy = "howsure run runs it; it has no dry run and no prompts of ours"
+        raise InputError("a task of Inspect is run by Inspect", where="benchmark", remedy=remedy)
     options = dict(spec)
     name = options.pop("name", None)
     if not isinstance(name, str):

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from howsure.benchmarks import is_inspect_task
 from howsure.benchmarks.question import Prompt
 from howsure.errors import InputError, UnknownNameError
 from howsure.perturb.variants import VARIANT_KEYS
@@ -343,7 +344,7 @@ def _read_benchmarks(file: _ExperimentFile, source: YamlSource) -> list[Benchmar
         configs.append(
             BenchmarkConfig(
                 benchmark=rest,
-                models=_expand_models(file, own.generations or file.generations, source),
+                models=_expand_models(file, rest, own.generations or file.generations, source),
                 variants=(
                     _read_variants(file.variants, ("variants",), source)
                     if own.variants is None
@@ -370,12 +371,20 @@ def _split_own_keys(
     return own, rest
 
 
-def _expand_models(file: _ExperimentFile, generations: int, source: YamlSource) -> tuple[ModelConfig, ...]:
+def _expand_models(
+    file: _ExperimentFile, benchmark: str | dict[str, object], generations: int, source: YamlSource
+) -> tuple[ModelConfig, ...]:
     """Return the configurations of all models with this number of generations; greedy ones have one."""
     models: list[ModelConfig] = []
     for i, line in enumerate(file.models):
         configs = expand_model_line(
-            line, i, source, generations=generations, concurrency=file.concurrency, greedy=file.greedy
+            line,
+            i,
+            source,
+            generations=generations,
+            concurrency=file.concurrency,
+            greedy=file.greedy,
+            any_provider=is_inspect_task(benchmark),
         )
         for config in configs:
             if any(config.label == other.label for other in models):

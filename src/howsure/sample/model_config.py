@@ -140,9 +140,19 @@ def find_multipliers(settings: Settings) -> list[str]:
 
 
 def expand_model_line(
-    line: str | ModelLine, i: int, source: YamlSource, *, generations: int, concurrency: int, greedy: bool
+    line: str | ModelLine,
+    i: int,
+    source: YamlSource,
+    *,
+    generations: int,
+    concurrency: int,
+    greedy: bool,
+    any_provider: bool = False,
 ) -> Iterator[ModelConfig]:
-    """Yield the configurations of line i: one for each combination of settings, and a greedy one if `greedy`."""
+    """Yield the configurations of line i: one for each combination of settings, and a greedy one if `greedy`.
+
+    With `any_provider`, the prefix of a model may be a provider that another program knows.
+    """
     spec = ModelLine(line) if isinstance(line, str) else line
     label = spec.label if spec.label is not None else spec.model
     if not label.strip() or not label.isprintable() or not spec.model.strip():
@@ -151,7 +161,7 @@ def expand_model_line(
     if spec.key_env is not None and (not _VARIABLE.fullmatch(spec.key_env) or resembles_secret(spec.key_env)):
         remedy = "write the name of the variable, such as MY_KEY, and export MY_KEY=... in the shell"
         source.fail("key_env is not the name of an environment variable", "models", i, "key_env", remedy=remedy)
-    kind, name, base_url, key_env = _find_address(spec, i, source)
+    kind, name, base_url, key_env = _find_address(spec, i, source, any_provider=any_provider)
     if spec.mode == "batch" and kind != "endpoint":
         remedy = "remove mode, or name an endpoint that has OpenAI's batch API"
         source.fail(f"{label} has no batch mode", "models", i, "mode", remedy=remedy)
@@ -208,7 +218,7 @@ def _expand_settings(spec: ModelLine, i: int, source: YamlSource) -> Iterator[tu
         yield (f":{suffix}" if suffix else ""), temperature, top_p
 
 
-def _find_address(spec: ModelLine, i: int, source: YamlSource) -> tuple[Kind, str, str, str]:
+def _find_address(spec: ModelLine, i: int, source: YamlSource, *, any_provider: bool) -> tuple[Kind, str, str, str]:
     """Return the kind of a model, its name at the endpoint, its base URL and its key variable."""
     prefix, _, rest = spec.model.partition("/")
     if spec.base_url is None and spec.dialect is not None:
@@ -222,7 +232,7 @@ def _find_address(spec: ModelLine, i: int, source: YamlSource) -> tuple[Kind, st
         if prefix in VENDORS and rest:
             dialect, address, key_env = VENDORS[prefix]
             return DIALECTS[dialect], rest, address, spec.key_env or key_env
-        if rest and _is_provider(prefix):
+        if rest and (any_provider or _is_provider(prefix)):
             return "provider", spec.model, "", spec.key_env or ""
         source.fail(
             f"no endpoint is known for the model {spec.model!r}",

@@ -1,0 +1,160 @@
+"""Run Inspect for one model, in a process of its own: ``python -m howsure.inspect_runs.task_worker REQUEST REPLY``.
+
+The request is a file with a `TaskRequest`. The reply is a file that is written at the end: the status of the log, or
+the error. Inspect's display goes to stderr.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from howsure.errors import HowsureError, InputError, UnknownNameError, first_line
+from howsure.inspect_runs.task_request import SERVICE, TaskRequest
+
+if TYPE_CHECKING:
+    from inspect_ai.log import EvalLog
+
+__all__ = ["TaskReply", "run_request"]
+
+
+class TaskReply(msgspec.Struct, frozen=True):
+    """How a worker ended.
+
+    Examples
+    --------
+    >>> TaskReply("success").error
+    ''
+    """
+
+    status: str
+    """Of the log: success, error, cancelled; "failed" where there is no log."""
+    error: str = ""
+
+
+def run_request(request: TaskRequest) -> TaskReply:
+    """Run what is missing, and return how it ended.
+
+    Parameters
+    ----------
+    request
+        What to run. Samples that the logs in its folder have are kept: those of a run that was killed, and, with more
+        epochs than before, all of them.
+
+    Raises
+    ------
+    InputError
+        When there is no such task, or Inspect refuses it.
+    """
+    import inspect_ai
+    from inspect_ai.log import list_eval_logs
+    from inspect_ai.model import GenerateConfig, get_model
+
+    _check_task(request.task)
+    display: Literal["none", "plain"] = "none" if request.is_quiet else "plain"
+    if request.retry and (stored := list_eval_logs(request.log_folder, descending=True)):
+        [log] = inspect_ai.eval_retry(stored[0], log_dir=request.log_folder, display=display, fail_on_error=False)
+        return _describe_end(log)
+    key = os.environ.get(request.key_env, "") if request.key_env else ""
+    if not key and request.model.startswith(SERVICE):
+        key = "none"  # a local server that needs no key
+    model = get_model(
+        request.model,
+        config=GenerateConfig.model_validate(request.settings),
+        base_url=request.base_url or None,
+        api_key=key or None,
+        memoize=False,
+    )
+    ended, logs = inspect_ai.eval_set(
+        request.task,
+        log_dir=request.log_folder,
+        retry_attempts=0,
+        retry_immediate=False,
+        model=model,
+        task_args=request.args,
+        epochs=request.epochs,
+        limit=request.limit,
+        sample_shuffle=None if request.limit is None else request.seed,
+        fail_on_error=False,
+        display=display,
+        message_limit=request.limits.get("message_limit"),
+        token_limit=request.limits.get("token_limit"),
+        time_limit=request.limits.get("time_limit"),
+    )
+    if ended:
+        return TaskReply("success")
+    return _describe_end(logs[0]) if logs else TaskReply("error")
+
+
+def _describe_end(log: EvalLog) -> TaskReply:
+    """Return the status and the error of a log."""
+    return TaskReply(log.status, "" if log.error is None else first_line(Exception(log.error.message)))
+
+
+def _check_task(name: str) -> None:
+    """Raise InputError if there is no such task."""
+    import inspect_ai
+
+    file, at, task = name.partition("@")
+    if file.endswith((".py", ".ipynb")):
+        names = [info.name for info in inspect_ai.list_tasks(Path(file).name, root_dir=Path(file).parent)]
+        if not names:
+            raise InputError("the file has no task", where=file, remedy="mark a function with @task")
+        if at and task not in names:
+            raise UnknownNameError("task", task, names, where=file)
+        return
+    # Private, and only for the message: Inspect itself prints a traceback for a name that it does not know.
+    with contextlib.suppress(ImportError, AttributeError):
+        from inspect_ai._util.registry import registry_find, registry_info, registry_lookup
+
+        if registry_lookup("task", name) is not None:
+            return
+        package = name.partition("/")[0]
+        names = [registry_info(one).name for one in registry_find(lambda info: info.type == "task")]
+        mine = [one for one in names if one.startswith(f"{package}/")]
+        if mine:
+            raise UnknownNameError("task", name, mine, where="benchmark")
+        remedy = f"pip install the package that has it; is {package!r} spelt right?"
+        raise InputError(f"no package {package!r} with tasks of Inspect is installed", where="benchmark", remedy=remedy)
+
+
+def _end_with_parent(parent: int) -> None:
+    """End as by Ctrl-C when the process that started this one has gone."""
+    while os.getppid() == parent:
+        time.sleep(1)
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def main(request_file: str, reply_file: str) -> None:
+    """Run the request of a file, and write the reply to another.
+
+    Parameters
+    ----------
+    request_file, reply_file
+        Paths of the JSON files.
+    """
+    threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
+    # Inspect prints to stdout, which belongs to the results.
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    request = msgspec.json.decode(Path(request_file).read_bytes(), type=TaskRequest)
+    try:
+        reply = run_request(request)
+    except HowsureError as error:
+        reply = TaskReply("failed", str(error))
+    except KeyboardInterrupt:
+        reply = TaskReply("cancelled")
+    except Exception as error:  # noqa: BLE001  # whatever Inspect or the user's task raises is one line for the user
+        reply = TaskReply("failed", f"{type(error).__name__}: {first_line(error)}")
+    Path(reply_file).write_bytes(msgspec.json.encode(reply))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
