@@ -1,0 +1,99 @@
+"""Tasks of Inspect as benchmarks of an experiment, by the command that a user types.
+
+Kind of truth: scores that were planted, what Inspect's own log states, and a journal of the samples that were run.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("inspect_ai", reason="the extra inspect is not installed")
+
+from helpers.planted_task import draw_score
+from helpers.servers import until
+
+import howsure as hs
+from howsure.store import manifest
+from howsure.store.responses import read
+
+TASK = Path(__file__).parents[1] / "helpers" / "planted_task.py"
+
+
+def write(path, text):
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def describe(folder, *, generations, args, label="m", more=""):
+    """Write the experiment of the planted task."""
+    spec = {"name": f"inspect/{TASK}@planted_sums", "args": args}
+    models = [{"model": "mockllm/model", "label": label, "temperature": 0.5}]
+    text = {"benchmark": spec, "models": models, "generations": generations, "concurrency": 4}
+    return write(folder / "exp.yaml", json.dumps(text)[:-1] + more + "}")
+
+
+def start(experiment, *options):
+    command = [sys.executable, "-m", "howsure", "run", str(experiment), "--json-lines", *options]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def finish(process):
+    out, err = process.communicate(timeout=300)
+    return process.returncode, [json.loads(line) for line in out.splitlines()], err
+
+
+def check_rows(folder, n, epochs, *, label="m"):
+    """Compare all rows with the planted scores."""
+    rows = read(folder, ["model", "question", "generation", "score"]).to_pylist()
+    expected = {(f"q{i}", e): float(draw_score(1, f"q{i}", e)) for i in range(n) for e in range(1, epochs + 1)}
+    assert {(row["question"], row["generation"]): row["score"] for row in rows} == expected
+    assert len(rows) == n * epochs
+    assert {row["model"] for row in rows} == {label}
+
+
+def test_a_run_that_is_killed_is_continued_and_epochs_are_added(tmp_path):
+    journal = tmp_path / "journal.txt"
+    args = {"n": 12, "journal": str(journal), "pause": 0.5}
+    experiment = describe(tmp_path, generations=2, args=args)
+    process = start(experiment)
+    until(lambda: journal.exists() and len(journal.read_text().splitlines()) >= 8)
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    folder = tmp_path / "exp"
+    until(lambda: any((folder / "inspect_logs").rglob("*.eval")))
+    code, lines, err = finish(start(experiment))
+    assert code == 0, err
+    check_rows(folder, 12, 2)
+    n_run = len(journal.read_text().splitlines())
+    assert 24 <= n_run < 24 + 12  # at most what was in flight or not written yet is run again
+    assert manifest.load(folder).models["m"].kind == "Inspect"
+
+    describe(tmp_path, generations=3, args=args)
+    code, lines, err = finish(start(experiment))
+    assert code == 0, err
+    assert (lines[-1]["generations"], lines[-1]["there"]) == (12, 24)
+    check_rows(folder, 12, 3)
+    assert len(journal.read_text().splitlines()) == n_run + 12
+    expected = sum(draw_score(1, f"q{i}", e) for i in range(12) for e in (1, 2, 3)) / 36
+    assert hs.score(hs.read(folder))["score"][0] == pytest.approx(expected)
+
+
+def test_samples_that_fail_are_missing_and_said(tmp_path):
+    code, _, err = finish(start(describe(tmp_path, generations=2, args={"n": 3, "failing": "q1"})))
+    assert code == 0, err
+    assert "2 samples failed" in err
+    rows = read(tmp_path / "exp", ["question", "score", "error"]).to_pylist()
+    assert {row["question"] for row in rows if row["score"] is None} == {"q1"}
+    assert all("planted failure" in row["error"] for row in rows if row["score"] is None)
+
+
+def test_a_misspelt_task_has_one_line_with_the_right_name(tmp_path):
+    experiment = write(tmp_path / "exp.yaml", f"benchmark: inspect/{TASK}@planted_sum\nmodels: [mockllm/model]\n")
+    code, _, err = finish(start(experiment))
+    assert code == 2
+    assert "did you mean 'planted_sums'?" in err.splitlines()[-1]
