@@ -55,6 +55,7 @@ bench: .venv/.ready
 	$(BIN)/python bench/code_tests.py
 	$(BIN)/python bench/limits.py
 	$(BIN)/python bench/early_stopping.py
+	$(BIN)/python bench/inspect_stopping.py
 	$(BIN)/python bench/allocation.py
 	$(BIN)/python bench/variants.py
 	$(BIN)/python bench/engines.py

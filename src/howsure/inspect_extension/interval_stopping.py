@@ -11,6 +11,7 @@ import logging
 import math
 import time
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -152,6 +153,7 @@ class IntervalStopping:
         if self._reference is not None and not set(self._ids) & set(self._reference.questions):
             self._note(f"no sample id of the task is in {self._reference.benchmark} of compare_to: no difference")
         _watch_errors(self)
+        import_module("howsure.stats.sequential")  # here, so that the first decision does not wait for it
         return "howsure interval stopping"
 
     async def schedule_sample(self, id: str | int, epoch: int) -> EarlyStop | None:  # noqa: A002  # Inspect's name
