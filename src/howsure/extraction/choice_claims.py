@@ -101,7 +101,8 @@ _OPENER = re.compile(
 )
 # A last sentence that ends with the option: "..., which the bound confirms: option B."
 _NAMED_LAST = re.compile(
-    rf"[:,–—]\s+(?:{OPTION_NOUNS}|answer)\s+[*(\[\"]{{0,4}}\w{{1,4}}[*)\]\".]{{0,5}}$", re.IGNORECASE
+    rf"[:,–—]\s+(?:i\.e\.,?\s+|namely\s+|which\s+is\s+|(?:which\s+)?correspond(?:s|ing)\s+to\s+)?(?:{OPTION_NOUNS}|answer)\s+[*(\[\"]{{0,4}}\w{{1,4}}[*)\]\".]{{0,5}}$",
+    re.IGNORECASE,
 )
 _REFUSED = re.compile(
     r"\b(?:not|never|neither|nor|cannot|none|wrong|incorrect|false|eliminat\w*|rul(?:e|ed|ing)\s+out|unlikely|except|excluded?"

@@ -116,6 +116,8 @@ def remove_asides(text: str) -> str:
     return _ASIDE.sub("", text) if _ASIDE_START.search(text) else text
 
 
+#: Words after the text of a choice and before its label: "3 signals (A)".
+MOST_UNITS = 2
 # The text of a choice before its label: "0.48 eV (B)".
 _CITED = re.compile(r"[\s*_]*(?P<text>[^()\n]{1,300}?)[\s*_]*[(\[](?P<label>\w{1,4})[)\]][\s*_.]*")
 
@@ -124,7 +126,14 @@ def _read_cited(phrase: str, words: Vocabulary) -> int | None:
     """Return the choice whose text a phrase is before its label in brackets; None for another phrase."""
     cited = _CITED.fullmatch(phrase)
     place = words.labels.exact_index(cited["label"]) if cited else None
-    return place if cited and place is not None and words.match_text(cited["text"]) == place else None
+    if cited is None or place is None:
+        return None
+    if words.match_text(cited["text"]) == place:
+        return place
+    amount = words.folded[place] if place < len(words.folded) else ""
+    if not amount.isdigit() or not words.starts_choice(cited["text"].lstrip(), place):
+        return None
+    return place if len(cited["text"].split()) <= 1 + MOST_UNITS else None
 
 
 def read_phrase(phrase: str, words: Vocabulary, expects_label: bool) -> tuple[int | None, str]:

@@ -94,6 +94,7 @@ _TALK_OF_B = re.compile(r"^[ \t*_]{0,6}B[*_]{0,2}:", re.MULTILINE)
 _BECAUSE = r"(?i:because|since|as)\b"
 #: What may stand between a verb and a label.
 _LEAD = rf"(?:the\s+)?(?P<word>(?:(?:{OPTION_NOUNS}|answer|number)\s+)?)(?P<open>[(\[{{]?)[*\"'_`$“”]{{0,8}}[(\[{{]?$"
+_SO_IS = re.compile(r"\b(?:so|neither|nor)\s+(?:is|are|was|were|does|do)\s+$", re.IGNORECASE)
 _PICKED = re.compile(
     r"\b(?:cho(?:o?se|osing|sen)|pick(?:ed|ing)?|select(?:ed|ing)?|mark(?:ed)?|say|(?:would|i['’](?:d|ll))\s+answer"
     r"|(?:go|going|answer)\s+with|go\s+for|opt\s+for"
@@ -320,7 +321,8 @@ def find_picks(text: str, words: Vocabulary) -> Iterator[Pick]:
         if lead is not None and not lead["open"] and not _PICK_END.match(text, end):
             lead = None
         if lead is None and _CONCLUSION_END.match(text, end):
-            lead = _CONCLUDED.search(near) if _may_conclude(word) else None
+            # "B and C are unlikely, and so is D." concludes nothing.
+            lead = _CONCLUDED.search(near) if _may_conclude(word) and not _SO_IS.search(near) else None
             lead = lead or (_ANSWERED.search(near) if "nswer" in near or "NSWER" in near else None)
         if lead is None:
             if is_sure and not read_word_before(read_before(text, mention.start())):

@@ -124,6 +124,8 @@ def _read_result(line: str, words: Vocabulary) -> int | None:
     if len(sides) == 1:
         return None
     place = words.match_text(sides[-1])
+    if place is None and len(sides) > 2:
+        place = words.match_text(f"{sides[0].strip()} = {sides[-1].strip()}")  # rate = k[A]^1 = k[A]
     # "2/6 = 1/3 ≈ 0.333" gives 1/3 where 0.333 is no choice.
     return (
         words.match_text(sides[-2])

@@ -14,6 +14,8 @@ from howsure.extraction.vocabulary import OPTION_NOUNS, Vocabulary
 
 __all__ = ["find_exception", "find_verdict"]
 
+#: Longest completion that is one denial.
+LONGEST_DENIAL = 40
 #: Characters of a row, or after a place, that are read.
 _NEAR = 300
 _FULL_STOP = re.compile(r"[.!?…\n]")
@@ -120,4 +122,6 @@ def find_exception(text: str, words: Vocabulary) -> int | None:
         return excepted.pop()
     if len(denied) != 1 or denied & affirmed:
         return None
+    # "C is not true." and nothing else.
+    is_answer = is_answer or (not affirmed and len(text.strip()) <= LONGEST_DENIAL)
     return denied.pop() if is_answer or len(affirmed) == len(words.folded) - 1 >= 2 else None

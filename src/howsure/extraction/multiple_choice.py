@@ -63,6 +63,10 @@ _NUMBERING = re.compile(r"\s*(?:Q\s?)?\d{1,3}[.):]\s+(?=\S)")
 _MOST_LINE = 40
 #: Signs that Unicode has apart from those that choices are mostly written with.
 _SIGNS = {"−": "-", "⁄": "/", "∕": "/"}
+# Pictures, but no crosses and ticks, which are verdicts.
+_PICTURES = re.compile("[ ]?[\U0001f300-\U0001faff\u200d\ufe0f]+")
+# "F — the other options ..." in the only line.
+_DASHED = re.compile(r"\W{0,4}(?P<label>[A-Z])[*_]{0,2}[ ][–—][ ](?=\S)")
 _BOLD = re.compile(r"\*\*([^*\n]{1,300})\*\*")
 _AMOUNT = re.compile(r"\*\*([$€£]?\d[\d.,/^×]*)[ ][a-z ]{2,40}\*\*")
 _CROSSES = ("✗", "✘", "❌", "☒")
@@ -158,6 +162,7 @@ def read_choice(
     if not text.isascii():
         for sign, plain in _SIGNS.items():
             text = text.replace(sign, plain)
+        text = _PICTURES.sub("", text)
     text = words.labels.mask(text).strip()
     if (first := _remove_run_on(text, words, context)) != text:
         index, why = _read_text(first, words, expects_label, context and replace(context, truncated=False))
@@ -230,6 +235,9 @@ def _read_free(
     if index is not None and why == "text" and _QUESTION_NEGATED.search(question[-LONGEST:]):
         is_sentence = len(text) > len(words.folded[index]) + SHORT_FRAME
         index, why = (None, "none") if is_sentence and not _DISTINGUISHES.search(text) else (index, why)
+    if index is None and why == "none" and len(lines) == 1 and (dashed := _DASHED.match(lines[0])):
+        index, why = words.labels.exact_index(dashed["label"]), "first line"
+        why = "none" if index is None else why
     if index is None and why in {"none", "several"}:
         given = find_given_text(_remove_listing(text, lines, words), words, question, wants_wrong=wants_wrong)
         given = _read_amount(lines[-1], words) if given is None and why == "none" else given

@@ -12,7 +12,7 @@ import msgspec
 from howsure.errors import InputError
 from howsure.extraction.completion_context import CompletionContext, remove_run_on
 from howsure.extraction.number_sentences import read_sentence
-from howsure.extraction.numbers import canonical_number
+from howsure.extraction.numbers import canonical_number, extract_number
 from howsure.extraction.numerals import format_number
 from howsure.extraction.statements import find_statements, remove_reasoning
 from howsure.sandbox.call_pool import CallPool
@@ -79,6 +79,10 @@ _PLAIN = re.compile(
     r"|(?:[a-zA-Z]['’]?(?:\([a-z]\))?\s?=|\([a-z0-9 +−-]+\)[²³]?\s?=)[^=:]*?"
     r"|[-−\w/²³^*+() ]*[√π²³^][-−\w/²³^*+()√π ]*)$"
 )
+# "x = -1 and x = 3", a formula with commands and without dollar signs, and words beside one.
+_SAME_UNKNOWN = re.compile(r"(?P<name>[a-z])\s?=\s?[^=]{1,30}?(?:,?\s(?:and|or)\s|,\s)(?P=name)\s?=\s?[^=]{1,30}")
+_COMMAND = re.compile(r"\\(?:[dtc]?frac|sqrt|pi|infty|cdot)\b")
+_WORDS = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{3,}")
 _LEFT_SIDE = re.compile(r"\s*(?:[a-zA-Z]['’]?\([a-z]\)|[a-zA-Z]['’]?|\([a-z0-9 +−-]+\)[²³]?)\s*")
 _MARKED = re.compile(r"\$|\\boxed|\\fbox|\\\(|\\\[|\\begin")
 
@@ -147,6 +151,11 @@ def compare_maths(completion: str, target: str, is_cut: bool = False) -> tuple[s
     plain = _find_plain_formula(completion) if sentence is None else None
     if plain is not None and words and _normalize(plain) == words:
         return (None, 0.0) if is_cut else (plain, 1.0)
+    number_target = canonical_number(_extract_target(target))
+    if sentence is None and plain is None and number_target and not is_cut and not _MARKED.search(completion):
+        answer = extract_number(completion)
+        if answer is not None:
+            return answer, float(answer == number_target)
     if statement is not None and sentence is not None:
         number = read_sentence(sentence, sentence, CompletionContext())
         is_number = number is not None and format_number(number) == canonical_number(_extract_target(target))
@@ -162,6 +171,7 @@ def compare_maths(completion: str, target: str, is_cut: bool = False) -> tuple[s
     if not equal and isinstance(given[-1], str) and "=" in given[-1] and "=" not in target:
         side = _parse(f"${given[-1].rpartition('=')[2]}$")  # A = ..., where the target has no name
         equal = bool(side) and verify(expected, side, timeout_seconds=None, raise_on_error=False)
+        equal = equal or (bool(words) and _normalize(given[-1].rpartition("=")[2]) == words)
     # The last element is the text from which the expressions before it were read.
     return str(given[-1]), float(equal)
 
@@ -188,7 +198,13 @@ def _find_plain_formula(completion: str) -> str | None:
     """
     if _MARKED.search(completion) or len(completion) > LONGEST_PLAIN or not completion.strip():
         return None
-    line = completion.strip().split("\n")[-1].strip(" *_`")
+    line = completion.strip().split("\n")[-1].strip(" *_`").removesuffix(".")
+    if (verb := _LAST_VERB.match(line)) and verb[1].strip():
+        line = verb[1].strip()
+    if _SAME_UNKNOWN.fullmatch(line):
+        return line
+    if _COMMAND.search(line) and not _WORDS.search(line):
+        return line.rpartition("=")[2].strip()
     match = _PLAIN.search(line.removesuffix("."))
     if match is None:
         return None
