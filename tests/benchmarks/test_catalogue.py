@@ -7,7 +7,7 @@ import warnings
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from helpers.code_problems import PROBLEMS
+from helpers.code_problems import PROBLEMS, needs_isolation
 
 from howsure.benchmarks import catalogue, describe_benchmarks, load
 from howsure.benchmarks.question_file import parse_file_spec
@@ -376,6 +376,7 @@ def test_hellaswag_and_winogrande(published):
     assert scores(benchmark, 1, "Answer: B", "box", "cup") == [1, 1, 0]
 
 
+@needs_isolation
 @pytest.mark.parametrize("name", ["humaneval", "humaneval-plus"])
 def test_humaneval_runs_the_tests_of_the_question(published, name):
     benchmark = published(name)
@@ -392,6 +393,7 @@ def test_humaneval_runs_the_tests_of_the_question(published, name):
     benchmark.scorer.close()
 
 
+@needs_isolation
 def test_mbpp_shows_its_tests_and_runs_them(published):
     benchmark = published("mbpp")
     assert benchmark.prompt.messages(benchmark.questions[0])[0]["content"] == (
@@ -409,6 +411,7 @@ def test_mbpp_shows_its_tests_and_runs_them(published):
     benchmark.scorer.close()
 
 
+@needs_isolation
 def test_cruxeval_compares_values(published):
     benchmark = published("cruxeval-output")
     assert benchmark.prompt.messages(benchmark.questions[1])[0]["content"] == (

@@ -4,6 +4,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import pytest
+
+from howsure.sandbox.isolation import find_isolation
+
+#: Mark of tests that run code, which nothing isolates on some machines.
+needs_isolation = pytest.mark.skipif(find_isolation() == "limits", reason="neither bubblewrap nor namespaces work here")
+
 
 class CodeProblem(NamedTuple):
     """A prompt, its solution, its test, and solutions that are broken."""

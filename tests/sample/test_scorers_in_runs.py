@@ -4,7 +4,7 @@ import json
 
 import pytest
 from click.testing import CliRunner
-from helpers.code_problems import PROBLEMS
+from helpers.code_problems import PROBLEMS, needs_isolation
 
 import howsure as hs
 from howsure.cli import cli
@@ -85,6 +85,7 @@ def test_a_function_of_the_user_is_graded_and_no_run_folder_names_it(tmp_path, m
         hs.rescore(run, "own")
 
 
+@needs_isolation
 def test_code_is_run_and_scored_again_as_its_own(tmp_path):
     problems = PROBLEMS[:2]
     texts = {problem.row["task_id"]: [problem.solution, *problem.broken[:2]] for problem in problems}

@@ -6,12 +6,14 @@ Kind of truth: problems with solutions that were written and broken by hand; wha
 import json
 
 import pytest
-from helpers.code_problems import PROBLEMS
+from helpers.code_problems import PROBLEMS, needs_isolation
 
 from howsure.errors import InputError, UnknownNameError
 from howsure.scorers.registry import build_scorer
 from howsure.scorers.scorer_parts import ScoringItem
 from howsure.scorers.unit_tests import parse_code_question
+
+pytestmark = needs_isolation
 
 
 @pytest.fixture(scope="module")
