@@ -81,6 +81,7 @@ def test_scores_of_one_generation_are_the_harnesss_own(tasks, tmp_path, task, op
     rows = {row["question"]: row for row in read(tmp_path / "run").to_pylist()}
     assert {question: row["score"] for question, row in rows.items()} == expected
     assert len(rows) == len(completions)
+    assert len({*expected.values()}) > 1  # the completions tell right from wrong
     assert read_score(tmp_path / "run") == pytest.approx(results[metric], abs=1e-12)
 
 

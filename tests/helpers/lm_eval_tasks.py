@@ -202,7 +202,15 @@ COMPLETIONS = {
         "<think>{y}</think> #### {x}",
     ],
     "local_choice": [" (A)", "(b), I think", "Berlin", "", " (C).", "Oslo or (B)", "the letter is a"],
-    "local_essay": ["the sea, the sea", "rain rain rain rain rain rain", "", "moon", "a, b, c, d, e, f, g", "   "],
+    "local_essay": [
+        "the sea, the sea",
+        "rain rain rain rain rain rain",
+        "",
+        "moon",
+        "a, b, c, d, e, f, g",
+        "   ",
+        "mill, mill",
+    ],
     "local_starts": ["sea", "rain", "moon", "mill", "", "Sea", "x"],
     "local_names": [
         "Santiago",
@@ -236,7 +244,7 @@ def write_tasks(folder: Path) -> Path:
 def complete(task: str, place: int, generation: int) -> str:
     """Return a completion of a row, another one for each generation."""
     forms = COMPLETIONS[task]
-    form = forms[(3 * place + 5 * generation + place * generation) % len(forms)]
+    form = forms[(3 * place + 5 * generation) % len(forms)]
     return form.replace("{x}", str(2 * (place + 1) + 7)).replace("{y}", str(place + 31))
 
 
