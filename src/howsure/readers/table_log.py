@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from howsure.errors import InputError, UnknownNameError
+from howsure.errors import HowsureWarning, InputError, UnknownNameError
 from howsure.readers.logs.base import UNSCORED, LogInfo, LogReader, LogRow, Note, RowBuilder
 from howsure.readers.logs.file_formats import FileHead
 from howsure.scorers.targets import parse_items, write_targets
@@ -89,7 +90,7 @@ class TableLogReader(LogReader):
         """Return the models and benchmarks of a table, which has no other metadata."""
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
-        with self._open(path) as rows:
+        with _ignore_warnings(), self._open(path) as rows:
             models = sorted(str(name) for (name,) in rows.project("model").distinct().fetchall())
             benchmarks = sorted(str(name) for (name,) in rows.project("benchmark").distinct().fetchall())
         return LogInfo(
@@ -102,7 +103,7 @@ class TableLogReader(LogReader):
         """Raise InputError if the table lacks one of these texts, with its columns and how one is named."""
         with open_table(path) as table:
             columns = table.columns
-        with self._open(path) as rows:
+        with _ignore_warnings(), self._open(path) as rows:
             missing = [name for name in names if name not in rows.columns]
         if missing:
             remedy = f"the columns are {', '.join(columns)}: name one with --columns {missing[0]}=COLUMN"
@@ -200,6 +201,14 @@ class TableLogReader(LogReader):
         if "completion" in matched:
             return texts
         return {name: of for name, of in texts.items() if name in {"answer", "target"}}
+
+
+@contextlib.contextmanager
+def _ignore_warnings() -> Iterator[None]:
+    """Silence what reading the rows says again."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", HowsureWarning)
+        yield
 
 
 #: SQL of a text that is missing.
