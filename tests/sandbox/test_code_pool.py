@@ -372,3 +372,36 @@ def check_that_guests_end_with(process):  # noqa: C901  # two helpers that nothi
     while own & list_guests() and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not own & list_guests()
+
+
+@pytest.mark.parametrize("isolation", ["bubblewrap", "namespaces"])
+def test_processes_that_are_ended_while_they_start_leave_nothing(isolation):
+    """Between its first fork and its last, bubblewrap has a child that waits for it."""
+    from howsure.sandbox.code_pool import _ProcessPair
+    from howsure.sandbox.isolation import _works
+
+    if not _works(isolation):
+        pytest.skip(f"{isolation} does not work here")
+    groups = set()
+    for i in range(60):
+        pair = _ProcessPair(isolation, ProcessLimits())
+        groups |= {process.pid for process in pair._processes}
+        time.sleep(i % 15 * 0.002)
+        pair.end()
+    deadline = time.monotonic() + 10
+    while (left := find_processes(groups)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert left == []
+
+
+def find_processes(groups):
+    """Return the processes of these groups that have not ended."""
+    processes = []
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            state, _, group = (path / "stat").read_text().rpartition(")")[2].split()[:3]
+        except OSError:
+            continue
+        if state != "Z" and int(group) in groups:
+            processes.append(int(path.name))
+    return processes

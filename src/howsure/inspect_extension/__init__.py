@@ -1,9 +1,8 @@
-"""An extension of Inspect: noise components as metrics, early stopping, and a task that adds both to another task.
+"""An extension of Inspect: noise components as metrics, and early stopping.
 
 =====================  =============================================================================
 noise_metrics          `data_stderr`, `prediction_stderr`, `total_stderr`
 interval_stopping      `IntervalStopping`, which ends a task when its interval is narrow enough
-extended_task          the task `howsure/with_errors`: another task with these metrics and stopping
 registered_objects     what the entry point of Inspect loads
 =====================  =============================================================================
 

@@ -10,6 +10,7 @@ import json
 import os
 import queue
 import select
+import signal
 import socket
 import subprocess
 import threading
@@ -152,9 +153,15 @@ class _ProcessPair:
         return content if isinstance(content, dict) else None
 
     def end(self) -> None:
-        """End both processes with all that they started."""
+        """End both processes with all that they started.
+
+        Each is killed with its group: a child of bubblewrap that waits for it while it starts would wait for ever.
+        """
         for process in self._processes:
-            process.kill()
+            if process.returncode is None:  # otherwise the number may be that of another process by now
+                with suppress(ProcessLookupError, PermissionError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.kill()
         for process in self._processes:
             process.wait()
             for pipe in (process.stdin, process.stdout):
