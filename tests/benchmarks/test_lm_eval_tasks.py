@@ -160,6 +160,14 @@ def test_a_run_is_rescored_by_the_other_filter(tasks, tmp_path):
     assert read_score(hs.read(tmp_path / "run", scorer="own")) == pytest.approx(first)
 
 
+def test_rescoring_loads_no_tasks_from_a_folder_that_nobody_named(tasks, tmp_path, monkeypatch):
+    """A run folder from elsewhere may bring a folder of tasks with it, and the functions of tasks are code."""
+    sample(load_local("local_sums", tasks), tmp_path / "run", "local_sums", 1)
+    monkeypatch.chdir(tasks.parent)
+    with pytest.raises(InputError, match=r"tasks may hold code; name the folder.*--base FOLDER"):
+        rescore(tmp_path / "run", "own")
+
+
 def test_a_continued_run_asks_only_for_what_is_missing(tasks, tmp_path):
     benchmark = load_local("local_names", tasks)
     first = sample(benchmark, tmp_path / "run", "local_names", 2)

@@ -122,7 +122,7 @@ def test_own_wants_the_file_as_it_was_and_finds_it_where_it_is_said(tmp_path):
     variant = FixedPrompt(benchmark, benchmark.prompt)
     path, _ = sampled_run(tmp_path / "run", benchmark, [variant])
     with pytest.raises(
-        InputError, match=r"cities\.jsonl, the file of 'cities', is not near the run folder; give the folder"
+        InputError, match=r"cities\.jsonl, the file of 'cities', is not near the run folder; name the folder"
     ):
         build_own_scorer("own", context(path))
     chosen = build_own_scorer("own", context(path, base=tmp_path / "data"))

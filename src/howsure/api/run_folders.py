@@ -278,7 +278,14 @@ def _collect_report_data(
     )
 
 
-def rescore(data: Data | Evaluations, scorer: str, output: str | Path | None = None, *, level: float = 0.95) -> Results:
+def rescore(
+    data: Data | Evaluations,
+    scorer: str,
+    output: str | Path | None = None,
+    *,
+    base: str | Path | None = None,
+    level: float = 0.95,
+) -> Results:
     """Score stored completions again, and show how far the new scores agree with those that were stored.
 
     Nothing stored is changed: the scores are a new column, which ``howsure.read(folder, scorer=...)`` reads.
@@ -292,6 +299,9 @@ def rescore(data: Data | Evaluations, scorer: str, output: str | Path | None = N
         ``"regex-first:PATTERN"``, or ``"own"``: the scorer of the run's own benchmark as it is now.
     output
         For logs: the run folder that they are converted to first.
+    base
+        With ``"own"``: the folder from which the run's experiment named the file of its benchmark, or the folder of its
+        tasks. None looks beside the run folder and in the current folder, but not for tasks, which may hold code.
     level
         Coverage of the interval of the agreement, between 0 and 1.
 
@@ -320,7 +330,8 @@ def rescore(data: Data | Evaluations, scorer: str, output: str | Path | None = N
 
     check_level(level)
     folder = Path(output) if output is not None else None
-    result, _ = conversion.rescore_sources(open_results(data), scorer, folder, level=level)
+    near = Path(base) if base is not None else None
+    result, _ = conversion.rescore_sources(open_results(data), scorer, folder, level=level, base=near)
     return result
 
 

@@ -153,6 +153,7 @@ def convert(inputs: CommandInputs, output: Path, *, target: ConversionTarget, fo
     help="Column of a table that holds NAME (completion, ...).",
 )
 @add_names
+@click.option("--base", type=PATH, metavar="FOLDER", help="With own: the folder of the experiment, which names files.")
 @click.option("--each", is_flag=True, help="Print examples of disagreement instead, a row each.")
 @click.option("--judge", type=PATH, metavar="FILE", help="Let a model judge: a YAML file with the keys of judge.")
 @click.option("--retry", type=click.Choice(["failed"]), help="With --judge: ask again for verdicts that failed.")
@@ -168,6 +169,7 @@ def rescore(
     benchmark: str | None,
     model: str | None,
     scale: float | None,
+    base: Path | None,
     each: bool,
     judge: Path | None,
     retry: str | None,
@@ -194,7 +196,7 @@ def rescore(
         scorer = name.partition("@")[0]
     else:
         assert scorer is not None
-        result, folders = conversion.rescore_sources(inputs.results, scorer, output, level=level)
+        result, folders = conversion.rescore_sources(inputs.results, scorer, output, level=level, base=base)
     if result.parts:
         print_result(result.of("disagreements") if each else result, form)
     for folder in folders if form == "table" else ():

@@ -99,7 +99,7 @@ def convert_sources(results: Evaluations, output: Path, form: str) -> Result:
 
 
 def rescore_sources(
-    results: Evaluations, scorer: str, output: Path | None, *, level: float = 0.95
+    results: Evaluations, scorer: str, output: Path | None, *, level: float = 0.95, base: Path | None = None
 ) -> tuple[Results, list[Path]]:
     """Score the completions of run folders and logs again.
 
@@ -113,6 +113,8 @@ def rescore_sources(
         Run folder to which logs and tables are converted first; None where there are only run folders.
     level
         Confidence level of the agreement.
+    base
+        As for `rescoring.rescore`.
 
     Returns
     -------
@@ -130,7 +132,7 @@ def rescore_sources(
     parts: list[Result] = []
     for path in folders:
         with _removed_on_failure(path if is_new and path == output else None):
-            parts += rescore(path, scorer, level=level).parts
+            parts += rescore(path, scorer, level=level, base=base).parts
     return Results(tuple(parts)), folders
 
 

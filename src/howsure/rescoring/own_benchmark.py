@@ -20,6 +20,9 @@ from howsure.scorers.registry import build_scorer
 from howsure.scorers.scorer_parts import ScoredAnswer, Scorer, ScoringItem, hash_code
 from howsure.store import manifest
 
+#: How the folder of a benchmark's files is named.
+_BASE = "--base FOLDER (base= in Python)"
+
 __all__ = ["build_lm_eval_scorer", "build_own_scorer", "load_harness_benchmark"]
 
 #: Keys of a source in the manifest that are not part of the spec that `benchmarks.load` takes.
@@ -126,7 +129,7 @@ def _load_grading(name: str, source: Mapping[str, object], context: RunContext) 
         folder = {"path": str(context.base)} if context.base else {}
         benchmark = load(json.loads(str(source["spec"])) | folder)
         if benchmark.source.get("sha256") != source.get("sha256"):
-            remedy = "give the folder with the files of the run: base=FOLDER"
+            remedy = f"name the folder with the files of the run: {_BASE}"
             raise InputError(f"the files of {name!r} were changed after the run", where=str(context.run), remedy=remedy)
         return _grading(benchmark)
     if kind == "built-in":
@@ -175,12 +178,14 @@ def load_harness_benchmark(
     spec = json.loads(str(source["spec"])) | dict(options or {})
     given = spec.get("include_path", [])
     folders = given if isinstance(given, list) else [given]
-    candidates = [context.base] if context.base else [context.run, *context.run.absolute().parents[:3], Path()]
-    near = [base for base in candidates if all((base / folder).is_dir() for folder in folders)]
-    if not near:
-        what = f"{', '.join(folders)}, the folder of the tasks, is not near the run folder"
-        raise InputError(what, where=str(context.run), remedy="give the folder that has it: base=FOLDER")
-    benchmark = load(spec, base=near[0])
+    if folders and context.base is None:
+        what = f"the tasks of the run are in {', '.join(folders)}, and tasks may hold code"
+        raise InputError(what, where=str(context.run), remedy=f"name the folder that has it, if you trust it: {_BASE}")
+    base = context.base or Path()
+    if not all((base / folder).is_dir() for folder in folders):
+        what = f"{', '.join(folders)}, the folder of the tasks, is not in {base}"
+        raise InputError(what, where=str(context.run), remedy=f"name the folder that has it: {_BASE}")
+    benchmark = load(spec, base=base)
     if benchmark.source.get("sha256") != source.get("sha256"):
         what = f"the questions or prompts of {source.get('name')} were changed after the run"
         remedy = f"use lm-eval {source.get('lm_eval')} and the same data set"
@@ -213,4 +218,4 @@ def _find_folder(name: str, source: Mapping[str, object], context: RunContext) -
         if hashlib.sha256((folder / file).read_bytes()).hexdigest() == source.get("sha256"):
             return folder
     what = f"{file}, the file of {name!r}, {'was changed after the run' if folders else 'is not near the run folder'}"
-    raise InputError(what, where=str(context.run), remedy="give the folder that has the unchanged file: base=FOLDER")
+    raise InputError(what, where=str(context.run), remedy=f"name the folder that has the unchanged file: {_BASE}")
