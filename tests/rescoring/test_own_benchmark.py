@@ -12,6 +12,7 @@ import howsure as hs
 from howsure.benchmarks import load
 from howsure.benchmarks.question import Benchmark, Prompt, Question
 from howsure.errors import HowsureWarning, InputError
+from howsure.extraction.completion_context import CompletionContext
 from howsure.perturb.instructions import load_packaged
 from howsure.perturb.variants import FixedPrompt, draw_variants
 from howsure.rescoring.choice_scorer import build_choice_scorer
@@ -76,6 +77,26 @@ def test_scored_again_reads_what_the_variants_that_asked_read(tmp_path, nested):
         assert got.score == float(wanted.answer == row.target)
         read += wanted.answer is not None
     assert 0.3 < read / len(rows) < 0.95
+
+
+def test_own_compares_completions_with_the_question_and_not_with_the_instruction(tmp_path):
+    """The sentence repeats the question; the stored prompt has the words of the instruction and of the choices, too."""
+    question = {"q": "How many legs does a spider have?", "options": ["8", "6", "10", "12"], "a": "A"}
+    (tmp_path / "animals.jsonl").write_text(json.dumps(question))
+    benchmark = load({"file": "animals.jsonl", "question": "q", "choices": "options", "target": "a"}, base=tmp_path)
+    variant = FixedPrompt(benchmark, benchmark.prompt)
+    path, _ = sampled_run(tmp_path / "run", benchmark, [variant])
+    (asked,) = benchmark.questions
+    prompt = (
+        "Read the following question with care, think about each of the options that are listed below it, and then reply"
+        " with the one that you consider to be right.\n\nHow many legs does a spider have?\nA. 8\nB. 6\nC. 10\nD. 12"
+    )
+    stored = CompletionContext(prompt, asked.choices)
+    completion = "A spider has 8 legs."
+    assert variant.read(asked, completion).answer == "A"
+    chosen = build_own_scorer("own", context(path))
+    item = ScoringItem(benchmark.name, asked.id, variant.id, asked.target, stored)
+    assert chosen.score(completion, item).score == 1
 
 
 def test_own_without_choices_reads_as_the_kind_of_the_file_says_without_the_file(tmp_path):

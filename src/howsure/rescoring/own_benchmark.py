@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -82,9 +83,11 @@ def build_own_scorer(spec: str, context: RunContext) -> Scorer:
 def _grade(grading: _Grading, completion: str, item: ScoringItem, prompts: PromptIndex | None) -> ScoredAnswer:
     """Return the score of a completion by the functions of its benchmark."""
     question = grading.questions.get(item.question)
+    # As in a run: the stored prompt has the words of the instruction and of the choices, too.
+    context = item.context if question is None else replace(item.context, question=question.text)
     choices = prompts.find_choices(item.benchmark, item.question, item.variant) if prompts and question else None
     if question is not None and choices is not None:
-        answer, rule = _read_choice(completion, question, choices, item.context)
+        answer, rule = _read_choice(completion, question, choices, context)
     elif grading.questions:
         raise ValueError("the benchmark does not have this question, or the run not its prompt")
     else:
