@@ -164,7 +164,7 @@ def _mark_demand(original: Instruction, text: str) -> str:
     if original.asks == "brief" and not _search("brevity", text):
         return "it does not ask for a brief answer"
     if original.asks == "working" and not _search("value", text):
-        return "it does not ask for the number"
+        return "it does not ask for the answer or result"
     is_new = not original.asks and _search("label", text) and not _search("label", original.text)
     return "it asks for a label" if is_new else ""
 
