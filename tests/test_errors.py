@@ -10,6 +10,7 @@ import pytest
 from howsure import errors
 from howsure.errors import (
     BudgetSpentError,
+    EmptyShardError,
     EndpointError,
     FatalEndpointError,
     HowsureError,
@@ -23,6 +24,7 @@ from howsure.errors import (
 ONE_OF_EACH = [
     InputError("level is 95", where="score", remedy="did you mean 0.95?"),
     UnknownNameError("model", "medum", ["small", "medium"], where="--a"),
+    EmptyShardError("sums", 2, shard=3),
     StoreError("the folder is locked"),
     EndpointError("too many requests", reason="rate_limit", status=429, retry_after=2.0),
     FatalEndpointError("wrong key", reason="unauthorized", status=401),
@@ -56,9 +58,11 @@ def test_wrong_input_is_a_value_error():
 
 
 def test_no_other_module_defines_a_public_exception():
-    """Private ones, which end a loop in the module that defines them, may stay where they are."""
+    """Private ones may stay where they are; the sandbox has no package howsure to import its exception from."""
     found = []
     for file in Path(errors.__file__).parent.rglob("*.py"):
+        if file.name == "guest_process.py":
+            continue
         for node in ast.walk(ast.parse(file.read_text())):
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_") and file.name != "errors.py":
                 bases = [ast.unparse(base) for base in node.bases]

@@ -8,12 +8,12 @@ import warnings
 
 import numpy as np
 import pytest
+from helpers.stored_rows import open_run
 
 import howsure as hs
 from howsure.errors import HowsureWarning, InputError
 from howsure.sample.run import load_shard, run_experiment
 from howsure.store.lookup import read_clusters
-from howsure.store.responses import RunFolder
 from howsure.store.schema import Response
 
 SIZES = {"django": 12, "sympy": 8, "flask": 3, "click": 2}
@@ -162,7 +162,7 @@ def test_a_run_of_a_file_with_clusters_keeps_them(ask, tmp_path):
 
 
 def folder_of(path, questions, of):
-    with RunFolder(path) as run:
+    with open_run(path) as run:
         run.put_prompts(
             [("b", q, "v", [], "", {"cluster": of[q]} if q in of else None) for q in questions]
             + [("other", "x", "v", [], "", None)]

@@ -48,7 +48,9 @@ def test_rescore_counts_what_was_kept_and_changes_nothing(howsure, log, tmp_path
 def test_logs_are_rescored_in_a_folder_of_their_own(howsure, log):
     code, _, err = howsure("rescore", log, "--scorer", "numeric")
     assert code == 2
-    assert "logs are not changed; name the run folder that they are converted to first, with -o FOLDER" in err
+    assert (
+        "logs and tables are not changed; name the run folder that they are converted to first, with -o FOLDER" in err
+    )
 
 
 def test_every_form_gives_the_same_cells(howsure, log, tmp_path):

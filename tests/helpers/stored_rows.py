@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
+import msgspec
 from msgspec.structs import asdict
 
-from howsure.store.responses import read
+from howsure.store import manifest
+from howsure.store.responses import RunFolder, read
 from howsure.store.schema import KEY, Response
 
 #: Sorted differently by UTF-8 and UTF-16; with NUL, quotes, and what LIKE and SQL would take for their own.
@@ -24,6 +28,15 @@ def row(question="q", generation=1, *, benchmark="b", model="m", variant="v", sc
         score=score,
         **rest,
     )
+
+
+@contextmanager
+def open_run(path: Path) -> Iterator[RunFolder]:
+    """A run folder with a manifest that says nothing."""
+    with RunFolder(path) as folder:
+        if not (path / manifest.NAME).exists():
+            (path / manifest.NAME).write_bytes(msgspec.json.encode(manifest.Manifest()))
+        yield folder
 
 
 def batch(number: int, size: int = 20) -> list[Response]:

@@ -2,18 +2,19 @@
 
 import warnings
 
+from helpers.stored_rows import open_run
+
 from howsure.errors import HowsureWarning
 from howsure.readers.answers import count_unparsed, count_variant_answers
 from howsure.readers.evaluations import Evaluations
 from howsure.readers.sources import find_sources
 from howsure.store.manifest import AdaptivePlan, save_plan
-from howsure.store.responses import RunFolder
 from howsure.store.schema import Response
 
 
 def run(folder, rows, benchmark="b", generation=1):
     """Rows are (question, variant, score, answer); a score of None failed, an answer of None could not be read."""
-    with RunFolder(folder) as held:
+    with open_run(folder) as held:
         held.append(
             [
                 Response(

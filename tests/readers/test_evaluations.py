@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+from helpers.stored_rows import open_run
 
 import howsure as hs
 from howsure.errors import HowsureWarning, InputError
 from howsure.readers.sources import find_sources
 from howsure.store.manifest import AdaptivePlan, save_plan
-from howsure.store.responses import RunFolder
 from howsure.store.schema import Response
 
 
@@ -18,7 +18,7 @@ def response(question, generation, score, **more):
 
 @pytest.fixture
 def run(tmp_path):
-    with RunFolder(tmp_path / "logs" / "run") as folder:
+    with open_run(tmp_path / "logs" / "run") as folder:
         folder.append([
             response("q1", 1, 1.0, answer="A"),
             response("q1", 2, 0.0, status="length"),
@@ -50,13 +50,14 @@ def test_shards_of_a_run_are_the_run(tmp_path):
     """Theory: cells of two folders add up to the cells of one."""
     rows = [response(f"q{q}", g, float((q * g) % 3 == 0)) for q in range(5) for g in range(1, 5)]
     for name, part in (("whole", rows), ("shards/1", rows[::2]), ("shards/2", rows[1::2])):
-        with RunFolder(tmp_path / name) as folder:
+        with open_run(tmp_path / name) as folder:
             folder.append(part)
     [whole], [shards] = hs.read(tmp_path / "whole"), hs.read(tmp_path / "shards")
     assert str(hs.score(whole)) == str(hs.score(shards))
 
 
 def test_a_run_killed_at_its_start_has_no_manifest_to_show(run):
+    (run / "run" / "manifest.json").unlink()
     assert hs.read(run).manifests() == []
 
 
@@ -92,7 +93,7 @@ def test_nothing_there(tmp_path):
 
 def test_a_folder_with_stages_says_so(tmp_path):
     """The weighing itself is in tests/tables/test_rows_to_cells.py."""
-    with RunFolder(tmp_path / "run") as folder:
+    with open_run(tmp_path / "run") as folder:
         folder.append([response(q, g, float(g % 2)) for q, k in (("q1", 3), ("q2", 5)) for g in range(1, k + 1)])
         save_plan(
             tmp_path / "run",
@@ -115,7 +116,7 @@ def test_a_folder_with_stages_says_so(tmp_path):
 
 def test_first_generations_are_those_of_each_question(tmp_path):
     """Questions whose generations are numbered from 1 and from 5 have their first two each, in every form."""
-    with RunFolder(tmp_path / "run") as folder:
+    with open_run(tmp_path / "run") as folder:
         folder.append([response("q1", g, 1.0, answer="A") for g in (1, 2, 3)])
         folder.append([response("q2", g, 0.0, answer="B") for g in (5, 6, 7)])
     evaluations = hs.read(tmp_path / "run", generations=2)

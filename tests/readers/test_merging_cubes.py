@@ -4,11 +4,11 @@ import json
 
 import numpy as np
 import pytest
+from helpers.stored_rows import open_run
 
 import howsure as hs
 from howsure.errors import HowsureWarning, InputError, StoreError
 from howsure.store.manifest import AdaptivePlan, save_plan
-from howsure.store.responses import RunFolder
 from howsure.store.schema import Response
 from howsure.tables.read_table import read_cubes
 
@@ -21,7 +21,7 @@ PROMPTS = {
 
 
 def run(folder, manifest=None, questions=("q1", "q2"), variants=("own", "v", "w"), generations=1):
-    with RunFolder(folder) as held:
+    with open_run(folder) as held:
         held.append(
             [
                 Response(benchmark="b", model="m", question=q, variant=v, generation=g, score=float(v == "w"))

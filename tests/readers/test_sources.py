@@ -258,4 +258,4 @@ def test_a_missing_manifest_and_a_missing_journal_are_said(tmp_path):
         manifest.finish(tmp_path / "run")
     assert hs.read(tmp_path / "run").notes() == []
     (tmp_path / "run" / "manifest.json").unlink()
-    assert "manifest.json: missing: the models' settings" in hs.read(tmp_path / "run").notes()[0]
+    assert "manifest.json is missing: the models' settings" in hs.read(tmp_path / "run").notes()[0]

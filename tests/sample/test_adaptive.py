@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import msgspec
 import numpy as np
 import pytest
+from helpers.stored_rows import open_run
 
 import howsure as hs
 from howsure.errors import HowsureWarning, InputError, StoreError
@@ -21,7 +22,6 @@ from howsure.sample.resume import PromptTask
 from howsure.sample.round_schedule import RoundSchedule
 from howsure.sample.snapshot import Tally
 from howsure.store import manifest as stored
-from howsure.store.responses import RunFolder
 from howsure.store.schema import Response
 
 
@@ -236,7 +236,7 @@ def test_from_requests_to_a_score_without_bias(tmp_path):
     for seed in range(40):
         worker = FakeWorker(12, scorer(p, seed), N=60)
         folder = tmp_path / str(seed)
-        with RunFolder(folder) as run:
+        with open_run(folder) as run:
             ran(folder, worker)
             run.append([
                 Response(benchmark="b", model="m", question=f"q{q}", variant="v", generation=g, score=s)
@@ -264,7 +264,7 @@ SURE = [0.02] * 40 + [0.5] * 10 + [0.98] * 50
 def test_it_stops_after_a_stage_by_the_interval_of_all_stages(tmp_path):
     """Theory: whole stages are there, and the score is that of the folder, as `score` says it."""
     worker = FakeWorker(200, scorer(SURE), N=100)
-    with RunFolder(tmp_path) as run:
+    with open_run(tmp_path) as run:
         (verdict,) = stopped(tmp_path, StoppingConfig(width=0.03), worker)
         run.append([
             Response(benchmark="b", model="m", question=f"q{q}", variant="v", generation=g, score=s)

@@ -20,8 +20,6 @@ from importlib import metadata, util
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-import numpy as np
-
 from howsure.errors import InputError, UnknownNameError
 
 __all__ = [
@@ -282,6 +280,8 @@ def silence_harness() -> Iterator[None]:
 @contextmanager
 def seed_harness() -> Iterator[None]:
     """Seed the global generators as the harness does before it loads tasks, some of which shuffle choices."""
+    import numpy as np
+
     numbers, arrays = random.getstate(), np.random.get_state()  # noqa: NPY002  # what tasks use
     random.seed(0)
     np.random.seed(1234)  # noqa: NPY002  # as above

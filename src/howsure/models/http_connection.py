@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import aiohappyeyeballs
     from yarl import URL
 
-__all__ = ["BrokenReplyError", "ConnectionFailedError", "ConnectionPool", "HttpResponse"]
+__all__ = ["ConnectionPool", "HttpResponse"]
 
 #: Seconds for which a connection waits for its next request; servers commonly close it after 5 s.
 CONNECTION_SECONDS = 4.0
@@ -37,7 +37,7 @@ PIECE = 256 << 10
 ENCODINGS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
 
 
-class ConnectionFailedError(ConnectionError):
+class _ConnectionFailedError(ConnectionError):
     """No connection was made, or it ended without a reply; `is_late` if it was not made in time."""
 
     def __init__(self, message: str, os_error: OSError | None = None, *, is_late: bool = False) -> None:
@@ -45,7 +45,7 @@ class ConnectionFailedError(ConnectionError):
         self.os_error, self.is_late = os_error, is_late
 
 
-class BrokenReplyError(ValueError):
+class _BrokenReplyError(ValueError):
     """The reply broke off, or is not HTTP."""
 
 
@@ -111,7 +111,7 @@ class ConnectionPool:
 
         Raises
         ------
-        ConnectionFailedError, BrokenReplyError
+        _ConnectionFailedError, _BrokenReplyError
             When there is no response, or not a whole one.
         TimeoutError
             When the response is not whole after so many seconds, including the rest that `HttpResponse.read` reads.
@@ -178,9 +178,9 @@ class ConnectionPool:
                     lambda: _Connection(self), sock=held, ssl=tls, server_hostname=self._url.raw_host if tls else None
                 )
         except TimeoutError as error:
-            raise ConnectionFailedError("not in time", is_late=True) from error
+            raise _ConnectionFailedError("not in time", is_late=True) from error
         except OSError as error:
-            raise ConnectionFailedError(str(error) or type(error).__name__, error) from error
+            raise _ConnectionFailedError(str(error) or type(error).__name__, error) from error
         self._all.add(connection)
         return connection
 
@@ -287,7 +287,7 @@ class _Connection(asyncio.Protocol):
             # After the end of the reply they are no part of it.
             self._may_keep = False
             if not self._is_complete:
-                self._error = self._error or BrokenReplyError(str(error) or "it switches to another protocol")
+                self._error = self._error or _BrokenReplyError(str(error) or "it switches to another protocol")
         self._advance()
 
     def eof_received(self) -> None:
@@ -323,7 +323,7 @@ class _Connection(asyncio.Protocol):
             self._inflater = zlib.decompressobj(ENCODINGS[encoding])
             self._is_raw_deflate_possible = encoding == "deflate"
         elif encoding not in {"", "identity"}:
-            self._error = BrokenReplyError(f"its encoding is {encoding}, which was not requested")
+            self._error = _BrokenReplyError(f"its encoding is {encoding}, which was not requested")
 
     def on_body(self, data: bytes) -> None:
         """Add to the body."""
@@ -372,7 +372,7 @@ class _Connection(asyncio.Protocol):
                     break
                 self._add(piece)
         except zlib.error as error:
-            self._error = BrokenReplyError(f"it is not compressed as it says ({error})")
+            self._error = _BrokenReplyError(f"it is not compressed as it says ({error})")
 
     def _advance(self) -> bool:
         """Hand over the response, or the failure, if there is one now; return whether there was."""
@@ -390,7 +390,7 @@ class _Connection(asyncio.Protocol):
             self._transport.pause_reading()
             self._hand_over(HttpResponse(self._status, self._headers, self._body, self))
         elif self._n_read - HEAD_PER_BYTE * self._n_body > LARGEST_HEAD:
-            self._fail(BrokenReplyError(f"its head is longer than {LARGEST_HEAD:,} bytes"))
+            self._fail(_BrokenReplyError(f"its head is longer than {LARGEST_HEAD:,} bytes"))
         else:
             return False
         return True
@@ -404,10 +404,10 @@ class _Connection(asyncio.Protocol):
             self._is_complete = True
             self._advance()
         elif self._n_read:
-            self._fail(BrokenReplyError("the connection ended before it"))
+            self._fail(_BrokenReplyError("the connection ended before it"))
         else:
             cause = error if isinstance(error, OSError) else None
-            self._fail(ConnectionFailedError("it closed the connection without an answer", cause))
+            self._fail(_ConnectionFailedError("it closed the connection without an answer", cause))
 
     def _finish(self) -> None:
         """Hand over a whole response; the connection is kept for other requests if nothing speaks against it."""
@@ -451,6 +451,6 @@ def _build_head(url: URL, headers: Mapping[str, str]) -> bytes:
     """Return the head of all requests, up to the number of bytes of the body."""
     fields = {"Host": url.host_port_subcomponent, **headers, "Accept-Encoding": "gzip, deflate"}
     if any(character in f"{name}{value}" for name, value in fields.items() for character in "\r\n\0"):
-        raise ConnectionFailedError("the key has a line break, and cannot be sent")
+        raise _ConnectionFailedError("the key has a line break, and cannot be sent")
     lines = [f"POST {url.raw_path_qs} HTTP/1.1", *(f"{name}: {value}" for name, value in fields.items())]
     return "\r\n".join([*lines, "Content-Length: "]).encode()

@@ -228,8 +228,8 @@ class RunSource:
         except StoreError as error:
             return [f"the warnings of the run and whether it was stopped early are not known: {error}"]
         if about is None:
-            what = "missing: the models' settings and the warnings of the run are not known; restore it from a copy"
-            return [f"{self.path / manifests.NAME}: {what}"]
+            what = "the models' settings and the warnings of the run are not known; restore it from a copy"
+            return [f"{manifests.NAME} is missing: {what}"]
         several = len(about.benchmarks) > 1
         early = [f"{one.benchmark}: {one.message}" if several else one.message for one in about.stopped if one.is_early]
         more = f"; and {len(early) - _N_NAMED} more, see {manifests.NAME}" if len(early) > _N_NAMED else ""
