@@ -168,6 +168,21 @@ def test_rescoring_loads_no_tasks_from_a_folder_that_nobody_named(tasks, tmp_pat
         rescore(tmp_path / "run", "own")
 
 
+@pytest.mark.parametrize("outside", ["../{name}", "{folder}"])
+def test_rescoring_loads_no_tasks_from_outside_of_the_folder_that_was_named(tasks, tmp_path, outside):
+    sample(load_local("local_sums", tasks), tmp_path / "run", "local_sums", 1)
+    file = tmp_path / "run" / "manifest.json"
+    content = json.loads(file.read_text())
+    source = content["benchmarks"]["lm_eval/local_sums"]
+    spec = json.loads(source["spec"]) | {"include_path": outside.format(name=tasks.name, folder=tasks)}
+    source["spec"] = json.dumps(spec)
+    file.write_text(json.dumps(content))
+    named = tasks.parent / "mine"
+    named.mkdir(exist_ok=True)
+    with pytest.raises(InputError, match="is not inside"):
+        rescore(tmp_path / "run", "own", base=named)
+
+
 def test_a_continued_run_asks_only_for_what_is_missing(tasks, tmp_path):
     benchmark = load_local("local_names", tasks)
     first = sample(benchmark, tmp_path / "run", "local_names", 2)

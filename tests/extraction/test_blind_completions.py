@@ -1,4 +1,4 @@
-"""Completions that a person read before the code that reads them was seen. Kind of truth: readings by hand.
+"""Completions that were judged by a reader who had not seen the code (749 of them). Kind of truth: those readings.
 
 Three sets: written by hand in the styles of many models, with traps (`awkward`); completions of two small models; and a
 further written set that was read after the code was changed, and that no change was made for (`unseen`). A row with

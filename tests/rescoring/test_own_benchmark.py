@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -185,3 +186,50 @@ def test_open_answers_of_a_published_benchmark_are_scored_again_without_its_file
     hs.rescore(tmp_path / "run", scorer="own")
     own = hs.score(hs.read(tmp_path / "run", scorer="own"))
     assert own["score"].tolist() == hs.score(tmp_path / "run")["score"].tolist()
+
+
+MARKED = "marked_scorer.py"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        {"kind": "file", "scorer": "python:marked_scorer.f"},
+        {"kind": "file", "scorer": "PYTHON:marked_scorer.f", "choices": "x"},
+        {"kind": "file", "scorer": "exact", "choices": "x", "spec": {"scorer": "python:marked_scorer.f"}},
+        {"kind": "file", "scorer": "exact", "choices": "x", "spec": {"scorer": ["python:marked_scorer.f"]}},
+        {"kind": "file", "scorer": "exact", "choices": "x", "spec": {"file": None, "name": "lm_eval/sums"}},
+        {"kind": "catalogue", "choices": "x", "spec": {"scorer": "python:marked_scorer.f"}},
+        {"kind": "catalogue", "choices": "x", "spec": {"name": "gsm8k", "scorer": " python:marked_scorer.f"}},
+        {"kind": "lm_eval", "name": "x", "spec": {"scorer": "python:marked_scorer.f"}},
+        {"kind": "built-in", "name": "population", "scorer": "python:marked_scorer.f"},
+        {"kind": "built-in", "name": "lm_eval/sums", "include_path": "tasks"},
+        {
+            "kind": "built-in",
+            "file": "cities.jsonl",
+            "question": "q",
+            "target": "a",
+            "scorer": "python:marked_scorer.f",
+        },
+    ],
+    ids=str,
+)
+def test_a_run_folder_from_somebody_else_names_no_code(tmp_path, monkeypatch, source):
+    """Whatever its manifest says of the benchmark, no module of the working folder or the run folder is imported."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sums.jsonl").write_text('{"q": "9 * 2", "a": "18"}')
+    benchmark = load({"file": "sums.jsonl", "question": "q", "target": "a", "scorer": "exact"}, base=tmp_path)
+    code = f"from pathlib import Path\nPath({str(tmp_path)!r}, 'imported').touch()\ndef f(*a, **k): return 1.0\n"
+    (tmp_path / MARKED).write_text(code)
+    (tmp_path / "tasks").mkdir()
+    (tmp_path / "tasks" / "sums.yaml").write_text(
+        "task: sums\ndataset_path: json\noutput_type: generate_until\ndoc_to_text: !function sums.f\n"
+    )
+    (tmp_path / "tasks" / "sums.py").write_text(code)
+    given = json.loads(str(benchmark.source["spec"])) | source.get("spec", {})
+    given = {key: value for key, value in given.items() if value is not None}
+    about = {**benchmark.source, **source, "spec": json.dumps(given)}
+    path = run_of(tmp_path / "run", [response("q", 1, completion="A")], manifest=Manifest(benchmarks={"b": about}))
+    with suppress(InputError, ValueError):
+        build_own_scorer("own", context(path)).score("A", ScoringItem("b", "q", "v", "A"))
+    assert not (tmp_path / "imported").exists()

@@ -9,7 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from howsure.benchmarks import load
+from howsure.benchmarks import BENCHMARKS, load
+from howsure.benchmarks.lm_eval_tasks import is_task_name
 from howsure.benchmarks.question import Benchmark, Question
 from howsure.benchmarks.question_rows import ANSWERS
 from howsure.benchmarks.recorded import extract_score
@@ -17,6 +18,7 @@ from howsure.errors import InputError
 from howsure.extraction.completion_context import CompletionContext, ContextExtractor, accept_context
 from howsure.extraction.multiple_choice import read_choice
 from howsure.rescoring.run_context import PromptChoices, PromptIndex, RunContext
+from howsure.sandbox.isolation import is_unsafe_code_allowed
 from howsure.scorers.registry import build_scorer
 from howsure.scorers.scorer_parts import ScoredAnswer, Scorer, ScoringItem, hash_code
 from howsure.store import manifest
@@ -112,11 +114,7 @@ def _load_grading(name: str, source: Mapping[str, object], context: RunContext) 
         return _Grading(accept_context(extract_score), lambda answer, _: float(answer), {})
     if kind in ("file", "catalogue") and "choices" not in source:
         scorer = str(source["scorer"])
-        if scorer.startswith("python:"):
-            # A run folder may come from somebody else, and must not name code that runs here.
-            remedy = f"name it if it is yours: --scorer {scorer}"
-            what = f"answers to {name!r} are scored by code: {scorer}"
-            raise InputError(what, where=str(context.run), remedy=remedy)
+        _refuse_code(scorer, name, context)
         if scorer not in ANSWERS:
             return build_scorer(scorer, "--scorer")
         return _Grading(accept_context(ANSWERS[scorer][0]), lambda answer, target: float(answer == target), {})
@@ -125,20 +123,44 @@ def _load_grading(name: str, source: Mapping[str, object], context: RunContext) 
         benchmark = (
             load_harness_benchmark(source, context)
             if kind == "lm_eval"
-            else load(json.loads(str(source["spec"])), base=_find_folder(name, source, context))
+            else load(_parse_spec(name, source, context), base=_find_folder(name, source, context))
         )
         return _grading(benchmark)
     if kind == "catalogue":
         folder = {"path": str(context.base)} if context.base else {}
-        benchmark = load(json.loads(str(source["spec"])) | folder)
+        benchmark = load(_parse_spec(name, source, context) | folder)
         if benchmark.source.get("sha256") != source.get("sha256"):
             remedy = f"name the folder with the files of the run: {_BASE}"
             raise InputError(f"the files of {name!r} were changed after the run", where=str(context.run), remedy=remedy)
         return _grading(benchmark)
-    if kind == "built-in":
+    if kind == "built-in" and spec.get("name") in BENCHMARKS:
+        _refuse_code(spec, name, context)
         numbers = {key: int(str(value)) for key, value in spec.items() if str(value).isdecimal()}
         return _grading(load(spec | numbers))
     raise _unknown_benchmark(name, context)
+
+
+def _parse_spec(name: str, source: Mapping[str, object], context: RunContext) -> dict[str, object]:
+    """Return what a manifest gives `benchmarks.load`; raise InputError where that is of another kind, or names code."""
+    spec = json.loads(str(source["spec"]))
+    kind = source.get("kind")
+    is_of_kind = isinstance(spec, dict) and (
+        "file" in spec if kind == "file" else is_task_name(str(spec.get("name"))) == (kind == "lm_eval")
+    )
+    if not is_of_kind or (kind != "file" and {"file", "replay"} & set(spec)):
+        raise _unknown_benchmark(name, context)
+    _refuse_code(spec, name, context)
+    return dict(spec)
+
+
+def _refuse_code(content: object, name: str, context: RunContext) -> None:
+    """Raise InputError for a scorer `python:...`: a run folder may come from somebody else, and must not name code."""
+    if isinstance(content, str) and content.strip().casefold().startswith("python:"):
+        what = f"answers to {name!r} are scored by code: {content}"
+        raise InputError(what, where=str(context.run), remedy=f"name it if it is yours: --scorer {content}")
+    parts = content.values() if isinstance(content, dict) else content if isinstance(content, list) else ()
+    for part in parts:
+        _refuse_code(part, name, context)
 
 
 def build_lm_eval_scorer(spec: str, context: RunContext) -> Scorer:
@@ -178,13 +200,19 @@ def load_harness_benchmark(
     source: Mapping[str, object], context: RunContext, options: Mapping[str, object] | None = None
 ) -> Benchmark:
     """Return the benchmark of a task of the harness as a manifest describes it; its questions must be the same."""
-    spec = json.loads(str(source["spec"])) | dict(options or {})
+    spec = _parse_spec(str(source.get("name")), source, context) | dict(options or {})
     given = spec.get("include_path", [])
-    folders = given if isinstance(given, list) else [given]
+    folders = [str(folder) for folder in (given if isinstance(given, list) else [given])]
+    if spec.get("confirm_run_unsafe_code") and not is_unsafe_code_allowed():
+        what = f"{spec.get('name')} runs generated code in this process"
+        raise InputError(what, where=str(context.run), remedy="accept that with --allow-unsafe-code")
     if folders and context.base is None:
         what = f"the tasks of the run are in {', '.join(folders)}, and tasks may hold code"
         raise InputError(what, where=str(context.run), remedy=f"name the folder that has it, if you trust it: {_BASE}")
     base = context.base or Path()
+    if any(not (base / folder).resolve().is_relative_to(base.resolve()) for folder in folders):
+        what = f"{', '.join(folders)}, the folder of the tasks, is not inside {base}"
+        raise InputError(what, where=str(context.run), remedy=f"name the folder that has it: {_BASE}")
     if not all((base / folder).is_dir() for folder in folders):
         what = f"{', '.join(folders)}, the folder of the tasks, is not in {base}"
         raise InputError(what, where=str(context.run), remedy=f"name the folder that has it: {_BASE}")

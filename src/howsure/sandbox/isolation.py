@@ -30,7 +30,15 @@ from typing import Literal
 
 from howsure.errors import HowsureWarning, InputError
 
-__all__ = ["ALLOW_UNSAFE", "Isolation", "ProcessLimits", "build_command", "choose_isolation", "find_isolation"]
+__all__ = [
+    "ALLOW_UNSAFE",
+    "Isolation",
+    "ProcessLimits",
+    "build_command",
+    "choose_isolation",
+    "find_isolation",
+    "is_unsafe_code_allowed",
+]
 
 Isolation = Literal["bubblewrap", "namespaces", "limits"]
 """How a process is isolated, see the module."""
@@ -94,11 +102,16 @@ def choose_isolation() -> Isolation:
         if sys.platform == "win32":
             raise InputError("code cannot be limited on Windows", where=where, remedy="run it on Linux, or in WSL")
         missing = "files of yours that it may read and change, the network, and your other programs"
-        if os.environ.get(ALLOW_UNSAFE, "") not in ("1", "true", "yes"):
+        if not is_unsafe_code_allowed():
             remedy = "install bubblewrap (Linux), or accept that with --allow-unsafe-code"
             raise InputError(f"generated code would not be isolated from {missing}", where=where, remedy=remedy)
         warnings.warn(f"generated code is not isolated from {missing}", HowsureWarning, stacklevel=2)
     return isolation
+
+
+def is_unsafe_code_allowed() -> bool:
+    """Return whether the user accepts that code runs without isolation."""
+    return os.environ.get(ALLOW_UNSAFE, "") in ("1", "true", "yes")
 
 
 @lru_cache(maxsize=1)
