@@ -110,6 +110,9 @@ class Ranking(Result):
                     "some pairs cannot be tested and count as not distinguishable": scored & self.untested,
                     "no variation was seen: p_best takes its score as exact": self.flat,
                     "the error of its score is unknown: no chance to be the best": scored & np.isnan(self.p_best),
+                    "one generation per question of it or of the next: no chance of a wrong order with more": scored
+                    & (self.rank < np.sum(scored))
+                    & (False if self.p_wrong_next is None else np.isnan(self.p_wrong_next)),
                     **self._of_clusters(),
                 }
             ),

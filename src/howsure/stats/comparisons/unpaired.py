@@ -106,6 +106,8 @@ class UnpairedComparison(Result):
                     & (common > 1),
                     "some questions are not common: the two differences are on different questions": (common > 0)
                     & ((common < n_a) | (common < n_b)),
+                    "one question of a model: the spread over questions is unknown": (n_a == 1) | (n_b == 1),
+                    "no scores of a model": (n_a == 0) | (n_b == 0),
                     "no variation was seen: no interval": between.flat,
                 }
             ),

@@ -112,6 +112,10 @@ class Attempts(Result):
         What the standard errors are about, and the default level of the intervals.
     clustered
         Whether questions come in clusters, and the errors are those for new clusters.
+    n_missing
+        Questions without a score; None where unknown.
+    n_variants
+        Prompt variants that the generations are of.
 
     Examples
     --------
@@ -133,6 +137,8 @@ class Attempts(Result):
     claim: Claim
     level: float
     clustered: bool = False
+    n_missing: IntArray | None = None
+    n_variants: int = 1
 
     def interval(self, level: float | None = None) -> Interval:
         """Return the wilson-effective interval of each score at a level in (0, 1); None: that of the result."""
@@ -166,6 +172,7 @@ class Attempts(Result):
             "level": np.full(rows, self.level),
             "claim": np.full(rows, self.claim, dtype=object),
             "n_short": self.n_short,
+            "n_missing": np.zeros(rows, np.int64) if self.n_missing is None else self.n_missing,
             "note": notes(
                 {
                     "no scores": ~scored,
@@ -178,6 +185,9 @@ class Attempts(Result):
                     & (self.claim == "these-questions"),
                     "no variation was seen: no interval": between.flat,
                     "questions in clusters: the error is for new clusters": np.full(rows, self.clustered),
+                    f"of {self.n_variants} prompt variants: attempts at a question may differ in their prompt": np.full(
+                        rows, self.n_variants > 1
+                    ),
                 }
             ),
         }
@@ -413,6 +423,8 @@ def _summarize(
         claim,
         level,
         clustered,
+        np.repeat(np.sum(~cells.answered, axis=1), len(parts)),
+        max(len(cells.variants), 1),
     )
 
 
