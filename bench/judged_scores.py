@@ -51,6 +51,8 @@ class Setting(NamedTuple):
     """Whether the second model has answered only a third of the questions, and has a quarter of the labels."""
     stratified: bool = False
     """Whether completions judged right and wrong are labelled in equal numbers, with their inclusion probabilities."""
+    refused: float = 0.0
+    """Share of completions that are refused: they score 0 without a judge, and nobody labels them."""
 
 
 SETTINGS = (
@@ -66,6 +68,8 @@ SETTINGS = (
     Setting("lenient judge", specificity=0.6),
     Setting("useless judge", sensitivity=0.5, specificity=0.5),
     Setting("labels stratified by verdict", score=0.85, stratified=True),
+    Setting("30 % refused, errors of 15 %", N=200, sensitivity=0.85, specificity=0.85, refused=0.3),
+    Setting("30 % refused, errors of 30 %", N=200, sensitivity=0.7, specificity=0.7, refused=0.3),
     Setting("favours one model by .1", favour=0.1),
     Setting("favours one model by .1, 30 labels", favour=0.1, labels=30),
 )
@@ -85,22 +89,28 @@ def draw(setting: Setting, rng: np.random.Generator) -> JudgedCompletions:
         favour = setting.favour if model == 0 else 0.0
         says_right = np.where(right, setting.sensitivity + favour, 1 - setting.specificity + favour)
         judged = (rng.random(here * k) < says_right).astype(float)
+        known = rng.random(len(right)) < setting.refused if setting.refused else np.zeros(len(right), dtype=bool)
+        judged[known] = 0
         n = setting.labels // 4 if setting.unbalanced and model else setting.labels
-        inclusion = np.full(len(right), n / len(right))
+        inclusion = np.full(len(right), n / np.sum(~known))
         if setting.stratified:
             for verdict in (0, 1):
-                stratum = judged == verdict
+                stratum = (judged == verdict) & ~known
                 inclusion[stratum] = min(n / 2 / max(stratum.sum(), 1), 1)
         chosen = np.zeros(len(right), dtype=bool)
         for share in np.unique(inclusion):
-            stratum = np.flatnonzero(inclusion == share)
+            stratum = np.flatnonzero((inclusion == share) & ~known)
             chosen[rng.choice(stratum, round(share * len(stratum)), replace=False)] = True
         label = np.where(chosen, right, np.nan)
-        columns.append((np.full(len(right), model), question, judged, label, inclusion))
-    models, question, judged, label, inclusion = map(np.concatenate, zip(*columns, strict=True))
+        columns.append((np.full(len(right), model), question, judged, label, inclusion, known))
+    models, question, judged, label, inclusion, is_known = map(np.concatenate, zip(*columns, strict=True))
     clusters = tuple(str(q // 5) for q in range(N)) if setting.clustered else None
     return JudgedCompletions(
-        "simulated", ("a", "b"), tuple(map(str, range(N))), models, question, judged, label, inclusion, clusters
+        "simulated",
+        ("a", "b"),
+        tuple(map(str, range(N))),
+        *(models, question, judged, label, inclusion, clusters),
+        is_known=is_known if setting.refused else None,
     )
 
 
@@ -124,7 +134,7 @@ def measure(setting: Setting, trials: int) -> dict[CalibrationMethod, Coverage]:
             two = calibrate_difference(data, "a", "b", method=method).interval()
             results.append(
                 (
-                    bool(one.low[0] <= setting.score <= one.high[0]),
+                    bool(one.low[0] <= setting.score * (1 - setting.refused) <= one.high[0]),
                     float(one.high[0] - one.low[0]),
                     bool(two.low[0] <= 0 <= two.high[0]),
                     float(two.high[0] - two.low[0]),
@@ -236,7 +246,7 @@ def compare_packages(trials: int = 300) -> Iterator[tuple[str, str]]:
 
     lines = []
     for setting in SETTINGS:
-        if setting.k > 1 or setting.clustered or setting.stratified or setting.unbalanced:
+        if setting.refused or setting.k > 1 or setting.clustered or setting.stratified or setting.unbalanced:
             continue
         rng = np.random.default_rng(7)
         results: dict[str, list[tuple[float, float, float]]] = {}

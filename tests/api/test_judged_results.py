@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from helpers.judged_runs import write_judged_run
 
 import howsure as hs
-from howsure.api.judged_results import open_sample, plan_verdicts
+from howsure.api.judged_results import describe_labels, open_sample, plan_verdicts
 from howsure.cli import cli
 from howsure.errors import HowsureWarning, InputError
 from howsure.judging.random_labels import append_lines
@@ -59,6 +59,32 @@ def test_labels_of_everything_are_the_score(run, tmp_path):
     assert difference["judge_difference"][0] == pytest.approx(1 / 6)
     errors = hs.judge_errors(run, file)
     assert errors["difference"][0] == pytest.approx(0.5)
+
+
+def test_refusals_score_0_and_unreadable_verdicts_are_counted(tmp_path):
+    """Of 100 completions 30 are refused and 10 have no readable verdict: 60 judged, all right, and people agree."""
+    run = write_judged_run(
+        tmp_path / "run", n_questions=100, generations=1, wrong={"a": 0, "b": 20}, refused=30, unreadable=10
+    )
+    file = tmp_path / "labels.jsonl"
+    sample = label(run, file, 60, lambda _, text: text.startswith("yes"))
+    assert all(task.drawn.generation == 1 and int(task.drawn.question[1:]) < 60 for task in sample.tasks)
+    by_model = {row["model"]: row for row in hs.score(run, calibrate=file)}
+    assert by_model["a"]["score"] == pytest.approx(60 / 90)
+    assert by_model["a"]["high"] < 0.9
+    assert by_model["b"]["score"] == pytest.approx(40 / 90)
+    assert "without a readable verdict, left out: 10" in by_model["a"]["note"]
+    assert hs.compare(run, "a", "b", calibrate=file)["difference"][0] == pytest.approx(20 / 90)
+
+
+def test_labels_that_differ_are_counted_out(run, tmp_path):
+    file = tmp_path / "labels.jsonl"
+    sample = label(run, file, 60, lambda _, text: text.startswith("yes"))
+    drawn = next(task.drawn for task in sample.tasks if task.completion.startswith("yes"))
+    append_lines(file, [msgspec.structs.replace(drawn, inclusion=None, verdict="INCORRECT", score=0.0, reviewer="bo")])
+    lines = describe_labels(run, file)
+    assert any("says right of 1.000" in line and "(59 labels)" in line for line in lines)
+    assert any("reviewers differ: 1" in line for line in lines)
 
 
 def test_a_sample_corrects_the_scores(run, tmp_path):

@@ -94,7 +94,15 @@ def test_damaged_files(tmp_path):
     file.write_bytes(whole + whole[:30])  # a crash cut the last line
     assert len(read_labels(file).labels) == 1
     append_lines(file, [make("q", "BAD", "ann")])
-    with pytest.raises(InputError, match="line 2: no label"):
+    assert {key[2]: score for key, score in read_labels(file).scores().items()} == {"p": 1.0, "q": 0.0}
+    file.write_bytes(whole[:-1])  # only the line break is missing
+    append_lines(file, [make("q", "BAD", "ann")])
+    assert {key[2]: score for key, score in read_labels(file).scores().items()} == {"p": 1.0, "q": 0.0}
+    file.write_bytes(whole[:30])  # nothing but a line that was cut off
+    append_lines(file, [make("q", "BAD", "ann")])
+    assert len(read_labels(file).labels) == 1
+    file.write_bytes(whole[:30] + b"\n" + whole)
+    with pytest.raises(InputError, match="line 1: no label"):
         read_labels(file)
     file.write_bytes(msgspec.json.encode(make("p", inclusion=1.5)) + b"\n\n")
     with pytest.raises(InputError, match="inclusion is 1.5"):

@@ -181,6 +181,11 @@ def describe_labels(data: Data | Evaluations, labels: str | Path, *, level: floa
                 f"{prefix}the judge says right of {accuracy.sensitivity:.3f} of what people score right, and wrong of "
                 f"{accuracy.specificity:.3f} of what they score wrong ({accuracy.n_labels} labels)"
             )
+        if accuracy.n_between:
+            lines.append(
+                f"{prefix}labels between wrong and right, which are not counted in that, for example because "
+                f"reviewers differ: {accuracy.n_between}"
+            )
         lines += [prefix + line for line in examine_judge(one, level=level).sentences()]
     return lines
 
@@ -205,7 +210,7 @@ class LabelSample(NamedTuple):
 
 
 def open_sample(path: Path, n: int, file: Path, *, scorer: str | None = None, seed: int = 0) -> LabelSample:
-    """Return the sample in a file of labels, extended to n completions if it has fewer; a new file gets a new sample.
+    """Return the sample in a file of labels as it is; a new file gets a new sample of n completions.
 
     Parameters
     ----------
@@ -223,7 +228,8 @@ def open_sample(path: Path, n: int, file: Path, *, scorer: str | None = None, se
     Raises
     ------
     InputError
-        If no judge has scored the run, or the file has a smaller sample: a larger one would have other probabilities.
+        If no judge has scored the run, or the file has fewer than n completions and the run has more: those of a larger
+        sample would have other probabilities.
     """
     from howsure.judging.judge_run import find_judge, find_judge_folders, read_completions
     from howsure.judging.random_labels import append_lines, draw_sample, read_labels, read_tasks

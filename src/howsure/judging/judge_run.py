@@ -110,7 +110,10 @@ class JudgedRun:
 
     @property
     def version(self) -> str:
-        """The hash of all that decides about a verdict."""
+        """The hash of template, scores of the verdicts, `longest`, the pair's models, and the judge with its settings.
+
+        The judge is its kind, name, address and settings; seed, repeats and the completions themselves are not in it.
+        """
         model = self.judge.model
         parts = [
             self.prompt.text,

@@ -2,6 +2,7 @@
 
 Strata are the model and the judge's score (right, wrong, between, none). Each model has the same number of completions;
 half of them are shared out over its strata by their sizes and half equally, so that rare verdicts are checked as well.
+Refusals, empty completions and tool calls score 0 without a judge: none is drawn.
 Within a stratum the completions stand question by question in random order, and every n-th is drawn from a random
 start: all have the same probability to be drawn, which is stored, and they are spread over the questions.
 
@@ -188,6 +189,8 @@ def read_labels(path: Path, *, missing: bool = False) -> LabelFile:
 def append_lines(path: Path, lines: Sequence[Label]) -> None:
     """Append lines to a file of labels, durably.
 
+    A last line that a crash cut off is removed first; one that lacks only its line break is completed.
+
     Raises
     ------
     InputError
@@ -195,16 +198,27 @@ def append_lines(path: Path, lines: Sequence[Label]) -> None:
     """
     try:
         with path.open("a+b") as file:
-            file.seek(0, os.SEEK_END)
-            if end := file.tell():
-                file.seek(end - 1)
-            torn = end > 0 and file.read(1) != b"\n"
-            file.write(b"\n" * torn + b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
+            file.seek(0)
+            content = file.read()
+            tail = content[content.rfind(b"\n") + 1 :]
+            if tail and not _is_label(tail):
+                file.truncate(len(content) - len(tail))
+                tail = b""
+            file.write(b"\n" * bool(tail) + b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
         what = f"cannot be written: {error.strerror}"
         raise InputError(what, where=str(path), remedy="name a file with --labels") from None
+
+
+def _is_label(line: bytes) -> bool:
+    """Return whether a line is a whole label."""
+    try:
+        msgspec.json.decode(line, type=Label)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return False
+    return True
 
 
 def draw_sample(path: Path, scorer: str, n: int, *, seed: int = 0) -> list[Label]:

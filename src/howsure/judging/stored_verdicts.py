@@ -89,6 +89,11 @@ def read_judged_completions(source: RunSource, labels: LabelFile | None) -> list
     labels
         Labels of a sample, or None; several labels of one completion count with their mean.
 
+    Notes
+    -----
+    Refusals, empty completions and tool calls, which score 0 without a judge, are marked as known. A completion that
+    has no readable verdict has the judge's score NaN; a request that failed has no completion and is left out.
+
     Raises
     ------
     InputError
@@ -97,17 +102,20 @@ def read_judged_completions(source: RunSource, labels: LabelFile | None) -> list
     assert source.scorer is not None
     by_key = {} if labels is None else labels.scores()
     inclusion = {} if labels is None else labels.inclusion()
-    rows: dict[str, list[tuple[Key, float, float]]] = {}
-    columns = [*KEY, "score", "completion"]
+    rows: dict[str, list[_Row]] = {}
+    columns = [*KEY, "score", "answer", "completion"]
     matched = set()
     with scorer_files.stream_rows(source.path, columns, source.scorer) as batches:
         for batch in batches:
-            for *key, score, completion in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            for *key, score, answer, completion in zip(*(column.to_pylist() for column in batch.columns), strict=True):
                 name: Key = (key[0], key[1], key[2], key[3], key[4])
                 if name in by_key:
                     matched.add(name)
-                if score is not None:
-                    rows.setdefault(name[0], []).append((name, score, float(len(completion or ""))))
+                text = completion or ""
+                if score is not None or text.strip():
+                    judged = math.nan if score is None else score
+                    row = _Row(name, judged, float(len(text)), score is not None and answer is None)
+                    rows.setdefault(name[0], []).append(row)
     if by_key and not matched:
         what = "none of the labels is of a completion of this run"
         raise InputError(what, where=str(source.path), remedy="give the labels of this run, or the run of these labels")
@@ -115,27 +123,37 @@ def read_judged_completions(source: RunSource, labels: LabelFile | None) -> list
     return [_build_judged(benchmark, of, by_key, inclusion, clusters) for benchmark, of in sorted(rows.items())]
 
 
+class _Row(NamedTuple):
+    """A completion with the judge's score, its length, and whether the score is known without a judge."""
+
+    key: Key
+    score: float
+    length: float
+    is_known: bool
+
+
 def _build_judged(
     benchmark: str,
-    rows: Sequence[tuple[Key, float, float]],
+    rows: Sequence[_Row],
     labels: dict[Key, float],
     inclusion: dict[Key, float],
     clusters: dict[tuple[str, str], str],
 ) -> JudgedCompletions:
     """Return the judged completions of one benchmark."""
-    models = {name: i for i, name in enumerate(sorted({key[1] for key, *_ in rows}))}
-    questions = {name: i for i, name in enumerate(sorted({key[2] for key, *_ in rows}))}
+    models = {name: i for i, name in enumerate(sorted({row.key[1] for row in rows}))}
+    questions = {name: i for i, name in enumerate(sorted({row.key[2] for row in rows}))}
     return JudgedCompletions(
         benchmark,
         tuple(models),
         tuple(questions),
-        np.array([models[key[1]] for key, *_ in rows], dtype=np.int64),
-        np.array([questions[key[2]] for key, *_ in rows], dtype=np.int64),
-        np.array([score for _, score, _ in rows]),
-        np.array([labels.get(key, math.nan) for key, *_ in rows]),
-        np.array([inclusion.get(key, 1.0) for key, *_ in rows]),
+        np.array([models[row.key[1]] for row in rows], dtype=np.int64),
+        np.array([questions[row.key[2]] for row in rows], dtype=np.int64),
+        np.array([row.score for row in rows]),
+        np.array([labels.get(row.key, math.nan) for row in rows]),
+        np.array([inclusion.get(row.key, 1.0) for row in rows]),
         _find_clusters(clusters, benchmark, tuple(questions)),
-        np.array([length for *_, length in rows]),
+        np.array([row.length for row in rows]),
+        np.array([row.is_known for row in rows], dtype=bool),
     )
 
 

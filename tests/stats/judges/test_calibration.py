@@ -205,3 +205,62 @@ def test_coverage_under_self_preference():
     assert np.mean(of_difference["ppi"]) > 0.93
     assert np.mean(covered["raw"]) < 0.3
     assert np.mean(of_difference["raw"]) < 0.3
+
+
+def draw_refused(rng, error):
+    """Two models on 200 questions: 30 % refused, true score .6 of the others; 60 labels of each that is not refused."""
+    model, question = np.repeat([0, 1], 200), np.tile(np.arange(200), 2)
+    refused = rng.random(400) < 0.3
+    y = (rng.random(400) < 0.6) & ~refused
+    judged = np.where(refused, 0.0, np.where(rng.random(400) < error, ~y, y))
+    label = np.full(400, np.nan)
+    inclusion = np.zeros(400)
+    for m in (0, 1):
+        here = np.flatnonzero((model == m) & ~refused)
+        inclusion[here] = 60 / len(here)
+        drawn = rng.choice(here, 60, replace=False)
+        label[drawn] = y[drawn]
+    names = tuple(map(str, range(200)))
+    return JudgedCompletions("r", ("a", "b"), names, model, question, judged, label, inclusion, is_known=refused)
+
+
+@pytest.mark.parametrize("error", [0.15, 0.3])
+def test_known_scores_of_refusals_are_no_estimate(error):
+    """Coverage of .42, the score of all completions, by each method that uses the labels; and of the difference."""
+    rng = np.random.default_rng(round(100 * error))
+    covered = []
+    for _ in range(500):
+        data = draw_refused(rng, error)
+        row = []
+        for method in ("ppi", "labels", "rogan-gladen"):
+            one = calibrate(data, method=method).interval()
+            two = calibrate_difference(data, "a", "b", method=method).interval()
+            row += [one.low[0] <= 0.42 <= one.high[0], two.low[0] <= 0 <= two.high[0]]
+        covered.append(row)
+    assert np.all(np.mean(covered, axis=0) >= 0.93)
+
+
+def test_known_scores_by_hand():
+    """4 of 10 refused; of the others 4 are judged right; labels 1, 1, 0 of 3, judged 1, 1, 1: known 0, share .6."""
+    judged = [1, 1, 1, 1, 0, 0, 0, 0, 0, 0]
+    label = [1, 1, 0, np.nan, 0, *[np.nan] * 5]
+    known = np.arange(10) >= 6
+    data = JudgedCompletions("h", ("a",), tuple("abcdefghij"), [0] * 10, range(10), judged, label, is_known=known)
+    assert calibrate(data, method="labels").score[0] == pytest.approx(0.6 * 2 / 4)
+    assert calibrate(data, weight=1.0).score[0] == pytest.approx(0.6 * (2 / 4 + 4 / 6 - 3 / 4))
+    accuracy = measure_accuracy(data)
+    assert (accuracy.sensitivity, accuracy.specificity, accuracy.n_labels) == (1.0, 0.5, 4)
+    assert calibrate(data, method="rogan-gladen").score[0] == pytest.approx(0.6 * (4 / 6 - 0.5) / 0.5)
+    assert calibrate(data, method="raw").score[0] == pytest.approx(0.4)
+    all_known = JudgedCompletions("h", ("a",), tuple("ab"), [0, 0], [0, 1], [0, 0], [np.nan] * 2, is_known=[1, 1])
+    result = calibrate(all_known)
+    assert result.score[0] == 0
+    assert "known without a judge" in result["note"][0]
+
+
+def test_reviewers_who_differ_leave_the_accuracy_of_the_other_labels():
+    judged, label = [1, 1, 0, 0, 1], [1, 0, 0, 1, 0.5]
+    data = JudgedCompletions("h", ("a",), tuple("abcde"), [0] * 5, range(5), judged, label)
+    accuracy = measure_accuracy(data)
+    assert (accuracy.sensitivity, accuracy.specificity) == (0.5, 0.5)
+    assert (accuracy.n_labels, accuracy.n_between) == (4, 1)

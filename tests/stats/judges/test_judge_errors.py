@@ -58,8 +58,46 @@ def test_inclusion_weights_undo_an_unequal_draw():
 
 
 def test_a_perfect_judge_has_nothing_to_test():
-    data = JudgedCompletions("h", ("a", "b"), tuple("pq"), [0, 0, 1, 1], [0, 1] * 2, [1, 0, 1, 0], [1, 0, 1, 0])
+    label = np.tile([1.0, 0.0], 20)
+    questions = tuple(map(str, range(20)))
+    data = JudgedCompletions("h", ("a", "b"), questions, np.repeat([0, 1], 20), np.tile(range(20), 2), label, label)
     errors = examine_judge(data)
     assert np.all(np.isnan(errors["low"]))
     assert errors.sentences() == []
-    assert "nothing to test" in errors["note"][0]
+    assert "do not vary" in errors["note"][0]
+
+
+def draw_equal(rng, labels, *, boost=0.0):
+    """Models with so many labels each, and a judge that says right of .2 of the wrong answers, or of .2 + `boost`."""
+    model = np.repeat(np.arange(len(labels)), labels)
+    question = np.concatenate([rng.choice(400, n, replace=False) for n in labels])
+    label = (rng.random(len(model)) < rng.beta(2, 2, 400)[question]).astype(float)
+    lenient = rng.random(len(model)) < 0.2 + boost * (model == 0)
+    names = tuple(map(str, range(len(labels))))
+    judged = np.where(lenient, 1.0, label)
+    length = np.exp2(rng.uniform(4, 10, len(model)))
+    return JudgedCompletions("s", names, tuple(map(str, range(400))), model, question, judged, label, length=length)
+
+
+@pytest.mark.parametrize("labels", [[10] * 10, [20] * 10, [40] * 10, [40] * 5, [100] * 2, [400, 20], [400, 2]])
+def test_equal_models_with_few_labels_raise_no_false_alarm(labels):
+    """At most .07 in the family of models, and of the tests of length, plus two standard errors of 300 samples."""
+    rng = np.random.default_rng(len(labels) + labels[-1])
+    p_values = [examine_judge(draw_equal(rng, labels))["p_holm"] for _ in range(300)]
+    assert np.mean([np.any(p[:-1] < 0.05) for p in p_values]) <= 0.1
+    assert np.mean([p[-1] < 0.05 for p in p_values]) <= 0.1
+
+
+@pytest.mark.parametrize(("n_models", "boost"), [(2, 0.3), (10, 0.6)])
+def test_a_planted_self_preference_is_found_with_100_labels(n_models, boost):
+    """Right is said of .3 more wrong answers of one of two models; of ten, of .3 more answers, half of them wrong."""
+    rng = np.random.default_rng(n_models)
+    found = [examine_judge(draw_equal(rng, [100] * n_models, boost=boost))["p_holm"][0] < 0.05 for _ in range(200)]
+    assert np.mean(found) > 0.7
+
+
+def test_a_model_with_two_labels_is_not_tested():
+    errors = examine_judge(draw_equal(np.random.default_rng(4), [400, 2]))
+    assert np.isnan(errors["p_value"][:2]).all()
+    assert "too few labels" in errors["note"][0]
+    assert "fewer than 20 labels" in errors["note"][1]

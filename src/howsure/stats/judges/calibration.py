@@ -16,7 +16,9 @@ the smallest variance. w = 1 is prediction-powered inference, w = 0 the mean of 
 
 All means are over questions of means over completions. theta is linear in sums over questions, so its variance is that
 of the mean of one term per question, or per cluster (`cluster_means`); completions of one question may depend on each
-other. The interval adds two pseudo-labels on which the judge errs by -1 and +1, as `adjusted_t` does for differences:
+other. Completions whose score is known without a judge (refusals) are a stratum of their own, without labels: f and y
+are those of the other completions, which have the share C of the score, and theta = mean(known) + C theta(others).
+The interval adds two pseudo-labels on which the judge errs by -1 and +1, as `adjusted_t` does for differences:
 where the judge never erred in n labels, it may still err in one of n (three of n are within reach of 95 %).
 """
 
@@ -56,6 +58,8 @@ class _Terms(NamedTuple):
     clusters: np.ndarray[tuple[int, ...], np.dtype[np.object_]]
     n_labelled: int
     """Clusters with a labelled completion."""
+    share: float
+    """Share of the score for which the labels stand: that of completions whose score is not known."""
 
 
 class _Estimate(NamedTuple):
@@ -78,7 +82,11 @@ class JudgeAccuracy:
     ----------
     sensitivity, specificity
         Share judged right of those that people score right, and judged wrong of those that people score wrong; NaN
-        where people scored none so, or where scores are not 0 and 1.
+        where people scored none so, or where scores are not in [0, 1].
+    n_labels
+        Labels of 0 or 1, which are those that count.
+    n_between
+        Labels between 0 and 1, such as means of people who differ; they are left out.
 
     Examples
     --------
@@ -89,6 +97,7 @@ class JudgeAccuracy:
     sensitivity: float
     specificity: float
     n_labels: int
+    n_between: int = 0
 
     @property
     def informative(self) -> bool:
@@ -109,7 +118,8 @@ class CalibratedScores(Result):
     judge_weight
         Weight of the judge in the estimate, from 0 (only the labels count) to 1.
     n_questions, n_completions, n_labels
-        Questions and completions that the judge scored, and those of them that a person scored.
+        Questions and completions with a score by the judge or known without it, and those that the judge and a person
+        scored.
     accuracy
         Agreement of the judge with people over the labels of all models.
 
@@ -261,9 +271,9 @@ def calibrate(
     Notes
     -----
     With the terms t_q of `_ppi_terms`, the squared standard error is that of their mean over clusters (CR2), times
-    n/(n - 1), or n/(n - 2) with a tuned weight, for n labelled clusters, plus 2/((n + 2)(n + 1)) for the two
-    pseudo-labels. The degrees of freedom are n - 1 or n - 2, times the squared share by which the pseudo-labels raise
-    the variance.
+    n/(n - 1), or n/(n - 2) with a tuned weight, for n labelled clusters, plus 2 C^2/((n + 2)(n + 1)) for the two
+    pseudo-labels, for the share C of the score that is not known without a judge. The degrees of freedom are n - 1 or
+    n - 2, times the squared share by which the pseudo-labels raise the variance.
 
     References
     ----------
@@ -283,7 +293,7 @@ def calibrate(
     check_level(level)
     if weight is not None and not 0 <= weight <= 1:
         raise InputError(f"weight is {weight:g}", where=data.benchmark, remedy="allowed: from 0 to 1")
-    unit = _is_unit(data)
+    unit = data.is_unit
     rows = [data.select(i) for i in range(len(data.models))]
     if method == "rogan-gladen":
         _require_binary(data)
@@ -291,8 +301,8 @@ def calibrate(
     elif method == "raw":
         estimates = [_estimate_raw(one.sum_by_question(one.judged), one.clusters.tolist()) for one in rows]
     else:
-        fixed, spread = 0.0 if method == "labels" else weight, _label_range(data)
-        estimates = [_estimate(_ppi_terms(one), fixed, spread=spread) for one in rows]
+        fixed, spread = 0.0 if method == "labels" else weight, data.largest_error
+        estimates = [_estimate([_ppi_terms(one)], fixed, spread=spread) for one in rows]
     values = np.array(estimates, dtype=float).reshape(-1, 4)
     accuracy = measure_accuracy(data)
     return CalibratedScores(
@@ -310,7 +320,7 @@ def calibrate(
         accuracy=accuracy,
         unit=unit,
         level=level,
-        reasons=tuple(_reasons(data.n_labels.tolist(), values[:, 1].tolist(), method, accuracy)),
+        reasons=tuple(_reasons(data, range(len(data.models)), values[:, 1].tolist(), method, accuracy)),
     )
 
 
@@ -374,18 +384,12 @@ def calibrate_difference(
         means = [one.sum_by_question(one.judged) for one in rows]
         estimate = _estimate_raw(means[0] - means[1], rows[0].clusters.tolist())
     else:
-        first, second = map(_ppi_terms, rows)
-        both = _Terms(
-            first.fixed - second.fixed,
-            first.judge - second.judge,
-            first.clusters,
-            min(first.n_labelled, second.n_labelled),
-        )
         fixed = 0.0 if method == "labels" else weight
-        estimate = _estimate(both, fixed, spread=_label_range(data), n_samples=2)
+        estimate = _estimate(list(map(_ppi_terms, rows)), fixed, spread=data.largest_error)
     n_labels = [int(np.sum(one.sampling > 0)) for one in rows]
     judged = [_mean(one.sum_by_question(one.judged)) for one in rows]
-    note = "; ".join(dict.fromkeys(filter(None, _reasons(n_labels, [estimate.se] * 2, method, measure_accuracy(data)))))
+    reasons = _reasons(data, (one, other), [estimate.se] * 2, method, measure_accuracy(data), n_labels=n_labels)
+    note = "; ".join(dict.fromkeys(filter(None, reasons)))
     return CalibratedDifference(
         data.benchmark,
         a,
@@ -396,7 +400,7 @@ def calibrate_difference(
         n_labels_a=n_labels[0],
         n_labels_b=n_labels[1],
         method=method,
-        unit=_is_unit(data),
+        unit=data.is_unit,
         level=level,
         reason=note,
     )
@@ -441,62 +445,72 @@ def ppi_mean(
 
 
 def measure_accuracy(data: JudgedCompletions) -> JudgeAccuracy:
-    """Return the judge's sensitivity and specificity over the labels of all models."""
+    """Return the judge's sensitivity and specificity over the labels of 0 and 1 of all models."""
     both = ~np.isnan(data.label) & ~np.isnan(data.judged)
-    label, judged = data.label[both], data.judged[both]
-    if not np.all(np.isin(label, (0, 1))):
+    if not data.is_unit:
         return JudgeAccuracy(np.nan, np.nan, int(both.sum()))
+    n_between = int(np.sum(both & (data.label > 0) & (data.label < 1)))
+    both &= np.isin(data.label, (0, 1))
+    label, judged = data.label[both], data.judged[both]
     weight = np.ones(len(label)) if data.inclusion is None else 1 / data.inclusion[both]
     right, wrong = np.sum(weight * label), np.sum(weight * (1 - label))
     with np.errstate(divide="ignore", invalid="ignore"):
         sensitivity = np.sum(weight * label * judged) / right
         specificity = np.sum(weight * (1 - label) * (1 - judged)) / wrong
-    return JudgeAccuracy(float(sensitivity), float(specificity), int(both.sum()))
+    return JudgeAccuracy(float(sensitivity), float(specificity), int(both.sum()), n_between)
 
 
 def _ppi_terms(rows: ModelRows) -> _Terms:
     """Return the terms t_q of theta(w), whose mean over questions is the estimate.
 
-    With weights u_i = 1/k_q, s_i = 1/pi_i of labelled completions, S = sum u_i s_i and labelled means y_L and f_L:
-    fixed_q = y_L + (N/S) sum_q u_i s_i (y_i - y_L);  judge_q = f_q - f_L - (N/S) sum_q u_i s_i (f_i - f_L).
+    With weights u_i = 1/k_q, s_i = 1/pi_i of labelled completions, S = sum u_i s_i, labelled means y_L and f_L, and
+    sums over completions whose score is known (K_q = sum u_i y_i) and over the others (c_q = sum u_i, C = sum_q c_q):
+    fixed_q = K_q + c_q y_L + (C/S) sum_q u_i s_i (y_i - y_L)
+    judge_q = sum_q u_i f_i - c_q f_L - (C/S) sum_q u_i s_i (f_i - f_L)
     """
     N = len(rows.questions)
     total = float(np.sum(rows.weight * rows.sampling))
+    known_sum = rows.sum_by_question(np.where(rows.is_known, rows.judged, 0))
+    unknown = rows.sum_by_question((~rows.is_known).astype(float))
+    unknown_judged = rows.sum_by_question(np.where(rows.is_known, 0, rows.judged))
+    size = float(np.sum(unknown))
+    share = size / N if N else 1.0
     if not total:
-        nan = np.full(N, np.nan)
-        return _Terms(nan, rows.sum_by_question(rows.judged), rows.clusters, 0)
+        return _Terms(known_sum if share == 0 else np.full(N, np.nan), unknown_judged, rows.clusters, 0, share)
     label = float(np.sum(rows.weight * rows.sampling * rows.label)) / total
     judged = float(np.sum(rows.weight * rows.sampling * rows.judged)) / total
-    scale = N / total
-    fixed = label + scale * rows.sum_by_question(rows.sampling * (rows.label - label))
-    judge = (
-        rows.sum_by_question(rows.judged)
-        - judged
-        - scale * rows.sum_by_question(rows.sampling * (rows.judged - judged))
-    )
-    return _Terms(fixed, judge, rows.clusters, rows.n_labelled_clusters)
+    scale = size / total
+    fixed = known_sum + unknown * label + scale * rows.sum_by_question(rows.sampling * (rows.label - label))
+    judge = unknown_judged - unknown * judged - scale * rows.sum_by_question(rows.sampling * (rows.judged - judged))
+    return _Terms(fixed, judge, rows.clusters, rows.n_labelled_clusters, share)
 
 
-def _estimate(terms: _Terms, weight: float | None, *, spread: float, n_samples: int = 1) -> _Estimate:
-    """Return the estimate from its terms.
+def _estimate(samples: Sequence[_Terms], weight: float | None, *, spread: float) -> _Estimate:
+    """Return the estimate of a score from its terms, or that of a difference from the terms of both models.
 
-    `weight` None is tuned; `spread` is the range of the labels, the size of an error of the judge; `n_samples` is the
-    number of samples of labels behind the estimate: 1 for a score, 2 for a difference of two.
+    `weight` None is tuned; `spread` is the range of the labels, the size of an error of the judge.
     """
-    n = terms.n_labelled
+    fixed, judge = samples[0].fixed, samples[0].judge
+    if len(samples) == 2:
+        fixed, judge = fixed - samples[1].fixed, judge - samples[1].judge
+    clusters = samples[0].clusters.tolist()
+    unknown = [one for one in samples if one.share > 0]
+    if not unknown:
+        return _estimate_raw(fixed, clusters)._replace(weight=np.nan)
+    n = min(one.n_labelled for one in unknown)
     if n < 2:
         return _UNKNOWN
-    residuals, _ = cluster_residuals(np.stack([terms.fixed, terms.judge]), terms.clusters.tolist())
-    covariance = residuals @ residuals.T / len(terms.judge) ** 2
+    residuals, _ = cluster_residuals(np.stack([fixed, judge]), clusters)
+    covariance = residuals @ residuals.T / len(judge) ** 2
     is_tuned = weight is None and covariance[1, 1] > 0
     if weight is None:
         weight = float(np.clip(-covariance[0, 1] / covariance[1, 1], 0, 1)) if is_tuned else 0.0
     degrees = max(n - 1 - is_tuned, 1)
     variance = covariance[0, 0] + 2 * weight * covariance[0, 1] + weight**2 * covariance[1, 1]
     variance = max(float(variance), 0.0) * n / degrees
-    total = variance + n_samples * 2 * spread**2 / ((n + 2) * (n + 1))
+    total = variance + sum(one.share**2 for one in unknown) * 2 * spread**2 / ((n + 2) * (n + 1))
     df = degrees * (total / variance) ** 2 if variance > 0 else np.inf
-    return _Estimate(_mean(terms.fixed) + weight * _mean(terms.judge), float(np.sqrt(total)), float(df), weight)
+    return _Estimate(_mean(fixed) + weight * _mean(judge), float(np.sqrt(total)), float(df), weight)
 
 
 def _estimate_raw(values: FloatArray, clusters: Sequence[str]) -> _Estimate:
@@ -511,27 +525,34 @@ def _estimate_raw(values: FloatArray, clusters: Sequence[str]) -> _Estimate:
 def _rogan_gladen(data: JudgedCompletions, rows: Sequence[ModelRows], signs: Sequence[int]) -> _Estimate:
     """Return the corrected score of one model, or the corrected difference of two, by the labels of all models.
 
-    With J = sensitivity + specificity - 1 and the judge's score p, theta = (p + specificity - 1)/J and
-    d theta = (dp + (1 - theta) d specificity - theta d sensitivity)/J. A difference d = (p_a - p_b)/J has
-    d theta = (dp_a - dp_b - d (d sensitivity + d specificity))/J. The changes are summed over clusters.
+    With J = sensitivity + specificity - 1, the mean K of the known scores, the judge's score p of the other
+    completions and their share C, each summed over the completions and divided by all, theta = K + T with
+    T = (p + C (specificity - 1))/J, and d theta = dK + (dp + dC (specificity - 1) + (C - T) d specificity -
+    T d sensitivity)/J. In a difference K, p, C and T are differences. The changes are summed over clusters.
     """
     accuracy = measure_accuracy(data)
     if not accuracy.informative or not all(len(one.questions) for one in rows):
         return _UNKNOWN
     share = accuracy.sensitivity + accuracy.specificity - 1
-    judged = sum(sign * _mean(one.sum_by_question(one.judged)) for sign, one in zip(signs, rows, strict=True))
     is_score = len(rows) == 1
-    theta = (judged + accuracy.specificity - 1) / share if is_score else judged / share
+    known_score = corrected = unknown = 0.0
     names, code = np.unique(np.array(data.questions if data.clusters is None else data.clusters), return_inverse=True)
     change = np.zeros(len(names))
     for sign, one in zip(signs, rows, strict=True):
-        mean = one.sum_by_question(one.judged)
+        known_sum = one.sum_by_question(np.where(one.is_known, one.judged, 0))
+        size = one.sum_by_question((~one.is_known).astype(float))
+        term = one.sum_by_question(np.where(one.is_known, 0, one.judged)) + size * (accuracy.specificity - 1)
+        mean = share * known_sum + term
         np.add.at(change, code[one.questions], sign * (mean - mean.mean()) / len(mean))
+        known_score += sign * _mean(known_sum)
+        corrected += sign * _mean(term) / share
+        unknown += sign * _mean(size)
+    theta = known_score + corrected
     both = ~np.isnan(data.label) & ~np.isnan(data.judged)
     label, verdict, place = data.label[both], data.judged[both], code[data.question[both]]
     weight = np.ones(len(label)) if data.inclusion is None else 1 / data.inclusion[both]
     pseudo = 0.0
-    factors = (-theta, 1 - theta) if is_score else (-theta, -theta)
+    factors = (-corrected, unknown - corrected)
     for is_right, value, factor in zip((1, 0), (accuracy.sensitivity, accuracy.specificity), factors, strict=True):
         here = label == is_right
         agreement = verdict if is_right else 1 - verdict
@@ -565,39 +586,45 @@ def _mean(values: FloatArray) -> float:
     return float(values.mean()) if len(values) else np.nan
 
 
-def _label_range(data: JudgedCompletions) -> float:
-    """Return the largest error that a judge can make: 1 for scores in [0, 1], else the range of all scores."""
-    if _is_unit(data):
-        return 1.0
-    return float(np.nanmax([data.judged, data.label]) - np.nanmin([data.judged, data.label]))
-
-
-def _is_unit(data: JudgedCompletions) -> bool:
-    """Return whether all scores lie in [0, 1]."""
-    return all(bool(np.all((values >= 0) & (values <= 1) | np.isnan(values))) for values in (data.judged, data.label))
-
-
 def _require_binary(data: JudgedCompletions) -> None:
     """Raise InputError unless people's labels are 0 and 1, and the judge's scores in [0, 1]."""
-    if not _is_unit(data) or not np.all(np.isin(data.label[~np.isnan(data.label)], (0, 1))):
+    if not data.is_unit or not np.all(np.isin(data.label[~np.isnan(data.label)], (0, 1))):
         remedy = "use the method ppi, which takes any scores"
         raise InputError("rogan-gladen needs labels of 0 and 1", where=data.benchmark, remedy=remedy)
 
 
 def _reasons(
-    n_labels: Sequence[int], se: Sequence[float], method: CalibrationMethod, accuracy: JudgeAccuracy
+    data: JudgedCompletions,
+    models: Sequence[int],
+    se: Sequence[float],
+    method: CalibrationMethod,
+    accuracy: JudgeAccuracy,
+    *,
+    n_labels: Sequence[int] | None = None,
 ) -> Iterator[str]:
-    """Yield the note of each model."""
-    for n, error in zip(n_labels, se, strict=True):
-        if method == "raw":
-            yield "the judge's opinion: no correction by people's labels"
-        elif method == "rogan-gladen":
-            alike = "supposes that the judge errs alike on all models"
-            blind = "the judge says right as often of wrong answers as of right ones, or labels of one kind are missing"
-            yield alike if accuracy.informative else f"{alike}; {blind}"
-        elif np.isnan(error):
-            yield f"{n} labels: too few to correct the judge's score"
-        elif n < FEWEST_LABELS:
-            yield f"only {n} labels, fewer than {FEWEST_LABELS}: the interval is wide, and its coverage is uncertain"
-        else:
-            yield ""
+    """Yield the note of each of the models, with as many labels as given, or all."""
+    labels = [int(data.n_labels[i]) for i in models] if n_labels is None else n_labels
+    is_known = np.zeros(len(data.judged), dtype=bool) if data.is_known is None else data.is_known
+    for i, n, error in zip(models, labels, se, strict=True):
+        parts = [_describe_labels(n, error, method, accuracy)]
+        scored = (data.model == i) & ~np.isnan(data.judged)
+        if np.any(scored) and np.all(is_known[scored]):
+            parts = ["all scores are known without a judge: refused, empty or tool calls"]
+        if missing := int(data.n_unreadable[i]):
+            parts.append(f"{data.models[i]}: completions without a readable verdict, left out: {missing}")
+        yield "; ".join(filter(None, parts))
+
+
+def _describe_labels(n: int, se: float, method: CalibrationMethod, accuracy: JudgeAccuracy) -> str:
+    """Return what a method supposes, or that a model has few labels."""
+    if method == "raw":
+        return "the judge's opinion: no correction by people's labels"
+    if method == "rogan-gladen":
+        alike = "supposes that the judge errs alike on all models"
+        blind = "the judge says right as often of wrong answers as of right ones, or labels of one kind are missing"
+        return alike if accuracy.informative else f"{alike}; {blind}"
+    if np.isnan(se):
+        return f"{n} labels: too few to correct the judge's score"
+    if n < FEWEST_LABELS:
+        return f"only {n} labels, fewer than {FEWEST_LABELS}: the interval is wide, and its coverage is uncertain"
+    return ""

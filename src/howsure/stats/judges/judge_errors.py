@@ -1,8 +1,8 @@
 r"""Does a judge err alike on all models and on texts of all lengths? Tests on the completions that people labelled.
 
 The error of the judge on a completion is e = f - y, its score less that of a person. Both tests are regressions by
-least squares, weighted by the inverse inclusion probabilities, with cluster-robust errors (CR1, t with G - 1 degrees of
-freedom for G clusters):
+least squares, weighted by the inverse inclusion probabilities, with cluster-robust errors, pseudo-errors of the
+judge, and t with degrees of freedom after Satterthwaite:
 
 self-preference   e on a model, less e on the other models together
 length            slope of e on log2(length), with a mean of its own for each model: the change per doubling
@@ -42,7 +42,7 @@ class JudgeErrors(Result):
         What is tested: the error on the model less that on the others, or the change of the error per doubling of the
         length.
     p_holm
-        Two-sided p-value, adjusted for the number of models (Holm).
+        Two-sided p-value, adjusted for the number of models where there are more than two (Holm).
 
     Examples
     --------
@@ -94,8 +94,9 @@ class JudgeErrors(Result):
             p_holm=self.p_holm,
             note=notes(
                 {
-                    f"fewer than {FEWEST_LABELS} labels: the test finds little": self.n_labels < FEWEST_LABELS,
-                    "no errors that vary: nothing to test": np.isnan(self.se),
+                    f"fewer than {FEWEST_LABELS} labels: too few for a test": self.n_labels < FEWEST_LABELS,
+                    "no test: the errors do not vary, or the other models have too few labels": np.isnan(self.se)
+                    & (self.n_labels >= FEWEST_LABELS),
                 }
             ),
         )
@@ -120,8 +121,11 @@ class JudgeErrors(Result):
             if test == "length":
                 lines.append(f"length: the judge's error changes by {figures} when a completion is twice as long")
             else:
+                n_tests = int(np.sum(~np.isnan(self.se[np.array(self.tests) == "self-preference"])))
+                adjusted = "" if only_first else f" (p {self.p_holm[i]:.2g}, adjusted for {n_tests} models)"
                 lines.append(
                     f"self-preference: the judge's error on {model} differs by {figures} from that on the others"
+                    + adjusted
                 )
         return lines
 
@@ -143,12 +147,18 @@ def examine_judge(data: JudgedCompletions, *, level: float = 0.95) -> JudgeError
 
     Notes
     -----
-    With the regressors X, weights W and residuals r, the covariance is (X'WX)^-1 (sum_c u_c u_c') (X'WX)^-1 G/(G - 1)
-    with u_c = sum over cluster c of x w r.
+    The coefficient is sum a_i e_i. With the residuals r, the leverage h_c = sum over cluster c of h_i and
+    s_c = sum over cluster c of a_i^2, the squared error is sum_c (sum a_i r_i)^2/(1 - h_c) + p m^2 sum s_c^2/sum s_c.
+    The second part is that of p pseudo-errors of the largest size m (1 for scores in [0, 1]), one for each sample that
+    is compared (2, and 1 for length): a model on whose few labels the judge made no error is not taken for one on which
+    it makes none. t has (sum s_c)^2/sum s_c^2 - 1 degrees of freedom, about those of the model with few labels. With
+    fewer than 20 labels of a model, or of the others together, the error is NaN: there is no test. Of two models both
+    rows are the same test, and their p-values are not adjusted.
 
     References
     ----------
-    Liang and Zeger (1986), Biometrika 73, for the cluster-robust covariance.
+    Bell and McCaffrey (2002), Survey Methodology 28, for the leverage and the degrees of freedom. Bonett and Price
+    (2012), Journal of Educational and Behavioral Statistics 37, for pseudo-observations.
 
     Examples
     --------
@@ -174,7 +184,10 @@ def examine_judge(data: JudgedCompletions, *, level: float = 0.95) -> JudgeError
                     data.models[i],
                     int(here.sum()),
                     float(np.average(error[here], weights=weight[here])),
-                    *_fit_last(design, error, weight, cluster),
+                    *_drop_error(
+                        _fit_last(design, error, weight, cluster, 2 * data.largest_error**2),
+                        min(int(here.sum()), int((~here).sum())),
+                    ),
                 )
             )
     if data.length is not None and len(error):
@@ -183,14 +196,15 @@ def examine_judge(data: JudgedCompletions, *, level: float = 0.95) -> JudgeError
         design = np.column_stack([dummies, length])
         if np.linalg.matrix_rank(design) == design.shape[1]:
             mean = float(np.average(error, weights=weight))
-            rows.append(("length", "all", len(error), mean, *_fit_last(design, error, weight, cluster)))
+            fit = _fit_last(design, error, weight, cluster, data.largest_error**2)
+            rows.append(("length", "all", len(error), mean, *_drop_error(fit, len(error))))
     columns = list(zip(*rows, strict=True)) if rows else [()] * 7
     difference, se, df = (np.array(values, dtype=float) for values in columns[4:])
     with np.errstate(divide="ignore", invalid="ignore"):
         p_value = 2 * special.stdtr(df, -np.abs(difference / se))
     of_models = np.array([name == "self-preference" for name in columns[0]], dtype=bool)
     p_holm = p_value.copy()
-    if np.any(of_models):
+    if of_models.sum() > 2:  # of two models both rows are the same test
         p_holm[of_models] = holm(p_value[of_models])
     return JudgeErrors(
         data.benchmark,
@@ -203,18 +217,30 @@ def examine_judge(data: JudgedCompletions, *, level: float = 0.95) -> JudgeError
     )
 
 
+def _drop_error(fit: tuple[float, float, float], n: int) -> tuple[float, float, float]:
+    """Return a fit without its error and degrees of freedom where there are too few labels for a test."""
+    return fit if n >= FEWEST_LABELS else (fit[0], np.nan, np.nan)
+
+
 def _fit_last(
-    design: FloatArray, values: FloatArray, weight: FloatArray, cluster: NDArray[np.integer]
+    design: FloatArray, values: FloatArray, weight: FloatArray, cluster: NDArray[np.integer], pseudo: float
 ) -> tuple[float, float, float]:
-    """Return the last coefficient of a weighted regression, its cluster-robust error, and its degrees of freedom."""
+    """Return the last coefficient of a weighted regression, its cluster-robust error, and its degrees of freedom.
+
+    `pseudo` is the sum of squares of the pseudo-errors.
+    """
     bread = np.linalg.inv(design.T @ (design * weight[:, None]))
-    coefficients = bread @ (design.T @ (weight * values))
-    residuals = values - design @ coefficients
-    scores = np.zeros((int(cluster.max()) + 1, design.shape[1]))
-    np.add.at(scores, cluster, design * (weight * residuals)[:, None])
-    G = len(np.unique(cluster))
-    if G < 2:
-        return float(coefficients[-1]), np.nan, np.nan
-    covariance = bread @ (scores.T @ scores) @ bread * G / (G - 1)
-    se = float(np.sqrt(max(covariance[-1, -1], 0)))
-    return float(coefficients[-1]), se if se > 1e-12 else np.nan, float(G - 1)
+    influence = (design @ bread[-1]) * weight
+    coefficient = float(influence @ values)
+    if np.ptp(values) < 1e-12:
+        return coefficient, np.nan, np.nan
+    residuals = values - design @ (bread @ (design.T @ (weight * values)))
+    leverage = np.einsum("ij,jk,ik->i", design, bread, design) * weight
+    of_cluster = np.bincount(cluster, weights=leverage)
+    changes = np.bincount(cluster, weights=influence * residuals) / np.sqrt(np.maximum(1 - of_cluster, 0.1))
+    sizes = np.bincount(cluster, weights=influence**2)
+    df = float(np.sum(sizes) ** 2 / np.sum(sizes**2)) - 1
+    if df < 1:
+        return coefficient, np.nan, np.nan
+    added = pseudo * np.sum(sizes**2) / np.sum(sizes)
+    return coefficient, float(np.sqrt(np.sum(changes**2) + added)), df

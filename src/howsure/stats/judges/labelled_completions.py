@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from howsure.errors import InputError
 from howsure.stats.core.cells import FloatArray, IntArray
@@ -33,12 +34,16 @@ class JudgedCompletions:
     label
         Score of each completion by a person, shape (R,); NaN where nobody labelled it.
     inclusion
-        Probability with which each completion was drawn for labelling, shape (R,), in (0, 1]; only ratios within a
-        model matter. None if all had the same.
+        Probability with which each completion was drawn for labelling, shape (R,), in (0, 1]. Corrected scores use
+        only their ratios within a model; the judge's accuracy, Rogan-Gladen and the tests of the judge's errors put
+        the labels of all models together, and use the ratios between models as well. None if all had the same.
     clusters
         Cluster of each question, length N, or None.
     length
         Length of each completion in characters, shape (R,), or None; for the test of length.
+    is_known
+        Whether `judged` is the score of the completion without a judge and without labels, shape (R,): 0 of a refusal,
+        an empty completion or a tool call. Labels of such completions do not count. None if there are none.
 
     Raises
     ------
@@ -62,6 +67,7 @@ class JudgedCompletions:
     inclusion: FloatArray | None = None
     clusters: tuple[str, ...] | None = None
     length: FloatArray | None = None
+    is_known: NDArray[np.bool_] | None = None
 
     def __post_init__(self) -> None:
         for name, kind in (("model", np.int64), ("question", np.int64), ("judged", float), ("label", float)):
@@ -71,11 +77,22 @@ class JudgedCompletions:
                 object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=float))
         shapes = {
             np.shape(values)
-            for values in (self.model, self.question, self.judged, self.label, self.inclusion, self.length)
+            for values in (
+                self.model,
+                self.question,
+                self.judged,
+                self.label,
+                self.inclusion,
+                self.length,
+                self.is_known,
+            )
             if values is not None
         }
         if len(shapes) != 1:
             raise InputError("the columns of judged completions differ in length", where=self.benchmark)
+        if self.is_known is not None:
+            object.__setattr__(self, "is_known", np.asarray(self.is_known, dtype=bool))
+            object.__setattr__(self, "label", np.where(self.is_known, np.nan, self.label))
         if self.inclusion is not None:
             drawn = self.inclusion[~np.isnan(self.label)]
             if not np.all((drawn > 0) & (drawn <= 1)):
@@ -87,6 +104,26 @@ class JudgedCompletions:
         """The number of completions of each model with both a judge's and a person's score, shape (M,)."""
         both = ~np.isnan(self.label) & ~np.isnan(self.judged)
         return np.bincount(self.model[both], minlength=len(self.models)).astype(np.int64)
+
+    @property
+    def n_unreadable(self) -> IntArray:
+        """The number of completions of each model without a readable verdict, shape (M,)."""
+        missing = np.isnan(self.judged)
+        return np.bincount(self.model[missing], minlength=len(self.models)).astype(np.int64)
+
+    @property
+    def is_unit(self) -> bool:
+        """Whether all scores lie in [0, 1]."""
+        return all(
+            bool(np.all((values >= 0) & (values <= 1) | np.isnan(values))) for values in (self.judged, self.label)
+        )
+
+    @property
+    def largest_error(self) -> float:
+        """The largest error that a judge can make: 1 for scores in [0, 1], else the range of all scores."""
+        if self.is_unit:
+            return 1.0
+        return float(np.nanmax([self.judged, self.label]) - np.nanmin([self.judged, self.label]))
 
     def select(self, model: int, questions: IntArray | None = None) -> ModelRows:
         """Return the judged completions of one model, on these questions only if they are given (indices)."""
@@ -107,6 +144,7 @@ class JudgedCompletions:
             np.where(drawn, label, 0),
             np.where(drawn, 1 / np.where(drawn, inclusion, 1), 0),
             clusters,
+            np.zeros(len(label), dtype=bool) if self.is_known is None else self.is_known[here],
         )
 
 
@@ -126,6 +164,8 @@ class ModelRows(NamedTuple):
     """1 / inclusion probability of a labelled completion, 0 for others; shape (R,)."""
     clusters: np.ndarray[tuple[int, ...], np.dtype[np.object_]]
     """Cluster of each question, shape (N,)."""
+    is_known: NDArray[np.bool_]
+    """Whether the score of each completion is known without a judge, shape (R,)."""
 
     def sum_by_question(self, values: FloatArray) -> FloatArray:
         """Return the weighted sum of a value per completion over each question, shape (N,)."""
