@@ -97,3 +97,26 @@ def test_a_misspelt_task_has_one_line_with_the_right_name(tmp_path):
     code, _, err = finish(start(experiment))
     assert code == 2
     assert "did you mean 'planted_sums'?" in err.splitlines()[-1]
+
+
+def test_a_retry_runs_no_task_that_only_the_log_names(tmp_path):
+    """A run folder of somebody else, whose log names his file; the experiment names ours."""
+    theirs = write(tmp_path / "theirs.py", TASK.read_text())
+    spec = {"name": f"inspect/{theirs}@planted_sums", "args": {"n": 3, "failing": "q1"}}
+    text = {"benchmark": spec, "models": [{"model": "mockllm/model", "label": "m"}]}
+    experiment = write(tmp_path / "exp.yaml", json.dumps(text))
+    assert finish(start(experiment))[0] == 0
+    mark = tmp_path / "executed"
+    write(theirs, f"open({str(mark)!r}, 'w').close()\n" + TASK.read_text())
+    text["benchmark"] = spec | {"name": f"inspect/{TASK}@planted_sums"}
+    write(experiment, json.dumps(text))
+    _, _, err = finish(start(experiment, "--retry", "failed"))
+    assert not mark.exists()
+    assert "theirs.py@planted_sums" in err
+    assert "different: task)" in err
+
+    text["benchmark"] = spec
+    write(experiment, json.dumps(text))
+    _, _, err = finish(start(experiment, "--retry", "failed"))
+    assert mark.exists(), err
+    assert "different" not in err

@@ -29,7 +29,7 @@ KB = 1 << 10
 
 
 #: What aiohttp does otherwise: it calls a cut head a failed connection, forgives bytes after a reply, and has bounds of
-#: its own, or none, for heads and trailers.
+#: its own, or none, for heads and trailers; a body that it reads when it is closed waits for its timeout.
 NOT_AIOHTTP = (
     "test_a_reply_that_breaks_off",
     "test_bytes_that_are_no_reply",
@@ -40,6 +40,7 @@ NOT_AIOHTTP = (
     "test_a_half_closed_connection",
     "test_an_answer_before_the_request_was_sent_whole",
     "test_tls_to_a_plain_port_and_plain_to_a_tls_port",
+    "test_close_fails_a_request_that_waits",
 )
 
 
@@ -652,6 +653,26 @@ def test_close_ends_what_is_in_flight_and_what_waits():
             ]
 
     asyncio.run(go())
+
+
+@pytest.mark.parametrize("start", [b"", HEAD + b"Content-Length: 4000000\r\n\r\n" + b" " * 1_000_000])
+def test_close_fails_a_request_that_waits(start):
+    """Its timer is gone with the connection, so that nothing else would end it."""
+
+    async def answer(writer, _):
+        writer.write(start)
+        await asyncio.sleep(30)
+
+    async def go():
+        async with Raw(answer) as server:
+            endpoint = Endpoint(server.url, "m", timeout=60)
+            flying = asyncio.create_task(outcome(endpoint))
+            await asyncio.sleep(0.3)
+            assert server.heads
+            await endpoint.close()
+            return await asyncio.wait_for(flying, 10)
+
+    assert isinstance(asyncio.run(go()), EndpointError)
 
 
 def test_nothing_of_the_key_is_in_any_failure():

@@ -22,6 +22,7 @@ from howsure.inspect_runs.task_request import SERVICE, TaskRequest
 
 if TYPE_CHECKING:
     from inspect_ai.log import EvalLog
+    from inspect_ai.model import Model
 
 __all__ = ["TaskReply", "run_request"]
 
@@ -52,17 +53,14 @@ def run_request(request: TaskRequest) -> TaskReply:
     Raises
     ------
     InputError
-        When there is no such task, or Inspect refuses it.
+        When there is no such task, Inspect refuses it, or the log that is to be retried names another task or model.
     """
     import inspect_ai
-    from inspect_ai.log import list_eval_logs
+    from inspect_ai.log import list_eval_logs, read_eval_log
     from inspect_ai.model import GenerateConfig, get_model
 
     _check_task(request.task)
     display: Literal["none", "plain"] = "none" if request.is_quiet else "plain"
-    if request.retry and (stored := list_eval_logs(request.log_folder, descending=True)):
-        [log] = inspect_ai.eval_retry(stored[0], log_dir=request.log_folder, display=display, fail_on_error=False)
-        return _describe_end(log)
     key = os.environ.get(request.key_env, "") if request.key_env else ""
     if not key and request.model.startswith(SERVICE):
         key = "none"  # a local server that needs no key
@@ -73,6 +71,10 @@ def run_request(request: TaskRequest) -> TaskReply:
         api_key=key or None,
         memoize=False,
     )
+    if request.retry and (stored := list_eval_logs(request.log_folder, descending=True)):
+        _check_log(read_eval_log(stored[0], header_only=True), request, model)
+        [log] = inspect_ai.eval_retry(stored[0], log_dir=request.log_folder, display=display, fail_on_error=False)
+        return _describe_end(log)
     ended, logs = inspect_ai.eval_set(
         request.task,
         log_dir=request.log_folder,
@@ -97,6 +99,35 @@ def run_request(request: TaskRequest) -> TaskReply:
 def _describe_end(log: EvalLog) -> TaskReply:
     """Return the status and the error of a log."""
     return TaskReply(log.status, "" if log.error is None else first_line(Exception(log.error.message)))
+
+
+def _check_log(log: EvalLog, request: TaskRequest, model: Model) -> None:
+    """Raise InputError unless a log is of the task and the model of the request.
+
+    A retry by Inspect loads the task file, the solver and the model that the log names: those of a stranger's run
+    folder would run his code, or send a key to his server.
+    """
+    spec, (file, at, task) = log.eval, request.task.partition("@")
+    name = spec.task_registry_name or spec.task
+    is_file = file.endswith((".py", ".ipynb"))
+    # Inspect names a file relative to the working folder, and runs it from there.
+    stored = str(Path(spec.task_file).resolve()) if spec.task_file else ""
+    differs = {
+        "task": (stored, name if at or not is_file else "")
+        != ((str(Path(file).resolve()), task) if is_file else ("", request.task)),
+        "model": spec.model != str(model),
+        "address": (spec.model_base_url or "") not in {request.base_url, model.api.base_url or ""},
+        "solver": spec.solver is not None,
+        "model arguments": bool(spec.model_args or spec.model_roles),
+    }
+    if different := [key for key, is_different in differs.items() if is_different]:
+        what = f"{spec.task_file}@{name}" if spec.task_file else name
+        raise InputError(
+            f"its log is of {what} with {spec.model}, not of {request.task} with {request.model} "
+            f"(different: {', '.join(different)})",
+            where=log.location,
+            remedy="run from the same working folder, or name another run folder with --output",
+        )
 
 
 def _check_task(name: str) -> None:

@@ -104,7 +104,9 @@ class VerdictPrompt(NamedTuple):
 
     def write(self, question: str, target: str, **completions: str) -> str:
         """Return the prompt of one completion, or of two (`first` and `second`)."""
-        fields = {"question": fence_text(question, self.longest), "target": target or "(none)"}
+        fields = {"question": fence_text(question, self.longest), "target": "(none)"}
+        if target:
+            fields["target"] = fence_text(target, self.longest)
         fields |= {name: fence_text(text, self.longest) for name, text in completions.items()}
         # The fields are filled in one pass, so that braces in them stay as they are.
         body = _FIELD.sub(lambda match: fields.get(match[1], match[0]), self.text)

@@ -121,7 +121,7 @@ class ConnectionPool:
         return await connection.post(b"%s%d\r\n\r\n%s" % (self._head, len(body), body), deadline)
 
     async def close(self) -> None:
-        """Close all connections."""
+        """Close all connections; requests that wait for a response fail."""
         self._idle.clear()
         if self._timer is not None:
             self._timer.cancel()
@@ -210,6 +210,7 @@ class _Connection(asyncio.Protocol):
         self._pool = pool
         self._waiter: asyncio.Future[HttpResponse] | None = None
         self._is_busy = False
+        self._error: Exception | None = None
         self._body: bytes | bytearray = b""
         self._packed = b""
 
@@ -235,7 +236,11 @@ class _Connection(asyncio.Protocol):
         return not self._transport.is_closing() and (self._poll is None or not self._poll.poll(0))
 
     def abort(self) -> None:
-        """Close the connection at once."""
+        """Close the connection at once; a request that waits for its response fails."""
+        if self._is_busy:
+            self._error = self._error or _ConnectionFailedError("the connection was closed before the reply")
+            if self._waiter is not None and not self._waiter.done():
+                self._waiter.set_exception(self._error)
         self._stop_waiting()
         self._transport.abort()
 
@@ -245,7 +250,7 @@ class _Connection(asyncio.Protocol):
         waiter = self._waiter = loop.create_future()
         self._timer = loop.call_at(deadline, self._fail, TimeoutError())
         self._is_busy, self._is_complete, self._is_paused, self._may_keep = True, False, False, False
-        self._error: Exception | None = None
+        self._error = None
         self._status, self._fields = 0, list[tuple[str, str]]()
         self._body = b""
         self._n_read = self._n_body = 0
@@ -432,8 +437,6 @@ class _Connection(asyncio.Protocol):
         """Close the connection, and raise the error where the response is awaited, now or later."""
         self._error = error
         self.abort()
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_exception(error)
 
     def _stop_waiting(self) -> None:
         """Expect no more bytes."""

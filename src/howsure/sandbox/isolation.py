@@ -16,6 +16,7 @@ folder of its own for temporary files, and nothing else: no home folder, no envi
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
@@ -106,6 +107,13 @@ def choose_isolation() -> Isolation:
             remedy = "install bubblewrap (Linux), or accept that with --allow-unsafe-code"
             raise InputError(f"generated code would not be isolated from {missing}", where=where, remedy=remedy)
         warnings.warn(f"generated code is not isolated from {missing}", HowsureWarning, stacklevel=2)
+    if not _can_filter_calls(isolation):
+        warnings.warn(
+            "system calls of generated code are not filtered here (seccomp on Linux x86-64 is needed): "
+            "it may start processes and programs within its limits",
+            HowsureWarning,
+            stacklevel=2,
+        )
     return isolation
 
 
@@ -125,14 +133,26 @@ def _works(isolation: Isolation) -> bool:
     """Return whether a process can be started in an isolation."""
     if not shutil.which("bwrap" if isolation == "bubblewrap" else "unshare"):
         return False
-    command = [*_build_prefix(isolation, ProcessLimits()), *_find_python(), "-c", "print('started')"]
+    return _run_trial(isolation, "print('started')") == b"started\n"
+
+
+@lru_cache(maxsize=3)
+def _can_filter_calls(isolation: Isolation) -> bool:
+    """Return whether a process in an isolation can set the filter of system calls."""
+    code = f"import runpy\nprint(runpy.run_path({str(_GUEST)!r})['filter_calls']())"
+    return _run_trial(isolation, code) == b"True\n"
+
+
+def _run_trial(isolation: Isolation, code: str) -> bytes:
+    """Return what a program of Python prints in an isolation; nothing where it cannot be started."""
+    command = [*_build_prefix(isolation, ProcessLimits()), *_find_python(), "-c", code]
     try:
         done = subprocess.run(  # noqa: S603  # our own command
             command, capture_output=True, timeout=_TRIAL_SECONDS, env={}, stdin=subprocess.DEVNULL, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
-        return False
-    return done.stdout == b"started\n"
+        return b""
+    return done.stdout
 
 
 def build_command(isolation: Isolation, limits: ProcessLimits, arguments: Sequence[str]) -> list[str]:
@@ -162,10 +182,38 @@ def find_library_folders() -> list[str]:
 
 def _list_visible() -> list[str]:
     """Return the folders and files that a process in isolation can read."""
-    python = [sys.base_prefix, sys.base_exec_prefix, str(Path(sys.executable).resolve().parents[1])]
-    paths = [*_SYSTEM_FOLDERS, *_SYSTEM_FILES, *python, *find_library_folders(), str(_GUEST)]
+    executable = Path(sys.executable).resolve()
+    prefixes = (sys.base_prefix, sys.base_exec_prefix, str(executable.parents[1]))
+    python = [prefix for prefix in prefixes if _is_python_prefix(Path(prefix))]
+    folders = [*_SYSTEM_FOLDERS, *python, sysconfig.get_path("stdlib"), *find_library_folders()]
+    shared = [sysconfig.get_config_var("LIBDIR"), sysconfig.get_config_var("INSTSONAME")]
+    files = [*_SYSTEM_FILES, str(executable), "/".join(map(str, shared)) if all(shared) else "", str(_GUEST)]
     inside = ("/usr/", "/lib/", "/bin/")
-    return [path for path in dict.fromkeys(paths) if Path(path).exists() and not path.startswith(inside)]
+    visible = [path for path in dict.fromkeys(folders) if Path(path).is_dir() and not path.startswith(inside)]
+    visible_parents = tuple(f"{path}/" for path in visible)
+    return [
+        *visible,
+        *(path for path in dict.fromkeys(files) if Path(path).is_file() and not path.startswith(visible_parents)),
+    ]
+
+
+def _is_python_prefix(folder: Path) -> bool:
+    """Return whether a folder is an installation of Python, and neither the root, a home folder, nor a parent of one.
+
+    Where it is not, a process sees the standard library, the interpreter and its shared library, and no other file.
+    """
+    folder = folder.resolve()
+    homes = [Path("/home/any"), Path("/root"), Path("~").expanduser().resolve()]
+    with contextlib.suppress(ImportError, KeyError):
+        import pwd
+
+        homes.append(Path(pwd.getpwuid(os.getuid()).pw_dir).resolve())
+    if folder == Path("/") or folder.parent == Path("/home") or any(home.is_relative_to(folder) for home in homes):
+        return False
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    return any(
+        (folder / name / version / "os.py").is_file() for name in dict.fromkeys(("lib", "lib64", sys.platlibdir))
+    )
 
 
 def _build_prefix(isolation: Isolation, limits: ProcessLimits) -> list[str]:

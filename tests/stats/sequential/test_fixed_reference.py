@@ -67,3 +67,40 @@ def test_arguments_are_checked():
     for arguments in ((one, one, 0.0), (one, two, 0.1), (two, one, 0.1)):
         with pytest.raises(InputError):
             check_fixed_reference(*arguments)
+
+
+def test_a_reference_that_is_always_right_is_not_known_exactly():
+    """The floor by hand: (2.5/20)/2 for each of 20 questions with 2 generations, of the reference alone."""
+    new, old = np.ones((200, 20)), np.ones((2, 20))
+    new[0, 0] = 0
+    decision = check_fixed_reference(make_cells("a", new), make_cells("b", old), 0.1)
+    assert decision.least[0] == pytest.approx(2 * stats.t.ppf(1 - 0.0125, 20) * np.sqrt(0.125 / 2 / 20))
+    assert not decision.stop[0]
+    assert "five pairs" in decision.reasons[0]
+    once = check_fixed_reference(make_cells("a", new), make_cells("b", old[:1]), 0.1, claim="new-questions")
+    assert once.least[0] == pytest.approx(2 * stats.t.ppf(1 - 0.0125, 19) * np.sqrt(2.5 / 19 / 20))
+
+
+@pytest.mark.parametrize(("claim", "k"), [("these-questions", 2), ("new-questions", 1)])
+def test_few_runs_stop_with_an_interval_that_misses_near_the_ceiling(claim, k):
+    """With two generations, only runs whose reference is right in all of them by chance: every eighth."""
+    rng = np.random.default_rng(6)
+    missed = 0
+    for _ in range(100):
+        old = np.ones((k, 20)) if k > 1 else (rng.random((k, 20)) < 0.95).astype(float)
+        new = (rng.random((300, 20)) < 0.95).astype(float)
+        for t in (16, 64, 128, 200, 300):
+            one = check_fixed_reference(make_cells("a", new[:t]), make_cells("b", old), 0.1, claim=claim)
+            if one.stop[0]:
+                missed += abs(one.score[0]) > one.half[0]
+                break
+    assert missed <= 7
+
+
+def test_graded_scores_without_variation_do_not_stop():
+    new, old = make_cells("a", np.full((5, 10), 0.5)), make_cells("b", np.full((3, 10), 0.25))
+    for claim in ("these-questions", "new-questions"):
+        decision = check_fixed_reference(new, old, 0.1, claim=claim)
+        assert np.isnan(decision.half[0])
+        assert not decision.stop[0]
+        assert "no variation was seen" in decision.reasons[0]

@@ -15,7 +15,7 @@ from howsure.stats.core.claims import Claim, check_choice, check_level
 from howsure.stats.core.results import notes
 from howsure.stats.scores import fill_within_variances, sampling_df
 from howsure.stats.sequential.confidence_sequences import BEST_AT, confidence_boundary, required_rounds
-from howsure.stats.sequential.stopping_rules import StoppingDecision, raise_to_floor
+from howsure.stats.sequential.stopping_rules import VARIANCE_FLOOR, StoppingDecision, raise_to_floor
 
 __all__ = ["check_fixed_reference"]
 
@@ -48,7 +48,8 @@ def check_fixed_reference(
     best_at
         Number of rounds where the sequence is narrowest, as in `confidence_boundary`.
     variance_floor
-        As for `check_stopping`.
+        As for `check_stopping`, for each of the two models. A reference that is right in all its few generations is
+        not known exactly.
 
     Returns
     -------
@@ -65,7 +66,15 @@ def check_fixed_reference(
     With t rounds of standard deviation sd, and alpha/2 for each part, half the width is sd boundary(t) + q e. For these
     questions, e is the standard error of the reference, sqrt(sum s2_q/k_q)/N, and q is the quantile of Student's t with
     Satterthwaite's degrees of freedom. For new questions, e^2 = var(d_q)/N - sd^2/t, where d_q are the differences of
-    the question means, and q is that of N - 1 degrees of freedom; the generations of the reference are in var(d_q).
+    the question means, and q is that of N - 1 degrees of freedom; the generations of the reference are in var(d_q),
+    and e^2 is at least sum s2_q/k_q/N^2 of the reference, or VARIANCE_FLOOR/(N (N - 1)) where it has one generation.
+
+    Measured with P(correct) = p for all questions of both models, N = 20 and 100, k = 1, 2 and 5 generations of the
+    reference (2 and 5 for these questions), p = .95 and .7, width .1 and for N = 20 also .3, analyses from 2 to 300
+    rounds, 150 runs each: none stopped with an interval that missed, and at most 1.3 % missed at any analysis. Many of
+    these runs never stop: with N = 20, k = 2, p = .95 and width .1 none does in 3000 rounds. Without the assumed
+    variance of the reference, 11 % of those stopped, 10 of 17 with an interval that missed; and with k = 1, for new
+    questions, 20 % of 100 runs did.
 
     References
     ----------
@@ -75,7 +84,7 @@ def check_fixed_reference(
     --------
     >>> new = Cells.from_scores("demo", ["new"], ["q1", "q2"], [[[1, 0, 1, 1], [1, 1, 0, 1]]])
     >>> old = Cells.from_scores("demo", ["old"], ["q1", "q2"], [[[1, 0, 0], [1, 0, 0]]])
-    >>> decision = check_fixed_reference(new, old, 3.5)
+    >>> decision = check_fixed_reference(new, old, 4.0)
     >>> decision.names, decision.score.round(3).tolist(), decision.stop.tolist()
     (('new - old',), [0.417], [True])
     """
@@ -89,6 +98,8 @@ def check_fixed_reference(
     both = np.ones_like(own.answered)
     raw = fill_within_variances(own, both)
     s2 = raise_to_floor(own, both, raw, variance_floor)
+    other_raw = fill_within_variances(other, both)
+    other_s2 = raise_to_floor(other, both, other_raw, variance_floor)
     each, N = (1 + level) / 2, own.n.shape[1]
     with np.errstate(divide="ignore", invalid="ignore"):
         d = own.mean - other.mean
@@ -97,13 +108,18 @@ def check_fixed_reference(
         t = N / np.sum(1 / np.maximum(own.n, 1), axis=1)
         sampling = confidence_boundary(t, level=each, best_at=best_at) * np.sqrt(V * t)
         if claim == "these-questions":
-            parts = fill_within_variances(other, both) / np.maximum(other.n, 1)
+            parts = other_s2 / np.maximum(other.n, 1)
             fixed = special.stdtrit(sampling_df(parts, other.n), (1 + each) / 2) * np.sqrt(np.sum(parts, axis=1)) / N
         else:
             total = np.sum((d - score[:, None]) ** 2, axis=1) / (N - 1)
+            # Of the reference alone, whose answers may not vary by chance. One generation has no variance within.
+            least = np.sum(other_s2 / np.maximum(other.n, 1), axis=1) / N**2
+            least = np.where(np.isnan(least), _get_floor(other, variance_floor) / ((N - 1) * N), least)
             raw_error = np.sum(raw / np.maximum(own.n, 1), axis=1) / N**2
-            fixed = special.stdtrit(N - 1.0, (1 + each) / 2) * np.sqrt(np.maximum(total / N - raw_error, 0))
+            fixed = special.stdtrit(N - 1.0, (1 + each) / 2) * np.sqrt(np.maximum(total / N - raw_error, least))
     half = sampling + fixed
+    floored = np.any((s2 != raw) & ~np.isnan(raw), axis=1)
+    floored |= np.any((other_s2 != other_raw) & ~np.isnan(other_raw), axis=1)
     unit = own.unit and other.unit
     return StoppingDecision(
         benchmark=cells.benchmark,
@@ -111,8 +127,8 @@ def check_fixed_reference(
         n_rounds=t,
         n_questions=np.array([N]),
         score=score,
-        half=half,
-        stop=2 * half < width,
+        half=np.where(half > 0, half, np.nan),
+        stop=(2 * half < width) & (half > 0),
         least=2 * fixed,
         needed=required_rounds(
             width, np.sqrt(V * t), level=level, rule="sequence", claim="new-questions", data=fixed, N=N, best_at=best_at
@@ -129,10 +145,19 @@ def check_fixed_reference(
                 "one generation per question: prediction noise is unknown": np.array([N > 0]) & np.isnan(sampling),
                 "the reference has one generation per question: its noise is unknown": ~np.isnan(sampling)
                 & np.isnan(fixed),
+                "almost no variation was seen: five pairs of generations that differ are assumed": floored,
+                "no variation was seen": half == 0,
                 "more generations cannot make it so narrow: the rest is wider": 2 * fixed >= width,
             }
         ),
     )
+
+
+def _get_floor(cells: Cells, variance_floor: float | None) -> float:
+    """Return the smallest assumed sum of squares."""
+    if variance_floor is None:
+        return VARIANCE_FLOOR if cells.binary else 0.0
+    return variance_floor
 
 
 def _select_common(cells: Cells, reference: Cells) -> tuple[Cells, Cells]:
