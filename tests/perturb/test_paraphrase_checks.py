@@ -74,7 +74,7 @@ ATTACKS = [
     (WORKING, "Estimate the final number and show your working roughly.", "hint"),
     (WORKING, "Solve the problem, show your working, and round the final number to the nearest ten.", "another form"),
     (WORKING, "Without showing your working, give the final number.", "negates"),
-    (WORKING, "Show your working.", "number"),
+    (WORKING, "Show your working.", "answer or result"),
     (WORKING, "Use Python code to solve the problem, show your working, and end with the final number.", "source"),
 ]  # fmt: skip
 HONEST = [
