@@ -154,12 +154,15 @@ def test_what_is_wrong_is_said_before_anything_runs(tmp_path):
 
 def test_one_manager_for_two_tasks_at_once_is_refused():
     stopping = IntervalStopping(0.1)
-    start = lambda: stopping.start_task(SimpleNamespace(eval_id="e"), [SimpleNamespace(id="q")], 3)  # noqa: E731
-    asyncio.run(start())
+
+    def start():
+        asyncio.run(stopping.start_task(SimpleNamespace(eval_id="e"), [SimpleNamespace(id="q")], 3))
+
+    start()
     with pytest.raises(InputError, match="already watches"):
-        asyncio.run(start())
+        start()
     asyncio.run(stopping.complete_task())
-    asyncio.run(start())
+    start()
     asyncio.run(stopping.complete_task())
 
 
