@@ -10,9 +10,9 @@ import click
 
 from howsure.api.choices import GENERATION_FORMATS, PROMPT_VIEWS, GenerationFormat, OutputFormat, PromptView
 from howsure.cli.options import (
-    PATH,
     CommandInputs,
     add_borrow,
+    add_calibration,
     add_claim_and_format,
     add_deviation,
     add_difference_method,
@@ -24,7 +24,6 @@ from howsure.cli.options import (
 )
 from howsure.errors import InputError
 from howsure.stats.core.claims import (
-    CALIBRATION_METHODS,
     CONSISTENCY_METHODS,
     INTERVAL_METHOD_TEXTS,
     MISSING_RULES,
@@ -65,19 +64,7 @@ _METHOD_HELP = (
     help="What is done with generations that failed or do not exist: they are left out, or counted as wrong, or the "
     "interval covers the score whatever they would have been.",
 )
-@click.option(
-    "--calibrate",
-    type=PATH,
-    metavar="LABELS",
-    help="Of a run that a judge scored: correct it by people's labels, as howsure review --random N makes them.",
-)
-@click.option(
-    "--calibration",
-    type=click.Choice(CALIBRATION_METHODS),
-    default=CALIBRATION_METHODS[0],
-    show_default=True,
-    help="How --calibrate corrects: PPI++, Rogan-Gladen, the labels alone, or not at all.",
-)
+@add_calibration
 def score(
     inputs: CommandInputs,
     form: OutputFormat,
@@ -117,19 +104,7 @@ def score(
 @add_two_models
 @add_difference_method
 @click.option("--unpaired", is_flag=True, help="Also ignore that the questions are the same: what pairing is worth.")
-@click.option(
-    "--calibrate",
-    type=PATH,
-    metavar="LABELS",
-    help="Of a run that a judge scored: correct it by people's labels, as howsure review --random N makes them.",
-)
-@click.option(
-    "--calibration",
-    type=click.Choice(CALIBRATION_METHODS),
-    default=CALIBRATION_METHODS[0],
-    show_default=True,
-    help="How --calibrate corrects: PPI++, Rogan-Gladen, the labels alone, or not at all.",
-)
+@add_calibration
 def compare(
     inputs: CommandInputs,
     form: OutputFormat,

@@ -17,7 +17,7 @@ import click
 from howsure.api.choices import ENGINES, OUTPUT_FORMATS, OutputFormat
 from howsure.errors import InputError
 from howsure.safe_text import escape_control_characters, escape_json, neutralise_formula
-from howsure.stats.core.claims import CLAIMS, DIFFERENCE_METHODS
+from howsure.stats.core.claims import CALIBRATION_METHODS, CLAIMS, DIFFERENCE_METHODS
 
 if TYPE_CHECKING:
     from howsure.readers.evaluations import Evaluations
@@ -301,6 +301,24 @@ def add_borrow(command: Command) -> Command:
         "readable path, several at once. They show which questions are hard, so that fewer answers are enough.",
     )
     return option(read_and_call)
+
+
+def add_calibration(command: Command) -> Command:
+    """Add --calibrate and --calibration, which correct the scores of a judge by people's labels."""
+    calibrate = click.option(
+        "--calibrate",
+        type=PATH,
+        metavar="LABELS",
+        help="Of a run that a judge scored: correct it by people's labels, as howsure review --random N makes them.",
+    )
+    calibration = click.option(
+        "--calibration",
+        type=click.Choice(CALIBRATION_METHODS),
+        default=CALIBRATION_METHODS[0],
+        show_default=True,
+        help="How --calibrate corrects: PPI++, Rogan-Gladen, the labels alone, or not at all.",
+    )
+    return calibrate(calibration(command))
 
 
 def add_deviation(command: Command) -> Command:

@@ -36,6 +36,13 @@ _MOST_WAITING = 4
 _START_SECONDS = 60.0
 #: Longest verdict, in bytes.
 _LONGEST_VERDICT = 1 << 16
+#: What the processes get instead of the environment of this one.
+_GUEST_ENVIRONMENT = {
+    "LANG": "C.UTF-8",
+    "HOME": "/tmp",  # noqa: S108  # the sandbox's own /tmp: empty, and seen by these processes alone
+    "OPENBLAS_NUM_THREADS": "1",
+    "PYTHONHASHSEED": "0",
+}
 
 Outcome = Literal["passed", "failed", "time limit", "memory limit", "ended"]
 """What became of a job; "ended" where the process of the code ended before the tests did."""
@@ -89,7 +96,7 @@ class _ProcessPair:
                     stderr=subprocess.DEVNULL,
                     pass_fds=(end.fileno(),),
                     # The first process of a namespace shows its environment to the others.
-                    env={"LANG": "C.UTF-8", "HOME": "/tmp", "OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED": "0"},  # noqa: S108  # of the sandbox
+                    env=_GUEST_ENVIRONMENT,
                     cwd="/",
                     # Ctrl-C is for the program that waits for the verdict, or it would be scored as a failure.
                     start_new_session=True,

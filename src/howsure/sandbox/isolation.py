@@ -232,10 +232,10 @@ def _build_bubblewrap(limits: ProcessLimits) -> list[str]:
     command = [shutil.which("bwrap") or "bwrap", "--unshare-all", "--unshare-user", "--uid", "65534", "--gid", "65534"]
     command += ["--die-with-parent", "--new-session", "--as-pid-1", "--cap-drop", "ALL", "--hostname", "sandbox"]
     # Before the other mounts, some of which may lie in /tmp.
-    command += ["--dev", "/dev", "--size", str(limits.scratch), "--tmpfs", "/tmp"]  # noqa: S108  # of the sandbox
+    command += ["--dev", "/dev", "--size", str(limits.scratch), "--tmpfs", "/tmp"]  # noqa: S108  # empty, of this namespace alone
     for path in _list_visible():
         command += ["--ro-bind", path, path]
-    return [*command, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/tmp"]  # noqa: S108  # of the sandbox
+    return [*command, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/tmp"]  # noqa: S108  # that of the namespace
 
 
 #: Builds a root of bind mounts on a folder that every system has, and runs a command there without any capability.
