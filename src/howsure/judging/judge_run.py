@@ -40,7 +40,7 @@ from howsure.scorers.normalised import build_normalised_scorer
 from howsure.scorers.scorer_parts import ScoringItem
 from howsure.store import manifest, responses, scorer_files
 from howsure.store.atomic import replace_file
-from howsure.store.schema import KEY, WITHOUT_ANSWER, has_scoring_error
+from howsure.store.schema import KEY, UNSCORED, WITHOUT_ANSWER, CompletionKey, Response, has_scoring_error
 from howsure.store.scorer_files import RescoredRow
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class JudgedRun:
     judge: JudgeConfig
     prompt: VerdictPrompt
     units: dict[str, Unit]
-    unit_of: dict[tuple[str, str, str, str, int], tuple[str, ...]] = field(repr=False)
+    unit_of: dict[CompletionKey, tuple[str, ...]] = field(repr=False)
     models: tuple[str, str] | None = None
     """The two models of a pairwise judge."""
 
@@ -196,15 +196,12 @@ def read_prompt_texts(path: Path) -> dict[tuple[str, str, str], tuple[str, str]]
     }
 
 
-def _stream_completions(path: Path) -> Iterator[tuple[tuple[str, str, str, str, int], str, str | None]]:
+def _stream_completions(path: Path) -> Iterator[tuple[CompletionKey, str, str | None]]:
     """Yield key, completion and target of each row that a judge can score, sorted by key."""
-    with responses.stream(path, [*KEY, "status", "completion", "target", "error"]) as batches:
-        for batch in batches:
-            for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-                *key, status, completion, target, error = row
-                failed = status == "error" and not has_scoring_error(error)
-                if not failed and status not in WITHOUT_ANSWER and completion is not None and completion.strip():
-                    yield (key[0], key[1], key[2], key[3], key[4]), completion, target
+    for row in responses.iterate_rows(responses.stream(path, [*KEY, "status", "completion", "target", "error"])):
+        failed = row.status == "error" and not has_scoring_error(row.error)
+        if not failed and row.status not in WITHOUT_ANSWER and row.completion is not None and row.completion.strip():
+            yield row.key, row.completion, row.target
 
 
 def _read_question(messages: str) -> str:
@@ -320,17 +317,15 @@ class UnitVerdicts(NamedTuple):
 def read_verdict_counts(folder: Path) -> dict[str, UnitVerdicts]:
     """Return the verdicts in a judge's folder by unit."""
     verdicts: dict[str, UnitVerdicts] = {}
-    with responses.stream(folder, ["question", "score", "status", "answer"]) as batches:
-        for batch in batches:
-            for unit, score, status, answer in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-                counts, unparsed, failed = verdicts.get(unit) or UnitVerdicts({}, 0, 0)
-                if score is not None and answer is not None:
-                    counts[answer] = counts.get(answer, 0) + 1
-                elif status == "error":
-                    failed += 1
-                else:
-                    unparsed += 1
-                verdicts[unit] = UnitVerdicts(counts, unparsed, failed)
+    for row in responses.iterate_rows(responses.stream(folder, [*KEY, "score", "status", "answer"])):
+        counts, unparsed, failed = verdicts.get(row.question) or UnitVerdicts({}, 0, 0)
+        if row.score is not None and row.answer is not None:
+            counts[row.answer] = counts.get(row.answer, 0) + 1
+        elif row.status == "error":
+            failed += 1
+        else:
+            unparsed += 1
+        verdicts[row.question] = UnitVerdicts(counts, unparsed, failed)
     return verdicts
 
 
@@ -364,13 +359,10 @@ def write_judged_scores(path: Path, run: JudgedRun, *, is_default: bool) -> Judg
 
     def rows() -> Iterator[RescoredRow]:
         nonlocal scored
-        with responses.stream(path, [*KEY, "status", "error", "created"]) as batches:
-            for batch in batches:
-                for *key, status, error, created in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-                    name = (key[0], key[1], key[2], key[3], key[4])
-                    row = _score_row(run, name, verdicts, status, error, created)
-                    scored += name in run.unit_of and row.score is not None
-                    yield row
+        for row in responses.iterate_rows(responses.stream(path, [*KEY, "status", "error", "created"])):
+            judged = _score_row(run, row, verdicts)
+            scored += row.key in run.unit_of and judged.score is not None
+            yield judged
 
     scorer_files.write_scores(path, run.scorer, run.version, rows())
     if is_default:
@@ -382,40 +374,31 @@ def write_judged_scores(path: Path, run: JudgedRun, *, is_default: bool) -> Judg
     )
 
 
-def _score_row(
-    run: JudgedRun,
-    key: tuple[str, str, str, str, int],
-    verdicts: Mapping[str, UnitVerdicts],
-    status: str,
-    error: str | None,
-    created: float | None,
-) -> RescoredRow:
+def _score_row(run: JudgedRun, row: Response, verdicts: Mapping[str, UnitVerdicts]) -> RescoredRow:
     """Return the score of one row: the mean of its verdicts, 0 for a refusal, none where no verdict is readable."""
-    units = run.unit_of.get(key)
-    if units is None:
-        if status in WITHOUT_ANSWER:
-            return RescoredRow(*key, score=0.0, status=status, created=created)
-        if status == "error" and not has_scoring_error(error):
-            return RescoredRow(*key, status="error", error=error, created=created)
-        return RescoredRow(*key, status=scorer_files.UNSCORED, created=created)
-    if any(unit not in verdicts for unit in units):
-        return RescoredRow(*key, status=scorer_files.UNSCORED, created=created)
+    units = run.unit_of.get(row.key)
+    if units is None and row.status in WITHOUT_ANSWER:
+        return RescoredRow.of_response(row, 0.0, row.status)
+    if units is None and row.status == "error" and not has_scoring_error(row.error):
+        return RescoredRow.of_response(row, None, "error", error=row.error)
+    if units is None or any(unit not in verdicts for unit in units):
+        return RescoredRow.of_response(row, None, UNSCORED)
     means = [mean_score(verdicts[unit].counts, run.judge.choices) for unit in units]
     known_means = [mean for mean in means if mean is not None]
     if len(known_means) < len(means):
         n = sum(verdicts[unit].n_unparsed for unit in units)
         why = f"scoring: none of {n} verdicts could be read" if n else "scoring: the judge gave no verdict"
-        return RescoredRow(*key, status="error", error=why, created=created)
+        return RescoredRow.of_response(row, None, "error", error=why)
     if len(units) == 1:
         score = known_means[0]
     else:
         score = (known_means[0] + 1 - known_means[1]) / 2  # both orders: the second shows model b first
-        score = score if run.models is not None and key[1] == run.models[0] else 1 - score
+        score = score if run.models is not None and row.model == run.models[0] else 1 - score
     counts: dict[str, int] = {}
     for unit in units[:1]:
         counts |= verdicts[unit].counts
     answer = max(counts, key=lambda word: counts[word])
-    return RescoredRow(*key, score=score, answer=answer, rule=run.scorer, created=created)
+    return RescoredRow.of_response(row, score, answer=answer, rule=run.scorer)
 
 
 def mean_score(counts: Mapping[str, int], choices: Mapping[str, float]) -> float | None:
@@ -590,11 +573,9 @@ class RecordedJudge:
         place = judge.base / judge.verdicts
         self._replies: dict[str, list[str | None]] = {}
         for folder in find_judge_folders(place) or [place]:
-            with responses.stream(folder, ["model", "question", "status", "completion"]) as batches:
-                for batch in batches:
-                    for model, unit, status, text in zip(*(c.to_pylist() for c in batch.columns), strict=True):
-                        if model in {self.label, judge.model.label} and status != "error":
-                            self._replies.setdefault(unit, []).append(text)
+            for row in responses.iterate_rows(responses.stream(folder, [*KEY, "status", "completion"])):
+                if row.model in {self.label, judge.model.label} and row.status != "error":
+                    self._replies.setdefault(row.question, []).append(row.completion)
         if missing := [unit for unit in run.units if unit not in self._replies]:
             what = f"{self.label} gave no verdict on {len(missing):,} of {len(run.units):,} completions"
             remedy = "judge the same completions with the same template first"

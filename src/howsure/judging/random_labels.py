@@ -218,13 +218,18 @@ def draw_sample(path: Path, scorer: str, n: int, *, seed: int = 0) -> list[Label
         remedy = "draw from the scores of a judge of single completions"
         raise InputError(f"{scorer} judges pairs, and labels are of single completions", where=str(path), remedy=remedy)
     strata: defaultdict[tuple[str, str], defaultdict[str, list[Label]]] = defaultdict(lambda: defaultdict(list))
-    with scorer_files.stream_rows(path, [*KEY, "score", "answer"], scorer) as batches:
-        for batch in batches:
-            for *key, score, answer in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-                if score is not None and answer is not None:
-                    one = Label(**dict(zip(KEY, key, strict=True)), scorer=scorer)
-                    kind = f"{score:g}" if score in {0, 1} else "between"
-                    strata[f"{one.benchmark}\0{one.model}", kind][one.question].append(one)
+    for row in responses.iterate_rows(scorer_files.stream_rows(path, [*KEY, "score", "answer"], scorer)):
+        if row.score is not None and row.answer is not None:
+            one = Label(
+                benchmark=row.benchmark,
+                model=row.model,
+                question=row.question,
+                variant=row.variant,
+                generation=row.generation,
+                scorer=scorer,
+            )
+            kind = f"{row.score:g}" if row.score in {0, 1} else "between"
+            strata[f"{one.benchmark}\0{one.model}", kind][one.question].append(one)
     if not strata:
         raise InputError(f"{scorer} has scored no completion", where=str(path), remedy="judge the run first")
     rng = np.random.default_rng([seed, int.from_bytes(hashlib.sha256(scorer.encode()).digest()[:4])])
@@ -271,12 +276,9 @@ def read_tasks(path: Path, sample: Sequence[Label]) -> list[LabelTask]:
     texts = read_prompt_texts(path)
     wanted = {one.completion_key for one in sample}
     rows: dict[CompletionKey, tuple[str, str]] = {}
-    with responses.stream(path, [*KEY, "completion", "target"]) as batches:
-        for batch in batches:
-            for *key, completion, target in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-                name: CompletionKey = (key[0], key[1], key[2], key[3], key[4])
-                if name in wanted:
-                    rows[name] = completion or "", target or ""
+    for row in responses.iterate_rows(responses.stream(path, [*KEY, "completion", "target"])):
+        if row.key in wanted:
+            rows[row.key] = row.completion or "", row.target or ""
     if missing := [one for one in sample if one.completion_key not in rows]:
         what = f"{len(missing)} of {len(sample)} drawn completions are not in this run, such as {missing[0].question!r}"
         raise InputError(what, where=str(path), remedy="give the run of these labels, or another file with --labels")

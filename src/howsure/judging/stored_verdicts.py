@@ -15,7 +15,7 @@ from howsure.judging.random_labels import LabelFile
 from howsure.readers.run_source import RunSource
 from howsure.readers.sources import Source
 from howsure.stats.judges import JudgedCompletions, PositionEffect, VerdictTable, measure_position_effect
-from howsure.store import scorer_files
+from howsure.store import responses, scorer_files
 from howsure.store.lookup import read_clusters
 from howsure.store.schema import KEY, CompletionKey
 
@@ -100,17 +100,14 @@ def read_judged_completions(source: RunSource, labels: LabelFile | None) -> list
     rows: dict[str, list[_Row]] = {}
     columns = [*KEY, "score", "answer", "completion"]
     matched = set()
-    with scorer_files.stream_rows(source.path, columns, source.scorer) as batches:
-        for batch in batches:
-            for *key, score, answer, completion in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-                name: CompletionKey = (key[0], key[1], key[2], key[3], key[4])
-                if name in by_key:
-                    matched.add(name)
-                text = completion or ""
-                if score is not None or text.strip():
-                    judged = math.nan if score is None else score
-                    row = _Row(name, judged, float(len(text)), score is not None and answer is None)
-                    rows.setdefault(name[0], []).append(row)
+    for row in responses.iterate_rows(scorer_files.stream_rows(source.path, columns, source.scorer)):
+        if row.key in by_key:
+            matched.add(row.key)
+        text = row.completion or ""
+        if row.score is not None or text.strip():
+            judged = math.nan if row.score is None else row.score
+            one = _Row(row.key, judged, float(len(text)), row.score is not None and row.answer is None)
+            rows.setdefault(row.benchmark, []).append(one)
     if by_key and not matched:
         what = "none of the labels is of a completion of this run"
         raise InputError(what, where=str(source.path), remedy="give the labels of this run, or the run of these labels")

@@ -12,12 +12,14 @@ import math
 import os
 import time
 from collections import defaultdict
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from howsure.benchmarks.question import Benchmark
 from howsure.errors import InputError
@@ -29,19 +31,15 @@ from howsure.scorers.registry import build_scorer
 from howsure.scorers.scorer_parts import Scorer, ScoringItem
 from howsure.stats.core.results import Results
 from howsure.store import scorer_files
-from howsure.store.responses import stream
-from howsure.store.schema import KEY, WITHOUT_ANSWER, has_scoring_error
-from howsure.store.scorer_files import UNSCORED, RescoredRow
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from howsure.store.responses import iterate_batches, iterate_rows, stream
+from howsure.store.schema import KEY, UNSCORED, WITHOUT_ANSWER, Response, has_scoring_error
+from howsure.store.scorer_files import RescoredRow
 
 __all__ = ["RUN_SCORERS", "build_run_scorer", "compare_scores", "rescore"]
 
 #: Most threads that wait for subprocesses.
 _MOST_THREADS = 8
 _COLUMNS = (*KEY, "score", "status", "answer", "completion", "target", "error", "created")
-_TARGET = _COLUMNS.index("target")
 #: Statuses of completions that were cut off, which every scorer keeps.
 _CUT = ("length", "filtered")
 
@@ -180,18 +178,14 @@ def compare_scores(path: Path, scorer: str, *, level: float = 0.95, examples: in
     counters: defaultdict[str, dict[str, AgreementCounter]] = defaultdict(dict)
     columns = (*KEY, "score", "status", "answer", "rule", "error", "created")
     old_columns = (*KEY, "score", "answer", "completion", "target")
-    with scorer_files.stream_rows(path, columns, scorer) as scored, stream(path, old_columns) as rows:
-        pairs = zip(_iterate_rows(scored), _iterate_rows(rows), strict=True)
-        for ours, (benchmark, model, _, _, _, old, answer, completion, target) in pairs:
-            counter = counters[benchmark].setdefault(model, AgreementCounter(examples))
-            counter.add(RescoredRow(*ours), old, answer, target or "", completion or "")
+    scored = iterate_rows(scorer_files.stream_rows(path, columns, scorer))
+    for ours, row in zip(scored, iterate_rows(stream(path, old_columns)), strict=True):
+        counter = counters[row.benchmark].setdefault(row.model, AgreementCounter(examples))
+        new = RescoredRow.of_response(
+            ours, ours.score, ours.status, answer=ours.answer, rule=ours.rule, error=ours.error
+        )
+        counter.add(new, row.score, row.answer, row.target or "", row.completion or "")
     return Agreements(tuple(build_agreement(name, scorer, models, level=level) for name, models in counters.items()))
-
-
-def _iterate_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of batches as tuples."""
-    for batch in batches:
-        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 
 def _score_rows(
@@ -204,23 +198,17 @@ def _score_rows(
     """Yield the new score of each row of a run, and count it; raise in the end if no row could be scored."""
     prompts = PromptIndex(path)
     any_scored, error = False, ""
-    with stream(path, _COLUMNS) as batches:
-        for batch in batches:
-            rows = list(zip(*(column.to_pylist() for column in batch.columns), strict=True))
-            if targets:
-                rows = [
-                    (*row[:_TARGET], targets.get((row[0], row[2]), row[_TARGET]), *row[_TARGET + 1 :]) for row in rows
-                ]
-            for row, new in zip(rows, _score_batch(scorer, rows, prompts), strict=True):
-                *key, old, _, answer, completion, target, _, _ = row
-                benchmark, model = key[:2]
-                counter = counters[benchmark].get(model)
-                if counter is None:
-                    counter = counters[benchmark][model] = AgreementCounter(examples)
-                counter.add(new, None if completion is None else old, answer, target or "", completion or "")
-                any_scored = any_scored or (new.score is not None and completion is not None)
-                error = error or (new.error or "")
-                yield new
+    for batch in iterate_batches(stream(path, _COLUMNS)):
+        rows = [_replace_target(row, targets) for row in batch] if targets else batch
+        for row, new in zip(rows, _score_batch(scorer, rows, prompts), strict=True):
+            counter = counters[row.benchmark].get(row.model)
+            if counter is None:
+                counter = counters[row.benchmark][row.model] = AgreementCounter(examples)
+            old = None if row.completion is None else row.score
+            counter.add(new, old, row.answer, row.target or "", row.completion or "")
+            any_scored = any_scored or (new.score is not None and row.completion is not None)
+            error = error or (new.error or "")
+            yield new
     if not counters:
         raise InputError("the run has no rows", where=str(path), remedy="give a folder with responses")
     if not any_scored:
@@ -228,9 +216,13 @@ def _score_rows(
         raise InputError(what, where=str(path), remedy="name another scorer, or convert the logs with their texts")
 
 
-def _score_batch(
-    scorer: Scorer, rows: Sequence[tuple[Any, ...]], prompts: PromptIndex
-) -> Generator[RescoredRow, None, None]:
+def _replace_target(row: Response, targets: Mapping[tuple[str, str], str]) -> Response:
+    """Return the row with the target of its question that was given, if one was."""
+    target = targets.get((row.benchmark, row.question), row.target)
+    return row if target == row.target else msgspec.structs.replace(row, target=target)
+
+
+def _score_batch(scorer: Scorer, rows: Sequence[Response], prompts: PromptIndex) -> Generator[RescoredRow, None, None]:
     """Yield the new score of each row; a thread for each processor computes those that wait for subprocesses."""
     if not scorer.in_subprocess:
         yield from (_score_row(scorer, row, prompts) for row in rows)
@@ -242,33 +234,24 @@ def _score_batch(
         executor.shutdown(cancel_futures=True)
 
 
-def _score_row(scorer: Scorer, row: tuple[Any, ...], prompts: PromptIndex) -> RescoredRow:
+def _score_row(scorer: Scorer, row: Response, prompts: PromptIndex) -> RescoredRow:
     """Return the new score of one row."""
-    benchmark, model, question, variant, generation, score, status, _, completion, target, error, created = row
-
-    def build(
-        score: float | None,
-        status: str,
-        *,
-        answer: str | None = None,
-        rule: str | None = None,
-        error: str | None = None,
-    ) -> RescoredRow:
-        return RescoredRow(benchmark, model, question, variant, generation, score, status, answer, rule, error, created)
-
-    if status == "error" and not has_scoring_error(error):
-        return build(None, "error", error=error)
+    build = partial(RescoredRow.of_response, row)
+    status, completion = row.status, row.completion
+    if status == "error" and not has_scoring_error(row.error):
+        return build(None, "error", error=row.error)
     if status in WITHOUT_ANSWER and scorer.reads_all_texts:
         completion = completion or ""
     elif completion is None or status in WITHOUT_ANSWER:
         # A completion that was cut or filtered before its first word has no answer by any rule, and so has a refusal.
-        has_none = status in {*_CUT, *WITHOUT_ANSWER} and score == 0
+        has_none = status in {*_CUT, *WITHOUT_ANSWER} and row.score == 0
         return build(0.0, status) if has_none else build(None, UNSCORED)
-    if target is None:
+    if row.target is None:
         return build(None, "error", error="scoring: no target is kept")
     try:
-        context = prompts.build_context(benchmark, question, variant, truncated=status == "length")
-        scored = scorer.score(completion, ScoringItem(benchmark, question, variant, target, context))
+        context = prompts.build_context(row.benchmark, row.question, row.variant, truncated=status == "length")
+        item = ScoringItem(row.benchmark, row.question, row.variant, row.target, context)
+        scored = scorer.score(completion, item)
     except InputError:
         raise
     except Exception as e:  # noqa: BLE001  # a benchmark's own code may raise any error; the other rows are still scored

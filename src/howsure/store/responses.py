@@ -38,7 +38,7 @@ from howsure.store.schema import KEY, Response
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["RunFolder", "is_run", "read", "read_prompts", "stream"]
+__all__ = ["RunFolder", "is_run", "iterate_batches", "iterate_rows", "read", "read_prompts", "stream"]
 
 _to_json = json.JSONEncoder(ensure_ascii=False).encode
 #: Integers in SQLite and Arrow have 64 bits.
@@ -224,6 +224,28 @@ def stream(path: Path, columns: Sequence[str] | None = None) -> pa.RecordBatchRe
         When the folder is not a run, or one of its files is damaged or missing.
     """
     return _open_rows(path, RESPONSES, columns)
+
+
+def iterate_batches(reader: pa.RecordBatchReader) -> Iterator[list[Response]]:
+    """Yield the rows of each batch, and close the reader at the end.
+
+    Parameters
+    ----------
+    reader
+        What `stream` or `scorer_files.stream_rows` returned for columns that include those of `schema.KEY`. The other
+        columns have their defaults.
+    """
+    with reader:
+        for batch in reader:
+            names = batch.schema.names
+            columns = (column.to_pylist() for column in batch.columns)
+            yield [Response(**dict(zip(names, values, strict=True))) for values in zip(*columns, strict=True)]
+
+
+def iterate_rows(reader: pa.RecordBatchReader) -> Iterator[Response]:
+    """Yield the rows of all batches one after the other, and close the reader at the end; see `iterate_batches`."""
+    for batch in iterate_batches(reader):
+        yield from batch
 
 
 def _open_rows(path: Path, table: TableSchema, columns: Sequence[str] | None) -> pa.RecordBatchReader:

@@ -87,6 +87,11 @@ class Response(msgspec.Struct, frozen=True):
     seconds: float | None = None
     """Latency of the request."""
 
+    @property
+    def key(self) -> CompletionKey:
+        """The values of the columns `KEY`."""
+        return self.benchmark, self.model, self.question, self.variant, self.generation
+
 
 COLUMNS: tuple[str, ...] = Response.__struct_fields__
 

@@ -21,14 +21,14 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from howsure.errors import InputError, StoreError, UnknownNameError
 from howsure.store import parquet_files, responses
 from howsure.store.atomic import FolderLock, find_leftovers, replace_file
 from howsure.store.database import RESPONSES, TableSchema
 from howsure.store.row_blocks import to_arrow
-from howsure.store.schema import COLUMNS, UNSCORED, VERSION
+from howsure.store.schema import COLUMNS, UNSCORED, VERSION, Response
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -66,6 +66,20 @@ class RescoredRow(NamedTuple):
     error: str | None = None
     created: float | None = None
     """Of the row."""
+
+    @classmethod
+    def of_response(
+        cls,
+        row: Response,
+        score: float | None,
+        status: str = "ok",
+        *,
+        answer: str | None = None,
+        rule: str | None = None,
+        error: str | None = None,
+    ) -> Self:
+        """Return the score of a stored response."""
+        return cls(*row.key, score, status, answer, rule, error, row.created)
 
 
 class _ScorerFile(NamedTuple):
