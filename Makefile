@@ -8,7 +8,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # A process for each core; one that is done takes over what another has not begun. One process: make test ARGS=-n0
 PARALLEL := --numprocesses auto --maxprocesses 8 --dist worksteal
 
-.PHONY: demo demo-model test slow check format bench guarantees structure clean
+.PHONY: demo demo-model test slow check format bench guarantees structure docs clean
 .DELETE_ON_ERROR:
 
 .venv/.ready: pyproject.toml constraints.txt
@@ -73,5 +73,9 @@ guarantees: .venv/.ready
 structure: .venv/.ready
 	$(BIN)/python bench/structure.py $(ARGS)
 
+# The documentation site, into site/: needs no network. Dead links and anchors are errors.
+docs: .venv/.ready
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build $(ARGS)
+
 clean:
-	rm -rf .venv demo demo_model demo_model.yaml demo_model_text demo_model_text.yaml .coverage .coverage.* .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf .venv site demo demo_model demo_model.yaml demo_model_text demo_model_text.yaml .coverage .coverage.* .mypy_cache .pytest_cache .ruff_cache .import_linter_cache

@@ -4,6 +4,8 @@ Each function takes cells, cubes, or results of other functions of howsure, and 
 its question as the title and its conclusion below. Like any Altair chart, it can be changed, combined with others, and
 saved as SVG, PNG or HTML.
 
+Examples
+--------
 >>> import howsure as hs
 >>> cells = hs.Cells.from_scores("demo", ["a", "b"], ["q1", "q2"], [[[1, 1], [1, 0]], [[0, 1], [0, 0]]])
 >>> from howsure import figures

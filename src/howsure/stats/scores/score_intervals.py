@@ -30,6 +30,8 @@ __all__ = [
 def wilson(correct: ArrayLike, n: ArrayLike, level: float) -> tuple[FloatArray, FloatArray]:
     """Return Wilson's interval: all p that the score test does not reject; low and high of the common shape.
 
+    Examples
+    --------
     >>> [end.round(4).tolist() for end in wilson([8], [10], 0.95)]
     [[0.4902], [0.9433]]
     """
@@ -44,6 +46,8 @@ def wilson(correct: ArrayLike, n: ArrayLike, level: float) -> tuple[FloatArray, 
 def clopper_pearson(correct: ArrayLike, n: ArrayLike, level: float) -> tuple[FloatArray, FloatArray]:
     """Return the exact interval, which covers every p with at least `level`; low and high of the common shape.
 
+    Examples
+    --------
     >>> [end.round(4).tolist() for end in clopper_pearson([8], [10], 0.95)]
     [[0.4439], [0.9748]]
     """

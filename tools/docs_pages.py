@@ -1,0 +1,159 @@
+"""Pages of the documentation site that are made from the program: a hook of MkDocs (mkdocs.yml names it).
+
+commands.md is made from the options of the commands, api.md and stats_api.md name what mkdocstrings describes, and
+changelog.md is CHANGELOG.md. Links to files beside `docs`, such as examples, lead to copies of these files on the site.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import posixpath
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from mkdocs.config.defaults import MkDocsConfig
+    from mkdocs.structure.files import Files
+    from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).resolve().parents[1]
+#: A link to a file of the repository that is no page: its target without the leading "../".
+OUTSIDE = re.compile(r"\]\(((?:\.\./)+)((?:examples|action\.yml|README\.md|CONTRIBUTING\.md|src|bench)[^)#\s]*)\)")
+
+_COMMANDS = """# Commands
+
+Every command and option, as `howsure COMMAND --help` prints them.
+
+Exit codes: 0 done, 2 wrong use or unreadable input (one line on the error stream says what, where, and how to fix it),
+130 interrupted with everything kept. `howsure gate` also has 1 for fail and 3 for inconclusive.
+"""
+_STATISTICS = """# Statistics on arrays
+
+`howsure.stats` takes arrays and returns frozen results; it needs numpy and scipy only. What `hs` has itself is
+described with the [Python functions](api.md).
+"""
+
+
+def list_commands() -> Iterator[tuple[str, click.Command]]:
+    """Yield the commands of the program in the order of its help, each with its name."""
+    from howsure.cli import cli
+
+    yield from sorted(cli.commands.items())
+
+
+def describe_commands() -> str:
+    """Return the page of all commands and their options."""
+    parts = [_COMMANDS]
+    for name, command in list_commands():
+        parts.append("\n".join(_describe_command(name, command)))
+    return "\n".join(parts)
+
+
+def _describe_command(name: str, command: click.Command) -> Iterator[str]:
+    """Yield the lines of the section of a command."""
+    with click.Context(command, info_name=f"howsure {name}") as context:
+        yield f"## howsure {name}\n"
+        yield inspect.cleandoc(command.help or "").replace("\b\n", "") + "\n"
+        yield f"```text\n{' '.join(command.get_usage(context).split())}\n```\n"
+        yield "| option | meaning |"
+        yield "|---|---|"
+        for parameter in command.get_params(context):
+            record = parameter.get_help_record(context)
+            if record is not None and isinstance(parameter, click.Option):
+                names, meaning = (_escape_cell(part) for part in record)
+                yield f"| `{names}` | {meaning} |"
+        yield ""
+
+
+def _escape_cell(text: str) -> str:
+    """Return a text on one line, without the marks that end a cell of a table or begin HTML."""
+    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*")
+
+
+def list_public_objects() -> dict[str, list[str]]:
+    """Return the full paths of the objects of `howsure.__all__`, by the module that defines them."""
+    import howsure
+
+    groups: dict[str, list[str]] = {}
+    for name in sorted(howsure.__all__):
+        value = getattr(howsure, name)
+        module = value.__name__ if inspect.ismodule(value) else getattr(value, "__module__", None)
+        if module is None or not module.startswith("howsure"):
+            continue
+        path = module if inspect.ismodule(value) else f"{module}.{value.__qualname__}"
+        groups.setdefault(module, []).append(path)
+    return groups
+
+
+def describe_functions() -> str:
+    """Return the page of the public functions of `import howsure as hs`."""
+    parts = ["# Python functions\n", "All that `import howsure as hs` has, by the module that defines it.\n"]
+    for module, paths in sorted(list_public_objects().items()):
+        document = (importlib.import_module(module).__doc__ or "").strip().splitlines()[0]
+        parts.append(f"## {document.rstrip('.').replace('`', '')}\n")
+        parts += [f"::: {path}\n" for path in paths]
+    return "\n".join(parts)
+
+
+def describe_statistics() -> str:
+    """Return the page of the public functions of `howsure.stats`, package by package."""
+    import howsure.stats
+
+    parts = [_STATISTICS]
+    described = {path for paths in list_public_objects().values() for path in paths}
+    for folder in sorted(Path(howsure.stats.__file__ or "").parent.iterdir()):
+        if not (folder / "__init__.py").exists():
+            continue
+        package = importlib.import_module(f"howsure.stats.{folder.name}")
+        parts.append(f"## stats.{folder.name}\n")
+        parts.append((package.__doc__ or "").strip().splitlines()[0] + "\n")
+        for name in sorted(getattr(package, "__all__", ())):
+            value = getattr(package, name)
+            if not callable(value) or not getattr(value, "__module__", "").startswith("howsure"):
+                continue
+            path = f"{value.__module__}.{value.__qualname__}"
+            if path not in described:
+                described.add(path)
+                parts.append(f"::: {path}\n")
+    return "\n".join(parts)
+
+
+def copy_changelog() -> str:
+    """Return CHANGELOG.md with its links as those of the site."""
+    return (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").replace("](docs/", "](")
+
+
+#: Pages that are made, by their names.
+GENERATED = {
+    "commands.md": describe_commands,
+    "api.md": describe_functions,
+    "stats_api.md": describe_statistics,
+    "changelog.md": copy_changelog,
+}
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the generated pages, and the files outside `docs` that pages link to (a hook of MkDocs)."""
+    from mkdocs.structure.files import File
+
+    for name, make in GENERATED.items():
+        files.append(File.generated(config, name, content=make()))
+    linked: set[str] = set()
+    for file in files.documentation_pages():
+        linked.update(target for _, target in OUTSIDE.findall(file.content_string))
+    for target in sorted(linked):
+        source = ROOT / target
+        if source.is_file():
+            files.append(File.generated(config, f"files/{target}", content=source.read_text(encoding="utf-8")))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
+    """Return the text of a page whose links to files outside `docs` lead to their copies (a hook of MkDocs)."""
+    up = posixpath.relpath(".", posixpath.dirname(page.file.src_uri) or ".")
+    return OUTSIDE.sub(lambda link: f"]({posixpath.normpath(f'{up}/files/{link[2]}')})", markdown)
