@@ -21,6 +21,7 @@ from __future__ import annotations
 import argparse
 import csv
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -34,6 +35,7 @@ from numpy.typing import NDArray
 from checked_tables import markdown_table
 from howsure.stats.core.cells import Cells
 from howsure.stats.gate import compare_with_baseline, split_baseline
+from other_gates import GATES
 from published_results import load_published
 
 Array = NDArray[np.float64]
@@ -44,6 +46,8 @@ QUESTIONS = (20, 100, 500)
 GENERATIONS = (1, 5, 10)
 SUITES = ("mixed", "Beta(.8, .5)")
 SCENARIOS = ("no change", "mean -2 points", "mean -5 points", "one broken case", "5 % degraded")
+#: Data sets of each cell of the table that the other packages are asked about before they go on to the next cell.
+ROUND = 10
 NAIVE = ("any drop", "drop of more than 5 points")
 #: What counts as a failure of each gate.
 FAILURES = """\
@@ -125,28 +129,45 @@ def run_ours(K: int, counts: Counts) -> list[bool]:
     return fails
 
 
-def ask_others(python: str, data: dict[str, Counts]) -> dict[str, NDArray[np.bool_]]:
-    """Return what other_gates.py says of the data sets, in two processes."""
+def ask_others(python: str | None, kept: Path, data: dict[str, Counts]) -> dict[str, NDArray[np.bool_]]:
+    """Return what other_gates.py says of the data sets, in rounds of some of each cell; `python` None: what is kept.
+
+    A round that was answered before is not answered again, so a command that was interrupted can be repeated.
+    """
+    kept.mkdir(parents=True, exist_ok=True)
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     script = Path(__file__).resolve().parent / "other_gates.py"
-    halves: list[dict[str, Counts]] = [{}, {}]
-    for i, (key, counts) in enumerate(data.items()):
-        halves[i % 2][key] = counts
-    answers: dict[str, NDArray[np.bool_]] = {}
-    with tempfile.TemporaryDirectory() as first, tempfile.TemporaryDirectory() as second:
-        started = []
-        for folder, half in zip((first, second), halves, strict=True):
-            np.savez(Path(folder) / "input.npz", **half)  # type: ignore[arg-type]  # the stub has allow_pickle there
-            started.append(subprocess.Popen([python, str(script), folder], env=environment))
-        for folder, process in zip((first, second), started, strict=True):
-            if process.wait():
-                sys.exit(f"{script.name} did not run with {python}: does it have the packages?")
-            with np.load(Path(folder) / "output.npz") as output:
-                answers |= {key: output[key] for key in output.files}
-    return answers
+    largest = max(counts.shape[1] for counts in data.values())
+    rounds: list[tuple[str, Path]] = []
+    for number, start in enumerate(range(0, largest, ROUND)):
+        for key, counts in data.items():
+            drawn = counts[:, start : start + ROUND]
+            path = kept / f"{number:02}_{re.sub('[^a-z0-9]+', '_', key.lower())}.npz"
+            if drawn.shape[1]:
+                _keep_question(path, int(key.split("/")[1]), drawn, commands=key.endswith("/commands"))
+                rounds.append((key, path.with_suffix(".answer.npz")))
+    if python is not None and subprocess.run([python, str(script), str(kept)], env=environment, check=False).returncode:
+        sys.exit(f"{script.name} did not run with {python}: does it have the packages?")
+    answers: dict[str, list[NDArray[np.bool_]]] = {}
+    for key, path in rounds:
+        if path.exists():
+            with np.load(path) as answer:
+                for name in answer.files:
+                    answers.setdefault(key if name == "fails" else f"{key}/{name}", []).append(answer[name])
+    return {key: np.concatenate(parts, axis=-1) for key, parts in answers.items()}
 
 
-def compare_gates(python: str | None, repetitions: int) -> Iterator[str]:
+def _keep_question(path: Path, K: int, counts: Counts, *, commands: bool) -> None:
+    """Write the data sets that the other gates are asked about, unless they are there; other data's answer goes."""
+    if path.exists():
+        with np.load(path) as kept:
+            if np.array_equal(kept["counts"], counts):
+                return
+    path.with_suffix(".answer.npz").unlink(missing_ok=True)
+    np.savez(path, K=K, counts=counts, commands=commands)
+
+
+def compare_gates(python: str | None, kept: Path | None, repetitions: int) -> Iterator[str]:
     """Yield the tables of false alarms and power."""
     cells = [(suite, K, N, scenario) for suite in SUITES for K in GENERATIONS for N in QUESTIONS
              for scenario in SCENARIOS]  # fmt: skip
@@ -164,31 +185,32 @@ def compare_gates(python: str | None, repetitions: int) -> Iterator[str]:
     with ProcessPoolExecutor(2) as pool:
         ours = dict(zip(data, pool.map(decide_ours, [int(key.split("/")[1]) for key in data], data.values()),
                         strict=True))  # fmt: skip
-    names = list(next(iter(ours.values())))
     others: dict[str, NDArray[np.bool_]] = {}
-    more: list[str] = []
-    if python is None:
+    if python is None and kept is None:
         yield "Other packages are not measured: give --others PYTHON, an interpreter that has them."
     else:
-        from other_gates import GATES
-
-        others, more = ask_others(python, data | checked), list(GATES)
-        yield check_commands(checked, others, more)
+        with tempfile.TemporaryDirectory() as scratch:
+            others = ask_others(python, kept or Path(scratch), data | checked)
+        yield check_commands(checked, others)
     yield FAILURES
     fails: dict[tuple[str, str], Array] = {}
     for key in data:
-        for name in names:
-            fails[key, name] = np.array(ours[key][name], dtype=float)
-        for name, row in zip(more, others.get(key, np.zeros((0, 0))), strict=bool(more)):
-            fails[key, name] = row.astype(float)
+        for name, row in ours[key].items():
+            fails[key, name] = np.array(row, dtype=float)
+        for name, answers in zip(GATES, others.get(key, ()), strict=key in others):
+            fails[key, name] = answers.astype(float)
+    answered = sum(others[key].shape[1] for key in data if key in others)
+    if others and answered < sum(counts.shape[1] for counts in data.values()):
+        yield f"Not finished: the other packages have answered {answered:,} data sets, in each cell the first ones."
+    names = list(dict.fromkeys(name for _, name in fails))
     for scenario in SCENARIOS:
         rows = [
             [suite, str(N), str(K), *(_print_share(fails[f"{suite}/{K}/{N}/{scenario}", name])
-                                      for name in names + more)]
+                                      for name in names)]
             for suite in SUITES for N in QUESTIONS for K in GENERATIONS
         ]  # fmt: skip
-        yield f"### Fails: {scenario}\n\n" + markdown_table(["suite", "N", "K", *names, *more], rows)
-    yield from summarize(fails, list(data), names + more)
+        yield f"### Fails: {scenario}\n\n" + markdown_table(["suite", "N", "K", *names], rows)
+    yield from summarize(fails, list(data), names)
 
 
 def _print_share(fails: Array) -> str:
@@ -227,7 +249,7 @@ def summarize(fails: dict[tuple[str, str], Array], keys: list[str], names: list[
     for key in changed:
         for name in names:
             best = max(("howsure", "howsure, margin 0"), key=lambda ours: float(fails[key, ours].mean()))
-            gain = fails[key, name] - fails[key, best]
+            gain = fails[key, name] - fails[key, best][: len(fails[key, name])]
             error = float(gain.std() / np.sqrt(len(gain)))
             if holds[name] and gain.mean() > 2 * error and gain.mean() > 0:
                 suite, K, N, scenario = key.split("/")
@@ -241,9 +263,9 @@ def summarize(fails: dict[tuple[str, str], Array], keys: list[str], names: list[
         yield "No other gate that keeps its level has more power anywhere by two standard errors of the difference."
 
 
-def check_commands(checked: dict[str, Counts], others: dict[str, NDArray[np.bool_]], names: list[str]) -> str:
+def check_commands(checked: dict[str, Counts], others: dict[str, NDArray[np.bool_]]) -> str:
     """Return on how many data sets the commands say what the functions say; exit where howsure's do not."""
-    agree = {name: [0, 0] for name in ["howsure", *names]}
+    agree = {name: [0, 0] for name in ["howsure", *GATES]}
 
     def count(name: str, function: object, command: object) -> None:
         agree[name][0] += function == command
@@ -253,7 +275,9 @@ def check_commands(checked: dict[str, Counts], others: dict[str, NDArray[np.bool
         K = int(key.split("/")[1])
         for function, command in zip(decide_ours(K, counts)["howsure"], run_ours(K, counts), strict=True):
             count("howsure", function, command)
-        for name, functions, commands in zip(names, others[key], others[f"{key}/ran"], strict=True):
+        if key not in others:
+            continue
+        for name, functions, commands in zip(GATES, others[key], others[f"{key}/ran"], strict=True):
             for function, command in zip(functions.tolist(), commands.tolist(), strict=True):
                 count(name, function, command)
     if agree["howsure"][0] < agree["howsure"][1]:
@@ -291,11 +315,18 @@ def take_generations(cells: Cells, place: int, K: int) -> Cells:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--others", metavar="PYTHON", help="interpreter that has statgate, regressgate and evalsig")
+    parser.add_argument(
+        "--keep",
+        metavar="FOLDER",
+        type=Path,
+        help="folder of what the other packages answered: a command that was interrupted goes on from there, and "
+        "without --others it prints what is there",
+    )
     parser.add_argument("--repetitions", type=int, default=100, help="data sets per cell; twice as many without change")
     parser.add_argument("--splits", type=int, default=1000, help="splits of recorded generations")
     arguments = parser.parse_args()
     parts: tuple[Callable[[], Iterator[str]], ...] = (
-        lambda: compare_gates(arguments.others, arguments.repetitions),
+        lambda: compare_gates(arguments.others, arguments.keep, arguments.repetitions),
         lambda: split_recorded(arguments.splits),
     )
     for part in parts:

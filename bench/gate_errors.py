@@ -39,7 +39,7 @@ class Truth(NamedTuple):
     score: float = np.nan
 
 
-def draw_unchanged(N: int, claim: MeanClaim, rng: np.random.Generator) -> Truth:  # noqa: ARG001  # one signature for all
+def draw_unchanged(N: int, _claim: MeanClaim, rng: np.random.Generator) -> Truth:
     """Return a candidate that is the baseline."""
     p = draw_suite(SUITES[rng.integers(2)], N, rng)
     return Truth(np.stack([p, p]))
@@ -54,7 +54,7 @@ def draw_exchanged(N: int, claim: MeanClaim, rng: np.random.Generator) -> Truth:
     return Truth(np.stack([p, p + 0.4 * sign]))
 
 
-def draw_equal_loss(N: int, claim: MeanClaim, rng: np.random.Generator) -> Truth:  # noqa: ARG001  # as for draw_unchanged
+def draw_equal_loss(N: int, _claim: MeanClaim, rng: np.random.Generator) -> Truth:
     """Return a candidate that loses the margin on every question."""
     p = rng.uniform(0.1, 0.95, N)
     return Truth(np.stack([p, p - MARGIN]))

@@ -1,7 +1,8 @@
 """What other gates say of the data sets of bench/gate.py: statgate 0.1.1, regressgate 0.1.0 and evalsig 0.1.2.
 
 `bench/gate.py --others PYTHON` starts this file with the interpreter that has these packages, so it imports nothing of
-howsure. Input and output are .npz files: counts of right answers in, whether each gate fails out.
+howsure. It answers the files NAME.npz of a folder (counts of right answers) with NAME.answer.npz (whether each gate
+fails), and passes over those that have an answer.
 
 A gate fails where its command exits with its code for a regression: 1 for all three (`BLOCK`, `regression`, `REJECT`).
 evalsig asks whether the candidate is better, so it is asked a second time with the roles exchanged, where `ALLOW`
@@ -13,6 +14,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -158,18 +160,24 @@ def write_files(folder: Path, name: str, K: int, right: list[int]) -> None:
 
 
 def main(folder: Path) -> None:
-    """Read `input.npz` of the folder and write `output.npz`."""
+    """Write the answer to each file of data sets in the folder that has none, in the order of their names."""
     functions = {name: make() for name, make in GATES.items()}
-    answers: dict[str, np.ndarray] = {}
-    with np.load(folder / "input.npz") as data:
-        for key in data.files:
-            K, base, head = int(key.split("/")[1]), data[key][0], data[key][1]
-            verdicts = [[fails(K, b, h) for b, h in zip(base, head, strict=True)] for fails in functions.values()]
-            answers[key] = np.array(verdicts)
-            if key.endswith("/commands"):
-                ran = [run_commands(folder, K, b, h) for b, h in zip(base, head, strict=True)]
-                answers[f"{key}/ran"] = np.array([[one[name] for one in ran] for name in functions])
-    np.savez(folder / "output.npz", **answers)  # type: ignore[arg-type]  # the stub has allow_pickle among the names
+    for path in sorted(folder.glob("*.npz")):
+        written = path.with_suffix(".answer.npz")
+        if path.suffixes[-2:] == [".answer", ".npz"] or written.exists():
+            continue
+        with np.load(path) as data:
+            K, (base, head), with_commands = int(data["K"]), data["counts"], bool(data["commands"])
+        verdicts = [[fails(K, b, h) for b, h in zip(base, head, strict=True)] for fails in functions.values()]
+        answers = {"fails": np.array(verdicts)}
+        if with_commands:
+            with tempfile.TemporaryDirectory() as scratch:
+                ran = [run_commands(Path(scratch), K, b, h) for b, h in zip(base, head, strict=True)]
+            answers["ran"] = np.array([[one[name] for one in ran] for name in functions])
+        unfinished = written.with_suffix(".part")
+        with unfinished.open("wb") as file:
+            np.savez(file, **answers)  # type: ignore[arg-type]  # the stub has allow_pickle among the names
+        unfinished.replace(written)
 
 
 if __name__ == "__main__":

@@ -422,9 +422,8 @@ def compare_with_baseline(
     worst, best = _fill(both, missing)
     results = worst if missing == "as-zero" else both
     comparison = compare(results, candidate, baseline, claim=claim)
-    is_single = claim == "these-questions" and bool(np.isnan(comparison.prediction[0]))
-    used: MeanClaim = "new-questions" if is_single else claim
-    if is_single:
+    used = _choose_claim(claim, float(comparison.prediction[0]))
+    if used != claim:
         comparison = compare(results, candidate, baseline, claim=used)
     level = 1 - 2 * alpha
     lowest, highest = (compare(one, candidate, baseline, claim=used, level=level) for one in (worst, best))
@@ -463,7 +462,7 @@ def compare_with_baseline(
         reasons="; ".join(
             text
             for text, holds in {
-                _ONE_GENERATION: is_single,
+                _ONE_GENERATION: used != claim,
                 "scores are not 0 and 1: single questions are not tested": tests is None,
                 f"{n_new} questions that the baseline does not have are not compared": n_new > 0,
                 "no interval: one question says nothing of others": np.isnan(low) and comparison.n_questions[0] == 1,
@@ -499,6 +498,11 @@ def check_gate(margin: float, alpha: float) -> None:
         raise InputError(f"margin is {margin!r}", remedy="allowed: 0 or more, such as 0.02")
     if not 0 < alpha < 0.5:
         raise InputError(f"alpha is {alpha!r}", remedy="allowed: above 0 and below 0.5, such as 0.05")
+
+
+def _choose_claim(claim: MeanClaim, prediction: float) -> MeanClaim:
+    """Return the claim, or that on new questions where the noise of sampling, `prediction`, is not known."""
+    return "new-questions" if np.isnan(prediction) else claim
 
 
 def _fill(both: Cells, missing: MissingRule) -> tuple[Cells, Cells]:
@@ -581,24 +585,27 @@ class AbsoluteGate(Result):
         return "pass" if self.low >= self.bar else "fail" if self.high < self.bar else "inconclusive"
 
     @property
+    def _target(self) -> float:
+        """Standard error that decides a true score as far from the bar as the observed one with a power of .8."""
+        return abs(self.value - self.bar) / float(special.ndtri(1 - self.alpha) + special.ndtri(POWER))
+
+    @property
     def needed_questions(self) -> float:
         """Questions like these that would decide it with a power of .8 if the score is as observed."""
-        target = abs(self.value - self.bar) / float(special.ndtri(1 - self.alpha) + special.ndtri(POWER))
-        if not target > 0 or not self.se > 0:
+        if not self._target > 0 or not self.se > 0:
             return float("inf") if self.value == self.bar else float("nan")
         N = float(self.scores.n_questions[0])
-        return float(max(np.ceil(N * (self.se / target) ** 2 - 1e-9), N))
+        return float(max(np.ceil(N * (self.se / self._target) ** 2 - 1e-9), N))
 
     @property
     def needed_generations(self) -> float:
         """Generations per question that would decide it with a power of .8 if the score is as observed."""
-        target = abs(self.value - self.bar) / float(special.ndtri(1 - self.alpha) + special.ndtri(POWER))
         sampling, N = float(self.scores.prediction[0]), float(self.scores.n_questions[0])
-        if not target > 0:
+        if not self._target > 0:
             return float("inf")
         if np.isnan(sampling) or not sampling > 0:
             return float("nan")
-        left = target**2 * N - (max(float(self.scores.data[0]), 0.0) if self.claim == "new-questions" else 0.0)
+        left = self._target**2 * N - (max(float(self.scores.data[0]), 0.0) if self.claim == "new-questions" else 0.0)
         return float(np.ceil(sampling / left - 1e-9)) if left > 0 else float("inf")
 
     def columns(self) -> Columns:
@@ -682,11 +689,10 @@ def compare_with_bar(
         highest = lowest if missing == "as-zero" else fill_missing(own, 1.0)
     results = lowest if missing == "as-zero" else own
     scores = score(results, claim=claim)
-    is_single = claim == "these-questions" and bool(np.isnan(scores.prediction[0]))
-    used: MeanClaim = "new-questions" if is_single else claim
-    if is_single:
+    used = _choose_claim(claim, float(scores.prediction[0]))
+    if used != claim:
         scores = score(results, claim=used)
-    is_flat = own.binary and not is_single and not np.any(np.nan_to_num(own.within) > 0)
+    is_flat = own.binary and used == claim and not np.any(np.nan_to_num(own.within) > 0)
     low, high = _limit(lowest, used, level), _limit(highest, used, level_of_failure)
     return AbsoluteGate(
         cells.benchmark,
@@ -703,7 +709,7 @@ def compare_with_bar(
         reasons="; ".join(
             text
             for text, holds in {
-                _ONE_GENERATION: is_single,
+                _ONE_GENERATION: used != claim,
                 "no answer varied: all generations of a question count as one": is_flat,
                 "no interval: no variation was seen": np.isnan(low.low[0]),
             }.items()
