@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections import Counter
 
+import msgspec
 import pytest
 from helpers.scripted_model import ScriptedModel
 
@@ -244,3 +245,48 @@ def test_a_small_limit_of_tokens_is_warned_of_where_variants_ask_for_reasoning(e
             SamplingPlan.build(experiment, benchmark)
     else:
         SamplingPlan.build(experiment, benchmark)
+
+
+def test_each_variant_asks_its_own_sample_of_the_questions(exam):
+    own = VARIANTS.replace("default: true", "default: true, questions_per_variant: 8")
+    experiment = parse_experiment(text(own), base=exam)
+    plan = SamplingPlan.build(experiment, load(experiment.benchmark, base=exam))
+    sample(exam, text(own), right)
+    asked = Counter((row["variant"], row["question"]) for row in read(exam / "r").to_pylist())
+    assert set(asked.values()) == {1}
+    counts = Counter(variant for variant, _ in asked)
+    assert counts.pop(plan.space_record["default"]) == 30
+    assert len(counts) == 25
+    assert set(counts.values()) == {8}
+    assert all(plan.questions_of[variant] == {q for v, q in asked if v == variant} for variant in counts)
+    assert len(set(plan.questions_of.values())) > 20
+    assert read_prompts(exam / "r", ["variant"]).num_rows == 30 + 25 * 8
+
+
+def test_a_larger_sample_of_questions_asks_the_missing_ones_only(exam):
+    own = VARIANTS.replace("default: true", "questions_per_variant: 8")
+    assert len(sample(exam, text(own), right)[1]) == 25 * 8
+    assert sample(exam, text(own), right)[1] == []
+    assert len(sample(exam, text(own.replace("variant: 8", "variant: 10")), right)[1]) == 25 * 2
+
+
+def test_shards_of_variants_with_their_own_questions_are_disjoint_and_together_all(exam):
+    own = VARIANTS.replace("default: true", "questions_per_variant: 8")
+    experiment = parse_experiment(text(own), base=exam)
+    benchmark = load(experiment.benchmark, base=exam)
+
+    def prompts(shard):
+        plan = SamplingPlan.build(msgspec.structs.replace(experiment, shard=shard), benchmark)
+        return {(q, v) for q in plan.question_ids for v in plan.variant_ids if plan.asks(q, v)}
+
+    parts = [prompts((i, 3)) for i in (1, 2, 3)]
+    assert sum(map(len, parts)) == 25 * 8
+    assert set.union(*parts) == prompts((1, 1))
+
+
+@pytest.mark.parametrize("more", ["until: {width: 0.2}\n", "allocate: adaptive\n"])
+def test_rules_that_need_whole_rounds_are_refused(exam, more):
+    own = VARIANTS.replace("default: true", "questions_per_variant: 8")
+    experiment = parse_experiment(text(own, generations=4, more=more), base=exam)
+    with pytest.raises(InputError, match="questions_per_variant has none"):
+        SamplingPlan.build(experiment, load(experiment.benchmark, base=exam))

@@ -17,7 +17,15 @@ from howsure.perturb.rendering import hash_messages
 from howsure.perturb.space import Space
 from howsure.perturb.space_spec import SPACE_KEYS, parse_space
 
-__all__ = ["REFERENCE_KEYS", "VARIANT_KEYS", "DrawnVariants", "FixedPrompt", "draw_variants", "hold_out"]
+__all__ = [
+    "REFERENCE_KEYS",
+    "VARIANT_KEYS",
+    "DrawnVariants",
+    "FixedPrompt",
+    "draw_questions",
+    "draw_variants",
+    "hold_out",
+]
 
 #: Keys of `variants` in an experiment. The caller reads the files that `instructions`, `paraphrases`, `pool` and
 #: `templates` name.
@@ -25,7 +33,8 @@ __all__ = ["REFERENCE_KEYS", "VARIANT_KEYS", "DrawnVariants", "FixedPrompt", "dr
 REFERENCE_KEYS = ("reference", "epsilon", "delta")
 VARIANT_KEYS = (
     *SPACE_KEYS,
-    *("sample", "seed", "default", "hold_out", "instructions", "paraphrases", "pool", "templates"),
+    *("sample", "questions_per_variant", "seed", "default", "hold_out", "instructions", "paraphrases", "pool"),
+    "templates",
     *REFERENCE_KEYS,
 )
 
@@ -194,6 +203,49 @@ def draw_variants(
     points: list[Variant] = [*bound.sample(n, seed)]
     own = FixedPrompt(benchmark, benchmark.prompt)
     return DrawnVariants(bound, (own, *points) if default else tuple(points), own.id if default else None, benchmark)
+
+
+def draw_questions(
+    spec: Mapping[str, object], variants: Sequence[str], questions: Sequence[str]
+) -> dict[str, frozenset[str]] | None:
+    """Return the questions that each drawn variant asks, or None if each asks all of them.
+
+    The draws depend on the seed, the place of the variant among the draws and the ids of the questions only: with a
+    larger `sample` or `questions_per_variant` each variant keeps the questions that it had.
+
+    Parameters
+    ----------
+    spec
+        As for `draw_variants`, with `questions_per_variant`: the number of questions that each variant asks, drawn
+        without replacement for each variant by itself.
+    variants
+        Ids of the drawn variants in the order of the draws, without the default one.
+    questions
+        Ids of all questions.
+
+    Raises
+    ------
+    InputError
+        When there are fewer questions than that.
+
+    Examples
+    --------
+    >>> drawn = draw_questions({"seed": 4, "questions_per_variant": 2}, ["v", "w"], ["a", "b", "c", "d"])
+    >>> {variant: sorted(chosen) for variant, chosen in drawn.items()}
+    {'v': ['a', 'd'], 'w': ['a', 'b']}
+    """
+    if "questions_per_variant" not in spec:
+        return None
+    n, seed = _parse_count(spec, "questions_per_variant", None), _parse_count(spec, "seed", 0)
+    if not 1 <= n <= len(questions):
+        what, remedy = f"{n} questions per variant, of {len(questions):,}", f"give 1 to {len(questions)}"
+        raise InputError(what, where="variants, questions_per_variant", remedy=remedy)
+    return {variant: frozenset(_rank_by_hash(questions, seed, j)[:n]) for j, variant in enumerate(variants)}
+
+
+def _rank_by_hash(questions: Sequence[str], seed: int, j: int) -> list[str]:
+    """Return the questions in the order of a hash that depends on the seed and the place of the variant."""
+    return sorted(questions, key=lambda question: draw_key(seed, "questions", j, question))
 
 
 def hold_out(benchmark: Benchmark, k: int, seed: int) -> tuple[list[Question], Benchmark]:

@@ -60,11 +60,12 @@ class _Space(msgspec.Struct):
     dimensions: dict[str, _Dimension] = {}
 
 
-class _VariantInfo(msgspec.Struct):
+class _VariantInfo(msgspec.Struct, rename={"spec": "asked"}):
     """The description of the variants of a benchmark in a manifest."""
 
     space: _Space | None = None
     default: str | None = None
+    spec: dict[str, object] = {}
 
 
 def mark_rows(table: pa.Table) -> pa.Array:
@@ -129,7 +130,13 @@ def _describe(cube: Cube, manifest: Manifest, where: str) -> Cube:
     values = {name: tuple(strip_draw_key(one.get(name, "")) for one in values_of) for name in names}
     # Variants that no two questions share have no values; a space may also state that its variants are nested.
     nested = cube.nested or (bool(space) and all(dimension.nested for dimension in space.values()))
-    return replace(cube, values={} if cube.nested else values, default=default, nested=nested)
+    return replace(
+        cube,
+        values={} if cube.nested else values,
+        default=default,
+        nested=nested,
+        drawn_questions="questions_per_variant" in about.spec,
+    )
 
 
 def compare_sources(parts: Sequence[Sequence[Cells]], sources: Sequence[SourceManifest]) -> Iterator[str]:
@@ -297,6 +304,7 @@ def _merge_benchmark(cubes: Sequence[Cube]) -> Cube:
         default=variants.index(defaults.pop()) if defaults else None,
         nested=first.nested,
         clusters=merge_clusters(cubes, questions),
+        drawn_questions=any(cube.drawn_questions for cube in cubes),
     )
 
 

@@ -171,7 +171,7 @@ class BenchmarkSession:
             )
             for variant in plan.variants
             for question in plan.questions
-            if (question.id, variant.id) not in stored_prompts
+            if plan.asks(question.id, variant.id) and (question.id, variant.id) not in stored_prompts
         )
 
     def tasks(self, label: str) -> AsyncGenerator[PromptTask, None]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -69,6 +70,8 @@ class MissingCells(NamedTuple):
     """Number of stored generations that failed and are not tried again."""
     outage: int = 0
     """Number of missing generations that have a row, because they failed while the endpoint did not answer."""
+    questions_of: Mapping[str, AbstractSet[str]] = {}
+    """Maps a variant to the questions that it asks; a variant that is not in it asks all of them."""
 
     def tasks(
         self, questions: Sequence[str], variants: Sequence[str], generations: int, *, first: int = 1
@@ -83,6 +86,8 @@ class MissingCells(NamedTuple):
         all_generations = tuple(range(first, generations + 1))
         for i, question in enumerate(questions):
             for j, variant in enumerate(variants):
+                if variant in self.questions_of and question not in self.questions_of[variant]:
+                    continue
                 mask = self.masks.get((question, variant), 0)
                 missing = tuple(g for g in all_generations if not mask >> g & 1) if mask else all_generations
                 if missing:
@@ -99,6 +104,7 @@ def find_missing_cells(
     retry: bool = False,
     is_even: bool = True,
     outage: Mapping[tuple[str, str], int] | None = None,
+    questions_of: Mapping[str, AbstractSet[str]] | None = None,
 ) -> MissingCells:
     """Return the cells that are missing if `present` is stored; stored cells that are not needed stay as they are.
 
@@ -112,13 +118,18 @@ def find_missing_cells(
         Maps (question, variant) to those of the failed ones that are sampled again in any case.
     is_even
         Whether every question gets equally many; if not, `generations` is their mean, and each stored one counts.
+    questions_of
+        Maps a variant to the questions that it asks; a variant that is not in it asks all of them.
 
     >>> list(find_missing_cells(["q"], ["v", "w"], 2, {("q", "v"): 0b10000010}).tasks(["q"], ["v", "w"], 2))
     [PromptTask(question=0, variant=0, generations=(2,)), PromptTask(question=0, variant=1, generations=(1, 2))]
     """
-    question_set, variant_set = set(questions), set(variants)
+    question_set, restricted = set(questions), questions_of or {}
+    questions_by_variant = {
+        variant: question_set & restricted[variant] if variant in restricted else question_set for variant in variants
+    }
     wanted = (1 << generations + 1) - 2 if is_even else -2
-    masks = {key: mask for key, mask in present.items() if key[0] in question_set and key[1] in variant_set}
+    masks = {key: mask for key, mask in present.items() if key[0] in questions_by_variant.get(key[1], ())}
     failed_masks = {key: mask for key, mask in (failed or {}).items() if key in masks}
     again = {key: mask for key, mask in (outage or {}).items() if key in masks}
     if again:
@@ -130,7 +141,8 @@ def find_missing_cells(
     there, n_failed, n_outage = (
         sum((mask & wanted).bit_count() for mask in each.values()) for each in (masks, failed_masks, again)
     )
-    return MissingCells(len(question_set) * len(variant_set) * generations, there, masks, n_failed, n_outage)
+    n_prompts = sum(map(len, questions_by_variant.values()))
+    return MissingCells(n_prompts * generations, there, masks, n_failed, n_outage, restricted)
 
 
 def order_key(question: str, *, seed: int) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -18,7 +19,7 @@ from howsure.models.model import Settings
 from howsure.perturb import instructions
 from howsure.perturb.question_paraphrases import load_question_paraphrases
 from howsure.perturb.unitxt import from_templates
-from howsure.perturb.variants import FixedPrompt, draw_variants
+from howsure.perturb.variants import FixedPrompt, draw_questions, draw_variants
 from howsure.sample.experiment import Experiment
 from howsure.sample.model_config import ModelConfig
 from howsure.sample.prices import FREE, Price, build_missing_price_error, find_price
@@ -49,6 +50,8 @@ class SamplingPlan(NamedTuple):
     """The record of the variants for the manifest."""
     own_settings: Mapping[str, Settings] = {}
     """Decoding settings of each model by label, without the defaults of the benchmark."""
+    questions_of: Mapping[str, AbstractSet[str]] = {}
+    """Maps a variant to the questions that it asks; a variant that is not in it asks all of them."""
 
     @classmethod
     def build(cls, experiment: Experiment, benchmark: Benchmark) -> SamplingPlan:
@@ -69,8 +72,9 @@ class SamplingPlan(NamedTuple):
         if not questions:
             raise EmptyShardError(benchmark.name, len(benchmark.questions), shard=experiment.shard[0])
         _warn_of_short_completions(experiment, variants)
+        questions_of = _draw_questions(experiment, benchmark, variants, space_record)
         prices = check_prices(experiment)
-        return cls(experiment, benchmark, questions, variants, prices, space_record, own_settings)
+        return cls(experiment, benchmark, questions, variants, prices, space_record, own_settings, questions_of)
 
     @property
     def question_ids(self) -> list[str]:
@@ -81,6 +85,10 @@ class SamplingPlan(NamedTuple):
     def variant_ids(self) -> list[str]:
         """Ids of the variants."""
         return [variant.id for variant in self.variants]
+
+    def asks(self, question: str, variant: str) -> bool:
+        """Return whether the run asks a question in a variant."""
+        return variant not in self.questions_of or question in self.questions_of[variant]
 
     def build_tallies(self) -> dict[str, Tally]:
         """Return an empty tally for each model, by label."""
@@ -104,9 +112,26 @@ class SamplingPlan(NamedTuple):
                 retry=retry,
                 is_even=self.experiment.allocate == "even",
                 outage=stored[config.label].outage,
+                questions_of=self.questions_of,
             )
             for config in self.experiment.models
         }
+
+
+def _draw_questions(
+    experiment: Experiment, benchmark: Benchmark, variants: list[Variant], space_record: Mapping[str, object]
+) -> dict[str, frozenset[str]]:
+    """Return the questions of each variant that asks a sample of them, drawn from those of all shards."""
+    if not isinstance(experiment.variants, dict):
+        return {}
+    of_all_shards = sample_questions(benchmark.questions, seed=experiment.seed, limit=experiment.limit)
+    drawn = [variant.id for variant in variants if variant.id != space_record.get("default")]
+    questions_of = draw_questions(experiment.variants, drawn, [question.id for question in of_all_shards])
+    if questions_of is not None and (experiment.stopping is not None or experiment.allocate == "adaptive"):
+        key = "until" if experiment.stopping is not None else "allocate: adaptive"
+        what = f"{key} needs rounds in which all questions are sampled, and questions_per_variant has none"
+        raise InputError(what, where="variants", remedy="remove one of them")
+    return questions_of or {}
 
 
 def check_prices(experiment: Experiment) -> dict[str, Price | None]:

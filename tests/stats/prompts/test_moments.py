@@ -136,3 +136,42 @@ def test_a_default_prompt_alone_is_all_there_is():
     one = replace(cube, variants=("v4",), values={"tone": ("",)}, default=0, **alone)
     assert one.drawn is one
     assert summarize_variants(one).moments.default == pytest.approx(summarize_variants(one).moments.mean)
+
+
+def own_questions(n, *, vQ, vS, S=400, N=60, seed=5):
+    """One model, S variants of which each has its own n of N questions, with additive effects and no noise else."""
+    rng = np.random.default_rng(seed)
+    y = 3 + rng.normal(0, vQ**0.5, (N, 1)) + rng.normal(0, vS**0.5, (1, S))
+    for s in range(S):
+        y[rng.permutation(N)[n:], s] = np.nan
+    names = [f"q{q:02}" for q in range(N)]
+    return Cube.from_means("b", ["a"], [f"v{s:03}" for s in range(S)], y[None], questions=names), y
+
+
+def test_scores_of_variants_with_their_own_questions_are_means_over_these():
+    cube, y = own_questions(12, vQ=0.04, vS=0.0009)
+    moments = summarize_variants(replace(cube, drawn_questions=True)).moments
+    scores = [[value for value in y[:, s] if not np.isnan(value)] for s in range(y.shape[1])]
+    means = [sum(each) / len(each) for each in scores]
+    np.testing.assert_allclose(moments.scores[0], means)
+    np.testing.assert_allclose(moments.variance[0], np.var(means))
+
+
+def test_the_choice_of_questions_is_in_the_variance_and_not_in_that_of_the_prompt():
+    """Theory: a mean of n of N questions without replacement adds S2/n (1 - n/N); the components do not hold it."""
+    cube, y = own_questions(12, vQ=0.04, vS=0.0009)
+    own, common = (summarize_variants(replace(cube, drawn_questions=which)) for which in (True, False))
+    spread = np.var(np.nanmean(y - np.nanmean(y, axis=0), axis=1), ddof=1)  # of the questions
+    assert own.moments.variance[0] == pytest.approx(0.0009 + spread / 12 * (1 - 12 / 60), rel=0.15)
+    assert common.moments.variance[0] == pytest.approx(0.0009, rel=0.15)
+    assert own.components.variant[0] == pytest.approx(0.0009, rel=0.15)
+    assert own.moments.mean[0] == common.moments.mean[0]
+    assert "own sample of the questions" in own["note"][0]
+    assert "filled" in common["note"][0]
+    assert "filled" not in own["note"][0]
+
+
+def test_n_star_of_variants_with_their_own_questions_is_larger():
+    cube, _ = own_questions(12, vQ=0.04, vS=0.0009)
+    own, common = (summarize_variants(replace(cube, drawn_questions=which)).sample_size for which in (True, False))
+    assert own.n_star[0, 0] > 2 * common.n_star[0, 0]

@@ -91,6 +91,9 @@ class Cube:
         Cluster of each question, length N, or None where questions are independent.
     minimum, maximum
         Smallest and largest score of each cell, shape (M, N, S), as those of `Cells`; None where the source says none.
+    drawn_questions
+        Whether each variant drew a random sample of the questions, so that the score of a variant is the mean over its
+        own questions; otherwise variants are compared on the same questions.
 
     >>> cube = Cube.from_scores("demo", ["a"], ["q1", "q2"], ["v1", "v2"], [[[[1, 0], [1]], [[0], []]]])
     >>> cube.mean.tolist()
@@ -110,6 +113,7 @@ class Cube:
     clusters: tuple[str, ...] | None = None
     minimum: FloatArray | None = field(default=None, repr=False)
     maximum: FloatArray | None = field(default=None, repr=False)
+    drawn_questions: bool = False
 
     def __post_init__(self) -> None:
         shape = (len(self.models), len(self.questions), len(self.variants))
@@ -183,6 +187,14 @@ class Cube:
         """Mean score of each cell, shape (M, N, S); NaN if there is none."""
         mean: FloatArray = np.divide(self.total, self.n, out=np.full(self.n.shape, np.nan), where=self.n > 0)
         return mean
+
+    @cached_property
+    def own_scores(self) -> FloatArray:
+        """Mean of the cell means of each variant over the questions that it has, shape (M, S); NaN without any."""
+        answered = self.n > 0
+        counts, total = answered.sum(axis=1), np.where(answered, self.mean, 0).sum(axis=1)
+        scores: FloatArray = np.divide(total, counts, out=np.full(total.shape, np.nan), where=counts > 0)
+        return scores
 
     @cached_property
     def unit(self) -> bool:

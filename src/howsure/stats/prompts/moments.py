@@ -1,9 +1,10 @@
 """Summary of each model's scores over prompt variants: moments, variance components and required numbers of variants.
 
 The score of a variant is its mean over the questions; missing cells are filled from the additive fit (additive_fit.py),
-so that variants are compared on the same questions. The moments are those of REL: mean and variance (divided by the
-number of variants) over the drawn variants. The default prompt was chosen, not drawn: it has a score, but it is left
-out of all other statistics.
+so that variants are compared on the same questions. Where each variant drew questions of its own, its score is the mean
+over these, because the choice of questions is one of the dimensions then. The moments are those of REL: mean and
+variance (divided by the number of variants) over the drawn variants. The default prompt was chosen, not drawn: it has a
+score, but it is left out of all other statistics.
 """
 
 from __future__ import annotations
@@ -38,11 +39,12 @@ class Moments(Result):
     scores
         Score of each drawn variant, shape (M, S); NaN where there is none.
     mean, low, high
-        Mean over variants, and its interval for new questions in new variants; with one question, as in a table of
-        scores, for new variants.
+        Mean over variants and all questions, and its interval for new questions in new variants; with one question, as
+        in a table of scores, for new variants.
     variance, variance_low, variance_high
         Variance over the drawn variants, divided by their number, and the interval of the variance over the space,
-        which accounts for kurtosis (core/variance_intervals.py). It contains the sampling noise of each score.
+        which accounts for kurtosis (core/variance_intervals.py). It contains the sampling noise of each score, and the
+        noise of its questions where each variant drew its own.
     corrected
         Unbiased variance minus the sampling noise of each score, not cut at 0; NaN where that noise is unknown.
     default
@@ -153,8 +155,17 @@ class VariantSummary(Result):
     def columns(self) -> Columns:
         """Return one row per model; each of the numbers n_star... is the larger of those for mean and variance."""
         m, c, e = self.moments, self.components, self.sample_size
+        own = self.cube.drawn_questions  # the components say that missing cells are filled, which here none is
+        drew = ["each variant has its own sample of the questions; the mean is that of all questions" * own]
         merged_notes = [
-            "; ".join(dict.fromkeys(part for note in row for part in str(note).split("; ") if part))
+            "; ".join(
+                dict.fromkeys(
+                    part
+                    for note in (*drew, *row)
+                    for part in str(note).split("; ")
+                    if part and not (own and part.startswith("missing cells"))
+                )
+            )
             for row in zip(c.note, e.note[:, 0], e.note[:, 1], strict=True)
         ]
         return {
@@ -205,6 +216,9 @@ def summarize_variants(cube: Cube, *, level: float = 0.95, epsilon: float = 0.01
     Notes
     -----
     With x_s the score of variant s of S, the moments are mean = sum x_s / S and variance = sum (x_s - mean)^2 / S.
+    Where each variant drew its own sample of the questions (`Cube.drawn_questions`), x_s is the mean over that sample,
+    the variance is about the mean of the x_s, and `mean` is the estimate for all questions, from the fit of question +
+    variant, whose interval is printed.
 
     References
     ----------
@@ -221,11 +235,16 @@ def summarize_variants(cube: Cube, *, level: float = 0.95, epsilon: float = 0.01
         raise InputError(f"level is {level!r}", remedy="allowed: between 0 and 1, such as 0.95")
     drawn = cube.drawn
     components = estimate_components(drawn, level=level)
-    x = np.full(components.fit.variant_score.shape, np.nan) if cube.nested else components.fit.variant_score
+    if cube.nested:
+        x = np.full(components.fit.variant_score.shape, np.nan)
+    else:
+        x = drawn.own_scores if cube.drawn_questions else components.fit.variant_score
     n = np.sum(~np.isnan(x), axis=1)
     between = components.interval()
     with np.errstate(invalid="ignore", divide="ignore"):
-        centered = np.where(np.isnan(x), 0, x - components.mean[:, None])
+        # with the same questions for all variants, the mean of the scores is that of the components
+        center = np.nansum(x, axis=1) / n if cube.drawn_questions else components.mean
+        centered = np.where(np.isnan(x), 0, x - center[:, None])
         square = np.where(n > 0, np.sum(centered**2, axis=1), np.nan)
         unbiased = np.where(n > 1, square / (n - 1), np.nan)
         here = drawn.n > 0
