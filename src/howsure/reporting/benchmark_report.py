@@ -153,9 +153,8 @@ class BenchmarkReport:
     def _build_sections(self) -> Iterator[Section]:
         """Yield the sections in the order of the page, after the tables that several of them use."""
         builder, cells = self.builder, self.cells
-        builder.add_table(
-            "scores", (score(self.data.cells, level=self.level) if self.greedy else self.scores).columns()
-        )
+        scores = score(self.data.cells, level=self.level) if self.greedy else self.scores
+        builder.add_table("scores", scores.columns(), has_own_notes=True)
         builder.add_table("questions", tabulate_questions(cells))
         if self.pairs is not None:
             builder.add_table("pairs", self._tabulate_pairs(self.pairs))
@@ -195,7 +194,7 @@ class BenchmarkReport:
     def _collect_warnings(self) -> list[str]:
         """Return the warnings about the scores and about answers that could not be parsed."""
         if self.has_questions:
-            warnings = list(collect_warnings(self.cells, has_prompt_section=self.prompts is not None))
+            warnings = list(collect_warnings(self.cells, cube=self.cube, has_prompt_section=self.prompts is not None))
         else:
             warnings = list(collect_benchmark_score_warnings(self.cells))
         effect = None if self.prompts is None else self.prompts.unparsed_effect

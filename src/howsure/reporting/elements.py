@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 import numpy as np
 
+from howsure.reporting.formatting import format_count, join_names
 from howsure.stats.core.results import Columns
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ class Figure:
         Approximate height of the chart in pixels; 0 when it is not known in advance.
     is_folded
         Whether the page shows the title and the caption first, and the drawing when it is opened or printed.
+    notes
+        Notes of the rows of that table, which the command with the same table prints.
     """
 
     id: str
@@ -57,6 +60,7 @@ class Figure:
     draws_table: bool
     height: int
     is_folded: bool = False
+    notes: tuple[str, ...] = ()
 
     @property
     def page_spec(self) -> str:
@@ -84,6 +88,8 @@ class TextTable:
         Id of the table with the unformatted numbers.
     links
         Address that each row links to; empty when rows have no links.
+    notes
+        Notes of the rows of the table with the unformatted numbers.
     """
 
     id: str
@@ -94,6 +100,7 @@ class TextTable:
     rows: tuple[tuple[str, ...], ...]
     table: str
     links: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -143,14 +150,23 @@ class ElementBuilder:
     def __init__(self, id_: str) -> None:
         self.id = id_
         self.tables: dict[str, dict[str, list[Any]]] = {}
+        self._tables_with_notes: set[str] = set()
 
     @property
     def packed_tables(self) -> dict[str, str]:
         """Each table as JSON in which every text of a column occurs once."""
         return {id_: dump_json(pack_columns(columns)) for id_, columns in self.tables.items()}
 
-    def add_table(self, name: str, columns: Columns) -> None:
-        """Store columns under a name that figures, text tables and downloads refer to."""
+    def add_table(self, name: str, columns: Columns, *, has_own_notes: bool = False) -> None:
+        """Store columns under a name that figures, text tables and downloads refer to.
+
+        Parameters
+        ----------
+        has_own_notes
+            Whether the page shows the notes of the rows elsewhere, so that no figure or text table repeats them.
+        """
+        if has_own_notes:
+            self._tables_with_notes.add(f"{self.id}-{name}")
         self.tables[f"{self.id}-{name}"] = {
             column: [clean_json(value) for value in values.tolist()] for column, values in columns.items()
         }
@@ -206,6 +222,7 @@ class ElementBuilder:
             draws_table=table is None,
             height=_estimate_height(spec),
             is_folded=is_folded,
+            notes=self._take_notes(table_id),
         )
 
     def build_text_table(
@@ -233,6 +250,7 @@ class ElementBuilder:
             Whether the first column names questions, which the rows then link to.
         """
         questions = next(iter(rows.values())) if link_questions else ()
+        notes = self._take_notes(f"{self.id}-{table}")
         return TextTable(
             id=f"{self.id}-{name}",
             title=title,
@@ -242,7 +260,40 @@ class ElementBuilder:
             rows=tuple(zip(*rows.values(), strict=True)),
             table=f"{self.id}-{table}",
             links=tuple(f"#q={quote(question, safe='', errors='replace')}&b={self.id}" for question in questions),
+            notes=notes,
         )
+
+    def _take_notes(self, table: str) -> tuple[str, ...]:
+        """Return the notes of a table for the first figure or text table of it, and none for the next ones."""
+        is_first = table not in self._tables_with_notes
+        self._tables_with_notes.add(table)
+        return tuple(describe_notes(self.tables[table])) if is_first else ()
+
+
+def describe_notes(columns: Mapping[str, Sequence[object]]) -> Iterator[str]:
+    """Yield each note of a table once, with the models or the number of the rows that have it.
+
+    Examples
+    --------
+    >>> list(describe_notes({"model": ["a", "a", "b"], "note": ["few; old", "", "few"]}))
+    ['a and b: few', 'a: old']
+    >>> list(describe_notes({"model_a": ["a", "a"], "model_b": ["b", "c"], "note": ["few", ""]}))
+    ['a and b: few']
+    >>> list(describe_notes({"question": ["1", "2"], "note": ["few", "few"]}))
+    ['2 of 2 rows: few']
+    """
+    rows_of: dict[str, list[int]] = {}
+    for i, text in enumerate(columns.get("note", ())):
+        for note in filter(None, dict.fromkeys(str(text or "").split("; "))):
+            rows_of.setdefault(note, []).append(i)
+    for note, rows in rows_of.items():
+        if "model_a" in columns and len(rows) == 1:
+            where = join_names([str(columns[name][rows[0]]) for name in ("model_a", "model_b")])
+        elif "model" in columns:
+            where = join_names(list(dict.fromkeys(str(columns["model"][i]) for i in rows)))
+        else:
+            where = f"{len(rows):,} of {format_count(len(columns['note']), 'row')}"
+        yield f"{where}: {note.replace('n_star', 'n*')}"
 
 
 def _list_legends(spec: Mapping[str, Any]) -> Iterator[list[Any]]:

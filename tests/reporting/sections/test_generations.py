@@ -1,6 +1,8 @@
 """What more generations buy: runs that grow, standard errors against k, the budget frontier."""
 
 import json
+import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -125,14 +127,28 @@ def test_greedy_is_a_line_where_it_was_run(cells, made):
     assert f"Greedy decoding of m0 scores {greedy:.3f}" in section.items[0].caption
 
 
+def test_the_error_of_the_run_is_that_of_the_table_of_scores():
+    """Unequal generations and clusters: the page had two standard errors of the same run, by N and by N - 1."""
+    rng = np.random.default_rng(5)
+    scores = [[rng.integers(0, 2, rng.integers(1, 9)).tolist() for _ in range(30)]]
+    ragged = Cells.from_scores("bench", ["m0"], [f"q{i}" for i in range(30)], scores)
+    for cells in (ragged, replace(ragged, clusters=tuple(f"c{i // 3}" for i in range(30)))):
+        section, _ = section_of(cells)
+        printed = float(np.sqrt(score(cells).variance[0]))
+        said = re.search(r"for a standard error of (\S+) \(cross\)", section.items[2].caption)[1]
+        assert float(said) == pytest.approx(printed, abs=0.0005)
+        of_points = re.search(r", (\S+) with \S+ \(the point\)", section.items[1].caption)[1]
+        assert float(of_points) == pytest.approx(printed, abs=0.00005)
+
+
 def test_standard_errors_follow_the_decomposition(cells, made):
-    # an independent version by loops: (D + E/k) / N, D without the bias of a variance that divides by N
+    # an independent version by loops: (D + E/k) / N, of which k = 10 is the standard error of the table of scores
     _, sheet = made
     found = columns(sheet, "errors-k")
     for model in ("m0", "m1"):
         right = cells.total[cells.index(model)]
         E = np.mean([c * (10 - c) / 90 for c in right])
-        D = np.sum((right / 10 - np.mean(right / 10)) ** 2) / 99 - E / 10
+        D = np.sum((right / 10 - np.mean(right / 10)) ** 2) / 100 - E / 10
         for m, k, se in zip(found["model"], found["k"], found["se"], strict=True):
             if m == model:
                 assert se == pytest.approx(np.sqrt((D + E / k) / 100), rel=1e-5)

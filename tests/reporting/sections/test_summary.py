@@ -15,6 +15,7 @@ from howsure.reporting.sections.summary import collect_warnings, describe_verdic
 from howsure.stats.comparisons.pairs import pairs
 from howsure.stats.comparisons.reference import compare_with_reference
 from howsure.stats.core.cells import Cells
+from howsure.stats.core.cube import Cube
 from howsure.stats.scores.score import score
 
 
@@ -122,6 +123,18 @@ def test_warnings_count_what_is_missing_failed_and_unparsed():
     assert told[2].startswith("1 model did not answer every question: 16.67% of the scores")  # 1 of 6 cells
     assert told[3].startswith("Only 3 questions: ")
     assert told[4].startswith("Scores are averaged over 2 prompt variants")
+
+
+@pytest.mark.parametrize(("lacking", "said"), [(0, "over 4 prompt variants;"), (2, "over 2 to 4 prompt variants, ")])
+def test_prompts_are_counted_for_each_model(lacking, said):
+    """Planted: b lacks the answers under the last prompts; it was averaged "over 4 prompt variants" all the same."""
+    n = np.full((2, 40, 4), 3)
+    n[1, :, 4 - lacking :] = 0
+    names = ("a", "b"), tuple(f"q{i}" for i in range(40)), ("v1", "v2", "v3", "v4")
+    cube = Cube("bench", *names, n, n * 0.0, n * 0.0)
+    (text,) = [text for text in collect_warnings(cube.cells(), cube=cube) if "prompt variants" in text]
+    assert said in text
+    assert ("over the fewest for b: " in text) == bool(lacking)
 
 
 def test_one_generation_only_is_told_for_all_or_by_name():

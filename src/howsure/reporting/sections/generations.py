@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -56,6 +56,8 @@ class ModelPilot:
         Generations of each cell of a question and a prompt with at least one generation.
     n_failed
         Generations without a score, which are in no cell.
+    table_error
+        Standard error of the score in the table of scores; None with several prompts, where it is for these prompts.
     """
 
     model: str
@@ -64,11 +66,17 @@ class ModelPilot:
     n_variants: int
     counts: IntArray
     n_failed: int = 0
+    table_error: float | None = None
 
     @property
     def n_generations(self) -> float:
         """Mean number of generations per question and prompt."""
         return float(self.counts.mean())
+
+    @property
+    def run_error(self) -> float:
+        """Standard error with the generations at hand."""
+        return float(self.standard_error(self.n_generations)) if self.table_error is None else self.table_error
 
     def standard_error(self, k: FloatArray | float) -> FloatArray:
         """Standard error for new questions and prompts, with as many as here and k generations each."""
@@ -104,7 +112,9 @@ def build_generations_section(
     several = cube is not None and len(cube.drawn.variants) > 1
     sampled = [model for model in order if not math.isnan(scores.prediction[cells.index(model)])]
     pilots = [
-        pilot for model in sampled if (pilot := _estimate_pilot(cells, cube if several else None, model)) is not None
+        pilot
+        for model in sampled
+        if (pilot := _estimate_pilot(cells, scores, cube if several else None, model)) is not None
     ]
     figures: list[Figure] = []
     # Scores of one question in several prompts, as in a table of scores, are not generations of that question.
@@ -130,11 +140,21 @@ def build_generations_section(
     )
 
 
-def _estimate_pilot(cells: Cells, cube: Cube | None, model: str) -> ModelPilot | None:
-    """Return the variance components of a model; None if they are unknown or there is no noise."""
+def _estimate_pilot(cells: Cells, scores: Scores, cube: Cube | None, model: str) -> ModelPilot | None:
+    """Return the variance components of a model; None if they are unknown or there is no noise.
+
+    With a single prompt they make up the squared standard error of the table of scores.
+    """
+    run_error = None
     if cube is None or model not in cube.models:
-        n, n_variants = cells.n[cells.index(model)][:, None], 1
+        i = cells.index(model)
+        n, n_variants = cells.n[i][:, None], 1
         components = components_from_cells(cells, model)
+        if not math.isnan(components.question):
+            sampling = score(cells.select([model]), claim="these-questions").variance[0]
+            data = float(scores.variance[i] - sampling) * int(np.sum(n > 0))
+            components = replace(components, question=max(data, 0.0))
+            run_error = math.sqrt(scores.variance[i])
     else:
         n = cube.drawn.n[cube.index(model)]
         n_variants = int(np.sum(np.any(n > 0, axis=0)))
@@ -142,7 +162,8 @@ def _estimate_pilot(cells: Cells, cube: Cube | None, model: str) -> ModelPilot |
     if not components.is_separable or not components.single > 0:
         return None
     n_failed = 0 if cells.failed is None else int(cells.failed[cells.index(model)].sum())
-    return ModelPilot(model, components, int(np.sum(np.any(n > 0, axis=1))), n_variants, n[n > 0], n_failed)
+    n_questions = int(np.sum(np.any(n > 0, axis=1)))
+    return ModelPilot(model, components, n_questions, n_variants, n[n > 0], n_failed, run_error)
 
 
 def _build_range_figure(
@@ -185,11 +206,7 @@ def _build_error_figure(pilots: Sequence[ModelPilot], builder: ElementBuilder, *
     drawn = pick_spaced(pilots, MAX_SERIES)
     most = max(2 * max(pilot.n_generations for pilot in drawn), 50)
     k = np.array([step for step in _STEPS if step <= most], float)
-    points = {
-        pilot.model: (pilot.n_generations, float(pilot.standard_error(pilot.n_generations)))
-        for pilot in drawn
-        if pilot.n_generations <= k[-1]
-    }
+    points = {pilot.model: (pilot.n_generations, pilot.run_error) for pilot in drawn if pilot.n_generations <= k[-1]}
     first = drawn[0]
     caption = describe_standard_errors(
         first.model,
@@ -197,17 +214,12 @@ def _build_error_figure(pilots: Sequence[ModelPilot], builder: ElementBuilder, *
         has_point=first.model in points,
         errors=(
             float(first.standard_error(1)),
-            float(first.standard_error(first.n_generations)),
+            first.run_error,
             float(first.standard_error(math.inf)),
         ),
         sufficient=_sufficient_generations(first),
         several=several,
     )
-    if not several:
-        caption += (
-            " The variance over questions divides here by the number of questions less 1, and in the table of scores "
-            "by that number."
-        )
     if len(drawn) < len(pilots):
         caption += f" Drawn for {len(drawn)} of {len(pilots):,} models."
     return builder.build_figure(
@@ -266,7 +278,7 @@ def _build_frontier_figure(pilot: ModelPilot, cost: Cost, builder: ElementBuilde
     designs = find_best_designs(pilot, cost, unit, spent)
     if not all(designs.values()):
         return
-    run = (spent, float(pilot.standard_error(pilot.n_generations)))
+    run = (spent, pilot.run_error)
     yield builder.build_figure(
         "frontier",
         f"What is the best error of {pilot.model} for each budget?",

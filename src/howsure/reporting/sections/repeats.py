@@ -165,10 +165,7 @@ def _build_table(result: Repeats, models: Sequence[str], builder: ElementBuilder
         ],
         "p, drift": [format_p_value(float(result.drift_p[i])) for i in at],
     }
-    notes = [text for note in result.reasons[at] for text in str(note).split("; ") if text]
     caption = "The mean of all runs, and where a single further run of the same questions will fall."
-    if notes:
-        caption += f" To be read with: {'; '.join(dict.fromkeys(notes))}."
     if len(at) < len(models):
         caption += f" The first {len(at)} of {len(models):,} models; the download has all."
     return builder.build_text_table(

@@ -23,6 +23,7 @@ from howsure.reporting.formatting import (
 from howsure.stats.comparisons import Pairs, ReferenceComparisons, compare_with_reference
 from howsure.stats.core.cells import Cells, FloatArray
 from howsure.stats.core.claims import CLAIM_TEXTS
+from howsure.stats.core.cube import Cube
 from howsure.stats.scores import Scores
 
 #: Number of questions below which the page warns.
@@ -177,8 +178,18 @@ def _name_with_count(compared: ReferenceComparisons, model: str, each: str) -> s
     return f"{model} ({format_count(common, each)})" if is_few else model
 
 
-def collect_warnings(cells: Cells, *, has_prompt_section: bool = False) -> Iterator[str]:
-    """Yield warnings about the data; `has_prompt_section`: the page has sections on prompt variants."""
+def collect_warnings(cells: Cells, *, cube: Cube | None = None, has_prompt_section: bool = False) -> Iterator[str]:
+    """Yield warnings about the data.
+
+    Parameters
+    ----------
+    cells
+        Scores of the benchmark.
+    cube
+        The same by prompt variant, where it is known.
+    has_prompt_section
+        Whether the page has sections on prompt variants.
+    """
     n, answered = cells.n, cells.answered
     scored = int(n.sum())
     active = np.flatnonzero(np.any(answered, axis=1))
@@ -217,7 +228,24 @@ def collect_warnings(cells: Cells, *, has_prompt_section: bool = False) -> Itera
             "clusters; the parts of the noise, by question, are those of single questions."
         )
     if len(cells.variants) > 1:
-        yield (
-            f"Scores are averaged over {len(cells.variants):,} prompt variants; the noise of choosing these variants "
-            f"is not in the errors{' of the scores; see Spread over prompts' if has_prompt_section else ''}."
-        )
+        yield _describe_variants(cells, cube, has_prompt_section=has_prompt_section)
+
+
+def _describe_variants(cells: Cells, cube: Cube | None, *, has_prompt_section: bool) -> str:
+    """Return over how many prompt variants scores are averaged, and that their noise is not in the errors."""
+    rest = (
+        "; the noise of choosing these variants is not in the errors"
+        f"{' of the scores; see Spread over prompts' if has_prompt_section else ''}."
+    )
+    if cube is None:
+        return f"Scores are averaged over {len(cells.variants):,} prompt variants{rest}"
+    counts = np.sum(np.any(cube.n > 0, axis=1), axis=1)
+    several, least, most = counts[counts > 0], int(counts[counts > 0].min(initial=len(cube.variants))), counts.max()
+    own = " of each question's own" if cube.nested else ""
+    if np.all(several == most):
+        return f"Scores are averaged over {int(most):,} prompt variants{own}{rest}"
+    fewest = [model for model, count in zip(cube.models, counts.tolist(), strict=True) if count == least]
+    return (
+        f"Scores are averaged over {least:,} to {int(most):,} prompt variants{own}, over the fewest for "
+        f"{join_names(fewest)}: a difference of two models is then in part one of prompts{rest}"
+    )

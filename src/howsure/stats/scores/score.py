@@ -442,7 +442,8 @@ def _reasons(cells: Cells, noise: _Noise, claim: Claim, clustered: ClusteredVari
     if claim == "these-questions" and cells.clusters is not None:
         common.append(WITHOUT_CLUSTERS)
     if len(cells.variants) > 1:
-        common.append(f"averaged over {len(cells.variants)} prompt variants, whose noise is not in the error")
+        count = f"{len(cells.variants)} in the data"  # a model may lack some
+        common.append(f"averaged over prompt variants ({count}), whose noise is not in the error")
     counters = [("unparsed, scored 0", cells.unparsed), ("without a score, left out", cells.failed)]
     for i in range(len(cells.models)):
         conditions = {
