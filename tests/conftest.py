@@ -2,6 +2,7 @@
 
 import os
 import signal
+import tempfile
 
 import pytest
 from hypothesis import settings
@@ -14,6 +15,16 @@ settings.load_profile("ci" if os.environ.get("CI") else "default")
 # A shell starts background jobs with SIGINT ignored, which all that they start inherit; tests of Ctrl-C need it back.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_configure(config):
+    """Let no test read or write the user's caches of Hugging Face; its packages read these variables when imported."""
+    folder = tempfile.TemporaryDirectory(prefix="howsure-tests-", ignore_cleanup_errors=True)
+    config.add_cleanup(folder.cleanup)
+    for name in ("HF_HUB_CACHE", "HF_DATASETS_CACHE"):
+        os.environ.pop(name, None)
+    os.environ["HF_HOME"] = folder.name
+
 
 pytest_plugins = ["helpers.chromium_window"]
 

@@ -85,6 +85,26 @@ def test_a_hub_that_refuses_gives_one_line(hub, fault, message):
     assert "\n" not in str(raised.value)
 
 
+def test_without_a_network_one_line_comes_at_once(hub, monkeypatch, caplog):
+    """The package itself would try five times, in 23 s, with two lines each."""
+    pauses = []
+    monkeypatch.setattr("huggingface_hub.utils._http.time.sleep", pauses.append)
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    with pytest.raises(InputError, match="org/set: the hub cannot be reached, and the cache has not got it; try later"):
+        fetch_files("set", SOURCE, ["test"])
+    assert not pauses
+    assert not caplog.records
+    assert not hub.requests
+
+
+def test_a_hub_that_fails_again_and_again_gives_no_line_for_each_attempt(hub, caplog):
+    hub.fault = 503
+    with pytest.raises(InputError, match="org/set: "):
+        fetch_files("set", SOURCE, ["test"])
+    assert len(hub.requests) > 2
+    assert not caplog.records
+
+
 def test_a_download_that_breaks_off_is_not_taken_for_the_file(hub):
     hub.fault = "broken"
     with pytest.raises(InputError, match="org/set: "):

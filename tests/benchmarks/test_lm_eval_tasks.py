@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import warnings
+from pathlib import Path
 
 import pytest
 from helpers.lm_eval_tasks import COMPLETIONS, complete, evaluate, write_tasks
@@ -40,6 +41,11 @@ def tasks(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HF_HUB_OFFLINE", "1")
         yield write_tasks(folder)
+
+
+def test_no_test_writes_to_the_users_cache_of_data_sets():
+    datasets = pytest.importorskip("datasets")
+    assert not Path(datasets.config.HF_DATASETS_CACHE).is_relative_to(Path.home())
 
 
 def load_local(task, tasks, **options):

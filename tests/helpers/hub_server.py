@@ -33,7 +33,8 @@ class HubServer:
             return
         parts = path.strip("/").split("/")
         if parts[:2] == ["api", "datasets"]:
-            self._answer_revision(handler, "/".join(parts[2:4]), parts[5], as_tree=parts[4] == "tree")
+            revision = parts[5] if len(parts) > 5 else "main"
+            self._answer_revision(handler, "/".join(parts[2:4]), revision, as_tree="tree" in parts[4:5])
         elif parts[0] == "datasets" and "resolve" in parts:
             place = parts.index("resolve")
             file = "/".join(parts[place + 2 :])

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import fnmatch
 import hashlib
+import logging
 import os
 import re
 import sys
@@ -32,6 +33,8 @@ _SUFFIXES = ("parquet", "jsonl", "csv", "json")
 _SHARD = re.compile(r"-of-(\d{5})\.")
 #: Seconds that an address may take until it sends something.
 _TIMEOUT = 60
+#: Seconds in which a hub answers a first small request.
+_TIMEOUT_OF_HUB = 10
 #: Largest file that is fetched from an address, in bytes.
 _MOST_BYTES = 1 << 30
 
@@ -232,6 +235,9 @@ def _download_snapshot(name: str, source: DataSource, revision: str, patterns: S
             f"try later, {local}",
         ),
     }
+    logger = logging.getLogger("huggingface_hub")
+    level = logger.level
+    logger.setLevel(logging.ERROR)  # a line for each attempt of a request; what became of it is said below
     try:
         return Path(
             huggingface_hub.snapshot_download(
@@ -241,6 +247,7 @@ def _download_snapshot(name: str, source: DataSource, revision: str, patterns: S
                 allow_patterns=list(patterns),
                 endpoint=os.environ.get("HF_ENDPOINT") or None,
                 library_name="howsure",
+                local_files_only=not _is_hub_reached(source.hub),
             )
         )
     except tuple(reasons) as error:
@@ -253,6 +260,23 @@ def _download_snapshot(name: str, source: DataSource, revision: str, patterns: S
         raise InputError(what, where=where, remedy=remedy) from None
     except Exception as error:  # noqa: BLE001  # errors of the network come from several libraries
         raise InputError(_describe_error(error), where=where, remedy=f"try again, {local}") from None
+    finally:
+        logger.setLevel(level)
+
+
+def _is_hub_reached(repository: str) -> bool:
+    """Return whether the hub answers anything; without a network `snapshot_download` would try for half a minute."""
+    import huggingface_hub
+    from huggingface_hub import errors
+
+    api = huggingface_hub.HfApi(endpoint=os.environ.get("HF_ENDPOINT") or None, library_name="howsure")
+    try:
+        api.dataset_info(repository, timeout=_TIMEOUT_OF_HUB)
+    except (errors.HfHubHTTPError, errors.OfflineModeIsEnabled):
+        return True  # `snapshot_download` meets it again, and its error is described
+    except Exception:  # noqa: BLE001  # errors of connecting are those of the HTTP client that the package uses
+        return False
+    return True
 
 
 def _describe_error(error: Any) -> str:
@@ -281,7 +305,8 @@ def _fetch_address(name: str, source: DataSource) -> Path:
     mirror = os.environ.get("HOWSURE_MIRROR", "").rstrip("/")
     address = f"{mirror}/{place.name}" if mirror else source.url
     try:
-        with urllib.request.urlopen(address, timeout=_TIMEOUT) as reply:  # noqa: S310  # of the catalogue or the user
+        # A file:// address can do no harm: only content that has the published hash is accepted.
+        with urllib.request.urlopen(address, timeout=_TIMEOUT) as reply:  # noqa: S310  # the hash is checked below
             content = reply.read(_MOST_BYTES)
     except (OSError, ValueError) as error:
         reason = f"the server answered {error.code}" if isinstance(error, urllib.error.HTTPError) else str(error)[:200]

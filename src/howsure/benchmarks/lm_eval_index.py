@@ -282,15 +282,16 @@ def seed_harness() -> Iterator[None]:
     """Seed the global generators as the harness does before it loads tasks, some of which shuffle choices."""
     import numpy as np
 
-    # Tasks draw from the global generator of numpy, so that a generator of our own would change nothing.
-    numbers, arrays = random.getstate(), np.random.get_state()  # noqa: NPY002  # the one that tasks draw from
+    # The code of lm-eval's tasks draws from numpy's global generator; a np.random.Generator of ours would not reach it.
+    numbers = random.getstate()
+    arrays = np.random.get_state()  # noqa: NPY002  # lm-eval's tasks draw from numpy's global generator
     random.seed(0)
-    np.random.seed(1234)  # noqa: NPY002  # the one that tasks draw from
+    np.random.seed(1234)  # noqa: NPY002  # lm-eval's tasks draw from numpy's global generator
     try:
         yield
     finally:
         random.setstate(numbers)
-        np.random.set_state(arrays)  # noqa: NPY002  # the one that tasks draw from
+        np.random.set_state(arrays)  # noqa: NPY002  # of the global generator, from which lm-eval's tasks drew
 
 
 def describe_failure(error: Exception, where: str) -> InputError:

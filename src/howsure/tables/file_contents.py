@@ -41,8 +41,15 @@ _MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BO
 _FALLBACK = "cp1252"
 #: Fields of an object that hold its records, before any other list of records.
 _RECORD_FIELDS = ("results", "samples", "examples", "data", "records", "rows", "items", "scores")
-
-
+#: What `zipfile` raises when it reads a damaged or an unusual archive.
+_ZIP_ERRORS = (
+    zipfile.BadZipFile,  # its directory or a checksum is wrong
+    zlib.error,  # compressed bytes are damaged
+    EOFError,  # a file inside it ends too early
+    NotImplementedError,  # a file inside it is compressed in a form that zipfile does not know
+    RuntimeError,  # a file inside it is encrypted
+    OSError,  # the archive cannot be read from the disk
+)
 #: A sheet of a workbook, and the place of a cell in its XML.
 _SHEET, _CELL = re.compile(r"^xl/worksheets/[^/]*\.xml$"), re.compile(rb'<c\b[^>]{0,16}?\br="([A-Z]{1,3})(\d{1,7})"')
 #: Largest number of cells of a sheet.
@@ -259,7 +266,7 @@ def _check_workbook(path: Path) -> None:
                     raise InputError(
                         what, where=str(path), remedy="remove what stands far from the table, or save it as csv"
                     )
-    except (zipfile.BadZipFile, OSError, EOFError, NotImplementedError, RuntimeError, zlib.error) as error:
+    except _ZIP_ERRORS as error:
         raise InputError(f"cannot be read: {error}", where=str(path), remedy="save it as csv") from error
 
 
