@@ -159,3 +159,13 @@ def test_names_do_not_control_the_terminal(howsure, tmp_path):
     code, out, _ = howsure("gate", tmp_path / "a.csv", tmp_path / "b.csv")
     assert code == 3
     assert "\x1b" not in out
+
+
+def test_self_test_of_the_model_that_is_named(howsure, tables):
+    """Several models, and one of them is named, as candidate or as baseline: that one alone is split."""
+    table = tables["base"].with_name("two.csv")
+    rows = tables["base"].read_text().splitlines()
+    table.write_text("\n".join([*rows, *(row.replace(",m,", ",other,") for row in rows[1:])]) + "\n")
+    for option in ("--a", "--b"):
+        code, out, _ = howsure("gate", table, option, "other", "--self-test", "--splits", 3, "--format", "json")
+        assert (code, [row["model"] for row in json.loads(out)]) == (0, ["other"])

@@ -100,8 +100,10 @@ def gate(
 
     candidate, old = _divide(inputs, baseline, b, at_least, self_test=self_test)
     if self_test:
-        data = (old or candidate).results
-        print_result(hs.measure_false_alarms(data, b=b, margin=margin, alpha=alpha, claim=claim, splits=splits), form)
+        data, label = (old or candidate).results, b if b is not None or old is not None else a
+        print_result(
+            hs.measure_false_alarms(data, b=label, margin=margin, alpha=alpha, claim=claim, splits=splits), form
+        )
         return
 
     for path in (markdown, junit):

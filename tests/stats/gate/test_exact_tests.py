@@ -1,6 +1,8 @@
 """Exact tests against enumeration of every arrangement of the right generations, against scipy, and by simulation."""
 
+from fractions import Fraction
 from itertools import combinations, product
+from math import comb
 
 import numpy as np
 import pytest
@@ -40,6 +42,39 @@ def test_the_mean_of_equal_numbers_is_the_share_of_arrangements(n, right_n, k, r
     expected = np.mean(differences <= _observe(n, right_n, k, right_k) + 1e-9)
     arrays = [np.array(values) for values in (n, right_n, k, right_k)]
     assert compare_means_exactly(*arrays) == pytest.approx(expected, abs=1e-12)
+
+
+def _convolve_whole_numbers(n, k, margins):
+    """Return the numbers of arrangements with each sum of right generations of the candidate, in whole numbers."""
+    ways = [1]
+    for m in margins:
+        own = [comb(k, x) * comb(n, m - x) if m - x >= 0 else 0 for x in range(k + 1)]
+        longer = [0] * (len(ways) + k)
+        for i, count in enumerate(ways):
+            for x, more in enumerate(own):
+                longer[i + x] += count * more
+        ways = longer
+    return ways
+
+
+@pytest.mark.parametrize(("n", "k"), [(30, 30), (12, 24), (40, 3)])
+def test_the_mean_of_many_generations_is_the_share_of_arrangements_in_whole_numbers(n, k):
+    """The transform is shorter than the possible sums here; what it leaves out is less than 1e-14."""
+    rng = np.random.default_rng(n)
+    margins = rng.binomial(n + k, rng.beta(0.7, 0.7, 30))
+    margins = margins[(margins > 0) & (margins < n + k)]
+    ways = _convolve_whole_numbers(n, k, margins.tolist())
+    below = np.cumsum(np.array(ways, dtype=object))
+    lows, highs = np.maximum(margins - n, 0), np.minimum(margins, k)
+    for observed in np.linspace(lows.sum(), highs.sum(), 40).astype(int):
+        # Numbers of right generations of the candidate with this sum, one question after the other.
+        x, left = lows.copy(), observed - lows.sum()
+        for i in range(len(x)):
+            more = min(left, highs[i] - lows[i])
+            x[i], left = x[i] + more, left - more
+        p = compare_means_exactly(np.full(len(x), n), margins - x, np.full(len(x), k), x)
+        expected = float(Fraction(int(below[observed]), int(below[-1])))
+        assert p == pytest.approx(max(expected, 1e-12), rel=1e-9, abs=3e-13)
 
 
 def test_the_mean_of_unequal_numbers_is_drawn_close_to_the_share_of_arrangements():

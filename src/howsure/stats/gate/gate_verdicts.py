@@ -426,7 +426,8 @@ def compare_with_baseline(
     if used != claim:
         comparison = compare(results, candidate, baseline, claim=used)
     level = 1 - 2 * alpha
-    lowest, highest = (compare(one, candidate, baseline, claim=used, level=level) for one in (worst, best))
+    lowest = compare(worst, candidate, baseline, claim=used, level=level)
+    highest = lowest if best is worst else compare(best, candidate, baseline, claim=used, level=level)
     low, high = float(lowest.interval().low[0]), float(highest.interval().high[0])
     tests = None
     if best.binary:
