@@ -169,3 +169,12 @@ def test_self_test_of_the_model_that_is_named(howsure, tables):
     for option in ("--a", "--b"):
         code, out, _ = howsure("gate", table, option, "other", "--self-test", "--splits", 3, "--format", "json")
         assert (code, [row["model"] for row in json.loads(out)]) == (0, ["other"])
+
+
+def test_slow_imports_are_left_to_the_commands_that_need_them(tables):
+    """The import of scipy.stats alone takes longer than the rest of this command."""
+    code = "import atexit, sys; atexit.register(lambda: print(sorted({'scipy.stats', 'scipy.optimize'} & set(sys.modules))))"
+    code += "; from howsure.cli import main; main(sys.argv[1:])"
+    arguments = [sys.executable, "-c", code, "gate", str(tables["base"]), str(tables["same"])]
+    result = subprocess.run(arguments, capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stdout.splitlines()[-1]) == (0, "[]")

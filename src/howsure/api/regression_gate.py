@@ -12,7 +12,6 @@ from xml.etree import ElementTree as ET
 import msgspec
 import numpy as np
 
-from howsure.api.model_scores import CellsLike
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
 from howsure.readers.evaluations import Evaluations, read, to_cells
 from howsure.safe_text import escape_control_characters
@@ -30,6 +29,7 @@ from howsure.stats.gate import (
 )
 
 if TYPE_CHECKING:
+    from howsure.api.model_scores import CellsLike
     from howsure.sample.experiment import Experiment
     from howsure.sample.model_config import ModelConfig
 

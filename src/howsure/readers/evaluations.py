@@ -17,7 +17,6 @@ from howsure.readers.merging import compare_sources, drop_earlier_cells, merge_c
 from howsure.readers.sources import Data, Source, find_sources
 from howsure.stats.core.cells import Cells
 from howsure.stats.core.cube import Cube
-from howsure.stats.questions import AnswerCounts
 from howsure.stats.repeats import describe_dependence
 from howsure.tables.frames import is_frame
 from howsure.tables.rows_to_cells import flatten_cube, merge_cells
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from howsure.readers.texts import QuestionTexts
     from howsure.stats.core.cells import IntArray
     from howsure.stats.prompts import VariantAnswers
+    from howsure.stats.questions import AnswerCounts
 
 __all__ = ["Evaluations", "read", "to_answers", "to_cells", "to_cubes", "to_runs"]
 
@@ -417,6 +417,8 @@ def to_runs(
 
 def to_answers(data: Data | Evaluations | AnswerCounts | Mapping[str, AnswerCounts]) -> dict[str, AnswerCounts]:
     """Return the answers of each benchmark, of results in any form that the public functions take."""
+    from howsure.stats.questions import AnswerCounts
+
     if isinstance(data, AnswerCounts):
         return {data.benchmark: data}
     if isinstance(data, Mapping):

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
-from scipy import fft, special
+from scipy import special
 
 from howsure.stats.core.cells import FloatArray, IntArray
 
@@ -134,13 +134,13 @@ def _convolve(n: int, k: int, m: bytes) -> tuple[FloatArray, int]:
     mean = float(np.sum(margins * count)) * k / (n + k)
     start = max(first, int(np.floor(mean - reach)))
     length = min(last, int(np.ceil(mean + reach))) - start + 1
-    padded = fft.next_fast_len(length, real=True)
+    padded = 1 << (length - 1).bit_length()
     transform = np.ones(padded // 2 + 1, dtype=complex)
     for right, often in zip(margins.tolist(), count.tolist(), strict=True):
         probability = _list_probabilities(n, k, right)
         folded = np.bincount(np.arange(len(probability)) % padded, weights=probability, minlength=padded)
-        transform *= fft.rfft(folded) ** often
-    sums = np.maximum(np.roll(fft.irfft(transform, padded), -((start - first) % padded))[:length], 0)
+        transform *= np.fft.rfft(folded) ** often
+    sums = np.maximum(np.roll(np.fft.irfft(transform, padded), -((start - first) % padded))[:length], 0)
     return np.cumsum(sums) / np.sum(sums), start
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
 from howsure.errors import InputError
 from howsure.stats.core.cells import Cells, FloatArray, IntArray
 from howsure.stats.core.claims import MeanClaim
 from howsure.stats.core.results import Columns, Result, make_columns
 from howsure.stats.gate.gate_verdicts import check_gate, compare_with_baseline
+from howsure.stats.scores.score_intervals import clopper_pearson
 
 __all__ = ["FalseAlarms", "split_baseline"]
 
@@ -42,8 +42,8 @@ class FalseAlarms(Result):
 
     def interval(self, level: float | None = None) -> tuple[float, float]:
         """Return the exact interval of the share that fails over all splits (Clopper and Pearson)."""
-        between = stats.binomtest(self.n_fail, self.n_splits).proportion_ci(0.95 if level is None else level)
-        return float(between.low), float(between.high)
+        low, high = clopper_pearson(self.n_fail, self.n_splits, 0.95 if level is None else level)
+        return float(low), float(high)
 
     def columns(self) -> Columns:
         """Return one row."""

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special, stats
+from scipy import special
 
 from howsure.errors import InputError
 from howsure.stats.core.cells import FloatArray, IntArray
@@ -161,9 +161,16 @@ def estimate_concordance(
     if len(x) != len(models):
         raise InputError(f"scores have shape {x.shape} for {len(models)} models", where="estimate_concordance")
     complete = x[:, ~np.any(np.isnan(x), axis=0)]
-    # scores that differ by rounding only are ties
-    ranks = stats.rankdata(-complete.round(12), axis=0) if complete.size else complete
-    return Concordance(benchmark, tuple(models), ranks, level)
+    return Concordance(benchmark, tuple(models), _rank_models(complete), level)
+
+
+def _rank_models(scores: FloatArray) -> FloatArray:
+    """Return the rank of each model in each variant, 1 for the best, shape (M, S); of tied models their mean rank."""
+    # The import of scipy.stats takes longer than a whole command without it.
+    rounded = scores.round(12)  # scores that differ by rounding only are ties
+    better = np.sum(rounded[None, :, :] > rounded[:, None, :], axis=1)
+    tied = np.sum(rounded[None, :, :] == rounded[:, None, :], axis=1)
+    return np.asarray(better + (tied + 1) / 2, float)
 
 
 def _count_ties(ranks: FloatArray) -> FloatArray:
