@@ -1,7 +1,11 @@
 """Pages of the documentation site that are made from the program: a hook of MkDocs (mkdocs.yml names it).
 
-commands.md is made from the options of the commands, api.md and stats_api.md name what mkdocstrings describes, and
-changelog.md is CHANGELOG.md. Links to files beside `docs`, such as examples, lead to copies of these files on the site.
+commands.md is made from the options of the commands, glossary.md from the list of columns, api.md and stats_api.md name
+what mkdocstrings describes, and changelog.md is CHANGELOG.md. Links to files beside `docs`, such as examples, lead to
+copies of these files on the site. In pages, comments are replaced by tables:
+
+    <!-- rows of guarantees.md "HEADING": FIRST CELL; FIRST CELL -->    these rows of the first table below the heading
+    <!-- columns of a run folder -->                                    the columns of a response
 """
 
 from __future__ import annotations
@@ -24,13 +28,21 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[1]
 #: A link to a file of the repository that is no page: its target without the leading "../".
 OUTSIDE = re.compile(r"\]\(((?:\.\./)+)((?:examples|action\.yml|README\.md|CONTRIBUTING\.md|src|bench)[^)#\s]*)\)")
+#: A comment that stands for rows of docs/guarantees.md.
+ROWS = re.compile(r'<!-- rows of guarantees\.md "([^"]+)": (.+?) -->')
 
 _COMMANDS = """# Commands
 
-Every command and option, as `howsure COMMAND --help` prints them.
+Every command and option, as `howsure COMMAND --help` prints them. What a column of a table means is in the
+[glossary](glossary.md), and `howsure explain COLUMN` prints it.
 
 Exit codes: 0 done, 2 wrong use or unreadable input (one line on the error stream says what, where, and how to fix it),
 130 interrupted with everything kept. `howsure gate` also has 1 for fail and 3 for inconclusive.
+"""
+_GLOSSARY = """# Columns and terms
+
+Every column that a command prints or a result of Python has; `howsure explain COLUMN` prints the same. A column means
+the same in all commands but those that are named in its row.
 """
 _STATISTICS = """# Statistics on arrays
 
@@ -123,6 +135,48 @@ def describe_statistics() -> str:
     return "\n".join(parts)
 
 
+def describe_columns() -> str:
+    """Return the page of all columns that a command prints."""
+    from howsure.reporting.glossary import TERMS, read_columns
+
+    parts = [_GLOSSARY, "| column | meaning | unit | more |", "|---|---|---|---|"]
+    for name, column in read_columns().items():
+        meaning = [column.meaning, *(f"*{command}*: {text}" for command, text in column.also.items())]
+        formula = [f"`{column.formula}`"] if column.formula else []
+        text = "<br>".join(part.replace("|", "\\|") for part in [*meaning, *formula])
+        title = column.page.removesuffix(".md").rpartition("/")[2].replace("_", " ")
+        parts.append(f'| <span id="{name}">`{name}`</span> | {text} | {column.unit} | [{title}]({column.page}) |')
+    parts += ["", "## Terms", ""]
+    parts += [f"**{term.replace('*', chr(92) + '*')}**: {meaning}\n" for term, meaning in TERMS.items()]
+    return "\n".join(parts)
+
+
+def select_rows(heading: str, names: list[str]) -> str:
+    """Return rows of the first table of a section of docs/guarantees.md, by their first cells.
+
+    >>> select_rows("At a glance", ["t, new-questions"]).splitlines()[1]
+    '|---|---:|---:|---:|---:|'
+    """
+    _, found, section = (ROOT / "docs/guarantees.md").read_text(encoding="utf-8").partition(f"\n## {heading}\n")
+    if not found:
+        raise ValueError(f"docs/guarantees.md has no section {heading!r}")
+    table = re.search(r"(?:^\|.*\n)+", section.partition("\n## ")[0], flags=re.MULTILINE)
+    lines = table[0].splitlines() if table else []
+    cells = [line.split("|")[1].strip() for line in lines]
+    if lost := [name for name in names if name not in cells]:
+        raise ValueError(f"docs/guarantees.md, {heading!r}, has no row {lost[0]!r}")
+    return "\n".join(lines[:2] + [line for line, cell in zip(lines, cells, strict=True) if cell in names])
+
+
+def list_stored_columns() -> str:
+    """Return a table of the columns of a response."""
+    from howsure.reporting.glossary import read_columns
+    from howsure.store.schema import COLUMNS
+
+    rows = [f"| `{name}` | {read_columns()[name].meaning} |" for name in COLUMNS]
+    return "\n".join(["| column | meaning |", "|---|---|", *rows])
+
+
 def copy_changelog() -> str:
     """Return CHANGELOG.md with its links as those of the site."""
     return (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").replace("](docs/", "](")
@@ -131,6 +185,7 @@ def copy_changelog() -> str:
 #: Pages that are made, by their names.
 GENERATED = {
     "commands.md": describe_commands,
+    "glossary.md": describe_columns,
     "api.md": describe_functions,
     "stats_api.md": describe_statistics,
     "changelog.md": copy_changelog,
@@ -156,4 +211,6 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
     """Return the text of a page whose links to files outside `docs` lead to their copies (a hook of MkDocs)."""
     up = posixpath.relpath(".", posixpath.dirname(page.file.src_uri) or ".")
+    markdown = ROWS.sub(lambda comment: select_rows(comment[1], comment[2].split("; ")), markdown)
+    markdown = markdown.replace("<!-- columns of a run folder -->", list_stored_columns())
     return OUTSIDE.sub(lambda link: f"]({posixpath.normpath(f'{up}/files/{link[2]}')})", markdown)

@@ -25,6 +25,7 @@ benchmark.
 `measure_false_alarms`                 how often a gate fails a baseline against itself
 `audit`, `data_map`                    questions whose label may be wrong; GEN's map of each model
 `show`                                 single generations: completion, target, what was read, by which rule
+`explain_columns`                      what a column of a table means: unit, formula, page of the documentation
 `run`, `report`, `rescore`, `convert`  run an experiment, write a report, score completions again, convert logs
 `figures`, `perturb`                   single figures; prompt variants of a question
 =====================================  ================================================================================
@@ -91,6 +92,7 @@ if TYPE_CHECKING:
     from howsure.errors import UnknownNameError as UnknownNameError
     from howsure.readers.evaluations import Evaluations as Evaluations
     from howsure.readers.evaluations import read as read
+    from howsure.reporting.glossary import explain_columns as explain_columns
     from howsure.stats.core.cells import Cells as Cells
     from howsure.stats.core.cube import Cube as Cube
     from howsure.stats.planning import Cost as Cost
@@ -123,6 +125,7 @@ _MODULE_OF = {
     "dimension_shares": "howsure.api.prompt_studies",
     "draw_questions": "howsure.api.study_plans",
     "effects": "howsure.api.prompt_studies",
+    "explain_columns": "howsure.reporting.glossary",
     "figures": "howsure.figures",
     "frontier": "howsure.api.study_plans",
     "gate": "howsure.api.regression_gate",

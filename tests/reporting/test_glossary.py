@@ -1,11 +1,20 @@
-"""The words of the report are those of CONTRIBUTING.md. Kind of truth: a table that was written for readers of the code."""
+"""The words of the report are those of CONTRIBUTING.md, and every column has a meaning. Kind of truth: the source text.
+
+Names of columns are read from the syntax tree of each method `columns`, not from the program that runs.
+"""
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
-from howsure.reporting.glossary import COLUMNS, TERMS
+import pytest
+
+from howsure.errors import UnknownNameError
+from howsure.reporting.glossary import TERMS, explain_columns, list_report_columns, read_columns
+from howsure.sample.estimate import ModelEstimate
+from howsure.store.schema import COLUMNS as STORED_COLUMNS
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -18,14 +27,74 @@ def glossary():
     return {term for row in plain for term in (row, *row.split(", "))}
 
 
+def called(node):
+    """The name of the function that a node of a syntax tree calls, if any."""
+    return getattr(node.func, "id", getattr(node.func, "attr", "")) if isinstance(node, ast.Call) else ""
+
+
+def collect_names(node):
+    """Keywords of `make_columns` and keys of dictionaries, but those of notes, below a node."""
+    if called(node) == "notes":
+        return
+    if called(node) == "make_columns":
+        yield from (keyword.arg for keyword in node.keywords if keyword.arg)
+    if isinstance(node, ast.Dict):
+        yield from (key.value for key in node.keys if isinstance(key, ast.Constant) and isinstance(key.value, str))
+    for child in ast.iter_child_nodes(node):
+        yield from collect_names(child)
+
+
+def columns_in_source():
+    """Names of columns in the source, with the file that has them."""
+    for path in sorted((ROOT / "src/howsure").rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef) and (node.name in {"columns", "_columns"} or "tabulate" in node.name):
+                yield from ((name, path.stem) for name in collect_names(node))
+    yield from ((name, "schema") for name in STORED_COLUMNS)
+    yield from ((name, "estimate") for name in ModelEstimate.__dataclass_fields__)
+
+
+def test_every_column_of_a_result_has_a_meaning():
+    names = set(columns_in_source())
+    assert len(names) > 300
+    assert sorted((name, stem) for name, stem in names if name not in read_columns()) == []
+
+
+def test_every_page_of_the_glossary_is_a_page_of_the_site():
+    pages = re.findall(r"[\w/]+\.md", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
+    assert {column.page for column in read_columns().values()} <= set(pages)
+
+
+def test_what_the_glossary_says_of_commands_is_of_commands():
+    from howsure.cli import cli
+
+    for column in read_columns().values():
+        for command in column.also:
+            name, *options = command.split()
+            known = [option for parameter in cli.commands[name].params for option in parameter.opts]
+            assert [option for option in options if option.startswith("--") and option not in known] == [], command
+
+
 def test_every_term_of_the_page_is_in_the_glossary_of_the_project():
     assert len(glossary()) > 35
     assert set(TERMS) <= glossary()
 
 
 def test_headings_of_columns_are_the_words_of_the_glossary():
-    words = {heading.lower() for heading, _ in COLUMNS.values()}
+    words = {heading.lower() for heading, _ in list_report_columns().values()}
     assert {"benchmark", "model", "question", "generations", "score", "standard error", "claim", "detectable"} <= words
-    text = " ".join(f"{heading} {meaning}" for heading, meaning in COLUMNS.values()) + " ".join(TERMS.values())
+    text = " ".join(f"{one.heading} {one.meaning}" for one in read_columns().values()) + " ".join(TERMS.values())
     # what the glossary calls otherwise: unparsed, rank flip, label error
     assert not re.findall(r"\b(unread|suspects?|swap\w*|sample of an answer)\b", text, flags=re.IGNORECASE)
+
+
+def test_an_explanation_has_the_meaning_of_each_command():
+    """By hand: n_missing counts questions in `score` and generations in `gate`."""
+    text = str(explain_columns(["n_missing"]))
+    assert "Questions of the benchmark" in text
+    assert "gate: Generations of the candidate" in text
+    assert explain_columns(["se", "df"])["column"].tolist() == ["se", "df"]
+    assert len(explain_columns()) == len(read_columns())
+    with pytest.raises(UnknownNameError, match="n_missing"):
+        explain_columns(["n_mising"])

@@ -1,13 +1,14 @@
 """The command `howsure`: each command parses its options, calls a public function, and prints the result.
 
-=================  ===============================================================
-analysis_commands  score, compare, pairs, rank, repeats, combine, variants, audit, show
-question_commands  attempts, questions, greedy, curve, providers
-gate_commands      gate
-sampling_commands  plan, noise, run, benchmarks, prompts, paraphrase
-file_commands      report, preview, convert, rescore, review
-options            options that several commands share, and the results they name
-=================  ===============================================================
+==================  ==============================================================
+analysis_commands   score, compare, pairs, rank, repeats, combine, variants, audit, show
+question_commands   attempts, questions, greedy, curve, providers
+gate_commands       gate
+sampling_commands   plan, noise, run, benchmarks, prompts, paraphrase
+file_commands       report, preview, convert, rescore, review
+reference_commands  explain
+options             options that several commands share, and the results they name
+==================  ==============================================================
 
 Modules that import much are imported inside the commands, so that ``howsure --help`` is fast.
 """
@@ -22,7 +23,14 @@ from collections.abc import Sequence
 
 import click
 
-from howsure.cli import analysis_commands, file_commands, gate_commands, question_commands, sampling_commands
+from howsure.cli import (
+    analysis_commands,
+    file_commands,
+    gate_commands,
+    question_commands,
+    reference_commands,
+    sampling_commands,
+)
 from howsure.errors import HowsureError, HowsureWarning
 from howsure.safe_text import escape_control_characters, mask_secrets
 
@@ -122,5 +130,6 @@ for command in (
     file_commands.rescore,
     file_commands.report,
     file_commands.review,
+    reference_commands.explain,
 ):
     cli.add_command(command)

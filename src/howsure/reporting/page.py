@@ -18,21 +18,12 @@ from howsure.reporting.assets import build_policy, bundle_vega, load_templates, 
 from howsure.reporting.benchmark_report import BenchmarkReport, build_benchmark_reports
 from howsure.reporting.elements import Figure, clean_json, dump_json
 from howsure.reporting.report_data import ReportData, ReportOptions
-from howsure.reporting.sections import data_map, distributions, generations, judges, repeats, score_table
 from howsure.reporting.sections.question_browser import TextLimits
 from howsure.stats.comparisons import POWER
 from howsure.stats.core.claims import CLAIM_TEXTS
 
 #: Heading and meaning of every column of every table.
-_COLUMNS = (
-    glossary.COLUMNS
-    | generations.COLUMNS
-    | judges.COLUMNS
-    | distributions.COLUMNS
-    | data_map.COLUMNS
-    | score_table.COLUMNS
-    | repeats.COLUMNS
-)
+_COLUMNS = glossary.list_report_columns()
 
 
 #: Styles and scripts of the page, in their order.

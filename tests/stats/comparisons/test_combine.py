@@ -169,6 +169,18 @@ def test_what_has_no_z_is_left_out_and_told():
     assert "(combined)" in str(weighted)
 
 
+def test_the_combined_difference_is_that_of_the_inverse_variances():
+    """By hand: with weights by precision it is sum(d / SE^2) / sum(1 / SE^2), and its z by CLT is the combined one."""
+    rows = compared(np.random.default_rng(12), [40, 90, 300], method="clt")
+    result = combine(rows)
+    inverse = 1 / result.se**2
+    expected = float(inverse @ result.difference / np.sum(inverse))
+    both = meta(result)
+    assert both["difference"] == pytest.approx(expected)
+    assert both["se"] == pytest.approx(1 / math.sqrt(np.sum(inverse)))
+    assert both["difference"] / both["se"] == pytest.approx(both["z"])
+
+
 def test_equal_benchmarks_have_no_excess_spread():
     cells = benchmark(np.random.default_rng(7), "one", 400)
     twins = [

@@ -111,6 +111,16 @@ def test_what_a_pair_cannot_say():
     assert "on the questions that both answered" in pairs(partly).columns()["note"][0]
 
 
+@pytest.mark.parametrize("method", [None, "t", "clt"])
+def test_z_and_the_p_value_say_the_same(method):
+    """Theory: the two-sided tail of a standard normal variable beyond z is the p-value."""
+    rng = np.random.default_rng(3)
+    totals = rng.binomial(4, rng.random((3, 30)))
+    columns = pairs(cells_of(np.full((3, 30), 4), totals, totals), method=method).columns()
+    assert 2 * stats.norm.sf(np.abs(columns["z"])) == pytest.approx(columns["p_value"])
+    assert np.array_equal(np.sign(columns["z"]), np.sign(columns["difference"]))
+
+
 def test_identical_answers_are_no_evidence_whatever_the_rounding():
     rng = np.random.default_rng(8)
     p = rng.random(1000)

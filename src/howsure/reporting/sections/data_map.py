@@ -34,32 +34,6 @@ _MAX_ROWS, _MAX_STORED_ROWS = 50, 1_000
 #: Characters of an answer in these two tables, at most.
 _MAX_CHARACTERS, _MAX_STORED_CHARACTERS = 48, 200
 
-#: Heading and meaning of the columns of this section's tables.
-COLUMNS: dict[str, tuple[str, str]] = {
-    "target": ("Target", "The answer that the benchmark takes to be right."),
-    "answer": ("Other answer", "The answer that speaks most against the target: that of most models, the better ones."),
-    "p_correct": ("P(correct)", "Mean score of a question over generations and models."),
-    "consistency": (
-        "Consistency",
-        "Sum of p log p over a model's sets of equal answers; 0: always alike. Too high from few generations.",
-    ),
-    "n_sets": ("Answers", "Different answers of all models."),
-    "models_agreeing": ("Models agreeing", "Models that gave the other answer more often than anything else."),
-    "evidence": (
-        "Evidence",
-        "Weighted votes for the other answer less those for the target, better models counting more: no probability.",
-    ),
-    "p_wrong_max": (
-        "P(wrong) at most",
-        "Upper limit of the probability that the label is wrong; the lower limit is 0.",
-    ),
-    "suspected_by": (
-        "Suspected by",
-        "Data map: rarely right, nearly always alike. Models: most of them give the same other answer.",
-    ),
-    "part": ("Kind", "Suspected label error, or another question."),
-    "n_here": ("Questions here", "Questions at this place of the map; the first by name is named."),
-}
 
 #: Text before the figure.
 LEAD = (

@@ -41,13 +41,6 @@ _MAX_MODELS = 12
 #: Largest number of bins of the mean score, from 0 to 1.
 _MAX_BINS = 10
 
-#: Heading and meaning of the columns of this section's tables.
-COLUMNS = {
-    "setting": ("Setting", "What distinguishes models of one name, such as the temperature."),
-    "expected": ("Expected share", "What the fitted Beta distribution expects of means of as many generations."),
-    "curve": ("Curve", "Observed means, the same less sampling noise, or the fitted Beta distribution."),
-    "p": ("P(correct)", "A probability to be answered correctly."),
-}
 
 #: Concentration above which a Beta distribution looks like a point.
 _POINT_CONCENTRATION = 500

@@ -38,13 +38,6 @@ _MAX_DRAWN, _MAX_SEARCHED = 50, 1000
 #: Budgets of the frontier, as multiples of the cost of the run.
 _BUDGETS = 2.0 ** np.arange(-5, 4)
 
-#: Heading and meaning of the columns of this section's tables.
-COLUMNS = {
-    "part": ("Part", "What the row is of: a band, a line, or a kind of design."),
-    "k": ("Generations", "Generations per question (and prompt)."),
-    "spent": ("Spent", "Calls, tokens or money that a design takes."),
-}
-
 
 @dataclass(frozen=True)
 class ModelPilot:

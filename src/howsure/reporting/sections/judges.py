@@ -33,18 +33,7 @@ from howsure.stats.judges import (
     examine_judge,
 )
 
-__all__ = ["COLUMNS", "build_judge_section", "describe_judge"]
-
-#: Heading and meaning of the columns of this section's table.
-COLUMNS = {
-    "judge_score": ("Judge's score", "Score of a model by the verdicts of the judge."),
-    "n_completions": ("Completions", "Completions with a score by the judge or known without it, such as refusals."),
-    "n_labels": ("Labels", "Completions that the judge and a person scored."),
-    "n_unreadable": ("Unreadable", "Completions without a readable verdict, which have no score."),
-    "flip_rate": ("Flip rate", "Probability that two verdicts on the same completion differ."),
-    "se_judge": ("Judge's noise", "Part of the standard error that comes from verdicts that differ."),
-    "judge_weight": ("Judge's weight", "Weight of the judge in the corrected score: 0 if only the labels count."),
-}
+__all__ = ["build_judge_section", "describe_judge"]
 
 
 def build_judge_section(

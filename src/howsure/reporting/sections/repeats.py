@@ -39,17 +39,6 @@ from howsure.stats.repeats import Repeats, repeats
 #: Models with a row in the figure and in the table, at most.
 _MAX_ROWS = 20
 
-#: Heading and meaning of the columns of this section's tables.
-COLUMNS = {
-    "run": ("Run", "One pass over the questions; its name, or its number in the order they were made."),
-    "n_runs": ("Runs", "Runs that the model is in."),
-    "mean": ("Mean", "Mean over questions of a run, or of all runs."),
-    "sd": ("SD", "Standard deviation: of the run means; of one run, of its questions."),
-    "best": ("Best run", "Highest mean of a run."),
-    "worst": ("Worst run", "Lowest mean of a run."),
-    "n_future": ("Future runs", "Runs that the prediction interval is for the mean of."),
-    "drift_p": ("p, drift", "Chance of runs this different if all were independent generations (Cochran's Q)."),
-}
 
 #: Notes of `Repeats` on copies and on run means.
 _COPIES, _TOO_SIMILAR = "copies are not runs", "agree more than independent generations would"

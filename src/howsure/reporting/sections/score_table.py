@@ -45,12 +45,6 @@ _REJECTED_CAVEAT = (
 #: Sources of the error of a score, and what would be drawn again.
 _SOURCES = {"data": "which questions", "prompt": "which prompts", "prediction": "sampling the model again"}
 
-#: Heading and meaning of the columns of this section's tables.
-COLUMNS = {
-    "score_of_all": ("All questions", "Score on all questions, also those that a review rejected."),
-    "change": ("Change", "What leaving out the rejected questions does to the score."),
-}
-
 
 @dataclass(frozen=True)
 class ScoreRow:

@@ -51,7 +51,7 @@ from howsure.stats.core.claims import (
     check_level,
     check_mean_claim,
 )
-from howsure.stats.core.intervals import Interval, interval
+from howsure.stats.core.intervals import Interval, compute_normal_score, interval
 from howsure.stats.core.results import Columns, Result
 
 __all__ = [
@@ -231,7 +231,7 @@ class BorrowedDifference(Result):
             "se": se,
             "low": between.low,
             "high": between.high,
-            "z": np.divide(self.difference, se, out=np.full(1, np.nan), where=se > 0),
+            "z": np.where(se > 0, compute_normal_score(between), np.nan),
             "p_value": between.p_value,
             "detectable": self.detectable,
             "method": between.method.astype(object),

@@ -90,13 +90,25 @@ class Combination(Result):
             model_a=self.model_a,
             model_b=self.model_b,
             n_questions=np.append(self.n_questions, np.sum(self.n_questions, where=used)),
-            difference=np.append(self.difference, np.nan),
-            se=np.append(self.se, np.nan),
+            difference=np.append(self.difference, self.difference_meta),
+            se=np.append(self.se, self.se_meta),
             z=np.append(self.z, self.z_meta),
             p_value=np.append(_two_sided(self.z), self.p_meta),
             weight=np.append(self.weight, np.nan),
             note=np.array([*self.remarks, self._agreement()], dtype=object),
         )
+
+    @property
+    def se_meta(self) -> float:
+        """Standard error of `difference_meta`, 1 / sum (weight / SE); NaN where no benchmark is left."""
+        used = self.weight > 0
+        return 1 / float(np.sum(self.weight[used] / self.se[used])) if np.any(used) else math.nan
+
+    @property
+    def difference_meta(self) -> float:
+        """Mean of the differences, each weighed by weight / SE: over `se_meta` it is the weighted sum of d / SE."""
+        used = self.weight > 0
+        return float(np.sum(self.weight[used] / self.se[used] * self.difference[used])) * self.se_meta
 
     def _agreement(self) -> str:
         """Return what the test of heterogeneity says about the benchmarks."""

@@ -36,7 +36,7 @@ from howsure.stats.core.claims import (
     check_claim,
     check_level,
 )
-from howsure.stats.core.intervals import FEW_DF, Interval, interval, is_few_df
+from howsure.stats.core.intervals import FEW_DF, Interval, compute_normal_score, interval, is_few_df
 from howsure.stats.core.multiplicity import benjamini_hochberg, holm
 from howsure.stats.core.pair_sums import common_sums
 from howsure.stats.core.results import Columns, Result, make_columns, notes
@@ -254,8 +254,6 @@ class Comparison(Result):
         names = np.array(self.models, dtype=object)
         N = np.where(self.n_questions > 0, self.n_questions, np.nan)
         rows = len(self.a)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            z = self.difference / np.sqrt(self.variance)
         return make_columns(
             rows,
             benchmark=self.benchmark,
@@ -268,7 +266,7 @@ class Comparison(Result):
             se=np.sqrt(self.variance),
             low=between.low,
             high=between.high,
-            z=np.where(self.variance > 0, z, np.nan),
+            z=np.where(self.variance > 0, compute_normal_score(between), np.nan),
             p_value=between.p_value,
             se_total=np.sqrt(self.total / N),
             se_data=np.sqrt(np.maximum(self.data, 0) / N),

@@ -25,6 +25,7 @@ __all__ = [
     "Limits",
     "VarianceFactors",
     "chi_square_factors",
+    "compute_normal_score",
     "difference_limits",
     "interval",
     "is_few_df",
@@ -92,6 +93,26 @@ class Interval(Limits):
     p_value: FloatArray = field(repr=False)
     flat: NDArray[np.bool_] = field(repr=False)
     df: FloatArray = field(repr=False)
+
+
+def compute_normal_score(between: Interval) -> FloatArray:
+    """Return z of each test, the value of a standard normal variable with the same two-sided p-value and sign.
+
+    Notes
+    -----
+    z = sign(statistic) Phi^-1(1 - p / 2). Of a normal test (CLT) it is the statistic itself; of Student's t it is
+    smaller. Where p is too small for a number, the statistic stands for it.
+
+    Examples
+    --------
+    >>> between = interval([0.5, 0.1], [0.1, 0.1], [5, 5])
+    >>> compute_normal_score(between).round(2).tolist(), between.statistic.round(2).tolist()
+    ([2.54, 0.8], [4.47, 0.89])
+    """
+    with np.errstate(divide="ignore"):
+        size = -special.ndtri(between.p_value / 2)
+    size = np.where((between.method == "clt") | np.isinf(size), np.abs(between.statistic), size)
+    return np.asarray(np.copysign(size, between.statistic))
 
 
 def interval(
