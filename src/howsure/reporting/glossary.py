@@ -127,12 +127,12 @@ def explain_columns(names: Sequence[str] | str = ()) -> Explanations:
       unit: count
       more: docs/gate.md
     """
-    known = read_columns()
+    meanings = read_columns()
     chosen = (names,) if isinstance(names, str) else tuple(names)
     for name in chosen:
-        if name not in known:
-            raise UnknownNameError("column", name, known)
-    return Explanations(chosen or tuple(known))
+        if name not in meanings:
+            raise UnknownNameError("column", name, meanings)
+    return Explanations(chosen or tuple(meanings))
 
 
 #: Words that the page uses in one meaning.
