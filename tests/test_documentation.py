@@ -1,10 +1,20 @@
-"""The Python examples of README.md and docs/prompts.md run as they are printed."""
+"""The examples of README.md and docs run as they are printed, and their commands, options and links exist.
 
+Kind of truth: the program itself, run as a reader would run it.
+"""
+
+import difflib
 import json
 import re
+import shlex
 from pathlib import Path
 
+import pytest
+from helpers.repository_modules import module
+
 ROOT = Path(__file__).resolve().parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+OUTPUT = module(ROOT / "tools/docs_output.py")
 
 
 def run_blocks(file):
@@ -32,3 +42,80 @@ def test_prompts(tmp_path, monkeypatch, capsys):
     Path("exam.jsonl").write_text(json.dumps(question) + "\n")
     run_blocks("docs/prompts.md")
     assert len(capsys.readouterr().out.splitlines()) >= 20
+
+
+@pytest.mark.parametrize("page", [page.relative_to(ROOT).as_posix() for page in OUTPUT.list_pages()])
+def test_commands_print_what_the_page_says(page):
+    """`python tools/docs_output.py --write` writes what they print now."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    assert [*difflib.unified_diff(text.splitlines(), OUTPUT.rewrite_page(text).splitlines(), lineterm="", n=0)] == []
+
+
+def list_command_lines(text):
+    """Yield the command lines of howsure in blocks of code and in inline code, each as words."""
+    code = [line.removeprefix("$ ") for block in OUTPUT.BLOCK.finditer(text) for line in block[2].splitlines()]
+    code += re.findall(r"`(howsure [^`\n]+)`", text)
+    for line in code:
+        if re.match(r"howsure [a-z]+( |$)", line):
+            part = re.split(r"[;|>]|&&", line)[0]
+            try:
+                yield shlex.split(part, comments=True)[1:]
+            except ValueError:  # a quotation that goes on in the next line
+                continue
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_commands_and_options_of_pages_exist(page):
+    from howsure.cli import cli
+
+    for name, *words in list_command_lines(page.read_text(encoding="utf-8")):
+        assert name in cli.commands, f"howsure {name}"
+        options = {option for parameter in cli.commands[name].params for option in parameter.opts} | {"--help", "-h"}
+        given = {word.partition("=")[0].rstrip(",.:") for word in words if re.match(r"--[a-z]", word)}
+        assert given <= options, f"howsure {name}: {sorted(given - options)}"
+
+
+def test_every_option_is_in_the_reference_of_commands():
+    from howsure.cli import cli
+
+    text = module(ROOT / "tools/docs_pages.py").describe_commands()
+    for name, command in cli.commands.items():
+        section = text.split(f"## howsure {name}\n")[1].split("\n## ")[0]
+        for parameter in command.params:
+            for option in parameter.opts if parameter.param_type_name == "option" else ():
+                assert option in section, f"howsure {name} {option}"
+
+
+def test_files_that_pages_link_to_exist():
+    """Links within the site are checked by `make docs`, which also knows the generated pages."""
+    generated = set(module(ROOT / "tools/docs_pages.py").GENERATED)
+    for page in PAGES:
+        text = OUTPUT.BLOCK.sub("", page.read_text(encoding="utf-8"))
+        for target in re.findall(r"\]\(([^)#\s]+)", text):
+            if "://" not in target and not target.startswith("mailto:"):
+                path = (page.parent / target).resolve()
+                assert path.exists() or path.name in generated, f"{page.name}: {target}"
+
+
+def test_rows_of_guarantees_that_pages_show_are_there():
+    pages = module(ROOT / "tools/docs_pages.py")
+    shown = [comment for page in PAGES for comment in pages.ROWS.findall(page.read_text(encoding="utf-8"))]
+    assert len(shown) >= 4
+    for heading, names in shown:
+        assert len(pages.select_rows(heading, names.split("; ")).splitlines()) >= 3
+    with pytest.raises(ValueError, match="no row"):
+        pages.select_rows("At a glance", ["an interval that nobody made"])
+
+
+def test_every_figure_of_a_report_is_explained(tmp_path, monkeypatch):
+    """The files that `--figures` writes for a run with prompts, and for the example logs."""
+    pytest.importorskip("altair")
+    text = (ROOT / "docs/figures.md").read_text(encoding="utf-8")
+    names = set(re.findall(r"`([a-z-]+(?:-\d)?)`", text))
+    import howsure as hs
+
+    monkeypatch.chdir(ROOT)
+    hs.report("examples/logs", tmp_path / "r.html", figures=tmp_path / "figures")
+    written = {path.stem for path in (tmp_path / "figures").glob("*.csv")}
+    assert len(written) > 8
+    assert written <= names
