@@ -26,6 +26,7 @@ benchmark.
 `audit`, `data_map`                    questions whose label may be wrong; GEN's map of each model
 `show`                                 single generations: completion, target, what was read, by which rule
 `explain_columns`                      what a column of a table means: unit, formula, page of the documentation
+`init`, `doctor`                       write an experiment file; check whether an experiment can run
 `run`, `report`, `rescore`, `convert`  run an experiment, write a report, score completions again, convert logs
 `figures`, `perturb`                   single figures; prompt variants of a question
 =====================================  ================================================================================
@@ -44,6 +45,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from howsure import figures as figures
     from howsure import perturb as perturb
+    from howsure.api.experiment_setup import doctor as doctor
+    from howsure.api.experiment_setup import init as init
     from howsure.api.file_preview import preview as preview
     from howsure.api.generation_list import show as show
     from howsure.api.judged_results import judge_errors as judge_errors
@@ -123,6 +126,7 @@ _MODULE_OF = {
     "determinism": "howsure.api.run_comparisons",
     "difference_components": "howsure.api.prompt_studies",
     "dimension_shares": "howsure.api.prompt_studies",
+    "doctor": "howsure.api.experiment_setup",
     "draw_questions": "howsure.api.study_plans",
     "effects": "howsure.api.prompt_studies",
     "explain_columns": "howsure.reporting.glossary",
@@ -130,6 +134,7 @@ _MODULE_OF = {
     "frontier": "howsure.api.study_plans",
     "gate": "howsure.api.regression_gate",
     "greedy": "howsure.api.run_comparisons",
+    "init": "howsure.api.experiment_setup",
     "judge_errors": "howsure.api.judged_results",
     "judge_noise": "howsure.api.judged_results",
     "measure_false_alarms": "howsure.api.regression_gate",

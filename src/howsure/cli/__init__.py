@@ -4,6 +4,7 @@
 analysis_commands   score, compare, pairs, rank, repeats, combine, variants, audit, show
 question_commands   attempts, questions, greedy, curve, providers
 gate_commands       gate
+setup_commands      init, doctor, completion
 sampling_commands   plan, noise, run, benchmarks, prompts, paraphrase
 file_commands       report, preview, convert, rescore, review
 reference_commands  explain
@@ -30,6 +31,7 @@ from howsure.cli import (
     question_commands,
     reference_commands,
     sampling_commands,
+    setup_commands,
 )
 from howsure.errors import HowsureError, HowsureWarning
 from howsure.safe_text import escape_control_characters, mask_secrets
@@ -104,6 +106,8 @@ def cli() -> None:
 
 
 for command in (
+    setup_commands.init,
+    setup_commands.doctor,
     sampling_commands.run,
     analysis_commands.score,
     analysis_commands.compare,
@@ -131,5 +135,6 @@ for command in (
     file_commands.report,
     file_commands.review,
     reference_commands.explain,
+    setup_commands.completion,
 ):
     cli.add_command(command)

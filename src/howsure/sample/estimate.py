@@ -20,7 +20,7 @@ from howsure.sample.sampling_plan import SamplingPlan, build_plans
 from howsure.stats.core.results import Columns, Result, format_table
 from howsure.store.responses import is_run
 
-__all__ = ["Estimate", "ModelDemand", "ModelEstimate", "PromptDemand", "dry_run", "estimate_costs"]
+__all__ = ["Estimate", "ModelDemand", "ModelEstimate", "PromptDemand", "dry_run", "estimate_costs", "estimate_plans"]
 
 #: Assumptions: tokens of a completion, seconds before its first token, and tokens per second after it.
 ASSUMED_TOKENS, ASSUMED_WAIT, ASSUMED_TOKENS_PER_SECOND = 500, 1.0, 50.0
@@ -281,7 +281,11 @@ def dry_run(experiment: Experiment, folder: Path, *, retry: bool = False) -> Est
     InputError
         As for `sample.run.run` before it sends anything, except for keys, which are not needed.
     """
-    plans = build_plans(experiment)
+    return estimate_plans(build_plans(experiment), folder, retry=retry)
+
+
+def estimate_plans(plans: Sequence[SamplingPlan], folder: Path, *, retry: bool = False) -> Estimate:
+    """Estimate the cost and time of the cells of these plans that the run in this folder still lacks."""
     wanted = {plan.benchmark.name: plan.build_wanted() for plan in plans}
     if is_run(folder):
         stored = read_stored_cells(folder, wanted)

@@ -25,7 +25,7 @@ from howsure.sample.scored_rows import RowWriter, build_failed_rows, score_reply
 from howsure.sample.snapshot import Tally
 from howsure.store.schema import Response
 
-__all__ = ["ModelJob", "RequestSize", "add_stops"]
+__all__ = ["ModelJob", "RequestSize", "add_stops", "build_request"]
 
 #: Generations per request: while no lower limit of the endpoint is known, and if log-probabilities are requested.
 MOST, MOST_LOGPROBS = 128, 8
@@ -110,6 +110,29 @@ class RequestSize:
         )
 
 
+def build_request(
+    config: ModelConfig,
+    benchmark: str,
+    question: Question,
+    variant: Variant,
+    variant_id: str,
+    generations: tuple[int, ...],
+) -> Request:
+    """Return the request for generations of a question in a prompt variant, as a run sends it."""
+    messages = variant.messages(question)
+    sends_stops = config.prompt_stops and config.kind not in {"simulated", "replay"}
+    stops = variant.build_context(question).stops if sends_stops else ()
+    return Request(
+        benchmark=benchmark,
+        question=question.id,
+        variant=variant_id,
+        messages=messages,
+        generations=generations,
+        settings=add_stops(config.settings, messages, stops) if stops else config.settings,
+        prompt_variant=variant,
+    )
+
+
 class ModelJob:
     """The generations that one model has to sample in a run, and those that it has sampled so far.
 
@@ -191,7 +214,6 @@ class ModelJob:
         self._unknown_finishes: Counter[str] = Counter()
         self._without_answer: Counter[str] = Counter()
         self._warnings: list[str] = []
-        self._sends_stops = config.prompt_stops and config.kind not in {"simulated", "replay"}
         self._is_metered = self.budget.tokens is not None or self.budget.cost is not None
 
     @property
@@ -219,17 +241,8 @@ class ModelJob:
     def build_request(self, task: PromptTask) -> Request:
         """Return the request for the generations of a task."""
         question, variant = self.questions[task.question], self.variants[task.variant]
-        messages = variant.messages(question)
-        stops = variant.build_context(question).stops if self._sends_stops else ()
-        return Request(
-            benchmark=self.benchmark.name,
-            question=question.id,
-            variant=self.variant_ids[task.variant],
-            messages=messages,
-            generations=task.generations,
-            settings=add_stops(self.config.settings, messages, stops) if stops else self.config.settings,
-            prompt_variant=variant,
-        )
+        variant_id = self.variant_ids[task.variant]  # a property of `variant` would hash the prompt again
+        return build_request(self.config, self.benchmark.name, question, variant, variant_id, task.generations)
 
     def bound_cost(self, task: PromptTask) -> tuple[int, int]:
         """Return the largest possible tokens and pico-dollars of a request; 0 if the budget does not limit them."""

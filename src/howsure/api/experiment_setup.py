@@ -1,0 +1,223 @@
+"""Write an experiment file from a few answers, and check that an experiment can run."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import yaml
+
+from howsure.errors import InputError
+
+if TYPE_CHECKING:
+    from howsure.sample.experiment_checks import ExperimentChecks
+
+__all__ = ["doctor", "init"]
+
+#: Usual names of the fields of a file of questions.
+_FIELD_NAMES: dict[str, tuple[str, ...]] = {
+    "question": ("question", "prompt", "input", "problem", "query", "instruction", "text"),
+    "target": (
+        "target",
+        "answer",
+        "label",
+        "expected",
+        "expected_answer",
+        "correct_answer",
+        "gold",
+        "output",
+        "solution",
+    ),
+    "choices": ("choices", "options"),
+    "id": ("id", "question_id", "example_id", "task_id", "doc_id"),
+}
+_TEMPLATE = """\
+# What `howsure run {name}` samples. All keys: docs/experiments.md
+benchmark: {benchmark}
+models:
+{models}
+generations: {generations}          # sampled answers per question; raise it later and run again
+# greedy: true          # and one generation at temperature 0, as a model of its own
+# limit: 200            # only so many questions, a seeded sample
+# until: {{width: 0.02}}  # stop as soon as the interval is this narrow
+# budget: {{calls: 5000}} # or tokens, minutes, cost (dollars)
+"""
+
+
+def init(
+    path: str | PathLike[str],
+    *,
+    benchmark: str = "directions-small",
+    models: Sequence[str] = ("simulated/medium",),
+    generations: int = 5,
+    base_url: str | None = None,
+    key_env: str | None = None,
+    replace: bool = False,
+) -> Path:
+    """Write an experiment file that `run` takes.
+
+    Parameters
+    ----------
+    path
+        The YAML file to write.
+    benchmark
+        Name of a benchmark, or path of a file of questions (jsonl, csv or parquet) whose fields have usual names.
+    models
+        Models as an experiment names them: ``simulated/medium``, ``openai/NAME``, or any name with `base_url`.
+    generations
+        Sampled answers per question, at least 1.
+    base_url
+        Address of an endpoint with OpenAI's API, of all `models`.
+    key_env
+        Environment variable with its key.
+    replace
+        True writes over a file that exists.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    InputError
+        If the file exists, a name is unknown, or the fields of the file of questions cannot be told apart.
+    StoreError
+        If the file cannot be written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> file = init(Path(tempfile.mkdtemp(), "exp.yaml"), generations=3)
+    >>> [line for line in file.read_text().splitlines() if "generations" in line][0].split()[:2]
+    ['generations:', '3']
+    """
+    from howsure.sample.experiment import parse_experiment
+    from howsure.sample.sampling_plan import build_plans
+    from howsure.store.atomic import replace_file
+
+    path = Path(path)
+    if path.is_dir():
+        raise InputError("a folder, not a file", where=str(path), remedy="name a file, such as exp.yaml")
+    if path.exists() and not replace:
+        raise InputError("exists already", where=str(path), remedy="name another file, or write over it with --force")
+    if not models:
+        raise InputError("no model", where="models", remedy="name one, such as simulated/medium or openai/gpt-4o-mini")
+    spec = _describe_benchmark(benchmark, path.parent)
+    text = _TEMPLATE.format(
+        name=path.name,
+        benchmark=spec,
+        models="\n".join(f"  - {_describe_model(model, base_url, key_env)}" for model in models),
+        generations=generations,
+    )
+    experiment = parse_experiment(text, where=str(path), base=path.parent)
+    if spec.startswith("{"):
+        build_plans(experiment)  # a file of questions is read, so that the experiment runs
+    with replace_file(path) as new:
+        new.write_text(text, encoding="utf-8")
+    return path
+
+
+def _describe_model(model: str, base_url: str | None, key_env: str | None) -> str:
+    """Return a model as a line of YAML."""
+    keys = {"model": model, "base_url": base_url, "key_env": key_env}
+    given = {key: value for key, value in keys.items() if value is not None}
+    return _write_value(model) if len(given) == 1 else _write_flow(given)
+
+
+def _write_flow(spec: Mapping[str, str]) -> str:
+    """Return keys and values as a mapping of YAML on one line."""
+    return "{" + ", ".join(f"{key}: {_write_value(value)}" for key, value in spec.items()) + "}"
+
+
+def _write_value(text: str) -> str:
+    """Return a text as a value of YAML: as it is where YAML reads it as that text, else in quotation marks as in JSON.
+
+    >>> [_write_value(text) for text in ("openai/gpt-4o-mini", "no", "a: b", "a,b")]
+    ['openai/gpt-4o-mini', '"no"', '"a: b"', '"a,b"']
+    """
+    is_plain = re.fullmatch(r"[A-Za-z][\w./-]*", text) and yaml.safe_load(text) == text
+    return text if is_plain else json.dumps(text)
+
+
+def _describe_benchmark(benchmark: str, base: Path) -> str:
+    """Return a benchmark as a value of YAML: a name that exists, or a file with its fields."""
+    from howsure.benchmarks import describe_benchmarks, is_inspect_task
+    from howsure.tables.table_files import find_file_format
+
+    if is_inspect_task(benchmark):
+        return _write_value(benchmark)
+    if find_file_format(benchmark) is None and not Path(benchmark).is_file():
+        describe_benchmarks(benchmark)
+        return _write_value(benchmark)
+    file = Path(benchmark)
+    return _write_flow({"file": _name_from(file, base), **_find_fields(file)})
+
+
+def _name_from(file: Path, base: Path) -> str:
+    """Return a path as the experiment names it: relative to the folder of the experiment where it lies below it."""
+    try:
+        return file.resolve().relative_to(base.resolve()).as_posix()
+    except ValueError:
+        return str(file.resolve())
+
+
+def _find_fields(file: Path) -> dict[str, str]:
+    """Return the fields of a file of questions by the keys of `benchmark`, by their usual names."""
+    from howsure.tables.table_files import read_regular_file, read_rows
+
+    try:
+        content = read_regular_file(file)
+    except OSError as error:
+        remedy = "check the path"
+        raise InputError(f"cannot be read: {error.strerror or error}", where=str(file), remedy=remedy) from None
+    row = next(iter(read_rows(file, content, where=file.name, what="benchmark")), None)
+    if row is None:
+        raise InputError("no questions", where=str(file), remedy="give a file with a row for each question")
+    names = {str(name).casefold().replace(" ", "_"): str(name) for name in row[1]}
+    fields = {
+        key: next(names[name] for name in usual if name in names)
+        for key, usual in _FIELD_NAMES.items()
+        if any(name in names for name in usual)
+    }
+    lacking = [key for key in ("question", "target") if key not in fields]
+    if lacking:
+        what = f"no field is called {' or '.join(lacking)}; its fields are {', '.join(names.values())}"
+        remedy = "write the experiment by hand: benchmark: {file, question: FIELD, target: FIELD} (docs/experiments.md)"
+        raise InputError(what, where=str(file), remedy=remedy)
+    return fields
+
+
+def doctor(
+    experiment: str | PathLike[str], output: str | PathLike[str] | None = None, *, offline: bool = False
+) -> ExperimentChecks:
+    """Check whether an experiment can run: its file, benchmarks, disk, limits, keys, and one request to each model.
+
+    Parameters
+    ----------
+    experiment
+        YAML file of the experiment.
+    output
+        Run folder; None takes the name of the experiment without its suffix.
+    offline
+        True sends nothing to the models.
+
+    Returns
+    -------
+    ExperimentChecks
+        A row for each check, with what to do; `is_ready` is False where a check found a problem.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> file = init(Path(tempfile.mkdtemp(), "exp.yaml"))
+    >>> doctor(file).is_ready
+    True
+    """
+    from howsure.sample.experiment_checks import check_experiment
+
+    return check_experiment(Path(experiment), Path(output) if output is not None else None, sends=not offline)
