@@ -77,9 +77,13 @@ class ExperimentChecks(Result):
 
     def columns(self) -> Columns:
         """Return check, state, result and remedy."""
-        names = ("check", "state", "result", "remedy")
-        each = {name: [getattr(check, name) for check in self.checks] for name in names}
-        return make_columns(len(self.checks), **each)
+        return make_columns(
+            len(self.checks),
+            check=[one.check for one in self.checks],
+            state=[one.state for one in self.checks],
+            result=[one.result for one in self.checks],
+            remedy=[one.remedy for one in self.checks],
+        )
 
     def __str__(self) -> str:
         width = max(shutil.get_terminal_size((80, 24)).columns, 40)
