@@ -18,8 +18,10 @@ from helpers.planted_task import draw_score
 from helpers.servers import until
 
 import howsure as hs
+from howsure.inspect_runs.task_run import LogFollower
+from howsure.sample.experiment import load_experiment
 from howsure.store import manifest
-from howsure.store.responses import read
+from howsure.store.responses import RunFolder, read
 
 TASK = Path(__file__).parents[1] / "helpers" / "planted_task.py"
 
@@ -81,6 +83,74 @@ def test_a_run_that_is_killed_is_continued_and_epochs_are_added(tmp_path):
     assert len(journal.read_text().splitlines()) == n_run + 12
     expected = sum(draw_score(1, f"q{i}", e) for i in range(12) for e in (1, 2, 3)) / 36
     assert hs.score(hs.read(folder))["score"][0] == pytest.approx(expected)
+
+
+def test_a_log_that_grows_is_rewritten_and_gets_an_epoch_is_followed(tmp_path):
+    """The rows are those of the log as Inspect itself reads it, at the end of each session."""
+    from inspect_ai.log import read_eval_log, write_eval_log
+
+    def run_task(epochs):
+        folder = tmp_path / str(epochs)
+        folder.mkdir()
+        code, _, err = finish(start(describe(folder, generations=epochs, args={"n": 20, "failing": "q3"})))
+        assert code == 0, err
+        return next((folder / "exp" / "inspect_logs").rglob("*.eval"))
+
+    def read_samples(file):
+        return {
+            (one.id, one.epoch): None if not one.scores else float(one.scores["planted"].value)
+            for one in read_eval_log(str(file)).samples
+        }
+
+    def read_rows(run):
+        rows = read(run, ["question", "generation", "score"]).to_pylist()
+        by_key = {(row["question"], row["generation"]): row["score"] for row in rows}
+        assert len(by_key) == len(rows)
+        return by_key
+
+    config = load_experiment(describe(tmp_path, generations=2, args={})).models[0]
+    first, second = run_task(2), run_task(3)
+    with RunFolder(tmp_path / "run") as run:
+        follower = LogFollower(run, config, None)
+        follower.logs.mkdir(parents=True)
+        log = follower.logs / "log.eval"
+        whole = first.read_bytes()
+        n_rows = []
+        # The first parts have no table of contents: Inspect was killed, or writes at this moment.
+        for share in (0.02, 0.3, 0.6, 0.61, 0.95, 1):
+            log.write_bytes(whole[: int(len(whole) * share)])
+            follower.update()
+            n_rows.append(follower.n_rows)
+        assert n_rows == sorted(n_rows)
+        assert 0 < n_rows[2] < n_rows[-1] == 38
+        assert read_rows(run.path) == read_samples(first)
+        log.write_bytes(second.read_bytes())
+        follower.update()
+        follower.update()
+        assert (follower.n_rows, follower.n_new) == (57, 57)
+        assert read_rows(run.path) == read_samples(second)
+
+    rewritten = read_eval_log(str(log))
+    for sample in rewritten.samples or []:
+        if sample.scores:
+            sample.scores["planted"].value = 1 - sample.scores["planted"].value
+    write_eval_log(rewritten, str(log))
+    with RunFolder(tmp_path / "run") as run:
+        follower = LogFollower(run, config, None)
+        follower.update()
+        assert (follower.n_rows, follower.n_new) == (57, 0)
+        assert read_rows(run.path) == read_samples(second)  # what is stored stays
+        assert any("57 samples have another score in the log" in note for note in follower.read_notes())
+
+
+def test_what_a_later_session_counts_replaces_the_counts_of_the_first(tmp_path):
+    for generations in (1, 3):
+        experiment = describe(tmp_path, generations=generations, args={"n": 3, "failing": "q1"})
+        code, _, err = finish(start(experiment))
+        assert code == 0, err
+        failed = [line for line in manifest.load(tmp_path / "exp").warnings if "samples failed" in line]
+        assert len(failed) == 1
+        assert failed[0].startswith(f"m: {generations} samples failed")
 
 
 def test_samples_that_fail_are_missing_and_said(tmp_path):

@@ -19,6 +19,7 @@ from howsure.cli.options import (
     add_format,
     add_reading,
     add_two_models,
+    follow_files,
     parse_columns,
     print_result,
 )
@@ -65,10 +66,16 @@ _METHOD_HELP = (
     "interval covers the score whatever they would have been.",
 )
 @add_calibration
+@click.option(
+    "--follow",
+    is_flag=True,
+    help="Read again and print again whenever a file changes, until Ctrl-C: logs that another program is writing.",
+)
 def score(
     inputs: CommandInputs,
     form: OutputFormat,
     *,
+    follow: bool,
     claim: Claim,
     level: float,
     method: IntervalMethod | None,
@@ -80,21 +87,27 @@ def score(
     """Score each model, with its error by source."""
     import howsure as hs
 
-    result = hs.score(
-        inputs.results,
-        claim=claim,
-        level=level,
-        method=method,
-        missing=missing,
-        borrow=borrow,
-        calibrate=calibrate,
-        calibration=calibration,
-    )
-    print_result(result, form)
-    if calibrate is not None and form == "table":
-        from howsure.api.judged_results import describe_labels
+    def print_scores(inputs: CommandInputs) -> None:
+        result = hs.score(
+            inputs.results,
+            claim=claim,
+            level=level,
+            method=method,
+            missing=missing,
+            borrow=borrow,
+            calibrate=calibrate,
+            calibration=calibration,
+        )
+        print_result(result, form)
+        if calibrate is not None and form == "table":
+            from howsure.api.judged_results import describe_labels
 
-        print("\n".join(describe_labels(inputs.results, calibrate, level=level)))
+            print("\n".join(describe_labels(inputs.results, calibrate, level=level)))
+
+    if follow:
+        follow_files(inputs, print_scores)
+    else:
+        print_scores(inputs)
 
 
 @click.command()

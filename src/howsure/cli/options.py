@@ -5,9 +5,12 @@ from __future__ import annotations
 import functools
 import math
 import os
+import stat
 import sys
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -15,7 +18,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import click
 
 from howsure.api.choices import ENGINES, OUTPUT_FORMATS, OutputFormat
-from howsure.errors import InputError
+from howsure.errors import HowsureError, InputError
 from howsure.safe_text import escape_control_characters, escape_json, neutralise_formula
 from howsure.stats.core.claims import CALIBRATION_METHODS, CLAIMS, DIFFERENCE_METHODS
 
@@ -30,6 +33,8 @@ Command: TypeAlias = Callable[..., None]
 Decorator: TypeAlias = Callable[[Command], Command]
 
 PATH = click.Path(path_type=Path)
+#: Shortest time between two readings of files that are followed, in seconds.
+_FOLLOW_SECONDS = 2.0
 add_level = click.option("--level", type=float, default=0.95, show_default=True, help="Level of the intervals.")
 add_format = click.option(
     "--format",
@@ -191,6 +196,65 @@ class CommandInputs:
                 what = f"--exclude: the reference is of {other[0]!r}, the results are of {', '.join(sorted(names))}"
                 raise InputError(what, remedy="name the benchmark alike, or leave the questions out of both")
         return reference
+
+
+def follow_files(
+    inputs: CommandInputs, show: Callable[[CommandInputs], None], *, wait: Callable[[float], object] = time.sleep
+) -> None:
+    """Read the inputs and show them, again whenever a file of theirs changes, until Ctrl-C.
+
+    Parameters
+    ----------
+    inputs
+        Files and folders that another program may be writing.
+    show
+        Function that prints what the inputs say now. What it raises while nothing can be read yet is printed, once.
+    wait
+        Function that waits for a number of seconds.
+
+    Raises
+    ------
+    InputError
+        When one of the paths does not exist.
+    """
+    for path in inputs.paths:
+        if not Path(path).exists():
+            remedy = "give the folder that the other program writes to, once it is there"
+            raise InputError("no such file or folder", where=path, remedy=remedy)
+    last: dict[str, tuple[int, int]] | None = None
+    problem = ""
+    try:
+        while True:
+            start = time.monotonic()
+            # The state is taken first, so that what changes during the reading is read the next time.
+            state = _list_file_states(inputs.paths)
+            if state != last:
+                last = state
+                try:
+                    show(replace(inputs))
+                    problem = ""
+                except HowsureError as error:
+                    if str(error) != problem:
+                        problem = str(error)
+                        print(f"howsure: {escape_control_characters(problem)}", file=sys.stderr)
+                sys.stdout.flush()
+            # At most half of the time goes into reading.
+            wait(max(_FOLLOW_SECONDS, time.monotonic() - start))
+    except KeyboardInterrupt:
+        return
+
+
+def _list_file_states(paths: Iterable[str]) -> dict[str, tuple[int, int]]:
+    """Return size and time of change of each file at the paths, without those that readers change."""
+    states = {}
+    for path in map(Path, paths):
+        for file in path.rglob("*") if path.is_dir() else [path]:
+            if not file.name.endswith(("-shm", ".lock")):
+                with suppress(OSError):  # it has gone meanwhile
+                    result = file.stat()
+                    if stat.S_ISREG(result.st_mode):
+                        states[str(file)] = (result.st_size, result.st_mtime_ns)
+    return states
 
 
 def parse_columns(pairs: Sequence[str]) -> dict[str, str]:

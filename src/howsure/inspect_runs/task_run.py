@@ -32,8 +32,8 @@ from howsure.sample.experiment import Experiment
 from howsure.sample.model_config import ModelConfig
 from howsure.store import manifest
 from howsure.store.manifest import Manifest, ModelRecord
-from howsure.store.responses import RunFolder
-from howsure.store.schema import COLUMNS, Response
+from howsure.store.responses import RunFolder, iterate_rows, stream
+from howsure.store.schema import COLUMNS, KEY, Response
 
 __all__ = ["LOGS", "LogFollower", "run_inspect_task"]
 
@@ -95,7 +95,8 @@ def run_inspect_task(
         if code == 0:
             run.compact()
         if (folder / manifest.NAME).exists():
-            manifest.finish(folder, warnings=notes)
+            # What the logs of a model say counts their samples, those of earlier sessions too.
+            manifest.finish(folder, warnings=notes, restated=[f"{one.label}: " for one in experiment.models])
     n_new, n_there = sum(one.n_new for one in followers), sum(one.n_there for one in followers)
     out = stream or sys.stderr
     for note in dict.fromkeys(notes):
@@ -172,6 +173,8 @@ class LogFollower:
         self._states: dict[Path, tuple[int, int]] = {}
         self._prompts: set[str] = set()
         self._before: set[tuple[str, int]] | None = None
+        self._stored = self._read_scores()
+        self._rescored: set[tuple[str, int]] = set()
         self._has_begun = self._has_choices = False
 
     @property
@@ -211,7 +214,21 @@ class LogFollower:
                     pass
             except HowsureError as error:
                 notes.append(str(error))
+        if self._rescored:
+            notes.append(
+                f"{len(self._rescored)} samples have another score in the log than when they were read, and the run "
+                f"folder keeps the first one: howsure score {self.logs} reads the log"
+            )
         return [f"{self._config.label}: {note}" for note in notes]
+
+    def _read_scores(self) -> dict[tuple[str, int], float]:
+        """Return the scores that the run folder has of the model, by question and generation."""
+        rows = iterate_rows(stream(self._run.path, [*KEY, "score"]))
+        return {
+            (row.question, row.generation): row.score
+            for row in rows
+            if row.model == self._config.label and row.score is not None
+        }
 
     def _list_changed(self) -> list[Path]:
         """Return the logs that have changed since they were read, the earliest first."""
@@ -260,8 +277,11 @@ class LogFollower:
             values = {name: getattr(row, name) for name in COLUMNS}
             rows.append(Response(**{**values, "model": self._config.label}))
             self._has_choices |= row.status == UNSCORED
+            key = row.question, row.generation
             if row.score is not None:
-                self._done.add((row.question, row.generation))
+                self._done.add(key)
+                if self._stored.setdefault(key, row.score) != row.score:
+                    self._rescored.add(key)
             if len(rows) >= _BATCH:
                 self._run.append(rows)
                 rows = []

@@ -254,12 +254,15 @@ def finish(
     notes: Iterable[str] = (),
     choices: Mapping[str, int] | None = None,
     stopped: Iterable[Stopped] = (),
+    restated: Iterable[str] = (),
     clock: Callable[[], float] = time.time,
 ) -> Manifest:
     """End the last session with its warnings and notes; save the manifest and return it.
 
     Parameters
     ----------
+    restated
+        Beginnings of warnings of earlier sessions that no longer hold, because `warnings` state the same anew.
     choices
         Label of a model to the largest number of generations per request that its endpoint accepts.
     stopped
@@ -270,7 +273,7 @@ def finish(
     manifest = replace(
         manifest,
         sessions=(*before, replace(last, finished=_format_time(clock()))),
-        warnings=_merge_lines(manifest.warnings, warnings),
+        warnings=_merge_lines([line for line in manifest.warnings if not line.startswith(tuple(restated))], warnings),
         notes=_merge_lines(manifest.notes, notes),
         stopped=(*manifest.stopped, *stopped),
         models=manifest.models
