@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import unicodedata
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
@@ -176,7 +177,12 @@ def load_prompt(judge: JudgeConfig) -> VerdictPrompt:
 def _compile_words(words: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Return the pattern of a line with a verdict, and that of a word alone."""
     listed = "|".join(re.escape(word).replace("_", r"[_\- ]") for word in sorted(words, key=len, reverse=True))
-    line = re.compile(rf"^[\W_]*verdict[\W_]*(?:is)?[\W_]*({listed})[\W_]*$", re.IGNORECASE)
+    # Each run of marks is followed by a word, so that no text takes more than linear time.
+    begin = r"^[\W_]*(?:(?:the|my|your|final|overall)\s+)*verdict[\W_]*(?:is[\W_]+)?(?:(?:boxed|text|textbf)[\W_]+)*"
+    # What follows is a mark, the end of a tag, or a reason.
+    reason = r"\s*[(,;:\u2013\u2014]\s*\w.*|\s+-\s.*|\s+(?:because|since|as)\b.*"
+    end = rf"(?:(?:[^\w?]|_)*(?:verdict(?:[^\w?]|_)*)?$|(?P<reason>{reason})$)"
+    line = re.compile(rf"{begin}({listed}){end}", re.IGNORECASE)
     alone = re.compile(rf"(?<![\w-])({listed})(?![\w-])", re.IGNORECASE)
     return line, alone
 
@@ -193,8 +199,10 @@ def parse_verdict(reply: str, words: Iterable[str]) -> str | None:
 
     Returns
     -------
-    The word of the last line "Verdict: WORD", if it is the last line of the reply or all such lines agree. Without such
-    a line, the word that is the only one of its kind in a reply of one line. Case and marks such as ** do not matter.
+    The word of the last line "Verdict: WORD", if it is the last line of the reply or all such lines agree. A reason may
+    follow it that names no other word and takes nothing back ("but", "or", "if"). Without such a line, the word that is
+    the only one of its kind in a reply of one line, or that stands under the key "verdict" of JSON at the end of the
+    reply. Case and marks such as ** do not matter.
 
     Examples
     --------
@@ -206,21 +214,39 @@ def parse_verdict(reply: str, words: Iterable[str]) -> str | None:
     given = tuple(words)
     line, alone = _compile_words(given)
     names = {_fold(word): word for word in given}
+    reply = unicodedata.normalize("NFKC", reply)
     lines = [text for text in reply.splitlines() if text.strip()]
-    stated = [(i, names[_fold(match[1])]) for i, text in enumerate(lines) if (match := line.match(text.strip()))]
-    if stated:
+    matches = [(i, match) for i, text in enumerate(lines) if (match := line.match(text.strip()))]
+    stated = [
+        (i, names[_fold(match[1])])
+        for i, match in matches
+        if not match["reason"] or not (_DOUBT.search(match["reason"]) or alone.search(match["reason"]))
+    ]
+    if stated and len(stated) == len(matches):
         place, verdict = stated[-1]
         return verdict if place == len(lines) - 1 or len({word for _, word in stated}) == 1 else None
+    if matches:
+        return None
+    if (member := _JSON_MEMBER.search(reply)) is not None:
+        return names.get(_fold(member[1]))
     if len(lines) == 1 or (lines and alone.fullmatch(lines[-1].strip(" \t*_`#.\"'!"))):
         last = lines[-1]
         words_in_it = {names[_fold(match)] for match in alone.findall(last)}
-        if len(words_in_it) == 1 and not _NEGATION.search(last) and len(last) <= _LONGEST_LINE:
+        if len(words_in_it) == 1 and not _NEGATION.search(alone.sub("", last)) and len(last) <= _LONGEST_LINE:
             return words_in_it.pop()
     return None
 
 
 #: A line that only mentions a verdict: "not correct", "cannot say whether it is correct".
 _NEGATION = re.compile(r"\b(?:not|cannot|can't|isn't|neither|nor|whether|if|unless|but|verdict)\b(?!_)", re.IGNORECASE)
+#: A reason that takes a verdict back, or makes it depend on something.
+_DOUBT = re.compile(
+    r"\b(?:but|or|if|unless|whether|however|although|though|except|maybe|perhaps|possibly)\b", re.IGNORECASE
+)
+#: A verdict in a JSON object that ends the reply, perhaps in a fence.
+_JSON_MEMBER = re.compile(
+    r'\{(?:[^{}]*,)?\s*"verdict"\s*:\s*"([^"{}]*)"\s*(?:,[^{}]*)?\}\s*(?:`{3,}\s*)?\Z', re.IGNORECASE
+)
 #: Longest reply of one line that may be a verdict, in characters.
 _LONGEST_LINE = 80
 
