@@ -280,7 +280,7 @@ def describe_notes(columns: Mapping[str, Sequence[object]]) -> Iterator[str]:
     >>> list(describe_notes({"model_a": ["a", "a"], "model_b": ["b", "c"], "note": ["few", ""]}))
     ['a and b: few']
     >>> list(describe_notes({"question": ["1", "2"], "note": ["few", "few"]}))
-    ['2 of 2 rows: few']
+    ['2 of 2 rows in the table: few']
     """
     rows_of: dict[str, list[int]] = {}
     for i, text in enumerate(columns.get("note", ())):
@@ -292,7 +292,8 @@ def describe_notes(columns: Mapping[str, Sequence[object]]) -> Iterator[str]:
         elif "model" in columns:
             where = join_names(list(dict.fromkeys(str(columns["model"][i]) for i in rows)))
         else:
-            where = f"{len(rows):,} of {format_count(len(columns['note']), 'row')}"
+            row = "pair" if "model_a" in columns else "row"
+            where = f"{len(rows):,} of {format_count(len(columns['note']), row)} in the table"
         yield f"{where}: {note.replace('n_star', 'n*')}"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from decimal import Decimal
 
 import numpy as np
 
@@ -53,6 +54,18 @@ def format_number(value: float, places: int, *, sign: bool = False) -> str:
     if not any(c in "123456789" for c in text):
         text = text.lstrip("+-")
     return text.replace("-", "−")
+
+
+def format_significant(value: float, digits: int = 2) -> str:
+    """Format a positive number with so many significant digits, without an exponent.
+
+    >>> [format_significant(value) for value in (0.01234, 0.00005, 153.2, 12345.0, 0.0)]
+    ['0.012', '0.00005', '150', '12,000', '0']
+    """
+    if not math.isfinite(value) or value == 0:
+        return "–" if math.isnan(value) else f"{value:g}"
+    text = format(Decimal(f"{value:.{digits - 1}e}"), ",f")
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def format_count(count: int, one: str, many: str | None = None) -> str:

@@ -14,7 +14,13 @@ from howsure.reporting.charts.comparisons import (
     significant_difference,
 )
 from howsure.reporting.elements import ElementBuilder, Figure, Section
-from howsure.reporting.formatting import format_count, format_level, format_share, is_or_are
+from howsure.reporting.formatting import (
+    format_count,
+    format_level,
+    format_share,
+    format_significant,
+    is_or_are,
+)
 from howsure.reporting.sections.score_table import MAX_MODELS
 from howsure.reporting.sections.summary import describe_adjustment, group_by_verdict, judge_pairs, judge_reference
 from howsure.stats.comparisons import POWER, Pairs, ReferenceComparisons, compare_with_reference
@@ -178,7 +184,8 @@ def describe_forest(compared: ReferenceComparisons) -> str:
     if len(detectable):
         median = " (median over models)" if len(detectable) > 1 else ""
         power = f"{POWER:.0%} power{' or more by these tests' if several else ' by this test'}"
-        text += f" A true difference of {np.median(detectable):.2g}{median} would be found with {power}."
+        size = format_significant(float(np.median(detectable)))
+        text += f" A true difference of {size}{median} would be found with {power}."
     text += f" Thick bars are {level} intervals of single differences"
     if several:
         text += f"; thin bars hold for all {compared.n_tests:,} tests at once (Bonferroni)"
@@ -206,7 +213,8 @@ def describe_pair_errors(pairs: Pairs, *, binary: bool, every: int = 1) -> str:
     available = se[~np.isnan(se)]
     if len(available) == 0:
         return "No two models have a question in common."
-    text = f"With one generation per question the median standard error of a difference is {np.median(available):.2g}."
+    median = format_significant(float(np.median(available)))
+    text = f"With one generation per question the median standard error of a difference is {median}."
     correlation = pairs.correlation[np.isfinite(pairs.correlation)]
     if len(correlation):
         helped = int(np.sum(correlation > 0))
@@ -253,7 +261,7 @@ def describe_disagreement(pairs: Pairs, thresholds: FloatArray, *, every: int = 
     share = format_share(float(pairs.disagreement[available][middle]))
     text += (
         f"Models that differ on {share} of the questions, as a typical pair here, need a difference of "
-        f"{thresholds[available][middle]:.2g}. "
+        f"{format_significant(float(thresholds[available][middle]))}. "
     )
     if n_equal:
         text += f"{format_count(n_equal, 'pair')} never disagreed. "

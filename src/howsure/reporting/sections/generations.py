@@ -11,7 +11,13 @@ import numpy as np
 from howsure.reporting.charts.chart_elements import MAX_SERIES
 from howsure.reporting.charts.generations import draw_frontier, draw_run_ranges, draw_standard_errors
 from howsure.reporting.elements import ElementBuilder, Figure, Section
-from howsure.reporting.formatting import choose_decimals, format_count, format_level, format_number
+from howsure.reporting.formatting import (
+    choose_decimals,
+    format_count,
+    format_level,
+    format_number,
+    format_significant,
+)
 from howsure.reporting.sections.score_table import pick_spaced
 from howsure.stats.core.cells import Cells, FloatArray, IntArray
 from howsure.stats.core.claims import COST_UNITS, CostUnit
@@ -390,8 +396,9 @@ def describe_frontier(
     if n_failed:
         cost_text += f" that gave a score ({n_failed:,} more failed)"
     if not any(at_most.values()):
+        error = format_significant(se)
         return (
-            f"This run took {cost_text} for a standard error of {se:.2g} (cross); no design of 30 questions is cheaper."
+            f"This run took {cost_text} for a standard error of {error} (cross); no design of 30 questions is cheaper."
         )
     if len({d and _format_design(d) for d in at_most.values()}) == 1:
         at_most = {"either kind of design": next(iter(at_most.values()))}
@@ -399,10 +406,12 @@ def describe_frontier(
     worse = {kind: d for kind, d in at_most.items() if d is not None and d.se > se * (1 + 1e-9)}
     better = {kind: d for kind, d in at_most.items() if d is not None and kind not in worse}
     digits = 3 if worse else 2
-    sentences = [f"This run took {cost_text} for a standard error of {se:.{digits}g} (cross)"]
+    sentences = [f"This run took {cost_text} for a standard error of {format_significant(se, digits)} (cross)"]
 
     def join_designs(designs: Mapping[str, StudyDesign]) -> str:
-        return ", and ".join(f"{d.se:.{digits}g} with {kind} ({_format_design(d)})" for kind, d in designs.items())
+        return ", and ".join(
+            f"{format_significant(d.se, digits)} with {kind} ({_format_design(d)})" for kind, d in designs.items()
+        )
 
     if better:
         sentences.append(f"For as much, the best is {join_designs(better)}")

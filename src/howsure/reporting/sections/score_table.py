@@ -21,6 +21,7 @@ from howsure.reporting.formatting import (
     format_error,
     format_level,
     format_number,
+    format_significant,
 )
 from howsure.stats.comparisons import Ranking
 from howsure.stats.core.cells import GREEDY_SUFFIX, Cells, FloatArray, IntArray, list_greedy_runs
@@ -357,7 +358,7 @@ def describe_scores(
     available = widths[np.isfinite(widths)]
     text = ""
     if len(available):
-        narrow, wide = f"{available.min():.2g}", f"{available.max():.2g}"
+        narrow, wide = format_significant(float(available.min())), format_significant(float(available.max()))
         width = f"{narrow} wide" if narrow == wide else f"{narrow} to {wide} wide"
         text = f"Bars are {format_level(scores.level)} intervals for {claim}, {width}."
     if without := len(widths) - len(available):

@@ -13,6 +13,7 @@ from howsure.reporting.formatting import (
     format_level,
     format_number,
     format_share,
+    format_significant,
     join_names,
 )
 from howsure.stats.core.cells import Cells, FloatArray
@@ -262,7 +263,7 @@ def _describe_vague_epsilon(sizes: SampleSize, vague: Mask) -> str:
     else:
         whose = f"the variance over all prompts of {format_count(count, 'model')}"
     largest = float(np.max(sizes.moment[vague, 1]))
-    size = f"{largest:.2g}" if count == 1 else f"{largest:.2g} at most"
+    size = format_significant(largest) + (" at most" if count > 1 else "")
     return f"ε = {sizes.epsilon:g} is not below {whose} ({size}), so that n* says nothing there: choose a smaller ε. "
 
 

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from howsure.reporting.formatting import format_count, format_share, join_names
+from howsure.reporting.formatting import (
+    format_count,
+    format_share,
+    format_significant,
+    join_names,
+)
 from howsure.stats.prompts import UnparsedByValue, UnparsedEffect
 
 
@@ -93,7 +98,9 @@ def _format_variance(variance: float) -> str:
     """Return a variance with two significant digits and its standard deviation."""
     if np.isnan(variance):
         return "unknown"
-    return "0" if variance <= 0 else f"{variance:.2g} (standard deviation {np.sqrt(variance):.2g})"
+    if variance <= 0:
+        return "0"
+    return f"{format_significant(variance)} (standard deviation {format_significant(float(np.sqrt(variance)))})"
 
 
 def describe_unparsed_values(effect: UnparsedEffect, n_drawn: int) -> str:
