@@ -76,6 +76,8 @@ class Planted:
         E = self.within[m, several].mean() if several.any() else np.nan
         noise = np.where(several, self.within[m], E)[there] / self.k[m, there]
         p = self.mean[m, there]
+        if len(p) < 2:
+            return E, np.nan, np.nan
         return E, p.var() - noise.mean(), p.var(ddof=1) - noise.mean()
 
     @remember
@@ -97,7 +99,7 @@ class Planted:
         elif self.binary:
             size = 1.0 if np.sum(d**2) > 400 else (np.sum(d**4) + 0.25) / (np.sum(d**2) + 0.25)
         else:
-            size = np.sum(d**4) / np.sum(d**2) if np.any(d) else np.nan
+            size = np.sum(d**4) / np.sum(d**2) if np.any(d) else 1.0
         whole = S + 2 * size + 2 * N * d.mean() ** 2 / (N + 2)
         se = np.sqrt(whole / ((N + 2) * (N + 1)))
         df = (N - 1) * (whole / S) ** 2 if S > 0 else np.inf

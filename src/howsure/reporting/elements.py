@@ -294,7 +294,7 @@ def describe_notes(columns: Mapping[str, Sequence[object]]) -> Iterator[str]:
         else:
             row = "pair" if "model_a" in columns else "row"
             where = f"{len(rows):,} of {format_count(len(columns['note']), row)} in the table"
-        yield f"{where}: {note.replace('n_star', 'n*')}"
+        yield f"{where}: {note.replace('n_star_space_corrected', 'the noise-free number').replace('n_star', 'n*')}"
 
 
 def _list_legends(spec: Mapping[str, Any]) -> Iterator[list[Any]]:

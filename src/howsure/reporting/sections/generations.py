@@ -57,6 +57,8 @@ class ModelPilot:
         Generations without a score, which are in no cell.
     table_error
         Standard error of the score in the table of scores; None with several prompts, where it is for these prompts.
+    n_default
+        Generations with the default prompt, which was not drawn and is in no cell.
     """
 
     model: str
@@ -66,6 +68,7 @@ class ModelPilot:
     counts: IntArray
     n_failed: int = 0
     table_error: float | None = None
+    n_default: int = 0
 
     @property
     def n_generations(self) -> float:
@@ -144,7 +147,7 @@ def _estimate_pilot(cells: Cells, scores: Scores, cube: Cube | None, model: str)
 
     With a single prompt they make up the squared standard error of the table of scores.
     """
-    run_error = None
+    run_error, n_default = None, 0
     if cube is None or model not in cube.models:
         i = cells.index(model)
         n, n_variants = cells.n[i][:, None], 1
@@ -157,12 +160,13 @@ def _estimate_pilot(cells: Cells, scores: Scores, cube: Cube | None, model: str)
     else:
         n = cube.drawn.n[cube.index(model)]
         n_variants = int(np.sum(np.any(n > 0, axis=0)))
+        n_default = int(cube.n[cube.index(model)].sum() - n.sum())
         components = components_from_cube(cube, model)
     if not components.is_separable or not components.single > 0:
         return None
     n_failed = 0 if cells.failed is None else int(cells.failed[cells.index(model)].sum())
     n_questions = int(np.sum(np.any(n > 0, axis=1)))
-    return ModelPilot(model, components, n_questions, n_variants, n[n > 0], n_failed, run_error)
+    return ModelPilot(model, components, n_questions, n_variants, n[n > 0], n_failed, run_error, n_default)
 
 
 def _build_range_figure(
@@ -281,7 +285,7 @@ def _build_frontier_figure(pilot: ModelPilot, cost: Cost, builder: ElementBuilde
     yield builder.build_figure(
         "frontier",
         f"What is the best error of {pilot.model} for each budget?",
-        describe_frontier(designs, unit, run, pilot.n_failed),
+        describe_frontier(designs, unit, run, pilot.n_failed, pilot.n_default),
         draw_frontier(designs, unit, run),
         kind="Falling lines with points, one for each kind of design, and a cross for the run",
         marks=2 * sum(map(len, designs.values())) + 1,
@@ -382,9 +386,19 @@ def describe_standard_errors(
 
 
 def describe_frontier(
-    designs: Mapping[str, Sequence[StudyDesign]], unit: str, run: tuple[float, float], n_failed: int = 0
+    designs: Mapping[str, Sequence[StudyDesign]],
+    unit: str,
+    run: tuple[float, float],
+    n_failed: int = 0,
+    n_default: int = 0,
 ) -> str:
-    """Describe the best design at the cost of the run, for each kind of design; `n_failed`: those without a score."""
+    """Describe the best design at the cost of the run, for each kind of design.
+
+    Parameters
+    ----------
+    n_failed, n_default
+        Generations without a score, and with the default prompt, which are not in the cost.
+    """
     spent, se = run
     cost_text = {"calls": f"{spent:,.0f} calls", "tokens": f"{spent:,.0f} tokens", "cost": f"a cost of {spent:,.4g}"}[
         unit
@@ -393,6 +407,8 @@ def describe_frontier(
         kind: max((d for d in each if getattr(d, unit) <= spent * (1 + 1e-9)), key=lambda d: -d.se, default=None)
         for kind, each in designs.items()
     }
+    if n_default:
+        cost_text += f" with prompts that were drawn ({n_default:,} more with the default prompt)"
     if n_failed:
         cost_text += f" that gave a score ({n_failed:,} more failed)"
     if not any(at_most.values()):

@@ -260,7 +260,8 @@ def describe_variance_components(components: PromptComponents) -> str:
             f"{_MEANINGS[name]} {format_share(part)}"
             for name, part in zip(PROMPT_COMPONENTS, parts.tolist(), strict=True)
         ]
-        text = f"Of the variance of one generation (median over models): {join_names(texts)}."
+        median = " (median over models)" if available.sum() > 1 else ""
+        text = f"Of the variance of one generation{median}: {join_names(texts)}."
     elif components.layout.nested:
         text = "Each question has variants of its own: what the prompt adds is seen within questions only."
     elif np.any(~np.isnan(components.residual)):
@@ -277,7 +278,7 @@ def describe_variance_components(components: PromptComponents) -> str:
     if len(prompt_share):
         text += (
             f" In the squared error of the mean for new questions in new prompts, the choice of prompts is "
-            f"{format_share(float(np.median(prompt_share)))} (median)."
+            f"{format_share(float(np.median(prompt_share)))}{' (median)' if len(prompt_share) > 1 else ''}."
         )
     if n_zero:
         text += f" For {format_count(n_zero, 'model')} the interval of the prompt's variance starts at 0."
@@ -356,6 +357,8 @@ def _extremes(effects: Effects, columns: list[int], excludes_zero: Mask, availab
         return ""
     best, worst = int(np.nanargmax(selected)), int(np.nanargmin(selected))
     places = min(choose_decimals(np.sqrt(effects.variance[:, columns]).ravel()), 3)
+    if mean[best] - mean[worst] <= 1e-12:
+        return "All of its values score alike. "
     return (
         f"{effects.values[columns[best]]} scores highest ({format_number(float(mean[best]), places, sign=True)}"
         f"{', mean over models' if len(effects.models) > 1 else ''}) and {effects.values[columns[worst]]} lowest "

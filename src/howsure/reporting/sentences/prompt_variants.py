@@ -30,6 +30,9 @@ from howsure.stats.prompts import (
 
 Mask = NDArray[np.bool_]
 
+#: Differences of scores that are rounding.
+_ROUNDING = 1e-12
+
 #: Meaning of the intervals when a table contains scores of the whole benchmark.
 CLAIM_OVER_PROMPTS = "the mean score in new prompts of the same kind, on the questions at hand"
 
@@ -54,16 +57,19 @@ def describe_spread(summary: VariantSummary, n_drawn: int, unread: UnparsedEffec
     """Describe how far the score depends on the prompt."""
     m, S = summary.moments, summary.moments.scores.shape[1]
     low, high = m.quantile(0), m.quantile(1)
-    with np.errstate(invalid="ignore"):
-        most = int(np.nanargmax(high - low))
-    sd = np.sqrt(m.variance)
+    range_of = np.where(high - low > _ROUNDING, high - low, 0 * (high - low))  # NaN stays
+    most = int(np.nanargmax(range_of))
+    sd = np.sqrt(np.where(m.variance > _ROUNDING**2, m.variance, 0))
     places = choose_decimals(sd)
-    text = (
-        f"Over {format_count(int(np.sum(~np.isnan(m.scores[most]))), 'prompt')} the score of {m.models[most]} goes "
-        "from "
-        f"{format_number(float(low[most]), places)} to {format_number(float(high[most]), places)}"
-        f"{', the widest range of all models' if len(m.models) > 1 else ''}; a range grows with the number of prompts. "
-    )
+    text = f"Over {format_count(int(np.sum(~np.isnan(m.scores[most]))), 'prompt')} the score of "
+    if range_of[most] > 0:
+        text += (
+            f"{m.models[most]} goes from {format_number(float(low[most]), places)} to "
+            f"{format_number(float(high[most]), places)}{_compare_with_others(range_of, most, 'the widest range')}; "
+            "a range grows with the number of prompts. "
+        )
+    else:
+        text += f"{'every model' if len(m.models) > 1 else m.models[most]} is the same under each of them. "
     true = np.sqrt(np.maximum(m.corrected, 0))
     true = true[~np.isnan(true)]
     if len(true):
@@ -91,12 +97,24 @@ def describe_spread(summary: VariantSummary, n_drawn: int, unread: UnparsedEffec
     return text if S > 1 else ""
 
 
+def _compare_with_others(values: FloatArray, most: int, what: str) -> str:
+    """Return ", WHAT of all models" of the largest value, or that others share it; empty for a single model."""
+    available = values[~np.isnan(values)]
+    if len(available) < 2:
+        return ""
+    n_equal = int(np.sum(np.abs(available - values[most]) <= _ROUNDING * max(1.0, abs(float(values[most])))))
+    if n_equal == len(available):
+        return ", as of every model"
+    shared = f", with {format_count(n_equal - 1, 'other model')}" if n_equal > 1 else ""
+    return f", {what} of all models{shared}"
+
+
 def describe_share(shares: DimensionShares, dimension: str) -> str:
     """Describe how much of the variance over prompts one dimension explains, or that there are too few variants."""
     d = shares.dimensions.index(dimension)
     share, between = shares.share[:, d], shares.interval()
     tested = ~np.isnan(shares.p_value[:, d])
-    if not tested.any():
+    if not tested.any() or not np.any(shares.variance[:, d] > _ROUNDING**2):
         return ""
     clear = ~np.isnan(share)
     if not clear.any():
@@ -155,10 +173,10 @@ def describe_rank_flips(flips: RankFlips, n_rows: int) -> str:
     n_flipped = int(np.sum(flips.swapped > 0))
     n_sure = int(np.sum(flips.columns()["p_swap_holm"] < 1 - flips.level))
     if n_pairs == 1:
-        text = (
-            f"{flips.models_a[0]} and {flips.models_b[0]} are in the other order under "
-            f"{format_share(float(flips.swapped[0]))} of the {format_count(int(flips.n_variants[0]), 'prompt')}"
-        )
+        both = f"{flips.models_a[0]} and {flips.models_b[0]}"
+        many = format_count(int(flips.n_variants[0]), "prompt")
+        text = f"{both} are in the other order under {format_share(float(flips.swapped[0]))} of the {many}"
+        text += " (a tie counts half)" if flips.swapped[0] > 0 else ""
         if not np.isnan(flips.swapped_by_noise[0]):
             text += f"; the noise alone would do so under {format_share(float(flips.swapped_by_noise[0]))}"
         text += ". "
@@ -212,7 +230,10 @@ def describe_consistency(consistency: PromptConsistency) -> str:
         return f"{consistency.models[i]} in {format_share(float(consistency.rate[i]))} of the cases"
 
     text = f"Under two prompts the same question is answered alike by {name_rate(best)}"
-    text += "" if best == worst else f" (the most) and by {name_rate(worst)} (the least)"
+    if len(available) > 1 and consistency.rate[best] - consistency.rate[worst] <= _ROUNDING:
+        text += ", as by every model"
+    elif len(available) > 1:
+        text += f" (the most) and by {name_rate(worst)} (the least)"
     text += "; the interval is for new questions and new prompts. "
     if np.all(np.isnan(consistency.same_prompt)):
         text += "Same prompt: unknown, because each prompt has one generation per question. "
@@ -263,7 +284,7 @@ def _describe_vague_epsilon(sizes: SampleSize, vague: Mask) -> str:
     else:
         whose = f"the variance over all prompts of {format_count(count, 'model')}"
     largest = float(np.max(sizes.moment[vague, 1]))
-    size = format_significant(largest) + (" at most" if count > 1 else "")
+    size = format_significant(largest if largest > _ROUNDING**2 else 0.0) + (" at most" if count > 1 else "")
     return f"ε = {sizes.epsilon:g} is not below {whose} ({size}), so that n* says nothing there: choose a smaller ε. "
 
 
@@ -301,12 +322,12 @@ def describe_sample_sizes(sizes: SampleSize, level: float = 0.95) -> str:
     text = (
         f"For new prompts from the same space, {sizes.models[most]} needs "
         f"{format_prompts_interval(space[most], low, high)} for both "
-        f"moments{', the most of all models' if len(space) > 1 else ''}; "
+        f"moments{_compare_with_others(space, most, 'the most')}; "
         f"the data have {N:,}. "
     )
     n_short = int(np.sum(space > sizes.n_variants))
-    if n_short:
-        text += f"For {format_count(n_short, 'model')} that is more than in the data. "
+    if len(space) > 1 and n_short:
+        text += f"For {format_count(n_short, 'model')} the number is larger than in the data. "
     text += _without_noise(sizes, most, moment)
     return text + (
         "n*: the number from which on the prompts at hand are enough; ε too large: not below the variance itself. "

@@ -281,14 +281,14 @@ class Comparison(Result):
         """Return the note of each pair."""
         common = self.n_questions > 0
         has_pseudo_questions = self.method in {None, "adjusted-t", "bonett-price"}
+        alike = np.abs(self.difference) <= 1e-12  # means of equal scores differ by rounding
         pseudo = (self.variance == 0) & ~np.isnan(between.low) & has_pseudo_questions
         return notes(
             {
                 "no question in common": ~common,
                 "one question in common: the spread over questions is unknown": self.n_questions == 1,
-                "no question differs: the interval rests on two pseudo-questions": pseudo & (self.difference == 0),
-                "all questions differ alike: the interval rests on two pseudo-questions": pseudo
-                & (self.difference != 0),
+                "no question differs: the interval rests on two pseudo-questions": pseudo & alike,
+                "all questions differ alike: the interval rests on two pseudo-questions": pseudo & ~alike,
                 "no variation was seen: no interval": between.flat,
                 UNDETECTABLE: self._is_undetectable,
                 f"{self.method} needs one generation per question, scored 0 or 1": np.full(

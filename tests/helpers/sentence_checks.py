@@ -1,0 +1,724 @@
+"""What each sentence of a report says, computed again with numpy and scipy alone from the scores as planted.
+
+`COMPUTED` has a pattern of each sentence and the check of its numbers and names; `STATIC` lists those that say nothing
+of the data.
+"""
+
+import re
+
+import numpy as np
+import pytest
+from helpers.planted_scores import NUMBER, SHARE, is_share, names_in, near, number, rounds_to
+from scipy import stats
+
+# the first sentences
+
+
+def check_interval(x, name, low, high):
+    """One generation per question: Jeffreys' interval; several: near Wilson's for as many independent answers."""
+    m = x.names.index(name)
+    p, N = x.score[m], int(np.sum(x.k[m] > 0))
+    if x.binary and np.all(x.k[m] <= 1):
+        right = round(p * N)
+        law = stats.beta(right + 0.5, N - right + 0.5)
+        ends = (0.0 if right == 0 else law.ppf(0.025), 1.0 if right == N else law.ppf(0.975))
+        return near(low, ends[0]) and near(high, ends[1])
+    se = np.sqrt(np.nanvar(x.mean[m], ddof=1) / N) if N > 1 else 0.0
+    if se == 0:
+        return number(low) <= p <= number(high)
+    if N < 10:
+        return number(low) < p < number(high)
+    half = stats.t.ppf(0.975, N - 1) * se
+    return abs((number(high) - number(low)) / 2 - half) < 0.25 * half and number(low) < p < number(high)
+
+
+def width_of_jeffreys(p, n):
+    """The width of Jeffreys' interval of n independent answers, of which a share p is right."""
+    law = stats.beta(p * n + 0.5, (1 - p) * n + 0.5)
+    return (1.0 if p == 1 else law.ppf(0.975)) - (0.0 if p == 0 else law.ppf(0.025))
+
+
+def check_widths_of_scores(x, least, most):
+    """Exact with one generation per question; of several, near those of Student's t.
+
+    Where no question mean differs or questions are fewer than ten, t is good for nothing: a width then lies between
+    those of as many independent answers as generations, and as questions.
+    """
+    by_score = np.argsort(-np.nan_to_num(x.score, nan=-np.inf), kind="stable")
+    bounds = []  # the smallest and the largest width that each model may have
+    for m in by_score[:60]:  # the models that are drawn
+        p, N = x.score[m], int(np.sum(x.k[m] > 0))
+        if N == 0 or (N < 2 and not x.binary):
+            continue
+        se = np.sqrt(np.nanvar(x.mean[m], ddof=1) / N) if N > 1 else 0.0
+        if x.binary and x.k[m].max() <= 1:
+            width = width_of_jeffreys(round(p * N) / N, N)
+            bounds.append((0.94 * width, 1.06 * width))  # two digits are printed
+        elif se > 0 and N >= 10:
+            width = 2 * stats.t.ppf(0.975, N - 1) * se
+            bounds.append((0.75 * width, 1.25 * width))
+        else:
+            assert x.binary, f"no width is computed for {x.names[m]}"
+            bounds.append((0.94 * width_of_jeffreys(p, x.k[m].sum()), 1.06 * width_of_jeffreys(p, N)))
+    smallest, largest = np.array(bounds).T
+    assert smallest.min() <= float(least) <= largest.min()
+    assert smallest.max() <= float(most or least) <= largest.max()
+
+
+def check_highest(x, name, value, low, high):
+    assert name == x.best
+    assert near(value, np.nanmax(x.score))
+    assert check_interval(x, name, low, high)
+
+
+def check_shared(x, names, value):
+    top = {n for n, s in zip(x.names, x.score, strict=True) if s > np.nanmax(x.score) - 1e-12}
+    assert set(names_in(names, x.names)) <= top
+    assert len(top) > 1
+    assert near(value, np.nanmax(x.score))
+
+
+def check_single(x, name, value, low, high):
+    assert x.names == [name]
+    check_highest(x, name, value, low, high)
+
+
+def check_all_below(x, *_):
+    assert len(x.against(x.best, x.rejected()[0])) == len(x.names) - 1
+
+
+def check_none_below(x, *_):
+    assert not x.against(x.best, x.rejected()[0])
+
+
+def groups_of_best(x):
+    """The models by the verdict on the model with the highest score against them, by score."""
+    below, best = x.against(x.best, x.rejected()[0]), x.names.index(x.best)
+    groups = {"below": [], "above": [], "open": [], "untestable": []}
+    for m in np.argsort(-np.nan_to_num(x.score, nan=-np.inf), kind="stable"):
+        parts = x.parts_of_pair(best, m)
+        if m == best:
+            continue
+        if np.isnan(parts["p"]):
+            groups["untestable"].append(x.names[m])
+        elif x.names[m] in below:
+            groups["below" if parts["d"] > 0 else "above"].append(x.names[m])
+        else:
+            groups["open"].append(x.names[m])
+    return groups
+
+
+def check_names(x, text, expected):
+    """The names of a sentence are the first of those expected, and all of them or "and N more"."""
+    names = names_in(text.partition(" and more")[0], x.names)
+    more = re.search(r"and ([\d,]+) more", text)
+    assert names == expected[: len(names)]
+    assert len(names) + (number(more[1]) if more else 0) == len(expected)
+
+
+def check_some_below(x, count, others, rest):
+    groups = groups_of_best(x)
+    assert (int(count or 0), number(others or str(len(x.names) - 1))) == (len(groups["below"]), len(x.names) - 1)
+    parts = dict.fromkeys(groups, "")
+    for part in rest.split("; "):
+        for kind, words in (
+            ("open", "not distinguishable"),
+            ("above", "did better"),
+            ("untestable", "no test was possible"),
+        ):
+            parts[kind] += part if words in part.lower() else ""
+    for kind in ("open", "above", "untestable"):
+        check_names(x, re.sub(rf"^{x.best} is ", "", parts[kind]), groups[kind])
+    common = [x.parts_of_pair(x.names.index(x.best), i)["N"] for i in range(len(x.names)) if x.names[i] != x.best]
+    for name, few in re.findall(r"([A-Z][a-z]+) \((\d+) common questions?\)", rest):
+        N = x.parts_of_pair(x.names.index(x.best), x.names.index(name))["N"]
+        assert int(few) == N
+        assert max(common) > 2 * N
+
+
+def check_each_by_itself(x, single, tests, adjusted):
+    holm, by_itself, count = x.rejected()
+    assert (int(single), number(tests), int(adjusted)) == (
+        len(x.against(x.best, by_itself)),
+        count,
+        len(x.against(x.best, holm)),
+    )
+
+
+# warnings
+
+
+def check_missing(x, models, share):
+    assert int(models) == int(np.sum(np.any(x.k == 0, axis=1)))
+    assert near(share, 100 * np.mean(x.k == 0))
+
+
+def check_all_once(x):
+    assert x.k.max() == 1
+
+
+def check_few_questions(x, count):
+    assert int(count) == x.k.shape[1] < 30
+
+
+def check_failed(x, count, share):
+    failed, scored = x.of_cells["failed"].sum(), x.k.sum()
+    assert number(count) == failed
+    assert near(share, 100 * failed / (failed + scored))
+
+
+def check_unparsed(x, count, share):
+    unparsed = x.of_cells["unparsed"].sum()
+    assert number(count) == unparsed
+    assert near(share, 100 * unparsed / x.k.sum())
+
+
+def check_no_score(x, names):
+    assert names_in(names, x.names) == [name for name, row in zip(x.names, x.k, strict=True) if not row.any()]
+
+
+def check_questions(x, count):
+    assert int(count) == np.sum(np.any(x.k > 0, axis=0))
+
+
+def check_one_pair_in(x, every):
+    assert int(every) == np.ceil(len(x.pairs) / 12_000) > 1
+
+
+def check_too_many_pairs(x, pairs, reference):
+    assert number(pairs) == len(x.pairs) > 12_000
+    assert reference == x.best
+
+
+# notes of the numbers
+
+
+def check_lost_in_pairs(x, where):
+    """D of a difference is below 0."""
+    below, zero = [], []
+    for i, j in x.pairs:
+        both = (x.k[i] > 0) & (x.k[j] > 0)
+        d, several = (x.mean[i] - x.mean[j])[both], (x.k[[i, j]] > 1) & both
+        if len(d) < 2 or not several.any(axis=1).all():
+            continue
+        E = [x.within[m][several[row]].mean() for row, m in enumerate((i, j))]
+        noise = sum(
+            (np.where(x.k[m][both] > 1, x.within[m][both], E[row]) / x.k[m][both]).mean()
+            for row, m in enumerate((i, j))
+        )
+        if d.var() - noise < 1e-12:
+            (below if d.var() - noise < -1e-12 else zero).append((i, j))
+    check_pairs(x, where, below, zero)
+
+
+def check_pairs(x, where, expected, perhaps=()):
+    """A note is of these pairs, and of any of those that are `perhaps`: their number, or the models of a single one."""
+    first = set(np.argsort(-np.nan_to_num(x.score, nan=-1), kind="stable")[:60].tolist())
+    if counts := re.fullmatch(r"([\d,]+) of ([\d,]+) pairs? in the table", where):
+        listed = [
+            pair
+            for pair in x.pairs
+            if len(x.pairs) <= 12_000 or x.best in (x.names[m] for m in pair) or {*pair} <= first
+        ]
+        assert number(counts[2]) == len(listed)
+        assert 0 <= number(counts[1]) - len({*expected} & {*listed}) <= len({*perhaps} & {*listed})
+    else:
+        assert [tuple(sorted(x.names.index(name) for name in names_in(where, x.names)))] == expected
+
+
+def check_no_difference(x, where):
+    parts = {pair: x.parts_of_pair(*pair) for pair in x.pairs}
+    alike = [p for p in x.pairs if parts[p]["N"] and np.allclose(*x.mean[list(p)][:, np.all(x.k[list(p)] > 0, axis=0)])]
+    check_pairs(x, where, alike)
+
+
+def check_nothing_common(x, where):
+    check_pairs(x, where, [pair for pair in x.pairs if x.parts_of_pair(*pair)["N"] == 0])
+
+
+def check_partly_common(x, where):
+    common = {pair: x.parts_of_pair(*pair)["N"] for pair in x.pairs}
+    each = np.sum(x.k > 0, axis=1)
+    check_pairs(x, where, [p for p in x.pairs if common[p] > 0 and min(common[p] - each[list(p)]) < 0])
+
+
+def check_single_in_pairs(x, where):
+    single = [p for p in x.pairs if any(x.k[m].max() == 1 for m in p) and x.parts_of_pair(*p)["N"]]
+    check_pairs(x, where, single)
+
+
+def check_undetectable(x, where):
+    sizes = {pair: x.parts_of_pair(*pair) for pair in x.pairs}
+    check_pairs(x, where, [p for p in x.pairs if x.binary and sizes[p].get("detectable", 0) > 1])
+
+
+# comparisons
+
+
+def check_forest(x, reference, text):
+    groups = groups_of_best(x)
+    assert reference == x.best
+    words = {
+        "below": "distinguishably below",
+        "above": "distinguishably above",
+        "open": "not",
+        "untestable": "cannot be tested",
+    }
+    counts = {what: int(n) for n, what in re.findall(rf"(\d+) models? (?:is |are )?({'|'.join(words.values())})", text)}
+    assert counts == {words[kind]: len(names) for kind, names in groups.items() if names}
+
+
+def check_adjusted(x, tests, single):
+    _, by_itself, count = x.rejected()
+    assert (number(tests), int(single)) == (count, len(x.against(x.best, by_itself)))
+
+
+def check_detectable(x, value, median, _):
+    m, tests = x.names.index(x.best), x.rejected()[2]
+    sizes = [x.parts_of_pair(m, j, 1 - 0.05 / tests)["detectable"] for j in range(len(x.names)) if j != m]
+    assert bool(median) == (sum(size > 0 for size in sizes) > 1)
+    sizes = [size for size in sizes if not (x.binary and size > 1)]  # larger than scores allow
+    assert rounds_to(value, np.nanmedian(sizes))
+
+
+def check_bars(x, tests=None):
+    assert tests is None or number(tests) == x.rejected()[2]
+
+
+def check_matrix(x, decided, pairs, untestable):
+    assert (number(decided), number(pairs)) == (len(x.rejected()[0]), len(x.pairs))
+    assert number(untestable or "0") == len(x.pairs) - x.rejected()[2]
+
+
+def check_median_error(x, value):
+    each = [x.parts_of_pair(*pair) for pair in x.pairs]
+    assert rounds_to(value, np.median([np.sqrt(one["T"] / one["N"]) for one in each if one["N"] > 1]))
+
+
+def check_correlated(x, positive, pairs):
+    r = np.array([x.parts_of_pair(*pair).get("r", np.nan) for pair in x.pairs])
+    assert (number(positive), number(pairs)) == (int(np.sum(r > 0)), int(np.sum(~np.isnan(r))))
+
+
+def check_common(x, least, most):
+    N = [x.parts_of_pair(*pair)["N"] for pair in x.pairs]
+    assert (number(least), number(most)) == (min(n for n in N if n), max(N))
+
+
+def thresholds(x):
+    z = stats.norm.ppf(0.975)
+    each = [one for pair in x.pairs if (one := x.parts_of_pair(*pair))["N"]]
+    return each, np.array([z * np.sqrt(one["disagree"] / (one["N"] + z**2)) for one in each])
+
+
+def check_above_curve(x, above, pairs):
+    each, limit = thresholds(x)
+    d = np.array([abs(one["d"]) for one in each])
+    assert number(pairs) == len(each)
+    assert abs(number(above) - np.sum(d >= limit)) <= np.sum(np.abs(d - limit) < 1e-9)
+
+
+def check_typical(x, share, needed):
+    each, limit = thresholds(x)
+    disagreement = [one["disagree"] for one in each]
+    middle = int(np.argsort(disagreement, kind="stable")[len(each) // 2])
+    assert is_share(share, disagreement[middle])
+    assert rounds_to(needed, limit[middle])
+
+
+def check_never(x, count):
+    assert number(count) == sum(one["disagree"] <= 1e-12 for one in thresholds(x)[0])
+
+
+# noise
+
+
+def check_larger(x, data, prediction, models, *_):
+    parts = [x.components(m)[:2] for m in range(len(x.names))]
+    known = [(E, D) for E, D in parts if not np.isnan(E)]
+    assert (int(data), int(prediction), int(models)) == (
+        sum(D > E + 1e-12 for E, D in known),
+        sum(D < E - 1e-12 for E, D in known),
+        len(known),
+    )
+
+
+def check_larger_at_hand(x, data, prediction):
+    shares = []
+    for m in range(len(x.names)):
+        there, several = x.k[m] > 0, x.k[m] > 1
+        E = x.components(m)[0]
+        if np.isnan(E):
+            continue
+        sampling = (np.where(several, x.within[m], E)[there] / x.k[m, there]).mean()
+        variance = x.mean[m, there].var()
+        if variance > 0 or sampling > 0:
+            shares.append(1 - min(sampling / variance, 1) if variance > 0 else 0.0)
+    assert abs(int(data) - sum(s > 0.5 for s in shares)) <= sum(abs(s - 0.5) < 0.02 for s in shares)
+    assert abs(int(prediction) - sum(s < 0.5 for s in shares)) <= sum(abs(s - 0.5) < 0.02 for s in shares)
+
+
+def check_settle(x, name, low, high, k, low_k, high_k):
+    m = x.names.index(name)
+    E, N, z = x.components(m)[0], int(np.sum(x.k[m] > 0)), stats.norm.ppf(0.975)
+    assert int(k) == int(np.median(x.k[m][x.k[m] > 0]))
+    for count, ends in ((1, (low, high)), (int(k), (low_k, high_k))):
+        half = z * np.sqrt(E / (N * count))
+        ours = (x.score[m] - half, x.score[m] + half)
+        ours = np.clip(ours, 0, 1) if x.binary or np.nanmax(x.mean) <= 1 else ours
+        assert near(ends[0], ours[0], 1e-6)
+        assert near(ends[1], ours[1], 1e-6)
+
+
+def check_widths(x, first, last, mostly):
+    m = x.names.index(x.best)
+    E, D, _ = x.components(m)
+    k = np.median(x.k[m][x.k[m] > 0])
+    if np.ptp(x.k[m]) == 0 and D > 0:  # the widths are as the standard errors, where no end is cut
+        assert number(first) / number(last) <= np.sqrt((D + E) / (D + E / k)) * 1.02
+    assert not mostly or E / k < D
+
+
+def check_standard_errors(x, name, one, now, k, _, least):
+    m = x.names.index(name)
+    (E, D, _), N = x.components(m), int(np.sum(x.k[m] > 0))
+    assert near(one, np.sqrt((max(D, 0) + E) / N), 1e-9)
+    assert near(now, np.sqrt(np.nanvar(x.mean[m]) / N), 1e-9)  # as the table of scores has it
+    assert near(least, np.sqrt(max(D, 0) / N), 1e-9)
+    assert number(k) == pytest.approx(x.k[m][x.k[m] > 0].mean(), rel=0.01)
+
+
+def check_tenth(x, generations):
+    E, D, _ = x.components(x.names.index(x.best))
+    k = int(generations.replace(",", ""))
+    within = [np.sqrt(D + E / each) <= 1.1 * np.sqrt(D) * (1 + 1e-6) for each in (k, max(k - 1, 1))]
+    assert within[0]
+    assert k == 1 or not within[1]
+
+
+def check_run_cost(x, calls, failed, se):
+    m = x.names.index(x.best)
+    assert number(failed or "0") == (0 if "failed" not in x.of_cells else x.of_cells["failed"][m].sum())
+    n = x.k[m][x.k[m] > 0]
+    assert number(calls) == n.sum()
+    assert rounds_to(se, np.sqrt(np.nanvar(x.mean[m]) / len(n)))
+
+
+def check_designs(x, text):
+    E, D, _ = x.components(x.names.index(x.best))
+    for se, questions, k in re.findall(r"([\d.]+) with [\w\s,]+ \(([\d,]+) questions? × ([\d,]+) generations?\)", text):
+        assert rounds_to(se, np.sqrt((max(D, 0) + E / number(k)) / number(questions)))
+        assert number(questions) * number(k) <= x.k[x.names.index(x.best)].sum()
+
+
+def check_solved(x, never, questions, always):
+    p = [[v for v in column if not np.isnan(v)] for column in x.mean.T]
+    assert (int(never), int(questions), int(always)) == (
+        sum(all(v == 0 for v in column) for column in p if column),
+        sum(bool(column) for column in p),
+        sum(all(v == 1 for v in column) for column in p if column),
+    )
+
+
+def check_means(x, name, below, questions, above):
+    p = x.mean[x.names.index(name)]
+    p = p[~np.isnan(p)]
+    assert is_share(below, np.mean(p < 0.05))
+    assert is_share(above, np.mean(p >= 0.95))
+    assert int(questions) == len(p)
+
+
+def check_beta(_, __, a, b, share):
+    law = stats.beta(float(a), float(b))
+    value = law.cdf(0.1) + law.sf(0.9)
+    assert share[0] in "<>" or abs(float(share) - 100 * value) < 2
+
+
+def check_stable(x, name, fails, solves, questions):
+    m = x.names.index(name)
+    near_0, near_1 = x.stable_shares(m)
+    assert is_share(fails, near_0, slack=0.002)
+    assert is_share(solves, near_1, slack=0.002)
+    assert int(questions) == np.sum(x.k[m] > 0)
+
+
+def shares_of_chance(x):
+    """What is left to chance, of each model with a fitted Beta."""
+    fitted = [m for m in drawn_models(x) if x.fit_beta(m)]
+    return {x.names[m]: 1 - sum(x.stable_shares(m)) for m in fitted}
+
+
+def drawn_models(x):
+    """Models with several generations of a question, up to 12, spread over their order by score."""
+    several = [m for m in np.argsort(-np.nan_to_num(x.score, nan=-1), kind="stable") if x.k[m].max() > 1]
+    return [several[i] for i in np.unique(np.linspace(0, len(several) - 1, min(12, len(several))).astype(int))]
+
+
+def check_chance(x, least, share_of_least, most, share_of_most):
+    chance = shares_of_chance(x)
+    assert is_share(share_of_least, min(chance.values()), slack=0.002)
+    assert is_share(share_of_most, max(chance.values()), slack=0.002)
+    assert chance[least] == pytest.approx(min(chance.values()), abs=0.002)
+    assert chance[most] == pytest.approx(max(chance.values()), abs=0.002)
+    assert chance[most] > chance[least]
+
+
+def check_equal_chance(x, _, share):
+    assert all(is_share(share, value, slack=0.006) for value in shares_of_chance(x).values())
+
+
+def check_farthest(x, share, names):
+    distance = {x.names[m]: x.distance_of_beta(m) for m in drawn_models(x) if x.fit_beta(m)}
+    assert is_share(share, max(distance.values()), slack=0.002)
+    for name in names_in(names or "", x.names):
+        assert distance[name] == pytest.approx(max(distance.values()), abs=0.002)
+    assert names or max(distance.values()) - min(distance.values()) < 1e-6
+
+
+def check_no_beta(x, names):
+    without = [x.names[m] for m in drawn_models(x) if not x.fit_beta(m)]
+    more = re.search(r"and (\d+) more", names or "")
+    assert set(names_in(names or "", x.names)) <= set(without)
+    assert names is None or len(names_in(names, x.names)) + (int(more[1]) if more else 0) == len(without)
+    assert without
+
+
+def check_equally_hard(x, name):
+    assert sum(x.fit_beta(x.names.index(name))) > 400
+
+
+def check_no_tenth(x):
+    E, D, _ = x.components(x.names.index(x.best))
+    assert D + E / 1000 > 1.1**2 * D > 0
+
+
+def check_no_noise_left(x, name, one, *_):
+    E, D, _ = x.components(x.names.index(name))
+    assert D <= 1e-12
+    assert near(one, np.sqrt(E / np.sum(x.k[x.names.index(name)] > 0)), 1e-9)
+
+
+def check_drawn(x, drawn, models):
+    assert int(drawn) < int(models.replace(",", "")) <= len(x.names)
+
+
+def check_no_interval(x, count):
+    assert int(count) == sum(np.sum(row > 0) == 1 for row in x.k)
+
+
+def check_left_out(x, count):
+    assert int(count) == sum(row.max() == 1 for row in x.k)
+
+
+COMPUTED = [
+    (rf"(\w+) has the highest score, {NUMBER} \(95% interval {NUMBER} to {NUMBER}\)\.", check_highest),
+    (rf"(.+) share the highest score, {NUMBER}\.", check_shared),
+    (rf"(\w+) scores {NUMBER} \(95% interval {NUMBER} to {NUMBER}\)\.", check_single),
+    (r"\w+ is distinguishable from (each of )?(the other model|the \d+ others)\.", check_all_below),
+    (
+        r"\w+ is not distinguishable from (any of )?(the other model|the \d+ others) at this sample size\.",
+        check_none_below,
+    ),
+    (
+        (
+            r"(?:\w+ is distinguishable from ([\d,]+) of (?:the other model|the ([\d,]+) others); )?"
+            r"((?:(?:\w+) is not distinguishable at this|(?:On|on) the questions that both|(?:N|n)o test was possible) .+)\."
+        ),
+        check_some_below,
+    ),
+    (
+        r"Each tested by itself, it differs from (\d+); after adjusting for all ([\d,]+) pairs \(Holm\), from (\d+)\.",
+        check_each_by_itself,
+    ),
+    (
+        rf"(\d+) models? did not answer every question: {NUMBER}% of the scores of all models with any are missing\.",
+        check_missing,
+    ),
+    (r"One generation per question: data and prediction noise cannot be separated\.", check_all_once),
+    (
+        r"Only (\d+) questions?: intervals and tests assume scores that are roughly normal over questions\.",
+        check_few_questions,
+    ),
+    (
+        rf"Bars are 95% intervals for the expected score on new questions like these, {NUMBER}(?: to {NUMBER})? wide\.",
+        check_widths_of_scores,
+    ),
+    (r"Compared with (\w+): (.+)\.", check_forest),
+    (
+        (
+            r"Verdicts are adjusted for all ([\d,]+) pairs \(Holm\), because the scores chose the reference; each tested by "
+            r"itself, (\d+) differs?\."
+        ),
+        check_adjusted,
+    ),
+    (
+        (
+            rf"A true difference of {NUMBER}( \(median over models\))? would be found with 80% power (or more by these tests|by "
+            r"this test)\."
+        ),
+        check_detectable,
+    ),
+    (
+        (
+            r"Thick bars are 95% intervals of single differences(?:; thin bars hold for all ([\d,]+) tests at once "
+            r"\(Bonferroni\))?\."
+        ),
+        check_bars,
+    ),
+    (
+        r"([\d,]+) of ([\d,]+) pairs? (?:is|are) distinguishable, adjusted for all pairs \(Holm\)(?:; ([\d,]+) cannot be tested)?\.",
+        check_matrix,
+    ),
+    (rf"With one generation per question the median standard error of a difference is {NUMBER}\.", check_median_error),
+    (
+        r"In ([\d,]+) of ([\d,]+) pairs? the scores of the two models are positively correlated over questions: .+",
+        check_correlated,
+    ),
+    (r"Pairs have ([\d,]+) to ([\d,]+) common questions, and the error falls .+", check_common),
+    (
+        (
+            r"([\d,]+) of ([\d,]+) pairs? (?:is|are) on or above the curve: a difference of that size in one generation per "
+            r"question has p ≤ 0\.05, for this pair alone\."
+        ),
+        check_above_curve,
+    ),
+    (
+        rf"Models that differ on {SHARE} of the questions, as a typical pair here, need a difference of {NUMBER}\.",
+        check_typical,
+    ),
+    (r"([\d,]+) pairs? never disagreed\.", check_never),
+    (
+        (
+            r"Of the variance of one generation per question, data noise \(which questions\) is the larger part for (\d+) and "
+            r"prediction noise \(sampling again\) for (\d+) of (\d+) models?( whose parts are known)?\."
+        ),
+        check_larger,
+    ),
+    (
+        (
+            r"With the generations at hand \(thin bars, the shares of the table of scores\) data noise is the larger part for "
+            r"(\d+) and prediction noise for (\d+)\."
+        ),
+        check_larger_at_hand,
+    ),
+    (
+        (
+            rf"On these questions, 95% of the runs of (\w+) with one generation per question score from {NUMBER} to {NUMBER}, "
+            rf"with (\d+) from {NUMBER} to {NUMBER} \(inner band\)\."
+        ),
+        check_settle,
+    ),
+    (
+        (
+            rf"The interval for new questions \(outer band\) goes from a width of {NUMBER} to one of {NUMBER}"
+            r"(: the rest is mostly data noise)?\."
+        ),
+        check_widths,
+    ),
+    (
+        (
+            rf"(\w+) has a standard error of {NUMBER} with one generation per question, {NUMBER} with {NUMBER}( \(the point\))? "
+            rf"and {NUMBER} with any number of them: only more questions go below\."
+        ),
+        check_standard_errors,
+    ),
+    (r"([\d,]+) generations? comes? within a tenth of that\.", check_tenth),
+    (
+        rf"This run took {NUMBER} calls(?: that gave a score \(([\d,]+) more failed\))? for a standard error of {NUMBER} \(cross\)\.",
+        check_run_cost,
+    ),
+    (
+        r"(?:For as much, the best is|No design with equally many generations .+ the best of those is) (.+)\.",
+        check_designs,
+    ),
+    (
+        r"Every generation of every model that answered scored 0 on (\d+) of (\d+) questions?, and 1 on (\d+)\.",
+        check_solved,
+    ),
+    (
+        rf"For (\w+), the mean score is below 0\.05 on {SHARE} of (\d+) questions and at least 0\.95 on {SHARE}\.",
+        check_means,
+    ),
+    (
+        rf"For (\w+) it is Beta\({NUMBER}, {NUMBER}\), which has {SHARE} of the questions within 0\.1 of 0 or 1\.",
+        check_beta,
+    ),
+    (
+        (
+            rf"(\w+) almost always fails {SHARE} and almost always solves {SHARE} of (\d+) questions? \(P\(correct\) within "
+            r"0\.1 of 0 or 1, sampling noise taken out\); the others depend on chance\."
+        ),
+        check_stable,
+    ),
+    (
+        rf"Chance decides least for (\w+) \({SHARE} of the questions\) and most for (\w+) \({SHARE}\)\.",
+        check_chance,
+    ),
+    (rf"Chance decides equally for (.+) \({SHARE} of the questions\)\.", check_equal_chance),
+    (
+        rf"The fitted Beta is never farther than {SHARE} of the questions from what was observed(?:, farthest for (.+))?\.",
+        check_farthest,
+    ),
+    (r"No Beta can be fitted for (.+)\.", check_no_beta),
+    (r"No Beta (distribution) can be fitted to these scores\.", lambda x, _: check_no_beta(x, None)),
+    (r"For (\w+) all questions are about equally hard\.", check_equally_hard),
+    (r"It takes more than a thousand to come within a tenth of that\.", check_no_tenth),
+    (
+        (
+            rf"(\w+) has a standard error of {NUMBER} with one generation per question(, \S+ with \S+( \(the point\))?)?, and "
+            r"no noise remains that generations could not remove\."
+        ),
+        check_no_noise_left,
+    ),
+    (
+        r"Drawn for (?:the first )?(\d+) of ([\d,]+) (?:other )?models(?:, spread over their order|; the \w+ are over all)?\.",
+        check_drawn,
+    ),
+    (r"(\d+) models? (?:has|have) no interval\.", check_no_interval),
+    (
+        rf"([\d,]+) generations? failed \({NUMBER}% of those requested\) and (?:is|are) left out, not scored 0\.",
+        check_failed,
+    ),
+    (
+        rf"No answer could be extracted from ([\d,]+) generations? \({NUMBER}% of those scored\); (?:it scores|they score) 0\.",
+        check_unparsed,
+    ),
+    (r"No score at all: (.+)\.", check_no_score),
+    (r"Drawn for one pair in ([\d,]+)\.", check_one_pair_in),
+    (
+        (
+            r"([\d,]+) pairs are too many for one page: its table of pairs has those among the first 60 models and with "
+            r"(\w+)\."
+        ),
+        check_too_many_pairs,
+    ),
+    (r"([^:]+): data noise is lost in the sampling noise\.", check_lost_in_pairs),
+    (r"([^:]+): no question differs: the interval rests on two pseudo-questions\.", check_no_difference),
+    (r"([^:]+): no question in common\.", check_nothing_common),
+    (r"([^:]+): on the questions that both answered\.", check_partly_common),
+    (r"([^:]+): one generation per question: data and prediction noise cannot be separated\.", check_single_in_pairs),
+    (r"([^:]+): no difference of scores from 0 to 1 is found with 80% power\.", check_undetectable),
+    (r"(\d+) questions?, from the lowest mean score to the highest\.", check_questions),
+    (r"(\d+) models? with one generation per question (?:is|are) left out\.", check_left_out),
+]
+
+#: What a sentence without a number of the data may say.
+STATIC = [
+    r"Bars of two models that overlap do not mean that the models are alike: see their difference\.",
+    r"The interval is for the expected score on new questions.+",
+    r"A score is over the questions that the model answered; a difference is over those that both did\.",
+    r"Blue: the row's model scores higher; orange: lower; a grey dot: not distinguishable or not testable\.",
+    r"The curves are drawn for the median number\.",
+    r"More questions lower the curve; .+",
+    r"Pairs have different numbers of common questions: the curve is for the median, the count for each\.",
+    r"More generations per question shrink the prediction part only\.",
+    r"A negative estimate of data noise is drawn as 0\.",
+    r"The bars are the variance of one generation on one question\.",
+    r"With one generation per question its parts, data and prediction, cannot be separated\.",
+    r"Both bands are computed from .+",
+    r"Each point is the best design for its budget, .+",
+    r"Where a model has no score the cell is grey\.",
+    r"Colours are rounded to 21 levels\.",
+    r"Grey: the observed means, which sampling spreads; blue: their distribution without that noise\.",
+    r"Pink lines: what the fitted Beta distribution expects of means of as many generations\.",
+]

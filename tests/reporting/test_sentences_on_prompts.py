@@ -1,0 +1,679 @@
+"""Every sentence of pages on prompt variants, greedy runs and scores of whole benchmarks, computed again with numpy."""
+
+import re
+from itertools import combinations
+
+import numpy as np
+import pytest
+from helpers.planted_scores import NUMBER, SHARE, Planted, check_sentences, is_share, names_in, near, number, rounds_to
+from helpers.sentence_checks import COMPUTED as OF_SCORES
+from helpers.sentence_checks import STATIC as STATIC_OF_SCORES
+from scipy import stats
+
+from howsure.reporting.page import build_page
+from howsure.reporting.report_data import ReportData
+from howsure.stats.core.cube import Cube
+
+STYLES = ("roman", "greek", "capitals", "lower")
+MARKS = ("dot", "bracket", "colon")
+
+
+class PlantedPrompts(Planted):
+    """Scores y[model][question][variant][generation], NaN for none, of variants that cross four styles and three marks."""
+
+    def __init__(self, y, *, default=None, nested=False):
+        self.y, self.default, self.nested = y, default, nested
+        there = ~np.isnan(y)
+        super().__init__([[q[t].tolist() for q, t in zip(*rows, strict=True)] for rows in zip(y, there, strict=True)])
+        self.drawn = np.array([s for s in range(y.shape[2]) if s != default])
+        self.cell_means = y[:, :, self.drawn].mean(
+            axis=3
+        )  # NaN where a cell has no generation: it then has none at all
+        self.by_prompt = self.cell_means.mean(axis=1) if not nested else None
+
+    @property
+    def cube(self):
+        names = self.names, [f"q{i}" for i in range(self.y.shape[1])], [f"v{s:02d}" for s in range(self.y.shape[2])]
+        values = (
+            {}
+            if self.nested
+            else {
+                "style": [STYLES[s % 4] for s in range(self.y.shape[2])],
+                "mark": [MARKS[s // 4 % 3] for s in range(self.y.shape[2])],
+            }
+        )
+        scores = [[[g[~np.isnan(g)].tolist() for g in q] for q in rows] for rows in self.y]
+        return Cube.from_scores("bench", *names, scores, values=values, default=self.default, nested=self.nested)
+
+
+class PlantedTable(Planted):
+    """Scores of the whole benchmark, y[model][variant]."""
+
+    def __init__(self, y):
+        self.by_prompt = y
+        super().__init__([[[score] for score in row] for row in y])
+
+    @property
+    def cube(self):
+        return Cube.from_means(
+            "bench", self.names, [f"v{s:02d}" for s in range(self.by_prompt.shape[1])], self.by_prompt
+        )
+
+
+def generations(n_models, k, *, effect=0.0, variants=12, questions=30, seed=0, step=0.08):
+    """Generations (M, N, S, k): easier for the first models, and shifted by the style and a little by the mark."""
+    rng = np.random.default_rng(seed)
+    ease = rng.beta(1.5, 1.5, questions)[None, :, None] - step * np.arange(n_models)[:, None, None]
+    shift = effect * np.array([(-1.5, -0.5, 0.5, 1.5)[s % 4] + 0.3 * (s // 4 % 3 - 1) for s in range(variants)])
+    p = np.clip(ease + shift, 0, 1)
+    return (rng.random((*p.shape, k)) < p[..., None]).astype(float)
+
+
+def without(y, model, variants):
+    y[model][:, variants] = np.nan
+    return y
+
+
+RNG = np.random.default_rng(50)
+PAGES = {
+    "four models, an effect": PlantedPrompts(generations(4, 3, effect=0.12, seed=1)),
+    "one generation": PlantedPrompts(generations(3, 1, effect=0.12, seed=2)),
+    "one model": PlantedPrompts(generations(1, 2, effect=0.1, seed=3)),
+    "no effect": PlantedPrompts(generations(3, 3, seed=4)),
+    "a default prompt": PlantedPrompts(generations(3, 2, effect=0.1, variants=13, seed=5), default=12),
+    "models that are equal": PlantedPrompts(np.repeat(generations(1, 2, effect=0.1, seed=6), 3, axis=0)),
+    "prompts that change nothing": PlantedPrompts(np.repeat(generations(2, 1, variants=1, seed=7), 12, axis=2)),
+    "a model without two prompts": PlantedPrompts(without(generations(3, 2, effect=0.1, seed=8), 2, [10, 11])),
+    "prompts of each question": PlantedPrompts(generations(2, 2, variants=5, seed=9), nested=True),
+    "two prompts": PlantedPrompts(generations(2, 2, effect=0.1, variants=2, seed=10)),
+    "a table of scores": PlantedTable(RNG.normal([[0.6], [0.57], [0.4]], 0.03, (3, 15))),
+    "a table with equal rows": PlantedTable(np.repeat(RNG.normal(0.5, 0.04, (1, 15)), 2, axis=0)),
+    "a table of one model": PlantedTable(RNG.normal([[0.6]], 0.03, (1, 15))),
+}
+
+
+class Components:
+    """Variances of the model's question, prompt, interaction and generation by mean squares: no cell is missing."""
+
+    def __init__(self, cells, within):
+        self.N, self.S = cells.shape
+        E, self.k = within
+        q, s = cells.mean(axis=1), cells.mean(axis=0)
+        rest = cells - q[:, None] - s + cells.mean()
+        self.residual = np.sum(rest**2) / ((self.N - 1) * (self.S - 1))
+        self.question = q.var(ddof=1) - self.residual / self.S
+        self.prompt = s.var(ddof=1) - self.residual / self.N
+        self.interaction, self.generation = self.residual - E / self.k, E
+        self.f = s.var(ddof=1) * self.N / self.residual if self.residual > 0 else np.nan
+
+    def parts(self, k):
+        """Parts of the squared error of the mean with k generations, of question, prompt, interaction and sampling."""
+        parts = np.maximum([self.question, self.prompt, self.interaction, self.generation], 0)
+        return parts / [self.N, self.S, self.N * self.S, self.N * self.S * k]
+
+
+def components(x, m):
+    """The components of a model over the prompts that it has."""
+    y = x.y[m][:, x.drawn]
+    there = ~np.isnan(y).all(axis=(0, 2))
+    y = y[:, there]
+    E = y.var(axis=2, ddof=1).mean() if y.shape[2] > 1 else np.nan
+    return Components(y.mean(axis=2), (E, y.shape[2]))
+
+
+def prompts_of(x, m):
+    """The scores of a model under the prompts that it has."""
+    return x.by_prompt[m][~np.isnan(x.by_prompt[m])]
+
+
+def ranges(x):
+    each = np.array([np.ptp(prompts_of(x, m)) for m in range(len(x.names))])
+    return np.where(each < 1e-12, 0, each)
+
+
+def check_parts(x, median, *shares):
+    each = [np.maximum([c.question, c.prompt, c.interaction, c.generation], 0) for c in all_components(x)]
+    assert bool(median) == (len(each) > 1)
+    parts = np.median([one / one.sum() for one in each], axis=0)
+    assert all(is_share(text, part, slack=1e-9) for text, part in zip(shares, parts, strict=True))
+
+
+def all_components(x):
+    return [components(x, m) for m in range(len(x.names))]
+
+
+def check_share_of_prompts(x, share, median):
+    each = []
+    for c in all_components(x):
+        if np.isnan(c.generation):
+            parts = np.maximum([c.question, c.prompt, c.residual], 0) / [c.N, c.S, c.N * c.S]
+        else:
+            parts = c.parts(c.k)
+        each.append(parts[1] / parts.sum())
+    assert is_share(share, np.median(each), slack=1e-9)
+    assert bool(median) == (len(each) > 1)
+
+
+def check_starts_at_0(x, count):
+    p = np.array(
+        [stats.f.sf(c.f, c.S - 1, (c.N - 1) * (c.S - 1)) if c.residual > 0 else 1.0 for c in all_components(x)]
+    )
+    assert np.sum(p > 0.1) <= int(count) <= np.sum(p > 0.005)  # one of several intervals: near its edge either is right
+
+
+def effects(x, dimension):
+    """Mean over the models of what each value adds to the score; prompts cross all values."""
+    values = (STYLES, [s % 4 for s in x.drawn]) if dimension == "style" else (MARKS, [s // 4 % 3 for s in x.drawn])
+    names, place = values[0], np.array(values[1])
+    means = np.array([[np.nanmean(row[place == v]) for v in range(len(names))] for row in x.by_prompt])
+    return dict(zip(names, (means - means.mean(axis=1, keepdims=True)).mean(axis=0), strict=True))
+
+
+def check_extremes(x, best, high, worst, low, *_):
+    each = next(e for e in (effects(x, "style"), effects(x, "mark")) if best in e)
+    slack = 0.02 if np.isnan(x.by_prompt).any() else 1e-6  # least squares over the prompts that a model has
+    assert abs(number(high.replace("+", "")) - max(each.values())) < 0.0006 + slack
+    assert abs(number(low.replace("+", "")) - min(each.values())) < 0.0006 + slack
+    assert each[best] > max(each.values()) - slack - 1e-9
+    assert each[worst] < min(each.values()) + slack + 1e-9
+    assert max(each.values()) > min(each.values()) + 1e-9
+
+
+def check_alike(x, *_):
+    assert min(max(e.values()) - min(e.values()) for e in (effects(x, "style"), effects(x, "mark"))) < 1e-9
+
+
+def check_chance_of_intervals(x, outside, intervals, by_chance):
+    assert int(intervals) in {len(x.names) * len(STYLES), len(x.names) * len(MARKS)}
+    assert rounds_to(by_chance, 0.05 * int(intervals))
+    assert int(outside) <= int(intervals)
+
+
+def check_dimension(x, share, rest):
+    """One of the two dimensions has such a share of the variance over prompts, roughly: noise is taken out otherwise."""
+    assert ranges(x).max() > 0
+    if "median of" in rest:  # of the models whose prompts are enough to tell
+        return
+    each = [x.by_prompt[m] - np.nanmean(x.by_prompt[m]) for m in range(len(x.names))]
+    shares = []
+    for values in ([s % 4 for s in x.drawn], [s // 4 % 3 for s in x.drawn]):
+        place = np.array(values)
+        explained = [
+            sum(np.sum(place == v) * np.nanmean(row[place == v]) ** 2 for v in set(values)) / np.nansum(row**2)
+            for row in each
+        ]
+        shares.append(np.median(explained))
+    assert min(abs(float(share.strip("<>")) / 100 - one) for one in shares) < 0.35
+
+
+def check_range(x, prompts, name, low, high, _, others):
+    m, each = x.names.index(name), ranges(x)
+    scores = prompts_of(x, m)
+    assert int(prompts) == len(scores)
+    assert near(low, scores.min(), 1e-9)
+    assert near(high, scores.max(), 1e-9)
+    assert each[m] == pytest.approx(each.max(), abs=1e-12)
+    check_equals(each, m, others)
+
+
+def check_equals(values, m, others):
+    """What a sentence says of the other models: that this one has the most, with how many, or that all are alike."""
+    n_equal = int(np.sum(np.abs(values - values[m]) < 1e-9 * max(1, abs(values[m]))))
+    if len(values) == 1:
+        assert not others
+    elif n_equal == len(values):
+        assert "as of every model" in others
+    else:
+        assert "of all models" in others
+        assert ("with" in others) == (n_equal > 1)
+
+
+def check_same(x, _, name):
+    assert ranges(x).max() == 0
+    assert name == ("every model" if len(x.names) > 1 else x.names[0])
+
+
+def check_sd(x, sd, median):
+    each = []
+    for m in range(len(x.names)):
+        y = x.y[m][:, x.drawn]
+        y = y[:, ~np.isnan(y).all(axis=(0, 2))]
+        noise = (y.var(axis=2, ddof=1) / y.shape[2]).mean(axis=0) / len(y)
+        each.append(np.sqrt(max(y.mean(axis=(0, 2)).var(ddof=1) - noise.mean(), 0)))
+    assert near(sd, np.median(each), 1e-9)
+    assert bool(median) == (len(each) > 1)
+
+
+def check_default(x, better, models):
+    default = x.y[:, :, x.default].mean(axis=(1, 2))
+    assert int(models) == len(x.names)
+    assert int(better) == np.sum(np.sum(x.by_prompt < default[:, None], axis=1) > x.by_prompt.shape[1] / 2)
+
+
+def n_star(x, m, moment, epsilon=0.01, delta=0.1):
+    """The number of prompts from which on a moment stays within epsilon of that over all: all subsets are tried."""
+    scores = prompts_of(x, m)
+    of = np.mean if moment == "mean" else np.var
+    least = 1 if moment == "mean" else 2
+    for n in range(len(scores), least - 1, -1):
+        subsets = scores[np.array(list(combinations(range(len(scores)), n)))]
+        deviation = np.abs(of(subsets, axis=1) - of(scores))
+        if np.quantile(deviation, 1 - delta / 2) > epsilon:
+            return n + 1
+    return least
+
+
+def check_n_star(x, count, _, moment, __, text):
+    clear = [m for m in range(len(x.names)) if moment == "mean" or np.var(prompts_of(x, m)) > 0.01]
+    each = {m: n_star(x, m, moment) for m in clear}
+    reached = {m: n for m, n in each.items() if n < len(prompts_of(x, m))}
+    assert abs(int(count) - max(reached.values())) <= 1  # orders are drawn there, and all subsets tried here
+    if named := re.search(r"(\w+) needs the most", text):
+        assert each[x.names.index(named[1])] >= max(each.values()) - 1
+
+
+def check_not_reached(x, moment, _):
+    clear = [m for m in range(len(x.names)) if moment == "mean" or np.var(prompts_of(x, m)) > 0.01]
+    assert all(n_star(x, m, moment) >= len(prompts_of(x, m)) - 1 for m in clear)
+
+
+def check_vague(x, whose, value, at_most):
+    variances = np.array([np.var(prompts_of(x, m)) for m in range(len(x.names))])
+    vague = variances[variances <= 0.01]
+    assert rounds_to(value, vague.max() if vague.max() > 1e-24 else 0.0)
+    assert bool(at_most) == (len(vague) > 1)
+    if counted := re.search(r"of (\d+) model", whose):
+        assert int(counted[1]) == len(vague) < len(x.names)
+    else:
+        assert len(vague) == len(x.names)
+
+
+def check_flips(x, count, pairs):
+    n = 0
+    for i, j in x.pairs:
+        d = (x.by_prompt[i] - x.by_prompt[j])[~np.isnan(x.by_prompt[i] - x.by_prompt[j])]
+        n += bool(np.any(np.sign(np.where(np.abs(d) < 1e-12, 0, d)) != np.sign(d.mean())) or np.all(np.abs(d) < 1e-12))
+    assert (int(count), int(pairs)) == (n, len(x.pairs))
+
+
+def check_no_flip(x, pairs):
+    check_flips(x, "0", pairs)
+
+
+def check_two(x, one, other, share, prompts, tie, _, noise):
+    d = x.by_prompt[x.names.index(one)] - x.by_prompt[x.names.index(other)]
+    d = np.where(np.abs(d) < 1e-12, 0, d)
+    expected = np.mean(np.where(d == 0, 0.5, np.sign(d) != np.sign(d.mean()))) if np.any(d) else 0.5
+    assert is_share(share, expected)
+    assert int(prompts) == len(d)
+    assert bool(tie) == (expected > 0)
+    if noise:
+        scale = tau(x, (x.names.index(one), x.names.index(other)))
+        assert is_share(noise, stats.norm.sf(abs(d.mean()) / scale) if scale > 1e-12 else 0.0, slack=0.005)
+
+
+def tau(x, pair):
+    """Standard deviation of the difference of two models under a prompt by questions and generations."""
+    cells = x.cell_means[pair[0]] - x.cell_means[pair[1]]
+    return np.sqrt(Components(cells[:, ~np.isnan(cells).any(axis=0)], (np.nan, 1)).residual / len(cells))
+
+
+def check_sure_flips(x, sure):
+    """Gail and Simon's test of each pair, adjusted by Holm."""
+    p = []
+    for pair in x.pairs:
+        d = x.by_prompt[pair[0]] - x.by_prompt[pair[1]]
+        d, scale = d[~np.isnan(d)], tau(x, pair)
+        if scale < 1e-12:
+            p.append(1.0)
+            continue
+        least = min(np.sum(d[d > 0] ** 2), np.sum(d[d < 0] ** 2)) / scale**2
+        h = np.arange(1, len(d))
+        p.append(np.sum(stats.binom.pmf(h, len(d) - 1, 0.5) * stats.chi2.sf(least, h)))
+    p = np.sort(np.nan_to_num(p, nan=1.0))
+    rejected = np.cumprod(p * np.arange(len(p), 0, -1) < 0.05).sum()
+    assert rejected == (0 if sure in {"none", "not sure"} else 1 if sure == "sure" else int(sure.split()[0]))
+
+
+def check_concordance(x, models, w, low, high, correlation):
+    scores = x.by_prompt[:, ~np.isnan(x.by_prompt).any(axis=0)]
+    M, S = scores.shape
+    ranks = np.array([stats.rankdata(np.round(column, 12)) for column in scores.T])
+    ties = sum(np.sum(c**3 - c) for row in ranks for c in [np.unique(row, return_counts=True)[1]])
+    top = 12 * np.sum(ranks.sum(axis=0) ** 2) - 3 * S**2 * M * (M + 1) ** 2
+    expected = top / (S**2 * M * (M**2 - 1) - S * ties)
+    assert int(models) == M
+    assert near(w, expected)
+    assert near(correlation, (S * expected - 1) / (S - 1))
+    assert low is None or float(low) <= expected <= float(high)
+
+
+def space(x, m, variance=None):
+    """Numbers of prompts drawn from the space for the mean and for the variance."""
+    scores, z = prompts_of(x, m), stats.norm.ppf(0.975)
+    S, v = len(scores), scores.var(ddof=1) if variance is None else variance
+    fourth = np.mean((scores - scores.mean()) ** 4) - scores.var() ** 2
+    spread = fourth * S**2 / ((S - 1) * (S - 2)) if S > 2 else np.nan
+    return max(np.ceil(z**2 * v / 0.01**2 - 1e-9), 1), z**2 * spread / 0.01**2
+
+
+def check_space(x, name, needed, low, high, others, prompts):
+    m = x.names.index(name)
+    each = np.array([np.nanmax(space(x, i)) for i in range(len(x.names))])
+    assert number(needed) == pytest.approx(each[m], rel=0.01, abs=1)
+    assert each[m] == pytest.approx(each.max(), rel=0.01, abs=1)
+    assert int(prompts) == len(prompts_of(x, m))
+    assert low is None or number(low) <= number(needed) <= number(high)
+    check_equals(each, m, others)
+
+
+def check_short(x, count):
+    sizes = [np.nanmax(space(x, m)) > len(prompts_of(x, m)) for m in range(len(x.names))]
+    assert int(count) == sum(sizes)
+    assert len(sizes) > 1
+
+
+def check_noise_free(x, needed, *_):
+    most = int(np.argmax([np.nanmax(space(x, m)) for m in range(len(x.names))]))
+    assert number(needed) == pytest.approx(space(x, most, components(x, most).prompt)[0], rel=0.01, abs=1)
+
+
+def check_no_more_than_noise(x):
+    most = int(np.argmax([np.nanmax(space(x, m)) for m in range(len(x.names))]))
+    assert components(x, most).prompt <= 1e-12
+
+
+def error(x, m, k):
+    """Standard error for new questions in new prompts."""
+    if not x.nested:
+        return np.sqrt(components(x, m).parts(k).sum())
+    y = x.y[m]
+    cells, E = y.mean(axis=2), y.var(axis=2, ddof=1).mean()
+    N, S = cells.shape
+    within = cells.var(axis=1, ddof=1).mean()
+    question, prompt = cells.mean(axis=1).var(ddof=1) - within / S, within - E / y.shape[2]
+    return np.sqrt(max(question, 0) / N + (max(prompt, 0) + E / k) / (N * S))
+
+
+def check_errors(x, name, one, now, k, least):
+    m = x.names.index(name)
+    assert int(k) == x.y.shape[3]
+    for text, generations_ in ((one, 1), (now, int(k)), (least, np.inf)):
+        assert near(text, error(x, m, generations_), 1e-9)
+
+
+def check_tenth_over_prompts(x, count):
+    m, k = x.names.index(x.best), int(count)
+    assert error(x, m, k) <= 1.1 * error(x, m, np.inf) * (1 + 1e-9)
+    assert k == 1 or error(x, m, k - 1) > 1.1 * error(x, m, np.inf)
+
+
+def check_cost(x, calls, _, default, se):
+    m = x.names.index(x.best)
+    assert number(calls) == np.sum(~np.isnan(x.y[m][:, x.drawn]))
+    assert number(default or "0") == (0 if x.default is None else np.sum(~np.isnan(x.y[m][:, x.default])))
+    assert rounds_to(se, error(x, m, x.y.shape[3]))
+
+
+def check_prompt_designs(x, text):
+    c = components(x, x.names.index(x.best))
+    for se, N, S, k in re.findall(
+        r"([\d.]+) with [^()]+ \(([\d,]+) questions?(?: × (\d+) prompts)? × ([\d,]+) generations?\)", text
+    ):
+        parts = np.maximum([c.question, c.prompt, c.interaction, c.generation], 0)
+        n, s = number(N), number(S or "1")
+        assert rounds_to(se, np.sqrt(np.sum(parts / [n, s, n * s, n * s * number(k)])))
+
+
+def check_counts(x, least, most, own, names):
+    counts = np.sum(~np.isnan(x.y).all(axis=(1, 3)), axis=1)
+    assert (int(least), int(most or least)) == (counts.min(), counts.max())
+    assert bool(own) == x.nested
+    assert names_in(names or "", x.names) == [n for n, c in zip(x.names, counts, strict=True) if c < counts.max()]
+
+
+def check_table(x, prompts):
+    assert int(prompts) == x.by_prompt.shape[1]
+
+
+def check_widths_over_prompts(x, least, most):
+    widths = (
+        2
+        * stats.t.ppf(0.975, x.by_prompt.shape[1] - 1)
+        * x.by_prompt.std(axis=1, ddof=1)
+        / np.sqrt(x.by_prompt.shape[1])
+    )
+    assert rounds_to(least, widths.min())
+    assert rounds_to(most or least, widths.max())
+
+
+def check_generations_from(x, prompts):
+    assert int(prompts) == x.y.shape[2]
+
+
+def check_effects(x, text):
+    """A dimension with an effect has it in an analysis of variance, too, unless the test is near its level."""
+    for dimension, count in re.findall(r"(style|mark) has an effect for (\d+) models?", text):
+        assert int(count) <= sum(p_of(x, m, dimension) < 0.2 for m in range(len(x.names)))
+    for dimension in ("style", "mark"):
+        certain = sum(p_of(x, m, dimension) < 0.0005 for m in range(len(x.names)))
+        counted = re.search(rf"{dimension} has an effect(?: for (\d+) models?)?", text)
+        assert certain <= (int(counted[1] or 1) if counted else 0)
+
+
+def p_of(x, m, dimension):
+    """p of a dimension in the analysis of variance of the scores under 12 prompts; 0 where prompts are missing."""
+    y = x.by_prompt[m]
+    if np.isnan(y).any():
+        return 0.01
+    table = y.reshape(3, 4)
+    style, mark = table.mean(axis=0) - y.mean(), table.mean(axis=1) - y.mean()
+    rest = np.sum((table - style - mark[:, None] - y.mean()) ** 2) / 6
+    if rest < 1e-24:
+        return 1.0
+    square = 3 * np.sum(style**2) / 3 if dimension == "style" else 4 * np.sum(mark**2) / 2
+    return stats.f.sf(square / rest, 3 if dimension == "style" else 2, 6)
+
+
+def check_rows(x, some, rows):
+    assert int(rows) == 2 * len(x.names)
+    assert int(some) <= int(rows)
+
+
+def check_models(x, names, *_):
+    assert set(names_in(names, x.names)) <= set(x.names)
+    assert names_in(names, x.names) or "pair" in names
+
+
+OTHERS = r"((?:, (?:the widest range|the most) of all models(?:, with \d+ other models?)?|, as of every model)?)"
+COMPUTED = [
+    (
+        (
+            rf"Of the variance of one generation( \(median over models\))?: the question {SHARE}, the prompt {SHARE}, prompts that "
+            rf"suit one question and not another {SHARE} and sampling again {SHARE}\."
+        ),
+        check_parts,
+    ),
+    (
+        (
+            r"In the squared error of the mean for new questions in new prompts, the choice of prompts is "
+            rf"{SHARE}( \(median\))?\."
+        ),
+        lambda x, *said: x.nested or check_share_of_prompts(x, *said),
+    ),
+    (
+        r"For (\d+) models? the interval of the prompt's variance starts at 0\.",
+        lambda x, count: x.nested or check_starts_at_0(x, count),
+    ),
+    (r"(\w+) scores highest \((\S+?)(?:, mean over models)?\) and (\w+) lowest \((\S+)\)()\.", check_extremes),
+    (r"All of its values score alike()\.", check_alike),
+    (
+        r"(\d+) of (\d+) intervals leaves? out 0, where about (\S+) would by chance alone\.",
+        check_chance_of_intervals,
+    ),
+    (rf"The dimension explains {SHARE} of the variance over prompts( \(.+\).*)\.", check_dimension),
+    (
+        (
+            rf"Over (\d+) prompts the score of (\w+) goes from {NUMBER} to {NUMBER}(){OTHERS}; a range grows with the number of "
+            r"prompts\."
+        ),
+        check_range,
+    ),
+    (r"Over (\d+) prompts the score of (\w+|every model) is the same under each of them\.", check_same),
+    (
+        rf"The standard deviation over prompts, without the noise of sampling, is {NUMBER}( \(median over models\))?\.",
+        check_sd,
+    ),
+    (
+        (
+            r"The default prompt \(diamond\), which was chosen and not drawn, scores higher than half of those that were drawn for "
+            r"(\d+) of (\d+) models\."
+        ),
+        check_default,
+    ),
+    (
+        (
+            r"(\d+) or more of (\d+) prompts bring the (mean|variance) with 95% chance within 0\.01 of the (\w+) over all for "
+            r"(.+)\."
+        ),
+        check_n_star,
+    ),
+    (
+        (
+            r"No number of prompts below all of them brings the (mean|variance) with 95% chance within 0\.01 of the \w+ over all, "
+            r"for (.+): n\* is not reached\."
+        ),
+        check_not_reached,
+    ),
+    (
+        (
+            rf"ε = 0\.01 is not below the variance (.+) \({NUMBER}( at most)?\), so that n\* says nothing there: choose a smaller "
+            r"ε\."
+        ),
+        check_vague,
+    ),
+    (r"The order of (\d+) of (\d+) pairs flips, or is a tie, under at least one prompt\.", check_flips),
+    (r"No prompt flips the order of any of the (\d+) pairs\.", check_no_flip),
+    (
+        (
+            rf"(\w+) and (\w+) are in the other order under {SHARE} of the (\d+) prompts( \(a tie counts half\))?(; the noise alone "
+            rf"would do so under {SHARE})?\."
+        ),
+        check_two,
+    ),
+    (
+        r"Noise flips orders, too: a true flip is sure for (none|\d+ pairs?) \(test of Gail and Simon, .+\)\.",
+        check_sure_flips,
+    ),
+    (r"A true flip under some prompt is (sure|not sure) at 95% \(test of Gail and Simon\)\.", check_sure_flips),
+    (
+        (
+            rf"Over all (\d+) models Kendall's W is {NUMBER} \(1: every prompt gives the same order(?:, 95% interval {NUMBER} to "
+            rf"{NUMBER})?\); the mean rank correlation of two prompts is {NUMBER}\."
+        ),
+        check_concordance,
+    ),
+    (
+        (
+            rf"For new prompts from the same space, (\w+) needs {NUMBER}(?: \({NUMBER} to {NUMBER}\))? for both moments{OTHERS}; "
+            r"the data have (\d+)\."
+        ),
+        check_space,
+    ),
+    (r"For (\d+) models? the number is larger than in the data\.", check_short),
+    (
+        (
+            r"If each prompt's score rested on so many questions and generations that it had no noise of its own, "
+            rf"{NUMBER}(?: \(.+?\))? would be enough\. n\*: the number .+"
+        ),
+        check_noise_free,
+    ),
+    (
+        r"The prompts differ by no more than the noise of their scores, so how many they need is unknown.*\. n\*: .+",
+        check_no_more_than_noise,
+    ),
+    (
+        (
+            rf"(\w+) has a standard error of {NUMBER} with one generation per question and prompt, {NUMBER} with (\d+) \(the "
+            rf"point\) and {NUMBER} with any number of them: only more questions and prompts go below\."
+        ),
+        check_errors,
+    ),
+    (r"(\d+) generations? comes? within a tenth of that\.", check_tenth_over_prompts),
+    (
+        (
+            rf"This run took {NUMBER} calls( with prompts that were drawn \((\d+) more with the default prompt\))? for a standard "
+            rf"error of {NUMBER} \(cross\)\."
+        ),
+        check_cost,
+    ),
+    (
+        r"((?:For as much, the best is|No design with equally many generations) .+)\.",
+        check_prompt_designs,
+    ),
+    (
+        (
+            r"Scores are averaged over (\d+)(?: to (\d+))? prompt variants( of each question's own)?(?:, over the fewest for (.+): a "
+            r"difference of two models is then in part one of prompts)?; the noise of choosing these variants is not in the "
+            r"errors of the scores; see Spread over prompts\."
+        ),
+        check_counts,
+    ),
+    (
+        r"Scores are of the whole benchmark under (\d+) prompts: what other questions would change is not known, .+",
+        check_table,
+    ),
+    (
+        (
+            r"Bars are 95% intervals for the mean score in new prompts of the same kind, on the questions at hand, "
+            rf"{NUMBER}(?: to {NUMBER})? wide\."
+        ),
+        check_widths_over_prompts,
+    ),
+    (r"Generations are from (\d+) prompts\.", check_generations_from),
+    (r"(.+) \(quasi F test, adjusted for .+ by Holm, at 95%\)\.", check_effects),
+    (r"For (\d+) of (\d+) rows there are too few variants to tell\.", check_rows),
+    (
+        r"((?:(?:Ada|Bob|Cleo|Dan)(?:, | and )?)+): (?:one generation per cell|interaction is lost|variance of the prompt is lost) ?.*\.",
+        check_models,
+    ),
+    (
+        r"((?:(?:Ada|Bob|Cleo|Dan)(?:, | and )?)+|\d+ of \d+ pairs in the table): (?:n\*|the |too few|two variants|epsilon|no two|noise|dimension|drawn) ?.*\.",
+        check_models,
+    ),
+    *OF_SCORES,
+]
+STATIC = [
+    *STATIC_OF_SCORES,
+    r"Lines are intervals; the scale is of square roots, so that distance from 0 is a standard deviation\.",
+    r"Boxes go from quartile to quartile, with the median; lines to the extremes\.",
+    r"A hollow point is all prompts, where n\* is not reached\.",
+    r"A point is n\*\.",
+    r"A curve ends at 0 by construction, so that n\* is too small where it is not far below all prompts\.",
+    r"The errors are for new questions in new prompts\.",
+    r"Share: of the variance over prompts, .+",
+    r"Detectable: the share that this test finds with a probability of 80%\.",
+    r"True: the share of the space's prompts, .+",
+    r"Space: what new prompts from the space take, .+",
+    r"Noise-free: the same if the score of each prompt had no noise of its own; –: unknown\. ε = 0\.01, δ = 0\.1\.",
+    r"Intervals and tests are for the mean score in new prompts of the same kind, on the questions at hand\.",
+    r"The interval is for the mean score in new prompts of the same kind, on the questions at hand\.",
+    r"Each question has variants of its own: what the prompt adds is seen within questions only\.",
+    r"With one generation in each question and prompt, sampling again and prompts that suit one question .+",
+    r"How much of this is the noise of sampling is not known from one generation per question and prompt\.",
+    r"The noise of one prompt's score is unknown here, so true flips and flips by chance cannot be separated\.",
+    r"How many it would take without the noise of each prompt's score is unknown\. n\*: .+",
+    r"There are too few variants to tell how much of the variance over prompts the dimension explains\.",
+    r"For .+ there are too few variants to tell\.",
+    r"With so few draws the dimension is fitted by itself for 1 model: what the others do is noise\.",
+]
+
+
+def make_page(x):
+    return build_page(ReportData([x.cube.cells()], cubes=[x.cube])).html
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_sentence_is_true(name):
+    x = PAGES[name]
+    check_sentences(make_page(x), x, COMPUTED, STATIC)
