@@ -119,3 +119,39 @@ def test_every_figure_of_a_report_is_explained(tmp_path, monkeypatch):
     written = {path.stem for path in (tmp_path / "figures").glob("*.csv")}
     assert len(written) > 8
     assert written <= names
+
+
+def test_the_skill_says_commands_that_run(tmp_path, monkeypatch, capsys):
+    """Each command of the guide, on the example logs; a gate may pass, fail or be inconclusive."""
+    from howsure.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "exp.yaml").write_text(
+        "benchmark: directions-small\nmodels: [simulated/small]\ngenerations: 2\nlimit: 10\n"
+    )
+    words = {"RESULTS": str(ROOT / "examples/logs"), "EXPERIMENT": "exp.yaml"}
+    words |= dict.fromkeys(["A", "NEW"], "lab/assistant-2") | dict.fromkeys(["B", "OLD"], "lab/assistant-1")
+    with pytest.raises(SystemExit):
+        main(["skill"])
+    text = capsys.readouterr().out
+    lines = [line for block in OUTPUT.BLOCK.findall(text) for line in block[1].splitlines() if line]
+    assert len(lines) >= 13
+    for line in lines:
+        arguments = [words.get(word, word) for word in shlex.split(line, comments=True)]
+        assert arguments[0] == "howsure"
+        with pytest.raises(SystemExit) as ended:
+            main(arguments[1:])
+        assert ended.value.code in ({0, 1, 3} if arguments[1] == "gate" else {0}), line
+        assert capsys.readouterr().out, line
+
+
+def test_experiments_of_the_cookbook_load(tmp_path, monkeypatch):
+    from howsure.sample.experiment import load_experiment
+
+    monkeypatch.chdir(tmp_path)
+    blocks = [block[1] for block in OUTPUT.BLOCK.findall((ROOT / "docs/cookbook.md").read_text()) if block[0] == "yaml"]
+    assert len(blocks) >= 4
+    for block in blocks:
+        path = tmp_path / "exp.yaml"
+        path.write_text(block)
+        assert load_experiment(path).models

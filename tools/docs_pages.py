@@ -39,6 +39,13 @@ Every command and option, as `howsure COMMAND --help` prints them. What a column
 Exit codes: 0 done, 2 wrong use or unreadable input (one line on the error stream says what, where, and how to fix it),
 130 interrupted with everything kept. `howsure gate` also has 1 for fail and 3 for inconclusive.
 """
+_AGENTS = """# For coding agents
+
+`howsure skill` prints this guide as a skill file, and `llms.txt` beside the pages of the site lists them. Commands
+print rows for programs with `--format json`; a number that the data cannot say is null, and `note` says why.
+
+## The guide
+"""
 _GLOSSARY = """# Columns and terms
 
 Every column that a command prints or a result of Python has; `howsure explain COLUMN` prints the same. A column means
@@ -177,6 +184,13 @@ def list_stored_columns() -> str:
     return "\n".join(["| column | meaning |", "|---|---|", *rows])
 
 
+def describe_skill() -> str:
+    """Return the page of what `howsure skill` prints, below its front matter."""
+    text = (ROOT / "src/howsure/cli/skill.md").read_text(encoding="utf-8").split("---\n", 2)[2]
+    body = text.replace("# howsure\n", "", 1).replace("## ", "### ").strip()
+    return f"{_AGENTS}\n{body}\n"
+
+
 def copy_changelog() -> str:
     """Return CHANGELOG.md with its links as those of the site."""
     return (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").replace("](docs/", "](")
@@ -189,6 +203,7 @@ GENERATED = {
     "api.md": describe_functions,
     "stats_api.md": describe_statistics,
     "changelog.md": copy_changelog,
+    "agents.md": describe_skill,
 }
 
 
@@ -206,6 +221,26 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         if source.is_file():
             files.append(File.generated(config, f"files/{target}", content=source.read_text(encoding="utf-8")))
     return files
+
+
+#: Title, address and first paragraph of each page of this build.
+_PAGES: list[tuple[str, str, str]] = []
+
+
+def on_page_content(html: str, page: Page, **_: object) -> None:
+    """Note the title, the address and the first paragraph of a page (a hook of MkDocs)."""
+    first = re.search(r"<p>(.*?)</p>", html, flags=re.DOTALL)
+    text = " ".join(re.sub(r"<[^>]+>", "", first[1]).split()) if first else ""
+    if not page.url.startswith("files/"):
+        _PAGES.append((str(page.title), page.url, text))
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    """Write llms.txt, the list of pages for programs that read (a hook of MkDocs)."""
+    lines = ["# howsure", "", f"> {config.site_description}", "", "## Pages", ""]
+    lines += [f"- [{title}]({url}): {text}" for title, url, text in _PAGES]
+    Path(config.site_dir, "llms.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    _PAGES.clear()
 
 
 def on_page_markdown(markdown: str, page: Page, **_: object) -> str:

@@ -7,7 +7,7 @@ gate_commands       gate
 setup_commands      init, doctor, completion
 sampling_commands   plan, noise, run, benchmarks, prompts, paraphrase
 file_commands       report, preview, convert, rescore, review
-reference_commands  explain
+reference_commands  explain, skill
 options             options that several commands share, and the results they name
 ==================  ==============================================================
 
@@ -136,5 +136,6 @@ for command in (
     file_commands.review,
     reference_commands.explain,
     setup_commands.completion,
+    reference_commands.skill,
 ):
     cli.add_command(command)

@@ -1,8 +1,9 @@
-"""Define commands that say how to use the others: explain."""
+"""Define commands that say how to use the others: explain, skill."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import click
 
@@ -21,3 +22,12 @@ def explain(columns: Sequence[str], form: OutputFormat) -> None:
     import howsure as hs
 
     print_result(hs.explain_columns(columns), form)
+
+
+@click.command()
+def skill() -> None:
+    """Print a short guide for coding agents.
+
+    Save it where your agent looks for skills, such as howsure skill > skills/howsure/SKILL.md.
+    """
+    print(Path(__file__).with_name("skill.md").read_text(encoding="utf-8"), end="")
