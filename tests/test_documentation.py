@@ -155,3 +155,14 @@ def test_experiments_of_the_cookbook_load(tmp_path, monkeypatch):
         path = tmp_path / "exp.yaml"
         path.write_text(block)
         assert load_experiment(path).models
+
+
+def test_the_comparison_page_has_what_its_command_prints():
+    """The rows that need no package of others."""
+    bench = module(ROOT / "bench/same_file.py")
+    rows = [
+        *bench.ask_howsure(),
+        bench.combine_errors("two errors of Inspect or lm-eval, unpaired", bench.read_scores()),
+    ]
+    text = (ROOT / "docs/comparison.md").read_text(encoding="utf-8")
+    assert bench.format_rows(rows) in text
