@@ -166,3 +166,10 @@ def test_the_comparison_page_has_what_its_command_prints():
     ]
     text = (ROOT / "docs/comparison.md").read_text(encoding="utf-8")
     assert bench.format_rows(rows) in text
+
+
+def test_every_page_is_in_the_navigation_of_the_site():
+    """A page that nothing leads to ends `make docs`; this is the quick form of it."""
+    listed = set(re.findall(r"- ([\w/]+\.md)", (ROOT / "mkdocs.yml").read_text(encoding="utf-8")))
+    pages = {page.relative_to(ROOT / "docs").as_posix() for page in (ROOT / "docs").rglob("*.md")}
+    assert listed == pages | set(module(ROOT / "tools/docs_pages.py").GENERATED)
