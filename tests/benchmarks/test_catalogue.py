@@ -1,5 +1,6 @@
 """Published benchmarks: rows of the form in which each is published, its prompts, and how completions are scored."""
 
+import importlib.util
 import json
 import pathlib
 import re
@@ -8,6 +9,7 @@ import warnings
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import yaml
 from helpers.code_problems import PROBLEMS, needs_isolation
 
 from howsure.benchmarks import catalogue, describe_benchmarks, load
@@ -481,6 +483,69 @@ def test_bbh_has_questions_with_choices_and_without(published):
         assert scores(benchmark, by_task[name], *expected) == list(expected.values()), name
     one = published("bbh", where={"subset": "navigate"})
     assert [question.target for question in one.questions] == ["Yes"]
+
+
+def read_published_bbh():
+    """Return the three questions of each task that lm-evaluation-harness shows, with choices, target and solution."""
+    spec = importlib.util.find_spec("lm_eval")
+    if spec is None or not spec.submodule_search_locations:
+        pytest.skip("the extra lm-eval is not installed")
+
+    class Loader(yaml.SafeLoader):
+        """Reads the tags of the harness as None."""
+
+    Loader.add_multi_constructor("!", lambda *_: None)
+    folder = pathlib.Path(spec.submodule_search_locations[0], "tasks", "bbh", "cot_fewshot")
+    rows = {}
+    for file in sorted(folder.glob("*.yaml")):
+        config = yaml.load(file.read_text(encoding="utf-8"), Loader)  # a subclass of the safe loader
+        for sample in config.get("fewshot_config", {}).get("samples", ()) if "dataset_name" in config else ():
+            question, _, options = sample["input"].partition("Options:")
+            choices = re.findall(r"^\s*(\([A-Z]\)) (.*)$", options, re.MULTILINE)
+            solution, _, target = sample["target"].rstrip(".").rpartition("o the answer is ")
+            row = {
+                "question": (question if choices else sample["input"]).strip(),
+                "target": target.strip("()") if choices else target,
+            }
+            if choices:
+                row["choices"] = {"label": [label for label, _ in choices], "text": [text for _, text in choices]}
+            rows.setdefault(config["dataset_name"], []).append((row, solution))
+    return rows  # fmt: skip
+
+
+def test_published_questions_of_bbh_with_their_published_solutions(tmp_path):
+    """81 questions of the 27 tasks; each solution is right for its own question and wrong for other targets."""
+    published_rows = read_published_bbh()
+    for name, rows in published_rows.items():
+        path = tmp_path / name / f"{name}-00000-of-00001.parquet"
+        path.parent.mkdir()
+        pq.write_table(pa.Table.from_pylist([row for row, _ in rows]), path)
+    with warnings.catch_warnings(record=True) as raised:
+        warnings.simplefilter("always")
+        benchmark = load({"name": "bbh", "path": str(tmp_path)})
+    assert not any("left out" in str(warning.message) for warning in raised)
+    assert len(benchmark.questions) == sum(map(len, published_rows.values())) == 81
+    places = {}
+    for i, name in enumerate(benchmark.strata["subset"]):
+        places.setdefault(name, []).append(i)
+    wrong = []
+    for name, rows in published_rows.items():
+        for i, (row, _) in zip(places[name], rows, strict=True):
+            completions, expected = [], []
+            for other, solution in rows:
+                label = f"({other['target']})" if "choices" in other else other["target"]
+                completions += [
+                    f"{solution}o the answer is {label}.",
+                    f"{solution}o we are done.\n\n**Answer:** {label}",
+                    f"{solution}o:\nAnswer: {other['target']}",
+                ]
+                expected += [float(other["target"] == row["target"])] * 3
+            wrong += [
+                (name, row["target"], text[-80:])
+                for text, score, truth in zip(completions, scores(benchmark, i, *completions), expected, strict=True)
+                if score != truth
+            ]
+    assert wrong == []
 
 
 def test_rows_of_bbh_that_cannot_be_read_are_left_out_and_said(published, monkeypatch):

@@ -534,6 +534,41 @@ def test_the_right_choice_may_have_a_field_of_its_own_and_then_stands_anywhere(t
     assert 80 < sum(a.target != b.target for a, b in zip(questions, others, strict=True)) < 180
 
 
+@pytest.mark.parametrize("value", [["wrong", "bad"], "['wrong', 'bad']", '["wrong", "bad"]'])
+def test_one_field_may_hold_all_wrong_choices(tmp_path, value):
+    (tmp_path / "b.jsonl").write_text(json.dumps({"Q": "Which?", "Right": "right", "W": value}) + "\n")
+    for wrong in ("W", ["W"]):
+        spec = {"file": "b.jsonl", "question": "Q", "correct": "Right", "incorrect": wrong}
+        (question,) = load(spec, base=tmp_path).questions
+        assert set(question.choices) == {"right", "wrong", "bad"}
+        assert question.choices[ord(question.target) - ord("A")] == "right"
+
+
+def test_a_wrong_choice_that_looks_like_a_list_is_one_choice(tmp_path):
+    (tmp_path / "b.jsonl").write_text(json.dumps({"Q": "Which vector?", "Right": "[1, 3]", "W": "[1, 2]"}) + "\n")
+    spec = {"file": "b.jsonl", "question": "Q", "correct": "Right", "incorrect": ["W"]}
+    (question,) = load(spec, base=tmp_path).questions
+    assert set(question.choices) == {"[1, 3]", "[1, 2]"}
+
+
+def test_several_right_choices_in_a_list_are_refused(tmp_path):
+    row = {"Q": "Which?", "Right": ["right", "also right"], "W": ["wrong"]}
+    (tmp_path / "b.jsonl").write_text(json.dumps(row) + "\n")
+    spec = {"file": "b.jsonl", "question": "Q", "correct": "Right", "incorrect": "W"}
+    with pytest.raises(InputError, match="a choice is empty or no text"):
+        load(spec, base=tmp_path)
+
+
+def test_white_space_around_choices_does_not_tell_them_apart(tmp_path):
+    row = {"Q": "Which?", "Right": "right\n", "W": [" wrong", "bad"]}
+    (tmp_path / "b.jsonl").write_text(json.dumps(row) + "\n")
+    spec = {"file": "b.jsonl", "question": "Q", "correct": "Right", "incorrect": "W"}
+    benchmark = load(spec, base=tmp_path)
+    lines = benchmark.prompt.messages(benchmark.questions[0])[0]["content"].splitlines()
+    assert sorted(line[3:] for line in lines[1:4]) == ["bad", "right", "wrong"]
+    assert lines[1:4] == [line.strip() for line in lines[1:4]]
+
+
 @pytest.mark.parametrize("value", ["['Ann', \"Bo's\"]", '["Ann", "Bo\'s"]', "('Ann', \"Bo's\")"])
 def test_choices_may_be_a_list_as_text(tmp_path, value):
     write(tmp_path / "b.csv", [{"q": "Who?", "c": value, "a": 1}, {"q": "Who else?", "c": value, "a": 0}])

@@ -4,6 +4,7 @@ Kind of truth: replies and planted completions that were written before the code
 """
 
 import pytest
+from helpers.cpu_time import LONGEST, measure_best
 
 from howsure.errors import InputError
 from howsure.judging.verdict_prompts import fence_text, load_prompt, parse_verdict
@@ -72,6 +73,21 @@ WORDS = ("CORRECT", "INCORRECT", "NOT_ATTEMPTED")
 )
 def test_verdicts(reply, expected):
     assert parse_verdict(reply, WORDS) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "verdict" + " " * 100_000 + "x",
+        "Verdict: CORRECT" + " " * 100_000 + "?",
+        "Verdict: CORRECT" + ", a" * 30_000,
+        "{" + "," * 100_000,
+        "{" * 100_000,
+        '{"verdict": "' + "a," * 50_000,
+    ],
+)
+def test_a_long_reply_takes_linear_time(text):
+    assert measure_best(lambda reply: parse_verdict(reply, WORDS), text) < LONGEST
 
 
 @pytest.mark.parametrize(

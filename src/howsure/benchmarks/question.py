@@ -218,7 +218,7 @@ class Prompt:
         """Return the user's message with a question."""
         fields = {
             "question": question.text,
-            "choices": "\n".join(f"{chr(ord('A') + i)}. {text}" for i, text in enumerate(question.choices)),
+            "choices": "\n".join(f"{chr(ord('A') + i)}. {text.strip()}" for i, text in enumerate(question.choices)),
         }
         template = self.template if question.choices else _CHOICES_LINE.sub("", self.template)
         # The fields are filled in one pass, so that braces in a question stay as they are.
@@ -338,11 +338,14 @@ TARGETS: dict[str, TargetParser] = {
 }
 
 
-def parse_choices(row: Mapping[str, object], fields: Sequence[str], where: str) -> tuple[list[str], list[str]]:
+def parse_choices(
+    row: Mapping[str, object], fields: Sequence[str], where: str, *, first_is_right: bool = False
+) -> tuple[list[str], list[str]]:
     """Return the texts of the choices of a row, and the labels that it gives them, if any.
 
     One field holds a list, a list as text (in JSON, or as Python writes it), or `{text: [...], label: [...]}`. Several
-    fields hold one choice each; the last ones may be empty.
+    fields hold one choice each; the last ones may be empty. Where the first field holds the right choice, a single
+    field after it may hold a list of all wrong ones.
 
     Raises
     ------
@@ -351,7 +354,10 @@ def parse_choices(row: Mapping[str, object], fields: Sequence[str], where: str) 
     InputError
         When the fields hold something else.
     """
-    choices, labels = _parse_list([get_value(row, name, where) for name in fields])
+    values = [get_value(row, name, where) for name in fields]
+    if first_is_right and len(values) == 2:
+        values = [values[0], *_parse_wrong_choices(values[1])]
+    choices, labels = _parse_list(values)
     if choices is None:
         what = f"field {fields[0]!r} holds no list of choices"
         raise InputError(what, where=where, remedy="give a list, or several fields: choices: [A, B, C, D]")
@@ -398,6 +404,13 @@ def _parse_list(values: list[object]) -> tuple[list[object] | None, list[str]]:
         content = content.get("text")
     names = [str(label) for label in labels] if isinstance(labels, list | str) else []
     return (content if isinstance(content, list) else None), names
+
+
+def _parse_wrong_choices(value: object) -> list[object]:
+    """Return the wrong choices of a field with a list of them; the value itself, such as the text [1, 2], otherwise."""
+    content = parse_list(value) if isinstance(value, str) else value
+    is_list = isinstance(content, list) and (value is content or all(isinstance(one, str) for one in content))
+    return list(content) if isinstance(content, list) and is_list else [value]
 
 
 def _is_empty(choice: object) -> bool:

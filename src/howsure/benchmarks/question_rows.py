@@ -234,7 +234,9 @@ def _parse_question(row: dict[str, object], form: RowFormat, where: str) -> tupl
     keys = form.keys
     text = read_text(row, keys["question"], where)
     has_choices = form.choice_fields and (form.scorer is None or _has_choices(row, form.choice_fields))
-    choices, labels = parse_choices(row, form.choice_fields, where) if has_choices else ([], [])
+    choices, labels = list[str](), list[str]()
+    if has_choices:
+        choices, labels = parse_choices(row, form.choice_fields, where, first_is_right=form.first_is_right)
     target, accepted = "A", list[str]()
     if not form.first_is_right:
         kind = form.kind if choices or not form.choice_fields else keys["scorer_without_choices"]
