@@ -13,25 +13,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from howsure.extraction.choice_phrases import (
+    BE,
     BEFORE_LABEL,
     MARKUP,
     NEAR,
+    REFUSED,
     SENTENCE_START,
+    Claim,
+    find_marked,
     find_mentions,
     is_considered,
     read_word_before,
 )
+from howsure.extraction.choice_predicates import read_designation, read_fit, read_predicate
 from howsure.extraction.languages import is_reported
 from howsure.extraction.vocabulary import DENIED, OPEN, OPTION_NOUNS, Vocabulary
 
-__all__ = ["Claim", "find_claims", "find_conclusion"]
+__all__ = ["find_claims", "find_conclusion"]
 
-_BE = r"(?:is|was|are|(?:would|must|should|will|has\s+to|seems\s+to|appears\s+to|to)\s+be|remains|being)"
 _COPULA = re.compile(
-    rf"(?<![\w'’])(?:{_BE}|pertain(?:s|ing)\s+to|falls\s+under|belongs\s+to|corresponds\s+to|matches|agrees\s+with|supports?"
+    rf"(?<![\w'’])(?:{BE}|pertain(?:s|ing)\s+to|falls\s+under|belongs\s+to|corresponds\s+to|matches|agrees\s+with|supports?"
     r"|favou?rs?|leads\s+to|points\s+to|leaves(?:\s+us\s+with)?)"
     r"(?:\s+(?:likely|most\s+likely|probably|therefore|thus|then|indeed|clearly|definitely|obviously|simply|actually"
     r"|in\s+fact|best\s+(?:described|represented|captured|explained|given|matched)|given|represented|described|shown)(?!\w))?"
@@ -47,7 +50,12 @@ _AFTER_COPULA = BEFORE_LABEL + ":>–—•-"
 _DEFINITE = re.compile(
     r"\b(?:best|most|closest|nearest|only|correct|right|accurate|appropriate|suitable|valid|true|false|incorrect|least"
     r"|final|greatest|largest|highest|lowest|smallest|longest|shortest|answer|conclusion|exception|therefore|thus|hence|so"
-    r"|odd\s+one|result|solution|match)\b",
+    r"|odd\s+one|result|solution|match|(?:looking|asked)\s+(?:for|about)|in\s+question|the\s+one\s+(?:that|which|you|we))\b",
+    re.IGNORECASE,
+)
+# "The statement which doesn't hold is A.", where the question asks for that.
+_FAILS = re.compile(
+    r"\b(?:the\s+)?(?:one|statement|option|choice|item|claim)\s+(?:that|which)\s+(?:(?:does|do|is|are)(?:\s+not|n['’]t)\b|fails)",
     re.IGNORECASE,
 )
 _CONNECTIVE = re.compile(r"\b(?:therefore|thus|hence|so|result|final)\b", re.IGNORECASE)
@@ -135,40 +143,6 @@ _NEGATED = re.compile(r"(?:\bnot|n['’]t|\bnever)\s*$", re.IGNORECASE)
 _WRONG_OPTION = re.compile(
     r"\b(?:wrong|incorrect|false|invalid|bad)\s+(?:option|choice|label|letter)s?\b", re.IGNORECASE
 )
-_VERDICT_WORDS = "correct right best better only most closest nearest strongest answer exception true"
-_VERDICTS = _VERDICT_WORDS.split()
-_WRONG_TO_SAY = re.compile(
-    r"\b(?:wrong|incorrect|mistake|mistaken|tempting|error)\s+(?:to|is)\b"
-    r"|\b(?:some|many|people|students|others)\s+(?:\w+\s+){0,2}(?:say|think|believe|argue)\b",
-    re.IGNORECASE,
-)
-_PREDICATE = re.compile(
-    rf"[*)\]\"'.:_`]{{0,6}}(?P<between>[^.!?\n;]{{0,160}}?)(?<!\w)(?:{_BE}|gives|provides|offers|has|shows|makes|represents|describes|captures|explains)\s+"
-    r"(?:(?:the|a)\s+\w{1,20}\s+(?=the\s))?"
-    r"(?:(?:likely|probably|clearly|indeed|therefore|thus|definitely|also|actually|obviously|surely)\s+)?"
-    r"(?:the\s+)?(?:single\s+|one\s+|most\s+likely\s+)?"
-    rf"(?P<verdict>{'|'.join(_VERDICTS)})\b"
-    r"(?!\s+(?:tempting|partly|partially|in\s+part|superficially|seemingly|absurd|unlikely|implausible|wrong|incorrect)\b)(?P<after>[^.!?\n]*)",
-    re.IGNORECASE,
-)
-_AS_ANSWER = re.compile(
-    r"[*)\]\"'_`]{0,4}\s+as\s+(?:the|my|our)\s+(?:final\s+)?(?:correct|right|best|only|most\s+\w+)\s+"
-    r"(?:answer|option|choice|one)\b(?!\s*\?)",
-    re.IGNORECASE,
-)
-_WEAKENED = re.compile(
-    r"\b(?:but|however|although|though|except|only\s+(?:if|when|for|in)|if|when|unless|wrong|incorrect|partially|partly)\b"
-    r"|n['’]t\b|\bnot\b|\?",
-    re.IGNORECASE,
-)
-_BEFORE_SUBJECT = re.compile(
-    r"(?:^|[.!?\n,;:>(*|-]|\b(?:option|choice|answer|alternative|letter|label|so|that|thus|therefore|hence|since|because"
-    r"|only|conclude|clearly|indeed|statement|ending|continuation|then|believe|think))[\s*_\"'(\[“]*\Z",
-    re.IGNORECASE,
-)
-_JOINED = re.compile(
-    r"\b(?:and|or|nor|through|both|between)\s*[*(\[\"']*\Z|(?-i:\b[A-Z])[)*]*\s*(?:to|[–—-])\s*[*(\[]*\Z", re.IGNORECASE
-)
 _OPENER = re.compile(
     r"[\s*_#>-]*(?:(?:therefore|thus|so|hence|in\s+conclusion|in\s+summary|to\s+conclude|overall|consequently|accordingly"
     r"|finally|based\s+on|given|from\s+(?:this|the\s+above)|as\s+a\s+result|final\s+answer|conclusion|answer|considering"
@@ -180,17 +154,8 @@ _NAMED_LAST = re.compile(
     rf"[:,–—]\s+(?:i\.e\.,?\s+|namely\s+|which\s+is\s+|(?:which\s+)?correspond(?:s|ing)\s+to\s+)?(?:{OPTION_NOUNS}|answer)\s+[*(\[\"]{{0,4}}\w{{1,4}}[*)\]\".]{{0,5}}$",
     re.IGNORECASE,
 )
-_REFUSED = re.compile(
-    r"\b(?:not|never|neither|nor|cannot|none|wrong|incorrect|false|eliminat\w*|rul(?:e|ed|ing)\s+out|unlikely|except|excluded?"
-    r"|rather|instead|if|whether|between|might|may|could|but|however|although|though|unless|than)\b|n['’]t\b|\?",
-    re.IGNORECASE,
-)
 _PREFERRED = re.compile(
     r"(?<=[\w)*])\s+(?:rather\s+than|instead\s+of|and\s+not)\s+[*(\[\"]{0,4}\w{1,4}\b", re.IGNORECASE
-)
-_RANGE = re.compile(r"\s*(?:[-–—]|through|to|thru)\s*[*(\[]?")
-_NAMED_BEFORE = re.compile(
-    rf"\b(?:{OPTION_NOUNS}|alternativa|opci[óo]n|opç[ãa]o|opzione|letra|antwort)\s+{MARKUP}$", re.IGNORECASE
 )
 # "The remaining one is C.", and nothing more of it.
 _REMAINING = re.compile(
@@ -200,18 +165,6 @@ _REMAINING = re.compile(
 
 #: Most places of the text of a choice that are looked at, from the last one.
 MOST_PLACES = 4
-#: Most lines that are searched for items of a list.
-_MOST_LINES = 1000
-
-
-class Claim(NamedTuple):
-    """A sentence that gives a choice as the answer."""
-
-    start: int
-    place: int | None
-    """Index of the choice; None if it names several."""
-    is_definite: bool
-    """Whether its words say that the choice is the one that is asked for."""
 
 
 def find_claims(text: str, words: Vocabulary, *, wants_wrong: bool = False) -> list[Claim]:
@@ -230,8 +183,9 @@ def find_claims(text: str, words: Vocabulary, *, wants_wrong: bool = False) -> l
     for mention in find_mentions(text, words):
         sentence = _subject_before(text, mention.start())
         claim = _read_copula(text, mention, sentence, words, wants_wrong=wants_wrong)
-        claim = claim or _read_predicate(text, mention, sentence, words)
-        claim = claim or _read_designation(text, mention, sentence, words)
+        claim = claim or read_predicate(text, mention, sentence, words, wants_wrong=wants_wrong)
+        claim = claim or read_fit(text, mention, sentence, words)
+        claim = claim or read_designation(text, mention, sentence, words)
         claim = claim or _read_opinion(text, mention, sentence, words)
         claims += [claim] if claim else []
     claims += _find_texts(text, words, wants_wrong=wants_wrong)
@@ -250,7 +204,7 @@ def find_conclusion(text: str, words: Vocabulary) -> int | None:
     is_preferred = False
     if start is not None and (other := _PREFERRED.search(last, start)):
         last, is_preferred = last[: other.start()], True  # "So C rather than D, which overstates the rule."
-    if start is None or _REFUSED.search(last, start) or is_reported(last[start:]):
+    if start is None or REFUSED.search(last, start) or is_reported(last[start:]):
         return None
     opener = _OPENER.match(last, start)
     if opener is not None and opener["foreign"] and _FOREIGN_REFUSED.search(last, start):
@@ -258,8 +212,7 @@ def find_conclusion(text: str, words: Vocabulary) -> int | None:
     places = {
         place
         for mention in find_mentions(last, words)
-        if mention.start() >= start
-        and (place := _marked_place(last, mention, words, is_ended=is_preferred)) is not None
+        if mention.start() >= start and (place := find_marked(last, mention, words, is_ended=is_preferred)) is not None
     }
     return places.pop() if len(places) == 1 else None
 
@@ -270,33 +223,6 @@ def _subject_before(text: str, place: int) -> str:
     body = before.rstrip(" \t\n*_([{\"'`$>-•")
     end = len(body) if body.endswith((":", " is", " be", " are", " was")) else len(before)
     return before[max((cut.end() for cut in SENTENCE_START.finditer(before, 0, end)), default=0) :]
-
-
-def _marked_place(text: str, mention: re.Match[str], words: Vocabulary, *, is_ended: bool = False) -> int | None:
-    """Return the index of a label that is marked; `is_ended`: the end of a sentence marks a capital letter too."""
-    place = words.labels.exact_index(mention["label"])
-    start, after = mention.start(), mention["after"]
-    before = text[max(0, start - 24) : start]
-    is_closed = any(mark in after for mark in ")]")
-    through = _RANGE.match(text, mention.end())
-    if (through and words.labels.label.match(text, through.end())) or _JOINED.search(before):
-        return None
-    bare = before.rstrip("*_\"'`$")
-    if bare[-1:] in {"(", "["}:  # "(B)", and not P(B) or "(B is"
-        return place if is_closed and not bare[-2:-1].isalnum() else None
-    if _NAMED_BEFORE.search(before) or (is_closed and (not bare or bare[-1].isspace())):
-        return place
-    rest = text[mention.end() : mention.end() + words.longest].partition("\n")[0].lstrip(" \t*_\"'")
-    is_bold = before.endswith("**") and ("**" in after or "." in after or ":" in after)
-    if place is not None and (is_bold or words.starts_choice(rest, place)):
-        return place
-    is_end = (
-        not rest
-        or ":" in after
-        or ("." in after and rest[:1].isupper())
-        or text[mention.end() : mention.end() + 1] in {",", "!", ";"}
-    )
-    return place if is_ended and is_end and len(mention["label"]) == 1 and mention["label"].isupper() else None
 
 
 def _read_copula(
@@ -310,9 +236,9 @@ def _read_copula(
     if copula is None or _SO_IS.search(sentence):
         return None
     subject = sentence[: len(sentence) - len(copula[0])]
-    is_definite = bool(_DEFINITE.search(subject))
+    is_definite = bool(_DEFINITE.search(subject)) or (wants_wrong and _FAILS.search(subject) is not None)
     is_match = is_last and _PRONOUN.fullmatch(subject) is not None
-    place = _marked_place(text, mention, words, is_ended=is_definite or is_match)
+    place = find_marked(text, mention, words, is_ended=is_definite or is_match)
     if place is None or not _is_sought(subject, words, wants_wrong=wants_wrong):
         return None
     if _PRONOUN.fullmatch(subject) and not is_last:
@@ -321,48 +247,6 @@ def _read_copula(
         return None
     is_several = words.labels.alternative.match(text, _skip_choice(text, mention.end(), place, words))
     return Claim(mention.start(), None if is_several else place, is_definite)
-
-
-def _read_predicate(text: str, mention: re.Match[str], sentence: str, words: Vocabulary) -> Claim | None:
-    """Return the claim "LABEL is correct" or "option LABEL is the only ...", or None."""
-    place = words.labels.exact_index(mention["label"])
-    after = text[mention.end("label") : mention.end("label") + words.longest]
-    length = 0 if place is None else words.choice_length(after, place)
-    start = mention.end("label") + length
-    near = text[start : start + NEAR].lower()
-    predicate = _PREDICATE.match(text, start) if any(verdict in near for verdict in _VERDICTS) else None
-    if predicate is None or place is None or _starts_item(text, mention.start(), words):
-        return None
-    if predicate["between"].strip("*_\"' )]") and not (length or _marked_place(text, mention, words) is not None):
-        return None  # "A bit is the most elementary unit"
-    if _WEAKENED.search(predicate["between"]) or words.labels.find_named(predicate["between"]):
-        return None
-    before = sentence[-NEAR:]
-    if (
-        not _BEFORE_SUBJECT.search(before)
-        or any(form.search(before) for form in (DENIED, _WRONG_TO_SAY))
-        or is_considered(before)
-        or _JOINED.search(before)
-    ):
-        return None
-    if predicate["verdict"].lower() in {"correct", "right", "true"} and (
-        _WEAKENED.search(predicate["after"]) or predicate["after"].lstrip().startswith("that ")
-    ):
-        return None
-    is_word = mention["label"] in {"a", "I", "i"} and not _NAMED_BEFORE.search(before) and ")" not in mention["after"]
-    return None if is_word else Claim(mention.start(), place, is_definite=True)
-
-
-def _read_designation(text: str, mention: re.Match[str], sentence: str, words: Vocabulary) -> Claim | None:
-    """Return the claim "we get LABEL as the correct option", or None."""
-    place = words.labels.exact_index(mention["label"])
-    if place is None or not _AS_ANSWER.match(text, mention.end("label")):
-        return None
-    return (
-        None
-        if _REFUSED.search(sentence) or is_considered(sentence)
-        else Claim(mention.start(), place, is_definite=True)
-    )
 
 
 def _read_opinion(text: str, mention: re.Match[str], sentence: str, words: Vocabulary) -> Claim | None:
@@ -395,17 +279,8 @@ def _read_opinion(text: str, mention: re.Match[str], sentence: str, words: Vocab
 def _is_refused(text: str) -> bool:
     """Return whether the last sentence of a text denies, doubts, reports or excludes what it describes."""
     sentence = text[max((cut.end() for cut in SENTENCE_START.finditer(text)), default=0) :]
-    is_refused = _REFUSED.search(sentence) or _EXCLUDES.search(sentence)
+    is_refused = REFUSED.search(sentence) or _EXCLUDES.search(sentence)
     return is_refused is not None or is_considered(sentence) or is_reported(sentence)
-
-
-def _starts_item(text: str, start: int, words: Vocabulary) -> bool:
-    """Return whether a label begins an item of a list of options, which has an item of another label too."""
-    line_start = text.rfind("\n", 0, start) + 1
-    if text[line_start:start].strip(" \t-*#>•_([0123456789."):
-        return False
-    items = {words.labels.leading_label(line[:NEAR].lstrip(" \t-*#>•")) for line in text.split("\n")[:_MOST_LINES]}
-    return len(items - {None}) > 1
 
 
 def _find_texts(text: str, words: Vocabulary, *, wants_wrong: bool) -> Iterator[Claim]:

@@ -1,4 +1,4 @@
-"""Read one phrase or sentence about choices: the labels in it, what stands before one, and what it is as a whole."""
+"""Read one phrase or sentence about choices: the labels in it, what marks one, and what it is as a whole."""
 
 from __future__ import annotations
 
@@ -6,17 +6,24 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import islice
+from typing import NamedTuple
 
 from howsure.extraction.vocabulary import CLOSE, CLOSED, OPTION_NOUNS, Vocabulary, any_of, normalize
 
 __all__ = [
+    "BE",
     "BEFORE_LABEL",
     "CONFLICTS",
     "HEDGE",
+    "JOINED",
     "LONGEST",
     "MARKUP",
+    "NAMED_BEFORE",
     "NEAR",
+    "REFUSED",
     "SENTENCE_START",
+    "Claim",
+    "find_marked",
     "find_mentions",
     "is_considered",
     "lists_choices",
@@ -159,3 +166,56 @@ def read_phrase(phrase: str, words: Vocabulary, expects_label: bool) -> tuple[in
         if label is not None and rest is not None and text is None and part.is_marked:
             return None, "contradiction"
     return (text, "choice") if text is not None else (None, "none")
+
+
+BE = r"(?:is|was|are|(?:would|must|should|will|has\s+to|seems\s+to|appears\s+to|to)\s+be|remains|being)"
+JOINED = re.compile(
+    r"\b(?:and|or|nor|through|both|between)\s*[*(\[\"']*\Z|(?-i:\b[A-Z])[)*]*\s*(?:to|[–—-])\s*[*(\[]*\Z", re.IGNORECASE
+)
+REFUSED = re.compile(
+    r"\b(?:not|never|neither|nor|cannot|none|wrong|incorrect|false|eliminat\w*|rul(?:e|ed|ing)\s+out|unlikely|except|excluded?"
+    r"|rather|instead|if|whether|between|might|may|could|but|however|although|though|unless|than)\b|n['’]t\b|\?",
+    re.IGNORECASE,
+)
+RANGE = re.compile(r"\s*(?:[-–—]|through|to|thru)\s*[*(\[]?")
+NAMED_BEFORE = re.compile(
+    rf"\b(?:{OPTION_NOUNS}|alternativa|opci[óo]n|opç[ãa]o|opzione|letra|antwort)\s+{MARKUP}$", re.IGNORECASE
+)
+
+
+class Claim(NamedTuple):
+    """A sentence that gives a choice as the answer."""
+
+    start: int
+    place: int | None
+    """Index of the choice; None if it names several."""
+    is_definite: bool
+    """Whether its words say that the choice is the one that is asked for."""
+
+
+def find_marked(text: str, mention: re.Match[str], words: Vocabulary, *, is_ended: bool = False) -> int | None:
+    """Return the index of a label that is marked; `is_ended`: the end of a sentence marks a capital letter too."""
+    place = words.labels.exact_index(mention["label"])
+    start, after = mention.start(), mention["after"]
+    before = text[max(0, start - 24) : start]
+    is_closed = any(mark in after for mark in ")]")
+    through = RANGE.match(text, mention.end())
+    if (through and words.labels.label.match(text, through.end())) or JOINED.search(before):
+        return None
+    bare = before.rstrip("*_\"'`$")
+    if bare[-1:] in {"(", "["}:  # "(B)", and not P(B) or "(B is"
+        return place if is_closed and not bare[-2:-1].isalnum() else None
+    if NAMED_BEFORE.search(before) or (is_closed and (not bare or bare[-1].isspace())):
+        return place
+    rest = text[mention.end() : mention.end() + words.longest].partition("\n")[0].lstrip(" \t*_\"'")
+    is_bold = before.endswith("**") and ("**" in after or "." in after or ":" in after)
+    if place is not None and (is_bold or words.starts_choice(rest, place)):
+        return place
+    is_end = (
+        not rest
+        or ":" in after
+        or ("." in after and rest[:1].isupper())
+        or text[mention.end() : mention.end() + 1] in {",", "!", ";"}
+        or text.startswith((" — ", " – "), mention.end())
+    )
+    return place if is_ended and is_end and len(mention["label"]) == 1 and mention["label"].isupper() else None

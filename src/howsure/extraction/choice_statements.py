@@ -12,24 +12,23 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
 
+from howsure.extraction.choice_amounts import match_amount
 from howsure.extraction.choice_claims import find_claims
 from howsure.extraction.choice_phrases import (
     CONFLICTS,
     HEDGE,
-    MARKUP,
     NEAR,
-    find_mentions,
     is_considered,
     read_before,
     read_phrase,
-    read_word_before,
     remove_asides,
 )
+from howsure.extraction.choice_picks import OTHER_PERSON, find_picks
 from howsure.extraction.languages import is_reported
 from howsure.extraction.statements import find_statements, match_plain_end, read_line, read_sentence
-from howsure.extraction.vocabulary import DENIED, LOOSE, OPEN, OPTION_NOUNS, Vocabulary, any_of
+from howsure.extraction.vocabulary import DENIED, LOOSE, Vocabulary, any_of
 
-__all__ = ["read_plain_label", "read_stated"]
+__all__ = ["find_position", "read_plain_label", "read_stated"]
 
 # What a statement says where there is no answer. Statements before it do not count.
 _NO_ANSWER = re.compile(
@@ -57,7 +56,7 @@ _OPTION_ADJECTIVE = re.compile(
 _UNDECIDED = re.compile(
     any_of(
         *("whether", "if", "can(?:not|['’]t| not) (?:say|tell|determine|confirm|be sure)"),
-        *("do(?: not|n['’]t) (?:think|know|believe)", "doubt", "unable to"),
+        *("do(?: not|n['’]t) (?:think|know|believe)", "doubt", "unable to", "i thought", "we thought"),
     )
     + r"\b[^.,;:!?\n]{0,80}$"
 )
@@ -68,6 +67,13 @@ _REASON = re.compile(
 )
 _RANGE = re.compile(r"\(?\b(\w{1,4})\s*(?:[-–—]|through|thru)\s*(\w{1,4})\b\)?")
 _FORMULA = re.compile(r"[\\^=+\u0370-\u03ff]|\d\s*[/*]")
+_APPROXIMATE = re.compile(r"^\W*(?:therefore|thus|then|about|approximately|roughly|exactly|just)\s+", re.IGNORECASE)
+# "thus the one given in B", "therefore clearly B"
+_ADVERBS = re.compile(
+    r"\W{0,4}(?:(?:thus|therefore|hence|then|clearly|likely|probably|indeed)\s+)+(?:the\s+one\s+(?:\w+\s+){0,2}(?:in|as|by)\s+)?|\W{0,4}the\s+one\s+(?:\w+\s+){0,2}(?:in|as|by)\s+",
+    re.IGNORECASE,
+)
+_CITED = re.compile(r"[\s*_]*(?P<text>[^()\n]{1,300}?)[\s*_]*\((?P<label>\w{1,4})\)")
 _QUOTES = "\"'“‘«"
 _QUOTED = re.compile(
     r"\b(?:say|says|said|saying|think|thinks|claims?|argues?|believes?|writes?|answers?|answering)\s*,?:?\s*[\"'“‘«]+"
@@ -100,66 +106,17 @@ _ORDINAL = re.compile(
     r"|\W*the\s+(?P<of>first|second|third|fourth|fifth|last)\s+of\s+the\s+(?:options|choices|alternatives)\W*",
     re.IGNORECASE,
 )
+# "It must be the last one.", "r = k[A], the second of the choices.", "so the first ending fits best".
+_POSITION = re.compile(
+    r"(?:\b(?:it|this|that|answer)\s+(?:is|must\s+be|has\s+to\s+be|would\s+be)|[,:]|\bso)\s+(?P<claim>the\s+(?:first|second|third|fourth|fifth|last)"
+    r"\s+(?:one|option|choice|alternative|of\s+the\s+(?:options|choices|alternatives)))"
+    r"(?:\s+(?:fits\s+best|is\s+(?:the\s+)?(?:best|right|correct)(?:\s+(?:one|option|choice|answer))?))?[\s.!*_]*$",
+    re.IGNORECASE,
+)
 _ORDINALS = {"first": 0, "second": 1, "third": 2, "fourth": 3, "fifth": 4, "last": -1}
 # "A:" begins the talk about option A, and not an answer, where "B:" begins another line.
 _TALK_OF_A = re.compile(r"[ \t*_]{0,6}A[*_]{0,2}:")
 _TALK_OF_B = re.compile(r"^[ \t*_]{0,6}B[*_]{0,2}:", re.MULTILINE)
-_BECAUSE = r"(?i:because|since|as)\b"
-#: What may stand between a verb and a label.
-_LEAD = rf"(?:the\s+)?(?P<word>(?:(?:{OPTION_NOUNS}|answer|number)\s+)?)(?P<open>[(\[{{]?)[*\"'_`$“”]{{0,8}}[(\[{{]?$"
-_SO_IS = re.compile(r"\b(?:so|neither|nor)\s+(?:is|are|was|were|does|do)\s+$", re.IGNORECASE)
-_PICKED = re.compile(
-    r"\b(?:cho(?:o?se|osing|sen)|pick(?:ed|ing)?|select(?:ed|ing)?|mark(?:ed)?|say|(?:would|i['’](?:d|ll))\s+answer"
-    r"|(?:go|going|answer)\s+with|go\s+for|opt\s+for"
-    r"|(?:chang|switch)\w*\s+(?:my|the)\s+(?:final\s+)?(?:answer|choice)\s+to|(?:author|question|examiner)\s+(?:probably\s+|likely\s+)?wants"
-    rf"|vote\s+for|settled?\s+on):?\s+{_LEAD}",
-    re.IGNORECASE,
-)
-_CONCLUDED = re.compile(
-    r"\b(?:(?:it|that)(?:['’]s|['’]d\s+be|\s+(?:is|must\s+be|has\s+to\s+be|should\s+be|would\s+be)),?|(?:so|therefore|thus|hence)[,:]?"
-    r"|(?:no|wait|actually|sorry|correction|rather|instead|i\s+mean|make\s+that)\s*[,:;!.–—-]+|answer\s*(?:[–—]|-(?=\s))"
-    r"|(?:left|leaves\s+us)\s+with|leaving(?:\s+only)?|definitely|certainly|surely|obviously"
-    r"|not\s+[*(]*\w{1,4}[*)]*(?:(?:,|,?\s+n?or)\s+[*(]*\w{1,2}[*)]*){0,8}(?:,\s+[^,.\n]{3,40})?,?\s+but(?:\s+rather)?"
-    r"|(?:that|this|which)\s+leaves(?:\s+only)?"
-    r"|(?:most\s+likely|most\s+probabl[ey]|verdict|pick|guess|decision|answer\s+key)\s*:|ans\.:?|making|(?:which|that|this)\s+makes"
-    r"|(?:since|because)\s+[^.!?\n]{4,50},)"
-    rf"\s+{_LEAD}",
-    re.IGNORECASE,
-)
-_ANSWERED = re.compile(
-    rf"\banswers?(?P<word>(?:\s+(?:option|choice))?)\s+{MARKUP}(?P<open>{OPEN}){MARKUP}$", re.IGNORECASE
-)
-# A label in brackets after the end of a sentence.
-_LAST_BRACKETS = re.compile(r"(?<=[.!?])[\s*_]+(?P<word>)(?P<open>[(\[])[*_\"]{0,3}$")
-_PICK_END = re.compile(rf"\s*(?:$|[.,;:!?\n]|{_BECAUSE}|here\b|(?:as|for)\s+(?:my|the|this)\b)", re.MULTILINE)
-_CONCLUSION_END = re.compile(
-    rf"\s*(?:$|[.!\n]|,?\s+{_BECAUSE}|(?:that|which|who)\b|the\s+(?:correct|right|best)\b)", re.MULTILINE
-)
-_IT_IS = re.compile(r",?\s+it\s+is\s*(?:[.!]|$)", re.IGNORECASE)
-_FULL_STOP = re.compile(r"[.!?…\n]|$")
-_SURE = re.compile(
-    r",\s+(?:obviously|clearly|definitely|certainly|surely|of\s+course|no\s+doubt|without\s+(?:a\s+)?doubt"
-    r"|i\s+(?:think|believe|would\s+say)|i['’]d\s+say)\b",
-    re.IGNORECASE,
-)
-_OTHER_PERSON = re.compile(
-    r"\b(?:people|persons?|students?|many|some(?:one)?|others?|they|he|she|asked\s+to|told\s+to|tempt\w*|mistake\w*|wrong)\b",
-    re.IGNORECASE,
-)
-# What the last word before a label ends with where the patterns above match. The test saves most of their time.
-_PICKING = (
-    "choose chose choosing chosen pick picked picking select selected selecting mark marked say with for to wants on"
-    " would i'd i’d i'll i’ll"
-)
-_CONCLUDING = """'s ’s is be so therefore thus hence with leaving only definitely certainly surely obviously but
-rather leaves making"""
-_BEFORE_SIGNS = """so therefore thus hence no wait actually sorry correction rather ans instead mean that likely
-probable probably verdict pick guess decision key"""
-_PICKED_ENDS = tuple(_PICKING.split())
-_CONCLUDED_ENDS, _ENDS_BEFORE_SIGNS = tuple(_CONCLUDING.split()), tuple(_BEFORE_SIGNS.split())
-_CONCLUDED_SIGNS = ",:;!.–—-"
-#: Characters of a sentence before "I choose" that may say who chooses, in whole words.
-_LEAD_IN = 60
 #: The end of a completion that is searched for statements first, in characters.
 ENDING = 160
 #: Characters before a statement that may doubt it.
@@ -168,13 +125,6 @@ BEFORE = 120
 TAIL = 160
 #: Most explicit statements, from the end, that are read.
 MOST_STATEMENTS = 64
-
-
-class Pick(NamedTuple):
-    """A sentence that chooses a label: its place, and the label with its word and brackets."""
-
-    start: int
-    label: str
 
 
 class _Candidate(NamedTuple):
@@ -262,18 +212,28 @@ def _find_candidates(text: str, words: Vocabulary) -> Iterator[_Candidate]:
     ]
     candidates += [_Candidate(pick.start, pick.label, len(text), is_cut=False) for pick in find_picks(text, words)]
     texts = tuple(filter(None, words.loose_texts))
-    for start, content in _find_option_statements(text):
+    for start, place in _find_option_statements(text):
+        adverbs = _ADVERBS.match(text, place)
+        content = adverbs.end() if adverbs else place
         rest = words.without_latex(text[content : content + 400])
         if words.labels.begins.match(rest) or rest.casefold().lstrip(LOOSE + "\n").startswith(texts):
             candidates.append(_Candidate(start, read_sentence(text, content), content, is_cut=False))
     for heading in _ANSWER_HEADING.finditer(text) if "**" in text or "#" in text or "__" in text else ():
-        if words.labels.leading_label(read_line(text, heading.end())) is not None:
+        below = read_line(text, heading.end())
+        if words.labels.leading_label(below) is not None or _starts_cited(below, words):
             candidates.append(_Candidate(heading.start(), read_line(text, heading.end()), heading.end(), is_cut=False))
     has_list = words.labels.index("A") is not None and words.labels.index("B") is not None
     talks = {one for one in candidates if _TALK_OF_A.match(text, one.start)} if has_list else set()
     if talks and _TALK_OF_B.search(text):
         candidates = [one for one in candidates if one not in talks]
     yield from sorted(candidates, reverse=True)
+
+
+def _starts_cited(line: str, words: Vocabulary) -> bool:
+    """Return whether a line begins with the text of a choice and its label: "Lorazepam (D). Phenytoin (A) is ..."."""
+    cited = _CITED.match(line)
+    place = words.labels.exact_index(cited["label"]) if cited else None
+    return place is not None and cited is not None and words.match_text(cited["text"]) == place
 
 
 def _find_option_statements(text: str) -> Iterator[tuple[int, int]]:
@@ -313,7 +273,9 @@ def _read_candidate(candidate: _Candidate, text: str, words: Vocabulary, expects
     if words.find_labels(claim) or HEDGE.search(affirmed):
         return None, "denied" if words.find_labels(claim) else "unclear"
     index, why = words.find_text(affirmed, "statement")
-    return index, "unclear" if why == "none" else why
+    if why == "none":
+        index, why = match_amount(_APPROXIMATE.sub("", affirmed).strip(" *_$\\()"), words), "unclear"
+    return index, why
 
 
 def _read_ordinal(claim: str, words: Vocabulary) -> int | None:
@@ -326,6 +288,16 @@ def _read_ordinal(claim: str, words: Vocabulary) -> int | None:
     return place if place < len(words.folded) else None
 
 
+def find_position(text: str, words: Vocabulary) -> int | None:
+    """Return the choice that the last sentence of a text gives by its position: "It must be the last one."."""
+    position = _POSITION.search(text[-NEAR:])
+    if position is None:
+        return None
+    before = read_before(text[-NEAR:], position.start())
+    is_open = is_considered(before) or is_reported(before) or DENIED.search(before) or OTHER_PERSON.search(before)
+    return None if is_open else _read_ordinal(position["claim"], words)
+
+
 def _has_formula(text: str, words: Vocabulary) -> bool:
     """Return whether a text has a part of a formula besides its labels, which may be Greek letters."""
     return _FORMULA.search(text if words.labels.has_digits else words.labels.label.sub(" ", text)) is not None
@@ -335,57 +307,3 @@ def _names_range(text: str, words: Vocabulary) -> bool:
     """Return whether a text names all labels from one to another: "(A through J)"."""
     match = _RANGE.search(text)
     return match is not None and words.labels.index(match[1]) is not None and words.labels.index(match[2]) is not None
-
-
-def find_picks(text: str, words: Vocabulary) -> Iterator[Pick]:
-    """Yield each sentence that chooses a label: "I choose B", "so it is (B)", "B, obviously"."""
-    for mention in find_mentions(text, words):
-        end = mention.end("label") + len(mention["after"].rstrip(".:"))
-        is_sure = _SURE.match(text, end) or _IT_IS.match(text, end)
-        is_ended = is_sure or _PICK_END.match(text, end) or _CONCLUSION_END.match(text, end)
-        if not is_ended and not any(mark in mention["after"] for mark in ")]}"):
-            continue
-        near = text[max(0, mention.start() - 60) : mention.start()]
-        word = read_word_before(near)
-        lead = _PICKED.search(near) if word.rstrip(":").endswith(_PICKED_ENDS) else None
-        if lead is None and _is_last(text, mention):
-            lead = _LAST_BRACKETS.search(near)
-        if lead is not None and not lead["open"] and not _PICK_END.match(text, end):
-            lead = None
-        if lead is None and _CONCLUSION_END.match(text, end):
-            # "B and C are unlikely, and so is D." concludes nothing.
-            lead = _CONCLUDED.search(near) if _may_conclude(word) and not _SO_IS.search(near) else None
-            lead = lead or (_ANSWERED.search(near) if "nswer" in near or "NSWER" in near else None)
-        if lead is None:
-            if is_sure and not read_word_before(read_before(text, mention.start())):
-                yield Pick(mention.start(), mention["label"])
-            continue
-        start = mention.start() - len(near) + lead.start()
-        before = read_before(text, start)
-        before = before if len(before) <= _LEAD_IN else before[-_LEAD_IN:].partition(" ")[2]
-        if _OTHER_PERSON.search(before):
-            continue
-        if DENIED.search(before) or is_considered(before) or _asks(text, end):
-            continue
-        is_closed = any(mark in mention["after"] for mark in ")]}")
-        yield Pick(start, lead["word"] + (f"({mention['label']})" if is_closed else mention["label"]))
-
-
-def _may_conclude(word: str) -> bool:
-    """Return whether `_CONCLUDED` may match before a label, by the word there."""
-    plain = word.rstrip(_CONCLUDED_SIGNS)
-    if plain == word:
-        return word.endswith(_CONCLUDED_ENDS)
-    is_answer = plain.endswith("answer") and word[-1] in "–—-"
-    return not plain or word.endswith(",") or is_answer or plain.endswith(_ENDS_BEFORE_SIGNS)
-
-
-def _is_last(text: str, mention: re.Match[str]) -> bool:
-    """Return whether a text ends with a label in brackets."""
-    return any(mark in mention["after"] for mark in ")]") and not text[mention.end() :].strip(" \n.*_")
-
-
-def _asks(text: str, place: int) -> bool:
-    """Return whether the sentence around a place ends with a question mark."""
-    end = _FULL_STOP.search(text, place, place + NEAR)
-    return end is not None and end[0] == "?"

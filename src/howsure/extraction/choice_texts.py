@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import re
 
+from howsure.extraction.choice_amounts import match_result
 from howsure.extraction.languages import is_reported
 from howsure.extraction.vocabulary import LOOSE, Vocabulary, any_of
 
@@ -32,10 +33,24 @@ LONGEST_CONCLUSION = 60
 _SENTENCE_END = re.compile(r"[.!?;\n。！？](?:(?<=[.!?;])(?P<gap>[*_\"')\]]{0,4}\s+)|(?<=[\n。！？]))")
 _EQUALS = re.compile(r"(?<![<>!=])[=≈≃](?!=)|\\approx\b")
 _CONCLUDING_WORDS = (
-    *("so", "therefore", "thus", "hence", "daher", "also", "donc", "quindi", "portanto", "entonces"),
-    *("that leaves", "this leaves", "leaving"),
+    *("so", "therefore", "thus", "hence", "daher", "also ", "donc", "quindi", "portanto", "entonces"),
+    *("that leaves", "this leaves", "leaving", "by elimination", "by process of elimination"),
+    *("i'll go with", "i will go with", "i would go with", "i'd go with", "i'd say", "i choose"),
 )
-_CONCLUDES = re.compile(any_of(*_CONCLUDING_WORDS) + r"\b[,:]?")
+# "Also" concludes in German, and adds in English.
+_CONCLUDES = re.compile(
+    any_of(
+        *(word for word in _CONCLUDING_WORDS if word != "also "),
+        "also(?=\\s+(?:ist|sind|die|der|das|es|bleibt|lautet|nur|muss)\\b)",
+    )
+    + r"\b[,:]?"
+)
+# The same in scripts without spaces and others, and words that deny in them.
+_CONCLUDES_NATIVE = re.compile(
+    "(?:したがって|よって|つまり|所以|因此|따라서|그러므로|ดังนั้น|لذلك|إذن|अतः|इसलिए|তাই|সুতরাং|(?<!\\w)(?:поэтому|следовательно|значит|итак)(?!\\w))[、,，:：]?",
+    re.IGNORECASE,
+)
+_NEGATED_NATIVE = re.compile("不是|不能|没有|ではな|じゃな|ません|아니|않|ไม่|ليس|لا |नहीं|নয়|না |(?<!\\w)не(?!\\w)")
 _COPULA = re.compile(
     r"(?:(?<!\w)(?:is|are|was|were|be|equals|gives|makes|face|faces|ist|est|es|è|é)|[:=])\s+(?:the\s+|an?\s+)?\W{0,3}$"
 )
@@ -61,6 +76,15 @@ _COMMON = frozenset(
 )
 
 
+#: Most remarks at the end of a completion that are left out.
+MOST_REMARKS = 3
+# A sentence behind the answer that warns of a mistake, or stands in brackets.
+_REMARK_LINE = re.compile(
+    r"(?:(?<=[.!])[ ]|\n)\s*(?:"
+    r"\(?(?:if\s+(?:you|one|we)\s+(?:had\s+)?(?:forg[eo]t|instead|used|mistakenly)|a\s+common\s+(?:mistake|error)|be\s+careful"
+    r"|(?:do\s+not|don['’]t)\s+confuse|watch\s+out|many\s+students|without\s+the)\b[^\n]*|\([A-Z][^()\n]*(?:\([^()\n]*\)[^()\n]*)*\))\s*$",
+    re.IGNORECASE,
+)
 # What may follow an answer that begins a completion.
 _REMARK = re.compile(r",\s+(?=(?:who|which|because|since|as|often|also|so|i\.e\.|with|the|an?)(?!\w))|\s+[–—(]")
 _NOT_BUT = re.compile(r"\bnot\s[^.,;]{1,60}\sbut(?:\s+rather)?(?:\s+by)?\s+\W{0,3}$")
@@ -88,13 +112,16 @@ def find_given_text(text: str, words: Vocabulary, question: str, *, wants_wrong:
     >>> find_given_text("Venus is bright, and Mars has more iron. So Mars.", words, "")
     1
     """
+    text = _remove_remarks(text)
     end = text.rstrip()[-LONGEST_ECHO - 1 :]
     sentences = [sentence for sentence in _split_sentences(end) if sentence.strip(LOOSE)]
     if not sentences:
         return None
     place = _read_result(end.rpartition("\n")[2], words)
     lower = end.lower()
-    has_conclusion = any(word in lower for word in _CONCLUDING_WORDS) and _CONCLUDES.search(end)
+    has_conclusion = any(word in lower for word in _CONCLUDING_WORDS) and _CONCLUDES.search(end) is not None
+    if not end.isascii() and _CONCLUDES_NATIVE.search(end):
+        has_conclusion = _NEGATED_NATIVE.search(sentences[-1]) is None or _NEGATED_NATIVE.search(question) is not None
     for sentence in reversed(sentences) if has_conclusion else ():
         if place is None:
             place = _read_conclusion(sentence, words)
@@ -111,6 +138,16 @@ def find_given_text(text: str, words: Vocabulary, question: str, *, wants_wrong:
     return place
 
 
+def _remove_remarks(text: str) -> str:
+    """Return a text without remarks at its end on what would be a mistake: "If you forgot to subtract, ..."."""
+    for _ in range(MOST_REMARKS):
+        remark = _REMARK_LINE.search(text)
+        if remark is None or not text[: remark.start()].strip():
+            break
+        text = text[: remark.start()].rstrip()
+    return text
+
+
 def _read_about_question(
     text: str, end: str, sentences: list[str], words: Vocabulary, question: str, *, wants_wrong: bool
 ) -> int | None:
@@ -122,6 +159,8 @@ def _read_about_question(
         place = _read_which(sentences, words, question)
     if place is None:
         place = _read_completed(sentences[-1], words, question)
+    if place is None:
+        place = _read_completed(_split_sentences(text.lstrip()[:LONGEST_ECHO])[0], words, question)
     if place is None and len(end) < len(text.strip()):
         # "The argument is invalid." above a long explanation, whose end says nothing else.
         place = _read_subject(_split_sentences(text.lstrip()[:LONGEST_ECHO])[:1], words, question)
@@ -146,6 +185,7 @@ def _read_result(line: str, words: Vocabulary) -> int | None:
     if len(sides) == 1:
         return None
     place = words.match_text(sides[-1])
+    place = match_result(sides[-1], words) if place is None else place
     if place is None and len(sides) > 2:
         place = words.match_text(f"{sides[0].strip()} = {sides[-1].strip()}")  # rate = k[A]^1 = k[A]
     # "2/6 = 1/3 ≈ 0.333" gives 1/3 where 0.333 is no choice.
@@ -189,7 +229,9 @@ def _read_field(sentences: list[str], words: Vocabulary) -> int | None:
 
 def _read_conclusion(sentence: str, words: Vocabulary) -> int | None:
     """Return the only choice that a sentence names after its last "so" or "therefore"."""
-    start = max((match.end() for match in _CONCLUDES.finditer(sentence)), default=-1)
+    start = max(
+        (match.end() for match in (*_CONCLUDES.finditer(sentence), *_CONCLUDES_NATIVE.finditer(sentence))), default=-1
+    )
     clause = words.without_latex(sentence[start:]).strip(LOOSE) if start >= 0 else ""
     if not clause or _is_open(sentence[start:], words):
         return None

@@ -13,6 +13,8 @@ __all__ = [
     "CompletionContext",
     "ContextExtractor",
     "accept_context",
+    "find_bare_question",
+    "find_further_question",
     "find_question_markers",
     "find_stops",
     "parse_context",
@@ -32,6 +34,7 @@ _QUESTION_WORDS = _QUESTION_NOUNS.split()
 _NEXT_QUESTION = re.compile(
     rf"\n[ \t]{{0,4}}[*_#>]{{0,4}}[ ]?(?:Question|QUESTION|{'|'.join(_QUESTION_WORDS)})[ ]?\d{{0,3}}[*_]{{0,2}}[ ]?:"
     r"|\n[ \t]{0,4}(?:Question|Problem|Exercise)[ ](?:number|no\.)[ ]?\d{1,3}[.:)]?(?=[ \t]*\n)"
+    r"|\n[ \t]{0,4}\[(?:Question|Problem)\][ \t]*(?=\n)"
 )
 # Words before a completion's own list of questions: "Here are the answers to each question:".
 _INTRODUCTION = re.compile(r"\s*(?=[^\n]*\b(?:answers?|questions?|problems?|tasks?|step by step)\b)[^\d\n]{1,150}\s*")
@@ -47,8 +50,21 @@ _ANSWERED = re.compile(r"answer(?:\s+is|:)\s*\S|####|\\boxed", re.IGNORECASE)
 _BARE_ANSWER = re.compile(
     r"\W{0,6}(?:[A-Z](?:[.):]{1,2}[ ][^\n]{1,80})?|\d[\d.,]{0,20}(?:[ ]?[a-z%°]{1,12})?|(?i:yes|no|true|false))\W{0,6}"
 )
-# A line that asks, below a line that answers: "Yes\n\nCan ostriches fly?\nNo".
-_BARE_QUESTION = re.compile(r"\A\s*(?P<answer>[^\n?:]{1,100})\n[ \t]*\n[^\n?]{8,400}\?[ \t*_]{0,4}\n\s*\S")
+# A line that asks, below a line that answers: "Yes\n\nCan ostriches fly?\nNo", "1969\nWhen was the first ascent? 1953".
+_BARE_QUESTION = re.compile(
+    r"\A\s*(?P<answer>[^\n?:]{1,100})\n(?:[ \t]*\n)?[^\n?]{8,400}\?(?:[ ][^\n?]{1,60}\?)?[ \t*_]{0,4}"
+    r"(?:\n\s*\S|[^\n?]{1,60}(?:\n|$))"
+)
+# Below a line that states an answer, a line that ends with a question, and a further statement below it.
+_FURTHER_QUESTION = re.compile(
+    r"(?:answer(?:\s+is|:)[ ]*[^\n?]{1,80}|####[ ]*[^\n?]{1,40}|\\boxed\{[^\n?]{1,80})\n(?:[ \t]*\n)?"
+    r"(?P<next>[^\n]{15,600}\?)[ \t]*\n(?=[\s\S]*(?:answer(?:\s+is|:)|####|\\boxed))",
+    re.IGNORECASE,
+)
+# Words of a question that a completion asks itself: "Wait, is that right?".
+_SELF_DOUBT = re.compile(
+    r"\b(?:wait|right|correct|sure|answers?|i|we|me|let|let's|check|this|that|it|hmm|but|so)\b", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,9 +232,11 @@ def remove_run_on(text: str, context: CompletionContext | None) -> str:
     >>> remove_run_on("Question: What is 2 + 2?\nAnswer: 4", None)
     'Question: What is 2 + 2?\nAnswer: 4'
     """
-    if context is not None and (short := _BARE_QUESTION.match(text)) and _BARE_ANSWER.fullmatch(short["answer"]):
-        return short["answer"]
-    if context is not None and (place := _find_alike(text, context.question)) is not None:
+    if context is not None and (bare := find_bare_question(text)) is not None:
+        return bare
+    place = None if context is None else _find_alike(text, context.question)
+    place = find_further_question(text, context) if place is None else place
+    if place is not None:
         return text[:place]
     if not (stops := find_question_markers(text)):
         return text
@@ -235,6 +253,22 @@ def remove_run_on(text: str, context: CompletionContext | None) -> str:
         and not any(map(str.isdigit, "".join(stops)))
     )
     return first if is_result else text
+
+
+def find_bare_question(text: str) -> str | None:
+    """Return the first line of a text that is only an answer, above a line that asks a further question; else None."""
+    short = _BARE_QUESTION.match(text) if "?" in text else None
+    return short["answer"] if short and _BARE_ANSWER.fullmatch(short["answer"]) else None
+
+
+def find_further_question(text: str, context: CompletionContext | None) -> int | None:
+    """Return the place where a completion asks and answers a further question below its answer; None if it does not."""
+    below = _FURTHER_QUESTION.search(text) if "?" in text and "\n" in text else None
+    if below is None or _SELF_DOUBT.search(below["next"]):
+        return None
+    own = " ".join((context.question if context else "").split())
+    is_own = bool(own) and " ".join(below["next"].split())[-_PART:] in own
+    return None if is_own else below.start("next")
 
 
 def _find_alike(text: str, question: str) -> int | None:
@@ -267,7 +301,7 @@ def find_question_markers(text: str) -> tuple[str, ...]:
     >>> find_question_markers("4\n\nQuestion 2: ...")
     ('\nQuestion 2:',)
     """
-    if ":" not in text or "\n" not in text or not any(map(text.__contains__, _QUESTION_WORDS)):
+    if "\n" not in text or not any(map(text.__contains__, _QUESTION_WORDS)):
         return ()
     return tuple({match[0]: None for match in _NEXT_QUESTION.finditer(text)})
 

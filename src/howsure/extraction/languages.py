@@ -52,7 +52,7 @@ _DISBELIEVED = re.compile(
 _GAP = r"[\s*_\"'”’»)）】]{0,4}"
 _SIGN = rf"{_GAP}(?:[:：=]|[–—]|-(?=\s))"
 # A digit or a label may follow the noun at once where the verb comes last ("उत्तर 18 है") or is left out ("సమాధానం 18").
-_DIRECT = r"(?=[\s*_]{0,4}[\d$€£¥₹(\[\\]|[\s*_]{1,4}[A-J]\b)"
+_DIRECT = r"(?=[\s*_]{0,4}[\d$€£¥₹(\[\\]|[\s*_]{1,4}[A-J]\b|[\s*_]{1,4}[কখগঘकखगघ][).])"
 
 
 def _compile_words(noun: str, verbs: str, *, qualifiers: str = "", denial: str = "") -> re.Pattern[str]:
@@ -152,9 +152,11 @@ _MARKERS: dict[tuple[str, ...], re.Pattern[str]] = {
         r"(?:ال)?(?:إجابة|اجابة|جواب)(?:[\s](?:الصحيحة|الصحيح|النهائية|النهائي|هنا|على السؤال|عن السؤال))*"
         r"[\s*_]{0,4}(?:[:=]|(?P<not>ليست|ليس)|هي|هو|تساوي|يساوي|سيكون|ستكون|(?=[\s*_]{0,4}\d))"
     ),
-    ("उत्तर", "जवाब"): re.compile(rf"(?:उत्तर|जवाब)(?:{_SIGN}|[\s*_]{{0,4}}(?:है|हैं|होगा)[\s:]|{_DIRECT})"),
-    ("উত্তর",): re.compile(
-        rf"(?<!ধাপে )উত্তর(?:টি|টা)?(?:{_SIGN}|[\s*_]{{0,4}}(?:হলো|হল|হচ্ছে|হবে|হ'ল|হ’ল)[\s:]*|{_DIRECT})"
+    ("उत्तर", "जवाब", "सही विकल्प"): re.compile(
+        rf"(?:उत्तर|जवाब|सही विकल्प)(?:{_SIGN}|[\s*_]{{0,4}}(?:है|हैं|होगा)[\s:]|{_DIRECT})"
+    ),
+    ("উত্তর", "সঠিক বিকল্প"): re.compile(
+        rf"(?<!ধাপে )(?:উত্তর|সঠিক বিকল্প)(?:টি|টা)?(?:{_SIGN}|[\s*_]{{0,4}}(?:হলো|হল|হচ্ছে|হবে|হ'ল|হ’ল)[\s:]*|{_DIRECT})"
     ),
     ("సమాధానం", "జవాబు"): re.compile(
         rf"(?<!దశలవారీగా )(?:సమాధానం|జవాబు)(?:{_SIGN}|[\s*_]{{0,4}}(?:ఏమిటంటే|అంటే)[\s:,]*|{_DIRECT})"
@@ -179,6 +181,15 @@ _ARTICLE = re.compile(r"(?:la|le|el|il|lo|die|der|das|o|a|l['’])\s+(?=[*_(\[]{
 _AFTER_LABEL = re.compile(
     r"(?<=[A-Za-z)）*\"])\s*(?:です|だ|になります|となります|である|입니다|이다|이에요|예요|번|选项|選項|项|項|है|हैं|হবে|ครับ|ค่ะ|['’][dt][iıuü]r)+(?=[\s。.।,，、]|$)"
     r"|(?<=^[A-J])の(?=\S)"
+)
+#: First letters of other scripts, in their order, as they label choices: "ก. ...", "খ) ...".
+_NATIVE = {
+    letter: label
+    for letters in ("กขคงจ", "কখগঘঙ", "कखगघङ", "أبجده", "アイウエオ", "①②③④⑤")
+    for letter, label in zip(letters, "ABCDE", strict=True)
+}
+_NATIVE_LABEL = re.compile(
+    rf"(?P<before>[\s*_(\[\"']{{0,4}}(?:ข้อ|ตัวเลือก(?:ที่)?|選択肢|الخيار)?\s*)(?P<label>[{''.join(_NATIVE)}])(?=[)\].:،,]|[\s*_]*$)"
 )
 #: Quotation marks and brackets of other scripts.
 _QUOTES = str.maketrans("「」『』【】«»„", '"' * 9)
@@ -254,14 +265,31 @@ def translate_labels(statement: str) -> str:
     if not count:
         statement = _ARTICLE.sub("", statement, count=1)
     statement = _AFTER_LABEL.sub("", statement)
+    if not statement.isascii() and (native := _NATIVE_LABEL.match(statement)):
+        return f"option {_NATIVE[native['label']]}{statement[native.end() :]}"
     place = len("option ") if statement.startswith("option ") else 0
     if match := _CYRILLIC_LABEL.match(statement, place):
         statement = statement[:place] + match[0].translate(_LOOKALIKES) + statement[match.end() :]
     return statement
 
 
+# Small words of languages with a decimal comma that are no English words; two of one language show it.
+_SMALL_WORDS = [
+    re.compile(rf"\b(?:{'|'.join(words.split())})\b", re.IGNORECASE)
+    for words in (
+        "ist und der das ein eine im sind wir mit beträgt insgesamt",
+        "el los las una por cada es entonces cuesta",
+        "les est une des du dans donc coûte",
+        "uma são não para cada dos custa",
+        "il sono della ogni quindi che costa",
+    )
+]
+
+
 def _has_european_words(text: str) -> bool:
     """Return whether a text has Cyrillic words, or words that only occur where the comma separates decimals."""
+    if any(len({word.lower() for word in pattern.findall(text)}) > 1 for pattern in _SMALL_WORDS):
+        return True
     if text.isascii():
         folded = text.lower()
         if not any(part in folded for part in _EUROPEAN_PARTS):

@@ -11,6 +11,7 @@ import re
 from fractions import Fraction
 
 from howsure.extraction.completion_context import CompletionContext
+from howsure.extraction.number_remarks import remove_remarks
 from howsure.extraction.number_sentences import (
     BARE,
     DIGIT,
@@ -19,7 +20,7 @@ from howsure.extraction.number_sentences import (
     is_for_unknown,
     write_decimal_points,
 )
-from howsure.extraction.number_words import parse_words
+from howsure.extraction.number_words import parse_chinese, parse_words
 from howsure.extraction.numerals import Number, find_last_numbers, find_numbers, rewrite_numerals
 
 __all__ = ["FACTORIAL", "NUMERAL", "read_last_number"]
@@ -109,7 +110,13 @@ _PER = re.compile(r"(?:[ ][a-z]+){1,3}[ ](?:per|(?:for )?every)[ ]")
 _WHICH_IS = re.compile(r",[ ]which is (?:only |just |about )?")
 _OF_THE = re.compile(r"\s*(?:percent )?of (?:the|his|her|their|its|all)\b")
 _CIRCUMSTANCE = re.compile(r"(?:[ ][a-z]+){1,3}[ ](?:with|for|from|using|out of|among)[ ](?:the |all )?")
-_COORDINATED = re.compile(r"(?:[ ][a-z]+){1,3},?[ ](?:and|but|while)[ ](?:only |just |there (?:is|are) )?")
+_COORDINATED = re.compile(r"(?:[ ][A-Za-z]+){1,6},?[ ](?:and|but|while)[ ](?:only |just |there (?:is|are) )?")
+# "A dozen is twelve eggs."
+_IS_NUMBER = re.compile(
+    r"(?:[\w'’-]+ ){1,6}(?:is|are|equals|makes|gives|has|have) (?:exactly |about )?"
+    r"(?P<number>[a-z-]+(?: [a-z-]+){0,2})[.!*]*",
+    re.IGNORECASE,
+)
 _HOW_MANY = re.compile(r"\bhow (?:many|much)(?: (?:more|fewer|total|other|whole))? ([a-z]{3,})\b", re.IGNORECASE)
 _NONE_LEFT = re.compile(
     r"\b(?:has|have|had) none left\b[^.\d]{0,30}[.!]*\s*$"
@@ -124,6 +131,8 @@ _HOW_MANY_ARE = re.compile(r"\bhow many (?:[a-z]+ ){0,3}?(?:is|are|were|was) (?P
 # "150 (2 hours and 30 minutes)"
 _AMOUNT_IN_OTHER_WORDS = re.compile(r"(?P<amount>\W{0,3}\d[\d,.]*(?:\s[a-z]+){0,2})\s\([^()=]*\)\W*")
 _OF = re.compile(r"\b(?:out )?of (?:the |all )?\W{0,2}$")
+# "20 of the 25 questions"
+_OUT_OF = re.compile(r"[ ](?:[a-z]+[ ]){0,2}(?:out[ ])?of[ ](?:the|his|her|their|its|these|those)[ ]")
 _INSTEAD = re.compile(r"(?:[ ][a-z]+){0,3},?[ ](?:instead of|rather than|and not)[ ]")
 # "To find the cost of 3 books, you need to multiply the price."
 _PURPOSE = re.compile(
@@ -136,7 +145,7 @@ _CONCLUSION = re.compile(r"(?:so|thus|therefore|hence|it is|it's|in total|altoge
 
 def read_last_number(text: str, context: CompletionContext) -> Fraction | None:
     """Return the last number of a text without a statement; None when it is not given as the answer."""
-    text = _remove_check(text)
+    text = remove_remarks(_remove_check(text), context.question)
     if text.rstrip(" .*").endswith(")") and (factors := _FACTORS.search(text)):
         text = text[: factors.start()]
     lines = [line for line in text.split("\n")[-10 * MAX_LINES :] if line.strip()]
@@ -196,12 +205,22 @@ def _read_calculation(text: str, calculation: str) -> Fraction | None:
 def _read_words(lines: list[str], question: str) -> Fraction | None:
     """Return the number in words that a text without digits is, or that its last sentence concludes with."""
     sentence = _SENTENCE.split(lines[-1].strip())[-1]
+    if (
+        not sentence.isascii()
+        and (value := parse_chinese(re.split("[。！，,；]", sentence.rstrip("。！ "))[-1])) is not None
+    ):
+        return value
+    bold = {parse_words(match[1] or match[2], alone=True) for line in lines for match in _BOLD.finditer(line)} - {None}
+    if len(bold) == 1:
+        return bold.pop()
     if len(lines) == 1 and (noun := _HOW_MANY.search(question)) and len(lines[0].split()) <= MOST_WORDS:
         # "It takes them three days." where the question asks how many days.
         match = re.search(rf"\b([a-z]+(?:[- ][a-z]+){{0,2}}) {re.escape(noun[1])}\b[^,;:]*$", lines[0], re.IGNORECASE)
         value = parse_words(lines[0]) if match and parse_words(match[1].split()[-1]) is not None else None
         if value is not None and not _refuses(lines[0]):
             return value
+    if len(lines) == 1 and (is_number := _IS_NUMBER.fullmatch(sentence)) and not _refuses(sentence):
+        return parse_words(is_number["number"])
     is_alone = len(lines) == 1 and len(lines[0].split()) <= (6 if parse_words(lines[0].split()[0]) is not None else 4)
     if is_alone or _CONCLUSION.match(sentence):
         return None if _refuses(sentence) else parse_words(sentence)
@@ -321,7 +340,7 @@ def _is_about_number_before(before: Number, last: Number, tail: str, question: s
         return False
     if _YEAR.match(tail, last.start) and _IN_YEAR.fullmatch(between):
         return _ASKS_WHEN.search(question) is None
-    if _INSTEAD.fullmatch(between):
+    if _INSTEAD.fullmatch(between) or (_OUT_OF.fullmatch(between) and _occurs(last, tail, question)):
         return True
     if _CIRCUMSTANCE.fullmatch(between):
         return _occurs(last, tail, question) and not _occurs(before, tail, question)

@@ -29,9 +29,9 @@ import string
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
-from fractions import Fraction
 from functools import lru_cache
 
+from howsure.extraction.choice_amounts import find_stated_amount
 from howsure.extraction.choice_claims import find_claims, find_conclusion
 from howsure.extraction.choice_phrases import (
     CONFLICTS,
@@ -42,11 +42,16 @@ from howsure.extraction.choice_phrases import (
     read_phrase,
     remove_asides,
 )
-from howsure.extraction.choice_statements import read_plain_label, read_stated
+from howsure.extraction.choice_statements import find_position, read_plain_label, read_stated
 from howsure.extraction.choice_texts import find_given_text
-from howsure.extraction.choice_verdicts import find_exception, find_verdict
-from howsure.extraction.completion_context import CompletionContext, find_question_markers, remove_next_question
-from howsure.extraction.numbers import canonical_number, extract_number
+from howsure.extraction.choice_verdicts import find_exception, find_remaining, find_verdict
+from howsure.extraction.completion_context import (
+    CompletionContext,
+    find_bare_question,
+    find_further_question,
+    find_question_markers,
+    remove_next_question,
+)
 from howsure.extraction.statements import remove_reasoning
 from howsure.extraction.vocabulary import LOOSE, SPACE, LabelPatterns, Vocabulary, build_vocabulary, normalize
 
@@ -74,6 +79,10 @@ _STATED_ABOVE = re.compile(r"\banswer\s+is:?\s+[*(]{0,3}[A-Z]\b[^?]*$")
 _ASSIGNED = re.compile(r"[ \t*]*([A-Z])[ ]?=[ ]?(?=\S)")
 # A short remark whose end names an option: "pH 2 (option B)."
 _OPTION_ASIDE = re.compile(r"[^()\n.]{1,60}\((?:option|choice|answer)[ ](?P<label>[A-Z])\)[\s.*]*")
+_OTHERS_SAY = re.compile(
+    r"\b(?:some|many|others|people|students?)\b[^.]{0,20}\b(?:say|think|believe|choose|pick|answer|guess)\b",
+    re.IGNORECASE,
+)
 _TEMPTS = re.compile(
     r"\b(?:mistake|wrong|not|never|tempt\w*|trap|incorrect|if|many|some|people|students?|they|but|except|avoid\w*|perhaps"
     r"|maybe|might|may|could)\b",
@@ -95,7 +104,10 @@ _SIGNS = {"−": "-", "⁄": "/", "∕": "/"}
 _PICTURES = re.compile("[ ]?[\U0001f300-\U0001faff\u200d\ufe0f]+")
 # "F — the other options ..." in the only line.
 _DASHED = re.compile(r"\W{0,4}(?P<label>[A-Z])[*_]{0,2}[ ][–—][ ](?=\S)")
+_DASHED_TEXT = re.compile(r"\W{0,4}(?P<label>[A-Z])[*_]{0,2}[ ]?[-–—:][ ]")
 _BOLD = re.compile(r"\*\*([^*\n]{1,300})\*\*")
+# "**the patient who arrived first (B)**"
+_CITED_BOLD = re.compile(r"[a-z%\d][ ](\([A-Z]\))[.:]?$")
 _AMOUNT = re.compile(r"\*\*([$€£]?\d[\d.,/^×]*)[ ][a-z ]{2,40}\*\*")
 _CROSSES = ("✗", "✘", "❌", "☒")
 _STRUCK = re.compile(r"~~[^~\n]{1,300}~~")
@@ -117,15 +129,6 @@ _WANTS_WRONG = re.compile(
 _QUESTION_NEGATED = re.compile(r"\b(?:NOT|EXCEPT)\b")
 _DISTINGUISHES = re.compile(rf"{_WANTS_WRONG.pattern}|\b(?:exception|odd|unlike|instead|rather)\b", re.IGNORECASE)
 _LAST_SENTENCE = re.compile(r"^.*[a-z)][.!]\s+(?=[A-Z])", re.DOTALL)
-# "Three signals.", "The probability is 50%."
-_AMOUNT_SENTENCE = re.compile(
-    r"\W*(?:(?:so|thus|therefore|hence),?\s+)?(?:(?:the|it|this|that|there)\b[^.\d]{0,80}\s(?:is|are|equals)\s+)?\W{0,3}"
-    r"(?P<number>\d+(?:[./]\d+)?|[a-z]{3,9})\s?(?P<percent>%|percent\b)?(?:\s[a-z]{3,15}){0,3}\W*",
-    re.IGNORECASE,
-)
-_PLAIN_NUMBER = re.compile(r"-?\d+(?:\.\d+|/[1-9]\d*)?")
-#: Most words of a sentence that is read as an amount.
-MOST_AMOUNT_WORDS = 14
 #: Characters around the text of a choice that make no sentence of it, such as "That would be".
 SHORT_FRAME = 20
 #: Longest completion in which the text of a choice is searched.
@@ -212,7 +215,17 @@ def _remove_run_on(text: str, words: Vocabulary, context: CompletionContext | No
         first = text[: listed.start()].strip()
         if first and "\n" not in first and "?" not in first:
             return first
-    for cut in (_find_restart(text), _find_other_answers(text), _find_other_list(text, words)):
+    if (bare := find_bare_question(text)) is not None and read_phrase(bare.strip(), words, expects_label=True)[
+        0
+    ] is not None:
+        return bare
+    for cut in (
+        _find_restart(text),
+        _find_other_answers(text),
+        _find_other_list(text, words),
+        find_further_question(text, context),
+        _find_repeated_list(text, words),
+    ):
         text = text[:cut]
     stops = set(find_question_markers(text))
     for match in _NEXT_NUMBERED.finditer(text) if "?" in text else ():
@@ -258,6 +271,26 @@ def _find_other_list(text: str, words: Vocabulary) -> int | None:
             return first
         place += len(line) + 1
     return None
+
+
+def _find_repeated_list(text: str, words: Vocabulary) -> int | None:
+    """Return the place where the list of the choices is repeated below a first line that is only a label; else None."""
+    head = text[:6].partition("\n")[0]
+    if not words.folded or len(head) > 4 or read_phrase(head, words, expects_label=True)[1] != "label":
+        return None
+    lines = text.split("\n")
+    count = len(words.folded)
+    for i in range(1, len(lines) - count + 1):
+        items = lines[i : i + count]
+        if all(words.labels.leading_label(line) == place for place, line in enumerate(items)):
+            return sum(len(line) + 1 for line in lines[:i]) if _is_copied_list(items, words) else None
+    return None
+
+
+def _is_copied_list(items: list[str], words: Vocabulary) -> bool:
+    """Return whether lines are the choices with their labels and nothing else."""
+    parts = [words.labels.labelled.match(line) for line in items]
+    return all(part is not None and words.match_text(part["rest"]) == place for place, part in enumerate(parts))
 
 
 def _breaks_off_among_questions(text: str) -> bool:
@@ -334,8 +367,9 @@ def _read_free(
         why = "none" if index is None else why
     if index is None and why in {"none", "several"}:
         given = find_given_text(_remove_listing(text, lines, words), words, question, wants_wrong=wants_wrong)
-        given = _read_amount(lines[-1], words) if given is None and why == "none" else given
+        given = find_stated_amount(lines[-1], words) if given is None and why == "none" else given
         given = _read_negated(lines[-1], words) if given is None else given
+        given = find_position(lines[-1], words) if given is None else given
         index, why = (None, why) if given is None else (given, "text")
     return index, why
 
@@ -350,22 +384,6 @@ def _read_negated(line: str, words: Vocabulary) -> int | None:
         return None
     sentence = _LAST_SENTENCE.sub("", line).casefold()
     return long if re.search(rf"\b(?:is|are)(?:\s+not|n['’]t)\s+{re.escape(base)}\W*$", sentence) else None
-
-
-def _read_amount(line: str, words: Vocabulary) -> int | None:
-    """Return the choice that is the number of the last sentence, which may be in words: "Three signals."."""
-    sentence = _LAST_SENTENCE.sub("", line)
-    match = _AMOUNT_SENTENCE.fullmatch(sentence)
-    if match is None or words.labels.has_digits or len(sentence.split()) > MOST_AMOUNT_WORDS:
-        return None
-    number = canonical_number(match["number"]) or extract_number(match["number"])
-    if number is None:
-        return None
-    value = Fraction(number) / (100 if match["percent"] and not any("%" in choice for choice in words.folded) else 1)
-    places = [
-        i for i, choice in enumerate(words.folded) if _PLAIN_NUMBER.fullmatch(choice) and Fraction(choice) == value
-    ]
-    return places[0] if len(places) == 1 else None
 
 
 @lru_cache(maxsize=1024)
@@ -403,7 +421,10 @@ def _read_last_line(lines: list[str], words: Vocabulary, expects_label: bool) ->
     if len(lines) == 1 and not words.labels.has_digits and (numbering := _NUMBERING.match(line)):
         line = line[numbering.end() :]
     index, why = read_phrase(line, words, expects_label)
-    if why == "none" and (labelled := _LABELLED_LAST.search(line)) and not _is_listing(lines, words):
+    labelled = _LABELLED_LAST.search(line) if why == "none" else None
+    if labelled and labelled["only"] and _OTHERS_SAY.search(line):
+        labelled = None
+    if labelled and not _is_listing(lines, words):
         # "**Maximum energy: 0.48 eV (B)**", and a last sentence that is a label: "Not B and not C. A."
         index, why = read_phrase(labelled["part"] or labelled["only"], words, expects_label)
         index, why = (index, why) if why != "none" and index is not None else (None, "none")
@@ -436,10 +457,15 @@ def _read_unstated(
     phrases |= {phrase.rpartition("=")[2] for phrase in phrases if "=" in phrase}
     if lines[-1].count("**") == 2 and (amount := _AMOUNT.search(lines[-1])) and not words.labels.has_digits:
         phrases.add(amount[1])  # "**100 times** more luminous"
+    phrases |= {cited[1] for phrase in phrases if (cited := _CITED_BOLD.search(phrase))}
     bold = {index for phrase in phrases if (index := read_phrase(phrase, words, expects_label)[0]) is not None}
     if bold:
         return (bold.pop(), "bold") if len(bold) == 1 else (None, "several")
     index, _ = read_phrase(lines[0], words, expects_label)
+    if index is None and (dashed := _DASHED_TEXT.match(lines[0])):
+        # "B - Mars, whose surface is red." with remarks on other choices below.
+        index = words.labels.exact_index(dashed["label"])
+        index = index if index is not None and words.starts_choice(lines[0][dashed.end() :], index) else None
     if index is not None:
         return index, "first line"
     if words.labels.leading_label(lines[0]) is not None:
@@ -471,8 +497,8 @@ def _read_only_line(text: str, words: Vocabulary) -> tuple[int | None, str]:
         return (index, "text") if index is not None else (None, "none")
     plain = words.without_latex(text)
     index, why = words.find_text(plain, "text")
-    if index is None:
-        return None, why
+    if index is None or _OTHERS_SAY.search(plain):
+        return None, why if index is None else "none"
     named = words.find_labels(text)
     if named and index not in named:
         return None, "none"
@@ -511,7 +537,11 @@ def _read_claims(text: str, words: Vocabulary, *, wants_wrong: bool) -> tuple[in
             return conclusion, "claim"
         if indices:
             index = indices.pop()
+            if indices and wants_wrong and (place := find_exception(text, words)) is not None:
+                return place, "claim"
             return (None, "several") if indices or index is None else (index, "claim")
+    if conclusion is None and not wants_wrong and len(text) <= LONGEST:
+        conclusion = find_remaining(text, words)
     return (None, "none") if conclusion is None else (conclusion, "claim")
 
 

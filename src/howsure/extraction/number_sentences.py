@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from howsure.extraction.completion_context import CompletionContext
 from howsure.extraction.languages import has_decimal_commas
-from howsure.extraction.number_words import parse_words
+from howsure.extraction.number_words import parse_chinese, parse_words
 from howsure.extraction.numerals import Number, convert_decimal_commas, find_numbers, rewrite_numerals
 
 __all__ = ["BARE", "DIGIT", "EQUALS", "are_joined", "is_for_unknown", "read_sentence", "write_decimal_points"]
@@ -37,7 +37,7 @@ EQUALS = re.compile(r"=|≈|≃|\\approx\b")
 # An equation for an unknown: "x - 10 = 50", "3x = 12", but neither "x = 5" nor "a + b = 12".
 _UNKNOWN = re.compile(
     r"(?<![A-Za-z])[a-zA-Z][ ]?[-+*/×][ ]?\d|(?<![\^\d])\d++[ ]?[-+*/×][ ]?[a-zA-Z](?![a-zA-Z])"
-    r"|(?<![\^\d.])\d++[a-fijknpqrt-zA-KM-Z](?![a-zA-Z\d])|[-+*/×][ ]?\d++[ ]?\(?[a-z]{3,}"
+    r"|(?<![\^\d.])\d++[a-fijknpqrt-zA-KM-Z](?![a-zA-Z\d])|[-+*/×][ ]?\d++[ ]?\(?(?:sin|cos|tan|cot|sec|log|exp|sqrt)"
 )
 _SUBSCRIPT = re.compile(r"_(?:\w|[ ][^\s=+-]{1,5}(?:[-+]\d)?[ ])")
 # The verb of a statement, and what may stand between it and its number.
@@ -50,7 +50,7 @@ _THERE = re.compile(r"(?:[\w ]{0,30}, )?there (?:are|is|were|was|will be|would b
 # The end of the main clause, and a clause before it.
 _CLAUSE = re.compile(
     r",?\s(?:if|when|because|since|given|assuming|where|which|who|that|rounded|so that|while|averaging|as|after"
-    r"|before)\b|,\s(?:with|or|for|based)\b",
+    r"|before)\b|,\s(?:with|or|for|based|es decir|das heißt|d\. ?h\.|c['’]est-à-dire|cioè|ou seja|то есть)(?!\w)",
     re.IGNORECASE,
 )
 _LEADING_CLAUSE = re.compile(
@@ -67,7 +67,7 @@ def read_sentence(sentence: str, text: str, context: CompletionContext) -> Fract
     if bare := BARE.fullmatch(sentence):
         return Fraction(int(bare[1]))
     if not DIGIT.search(sentence):
-        return parse_words(sentence)
+        return parse_words(sentence) if sentence.isascii() else parse_chinese(sentence)
     sentence = write_decimal_points(sentence, text, context)
     return _single_value(rewrite_numerals(sentence).strip())
 

@@ -1,11 +1,11 @@
-"""Read a number that is written in English words: "twenty-seven", "three quarters", "minus two point five"."""
+"""Read a number that is written in English words, "twenty-seven" or "three quarters", or in Chinese numerals."""
 
 from __future__ import annotations
 
 import re
 from fractions import Fraction
 
-__all__ = ["parse_words"]
+__all__ = ["parse_chinese", "parse_words"]
 
 _ONES = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
 _ONES += ["thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"]
@@ -80,3 +80,43 @@ def _parse_run(run: re.Match[str]) -> Fraction | None:
             return None
         number += Fraction(int("".join(map(str, digits))), 10 ** len(digits))
     return -number if run["minus"] else number
+
+
+_HAN_DIGITS = {digit: i for i, digit in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2, "兩": 2}
+_HAN_UNITS = {"十": 10, "百": 100, "千": 1000}
+_HAN_RUN = re.compile(f"[{''.join(_HAN_DIGITS)}十百千万亿萬億]+")
+#: Words with a numeral that count nothing: altogether, some, the same, each other, very, first, once.
+_HAN_WORDS = re.compile(
+    "一共|一些|一样|一樣|一起|一定|一般|一个个|十分|万一|第[一二三四五六七八九十]|一下|一次性|统一|唯一|之一|每一|一半"
+)
+
+
+def parse_chinese(text: str) -> Fraction | None:
+    """Return the last number of a text in Chinese numerals; None if it has none, or one that cannot be read.
+
+    >>> parse_chinese("三天一共读三十六页。"), parse_chinese("两千零五元"), parse_chinese("一些")
+    (Fraction(36, 1), Fraction(2005, 1), None)
+    """
+    runs = _HAN_RUN.findall(_HAN_WORDS.sub(" ", text))
+    return _parse_han(runs[-1]) if runs else None
+
+
+def _parse_han(run: str) -> Fraction | None:
+    """Return the value of Chinese numerals; None where their order is none of a number."""
+    for large, value in (("亿", 10**8), ("億", 10**8), ("万", 10**4), ("萬", 10**4)):
+        if large in run:
+            head, _, tail = run.partition(large)
+            high, low = _parse_han(head) if head else None, _parse_han(tail) if tail else Fraction(0)
+            return None if high is None or low is None else high * value + low
+    total, digit, last = 0, None, 10**4
+    for character in run:
+        if character in _HAN_DIGITS:
+            if digit is not None and digit != 0:
+                return None
+            digit = _HAN_DIGITS[character]
+        else:
+            unit = _HAN_UNITS[character]
+            if unit >= last or digit == 0:
+                return None
+            total, digit, last = total + (1 if digit is None else digit) * unit, None, unit
+    return Fraction(total + (digit or 0))

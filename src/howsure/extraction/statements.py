@@ -39,7 +39,8 @@ _MARKER = re.compile(
     | \b(?-i:[Aa]ns|[Ff]inal):
     | ^[ \t]{0,4}[*_]{0,2}(?-i:A)[*_]{0,2}:
     | (?<!wrong[ ])(?<!incorrect[ ])(?:\b|(?<=final_))answers?\b
-      (?:[ ]\([^()\n]{0,40}\)|[ ](?:to|for|of)(?:[ ][\w'’]{1,20}){1,5}?
+      (?:[ ]\((?!(?-i:[A-Z])\)[ ](?:is|are|was|would|should|must|will)\b)[^()\n]{0,40}\)
+      |[ ](?:to|for|of)(?:[ ][\w'’]{1,20}){1,5}?
       |,[ ](?:however|therefore|then|thus|of[ ]course),)?
       [\s*_"'”’)]{0,4} (?:[-=]>|→|[:=]
           |\b(?:is|are|was|would[ ]be|should[ ]be|must[ ]be|will[ ]be|(?P<not>is[ ]?n['’]t))\b)

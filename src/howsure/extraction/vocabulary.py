@@ -54,7 +54,9 @@ _AFTER_BRACKET = SPACE + ".*_"
 _SOFT_CHARACTERS = SPACE + "*_\"'`$“”‘’"
 _BRACKETS = frozenset(")]}")
 DENIED = re.compile(
-    r"(?:\bnot|\bnor|\bneither|n['’]t(?: be)?|\brather than|\binstead of)\s+(?:\w+\s+){0,2}[*(\"'\[]*$", re.IGNORECASE
+    r"(?:\bnot|\bnor|\bneither|\bnever|\bavoid(?:ing)?|n['’]t(?: be)?|\brather than|\binstead of)\s+(?:\w+\s+){0,2}"
+    r"[*(\"'\[]*$",
+    re.IGNORECASE,
 )
 
 
