@@ -1,7 +1,7 @@
 """Completions that were judged before they were read (846 of 959 of them). Kind of truth: those readings.
 
-Four sets: written by hand in the styles of many models, with traps (`awkward`); completions of two small models; and a
-further written set that was read after the code was changed (`unseen`); and one of kinds that are in none of these,
+The set `KINDS` is described below. The others are four: written by hand in the styles of many models, with traps
+(`awkward`); completions of two small models; and a further written set that was read after the code was changed (`unseen`); and one of kinds that are in none of these,
 written after the code had been seen and before it read them (`later`). A row with
 `misread` is not read yet as the person read it: the test fails when it is, so that the mark goes.
 """
@@ -22,11 +22,16 @@ from howsure.scorers.registry import build_scorer
 from howsure.scorers.scorer_parts import ScoringItem
 from howsure.scorers.yes_no import read_yes_no
 
-ROWS = [
-    json.loads(line)
-    for line in Path(__file__).with_name("blind_completions.jsonl").read_text("utf-8").split("\n")
-    if line
-]
+
+def load(name):
+    """Return the rows of a file of this folder."""
+    return [json.loads(line) for line in Path(__file__).with_name(name).read_text("utf-8").split("\n") if line]
+
+
+ROWS = load("blind_completions.jsonl")
+#: Written and judged by somebody who had not read the code, in nine kinds, with the completions of two small models. One
+#: half was looked at when rules were added, the other was not.
+KINDS = load("blind_kinds.jsonl")
 COMPASS = ["North", "South", "East", "West"]
 #: More realistic completions than this share must not be misread.
 SHARE_MISREAD = 0.05
@@ -90,7 +95,7 @@ def marked(rows):
     return parameters
 
 
-@pytest.mark.parametrize("row", marked(ROWS))
+@pytest.mark.parametrize("row", marked(ROWS + KINDS))
 def test_completion_is_read_as_a_person_reads_it(row, scorers):
     assert read_as_person(row, scorers), row["text"]
 

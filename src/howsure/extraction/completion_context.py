@@ -268,7 +268,7 @@ def find_further_question(text: str, context: CompletionContext | None) -> int |
         return None
     own = " ".join((context.question if context else "").split())
     is_own = bool(own) and " ".join(below["next"].split())[-_PART:] in own
-    return None if is_own else below.start("next")
+    return None if is_own else len(text[: below.start("next")].rstrip()) + 1
 
 
 def _find_alike(text: str, question: str) -> int | None:

@@ -84,6 +84,27 @@ _SAME_UNKNOWN = re.compile(r"(?P<name>[a-z])\s?=\s?[^=]{1,30}?(?:,?\s(?:and|or)\
 _COMMAND = re.compile(r"\\(?:[dtc]?frac|sqrt|pi|infty|cdot)\b")
 _WORDS = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{3,}")
 _LEFT_SIDE = re.compile(r"\s*(?:[a-zA-Z]['’]?\([a-z]\)|[a-zA-Z]['’]?|\([a-z0-9 +−-]+\)[²³]?)\s*")
+# What follows the answer: the end of a proof, a remark in brackets, a check, and what a letter stands for.
+_AFTER_ANSWER = re.compile(
+    r"(?:\$?\\(?:blacksquare|square|qed)\$?|\n\s*(?:check|verification)\s*:[^\n]*"
+    r"|(?:(?<=[.\n$])[ \n]*)\([A-Z][^()\n]*\$[^()\n]*\)"
+    r"|[,;]?\s(?:where|with)\s\$?[A-Za-z]\$?\s(?:is|are|denotes)\s(?:an?|the|any)\s[^\n$]*"
+    r"|;\sthe\s(?:other|others|rest)\b[^\n]*)[\s.✓]*$",
+    re.IGNORECASE,
+)
+# The last line of a chain of equations.
+_ALIGNED = re.compile(
+    r"&\s*=\s*(?P<side>(?:(?!&|\\\\)[\s\S])+?)[.,\s]*\\end\{(?:align|aligned|split|eqnarray)\*?\}[\s$\].]*$"
+)
+_STOP_IN_FORMULA = re.compile(r"[.,]\s*(?=\$\$\s*$)")
+_FRACTION = re.compile(r"\\[dt]?frac\{(\d+)\}\{(\d+)\}")
+# "2x + 3", "x = 2 and y = 1", "1, 2 and 4"
+_LINEAR = re.compile(r"[-−]?\s?\d*[a-zA-Z](?:\s?[-+−]\s?\d*[a-zA-Z]?(?![a-zA-Z]))+")
+_COORDINATES = re.compile(
+    r"(?:so\s+)?[ax]\s?=\s?(?P<first>[-−\d/.]+),?\s(?:and\s)?[by]\s?=\s?(?P<second>[-−\d/.]+)", re.IGNORECASE
+)
+_LISTED = re.compile(r"[-−\d/.]+(?:,\s[-−\d/.]+)*,?\sand\s[-−\d/.]+")
+_PERCENT = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s?\\?(?:%|percent)")
 _MARKED = re.compile(r"\$|\\boxed|\\fbox|\\\(|\\\[|\\begin")
 
 
@@ -145,12 +166,12 @@ def compare_maths(completion: str, target: str, is_cut: bool = False) -> tuple[s
     words = _normalize(_extract_target(target))
     if not expected and not words:
         raise ValueError(f"the target {target[:60]!r} is no mathematics")
-    completion = remove_reasoning(completion)
+    completion = _remove_after_answer(remove_reasoning(completion))
     sentence = _find_sentence(completion)
     statement = None if sentence is None else _select_formula(sentence)
     plain = _find_plain_formula(completion) if sentence is None else None
-    if plain is not None and words and _normalize(plain) == words:
-        return (None, 0.0) if is_cut else (plain, 1.0)
+    if sentence is None and (written := _match_unmarked(completion, plain, _extract_target(target))) is not None:
+        return (None, 0.0) if is_cut else (written, 1.0)
     number_target = canonical_number(_extract_target(target))
     if sentence is None and plain is None and number_target and not is_cut and not _MARKED.search(completion):
         answer = extract_number(completion)
@@ -174,6 +195,43 @@ def compare_maths(completion: str, target: str, is_cut: bool = False) -> tuple[s
         equal = equal or (bool(words) and _normalize(given[-1].rpartition("=")[2]) == words)
     # The last element is the text from which the expressions before it were read.
     return str(given[-1]), float(equal)
+
+
+def _remove_after_answer(completion: str) -> str:
+    """Return a completion without what follows its answer, and with the last side of aligned equations as a formula."""
+    shorter = _AFTER_ANSWER.sub("", completion)
+    completion = shorter.rstrip() if any(map(str.isdigit, shorter)) or "=" in shorter else completion
+    if aligned := _ALIGNED.search(completion):
+        return f"{completion[: aligned.start()]}\n$${aligned['side']}$$"
+    return _STOP_IN_FORMULA.sub("", completion)
+
+
+def _match_unmarked(completion: str, plain: str | None, target: str) -> str | None:
+    r"""Return the answer of a last line without LaTeX that equals its target, perhaps in another form; else None.
+
+    >>> _match_unmarked("So x = 3 and y = -2.", None, "(3, -2)"), _match_unmarked("It is 50%.", None, r"\frac{1}{2}")
+    ('(3, -2)', '50%')
+    """
+    if plain is not None and _normalize(target) and _normalize(plain) == _normalize(target):
+        return plain
+    line = completion.strip().rpartition("\n")[2].strip(" *_`").removesuffix(".")
+    if _MARKED.search(line) or not target:
+        return None
+    verb = _LAST_VERB.match(line)
+    tail = (verb[1] if verb and verb[1] else line).strip()
+    words = _normalize(target)
+    if target.startswith("(") and (pair := _COORDINATES.fullmatch(line)):
+        answer = f"({pair['first']}, {pair['second']})".replace("−", "-")
+        return answer if _normalize(answer) == words else None
+    if target.startswith("\\{") and _LISTED.fullmatch(tail):
+        answer = f"\\{{{re.sub(',? and ', ', ', tail)}\\}}"
+        return answer if _normalize(answer) == words else None
+    if percent := _PERCENT.fullmatch(tail):
+        number = canonical_number(target) or canonical_number(_FRACTION.sub(r"\1/\2", target))
+        is_equal = number is not None and canonical_number(f"{percent['number']}/100") == number
+        return tail if is_equal else None
+    side = tail.rpartition("=")[2].strip()
+    return side if _LINEAR.fullmatch(side) and _normalize(side) == words else None
 
 
 def _find_sentence(completion: str) -> str | None:
