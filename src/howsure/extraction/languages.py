@@ -37,6 +37,8 @@ _OTHERS_SAY = re.compile(
     r"|dicono|pensano|credono|affermano|si\s+dice|dizem|acham|pensam|acreditam|afirmam|diz-se)\b",
     re.IGNORECASE,
 )
+#: Fewest characters of words that report or deny, such as "deny".
+_SHORTEST_REPORT = 4
 # "I do not think", "it is false that": what is doubted or denied.
 _DISBELIEVED = re.compile(
     r"\b(?:do|does|did|would|can|could)(?:\s+not|n['’]t)\s+(?:\w+\s+)?(?:think|believe|say|agree|claim)\b|\b(?:doubt|deny|disagree)\b"
@@ -252,6 +254,8 @@ def is_reported(text: str) -> bool:
     >>> is_reported("Some students say that"), is_reported("No creo que"), is_reported("I say that")
     (True, True, False)
     """
+    if len(text) < _SHORTEST_REPORT:
+        return False
     return _OTHERS_SAY.search(text) is not None or _DISBELIEVED.search(text) is not None
 
 

@@ -101,6 +101,7 @@ _MOST_LINE = 40
 #: Signs that Unicode has apart from those that choices are mostly written with.
 _SIGNS = {"−": "-", "⁄": "/", "∕": "/"}
 # Pictures, but no crosses and ticks, which are verdicts.
+_PICTURE = re.compile("[\U0001f300-\U0001faff\u200d\ufe0f]")
 _PICTURES = re.compile("[ ]?[\U0001f300-\U0001faff\u200d\ufe0f]+")
 # "F — the other options ..." in the only line.
 _DASHED = re.compile(r"\W{0,4}(?P<label>[A-Z])[*_]{0,2}[ ][–—][ ](?=\S)")
@@ -194,7 +195,7 @@ def read_choice(
     if not text.isascii():
         for sign, plain in _SIGNS.items():
             text = text.replace(sign, plain)
-        text = _PICTURES.sub("", text)
+        text = _PICTURES.sub("", text) if _PICTURE.search(text) else text
     text = words.labels.mask(text).strip()
     if _breaks_off_among_questions(text):
         return None, "none"
@@ -237,7 +238,9 @@ def _remove_run_on(text: str, words: Vocabulary, context: CompletionContext | No
 def _find_restart(text: str) -> int | None:
     """Return the place where a solution in numbered steps begins again after its answer; None if it does not."""
     # A list that begins twice; the counts save the search in most texts.
-    if not any(text.count(numeral) > 1 for numeral in ("(0) ", "(1) ", "0. ", "1. ", "0) ")):
+    if not any(map(text.__contains__, ("\n1", "\n0", "\n(", "\n "))) or not any(
+        text.count(numeral) > 1 for numeral in ("(0) ", "(1) ", "0. ", "1. ", "0) ")
+    ):
         return None
     if (step := _FIRST_STEP.search(text)) is None:
         return None
