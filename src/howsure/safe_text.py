@@ -1,4 +1,4 @@
-"""Texts that others wrote, made safe to show and to store: keys are redacted, control characters are escaped."""
+"""Texts made fit to show and to store: keys are redacted, control characters are escaped, counted nouns inflected."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ __all__ = [
     "escape_control_characters",
     "escape_json",
     "find_secret_fields",
+    "inflect_text",
     "is_secret",
     "is_unsayable",
     "mask_address",
@@ -43,8 +44,19 @@ _SECRET_VALUE = re.compile(
     re.IGNORECASE,
 )
 
+#: The forms of a word or a phrase for one thing and for several.
+_FORMS = re.compile(r"\[([^\[\]|]*)\|([^\[\]|]*)\]")
 #: So many letters and digits without a break, among them at least one of each, are no word.
 _LONG_RUN = re.compile(r"(?=[A-Za-z0-9]*\d)(?=[A-Za-z0-9]*[A-Za-z])[A-Za-z0-9]{16,}")
+
+
+def inflect_text(text: str, n: int) -> str:
+    """Return a text on n things; it has the forms for one and for several as "[row has|rows have]".
+
+    >>> [f"{n} {inflect_text('[row has|rows have] no score', n)}" for n in (1, 2)]
+    ['1 row has no score', '2 rows have no score']
+    """
+    return _FORMS.sub(r"\1" if n == 1 else r"\2", text)
 
 
 def is_secret(key: str) -> bool:

@@ -186,6 +186,8 @@ WHOLE = completion()
         [response(chunked(WHOLE, end=b"0\r\nX-Sum: 1\r\n\r\n"), CHUNKED, length=False)],
         [response(chunked(b"", end=b"").replace(b"0\r\n\r\n", b"") + b"%x;name=value\r\n" % len(WHOLE) + WHOLE + b"\r\n0\r\n\r\n", CHUNKED, length=False)],
         [response(pack(WHOLE), "Content-Encoding: gzip")],
+        [response(pack(WHOLE[:20]) + pack(b"") + pack(WHOLE[20:]), "Content-Encoding: gzip")],
+        [bytes([byte]) for byte in response(pack(WHOLE[:20]) + pack(WHOLE[20:]), "Content-Encoding: gzip")],
         [response(zlib.compress(WHOLE), "Content-Encoding: deflate")],
         [response(zlib.compress(WHOLE)[2:-4], "content-encoding: DEFLATE")],
         [response(chunked(pack(WHOLE)[:9], pack(WHOLE)[9:]), CHUNKED, "Content-Encoding: gzip", length=False)],
@@ -218,6 +220,14 @@ def test_a_reply_that_ends_with_its_connection(reply):
     outcomes, server = talk(always(reply, close=True), times=3)
     assert outcomes == [["#### 18"]] * 3
     assert (server.connections, len(server.heads)) == (3, 3)
+
+
+def test_another_protocol_is_named_as_such(transport):
+    """The parser's own message is the place of the byte after the upgrade."""
+    upgrade = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\nConnection: upgrade\r\n\r\nPRI * HTTP/2.0\r\n\r\n"
+    (error,), _ = talk(always(upgrade, close=True))
+    if transport != "aiohttp":
+        assert "it switches to another protocol" in str(error)
 
 
 def test_many_requests_at_once_share_no_connection_and_later_ones_use_them_again():

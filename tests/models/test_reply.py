@@ -10,6 +10,7 @@ import json
 import pytest
 from multidict import CIMultiDict
 
+from howsure.errors import EndpointError
 from howsure.models.model import RateLimits
 from howsure.models.reply import RateLimitHeaders, is_cached, parse_duration, parse_reply
 
@@ -29,6 +30,25 @@ def test_a_refusal_is_a_completion(message, finish, choice):
     body = json.dumps({"choices": [{"message": message, "finish_reason": finish}]})
     (got,) = parse_reply(body.encode(), 1).choices
     assert (got.text, got.finish_reason) == choice
+
+
+@pytest.mark.parametrize(
+    ("body", "what"),
+    [
+        (b"", "the reply is empty"),
+        (b"\r\n <!DOCTYPE html><title>Sign in</title>", "the reply is a page of HTML or XML, not JSON"),
+        (b'data: {"choices": []}\n\n', "the reply is a stream, which was not requested"),
+        (b'event: message\ndata: {"choices": []}\n\n', "the reply is a stream, which was not requested"),
+        (b'{"choices": [{"message": ', "the reply is not whole JSON"),
+        (b"<", "the reply is a page of HTML or XML, not JSON"),
+        (b'"The answer is B."', "the reply is not of the expected shape"),
+    ],
+)
+@pytest.mark.parametrize("form", [bytes, bytearray])
+def test_what_came_in_place_of_json_is_said(body, what, form):
+    with pytest.raises(EndpointError, match=what) as raised:
+        parse_reply(form(body), 1)
+    assert raised.value.reason == "malformed"
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,7 @@ def test_benchmarks_stand_apart_and_folders_add_up(tmp_path):
 def test_prompts_say_the_target_before_the_rows_and_the_first_source_before_the_second(tmp_path):
     first = run(tmp_path / "1", ROWS, prompts=[("q1", "P"), ("q2", "")])
     second = run(tmp_path / "2", [("m", "q1", "A", 1.0, "ok", "Z")], first=9)
-    with pytest.warns(HowsureWarning, match="1 questions have another target than before"):
+    with pytest.warns(HowsureWarning, match="1 question has another target than before"):
         found = count_answers(find_sources([first, second]))
     assert found["b"].targets == ("P", None)
 

@@ -60,7 +60,7 @@ def test_percent_is_divided_once_and_said(tmp_path):
 
 
 def test_minus_one_beside_ratings_is_a_judge_that_failed(tmp_path):
-    with pytest.warns(HowsureWarning, match="1 scores of -1 are missing, because -1 marks a judge that failed"):
+    with pytest.warns(HowsureWarning, match="1 score of -1 is missing, because -1 marks a judge that failed"):
         [cells] = hs.read(write(tmp_path, column([7, -1, 9])))
     assert cells.n.tolist() == [[1, 0, 1]]
     with pytest.warns(HowsureWarning, match="scores are from -1 to 1.*if -1 marks a judge that failed"):

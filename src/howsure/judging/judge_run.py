@@ -30,6 +30,7 @@ from howsure.errors import InputError, StoreError, UnknownNameError
 from howsure.judging.verdict_prompts import VerdictPrompt, load_prompt, parse_verdict
 from howsure.models.generating_process import ABILITIES, uniform
 from howsure.models.model import Choice, Model, Reply, Request
+from howsure.safe_text import inflect_text
 from howsure.sample.budget import load_spending
 from howsure.sample.experiment import Experiment, PromptLine
 from howsure.sample.judge_config import BudgetConfig, JudgeConfig
@@ -547,7 +548,11 @@ def judge_folder(
     result = write_judged_scores(path, run, is_default=is_default)
     problems = []
     if result.n_unparsed:
-        problems.append(f"{result.n_unparsed:,} verdicts could not be read; they are no scores")
+        what = inflect_text(
+            "[verdict could not be read; it is no score|verdicts could not be read; they are no scores]",
+            result.n_unparsed,
+        )
+        problems.append(f"{result.n_unparsed:,} {what}")
     if missing := result.n_completions - result.n_scored:
         problems.append(f"{missing:,} of {result.n_completions:,} completions have no score by the judge")
     for problem in problems:

@@ -35,6 +35,8 @@ LARGEST_HEAD, HEAD_PER_BYTE = 64 << 10, 16
 PIECE = 256 << 10
 #: Forms of compression that are requested, and the window sizes that make zlib read them.
 ENCODINGS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
+#: First bytes of a gzip stream.
+GZIP_MARK = b"\x1f\x8b"
 
 
 class _ConnectionFailedError(ConnectionError):
@@ -292,7 +294,10 @@ class _Connection(asyncio.Protocol):
             # After the end of the reply they are no part of it.
             self._may_keep = False
             if not self._is_complete:
-                self._error = self._error or _BrokenReplyError(str(error) or "it switches to another protocol")
+                # The text of an upgrade is the place of the byte after it.
+                is_upgrade = isinstance(error, self._errors[1])
+                why = "it switches to another protocol" if is_upgrade else str(error)
+                self._error = self._error or _BrokenReplyError(why)
         self._advance()
 
     def eof_received(self) -> None:
@@ -373,9 +378,14 @@ class _Connection(asyncio.Protocol):
             while (most := min(PIECE, self._limit - len(self._body))) > 0:
                 piece = self._inflater.decompress(self._packed, most)
                 self._packed = self._inflater.unconsumed_tail
-                if not piece:
+                if piece:
+                    self._add(piece)
+                elif self._inflater.unused_data[:2] == GZIP_MARK:
+                    # Several gzip streams in a row are one body (RFC 1952, section 2.2).
+                    self._packed = self._inflater.unused_data
+                    self._inflater = zlib.decompressobj(ENCODINGS["gzip"])
+                else:
                     break
-                self._add(piece)
         except zlib.error as error:
             self._error = _BrokenReplyError(f"it is not compressed as it says ({error})")
 

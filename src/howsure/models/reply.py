@@ -353,6 +353,13 @@ def decode_body(body: bytes | bytearray, decode: Callable[[bytes | bytearray], T
                 text = body.decode("utf-8-sig", "replace").encode()
                 text = HALF_CHARACTER.sub(rb"\1\\ufffd", text)
                 return decode(NOT_A_NUMBER.sub(lambda match: match[1] or b"null", text))
+        head = body[:100].lstrip()
+        if head.startswith(b"<"):
+            why = "is a page of HTML or XML, not JSON (is the base_url right, and does no proxy ask for a login?)"
+        elif head.startswith((b"data:", b"event:")):
+            why = "is a stream, which was not requested (extra: {stream: false} may help)"
+    if not body:
+        raise EndpointError("the reply is empty", reason="malformed", status=200)
     start = body[:1000].decode("utf-8", "replace").replace("\\/", "/")
     excerpt = shorten(ESCAPE.sub(lambda match: chr(int(match[1], 16)), start), key, 80)
     raise EndpointError(f"the reply {why}: {excerpt!r}", reason="malformed", status=200)

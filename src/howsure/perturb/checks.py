@@ -16,6 +16,7 @@ from howsure.perturb.instruction_checks import check_instructions
 from howsure.perturb.option_references import find_option_references
 from howsure.perturb.rendering import FIELD
 from howsure.perturb.space import Space
+from howsure.safe_text import inflect_text
 
 __all__ = ["bind_space", "check_space"]
 
@@ -130,8 +131,8 @@ def _check_choices(questions: Sequence[Question]) -> None:
     if equal := [question.id for question in questions if find_equal_choices(question.choices)]:
         more = f" and {len(equal) - 3} more" if len(equal) > 3 else ""
         warnings.warn(
-            f"{len(equal)} questions have two equal choices ({', '.join(equal[:3])}{more}): an answer that gives "
-            "only the text of these is unparsed",
+            f"{len(equal)} {inflect_text('[question has|questions have]', len(equal))} two equal choices "
+            f"({', '.join(equal[:3])}{more}): an answer that gives only the text of these is unparsed",
             HowsureWarning,
             stacklevel=2,
         )

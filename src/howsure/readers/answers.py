@@ -25,6 +25,7 @@ from howsure.readers.logs.log_source import LogSource
 from howsure.readers.run_source import RunSource
 from howsure.readers.sources import Source, TableSource
 from howsure.readers.table_log import TableLogReader
+from howsure.safe_text import inflect_text
 from howsure.stats.prompts import VariantAnswers
 from howsure.stats.questions import AnswerCounts
 from howsure.store import responses
@@ -229,8 +230,8 @@ def count_answers(sources: Sequence[Source]) -> dict[str, AnswerCounts]:
         for benchmark, question, target in _read_targets(source, each, targets):
             n_different += targets[benchmark].setdefault(question, target) != target
         if n_different:
-            what = "have another target than before: the first target of each is used"
-            line = f"{source.path}: {n_different} questions {what}"
+            what = "[question has|questions have] another target than before: the first target of each is used"
+            line = f"{source.path}: {n_different} {inflect_text(what, n_different)}"
             warnings.warn(line, HowsureWarning, stacklevel=2)
         for answers in each:
             parts[answers.benchmark].append(answers)

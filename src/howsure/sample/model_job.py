@@ -16,6 +16,7 @@ from howsure.errors import EndpointError
 from howsure.models.failures import shorten
 from howsure.models.model import Reply, Request, Settings
 from howsure.models.reply import classify_finish
+from howsure.safe_text import inflect_text
 from howsure.sample.budget import Budget, Reservation
 from howsure.sample.duplicates import DuplicateDetector
 from howsure.sample.model_config import ModelConfig
@@ -39,9 +40,9 @@ EXPECTED_TOKENS = 512
 MOST_STOPS = 4
 #: What is said about generations that have no answer because of how they ended, by their status.
 WITHOUT_ANSWER = {
-    "refused": "are refusals of the model",
-    "empty": "have no text, or reasoning only",
-    "tool-call": "call a tool and have no text",
+    "refused": "[is a refusal|are refusals] of the model",
+    "empty": "[has|have] no text, or reasoning only",
+    "tool-call": "[calls|call] a tool and [has|have] no text",
 }
 
 
@@ -223,12 +224,16 @@ class ModelJob:
         for status, what in WITHOUT_ANSWER.items():
             if n := self._without_answer[status]:
                 scorer = self.benchmark.scorer
-                score = "the task scores them too" if scorer and scorer.reads_all_texts else "they score 0"
-                notes.append(f"{n:,} generations {what}; {score}, their rows have the status {status!r}")
+                score = (
+                    "the task scores [it|them] too" if scorer and scorer.reads_all_texts else "[it scores|they score] 0"
+                )
+                line = f"[generation|generations] {what}; {score}, [its row has|their rows have] the status {status!r}"
+                notes.append(f"{n:,} {inflect_text(line, n)}")
         if self._unknown_finishes:
             listed = ", ".join(f"{reason!r} ({n:,})" for reason, n in self._unknown_finishes.most_common(3))
             n_all = self._unknown_finishes.total()
-            notes.append(f"{n_all:,} generations ended for a reason that is not known, such as {listed}; read as whole")
+            of = inflect_text(f"{n_all:,} [generation|generations]", n_all)
+            notes.append(f"{of} ended for a reason that is not known, such as {listed}; read as whole")
         return [*notes, *self._warnings, *self.duplicates.notes()]
 
     @property

@@ -19,7 +19,7 @@ import numpy as np
 from howsure.benchmarks.question import Benchmark
 from howsure.errors import HowsureError, InputError, StoreError
 from howsure.models.model import Model
-from howsure.safe_text import escape_control_characters
+from howsure.safe_text import escape_control_characters, inflect_text
 from howsure.sample.benchmark_session import BenchmarkSession
 from howsure.sample.experiment import Experiment, load_experiment
 from howsure.sample.model_config import ModelConfig, open_model
@@ -337,8 +337,10 @@ def run_experiment(
     display = JsonLines(lines) if lines is not None else Progress(lasting)
 
     def on_interrupt(in_flight: int) -> None:
-        again = f"{in_flight:,} requests in flight are awaited; interrupt again to drop them"
-        print(f"howsure: {again}", file=lasting, flush=True)
+        again = (
+            f"{in_flight:,} [request in flight is|requests in flight are] awaited; interrupt again to drop [it|them]"
+        )
+        print(f"howsure: {inflect_text(again, in_flight)}", file=lasting, flush=True)
 
     try:
         with display:

@@ -14,6 +14,7 @@ from howsure.errors import BudgetSpentError, EndpointError, FatalEndpointError, 
 from howsure.models.client import TIMEOUT_LENGTHENED, compute_timeout
 from howsure.models.model import Model, Reply, Request
 from howsure.models.reply import drop_failed_choices
+from howsure.safe_text import inflect_text
 from howsure.sample.budget import Reservation
 from howsure.sample.model_job import ModelJob
 from howsure.sample.rate_limit import Permit, RateLimiter
@@ -402,7 +403,11 @@ class Worker:
             for pending, last_error in self._exhausted.items():
                 self._fail(pending, EndpointError(f"{last_error.reason}: {last_error}", reason=OUTAGE))
             self.job.warn(
-                f"{n:,} generations failed while no other request succeeded; the next run requests them again"
+                inflect_text(
+                    f"{n:,} [generation|generations] failed while no other request succeeded; the next run requests "
+                    "[it|them] again",
+                    n,
+                )
             )
             raise _AllRowsWrittenError
         seconds, n_failures = self.retry_policy.seconds_without_success, self.retry_policy.n_failures

@@ -8,6 +8,7 @@ from math import isfinite
 from typing import TYPE_CHECKING
 
 from howsure.errors import HowsureWarning, InputError
+from howsure.safe_text import inflect_text
 from howsure.tables.sql import ColumnTypes, parse_number_sql, quote_name, write_text_sql
 
 if TYPE_CHECKING:
@@ -149,7 +150,8 @@ def scale_scores(table: duckdb.DuckDBPyRelation, where: str, scale: float | None
         ]
         if others > 0:  # ratings from 1
             table = _replace_score(table, "nullif(score, -1)")
-            line += f"{n_failed} scores of -1 are missing, because -1 marks a judge that failed; "
+            what = inflect_text("[score of -1 is|scores of -1 are] missing", n_failed)
+            line += f"{n_failed} {what}, because -1 marks a judge that failed; "
             lowest = others
     model, score = table.filter("score < 0 OR score > 1").project("model, score").limit(1).fetchall()[0]
     line += f"scores are from {lowest:g} to {highest:g}, such as {score:g} of {str(model)!r}"

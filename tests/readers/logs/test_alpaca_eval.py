@@ -36,7 +36,7 @@ def test_the_score_is_the_preference_minus_1():
     assert {row.benchmark for row in read_rows} == {"alpaca_eval (against gpt4_1106_preview)"}
     assert read_rows[0].completion == "My haiku 0"
     assert read_rows[0].messages == ({"role": "user", "content": "Write a haiku about 0."},)
-    assert notes == ["1 generations have no score of 'weighted_alpaca_eval_gpt4_turbo' and are missing"]
+    assert notes == ["1 generation has no score of 'weighted_alpaca_eval_gpt4_turbo' and is missing"]
 
 
 def test_models_agree_on_questions_and_references_do_not_mix(tmp_path):
@@ -63,4 +63,4 @@ def test_a_preference_that_is_none_is_missing(tmp_path):
     path = write(tmp_path / "a.json", [annotation(preference=-1), annotation(instruction="Yo")])
     read_rows, notes = rows(path)
     assert [row.score for row in read_rows] == [None, 1.0]
-    assert "1 preferences are not between 1 and 2 and are missing: -1" in notes
+    assert "1 preference is not between 1 and 2 and is missing: -1" in notes

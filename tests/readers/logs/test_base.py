@@ -19,7 +19,7 @@ def test_mapped_values_are_text():
     key = mapped.map_columns(KEY, {"a": [2, 1], "b": True})
     assert (key.question, key.cluster, key.variant) == ("[2,1]", "true", "default")
     assert mapped.map_columns(KEY, {"a": ""}) == KEY
-    assert list(mapped.notes()) == ["1 records have no b: their cluster is read as without --columns"]
+    assert list(mapped.notes()) == ["1 record has no b: its cluster is read as without --columns"]
 
 
 def test_the_first_record_must_have_the_fields():

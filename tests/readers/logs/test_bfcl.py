@@ -40,7 +40,7 @@ def test_right_questions_are_those_that_are_not_listed():
     assert read_rows[8].error == "Error during inference: 429 Too Many Requests"
     assert any("lists wrong questions only: the other 7 of 10 are right" in note for note in notes)
     assert (
-        "the log says accuracy 0.7, and its scores give 0.7778: it counts 1 missing generations as 0, as --missing as-zero does"
+        "the log says accuracy 0.7, and its scores give 0.7778: it counts 1 missing generation as 0, as --missing as-zero does"
         in notes
     )
 

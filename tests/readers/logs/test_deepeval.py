@@ -49,7 +49,7 @@ def test_rows_of_a_real_run():
     assert {(row.benchmark, row.model, row.variant) for row in rows} == {("test_it", "toy-1", "default")}
     assert told == [
         "5 scorers, of which 'Exact' is read: --scorer reads another ('Len', 'Exact/success', 'Len/success', ...)",
-        "1 errors of a metric left no score",
+        "1 error of a metric left no score",
     ]
 
 
@@ -67,7 +67,7 @@ def test_the_pass_rate_is_reproduced():
     rows, told = read(RUN, scorer="success")
     assert sum(row.score for row in rows if row.score is not None) == TOTALS["testPassed"]
     assert sum(row.score in (None, 0.0) for row in rows) == TOTALS["testFailed"]
-    assert told == ["1 errors of a metric counted as wrong are missing here; --missing as-zero counts them as 0"]
+    assert told == ["1 error of a metric counted as wrong is missing here; --missing as-zero counts it as 0"]
 
 
 def test_what_is_described(tmp_path):
@@ -108,7 +108,7 @@ def test_copies_reruns_and_what_has_no_score(tmp_path):
     assert [row.status for row in rows] == ["ok"] * 6 + ["error", "error"]
     assert rows[-1].error == "scoring: could not convert string to float: 'odd'"
     assert told[0] == "no hyperparameter names the model, which is called 'unknown': log it with log_hyperparameters"
-    assert "1 cases have no score of 'M'" in told
+    assert "1 case has no score of 'M'" in told
     assert "3 cases repeat an earlier name: reruns of failed cases would make the score too high" in told
     assert told[-2].endswith("only the judge was run again")
     assert told[-1].startswith("all generations of 3 of 3 questions")

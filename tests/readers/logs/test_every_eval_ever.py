@@ -109,7 +109,7 @@ def test_metrics_are_a_choice_and_never_repeats(tmp_path):
         read(path, scorer="f2")
     rows, told = read(written(tmp_path, line("a", 1.0), line("a", 0.5)))
     assert [row.score for row in rows] == [1.0]
-    assert told == ["1 rows repeat a sample with the same text: its first score is read"]
+    assert told == ["1 row repeats a sample with the same text: its first score is read"]
 
 
 def test_epochs_are_generations(tmp_path):
@@ -167,9 +167,9 @@ def test_errors_and_further_completions(tmp_path):
     assert (rows[4].messages, rows[4].target, rows[4].prompt_tokens) == (None, None, None)
     assert sorted(told) == sorted(
         [
-            "1 of 4 samples do not have 1 generations",
-            "1 errors that the harness counted as wrong are missing here; --missing as-zero counts them as 0",
-            "1 generations are kept without a score of their own",
+            "1 of 4 samples do not have 1 generation",
+            "1 error that the harness counted as wrong is missing here; --missing as-zero counts it as 0",
+            "1 generation is kept without a score of its own",
         ]
     )
 

@@ -37,7 +37,7 @@ def test_trials_are_generations():
     assert (read_rows[0].prompt_tokens, read_rows[0].completion_tokens, read_rows[0].seconds) == (1200, 300, 270)
     assert read_rows[-1].error == "EnvironmentStartTimeoutError: took too long"
     # 3 of 6, as the job says.
-    assert any("the log says mean 0.5, " in note and "counts 1 missing generations as 0" in note for note in notes)
+    assert any("the log says mean 0.5, " in note and "counts 1 missing generation as 0" in note for note in notes)
 
 
 def test_a_trial_that_ran_out_of_time_keeps_the_reward_that_it_was_given():
@@ -60,7 +60,7 @@ def test_trials_that_are_not_there_and_another_mean_are_noted(job):
     _, notes = rows(job)
     assert "2 of the 6 trials of the job are not there" in notes
     assert "the log says mean 0.5, and its scores give 1" in notes
-    assert any("cannot be read, and are left out: crypto__eee" in note for note in notes)
+    assert any("1 trial has a result.json that cannot be read, and is left out: crypto__eee" in note for note in notes)
 
 
 def test_several_rewards_are_scorers(job):

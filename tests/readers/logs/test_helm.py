@@ -171,8 +171,8 @@ def test_records_of_several_metrics_are_one_instance(tmp_path):
     ]
     assert (rows[0].completion_tokens, rows[0].seconds) == (2.0, 0.5)
     said = " ".join(told)
-    assert "1 instances have 'toxic_frac' twice" in said
-    assert "1 scores are means over several" in said
+    assert "1 instance has 'toxic_frac' twice" in said
+    assert "1 score is a mean over several" in said
     assert "1 of 3 instances have no 'toxic_frac'" in said
 
 

@@ -210,14 +210,14 @@ def test_a_log_without_ids_is_known_by_what_it_is(log):
 def test_values_of_scores(log, value, more, expected):
     (row,), told = both(log([sample("a", scores={"match": score(value) | more})]))
     assert (row.score, row.status, row.answer) == expected
-    assert told == (["1 samples were not scored: they are missing"] if row.score is None else [])
+    assert told == (["1 sample was not scored: it is missing"] if row.score is None else [])
 
 
 def test_a_value_that_is_no_number_is_an_error_and_said(log):
     rows, told = both(log([sample("a", scores={"match": score("good\nenough")}), sample("b")]))
     assert [(row.score, row.status) for row in rows] == [(None, "error"), (1.0, "ok")]
     assert rows[0].error == r"scoring: 'good\nenough' is no score"
-    assert told == ["1 scores are no numbers: they are errors here; --scorer may read another"]
+    assert told == ["1 score is not a number: it is an error here; --scorer may read another"]
 
 
 @pytest.mark.parametrize(
@@ -235,7 +235,7 @@ def test_why_a_text_ends(log, stop, limit, expected):
     more = {"limit": {"type": limit, "limit": 5.0}} if limit else {}
     (row,), told = both(log([sample("a", stop=stop, **more)]))
     assert (row.status, row.score, row.finish_reason) == (expected, 1.0, stop)
-    said = "1 samples reached a limit (tokens, messages, time) and were scored without being complete"
+    said = "1 sample reached a limit (tokens, messages, time) and was scored without being complete"
     assert told == ([said] if limit else [])
     if limit:  # the summary says it too
         assert read(log([sample("a", stop=stop, **more)]))[0][0].status == expected
@@ -259,7 +259,7 @@ def test_a_sample_that_failed_is_a_row_with_its_error(log, message):
     ]
     assert rows[1].completion is None
     assert rows[1].messages == ({"role": "user", "content": "What is 2+2? (b)"},)
-    assert told == ["1 samples failed and have no score; the harness left them out too"]
+    assert told == ["1 sample failed and has no score; the harness left it out too"]
 
 
 def test_an_error_without_a_message_is_one_too(tmp_path):
@@ -273,14 +273,14 @@ def test_errors_that_the_harness_counted_as_wrong_are_missing_and_said(log):
     failed = sample("b", scores={"match": score("I")}, error={"message": "ValueError('no')"})
     rows, told = both(log([sample("a"), failed]))
     assert [row.score for row in rows] == [1.0, None]
-    assert told == ["1 errors that the harness counted as wrong are missing here; --missing as-zero counts them as 0"]
+    assert told == ["1 error that the harness counted as wrong is missing here; --missing as-zero counts it as 0"]
 
 
 def test_an_error_with_a_score_above_zero_is_not_said_to_be_counted_as_wrong(log):
     failed = sample("b", scores={"match": score("C")}, error={"message": "ValueError('no')"})
     rows, told = both(log([sample("a"), failed]))
     assert [row.score for row in rows] == [1.0, None]
-    assert told == ["1 samples have an error and a score, which the harness counted: they are missing here"]
+    assert told == ["1 sample has an error and a score, which the harness counted: it is missing here"]
 
 
 def test_letter_grades_are_no_scores(log):
@@ -288,7 +288,7 @@ def test_letter_grades_are_no_scores(log):
     rows, told = both(log([sample(letter, scores={"match": score(letter)}) for letter in "ABCD"]))
     assert [(row.score, row.status) for row in rows] == [(None, "error")] * 4
     assert told == [
-        "4 scores are letter grades (A, B, C, D), which are no numbers: they are errors here; --scorer may read another"
+        "4 scores are letter grades (A, B, C, D), not numbers: they are errors here; --scorer may read another"
     ]
     rows, told = both(log([sample(letter, scores={"match": score(letter)}) for letter in "CIPN"]))
     assert [row.score for row in rows] == [1.0, 0.0, 0.5, 0.0]
@@ -401,7 +401,7 @@ def test_a_failed_sample_among_several_completions_is_one_row(log):
 def test_completions_beyond_what_was_asked_for_are_left_out_and_said(log):
     rows, told = read(log([sample("a", texts=["x"]), sample("b", texts=["x", "y"])]), texts=True)
     assert len(rows) == 2
-    assert told == ["1 completions beyond the 1 of each request are left out"]
+    assert told == ["1 completion beyond the 1 of each request is left out"]
 
 
 def test_copies_are_said_with_and_without_texts(log):
@@ -439,7 +439,7 @@ def test_a_log_that_does_not_say_what_was_planned(tmp_path):
     head["eval"]["dataset"] = {}
     path = tmp_path / "log"
     path.write_bytes(whole([sample("a")], head))
-    assert read(path)[1] == ["the run has not ended: the log has 1 samples"]
+    assert read(path)[1] == ["the run has not ended: the log has 1 sample"]
 
 
 def test_a_log_that_was_marked_as_invalid(log):
@@ -481,7 +481,7 @@ def test_samples_that_were_run_again_count_once_and_the_last_time(log):
     samples = [sample("a", scores={"match": score("I")}), sample("b"), sample("a")]
     rows, told = both(log(samples))
     assert [(row.question, row.score) for row in rows] == [("a", 1.0), ("b", 1.0)]
-    assert told == ["1 samples occur twice, since they were run again: the last of each is read"]
+    assert told == ["1 sample occurs twice, since it was run again: the last of each is read"]
 
 
 def injured(data, name):
@@ -512,13 +512,13 @@ def test_members_that_are_damaged_are_made_up_for_or_said(tmp_path):
         (1.0, True, True),
         (1.0, False, False),
     ]
-    assert told == ["1 samples have no texts, since these are damaged or lost; their scores are read"]
+    assert told == ["1 sample has no texts, since these are damaged or lost; its score is read"]
     # One of several completions each, which only the sample itself tells.
     three = [sample(i, texts=["x", "y", "z"]) for i in range(4)]
     path.write_bytes(injured(packed(three, header(three)), "samples/1_epoch_1.json"))
     rows, told = both(path)
     assert Counter(row.question for row in rows) == {"0": 3, "1": 1, "2": 3, "3": 3}
-    assert "1 samples have no texts, since these are damaged or lost; their scores are read" in told
+    assert "1 sample has no texts, since these are damaged or lost; its score is read" in told
     # The first sample, by which it is known how many there are: the next one tells.
     path.write_bytes(injured(packed(three, header(three)), "samples/0_epoch_1.json"))
     assert [row.generation for row in both(path)[0]] == [1, 1, 2, 3, 1, 2, 3, 1, 2, 3]
@@ -527,7 +527,7 @@ def test_members_that_are_damaged_are_made_up_for_or_said(tmp_path):
     path.write_bytes(injured(bare, "samples/1_epoch_1.json"))
     rows, told = both(path)
     assert len(rows) == 3
-    assert told == ["1 samples are damaged and left out", "the run has not ended: the log has 3 of 4 planned samples"]
+    assert told == ["1 sample is damaged and left out", "the run has not ended: the log has 3 of 4 planned samples"]
     # The header: who and what is noted at the start as well.
     path.write_bytes(injured(good, "header.json"))
     assert both(path)[1] == [
@@ -548,12 +548,12 @@ def test_a_json_log_with_a_damaged_sample(tmp_path):
     path.write_bytes(whole(samples, header(samples)))
     rows, told = both(path)
     assert [row.question for row in rows] == ["a", "c"]
-    assert told == ["1 samples are damaged and left out", "the log has 2 of 3 planned samples"]
+    assert told == ["1 sample is damaged and left out", "the log has 2 of 3 planned samples"]
     # What identifies it is whole, what it says is not.
     path.write_bytes(whole([sample("a"), sample("b") | {"messages": "none"}], header(samples[:2])))
     rows, told = read(path, texts=True)
     assert [(row.score, row.completion is None) for row in rows] == [(1.0, False), (1.0, True)]
-    assert told == ["1 samples have no texts, since these are damaged or lost; their scores are read"]
+    assert told == ["1 sample has no texts, since these are damaged or lost; its score is read"]
 
 
 @pytest.mark.parametrize(
@@ -694,7 +694,7 @@ def test_fields_that_are_not_there(log):
         read(path, columns={"prompt": "input"})
     rows, told = both(path, columns={"cluster": "metadata.passage"})
     assert [row.cluster for row in rows] == ["pa", None]
-    assert told == ["1 records have no metadata.passage: their cluster is read as without --columns"]
+    assert told == ["1 record has no metadata.passage: its cluster is read as without --columns"]
 
 
 # The logs that Inspect 0.3.285 wrote.

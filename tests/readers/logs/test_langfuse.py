@@ -61,4 +61,4 @@ def test_a_score_that_comes_again_is_read_once(tmp_path):
     path.write_text(json.dumps([score(value=0), score(value=1)]))
     read_rows, notes = rows(path)
     assert [row.score for row in read_rows] == [1.0]
-    assert any("come again for the same trace" in note for note in notes)
+    assert any("1 score comes again for the same trace" in note for note in notes)

@@ -23,7 +23,7 @@ def test_runs_of_an_example_are_generations():
     assert read_rows[0].messages == ({"role": "user", "content": "What is 0?"},)
     assert read_rows[2].error == "RateLimitError('429')"
     assert {row.model for row in read_rows} == {"exp-gpt-x"}
-    assert any("generations failed and are missing" in note for note in notes)
+    assert any("1 generation failed and is missing" in note for note in notes)
 
 
 def test_each_feedback_is_a_scorer():

@@ -234,10 +234,10 @@ def test_what_is_missing_is_told(tmp_path):
     assert (rows[11].question, rows[11].score) == ("5-2", 1.0)
     assert sorted(told) == sorted(
         [
-            "1 questions have no 'avg@n:n=2' that is a number: they are errors",
-            "1 completions are missing, which the harness scored all the same: they are errors",
-            "1 questions have the name of an earlier one: they are called NAME-2, NAME-3, ...",
-            "1 completions are empty; a failed request looks the same in this log",
+            "1 question has no 'avg@n:n=2' that is a number: it is an error",
+            "1 completion is missing, which the harness scored all the same: it is an error",
+            "1 question has the name of an earlier one: it is called NAME-2, NAME-3, ...",
+            "1 completion is empty; a failed request looks the same in this log",
             "only avg@n:n=2 of 2 completions is kept: howsure rescore scores each",
             "2 of 7 questions have fewer than 2 completions",
             "decoding was greedy: the 2 completions of a question are copies",
@@ -273,7 +273,7 @@ def test_chat_prompts_and_fields_of_the_row(tmp_path):
     assert rows[0].messages == ({"role": "system", "content": "s"}, {"role": "user", "content": "u"})
     assert rows[1].messages == ({"role": "user", "content": "q1"},)
     assert [(r.cluster, r.variant) for r in rows] == [("sums", "1"), (None, "1")]
-    assert told == ["1 records have no doc.specific.subject: their cluster is read as without --columns"]
+    assert told == ["1 record has no doc.specific.subject: its cluster is read as without --columns"]
     with pytest.raises(UnknownNameError, match="unknown field 'doc.subject'"):
         read(path, columns={"cluster": "doc.subject"})
 

@@ -134,7 +134,7 @@ def test_the_likeliest_choice_is_right_exactly_where_the_harness_says_so(metric)
     assert [row.target for row in rows] == list("ABCDABC")
     assert {row.completion for row in rows} == {None}
     assert rows[6].question == rows[2].question + "-2"
-    assert told == ["1 questions have the name of an earlier one: they are called NAME-2, NAME-3, ..."]
+    assert told == ["1 question has the name of an earlier one: it is called NAME-2, NAME-3, ..."]
 
 
 def test_sums_over_documents_are_no_score_of_one():
@@ -225,7 +225,7 @@ def test_lines_that_come_again_are_read_once_the_last(tmp_path):
     path = written(tmp_path, [made(0), made(1), made(0, exact_match=0.0)])
     rows, told = read(path)
     assert [(row.question, row.score) for row in rows if row.generation == 1] == [("hash1", 1.0), ("hash0", 0.0)]
-    assert "1 lines come again for the same question: the last one of each is read" in told
+    assert "1 line comes again for the same question: the last one of each is read" in told
 
 
 def test_what_is_no_number_is_an_error_of_its_question(tmp_path):
@@ -261,9 +261,9 @@ def test_missing_questions_are_told(tmp_path):
     path = written(tmp_path, [made(0), made(1), made(2, filter="other"), made(2)["doc"], "{torn\n"])
     rows, told = read(path, scorer="none")
     assert len(rows) == 4
-    assert "1 lines name no question or no filter and are left out" in told
+    assert "1 line names no question or no filter and is left out" in told
     assert any(line.startswith("1 of 5 lines cannot be read and are left out; line 5:") for line in told)
-    assert "1 questions have no line of filter 'none' and are missing" in told
+    assert "1 question has no line of filter 'none' and is missing" in told
     assert "3 of the 5 questions of the run are not in it" in told
 
 
@@ -284,7 +284,7 @@ def test_metrics_of_all_completions_at_once_are_nobodys(tmp_path):
     path = written(tmp_path, [made(0, filtered_resps=[["a", "b"]], exact_match=0.5)])
     rows, told = read(path)
     assert [(row.score, row.status) for row in rows] == [(None, UNSCORED)] * 2
-    assert "1 scores are of all completions together and not of one generation: howsure rescore scores each" in told
+    assert "1 score is of all completions together and not of one generation: howsure rescore scores each" in told
 
 
 def test_runs_that_only_predicted_can_be_scored_later(tmp_path):
@@ -295,7 +295,7 @@ def test_runs_that_only_predicted_can_be_scored_later(tmp_path):
         (None, UNSCORED, "four"),
         (None, UNSCORED, "five 0"),
     ]
-    assert "1 questions were only predicted, not scored: howsure rescore scores them" in told
+    assert "1 question was only predicted, not scored: howsure rescore scores it" in told
 
 
 def test_odd_completions(tmp_path):
@@ -308,9 +308,9 @@ def test_odd_completions(tmp_path):
         ("hash1", 1, None),
         ("hash2", 1, None),
     ]
-    assert "1 completions are empty; a failed request looks the same in this log" in told
-    assert "1 questions have completions that cannot be read: only their score is" in told
-    assert "1 questions repeat log-likelihoods, which are copies: one generation of each is read" in told
+    assert "1 completion is empty; a failed request looks the same in this log" in told
+    assert "1 question has completions that cannot be read: only their score is" in told
+    assert "1 question repeats log-likelihoods, which are copies: one generation of each is read" in told
 
 
 @pytest.mark.parametrize(
@@ -357,7 +357,7 @@ def test_fields_of_the_line_become_ours(tmp_path):
         ("q1", "default", "sums", "1"),
         ("q0-2", "p", "x", "0"),
     ]
-    assert "1 records have no prompt_hash: their variant is read as without --columns" in told
+    assert "1 record has no prompt_hash: its variant is read as without --columns" in told
     with pytest.raises(UnknownNameError, match=r"unknown field 'doc.sub'; did you mean 'doc.subject'"):
         read(path, columns={"cluster": "doc.sub"})
 

@@ -183,7 +183,7 @@ def test_completions_of_one_request_of_which_one_was_scored(tmp_path):
         (2, UNSCORED, None, "5"),
     ]
     assert [(row.prompt_tokens, row.completion_tokens) for row in rows] == [(9, 2.0), (None, 2.0)]
-    assert told == ["1 generations were kept and never scored"]
+    assert told == ["1 generation was kept and never scored"]
 
 
 def test_what_failed_and_what_was_never_scored(tmp_path):
@@ -208,7 +208,7 @@ def test_what_failed_and_what_was_never_scored(tmp_path):
     assert sorted(told) == sorted(
         [
             "no final report: the run did not finish, or the rest of the file is lost",
-            "1 scores are not numbers and are missing: could not convert string to float: 'maybe'",
+            "1 score is not a number and is missing: could not convert string to float: 'maybe'",
             "3 generations were never scored: they are missing",
         ]
     )
@@ -239,8 +239,8 @@ def test_a_judge_that_named_no_choice_is_no_zero(tmp_path):
     ]
     assert sorted(told) == sorted(
         [
-            "1 sampled texts are steps or calls of a judge, and no generations",
-            "1 errors of the grading model that the harness counted as wrong are missing here; --missing as-zero counts them as 0",
+            "1 sampled text is a step or a call of a judge, and no generation",
+            "1 error of the grading model that the harness counted as wrong is missing here; --missing as-zero counts it as 0",
         ]
     )
     assert READER.describe(path).models["m/a"].settings == {"temperature": "0.5", "max_tokens": 9}
@@ -268,8 +268,8 @@ def test_a_report_that_differs_and_events_that_are_gone(tmp_path):
     assert len(rows) == 1
     assert sorted(told) == sorted(
         [
-            "1 events name no sample and are left out",
-            "1 scores come twice and are read once",
+            "1 event names no sample and is left out",
+            "1 score comes twice and is read once",
             "'accuracy' is 0.5 in the final report, and 1 here: scores are lost or damaged",
         ]
     )
@@ -309,7 +309,7 @@ def test_odd_values_are_read_as_far_as_they_go(tmp_path):
         (0.5, "4", ({"role": "user", "content": '{"q":1}'},), None, None),
         (0.75, None, None, "4", None),
     ]
-    assert told == ["1 sampled texts are steps or calls of a judge, and no generations"]
+    assert told == ["1 sampled text is a step or a call of a judge, and no generation"]
     assert READER.describe(path).created == ""
 
 

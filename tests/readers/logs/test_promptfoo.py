@@ -78,7 +78,7 @@ def test_repeats_are_generations_and_equal_tests_are_told(tmp_path):
     rows, told = read(written(tmp_path / "results.json", MADE["echo"]))
     cells = Counter((row.model, row.variant, row.question) for row in rows)
     assert sorted(cells.values()) == [3] * 16 + [6] * 4  # five questions, of which one was written down twice
-    assert "1 questions have more rows than 3 repeats" in told
+    assert "1 question has more rows than 3 repeats" in told
     for cell, n in cells.items():
         numbers = [row.generation for row in rows if (row.model, row.variant, row.question) == cell]
         assert sorted(numbers) == list(range(1, n + 1))
@@ -187,13 +187,13 @@ def test_version_two_has_no_numbers_of_columns_and_tests(tmp_path):
         ("gpt", "default", 1, None, "error"),
     ]
     assert rows[2].error == "provider: a b"
-    assert "1 errors of providers" in told
+    assert "1 error of providers" in told
 
 
 def test_a_row_that_was_run_again_is_read_once(tmp_path):
     rows, told = read(written(tmp_path / "r.json", log(result(score=0, success=False), result(score=1))))
     assert [row.score for row in rows] == [1.0]
-    assert "1 rows were run again" in told
+    assert "1 row was run again" in told
 
 
 def test_columns_of_one_name_and_prompt_are_told_apart(tmp_path):
@@ -229,7 +229,7 @@ def test_prompts_with_long_or_equal_labels_go_by_their_hash(tmp_path):
 def test_scores_that_are_no_numbers(tmp_path):
     rows, told = read(written(tmp_path / "r.json", log(result(score="great"), result(testIdx=1, score=None))))
     assert [(row.status, row.score) for row in rows] == [("error", None), ("error", None)]
-    assert "1 scores are not numbers and are missing: could not convert" in told
+    assert "1 score is not a number and is missing: could not convert" in told
 
 
 def test_rows_that_are_no_results_are_told(tmp_path):

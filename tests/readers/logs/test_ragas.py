@@ -27,7 +27,7 @@ def test_metrics_are_scorers_and_gaps_are_missing():
     read_rows, notes = rows(path, texts=True)
     assert (read_rows[1].completion, read_rows[1].target) == ("It is 1.", "1.")
     assert {row.model for row in read_rows} == {"my-rag"}
-    assert "1 generations have no score of 'faithfulness' and are missing" in notes
+    assert "1 generation has no score of 'faithfulness' and is missing" in notes
 
 
 def test_the_older_names_of_columns_as_json():

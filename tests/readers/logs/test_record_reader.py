@@ -83,13 +83,13 @@ def test_the_reported_mean_is_compared(tmp_path, mean, differs):
 def test_what_failed_may_be_0_in_the_reported_mean(tmp_path):
     records = [{"id": "a", "score": 1}, {"id": "b", "error": "x"}]
     assert not any("the log says" in note for note in read(tmp_path, records, mean=1.0)[1])
-    assert any("counts 1 missing generations as 0" in note for note in read(tmp_path, records, mean=0.5)[1])
+    assert any("counts 1 missing generation as 0" in note for note in read(tmp_path, records, mean=0.5)[1])
 
 
 def test_a_file_without_records_says_why(tmp_path):
     with pytest.raises(InputError, match="no record that can be read; there is none"):
         read(tmp_path, [])
-    with pytest.raises(InputError, match="1 elements are no records"):
+    with pytest.raises(InputError, match="1 element is no record"):
         read(tmp_path, ["odd"])
 
 
@@ -125,7 +125,7 @@ def test_tables_with_line_breaks_long_fields_and_short_rows(tmp_path):
     assert [row["id"] for row in rows] == ["1", "2", "4"]
     assert [row["text"] for row in rows[:2]] == ['a\nb, "c"', None]
     assert len(rows[2]["text"]) == 200_000
-    assert list(build.notes()) == ["1 rows have other than 2 values and are left out"]
+    assert list(build.notes()) == ["1 row has other than 2 values and is left out"]
 
 
 @pytest.mark.parametrize("content", [b"a,a\n1,2\n", b'a,b\n"1,2\n', b"a,b\n\xff,1\n"])

@@ -95,7 +95,7 @@ def test_shuffled_choices_are_one_question_and_answers_their_texts(tmp_path):
     assert [(row.target, row.answer) for row in rows] == [("blue", "blue"), ("blue", "red"), ("C", "B"), ("C", "B")]
     assert rows[1].choices == ("green", "red", "blue")
     assert told == [
-        "the choices of 1 questions are in another order each time: that noise is part of the noise between generations"
+        "the choices of 1 question are in another order each time: that noise is part of the noise between generations"
     ]
 
 
@@ -112,7 +112,7 @@ def test_scores_and_ids_of_the_metadata_come_first(tmp_path):
     rows, told = read(path, texts=True, columns={"cluster": "metadata.topic"})
     assert [(row.question, row.score, row.cluster) for row in rows] == [("p1", -0.25, "x"), ("p2", -0.5, None)]
     # Healthbench clips its mean, so that no difference is noted.
-    assert told == ["1 records have no metadata.topic: their cluster is read as without --columns"]
+    assert told == ["1 record has no metadata.topic: its cluster is read as without --columns"]
     found = READER.describe(path)
     assert (list(found.benchmarks), list(found.models), found.created) == (
         ["healthbench_hard"],
@@ -143,10 +143,10 @@ def test_what_has_no_score_and_what_was_refused(tmp_path):
     assert rows[2].error == "scoring: could not convert string to float: 'good'"
     assert sorted(told) == sorted(
         [
-            "1 scores are not numbers and are missing: could not convert string to float: 'good'",
+            "1 score is not a number and is missing: could not convert string to float: 'good'",
             "2 examples hold a completion and no score",
-            "1 errors that the harness counted as wrong are missing here; --missing as-zero counts them as 0",
-            "1 of 3 questions have other than 1 generations: equal prompts are one question",
+            "1 error that the harness counted as wrong is missing here; --missing as-zero counts it as 0",
+            "1 of 3 questions have other than 1 generation: equal prompts are one question",
         ]
     )
 

@@ -38,7 +38,7 @@ def test_another_mean_is_noted():
 
 def test_a_mean_that_counts_what_is_missing_as_zero_is_noted_as_such():
     [line] = describe([(Q1, 1.0), (Q2, 1.0), (Q3, None)], 2 / 3)
-    assert line.startswith("the log says accuracy 0.6667, and its scores give 1: it counts 1 missing generations as 0")
+    assert line.startswith("the log says accuracy 0.6667, and its scores give 1: it counts 1 missing generation as 0")
 
 
 def test_only_rows_of_the_benchmark_the_model_and_the_variants_count():

@@ -112,7 +112,7 @@ def test_a_report_that_does_not_add_up_is_told(tmp_path):
     rows, told = read(path)
     assert "counts 9 questions and names 8" in told
     assert "counts 3 resolved questions and names 2" in told
-    assert "1 failures may be the environment's" in told
+    assert "1 failure may be the environment's" in told
     assert rows[A[2]].error.startswith("infra_failure")
     assert rows[A[3]].score == 0.0
     assert {row.model for row in rows.values()} == {"r"}

@@ -38,7 +38,7 @@ def test_an_exception_is_missing_with_its_reason():
     read_rows, notes = rows(EXAMPLE)
     (failed,) = [row for row in read_rows if row.status == "error"]
     assert failed.error == "litellm.RateLimitError: 429"
-    assert any("counted as wrong are missing here" in note for note in notes)
+    assert any("counted as wrong is missing here" in note for note in notes)
 
 
 def test_the_name_of_the_file_states_model_agent_and_user():

@@ -59,8 +59,8 @@ def test_trials_are_generations_and_the_accuracy_is_theirs(tmp_path):
     ]  # fmt: skip
     assert rows[5].error == "unknown_harness_error: the harness failed"
     assert (rows[0].prompt_tokens, rows[0].completion_tokens, rows[0].seconds) == (1000, 50.0, 42.5)
-    assert "1 errors that the harness counted as wrong" in told
-    assert "1 trials were not judged" in told
+    assert "1 error that the harness counted as wrong" in told
+    assert "1 trial was not judged" in told
     assert {(row.benchmark, row.model) for row in rows} == {("terminal-bench-core@0.1.1", "terminus anthropic/claude")}
 
 
@@ -112,7 +112,7 @@ def test_what_does_not_add_up_is_told(tmp_path):
     assert rows[-1].question == "a"
     assert rows[-1].score == 0.0
     assert rows[-1].seconds is None
-    assert "1 trials have the name of a later one" in told
+    assert "1 trial has the name of a later one" in told
     assert "2 records are no trials" in told
     assert "it counts 8 trials and holds 11" in told
     with pytest.raises(InputError, match="holds no trial"):

@@ -26,14 +26,14 @@ def test_rollouts_are_generations():
     assert {(row.benchmark, row.model) for row in read_rows} == {("sums", "gpt-x")}
     assert (read_rows[2].completion, read_rows[4].target) == ("<answer>0</answer>", "4")
     assert (read_rows[6].status, read_rows[6].error) == ("error", "ModelError('429')")
-    assert any("counted as wrong are missing here" in note for note in notes)
+    assert any("counted as wrong is missing here" in note for note in notes)
 
 
 @pytest.mark.parametrize(("scorer", "mean"), [("reward", 0.75), ("correct", 5 / 8), ("format", 5 / 8)])
 def test_each_mean_of_the_metadata_follows(scorer, mean):
     read_rows, notes = rows(RESULTS, scorer=scorer)
     assert sum(row.score or 0 for row in read_rows) / 8 == pytest.approx(mean)
-    assert not any("the log says" in note and "counts 1 missing generations as 0" not in note for note in notes)
+    assert not any("the log says" in note and "counts 1 missing generation as 0" not in note for note in notes)
 
 
 def test_settings_are_those_of_the_metadata():

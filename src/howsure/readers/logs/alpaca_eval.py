@@ -46,7 +46,7 @@ class AlpacaEvalReader(RecordReader):
         for annotation in read_json_array(path, dict[str, object], build.note):
             instruction = get_text(annotation, "instruction")
             if instruction is None:
-                build.count("annotations have no instruction and are left out")
+                build.count("[annotation has|annotations have] no instruction and [is|are] left out")
                 continue
             model = get_text(annotation, "generator_2")
             if model is None:
@@ -91,5 +91,7 @@ def _score(annotation: Mapping[str, object], build: RowBuilder) -> object:
         return 0.5
     if 1 <= preference <= 2:
         return preference - 1
-    build.count("preferences are not between 1 and 2 and are missing", example=str(preference)[:40])
+    build.count(
+        "[preference is|preferences are] not between 1 and 2 and [is|are] missing", example=str(preference)[:40]
+    )
     return None

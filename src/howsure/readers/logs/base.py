@@ -21,6 +21,7 @@ import msgspec
 from howsure.errors import UnknownNameError
 from howsure.readers.logs.file_formats import FileHead, Note
 from howsure.readers.logs.identical_texts import IdenticalTexts
+from howsure.safe_text import inflect_text
 from howsure.store.manifest import ModelRecord
 from howsure.store.schema import UNSCORED, Response
 
@@ -51,7 +52,7 @@ __all__ = [
 ]
 
 #: The end of a note on errors to which the program gave a score of 0.
-COUNTED_AS_WRONG = "counted as wrong are missing here; --missing as-zero counts them as 0"
+COUNTED_AS_WRONG = "counted as wrong [is|are] missing here; --missing as-zero counts [it|them] as 0"
 
 #: Names of folders that say when or how often something was run, or what kind of files they hold.
 _GENERAL_NAME = re.compile(
@@ -326,7 +327,10 @@ class RowBuilder:
         self._notes.setdefault(line, (0, ""))
 
     def count(self, problem: str, n: int = 1, example: str = "") -> None:
-        """Add n to the count of a problem; its note is "N PROBLEM", or "N PROBLEM: EXAMPLE"."""
+        """Add n to the count of a problem; its note is "N PROBLEM", or "N PROBLEM: EXAMPLE".
+
+        A problem has the forms for one thing and for several: "[row has|rows have] no score" (`inflect_text`).
+        """
         if n:
             before, first = self._notes.get(problem, (0, example))
             self._notes[problem] = (before + n, first)
@@ -368,7 +372,7 @@ class RowBuilder:
             if (line := mean.describe_difference()) is not None:
                 self.note(line)
         for text, (n, example) in self._notes.items():
-            yield f"{n} {text}" + f": {example}" * bool(example) if n else text
+            yield f"{n} {inflect_text(text, n)}" + f": {example}" * bool(example) if n else text
         if (line := self.identical.describe()) is not None:
             yield line
 
@@ -421,7 +425,7 @@ class RowBuilder:
             elif check and not self._is_checked:
                 raise UnknownNameError("field", field, _field_names(record, field), where=str(self.path))
             else:
-                self.count(f"records have no {field}: their {name} is read as without --columns")
+                self.count(f"[record has|records have] no {field}: [its|their] {name} is read as without --columns")
         self._is_checked = self._is_checked or check
         return key
 
@@ -430,7 +434,7 @@ class RowBuilder:
         try:
             score = parse_score(value)
         except ValueError as error:
-            self.count("scores are not numbers and are missing", example=str(error)[:120])
+            self.count("[score is not a number|scores are not numbers] and [is|are] missing", example=str(error)[:120])
             return {"status": "error", "error": f"scoring: {str(error)[:200]}"}
         return {"score": score} if score is not None else mark_missing("the log has no score here")
 
@@ -442,7 +446,7 @@ class RowBuilder:
             score, why = None, str(error)[:120]
         if score is not None:
             return {"score": score}
-        self.count(f"questions have no {metric!r} that is a number: they are errors")
+        self.count(f"[question has|questions have] no {metric!r} that is a number: [it is an error|they are errors]")
         return {"status": "error", "error": f"scoring: {metric}: {why}"}
 
     def row(
@@ -496,7 +500,9 @@ class RowBuilder:
             number += 1
         self._numbers.add((*key[:4], number))
         if number != first:
-            self.count("generations have another number than in the log: several samples are one question")
+            self.count(
+                "[generation has|generations have] another number than in the log: several samples are one question"
+            )
         return number
 
     def rename_duplicate(self, key: RowKey) -> RowKey:
@@ -507,7 +513,9 @@ class RowBuilder:
             key = key._replace(question=f"{name}-{n}")
         self._renamed.add(key[:4])
         if n > 1:
-            self.count("questions have the name of an earlier one: they are called NAME-2, NAME-3, ...")
+            self.count(
+                "[question has|questions have] the name of an earlier one: [it is|they are] called NAME-2, NAME-3, ..."
+            )
         return key
 
 
@@ -590,7 +598,8 @@ class _StatedMean:
         )
         line = f"the log says {self._name} {self._value:.4g}, and its scores give {own:.4g}"
         if n_missing and any(map(self._equals, with_zeros)):
-            line += f": it counts {n_missing} missing generations as 0, as --missing as-zero does"
+            what = inflect_text(f"{n_missing} missing [generation|generations]", n_missing)
+            line += f": it counts {what} as 0, as --missing as-zero does"
         return line
 
     def _equals(self, mean: float) -> bool:

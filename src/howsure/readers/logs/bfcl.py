@@ -29,6 +29,7 @@ from howsure.readers.logs.record_reader import (
     list_messages,
     name_by_place,
 )
+from howsure.safe_text import inflect_text
 
 _HEADER = {"accuracy", "correct_count", "total_count"}
 _FILE_NAME = re.compile(r"(?:BFCL_v\d+_)?(?P<category>.+?)_score\.json(?:\.gz)?")
@@ -62,13 +63,18 @@ class BfclReader(RecordReader):
         wrong_of = {name: one for one in wrong if (name := _name_question(one, category)) is not None}
         if len(wrong_of) < len(wrong):
             build.count(
-                "records name no question, or one that was named before, and are left out", len(wrong) - len(wrong_of)
+                "[record names|records name] no question, or one that was named before, and [is|are] left out",
+                len(wrong) - len(wrong_of),
             )
         completions = _read_completions(path, category, build)
         names = list(completions) or _number_questions(category, int(total), wrong_of, path)
         if unknown := [name for name in wrong_of if name not in set(names)]:
             raise InputError(
-                f"{len(unknown)} wrong questions, such as {unknown[0]!r}, are none of the {len(names)} questions",
+                inflect_text(
+                    f"{len(unknown)} wrong [question|questions], such as {unknown[0]!r}, [is|are] none of the "
+                    f"{len(names)} questions",
+                    len(unknown),
+                ),
                 where=str(path),
                 remedy=_REMEDY,
             )
@@ -123,7 +129,9 @@ def _read_completions(path: Path, category: str, build: RowBuilder) -> dict[str,
     for record in read_json_lines(file, dict[str, object], lambda line: build.note(f"{file.name}: {line}")):
         name = _name_question(record, category)
         if name is None or name in completions:
-            build.count(f"records of {file.name} name no question of their own, and are left out")
+            build.count(
+                f"[record|records] of {file.name} [names|name] no question of [its|their] own, and [is|are] left out"
+            )
             continue
         completions[name] = encode_text(record.get("result"))
     return completions

@@ -153,7 +153,9 @@ class DeepEvalReader(LogReader):
                 **(_prompt_fields(case) if build.texts else PromptFields()),
             )
         n_again = sum(n - 1 for name, n in names.items() if n > 1 and name.startswith("test_") and run.test_file)
-        build.count("cases repeat an earlier name: reruns of failed cases would make the score too high", n_again)
+        build.count(
+            "[case repeats|cases repeat] an earlier name: reruns of failed cases would make the score too high", n_again
+        )
         if build.identical.describe():
             build.note("outputs are identical: if they were generated beforehand, only the judge was run again")
 
@@ -233,10 +235,10 @@ def _score_case(case: _Case, scorer: str, build: RowBuilder) -> ScoreFields:
         if metric:
             value = metric.score if scorer in metrics else metric.success
     if error:
-        build.count(f"errors of a metric {COUNTED_AS_WRONG if scorer == _PASSED else 'left no score'}")
+        build.count(f"[error|errors] of a metric {COUNTED_AS_WRONG if scorer == _PASSED else 'left no score'}")
         return {"status": "error", "error": f"scoring: {error[:200]}"}
     score = build.score_fields(value)
-    build.count(f"cases have no score of {scorer!r}", value is None)
+    build.count(f"[case has|cases have] no score of {scorer!r}", value is None)
     return score
 
 

@@ -35,6 +35,7 @@ from howsure.readers.logs.base import (
     parse_score,
 )
 from howsure.readers.logs.file_formats import FileHead, read_json, read_json_lines
+from howsure.safe_text import inflect_text
 from howsure.store.manifest import ModelRecord
 
 _ROW_KEYS = {"schema_version", "evaluation_id", "model_id", "evaluation_name", "sample_id"}
@@ -199,7 +200,7 @@ class EveryEvalEverReader(LogReader):
                 continue
             identity = (*line.sample, line.epoch, hash(line.texts))
             if identity in identities:
-                build.count("rows repeat a sample with the same text: its first score is read")
+                build.count("[row repeats|rows repeat] a sample with the same text: its first score is read")
                 continue
             identities.add(identity)
             yield from _read_line(line, build, is_reduced=survey.is_reduced)
@@ -235,7 +236,9 @@ def _read_line(line: _Line, build: RowBuilder, *, is_reduced: bool) -> Iterator[
     answer = None if score.get("status") == "error" else _answer(line)
     usage = _usage_fields(line)
     for text in line.texts:
-        build.count("generations are kept without a score of their own", score.get("status") == UNSCORED)
+        build.count(
+            "[generation is|generations are] kept without a score of [its|their] own", score.get("status") == UNSCORED
+        )
         yield build.row(key, completion=text, answer=answer, **score, **prompt, **usage)
         score, answer, usage = {"status": UNSCORED}, None, {}
 
@@ -243,9 +246,12 @@ def _read_line(line: _Line, build: RowBuilder, *, is_reduced: bool) -> Iterator[
 def _score_line(line: _Line, build: RowBuilder, *, is_reduced: bool) -> ScoreFields:
     """Return the score of a row, or its error."""
     if line.error is not None:
-        build.count(f"errors that the harness {COUNTED_AS_WRONG}", line.evaluation.score is not None)
+        build.count(f"[error|errors] that the harness {COUNTED_AS_WRONG}", line.evaluation.score is not None)
         return {"status": "error", "error": f"harness: {str(line.error)[:300]}"}
-    build.count("generations have no score: they are missing", line.evaluation.score is None and not is_reduced)
+    build.count(
+        "[generation has|generations have] no score: [it is|they are] missing",
+        line.evaluation.score is None and not is_reduced,
+    )
     return {"status": UNSCORED} if is_reduced else build.score_fields(line.evaluation.score)
 
 
@@ -264,7 +270,8 @@ def _note_counts(build: RowBuilder, survey: _Survey, n_lines: int, n_stated: obj
     sizes = Counter(build.n_generations.values())
     if len(sizes) > 1:
         usual, n = sizes.most_common(1)[0]
-        build.note(f"{sizes.total() - n} of {sizes.total()} samples do not have {usual} generations")
+        of = inflect_text(f"{usual} [generation|generations]", usual)
+        build.note(f"{sizes.total() - n} of {sizes.total()} samples do not have {of}")
     if survey.is_reduced:
         build.note(
             "each repeat carries the mean of its sample's repeats, as Inspect's converter writes it: these scores are "

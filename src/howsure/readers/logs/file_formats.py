@@ -16,6 +16,7 @@ from typing import IO, Any, TypeVar
 import msgspec
 
 from howsure.errors import InputError
+from howsure.safe_text import inflect_text
 from howsure.tables.table_files import open_unpacked
 
 __all__ = [
@@ -233,7 +234,8 @@ def read_json_lines(path: Path, shape: type[T], note: Note) -> Iterator[T]:
     except (OSError, EOFError) as error:
         if not good:
             raise _unreadable(path, error) from error
-        note(f"{path.name} breaks off after {good} records ({str(error)[:_MESSAGE_LENGTH]}): the rest is lost")
+        n = inflect_text(f"{good} [record|records]", good)
+        note(f"{path.name} breaks off after {n} ({str(error)[:_MESSAGE_LENGTH]}): the rest is lost")
     if not good:
         what = f"no record can be read; {first}" if bad else "the file is empty"
         raise InputError(what, where=str(path), remedy=_REMEDY)

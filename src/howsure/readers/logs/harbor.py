@@ -55,7 +55,7 @@ class HarborReader(RecordReader):
         for trial in trials:
             task = get_text(trial, "task_name")
             if task is None:
-                build.count("trials name no task and are left out")
+                build.count("[trial names|trials name] no task and [is|are] left out")
                 continue
             rewards = as_mapping(get_field(trial, "verifier_result.rewards"))
             names.update(rewards.keys())
@@ -103,7 +103,10 @@ def _read_job(path: Path, build: RowBuilder) -> tuple[Mapping[str, object], list
         try:
             trials.append(read_json(file, dict[str, object]))
         except InputError:
-            build.count("trials have a result.json that cannot be read, and are left out", example=file.parent.name)
+            build.count(
+                "[trial has|trials have] a result.json that cannot be read, and [is|are] left out",
+                example=file.parent.name,
+            )
     return job, trials or list(parse_records(job.get("trial_results"), build))
 
 

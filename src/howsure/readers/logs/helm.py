@@ -32,6 +32,7 @@ from howsure.readers.logs.base import (
     UsageFields,
 )
 from howsure.readers.logs.file_formats import FileHead, open_file, read_json, read_json_array
+from howsure.safe_text import inflect_text
 from howsure.store.manifest import ModelRecord
 
 _SPEC, _STATS, _STATE = "run_spec.json", "per_instance_stats.json", "scenario_state.json"
@@ -187,7 +188,7 @@ def _read_states(
         key = build.map_columns(run_key._replace(question=cell[0], variant=cell[1]), record)
         yield from _read_completions(key, state, _score_fields(score or _InstanceScore()), build)
     if n_unmatched:
-        build.note(f"{n_unmatched} requests of {_STATE} are not in {_STATS} or cannot be read")
+        build.count(f"[request of {_STATE} is|requests of {_STATE} are] not in {_STATS} or cannot be read", n_unmatched)
     if remaining:
         build.note(
             f"{len(remaining)} of {len(scores)} instances have no request in {_STATE}: they are read without texts"
@@ -201,7 +202,7 @@ def _read_completions(key: RowKey, state: _RequestState, fields: _ReplyFields, b
     created = result.request_datetime
     fields["created"] = float(created) if isinstance(created, (int, float)) else None
     if not result.success:
-        build.count(f"errors that HELM scored as empty answers and {COUNTED_AS_WRONG}")
+        build.count(f"[error|errors] that HELM scored as empty answers and {COUNTED_AS_WRONG}")
         message = " ".join(str(result.error or "no answer").split())[:300]
         fields |= {"score": None, "status": "error", "error": f"request: {message}"}
     prompt = _prompt_fields(state) if build.texts else PromptFields()
@@ -383,9 +384,13 @@ def _read_scores(path: Path, scorer: str, note: Note) -> dict[tuple[str, str], _
             elif stat.mean is not None:
                 _add_usage(score, stat.name.name, stat.mean)
     if n_repeated:
-        note(f"{n_repeated} instances have {scorer!r} twice: the last value is read")
+        note(
+            f"{n_repeated} {inflect_text('[instance has|instances have]', n_repeated)} {scorer!r} "
+            "twice: the last value is read"
+        )
     if n := sum(score.count > 1 for score in scores.values()):
-        note(f"{n} scores are means over several completions or references, not of one generation")
+        what = inflect_text("[score is a mean|scores are means] over several completions or references", n)
+        note(f"{n} {what}, not of one generation")
     if n := sum(score.score is None for score in scores.values()):
         note(f"{n} of {len(scores)} instances have no {scorer!r}: they are missing")
     if "@" in scorer:
@@ -401,10 +406,9 @@ def _select_split(scores: dict[_Cell, _InstanceScore], note: Note) -> dict[_Cell
     if _SPLIT in splits:
         selected = {key: score for key, score in scores.items() if score.split in (_SPLIT, None)}
         others = ", ".join(split for split in splits if split != _SPLIT)[:80]
-        note(
-            f"{len(scores) - len(selected)} instances of other splits ({others}) are left out: HELM reports the split "
-            f"{_SPLIT!r}"
-        )
+        n = len(scores) - len(selected)
+        what = inflect_text(f"[instance of another split|instances of other splits] ({others}) [is|are] left out", n)
+        note(f"{n} {what}: HELM reports the split {_SPLIT!r}")
         return selected
     names = ", ".join(splits)[:80]
     note(f"instances of {len(splits)} splits ({names}) are read together: HELM reports each one separately")

@@ -55,13 +55,13 @@ class LangfuseReader(RecordReader):
         for score in _read_scores(path, build):
             trace, name = get_text(score, "traceId"), get_text(score, "name")
             if trace is None or name is None:
-                build.count("scores name no trace, or have no name, and are left out")
+                build.count("[score names|scores name] no trace, or [has|have] no name, and [is|are] left out")
                 continue
             names[name] = None
             key = (trace, get_text(score, "observationId") or "")
             if key in records:
                 if name in records[key].scores:
-                    build.count("scores come again for the same trace: the last one of each name is read")
+                    build.count("[score comes|scores come] again for the same trace: the last one of each name is read")
                 records[key].scores = {**records[key].scores, name: _get_value(score)}
                 continue
             item, model = get_text(score, *_ITEMS), get_text(score, *_MODELS)

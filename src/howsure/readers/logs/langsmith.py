@@ -51,7 +51,7 @@ class LangsmithReader(RecordReader):
             inputs = _join_texts(row, names, "inputs.")
             question = get_text(row, "example_id") or (None if inputs is None else hash_text(inputs))
             if question is None:
-                build.count("rows name no example and are left out")
+                build.count("[row names|rows name] no example and [is|are] left out")
                 continue
             scores = {name: row.get(_FEEDBACK + name) for name in scorers}
             error = get_text(row, "error") if all(score is None for score in scores.values()) else None

@@ -39,6 +39,7 @@ from howsure.readers.logs.base import (
     parse_score,
 )
 from howsure.readers.logs.file_formats import FileHead, read_json
+from howsure.safe_text import inflect_text
 from howsure.store.manifest import ModelRecord
 
 if TYPE_CHECKING:
@@ -165,7 +166,9 @@ class _QuestionReader:
         prompt = _parse_prompt(record) if build.texts else PromptFields()
         if len(texts) > 1 and not self._is_of_first:
             if build.options.scorer is not None:
-                build.count(f"scores ({self._metric}) are of all completions: each is read as one generation")
+                build.count(
+                    f"[score|scores] ({self._metric}) [is|are] of all completions: each is read as one generation"
+                )
                 for text in texts:
                     build.identical.add(key[:4], text if isinstance(text, str) else None)
                 yield build.row(key, generation=1, **score, **prompt)
@@ -178,9 +181,12 @@ class _QuestionReader:
             completion = text if isinstance(text, str) else None
             if completion is None:
                 score = {"status": "error", "error": "empty: no completion was kept"}
-                build.count("completions are missing, which the harness scored all the same: they are errors")
+                build.count(
+                    "[completion is|completions are] missing, which the harness scored all the same: [it "
+                    "is an error|they are errors]"
+                )
             elif not completion:
-                build.count("completions are empty; a failed request looks the same in this log")
+                build.count("[completion is|completions are] empty; a failed request looks the same in this log")
             yield build.row(key, completion=completion, generation=generation, **score, **prompt)
             score = {"status": UNSCORED}
 
@@ -233,7 +239,7 @@ def _read_records(path: Path, options: ReadOptions, note: Note) -> Iterator[_Rec
         note(f"it breaks off after {n_read} of {n_rows} questions ({why}): the rest is lost")
     else:
         if n_read != n_rows:
-            note(f"{n_read} questions are in it where it states {n_rows}")
+            note(f"{n_read} {inflect_text('[question is|questions are]', n_read)} in it where it states {n_rows}")
 
 
 def _list_leaves(schema: pa.Schema, options: ReadOptions) -> list[str]:

@@ -64,7 +64,7 @@ class MlflowReader(RecordReader):
         records = []
         for row in rows:
             if not isinstance(row, list) or len(row) != len(names):
-                build.count(f"rows have other than {len(names)} values and are left out")
+                build.count(f"[row has|rows have] other than {len(names)} values and [is|are] left out")
                 continue
             record = dict(zip(names, row, strict=True))
             records.append(_make_record(record, scorers, build))
@@ -86,7 +86,7 @@ def _make_record(record: Mapping[str, object], scorers: Sequence[str], build: Ro
     """Return the record of a row."""
     question = _find_text(record, _INPUTS)
     if question is None:
-        build.count("rows have no input: their question is a hash of all texts")
+        build.count("[row has|rows have] no input: [its|their] question is a hash of all texts")
     judged = [name for name in _sort_scorers(scorers) if _ABOUT_TEXT.fullmatch(name) is None]
     first = judged[0] if judged else None
     unscored = first is not None and record.get(first + _SCORE) is None

@@ -53,7 +53,7 @@ class MtBenchReader(RecordReader):
             conversation, model = get_text(judgment, "question_id"), get_text(judgment, "model")
             turn = get_number(judgment, "turn")
             if conversation is None or model is None or turn is None:
-                build.count("judgments name no question, model or turn and are left out")
+                build.count("[judgment names|judgments name] no question, model or turn and [is|are] left out")
                 continue
             judge = get_text(judgment, "judge.0") if isinstance(judgment.get("judge"), list) else None
             judge = judge or get_text(judgment, "judge") or "judge"

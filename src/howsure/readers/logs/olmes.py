@@ -55,7 +55,7 @@ class OlmesReader(RecordReader):
         for line in read_json_lines(path, dict[str, object], build.note):
             question = get_text(line, "native_id", "doc_id")
             if question is None:
-                build.count("lines name no question and are left out")
+                build.count("[line names|lines name] no question and [is|are] left out")
                 continue
             metrics = as_mapping(line.get("metrics"))
             scores = {name: value for name, value in metrics.items() if not _NO_SCORES.fullmatch(name)}

@@ -43,15 +43,19 @@ from howsure.store.manifest import ModelRecord
 
 #: Lines that are searched for the names of the scores.
 _N_SURVEYED = 5000
-_MISSING = "generations were never scored: they are missing"
+_MISSING = "[generation was|generations were] never scored: [it is|they are] missing"
 _EVENT_KEYS = {"run_id", "event_id", "sample_id", "type", "data"}
 #: Settings that influence the completions of a model; other settings of the command line may be secret keys.
 _SETTINGS = ("temperature", "top_p", "max_tokens", "n", "seed", "stop", "presence_penalty", "frequency_penalty")
 #: The value that the harness writes when the grading model named none of the choices.
 _INVALID = "__invalid__"
-_STEPS = "sampled texts are steps or calls of a judge, and no generations"
+_STEPS = (
+    "[sampled text is a step or a call of a judge, and no generation|sampled texts are "
+    "steps or calls of a judge, and no generations]"
+)
 _PARTS = (
-    "scores are of another prompt of their sample, or of the same text again: each such part is a question of its own, "
+    "[score is|scores are] of another prompt of [its|their] sample, or of the same text "
+    "again: each such part is a question of its own, "
     "ID/2 and so on; --columns cluster=sample_id keeps a sample together"
 )
 
@@ -189,7 +193,7 @@ class _EventReader:
             if isinstance(event.event_id, int):
                 self._n_expected = max(self._n_expected, event.event_id + 1)
             if event.sample_id is None:
-                self._build.count("events name no sample and are left out")
+                self._build.count("[event names|events name] no sample and [is|are] left out")
             else:
                 yield from self._take_event(self._samples.setdefault(str(event.sample_id), _Sample()), event)
 
@@ -215,14 +219,14 @@ class _EventReader:
         is_repeated = event.event_id in self._scored_events
         self._scored_events.add(event.event_id)
         self._n_repeated += is_repeated
-        self._build.count("scores come twice and are read once", is_repeated)
+        self._build.count("[score comes twice and is|scores come twice and are] read once", is_repeated)
         return is_repeated
 
     def _score(self, value: object, data: Mapping[str, Any]) -> ScoreFields:
         """Return the score of an event."""
         if data.get("choice") == _INVALID:
             self._n_invalid += 1
-            self._build.count(f"errors of the grading model that the harness {COUNTED_AS_WRONG}")
+            self._build.count(f"[error|errors] of the grading model that the harness {COUNTED_AS_WRONG}")
             return {"status": "error", "error": "scoring: the grading model named none of the choices"}
         fields = self._build.score_fields(value)
         self._build.count(_MISSING, value is None)
@@ -248,7 +252,7 @@ class _EventReader:
         texts = _list_texts(sampling, data)
         answer = _parse_answer(data.get("picked"))
         for index, text in enumerate(texts):
-            build.count("generations were kept and never scored", score.get("status") == UNSCORED)
+            build.count("[generation was|generations were] kept and never scored", score.get("status") == UNSCORED)
             usage = _usage_fields(sampling, index, len(texts))
             usage["created"] = event.created
             yield build.row(

@@ -112,7 +112,7 @@ def _list_details(details: object, build: RowBuilder) -> Iterator[tuple[str, Map
             if isinstance(detail, Mapping):
                 yield str(index), detail
             elif index != "type":
-                build.count("details are no records and are left out")
+                build.count("[detail is no record|details are no records] and [is|are] left out")
     else:
         for place, detail in enumerate(parse_records(details, build)):
             yield str(place), detail

@@ -34,6 +34,7 @@ from howsure.readers.logs.base import (
     encode_text,
 )
 from howsure.readers.logs.file_formats import DECODE_ERRORS, FileHead, open_file, read_json, read_json_lines
+from howsure.safe_text import inflect_text
 from howsure.store.manifest import ModelRecord
 
 #: Settings of a provider that influence its completions; the others may contain secret keys.
@@ -98,7 +99,7 @@ class PromptfooReader(LogReader):
         n_replayed = n_copies = 0
         for place, (record, result) in enumerate(results.read(build.note)):
             if survey.last[result.identify(place)] != place:
-                build.count("rows were run again: the last of each is read")
+                build.count("[row was|rows were] run again: the last of each is read")
                 continue
             provider, output = result.provider_name, result.output
             model, variant = survey.labels[result.prompt_idx][provider], survey.variants[result.prompt_hash]
@@ -121,9 +122,10 @@ class PromptfooReader(LogReader):
             )
         if n_replayed:
             left_out = f"; {n_copies} that repeat an earlier row are left out" if n_copies else ""
-            build.note(
-                f"{n_replayed} rows were replayed from a cache: no generations of their own beside the run they "
-                f"repeat{left_out}"
+            build.count(
+                "[row was replayed from a cache: no generation of its own beside the run it repeats|rows were replayed "
+                f"from a cache: no generations of their own beside the run they repeat]{left_out}",
+                n_replayed,
             )
         _note_collisions(build, results)
 
@@ -131,15 +133,17 @@ class PromptfooReader(LogReader):
 def _score_result(result: _PromptfooResult, scorer: str, build: RowBuilder) -> ScoreFields:
     """Return the score of a result, or why there is none."""
     if result.has_failed:
-        build.count(f"errors of providers that promptfoo {COUNTED_AS_WRONG}")
+        build.count(f"[error|errors] of providers that promptfoo {COUNTED_AS_WRONG}")
         message = " ".join(str(result.error or "no answer").split())[:300]
         return {"status": "error", "error": f"provider: {message}"}
     if not result.is_judged:
-        build.count("rows have no assertion, which promptfoo counts as passed: they are kept without a score")
+        build.count(
+            "[row has|rows have] no assertion, which promptfoo counts as passed: [it is|they are] kept without a score"
+        )
         return {"status": UNSCORED}
     values = {**(result.named_scores or {}), "score": result.score, "success": result.success}
     fields = build.score_fields(values.get(scorer))
-    build.count(f"rows have no score {scorer!r}: they are missing", values.get(scorer) is None)
+    build.count(f"[row has|rows have] no score {scorer!r}: [it is|they are] missing", values.get(scorer) is None)
     if "score" in fields:
         reason = result.response.finish_reason if isinstance(result.response, _ProviderResponse) else None
         fields["status"] = _STATUS.get(str(reason), "ok")
@@ -204,9 +208,10 @@ def _note_collisions(build: RowBuilder, results: _ResultsFile) -> None:
     most = results.repeats or min(build.n_generations.values(), default=0)
     questions = {question for (_, _, question, _), n in build.n_generations.items() if n > most}
     if questions:
-        build.note(
-            f"{len(questions)} questions have more rows than {most} repeats: tests with equal vars are one question; "
-            "--columns question=FIELD separates them"
+        build.count(
+            f"[question has|questions have] more rows than {most} repeats: tests with equal vars are one question; "
+            "--columns question=FIELD separates them",
+            len(questions),
         )
 
 
@@ -367,7 +372,8 @@ class _ResultsFile(NamedTuple):
             except msgspec.ValidationError as error:
                 n_left_out, first = n_left_out + 1, first or str(error)[:120]
         if n_left_out:
-            note(f"{n_left_out} rows are no results of promptfoo and are left out; {first}")
+            what = "[row is no result of promptfoo and is|rows are no results of promptfoo and are] left out"
+            note(f"{n_left_out} {inflect_text(what, n_left_out)}; {first}")
 
 
 def _open_results(path: Path) -> _ResultsFile:

@@ -75,7 +75,7 @@ class RagasReader(RecordReader):
         for row in rows:
             question = get_text(row, *_QUESTIONS)
             if question is None:
-                build.count("samples have no question and are left out")
+                build.count("[sample has|samples have] no question and [is|are] left out")
                 continue
             records.append(
                 Record(

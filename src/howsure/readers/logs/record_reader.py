@@ -182,7 +182,9 @@ class RecordReader(LogReader):
         for record in run.records:
             scorer = scorer_of.get(record.benchmark or run.benchmark)
             if scorer is None:
-                build.count(f"generations of benchmarks without {build.options.scorer!r} are left out")
+                build.count(
+                    f"[generation|generations] of benchmarks without {build.options.scorer!r} [is|are] left out"
+                )
                 continue
             key = RowKey(
                 record.benchmark or run.benchmark,
@@ -235,13 +237,13 @@ def _score_record(record: Record, scorer: str, build: RowBuilder) -> ScoreFields
         return {"status": UNSCORED}
     if record.failure:
         if record.is_counted:
-            build.count(f"failed generations that the program {COUNTED_AS_WRONG}")
+            build.count(f"failed [generation|generations] that the program {COUNTED_AS_WRONG}")
         else:
-            build.count("generations failed and are missing, as in the program's own numbers")
+            build.count("[generation|generations] failed and [is|are] missing, as in the program's own numbers")
         return {"status": "error", "error": " ".join(record.failure.split())[:_REASON_LENGTH]}
     score = build.score_fields(record.scores.get(scorer))
     if record.scores.get(scorer) is None:
-        build.count(f"generations have no score of {scorer!r} and are missing")
+        build.count(f"[generation has|generations have] no score of {scorer!r} and [is|are] missing")
     return score
 
 
@@ -270,7 +272,7 @@ def parse_records(values: object, build: RowBuilder) -> Iterator[Mapping[str, ob
         if isinstance(value, Mapping):
             yield value
         else:
-            build.count("elements are no records and are left out")
+            build.count("[element is no record|elements are no records] and [is|are] left out")
 
 
 def get_text(record: object, *fields: str) -> str | None:
@@ -416,7 +418,7 @@ def read_csv(path: Path, build: RowBuilder) -> list[dict[str, object]]:
             if len(values) == len(names):
                 rows.append({name: value or None for name, value in zip(names, values, strict=True)})
             elif values:
-                build.count(f"rows have other than {len(names)} values and are left out")
+                build.count(f"[row has|rows have] other than {len(names)} values and [is|are] left out")
     except (OSError, EOFError, csv.Error, UnicodeDecodeError) as error:
         what = f"cannot be read: {' '.join(str(error).split())[:120]}"
         raise InputError(what, where=str(path), remedy="is the file complete?") from error

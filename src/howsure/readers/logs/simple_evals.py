@@ -35,6 +35,7 @@ from howsure.readers.logs.base import (
     get_field,
 )
 from howsure.readers.logs.file_formats import FileHead, open_file, read_json
+from howsure.safe_text import inflect_text
 from howsure.store.manifest import ModelRecord
 
 #: EVAL_MODEL[_DATE][_DEBUG][_allresults], where healthbench has subsets.
@@ -174,8 +175,9 @@ class SimpleEvalsReader(LogReader):
         _note_counts(build, name.benchmark, results.score, scores)
         if reordered:
             build.note(
-                f"the choices of {len(reordered)} questions are in another order each time: that noise is part of the "
-                "noise between generations"
+                f"the choices of {len(reordered)} "
+                f"{inflect_text('[question|questions]', len(reordered))} are in another "
+                "order each time: that noise is part of the noise between generations"
             )
 
 
@@ -218,11 +220,11 @@ def _score_example(
     if value is None and match:
         value = html.unescape(match["score"]).strip()
     fields = build.score_fields(None if value == "None" else value)
-    build.count("examples hold a completion and no score", value in (None, "None"))
+    build.count("[example holds|examples hold] a completion and no score", value in (None, "None"))
     if (score := fields.get("score")) is not None:
         scores.append(score)
         if example.completion == _REFUSED:
-            build.count(f"errors that the harness {COUNTED_AS_WRONG}")
+            build.count(f"[error|errors] that the harness {COUNTED_AS_WRONG}")
             return {"status": "error", "error": "bad_request: the endpoint refused the request"}
     return fields
 
@@ -232,10 +234,8 @@ def _note_counts(build: RowBuilder, benchmark: str, total: Any, scores: Sequence
     sizes = Counter(build.n_generations.values())
     if len(sizes) > 1:
         (usual, n), n_questions = sizes.most_common(1)[0], sizes.total()
-        build.note(
-            f"{n_questions - n} of {n_questions} questions have other than {usual} generations: equal prompts are one "
-            "question"
-        )
+        of = inflect_text(f"{usual} [generation|generations]", usual)
+        build.note(f"{n_questions - n} of {n_questions} questions have other than {of}: equal prompts are one question")
     if not isinstance(total, (int, float)) or not scores:
         return
     mean = sum(scores) / len(scores)

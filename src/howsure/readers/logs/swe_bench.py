@@ -236,8 +236,10 @@ def _read_verdicts(submission: _Submission, build: RowBuilder) -> dict[str, str]
         for name in _find_unresolved(submission, verdicts, lists.get("stats"), build):
             verdicts.setdefault(name, "unresolved")
     if n := sum(verdict not in ("resolved", "unresolved") for verdict in verdicts.values()):
-        build.note(
-            f"{n} questions have no evaluated patch, and the leaderboard counts them as unresolved: --missing as-zero"
+        build.count(
+            "[question has|questions have] no evaluated patch, and the leaderboard counts [it|them] as unresolved: "
+            "--missing as-zero",
+            n,
         )
     return verdicts
 
@@ -270,8 +272,10 @@ def _check_counts(report: Mapping[str, Any], verdicts: Mapping[str, str], build:
     if isinstance(resolved, int) and resolved != n_resolved:
         build.note(f"the report counts {resolved} resolved questions and names {n_resolved}")
     if isinstance(ambiguous := report.get("ambiguous_failure_ids"), list) and ambiguous:
-        build.note(
-            f"{len(ambiguous)} failures may be the environment's: the harness and howsure count them as it judged them"
+        build.count(
+            "[failure|failures] may be the environment's: the harness and howsure count [it|them] "
+            "as it judged [it|them]",
+            len(ambiguous),
         )
 
 

@@ -53,7 +53,7 @@ class Tau2BenchReader(RecordReader):
         for simulation in sorted(simulations, key=lambda one: get_number(one, "trial") or 0.0):
             task = get_text(simulation, "task_id")
             if task is None:
-                build.count("simulations name no task and are left out")
+                build.count("[simulation names|simulations name] no task and [is|are] left out")
                 continue
             records.append(_parse_simulation(simulation, task, as_mapping(tasks.get(task)), build))
         agent, model = get_text(info, "agent_info.implementation"), get_text(info, "agent_info.llm")

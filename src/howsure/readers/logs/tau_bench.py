@@ -65,7 +65,7 @@ class TauBenchReader(RecordReader):
         for trial in sorted(trials, key=lambda one: get_number(one, "trial") or 0.0):
             task = get_text(trial, "task_id")
             if task is None:
-                build.count("trials name no task and are left out")
+                build.count("[trial names|trials name] no task and [is|are] left out")
                 continue
             failure = get_text(trial, "info.error") or ""
             records.append(

@@ -110,12 +110,12 @@ class TerminalBenchReader(LogReader):
         last = {_trial_name(record, place): place for place, record in enumerate(results.results)}
         for place, record in enumerate(results.results):
             if last[_trial_name(record, place)] != place:
-                build.count("trials have the name of a later one: the last of each name is read")
+                build.count("[trial has|trials have] the name of a later one: the last of each name is read")
                 continue
             try:
                 trial = msgspec.convert(record, _Trial)
             except msgspec.ValidationError:
-                build.count("records are no trials and are left out")
+                build.count("[record is no trial|records are no trials] and [is|are] left out")
                 continue
             key = build.map_columns(RowKey(metadata.benchmark, label, trial.task_id), record)
             prompt = trial.instruction if build.texts else None
@@ -129,10 +129,13 @@ class TerminalBenchReader(LogReader):
 def _score_trial(trial: _Trial, build: RowBuilder) -> ScoreFields:
     """Return whether the task was resolved; an error where the harness failed."""
     if not trial.is_resolved and trial.failure_mode in _HARNESS_FAILURES:
-        build.count(f"errors that the harness {COUNTED_AS_WRONG}")
+        build.count(f"[error|errors] that the harness {COUNTED_AS_WRONG}")
         return {"status": "error", "error": f"{trial.failure_mode}: the harness failed"}
     if trial.is_resolved is None:
-        build.count("trials were not judged, and the harness counts them as wrong; --missing as-zero counts them as 0")
+        build.count(
+            "[trial was|trials were] not judged, and the harness counts [it|them] as wrong; "
+            "--missing as-zero counts [it|them] as 0"
+        )
         return mark_missing("the trial was not judged")
     return {"score": float(trial.is_resolved)}
 

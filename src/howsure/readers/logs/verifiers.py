@@ -57,7 +57,7 @@ class VerifiersReader(RecordReader):
         for line in lines:
             example = get_text(line, "example_id")
             if example is None:
-                build.count("lines name no example and are left out")
+                build.count("[line names|lines name] no example and [is|are] left out")
                 continue
             error = line.get("error")
             records.append(
@@ -158,7 +158,7 @@ def _parse_episodes(path: Path, build: RowBuilder) -> RecordedRun:
     for episode in read_json_lines(path, dict[str, object], build.note):
         traces = list(parse_records(episode.get("traces"), build))
         if len(traces) != 1:
-            build.count("episodes have no trace, or several agents, and are left out")
+            build.count("[episode has|episodes have] no trace, or several agents, and [is|are] left out")
             continue
         (trace,) = traces
         environment = environment or get_text(episode, "env.id") or ""

@@ -163,18 +163,22 @@ class InspectReader(LogReader):
             model, no_prompt = log.header.eval.model, PromptFields()
             for sample_key, summary in log.summaries.items():
                 if sample_key in build.options.superseded:
-                    build.count("samples are left out, since a later log of this run has them")
+                    build.count("[sample is|samples are] left out, since a later log of this run has [it|them]")
                     continue
                 sample = log.read(sample_key, shape) if needs_sample else None
                 if needs_sample and sample is None:
-                    build.count("samples have no texts, since these are damaged or lost; their scores are read")
+                    build.count(
+                        "[sample has|samples have] no texts, since these are damaged or lost; [its score "
+                        "is|their scores are] read"
+                    )
                 score, answer = score_sample(sample or summary, scorer, build, grades=grades)
                 key = columns.key(sample_key)
                 prompt = prompt_fields(sample) if isinstance(sample, Sample) else no_prompt
                 choices = sample.output.choices if sample else []
                 if len(choices) > n_choices:
                     build.count(
-                        f"completions beyond the {n_choices} of each request are left out", len(choices) - n_choices
+                        f"[completion|completions] beyond the {n_choices} of each request [is|are] left out",
+                        len(choices) - n_choices,
                     )
                 for i in range(max(min(len(choices), n_choices), 1)):
                     choice = choices[i] if i < len(choices) else None
@@ -414,8 +418,7 @@ def _note_state(log: InspectLog, build: RowBuilder) -> None:
     """Add notes on damaged and missing data, and on statements of the header that affect the scores."""
     for line in log.notes:
         build.note(line)
-    if log.n_lost:
-        build.note(f"{log.n_lost} samples are damaged and left out")
+    build.count("[sample is|samples are] damaged and left out", log.n_lost)
     n_samples, n_planned, status = len(log.summaries), _count_planned(log), log.header.status
     if log.header.eval.config.log_samples is False and not n_samples:
         build.note("the log contains no samples (log_samples was off): there is nothing to read")
@@ -426,8 +429,10 @@ def _note_state(log: InspectLog, build: RowBuilder) -> None:
         build.note(f"the log has {n_samples} of {n_planned} planned samples")
     if log.header.invalidated:
         build.note("the log is marked as invalidated: somebody found that some of its samples should not count")
-    if log.n_repeated:
-        build.note(f"{log.n_repeated} samples occur twice, since they were run again: the last of each is read")
+    what = (
+        "[sample occurs twice, since it was|samples occur twice, since they were] run again: the last of each is read"
+    )
+    build.count(what, log.n_repeated)
     reducers = log.header.eval.config.epochs_reducer
     if isinstance(reducers, list) and reducers and reducers[0] != "mean":
         names = ", ".join(str(name)[:40] for name in reducers[:4])

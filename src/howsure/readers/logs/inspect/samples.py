@@ -84,24 +84,31 @@ def score_sample(
     score, fault = _parse_value(value, grades)
     if sample.error:
         if score is None:
-            build.count("samples failed and have no score; the harness left them out too")
+            build.count("[sample|samples] failed and [has|have] no score; the harness left [it|them] out too")
         elif score == 0:
-            build.count(f"errors that the harness {COUNTED_AS_WRONG}")
+            build.count(f"[error|errors] that the harness {COUNTED_AS_WRONG}")
         else:
-            build.count("samples have an error and a score, which the harness counted: they are missing here")
+            build.count(
+                "[sample has|samples have] an error and a score, which the harness counted: [it "
+                "is|they are] missing here"
+            )
         return {"score": None, "status": "error", "error": _format_error(sample.error)}, None
     if fault:
-        what = f"letter grades ({grades}), which are no numbers" if grades else "no numbers"
-        build.count(f"scores are {what}: they are errors here; --scorer may read another")
+        what = (
+            f"[a letter grade|letter grades] ({grades}), not [a number|numbers]" if grades else "not [a number|numbers]"
+        )
+        build.count(f"[score is|scores are] {what}: [it is an error|they are errors] here; --scorer may read another")
         return {"score": None, "status": "error", "error": fault}, None
     if result is None or score is None:
         if scorer is None:
-            build.count("samples were not scored")
+            build.count("[sample was|samples were] not scored")
             return {"score": None, "status": UNSCORED}, None
-        build.count("samples were not scored: they are missing")
+        build.count("[sample was|samples were] not scored: [it is|they are] missing")
         return {"score": None, **mark_missing("the scorer gave no score")}, None
     if sample.limit:
-        build.count("samples reached a limit (tokens, messages, time) and were scored without being complete")
+        build.count(
+            "[sample|samples] reached a limit (tokens, messages, time) and [was|were] scored without being complete"
+        )
     if (isinstance(value, str) and value.strip().upper() == "N") or (score == 0 and result.reason in _NO_ANSWER):
         return {"score": score, "status": "unparsed"}, None
     return {"score": score, "status": "ok"}, as_text(result.answer) or None

@@ -50,7 +50,7 @@ from howsure.store.manifest import ModelRecord
 _INVALID = "[invalid]"
 #: Number of lines whose questions are compared with those of other logs.
 _N_DIGESTED = 1000
-_OF_ALL = "scores are of all completions together"
+_OF_ALL = "[score is|scores are] of all completions together"
 
 
 class LmEvalReader(LogReader):
@@ -125,12 +125,14 @@ class LmEvalReader(LogReader):
                 continue
             if remaining.get(document, 1) > 1:
                 remaining[document] -= 1
-                build.count("lines come again for the same question: the last one of each is read")
+                build.count("[line comes|lines come] again for the same question: the last one of each is read")
                 continue
             yield from questions.read(line, document)
         questions.note_counts()
         if n_missing := survey.n_questions - len(survey.lines[filter_name]):
-            build.note(f"{n_missing} questions have no line of filter {filter_name!r} and are missing")
+            build.count(
+                f"[question has|questions have] no line of filter {filter_name!r} and [is|are] missing", n_missing
+            )
         if (n_missing := run.n_questions - questions.n_questions) > 0:
             build.note(f"{n_missing} of the {run.n_questions} questions of the run are not in it")
 
@@ -174,13 +176,13 @@ class _QuestionReader:
         replies = parse_replies(line)
         prompt = parse_prompt(line) if build.texts else PromptFields()
         if not replies:
-            build.count("questions have completions that cannot be read: only their score is")
+            build.count("[question has|questions have] completions that cannot be read: only their score is")
             yield build.row(key, generation=1, **score, **prompt)
         elif isinstance(replies[0][0], str):
             yield from self._read_completions(line, key, score, prompt, replies[0])
         else:
             build.count(
-                "questions repeat log-likelihoods, which are copies: one generation of each is read",
+                "[question repeats|questions repeat] log-likelihoods, which are copies: one generation of each is read",
                 len(replies[0]) > 1,
             )
             answer = most_likely_choice(line, replies, self._metric)
@@ -209,7 +211,7 @@ class _QuestionReader:
         answer = answer if isinstance(answer, str) else None
         for generation, text in enumerate(texts, 1):
             if text == "":
-                build.count("completions are empty; a failed request looks the same in this log")
+                build.count("[completion is|completions are] empty; a failed request looks the same in this log")
             completion = text if isinstance(text, str) else None
             yield build.row(key, completion=completion, generation=generation, answer=answer, **score, **prompt)
             score = {"status": UNSCORED}
@@ -217,14 +219,19 @@ class _QuestionReader:
     def _score(self, line: Line) -> ScoreFields:
         """Return the score of what the filter made of the first completion."""
         if self._metric == BYPASS:
-            self._build.count("questions were only predicted, not scored: howsure rescore scores them")
+            self._build.count(
+                "[question was|questions were] only predicted, not scored: howsure rescore scores [it|them]"
+            )
             return {"status": UNSCORED}
         return self._build.metric_fields(self._metric, decode_json(line.get(self._metric)))
 
     def _key(self, line: Line, document: DocumentId) -> RowKey:
         """Return the key of the rows of a line."""
         if not decode_json(document.hash):
-            self._build.count("questions have no doc_hash: they go by doc_id, their number in what was run")
+            self._build.count(
+                "[question has|questions have] no doc_hash: [it goes|they go] by doc_id, [its|their] "
+                "number in what was run"
+            )
         key = RowKey(self._run.task, self._run.model, str(document))
         if self._column_roots:
             record = {**line, **{root: decode_json(line[root]) for root in self._column_roots if root in line}}

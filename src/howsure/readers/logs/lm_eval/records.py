@@ -17,6 +17,7 @@ import msgspec
 
 from howsure.readers.logs.base import Note, PromptFields, encode_text, format_choice, parse_score
 from howsure.readers.logs.file_formats import decode_json, open_file, read_json, read_json_lines
+from howsure.safe_text import inflect_text
 
 #: Keys that a samples line has for every task.
 SAMPLE_KEYS = frozenset({"doc", "resps", "filtered_resps"})
@@ -54,7 +55,8 @@ def read_lines(path: Path, note: Note) -> Iterator[tuple[DocumentId, str, Line]]
         else:
             yield document, filter_name, line
     if n_left_out:
-        note(f"{n_left_out} lines name no question or no filter and are left out")
+        what = inflect_text("[line names|lines name] no question or no filter and [is|are] left out", n_left_out)
+        note(f"{n_left_out} {what}")
 
 
 def _read_records(path: Path, note: Note) -> Iterator[Line]:

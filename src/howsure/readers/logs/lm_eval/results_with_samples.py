@@ -63,7 +63,10 @@ class LmEvalResultsReader(RecordReader):
             own = _parse_task(run, list(parse_records(lines, build)), build)
             names = _sort_scorers(run, own)
             if not names and not any(record.is_unscored for record in own):
-                build.count("tasks have no metric that is a number for each question, and are left out", example=task)
+                build.count(
+                    "[task has|tasks have] no metric that is a number for each question, and [is|are] left out",
+                    example=task,
+                )
                 continue
             runs.append(run)
             records.extend(own)
@@ -93,7 +96,7 @@ def _parse_task(run: LmEvalRun, lines: Sequence[Mapping[str, object]], build: Ro
     for line in lines:
         question = get_text(line, "doc_hash", "doc_id")
         if question is None:
-            build.count("lines name no question and are left out")
+            build.count("[line names|lines name] no question and [is|are] left out")
         else:
             by_question.setdefault(question, []).append(line)
     return [record for name, own in by_question.items() for record in _make_records(run, name, own, build)]
@@ -111,7 +114,7 @@ def _make_records(
         for metric in metrics if isinstance(metrics, list) else ():
             if isinstance(metric, str) and get_number(line, metric) is not None:
                 if f"{metric},{name}" in scores:
-                    build.count("lines come again for the same question: the last one of each is read")
+                    build.count("[line comes|lines come] again for the same question: the last one of each is read")
                 scores[f"{metric},{name}"] = line[metric]
     encoded = _encode(first)
     replies = parse_replies(encoded)
@@ -121,7 +124,7 @@ def _make_records(
     metrics = first.get("metrics")
     is_predicted = isinstance(metrics, list) and BYPASS in metrics
     if is_predicted:
-        build.count("questions were only predicted, not scored: howsure rescore scores them")
+        build.count("[question was|questions were] only predicted, not scored: howsure rescore scores [it|them]")
     yield Record(
         benchmark=run.task,
         question=question,
@@ -133,7 +136,10 @@ def _make_records(
         prompt=prompt,
     )
     for text in texts[1:]:
-        build.count("completions after the first of a question were not scored: howsure rescore scores them")
+        build.count(
+            "[completion|completions] after the first of a question [was|were] not scored: "
+            "howsure rescore scores [it|them]"
+        )
         yield Record(
             benchmark=run.task,
             question=question,
