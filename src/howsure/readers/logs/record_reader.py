@@ -263,7 +263,7 @@ def parse_records(values: object, build: RowBuilder) -> Iterator[Mapping[str, ob
     --------
     >>> build = RowBuilder(Path("results.json"), ReadOptions())
     >>> list(parse_records([{"id": 1}, "odd"], build)), list(build.notes())
-    ([{'id': 1}], ['1 elements are no records and are left out'])
+    ([{'id': 1}], ['1 element is no record and is left out'])
     """
     elements = values if isinstance(values, Sequence) and not isinstance(values, str) else ()
     if values is not None and elements is not values:
