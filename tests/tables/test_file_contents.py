@@ -106,6 +106,43 @@ def test_a_sheet_per_model(tmp_path):
         check(tmp_path / "two.xlsx")
 
 
+def test_sheets_per_model_with_other_names_and_other_columns(tmp_path):
+    import pandas as pd
+
+    with pd.ExcelWriter(tmp_path / "two.xlsx") as writer:
+        for i, (model, rows) in enumerate(frame().groupby("model")):
+            sheet = rows.drop(columns="model")
+            if i:
+                names = {"question": "Question ID", "score": "Correct", "id": "Question ID"}
+                sheet = sheet.rename(columns=names).assign(remark="x", latency=3)
+            sheet.to_excel(writer, sheet_name=model, index=False)
+    with pytest.warns(HowsureWarning, match="2 sheets are one table, with the model of each"):
+        check(tmp_path / "two.xlsx")
+
+
+def test_the_sheet_of_questions_is_read_and_not_the_summary(tmp_path):
+    import pandas as pd
+
+    with pd.ExcelWriter(tmp_path / "t.xlsx") as writer:
+        summary = pd.DataFrame({"Model": ["gpt-4", "çelik"], "Accuracy": [0.9, 0.1]})
+        summary.to_excel(writer, sheet_name="Summary", index=False)
+        frame().to_excel(writer, sheet_name="Details", index=False)
+    with pytest.warns(HowsureWarning, match="sheet 'Details' is read; other sheets have other columns: Summary"):
+        check(tmp_path / "t.xlsx")
+
+
+def test_rows_without_any_value_below_a_table(tmp_path):
+    """As spreadsheets write them; a row with a score and no model is refused as before."""
+    path = tmp_path / "t.csv"
+    content = frame().assign(remark="").to_csv(index=False)
+    path.write_text(content + ",,,\n , ,,\n")
+    with pytest.warns(HowsureWarning, match="2 rows without any value are left out"):
+        check(path)
+    path.write_text(content + ",,1,\n")
+    with pytest.raises(InputError, match="is empty; fill it in"):
+        list(hs.read(path))
+
+
 def test_a_spreadsheet_with_a_column_per_model_and_a_title(tmp_path):
     import openpyxl
 

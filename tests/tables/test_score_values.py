@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 
 import pytest
 
@@ -31,6 +32,8 @@ def column(values):
         (["pass", "error", "fail"], [1, None, 0]),
         (["T", "F", "F"], [1, 0, 0]),
         (["✅", "❌", "❌"], [1, 0, 0]),
+        (["true", "no", "1"], [1, 0, 1]),
+        (["correct", "FALSE", "0"], [1, 0, 0]),
     ],
 )
 def test_words_are_read_and_said(tmp_path, values, expected):
@@ -57,6 +60,29 @@ def test_percent_is_divided_once_and_said(tmp_path):
     with pytest.warns(HowsureWarning, match="read as percent: divided by 100"):
         [cells] = hs.read(path)
     assert cells.total.tolist() == [[0, 1, 0.575]]
+
+
+@pytest.mark.parametrize(("unit", "scale"), [(1, 1), (100, 100)])
+@pytest.mark.parametrize("name", ["TOTAL", "Sum"])
+def test_the_sum_of_all_questions_does_not_choose_the_unit(tmp_path, unit, scale, name):
+    """Written by hand: 12 right of 20; the sum 12 would make the others hundredths."""
+    values = [unit] * 12 + [0] * 8
+    path = tmp_path / "t.csv"
+    rows = [f"m,q{i:02},{value}" for i, value in enumerate(values)]
+    path.write_text("\n".join(["model,question,score", *rows, f"m,{name},{12 * unit}"]))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        [cells] = hs.read(path)
+    assert any(f"the question '{name}' sums up the others" in str(warning.message) for warning in caught)
+    assert cells.total.tolist() == [[value / scale for value in values]]
+
+
+def test_a_score_of_the_whole_in_percent_is_divided(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("model,question,score\na,overall,57.5\nb,overall,60\n")
+    with pytest.warns(HowsureWarning, match="read as percent: divided by 100"):
+        [cells] = hs.read(path)
+    assert cells.total.tolist() == [[0.575], [0.6]]
 
 
 def test_minus_one_beside_ratings_is_a_judge_that_failed(tmp_path):

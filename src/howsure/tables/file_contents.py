@@ -52,6 +52,8 @@ _ZIP_ERRORS = (
 )
 #: A sheet of a workbook, and the place of a cell in its XML.
 _SHEET, _CELL = re.compile(r"^xl/worksheets/[^/]*\.xml$"), re.compile(rb'<c\b[^>]{0,16}?\br="([A-Z]{1,3})(\d{1,7})"')
+#: Our columns by which sheets are recognised as parts of one table, whatever other columns they have.
+_SHEET_ROLES = frozenset({"model", "benchmark", "question", "variant", "generation", "score"})
 #: Largest number of cells of a sheet.
 _MOST_CELLS = 20_000_000
 
@@ -208,8 +210,9 @@ def _read_columns(value: Mapping[str, object]) -> list[dict[str, object]] | None
 def read_sheets(path: Path) -> list[dict[str, object]]:
     """Return the rows of a spreadsheet as records.
 
-    Sheets with the same columns are one table: where no column names the model the sheet does, else the benchmark. Of
-    sheets with other columns the first with a score is read, and the others are named.
+    Sheets with the same columns are one table: where no column names the model the sheet does, else the benchmark. So
+    are sheets with a question and a score, under any of their names, if they have the same of our columns. Of other
+    sheets the first with a question and a score is read, and the others are named.
 
     Raises
     ------
@@ -228,17 +231,29 @@ def read_sheets(path: Path) -> list[dict[str, object]]:
     if not tables:
         raise InputError("no sheet has a header and a row", where=str(path), remedy="save the table as csv")
     headers = {name: tuple(rows[0]) for name, rows in tables.items()}
-    first = next((name for name in tables if "score" in match_aliases(headers[name])), next(iter(tables)))
-    same = [name for name in tables if headers[name] == headers[first]]
+    matched = {name: match_aliases(header) for name, header in headers.items()}
+    first = max(tables, key=lambda name: ("score" in matched[name]) + ("question" in matched[name]))
+    roles = matched[first].keys() & _SHEET_ROLES
+    is_long = {"question", "score"} <= roles
+    same = [
+        name
+        for name in tables
+        if headers[name] == headers[first] or (is_long and matched[name].keys() & _SHEET_ROLES == roles)
+    ]
     if others := [name for name in tables if name not in same]:
         line = f"{path}: sheet {first!r} is read; other sheets have other columns: {', '.join(others)}"
         warnings.warn(line, HowsureWarning, stacklevel=2)
     if len(same) == 1:
         return tables[first]
-    matched = match_aliases(headers[first])
-    role = "model" if "model" not in matched else "benchmark" if "benchmark" not in matched else "sheet"
+    role = next((role for role in ("model", "benchmark") if role not in matched[first]), "sheet")
     warnings.warn(f"{path}: {len(same)} sheets are one table, with the {role} of each", HowsureWarning, stacklevel=2)
-    return [{role: name, **row} for name in same for row in tables[name]]
+    merged: list[dict[str, object]] = []
+    for name in same:
+        ours = {matched[name][key]: matched[first][key] for key in roles if key in matched[name]}
+        merged += [
+            {role: name, **{ours.get(column, column): cell for column, cell in row.items()}} for row in tables[name]
+        ]
+    return merged
 
 
 def _check_workbook(path: Path) -> None:

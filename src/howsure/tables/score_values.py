@@ -9,18 +9,22 @@ from typing import TYPE_CHECKING
 
 from howsure.errors import HowsureWarning, InputError
 from howsure.safe_text import inflect_text
-from howsure.tables.sql import ColumnTypes, parse_number_sql, quote_name, write_text_sql
+from howsure.tables.sql import ColumnTypes, parse_number_sql, quote_name, quote_text, write_text_sql
 
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["WORD_SCORES", "match_words", "read_score_words", "scale_scores"]
+__all__ = ["SUMMARY_NAMES", "WORD_SCORES", "match_words", "read_score_words", "scale_scores"]
 
 #: Scores by word. All words of a column must be in one of these: the C of letter grades A to D is no score.
 WORD_SCORES: tuple[Mapping[str, float], ...] = (
     {
         **dict.fromkeys(("pass", "passed", "success", "succeeded", "correct", "right", "solved", "resolved"), 1.0),
         **dict.fromkeys(("fail", "failed", "failure", "incorrect", "wrong", "unsolved", "unresolved"), 0.0),
+        "yes": 1.0,
+        "true": 1.0,
+        "no": 0.0,
+        "false": 0.0,
         **dict.fromkeys(("not attempted", "not_attempted"), 0.0),
         **dict.fromkeys(("partial", "partially correct", "partially_correct"), 0.5),
     },
@@ -32,6 +36,8 @@ WORD_SCORES: tuple[Mapping[str, float], ...] = (
 )
 #: Words of a generation that failed: it has no score.
 _FAILED = frozenset({"error", "errored", "timeout", "timed out", "skipped", "skip", "not run", "unscored"})
+#: Names of rows that may sum up the others.
+SUMMARY_NAMES = frozenset({"mean", "average", "avg", "avg.", "total", "sum", "overall", "macro avg", "micro avg"})
 #: Largest number of different words of a column of scores.
 _MOST_WORDS = 50
 #: Scores with a larger maximum, up to 100, are percent.
@@ -143,17 +149,25 @@ def scale_scores(table: duckdb.DuckDBPyRelation, where: str, scale: float | None
         return _divide(table, scale)
     if lowest >= 0 and highest <= 1:
         return table
+    singles = _drop_summary_rows(table)
+    range_of_singles = singles.aggregate("min(score), max(score)").fetchall()[0]
+    if None in range_of_singles:
+        singles = table
+    else:
+        lowest, highest = range_of_singles
+    if lowest >= 0 and highest <= 1:
+        return table
     line = f"{where}: "
     if lowest == -1 and highest > 1 and scale is None:
-        others, n_failed = table.aggregate("min(score) FILTER (score <> -1), count(*) FILTER (score = -1)").fetchall()[
-            0
-        ]
+        others, n_failed = singles.aggregate(
+            "min(score) FILTER (score <> -1), count(*) FILTER (score = -1)"
+        ).fetchall()[0]
         if others > 0:  # ratings from 1
             table = _replace_score(table, "nullif(score, -1)")
             what = inflect_text("[score of -1 is|scores of -1 are] missing", n_failed)
             line += f"{n_failed} {what}, because -1 marks a judge that failed; "
             lowest = others
-    model, score = table.filter("score < 0 OR score > 1").project("model, score").limit(1).fetchall()[0]
+    model, score = singles.filter("score < 0 OR score > 1").project("model, score").limit(1).fetchall()[0]
     line += f"scores are from {lowest:g} to {highest:g}, such as {score:g} of {str(model)!r}"
     if scale is None and lowest >= 0 and MIN_PERCENT < highest <= 100:
         line += ", and are read as percent: divided by 100 (--scale 1 takes them as they are)"
@@ -163,6 +177,14 @@ def scale_scores(table: duckdb.DuckDBPyRelation, where: str, scale: float | None
         line += "; if -1 marks a judge that failed, leave it empty" if lowest == -1 else ""
     warnings.warn(line, HowsureWarning, stacklevel=2)
     return table
+
+
+def _drop_summary_rows(table: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
+    """Return the rows without those that by their names sum up others; the sum of all scores has another unit."""
+    listed = ", ".join(quote_text(name) for name in sorted(SUMMARY_NAMES))
+    names = [name for name in ("question", "model") if name in table.columns]
+    is_summary = " OR ".join(f"lower(trim(CAST({name} AS VARCHAR))) IN ({listed})" for name in names)
+    return table.filter(f"({is_summary}) IS NOT TRUE") if names else table
 
 
 def _divide(table: duckdb.DuckDBPyRelation, scale: float) -> duckdb.DuckDBPyRelation:

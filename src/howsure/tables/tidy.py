@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar, cast
 import numpy as np
 
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
+from howsure.safe_text import inflect_text
 from howsure.stats.core.cube import ALL_QUESTIONS
 from howsure.tables import dove
 from howsure.tables.columns import (
@@ -23,7 +24,7 @@ from howsure.tables.columns import (
     match_columns,
     normalise_name,
 )
-from howsure.tables.score_values import read_score_words, scale_scores
+from howsure.tables.score_values import SUMMARY_NAMES, read_score_words, scale_scores
 from howsure.tables.sql import (
     ROW,
     ColumnTypes,
@@ -52,8 +53,7 @@ __all__ = ["TableLayout", "drop_summaries", "group_rows", "lay_out", "match_text
 T = TypeVar("T")
 Part = TypeVar("Part", "Cells", "Cube")
 
-#: Names of rows that may sum up the others, and the largest difference of a rounded mean.
-_SUMMARIES = frozenset({"mean", "average", "avg", "avg.", "total", "sum", "overall", "macro avg", "micro avg"})
+#: Largest difference of a rounded mean.
 _SUMMARY_TOLERANCE = 0.006
 
 #: Columns that are added to a table: the generation of a score in a list, a turn of a question, and its question.
@@ -104,7 +104,7 @@ def drop_summaries(where: str, parts: list[Part]) -> list[Part]:
 def _drop_summary(where: str, part: Part, what: Literal["question", "model"]) -> Part:
     """Return a part without the questions or models that sum up the others."""
     names = part.questions if what == "question" else part.models
-    candidates = [name for name in names if name.strip().lower() in _SUMMARIES]
+    candidates = [name for name in names if name.strip().lower() in SUMMARY_NAMES]
     others = [name for name in names if name not in candidates]
     if not candidates or not others:
         return part
@@ -177,14 +177,33 @@ def group_rows(
 
         rows, dimensions = dove.to_tidy(rows, warn)
         options = options._replace(dimensions=options.dimensions or dimensions) if options.by_variant else options
+    every_row = rows
     table, rows, checks = _rename_columns(rows, where, benchmark, options)
     more = {"dimensions": options.dimensions} if options.by_variant else {}
     try:
         is_unique = is_dove or bool({"n", "generation"} & set(table.columns))
         return group(table, where=where, **more), is_unique
     except InputError:
+        filled = every_row.filter(_write_filled_sql(every_row))
+        if n_empty := _count_rows(every_row) - _count_rows(filled):
+            # Spreadsheets write such rows below a table. They are looked for only where a name is missing.
+            what = inflect_text("[row without any value is|rows without any value are] left out", n_empty)
+            warnings.warn(f"{where}: {n_empty} {what}", HowsureWarning, stacklevel=3)
+            return group_rows(filled, where, benchmark, options, group)
         refuse_rows(rows, where, [check for check in checks if check.late], place=name_row)
         raise
+
+
+def _count_rows(rows: duckdb.DuckDBPyRelation) -> int:
+    """Return the number of rows."""
+    return int(rows.aggregate("count(*)").fetchall()[0][0])
+
+
+def _write_filled_sql(rows: duckdb.DuckDBPyRelation) -> str:
+    """Return SQL that is true of rows in which a column has a value."""
+    types = read_column_types(rows)
+    texts = (write_text_sql(column, types) for column in _list_columns(rows))
+    return " OR ".join(f"coalesce(trim({text}), '') <> ''" for text in texts)
 
 
 class TableLayout(NamedTuple):
