@@ -96,6 +96,6 @@ def test_demonstrations_among_the_questions(change):
 
 def test_questions_with_equal_choices_are_kept_and_told():
     with pytest.warns(
-        HowsureWarning, match=r"1 questions have two equal choices \(q\): an answer that gives only the text"
+        HowsureWarning, match=r"1 question has two equal choices \(q\): an answer that gives only the text"
     ):
         draw_variants(only() | {"sample": 2}, with_choices("Rome", " rome."))

@@ -184,12 +184,12 @@ def group_rows(
         is_unique = is_dove or bool({"n", "generation"} & set(table.columns))
         return group(table, where=where, **more), is_unique
     except InputError:
-        filled = every_row.filter(_write_filled_sql(every_row))
-        if n_empty := _count_rows(every_row) - _count_rows(filled):
+        with_values = every_row.filter(_write_filled_sql(every_row))
+        if n_empty := _count_rows(every_row) - _count_rows(with_values):
             # Spreadsheets write such rows below a table. They are looked for only where a name is missing.
             what = inflect_text("[row without any value is|rows without any value are] left out", n_empty)
             warnings.warn(f"{where}: {n_empty} {what}", HowsureWarning, stacklevel=3)
-            return group_rows(filled, where, benchmark, options, group)
+            return group_rows(with_values, where, benchmark, options, group)
         refuse_rows(rows, where, [check for check in checks if check.late], place=name_row)
         raise
 

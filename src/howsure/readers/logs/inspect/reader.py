@@ -64,6 +64,7 @@ from howsure.readers.logs.inspect.samples import (
     score_sample,
 )
 from howsure.readers.logs.inspect.zip_file import ZipArchive
+from howsure.safe_text import inflect_text
 from howsure.store.manifest import ModelRecord
 
 #: Settings that influence the completions of a model; headers and connections are left out.
@@ -424,7 +425,8 @@ def _note_state(log: InspectLog, build: RowBuilder) -> None:
         build.note("the log contains no samples (log_samples was off): there is nothing to read")
     elif status != "success":
         of = f" of {n_planned} planned" if n_planned else ""
-        build.note(f"the run {_STATUS.get(status, f'ended as {status[:20]!r}')}: the log has {n_samples}{of} samples")
+        samples = inflect_text("[sample|samples]", n_planned or n_samples)
+        build.note(f"the run {_STATUS.get(status, f'ended as {status[:20]!r}')}: the log has {n_samples}{of} {samples}")
     elif n_samples < n_planned:
         build.note(f"the log has {n_samples} of {n_planned} planned samples")
     if log.header.invalidated:
