@@ -248,6 +248,31 @@ def test_a_candidate_is_sampled_until_it_is_decided(tmp_path):
         sample_until_decided(tmp_path / "small.yaml", tmp_path / "x", judge, label="other")
 
 
+def test_a_run_that_was_interrupted_is_judged_at_the_looks_that_it_would_have_had(tmp_path):
+    """The folder holds more generations than the first looks take: they see the first ones, as without interruption."""
+    from howsure.api.regression_gate import sample_until_decided
+
+    baseline = hs.run(_write(tmp_path, "large"))
+    alphas, sizes = [], {}
+
+    def gate_in(folder):
+        def judge(data, alpha):
+            result = hs.gate(data, baseline, alpha=alpha, margin=0.001)
+            sizes.setdefault(folder, []).append((result["n_generations"].tolist(), result["difference"].tolist()))
+            alphas.append(alpha)
+            return result
+
+        return judge
+
+    file = _write(tmp_path, "large")
+    sample_until_decided(file, tmp_path / "whole", gate_in("whole"))
+    hs.run(_write(tmp_path, "large", generations=3), tmp_path / "killed")
+    sample_until_decided(_write(tmp_path, "large"), tmp_path / "killed", gate_in("killed"))
+    assert sizes["killed"] == sizes["whole"]
+    assert len(sizes["whole"]) > 1
+    assert set(alphas) == {0.05 / 4}
+
+
 def test_a_spent_budget_ends_the_rounds(tmp_path):
     from howsure.api.regression_gate import sample_until_decided
 
@@ -257,3 +282,71 @@ def test_a_spent_budget_ends_the_rounds(tmp_path):
         file, tmp_path / "large", lambda data, alpha: hs.gate(data, baseline, alpha=alpha, margin=0)
     )
     assert result["n_generations"][0] <= 2
+
+
+def _write_variants(path, rights, generations=5):
+    """Write a table of ten questions; `rights` has the number of right generations by variant."""
+    rows = [
+        f"demo,m,q{q},{variant},{k + 1},{int((k + q) % generations < right)}"
+        for variant, right in rights.items()
+        for q in range(10)
+        for k in range(generations)
+    ]
+    path.write_text("\n".join(["benchmark,model,question,variant,generation,score", *rows]) + "\n")
+    return path
+
+
+def test_variants_are_paired_where_both_have_them(tmp_path):
+    """The candidate is right in variant a, where it has no generation of b: not a pass, since b is missing."""
+    base = _write_variants(tmp_path / "base.csv", {"a": 5, "b": 2})
+    same = _write_variants(tmp_path / "same.csv", {"a": 5, "b": 2})
+    result = hs.gate(same, base, margin=0.2)
+    assert (result.verdict, result["n_questions"].tolist()) == ("pass", [20])
+    assert "20 common question-variant pairs" in str(result)
+    easy = _write_variants(tmp_path / "easy.csv", {"a": 5})
+    with pytest.warns(HowsureWarning, match="only the baseline has are missing .*: b"):
+        result = hs.gate(easy, base, margin=0.2)
+    assert (result.verdict, result["n_missing"].tolist()) == ("inconclusive", [50])
+    with pytest.warns(HowsureWarning, match="only the candidate has are not compared on demo: b"):
+        result = hs.gate(base, easy, margin=0.2)
+    assert (result.verdict, result["difference"].tolist()) == ("pass", [0.0])
+    other = _write_variants(tmp_path / "other.csv", {"c": 5})
+    with pytest.warns(HowsureWarning, match="no prompt variant of demo is common"):
+        assert hs.gate(other, base)["difference"].tolist() == [pytest.approx(0.3)]
+
+
+def test_a_variant_that_broke_on_one_question_is_named(tmp_path):
+    base = _write_variants(tmp_path / "base.csv", {"a": 5, "b": 5})
+    worse = tmp_path / "worse.csv"
+    lines = base.read_text().splitlines()
+    worse.write_text("\n".join(line[:-1] + "0" if ",q3,b," in line else line for line in lines) + "\n")
+    result = hs.gate(worse, base, margin=0.2)
+    assert (result.verdict, result.questions["question"].tolist()) == ("fail", ["q3 [b]"])
+
+
+def test_several_metrics_are_one_family():
+    """p of Fisher's exact test of 5 of 5 against 0 of 5 is 1/252; Holm doubles it for two metrics, and one fails."""
+    names = ["p"]
+    same = hs.Cells.from_scores("demo", ["m"], names, [[[1, 1, 1, 1, 1]]])
+    worse = hs.Cells.from_scores("demo", ["m"], names, [[[0, 0, 0, 0, 0]]])
+    alone = hs.gate(worse, same)
+    both = hs.gate({"exact": worse, "loose": same}, {"exact": same, "loose": same})
+    assert both["benchmark"].tolist() == ["demo, exact", "demo, loose"]
+    assert both["p_fail"].tolist()[0] == pytest.approx(2 * alone["p_fail"].tolist()[0])
+    assert [part.verdict for part in both.gates] == ["fail", "inconclusive"]
+    bars = hs.gate({"exact": same, "loose": worse}, at_least=0.5)
+    assert [part.n_together for part in bars.gates] == [2, 2]
+    with pytest.raises(InputError, match="metrics exact, loose of the candidate and exact of the baseline"):
+        hs.gate({"exact": worse, "loose": same}, {"exact": same})
+    with pytest.raises(InputError, match="none of the baseline"):
+        hs.gate({"exact": worse}, same)
+
+
+def test_scores_on_other_scales_are_refused():
+    names = [f"q{i}" for i in range(5)]
+    rated = hs.Cells.from_scores("demo", ["m"], names, [[[7, 8]] * 5])
+    unit = hs.Cells.from_scores("demo", ["m"], names, [[[0.7, 0.8]] * 5])
+    for new, old in ((rated, unit), (unit, rated)):
+        with pytest.raises(InputError, match="give both on one scale"):
+            hs.gate(new, old)
+    assert hs.gate(rated, rated).verdict in {"pass", "inconclusive"}

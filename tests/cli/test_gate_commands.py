@@ -178,3 +178,16 @@ def test_slow_imports_are_left_to_the_commands_that_need_them(tables):
     arguments = [sys.executable, "-c", code, "gate", str(tables["base"]), str(tables["same"])]
     result = subprocess.run(arguments, capture_output=True, text=True, check=False)
     assert (result.returncode, result.stdout.splitlines()[-1]) == (0, "[]")
+
+
+def test_metrics_and_models_that_are_named(howsure, tables):
+    table = tables["base"].with_name("metrics.csv")
+    rows = [f"demo,m,q{q},{k},1,{0.5 + k / 10}" for q in range(30) for k in range(3)]
+    table.write_text("\n".join(["benchmark,model,question,generation,accuracy,f1", *rows]) + "\n")
+    arguments = ("gate", table, "--at-least", 0.4, "--metric", "accuracy", "--metric", "f1")
+    code, out, _ = howsure(*arguments, "--format", "json")
+    assert (code, [row["benchmark"] for row in json.loads(out)]) == (0, ["demo, accuracy", "demo, f1"])
+    code, _, err = howsure(*arguments, "--metric", "f1")
+    assert (code, "--metric" in err) == (2, True)
+    code, out, _ = howsure("gate", tables["base"], tables["worse"], "--a", "m", "--b", "m")
+    assert (code, out.split()[0]) == (1, "FAIL")

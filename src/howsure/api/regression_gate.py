@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TextIO, TypeAlias
 from xml.etree import ElementTree as ET
 
 import msgspec
 import numpy as np
 
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
-from howsure.readers.evaluations import Evaluations, read, to_cells
+from howsure.readers.evaluations import Evaluations, open_or_list, read, to_cells
 from howsure.safe_text import escape_control_characters
 from howsure.stats.core.cells import Cells
 from howsure.stats.core.claims import GATE_VERDICTS, GateVerdict, MeanClaim, MissingRule, check_choice
@@ -25,13 +25,17 @@ from howsure.stats.gate import (
     compare_with_bar,
     compare_with_baseline,
     decide,
+    find_common_variants,
+    list_variants,
     split_baseline,
+    split_by_variant,
 )
 
 if TYPE_CHECKING:
     from howsure.api.model_scores import CellsLike
     from howsure.sample.experiment import Experiment
     from howsure.sample.model_config import ModelConfig
+    from howsure.stats.core.cube import Cube
 
 #: Exit codes by verdict; 2 is wrong use or unreadable input.
 EXIT_CODES: dict[GateVerdict, int] = {"pass": 0, "fail": 1, "inconclusive": 3}
@@ -94,8 +98,8 @@ class GateResult(Results):
 
 
 def gate(
-    data: CellsLike,
-    baseline: CellsLike | None = None,
+    data: CellsLike | Mapping[str, CellsLike],
+    baseline: CellsLike | Mapping[str, CellsLike] | None = None,
     *,
     a: str | None = None,
     b: str | None = None,
@@ -110,9 +114,10 @@ def gate(
     Parameters
     ----------
     data
-        Results of the candidate, as for `howsure.score`; without `baseline`, those of both models.
+        Results of the candidate, as for `howsure.score`; without `baseline`, those of both models. A mapping has the
+        results of several metrics by their names, such as ``{"accuracy": read(path, scorer="accuracy"), ...}``.
     baseline
-        Results of the baseline on the same questions.
+        Results of the baseline on the same questions; a mapping with the same names where `data` is one.
     a, b
         Labels of the candidate and of the baseline. None: the only model of its side, or each label that both have.
     margin
@@ -168,32 +173,73 @@ def gate(
     if at_least is not None:
         if baseline is not None or b is not None:
             raise InputError("a bar and a baseline", where="gate", remedy="give at_least or a baseline, not both")
-        return GateResult(tuple(_compare_with_bars(data, a, at_least, alpha=alpha, claim=claim, missing=missing)))
-    pairs = list(_match_pairs(data, baseline, a, b))
+        benchmarks = [
+            replace(cells, benchmark=_name_metric(cells.benchmark, metric))
+            for metric, results, _ in _list_metrics(data, None)
+            for cells in to_cells(results)
+        ]
+        return GateResult(tuple(_compare_with_bars(benchmarks, a, at_least, alpha=alpha, claim=claim, missing=missing)))
+    pairs = [
+        pair._replace(cells=replace(pair.cells, benchmark=_name_metric(pair.cells.benchmark, metric)))
+        for metric, results, reference in _list_metrics(data, baseline)
+        for pair in _match_pairs(results, reference, a, b)
+    ]
     gates = [
-        compare_with_baseline(cells, new, old, margin=margin, alpha=alpha, claim=claim, missing=missing)
-        for cells, new, old in pairs
+        replace(
+            compare_with_baseline(
+                pair.cells, pair.candidate, pair.baseline, margin=margin, alpha=alpha, claim=claim, missing=missing
+            ),
+            n_variants=pair.n_variants,
+        )
+        for pair in pairs
     ]
     return GateResult(tuple(decide(gates)))
 
 
+def _list_metrics(
+    data: CellsLike | Mapping[str, CellsLike], baseline: CellsLike | Mapping[str, CellsLike] | None
+) -> list[tuple[str, CellsLike, CellsLike | None]]:
+    """Return the name of each metric, '' for the only one, with the results of candidate and baseline."""
+    if not isinstance(data, Mapping) and not isinstance(baseline, Mapping):
+        return [("", open_or_list(data), None if baseline is None else open_or_list(baseline))]
+    new = data if isinstance(data, Mapping) else {}
+    old = dict.fromkeys(new) if baseline is None else baseline if isinstance(baseline, Mapping) else {}
+    if new.keys() != old.keys() or not new:
+        named = [_list_names([*side]) or "none" for side in (new, old)]
+        what = f"metrics {named[0]} of the candidate and {named[1]} of the baseline"
+        raise InputError(what, where="gate", remedy="give results of the same metrics for both, or one result each")
+    return [(name, *_list_metrics(new[name], old[name])[0][1:]) for name in new]
+
+
+def _name_metric(benchmark: str, metric: str) -> str:
+    """Return the name of a benchmark with that of the metric, if there are several."""
+    return f"{benchmark}, {metric}" if metric else benchmark
+
+
+class _Pair(NamedTuple):
+    """Cells of a benchmark, the labels of candidate and baseline in them, and the variants they are split into."""
+
+    cells: Cells
+    candidate: str
+    baseline: str
+    n_variants: int = 1
+
+
 def _compare_with_bars(
-    data: CellsLike, label: str | None, bar: float, *, alpha: float, claim: MeanClaim, missing: MissingRule
+    benchmarks: Sequence[Cells], label: str | None, bar: float, *, alpha: float, claim: MeanClaim, missing: MissingRule
 ) -> Iterator[AbsoluteGate]:
     """Yield the gate of each benchmark and model, or of the model of this label."""
-    benchmarks = to_cells(data)
     _list_models(benchmarks, label)
     chosen = [(cells, model) for cells in benchmarks for model in cells.models if label in {None, model}]
     for cells, model in chosen:
         yield compare_with_bar(cells, model, bar, alpha=alpha, claim=claim, missing=missing, n_together=len(chosen))
 
 
-def _match_pairs(
-    data: CellsLike, baseline: CellsLike | None, a: str | None, b: str | None
-) -> Iterator[tuple[Cells, str, str]]:
+def _match_pairs(data: CellsLike, baseline: CellsLike | None, a: str | None, b: str | None) -> Iterator[_Pair]:
     """Yield the cells of both of each benchmark and model, and the labels of candidate and baseline in them."""
     if baseline is None:
-        yield from _match_in_one(to_cells(data), a, b)
+        for cells, new_label, old_label in _match_in_one(to_cells(data), a, b):
+            yield _join(data, cells, new_label, data, cells, old_label)
         return
     new, old = _name_alike(list(to_cells(data)), list(to_cells(baseline)))
     _warn_of_other_questions(data, baseline)
@@ -203,13 +249,13 @@ def _match_pairs(
     by_name = {cells.benchmark: cells for cells in new}
     common = [cells for cells in old if any(name in cells.models for _, name in label_pairs)]
     if absent := [cells.benchmark for cells in common if cells.benchmark not in by_name]:
-        what = f"the candidate has no result on {', '.join(absent[:3])}{', ...' * (len(absent) > 3)}, the baseline has"
+        what = f"the candidate has no result on {_list_names(absent)}, the baseline has"
         remedy = "run the candidate on it, or give a baseline without it; --benchmark NAME calls both alike"
         raise InputError(what, where="gate", remedy=remedy)
     for cells in common:
         for new_label, old_label in label_pairs:
             if old_label in cells.models:
-                yield _join(_require(by_name[cells.benchmark], new_label), new_label, cells, old_label)
+                yield _join(data, _require(by_name[cells.benchmark], new_label), new_label, baseline, cells, old_label)
 
 
 def _name_alike(new: list[Cells], old: list[Cells]) -> tuple[list[Cells], list[Cells]]:
@@ -261,7 +307,7 @@ def _match_labels(new: Sequence[str], old: Sequence[str], a: str | None, b: str 
         other = b if b is not None else a if a in old else old[0] if len(old) == 1 else None
         if own is None or other is None:
             side, labels = ("candidate", new) if own is None else ("baseline", old)
-            what = f"the {side} has several models: {', '.join(labels[:3])}{', ...' * (len(labels) > 3)}"
+            what = f"the {side} has several models: {_list_names(labels)}"
             raise InputError(what, where="gate", remedy="name one with " + ("--a" if own is None else "--b"))
         return [(own, other)]
     if len(new) == 1 and len(old) == 1:
@@ -273,13 +319,83 @@ def _match_labels(new: Sequence[str], old: Sequence[str], a: str | None, b: str 
     return [(label, label) for label in old]
 
 
-def _join(new: Cells, new_label: str, old: Cells, old_label: str) -> tuple[Cells, str, str]:
-    """Return the cells of both under labels that differ, and these labels."""
+def _join(data: CellsLike, new: Cells, new_label: str, baseline: CellsLike, old: Cells, old_label: str) -> _Pair:
+    """Return the cells of both under labels that differ, by prompt variant where both have several."""
+    new, old, n_variants = _pair_variants(data, new, new_label, baseline, old, old_label)
     renamed = f"{old_label} (baseline)" if old_label == new_label else old_label
-    candidate, baseline = new.select([new_label]), replace(old.select([old_label]), models=(renamed,))
-    if (candidate.clusters is None) != (baseline.clusters is None):
-        candidate, baseline = replace(candidate, clusters=None), replace(baseline, clusters=None)
-    return candidate + baseline, new_label, renamed
+    candidate, reference = new.select([new_label]), replace(old.select([old_label]), models=(renamed,))
+    if (candidate.clusters is None) != (reference.clusters is None):
+        candidate, reference = replace(candidate, clusters=None), replace(reference, clusters=None)
+    return _Pair(candidate + reference, new_label, renamed, n_variants)
+
+
+def _pair_variants(
+    data: CellsLike, new: Cells, new_label: str, baseline: CellsLike, old: Cells, old_label: str
+) -> tuple[Cells, Cells, int]:
+    """Return both with a row per question and prompt variant of the baseline, and how many variants both have.
+
+    As they are, with a warning where something is left to be known, if variants cannot be paired.
+    """
+    if len({*new.variants, *old.variants}) < 2:
+        return new, old, 1
+    cubes = [_find_cube(source, cells) for source, cells in ((data, new), (baseline, old))]
+    if cubes[0] is None or cubes[1] is None:
+        if set(new.variants) != set(old.variants):
+            _warn_of_variants(
+                f"prompt variants of candidate and baseline are not known to be the same on {old.benchmark}"
+            )
+        return new, old, 1
+    if new_label not in cubes[0].models or old_label not in cubes[1].models:  # every generation of it failed
+        return new, old, 1
+    sides = list_variants(cubes[0], new_label), list_variants(cubes[1], old_label)
+    common = find_common_variants(cubes[0], new_label, cubes[1], old_label)
+    if not common:
+        if sides[0] and sides[1]:
+            names = f"{_list_names(sides[0])} of the candidate, {_list_names(sides[1])} of the baseline"
+            is_nested = cubes[0].nested or cubes[1].nested
+            own = f"each question of {old.benchmark} has prompt variants of its own"
+            _warn_of_variants(own if is_nested else f"no prompt variant of {old.benchmark} is common to both ({names})")
+        return new, old, 1
+    more = _warn_of_one_sided(sides[0], sides[1], old.benchmark)
+    if len(sides[1]) < 2 and not more:
+        return new, old, 1
+    first = replace(split_by_variant(cubes[0], new, sides[1]), benchmark=old.benchmark)
+    return first, split_by_variant(cubes[1], old, sides[1]), len(common)
+
+
+def _warn_of_one_sided(candidate: Sequence[str], baseline: Sequence[str], benchmark: str) -> bool:
+    """Warn of prompt variants that one side has alone; return whether the candidate has some."""
+    lines = {
+        "that only the candidate has are not compared": [name for name in candidate if name not in baseline],
+        "that only the baseline has are missing generations of the candidate": [
+            name for name in baseline if name not in candidate
+        ],
+    }
+    for what, names in lines.items():
+        if names:
+            line = f"prompt variants {what} on {benchmark}: {_list_names(names)}"
+            warnings.warn(line, HowsureWarning, stacklevel=8)
+    return not set(candidate) <= set(baseline)
+
+
+def _find_cube(data: CellsLike, cells: Cells) -> Cube | None:
+    """Return the results of a benchmark by prompt variant; None where they are not at hand."""
+    if not isinstance(data, Evaluations):
+        return None
+    cubes = data.cubes()
+    named = [cube for cube in cubes if cube.benchmark == cells.benchmark]
+    return (named or cubes)[0] if named or len(cubes) == 1 else None
+
+
+def _warn_of_variants(what: str) -> None:
+    """Warn that scores are compared over all variants of each side."""
+    line = f"{what}: each side is the mean over its own variants, and a change may be that of the prompt"
+    warnings.warn(line, HowsureWarning, stacklevel=8)
+
+
+def _list_names(names: Sequence[str]) -> str:
+    """Return the first names of a list."""
+    return f"{', '.join(names[:3])}{', ...' * (len(names) > 3)}"
 
 
 def _warn_of_other_questions(data: CellsLike, baseline: CellsLike) -> None:
@@ -306,8 +422,7 @@ def _warn_of_left_out(new: Sequence[Cells], old: Sequence[Cells], labels: Sequen
     models = sorted({model for cells in new for model in cells.models}.difference(labels))
     for kind, names in (("benchmark", benchmarks), ("model", models)):
         if names:
-            names_text = f"{', '.join(names[:3])}{', ...' * (len(names) > 3)}"
-            line = f"the baseline has no {kind} {names_text}: these results of the candidate are not compared"
+            line = f"the baseline has no {kind} {_list_names(names)}: these results of the candidate are not compared"
             warnings.warn(line, HowsureWarning, stacklevel=5)
 
 
@@ -341,7 +456,7 @@ def describe_gate(gate: Gate, n_analyses: int = 1) -> Iterator[str]:
         c = gate.comparison
         yield (
             f"  The score is {float(c.score_a[0]):.3f}, that of {gate.baseline} {float(c.score_b[0]):.3f}, on "
-            f"{_count(int(c.n_questions[0]), 'common question')}: a difference of {gate.difference:+.3f}."
+            f"{_count(int(c.n_questions[0]), 'common ' + _name_unit(gate))}: a difference of {gate.difference:+.3f}."
         )
         limits = f"the difference is at least {gate.low:+.3f} and at most {gate.high:+.3f}"
         if np.isnan(gate.low) or np.isnan(gate.high):
@@ -380,15 +495,20 @@ def _describe_failure(gate: RegressionGate) -> Iterator[str]:
     rows = gate.questions
     broken = [i for i, kind in enumerate(rows.kinds) if kind == "broken"]
     if broken:
-        number = f"{len(broken)} of {_count(len(gate.comparison.cells.questions), 'question')}"
+        number = f"{len(broken)} of {_count(len(gate.comparison.cells.questions), _name_unit(gate))}"
         yield f"  {number} {'is' if len(broken) == 1 else 'are'} broken (exact tests, adjusted for all questions):"
         for i in broken[:_MOST_LISTED]:
             yield (
-                f"    {rows.questions[i]}: {rows.right_baseline[i]} of {rows.n_baseline[i]} right before, now "
-                f"{rows.right_candidate[i]} of {rows.n_candidate[i]} (adjusted {_format_p(rows.p_adjusted[i])})"
+                f"    {rows.questions[i]}: {rows.right_baseline[i]:,} of {rows.n_baseline[i]:,} right before, now "
+                f"{rows.right_candidate[i]:,} of {rows.n_candidate[i]:,} (adjusted {_format_p(rows.p_adjusted[i])})"
             )
         if len(broken) > _MOST_LISTED:
             yield f"    and {len(broken) - _MOST_LISTED} more"
+
+
+def _name_unit(gate: RegressionGate) -> str:
+    """Return what is compared one by one: a question, or a question in a prompt variant."""
+    return "question-variant pair" if gate.n_variants > 1 else "question"
 
 
 def _count(number: int, noun: str) -> str:
@@ -418,9 +538,11 @@ def _describe_need(gate: Gate) -> Iterator[str]:
     ways = []
     if np.isfinite(generations):
         both = " of both" if isinstance(gate, RegressionGate) else ""
-        ways.append(f"{generations:,.0f} generations per question{both}")
+        unit = _name_unit(gate) if isinstance(gate, RegressionGate) else "question"
+        ways.append(f"{generations:,.0f} generations per {unit}{both}")
     if np.isfinite(questions):
-        ways.append(f"{questions:,.0f} questions like these")
+        unit = _name_unit(gate) if isinstance(gate, RegressionGate) else "question"
+        ways.append(f"{questions:,.0f} {unit}s like these")
     if ways:
         yield f"  To decide with a probability of 80 %, if {observed} is as observed: {', or '.join(ways)}."
     elif np.isnan(generations) or np.isnan(questions) or np.isnan(gate.low):
@@ -500,9 +622,10 @@ def _write_junit(result: GateResult) -> str:
 def sample_until_decided(
     experiment: Path,
     folder: Path,
-    judge: Callable[[Evaluations, float], GateResult],
+    judge: Callable[[Evaluations | dict[str, Evaluations], float], GateResult],
     *,
     label: str | None = None,
+    metrics: Sequence[str] = (),
     alpha: float = 0.05,
     stream: TextIO | None = None,
 ) -> GateResult:
@@ -513,11 +636,15 @@ def sample_until_decided(
     experiment
         YAML file of the experiment; its number of generations is the largest that is sampled.
     folder
-        Run folder; what it holds already is used.
+        Run folder. What it holds already is used: after an interruption, each look sees the generations that it would
+        have seen.
     judge
-        Function from the results so far and an alpha to a result, such as one that calls `gate`.
+        Function from the results so far, by metric where several are named, and an alpha to a result, such as one that
+        calls `gate`.
     label
         Label of the candidate; None samples every model of the experiment.
+    metrics
+        Scores that are judged, as ``scorer`` of `howsure.read` names one; empty for the first.
     alpha
         As for `gate`, over all looks together.
     stream
@@ -553,7 +680,12 @@ def sample_until_decided(
     result: GateResult | None = None
     for k in sizes:
         code = run_experiment(_limit_generations(plan, k, label), folder)
-        result = replace(judge(read(folder), alpha / len(sizes)), n_analyses=len(sizes))
+        results: Evaluations | dict[str, Evaluations] = (
+            {metric: read(folder, scorer=metric, generations=k) for metric in metrics}
+            if metrics
+            else read(folder, generations=k)
+        )
+        result = replace(judge(results, alpha / len(sizes)), n_analyses=len(sizes))
         if stream is not None:
             print(f"howsure: after {k} generation{'s' * (k > 1)} per question: {result.verdict}", file=stream)
         if code or result.verdict != "inconclusive":

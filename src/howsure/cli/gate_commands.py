@@ -27,6 +27,13 @@ if TYPE_CHECKING:
 @click.option("--a", help="The candidate, where PATHS have several models.")
 @click.option("--b", help="The baseline, where its results have several models.")
 @click.option(
+    "--metric",
+    "metrics",
+    multiple=True,
+    metavar="NAME",
+    help="Score that is gated, as --scorer names one; several get a verdict each, and one for all.",
+)
+@click.option(
     "--margin", type=float, default=0.02, show_default=True, help="Largest loss that is not called worse, as a score."
 )
 @click.option("--at-least", type=float, metavar="SCORE", help="Gate the score of one model on a bar, without baseline.")
@@ -75,6 +82,7 @@ def gate(
     baseline: tuple[str, ...],
     a: str | None,
     b: str | None,
+    metrics: tuple[str, ...],
     margin: float,
     at_least: float | None,
     alpha: float,
@@ -98,7 +106,10 @@ def gate(
     import howsure as hs
     from howsure.api.regression_gate import EXIT_CODES, sample_until_decided
 
-    candidate, old = _divide(inputs, baseline, b, at_least, self_test=self_test)
+    if metrics and (inputs.scorer is not None or self_test or len(set(metrics)) < len(metrics)):
+        remedy = "name each score once, with --metric alone; --self-test takes --scorer"
+        raise InputError("--metric", where="gate", remedy=remedy)
+    candidate, old = _divide(inputs, baseline, a, b, at_least, self_test=self_test)
     if self_test:
         data, label = (old or candidate).results, b if b is not None or old is not None else a
         print_result(
@@ -109,24 +120,32 @@ def gate(
     for path in (markdown, junit):
         _check_writable(path)
 
-    def judge(data: Evaluations, share: float) -> GateResult:
-        reference = old.results if old is not None else None
+    file = Path(candidate.paths[0])
+    is_experiment = file.suffix in {".yaml", ".yml"}
+    folder = output or file.with_suffix("")
+
+    def judge(data: Evaluations | dict[str, Evaluations], share: float) -> GateResult:
         return hs.gate(
-            data, reference, a=a, b=b, margin=margin, at_least=at_least, alpha=share, claim=claim, missing=missing
+            data,
+            None if old is None else _read_metrics(old, metrics),
+            a=a,
+            b=b,
+            margin=margin,
+            at_least=at_least,
+            alpha=share,
+            claim=claim,
+            missing=missing,
         )
 
-    file = Path(candidate.paths[0])
-    if file.suffix in {".yaml", ".yml"}:
+    if is_experiment:
         if len(candidate.paths) > 1 or (old is None and at_least is None):
             what = f"{file} is an experiment, and nothing to compare it with"
             raise InputError(what, where="gate", remedy="give --baseline PATH, or --at-least SCORE")
         if old is not None:
             old.results.cells()  # before anything is paid for
-        result = sample_until_decided(
-            file, output or file.with_suffix(""), judge, label=a, alpha=alpha, stream=sys.stderr
-        )
+        result = sample_until_decided(file, folder, judge, label=a, metrics=metrics, alpha=alpha, stream=sys.stderr)
     else:
-        result = judge(candidate.results, alpha)
+        result = judge(_read_metrics(candidate, metrics), alpha)
     if list_questions:
         print_result(result.questions, form)
     elif form == "table":
@@ -139,15 +158,29 @@ def gate(
     sys.exit(EXIT_CODES[verdict])
 
 
+def _read_metrics(inputs: CommandInputs, metrics: tuple[str, ...]) -> Evaluations | dict[str, Evaluations]:
+    """Return the results; by name, with each metric as the score, where metrics are named."""
+    if not metrics:
+        return inputs.results
+    return {metric: replace(inputs, scorer=metric).results for metric in metrics}
+
+
 def _divide(
-    inputs: CommandInputs, baseline: tuple[str, ...], b: str | None, at_least: float | None, *, self_test: bool
+    inputs: CommandInputs,
+    baseline: tuple[str, ...],
+    a: str | None,
+    b: str | None,
+    at_least: float | None,
+    *,
+    self_test: bool,
 ) -> tuple[CommandInputs, CommandInputs | None]:
     """Return the results of the candidate and of the baseline; None where both are in the same."""
     if baseline:
         if at_least is not None:
             raise InputError("--at-least and --baseline", where="gate", remedy="keep one of them")
         return inputs, replace(inputs, paths=baseline)
-    if at_least is not None or b is not None or self_test:
+    is_one_label = a is not None and a == b and len(inputs.paths) == 2  # the same model at both paths
+    if at_least is not None or self_test or (b is not None and not is_one_label):
         return inputs, None
     if len(inputs.paths) != 2:
         what = f"{len(inputs.paths)} path{'s' * (len(inputs.paths) != 1)}, and no baseline"

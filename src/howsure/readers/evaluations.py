@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from howsure.stats.prompts import VariantAnswers
     from howsure.stats.questions import AnswerCounts
 
-__all__ = ["Evaluations", "read", "to_answers", "to_cells", "to_cubes", "to_runs"]
+__all__ = ["Evaluations", "open_or_list", "read", "to_answers", "to_cells", "to_cubes", "to_runs"]
 
 Part = TypeVar("Part", Cells, Cube)
 _NUMBER = re.compile(r"\d[\d.,]*")
@@ -384,10 +384,16 @@ def to_cells(data: Data | Evaluations | Cells | Iterable[Cells]) -> list[Cells]:
     data
         What `read` returned, or whatever it takes; or cells, one object or several.
     """
+    opened = open_or_list(data)
+    return opened.cells() if isinstance(opened, Evaluations) else opened
+
+
+def open_or_list(data: Data | Evaluations | Cells | Iterable[Cells]) -> Evaluations | list[Cells]:
+    """Return results in any form that the public functions take, not yet read; or cells, one or several, as a list."""
     if isinstance(data, Evaluations):
-        return data.cells()
+        return data
     items, are_cells = _list_items(data, Cells)
-    return items if are_cells else read(items).cells()
+    return items if are_cells else read(items)
 
 
 def to_cubes(data: Data | Evaluations | Cube | Iterable[Cube]) -> list[Cube]:

@@ -4,6 +4,7 @@ exact_tests    exact tests of the mean and of single questions, from counts of r
 gate_verdicts  `compare_with_baseline`, `compare_with_bar`: pass, fail or inconclusive
 false_alarms   `split_baseline`: how often a baseline fails against itself
 rate_test      `RateTest`: one trial after another until a rate is shown to be above or below a bar
+variant_pairs  `split_by_variant`: results in several prompt variants as pairs of question and variant
 """
 
 from howsure.stats.gate.exact_tests import QuestionTests, compare_means_exactly, compare_questions_exactly
@@ -17,6 +18,7 @@ from howsure.stats.gate.gate_verdicts import (
     decide,
 )
 from howsure.stats.gate.rate_test import RateTest
+from howsure.stats.gate.variant_pairs import find_common_variants, list_variants, split_by_variant
 
 __all__ = [
     "AbsoluteGate",
@@ -30,5 +32,8 @@ __all__ = [
     "compare_with_bar",
     "compare_with_baseline",
     "decide",
+    "find_common_variants",
+    "list_variants",
     "split_baseline",
+    "split_by_variant",
 ]

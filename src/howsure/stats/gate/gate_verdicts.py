@@ -126,6 +126,8 @@ class RegressionGate(Result):
         p-value of any regression on this benchmark; and adjusted for other benchmarks and models by `decide`.
     reasons
         What limits the verdict, '' if nothing.
+    n_variants
+        Prompt variants in which both are compared; with several, a "question" is a question in one variant.
     """
 
     benchmark: str
@@ -146,6 +148,7 @@ class RegressionGate(Result):
     p_any: float
     p_fail: float
     reasons: str = ""
+    n_variants: int = 1
     best_case: Cells = field(repr=False, kw_only=True)
 
     @property
@@ -417,6 +420,7 @@ def compare_with_baseline(
     if not np.any(both.answered[0] & both.answered[1]):
         what = f"no question was answered by both {candidate!r} and {baseline!r}"
         raise InputError(what, where=cells.benchmark, remedy="give results on the same questions")
+    _check_scales(both)
     both = _count_fewer_rows_as_failed(both)
     n_missing = count_missing(both)
     worst, best = _fill(both, missing)
@@ -491,6 +495,17 @@ def _count_fewer_rows_as_failed(both: Cells) -> Cells:
     if not np.any(fewer):
         return both
     return replace(both, failed=failed + np.stack([fewer, np.zeros_like(fewer)]))
+
+
+def _check_scales(both: Cells) -> None:
+    """Raise InputError where the scores of one model are far outside [0, 1], and those of the other all within."""
+    rows = [both.select([name]) for name in both.models]
+    for other, row in zip(rows[::-1], rows, strict=True):
+        largest = float(np.nanmax(np.where(row.answered, row.mean, np.nan)))
+        if other.unit and not row.unit and largest > 1:
+            limits = f"go up to {largest:.4g} or more, those of {other.models[0]!r} are from 0 to 1"
+            what = f"scores of {row.models[0]!r} {limits}"
+            raise InputError(what, where=both.benchmark, remedy="give both on one scale")
 
 
 def check_gate(margin: float, alpha: float) -> None:

@@ -1,0 +1,53 @@
+"""Pairs of question and prompt variant: values by hand, and a seeded simulation of unequal designs."""
+
+import numpy as np
+
+from howsure.stats.core.cells import Cells
+from howsure.stats.core.cube import Cube
+from howsure.stats.gate import compare_with_baseline, find_common_variants, list_variants, split_by_variant
+
+
+def _cube(scores, variants=("a", "b")):
+    return Cube.from_scores("demo", ["m"], ["p", "q"], variants, [scores])
+
+
+def test_variants_in_which_a_model_answered():
+    cube = _cube([[[1], []], [[0, 1], []]])
+    assert list_variants(cube, "m") == ("a",)
+    other = _cube([[[], [1]], [[1], [0]]])
+    assert find_common_variants(cube, "m", other, "m") == ("a",)
+    only_b = _cube([[[], [1]], [[], [0]]])
+    assert find_common_variants(cube, "m", only_b, "m") == ()
+
+
+def test_failures_of_a_question_are_where_scores_are_fewest():
+    """q has 3 + 1 scores where 3 + 3 were asked for: of its two failures both are of variant b; one of p of a."""
+    cube = _cube([[[1, 1], [1, 0, 1]], [[1, 0, 1], [0]]])
+    failed = np.array([[1, 2]])
+    pooled = cube.cells()
+    cells = Cells("demo", ("m",), ("p", "q"), pooled.n, pooled.total, pooled.total_sq, failed=failed)
+    pairs = split_by_variant(cube, cells, ("a", "b"))
+    assert pairs.questions == ("p [a]", "p [b]", "q [a]", "q [b]")
+    assert pairs.n.tolist() == [[2, 3, 3, 1]]
+    assert pairs.failed.tolist() == [[1, 0, 0, 2]]
+    assert pairs.clusters == ("p", "p", "q", "q")
+    assert split_by_variant(cube, cells, ("b",)).questions == ("p [b]", "q [b]")
+
+
+def test_unequal_numbers_of_an_easy_and_a_hard_variant_are_no_regression():
+    """The baseline has more generations of the easy variant, the candidate of the hard one: pooled, that is a loss."""
+    rng = np.random.default_rng(5)
+    p = np.stack([np.full(40, 0.95), np.full(40, 0.4)], axis=1)
+    n = np.array([[2, 6], [6, 2]])  # candidate, baseline
+    failed = {"paired": 0, "pooled": 0}
+    for _ in range(60):
+        right = rng.binomial(n[:, None, :], p).astype(float)
+        counts = np.broadcast_to(n[:, None, :], right.shape)
+        names = tuple(f"q{i}" for i in range(40))
+        cube = Cube("demo", ("new", "old"), names, ("easy", "hard"), counts, right, right)
+        pairs = split_by_variant(cube, cube.cells(), cube.variants)
+        for name, cells in (("paired", pairs), ("pooled", cube.cells())):
+            gate = compare_with_baseline(cells, "new", "old", missing="as-missing")
+            failed[name] += gate.verdict == "fail"
+    assert failed["paired"] <= 8  # at .05 of 60 more than 8 have a probability of .003
+    assert failed["pooled"] == 60
