@@ -21,7 +21,7 @@ from howsure.reporting.formatting import (
     format_significant,
     is_or_are,
 )
-from howsure.reporting.sections.score_table import MAX_MODELS
+from howsure.reporting.sections.score_table import MAX_MODELS, MAX_OPEN_MODELS
 from howsure.reporting.sections.summary import describe_adjustment, group_by_verdict, judge_pairs, judge_reference
 from howsure.stats.comparisons import POWER, Pairs, ReferenceComparisons, compare_with_reference
 from howsure.stats.core.cells import FloatArray
@@ -127,6 +127,7 @@ def _build_error_figure(pairs: Pairs, builder: ElementBuilder) -> Iterator[Figur
             kind="Scatter plot, one point per pair of models",
             table="pairs",
             marks=len(pairs.a),
+            is_folded=len(pairs.models) > MAX_OPEN_MODELS,
         )
 
 
@@ -153,6 +154,7 @@ def build_disagreement_figure(
         kind="Scatter plot, one point per pair of models, with a parabola",
         table="pairs",
         marks=len(pairs.a),
+        is_folded=len(pairs.models) > MAX_OPEN_MODELS,
     )
 
 

@@ -38,6 +38,9 @@ from howsure.stats.scores import BetaFit, fit_beta
 #: Largest number of models that are drawn.
 _MAX_MODELS = 12
 
+#: Largest number of models whose cumulative curves are open at first: each has a panel, below the histograms.
+_MAX_OPEN_MODELS = 4
+
 #: Largest number of bins of the mean score, from 0 to 1.
 _MAX_BINS = 10
 
@@ -125,6 +128,7 @@ def _build_figures(cells: Cells, builder: ElementBuilder, note: str) -> list[Fig
                 draw_cumulative(curves, estimate_density(cells), cells.models),
                 kind="Cumulative curves from 0 to 1, one row per model",
                 marks=253 * len(cells.models),
+                is_folded=len(cells.models) > _MAX_OPEN_MODELS,
             )
         )
     return figures

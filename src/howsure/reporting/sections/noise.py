@@ -20,7 +20,7 @@ from howsure.reporting.formatting import (
     join_names,
 )
 from howsure.reporting.sections.prompt_variants import PromptAnalysis
-from howsure.reporting.sections.score_table import MAX_MODELS
+from howsure.reporting.sections.score_table import MAX_MODELS, MAX_OPEN_MODELS
 from howsure.reporting.sentences.prompt_variants import describe_omitted_models, describe_share, describe_shares
 from howsure.stats.core.cells import FloatArray
 from howsure.stats.core.claims import PROMPT_COMPONENTS
@@ -92,6 +92,7 @@ def _build_noise_figure(
         kind="Stacked bars, two for each model: one generation per question, and the generations at hand",
         table="scores",
         marks=4 * len(rows),
+        is_folded=len(rows) > MAX_OPEN_MODELS,  # the table of scores has the shares of the generations at hand
     )
 
 

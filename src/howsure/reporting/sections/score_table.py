@@ -34,8 +34,9 @@ T = TypeVar("T")
 #: Largest number of models in a figure with one row per model; tables contain all models.
 MAX_MODELS = 60
 
-#: Largest number of models whose figure of scores is open at first: the table above it has their intervals, too.
-_MAX_OPEN_MODELS = 12
+#: Largest number of models whose figures of second rank are open at first: the table of scores has the intervals, too,
+#: and captions say what the figures of all pairs show.
+MAX_OPEN_MODELS = 12
 
 #: What the change of the scores without rejected questions does not say.
 _REJECTED_CAVEAT = (
@@ -336,7 +337,7 @@ def build_score_figure(
         draw_scores(scores, drawn, limits),
         kind="Points with intervals: score of each model",
         marks=2 * len(drawn),
-        is_folded=len(drawn) > _MAX_OPEN_MODELS,
+        is_folded=len(drawn) > MAX_OPEN_MODELS,
     )
 
 
