@@ -24,6 +24,7 @@ benchmark.
 `gate`, `at_least`                     whether a candidate is worse than a baseline, for automatic checks and tests
 `measure_false_alarms`                 how often a gate fails a baseline against itself
 `audit`, `data_map`                    questions whose label may be wrong; GEN's map of each model
+`answer_sets`                          answers that mean the same, by entailment, embeddings or a judge
 `show`                                 single generations: completion, target, what was read, by which rule
 `explain_columns`                      what a column of a table means: unit, formula, page of the documentation
 `init`, `doctor`                       write an experiment file; check whether an experiment can run
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
     from howsure.api.prompt_studies import rank_flips as rank_flips
     from howsure.api.prompt_studies import unread_answers as unread_answers
     from howsure.api.prompt_studies import variants as variants
+    from howsure.api.question_audit import answer_sets as answer_sets
     from howsure.api.question_audit import audit as audit
     from howsure.api.question_audit import data_map as data_map
     from howsure.api.question_studies import attempts as attempts
@@ -115,6 +117,7 @@ _MODULE_OF = {
     "InputError": "howsure.errors",
     "StoreError": "howsure.errors",
     "UnknownNameError": "howsure.errors",
+    "answer_sets": "howsure.api.question_audit",
     "at_least": "howsure.api.regression_gate",
     "attempts": "howsure.api.question_studies",
     "audit": "howsure.api.question_audit",

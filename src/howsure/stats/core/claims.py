@@ -133,6 +133,10 @@ PROMPT_COMPONENTS: tuple[PromptComponent, ...] = get_args(PromptComponent)
 ConsistencyMethod = Literal["corrected", "plugin"]
 CONSISTENCY_METHODS: tuple[ConsistencyMethod, ...] = get_args(ConsistencyMethod)
 
+#: What makes answers one set: equality, entailment in both directions, close embeddings, or the word of a judge.
+AnswerSetRule = Literal["equal", "entailment", "embeddings", "judge"]
+ANSWER_SET_RULES: tuple[AnswerSetRule, ...] = get_args(AnswerSetRule)
+
 #: Density of difficulties: the mean of the questions' posteriors, or a kernel density of the question means.
 DensityMethod = Literal["posterior", "kernel"]
 DENSITY_METHODS: tuple[DensityMethod, ...] = get_args(DensityMethod)

@@ -4,12 +4,14 @@
 difficulty     probability of a correct answer to each question, its distribution and stability
 items          the one-parameter logistic model, and Kendall's tau of a question with ability
 consistency    how often each model gave each answer, and how often answers agree
+answer_sets    sets of answers with the same meaning, where something else than equality decides
 attempts       success of k attempts: pass@k, pass^k and majority@k
 label_errors   questions whose label may be wrong, from the answers of several models
 question_map   the data map of each model: P(correct) and consistency of its answers
 =============  =================================================================================
 """
 
+from howsure.stats.questions.answer_sets import AnswerPair, count_most_comparisons, merge_equivalent_answers
 from howsure.stats.questions.attempts import (
     Attempts,
     estimate_majority,
@@ -60,6 +62,7 @@ __all__ = [
     "MEAN_OF_MODELS",
     "MIN_CONSISTENCY",
     "AnswerCounts",
+    "AnswerPair",
     "Attempts",
     "Audit",
     "BetaCurves",
@@ -74,6 +77,7 @@ __all__ = [
     "audit",
     "compute_discrimination",
     "compute_question_tau",
+    "count_most_comparisons",
     "describe_questions",
     "estimate_consistency",
     "estimate_density",
@@ -86,6 +90,7 @@ __all__ = [
     "find_label_errors",
     "fit_one_parameter",
     "map_questions",
+    "merge_equivalent_answers",
     "min_generations",
     "modal_answers",
     "pass_all",

@@ -7,7 +7,7 @@ answers of several files can be merged.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -17,7 +17,10 @@ from howsure.errors import InputError, UnknownNameError
 from howsure.stats.core.cells import FloatArray, IntArray, list_greedy_runs
 from howsure.stats.core.claims import CONSISTENCY_METHODS, ConsistencyMethod, check_choice
 
-__all__ = ["AnswerCounts", "estimate_consistency", "min_generations", "modal_answers"]
+__all__ = ["EQUAL_ANSWERS", "AnswerCounts", "estimate_consistency", "min_generations", "modal_answers"]
+
+#: How answers are counted as the same unless a model decides that they have the same meaning.
+EQUAL_ANSWERS = "equal"
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +44,8 @@ class AnswerCounts:
         Generations of the entry that did not fail, and those of them that have a score, shape (C,).
     total
         Sum of these scores, shape (C,).
+    sets
+        How answers are counted as the same: ``"equal"``, or what decided that they have the same meaning.
 
     Examples
     --------
@@ -60,6 +65,7 @@ class AnswerCounts:
     n: IntArray
     scored: IntArray
     total: FloatArray
+    sets: str = EQUAL_ANSWERS
 
     def __repr__(self) -> str:
         M, N = self.shape
@@ -146,7 +152,7 @@ class AnswerCounts:
             ),
             n=np.ones(len(each)),
             scored=np.ones(len(each)),
-            total=[float(a == targets.get(q)) for _, q, a in each],
+            total=[float(a is not None and a == targets.get(q)) for _, q, a in each],
             targets=targets,
         )
 
@@ -158,6 +164,9 @@ class AnswerCounts:
             raise InputError(
                 f"answers of {self.benchmark!r} and {other.benchmark!r} cannot be added", where="AnswerCounts"
             )
+        if other.sets != self.sets:
+            what = f"sets of answers made in two ways cannot be added: {self.sets} and {other.sets}"
+            raise InputError(what, where=self.benchmark, remedy="add the counts first, then merge")
         both = (self, other)
         models, questions, answers = (
             sorted({name for one in both for name in getattr(one, kind)}) for kind in ("models", "questions", "answers")
@@ -172,7 +181,7 @@ class AnswerCounts:
             return [to[place] for to, place in zip(maps, (one.model, one.question, one.answer), strict=True)]
 
         m, q, a = (np.concatenate(parts) for parts in zip(*map(places, both), strict=True))
-        return AnswerCounts.of(
+        merged = AnswerCounts.of(
             self.benchmark,
             (models, questions, answers),
             (m, q, a),
@@ -181,6 +190,7 @@ class AnswerCounts:
             total=np.concatenate([one.total for one in both]),
             targets=other.known_targets | self.known_targets,
         )
+        return replace(merged, sets=self.sets)
 
     def select(self, questions: Sequence[str]) -> AnswerCounts:
         """Return the counts of these questions, in this order."""
@@ -189,7 +199,7 @@ class AnswerCounts:
             raise UnknownNameError("question", unknown[0], self.questions, where=self.benchmark)
         moved = np.array([place.get(question, -1) for question in self.questions], np.int64)[self.question]
         selected = moved >= 0
-        return AnswerCounts.of(
+        chosen = AnswerCounts.of(
             self.benchmark,
             (self.models, questions, self.answers),
             (self.model[selected], moved[selected], self.answer[selected]),
@@ -198,6 +208,7 @@ class AnswerCounts:
             total=self.total[selected],
             targets=self.known_targets,
         )
+        return replace(chosen, sets=self.sets)
 
     def without_greedy_runs(self) -> AnswerCounts:
         """Return the counts without the greedy runs of other models, which are no models of their own."""
@@ -207,7 +218,7 @@ class AnswerCounts:
         models = [model for model in self.models if model not in greedy]
         moved = np.array([models.index(m) if m not in greedy else -1 for m in self.models], np.int64)[self.model]
         selected = moved >= 0
-        return AnswerCounts.of(
+        chosen = AnswerCounts.of(
             self.benchmark,
             (models, self.questions, self.answers),
             (moved[selected], self.question[selected], self.answer[selected]),
@@ -216,6 +227,7 @@ class AnswerCounts:
             total=self.total[selected],
             targets=self.known_targets,
         )
+        return replace(chosen, sets=self.sets)
 
     @property
     def shape(self) -> tuple[int, int]:

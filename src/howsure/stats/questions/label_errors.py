@@ -47,7 +47,7 @@ from howsure.errors import InputError
 from howsure.stats.core.cells import FloatArray, IntArray
 from howsure.stats.core.claims import ConsistencyMethod
 from howsure.stats.core.results import Columns, Result, Results, format_table, notes
-from howsure.stats.questions.consistency import AnswerCounts, estimate_consistency, modal_answers
+from howsure.stats.questions.consistency import EQUAL_ANSWERS, AnswerCounts, estimate_consistency, modal_answers
 
 __all__ = ["MAX_P_CORRECT", "MAX_SHARE", "MIN_CONSISTENCY", "Audit", "LabelErrors", "audit", "find_label_errors"]
 
@@ -102,6 +102,8 @@ class LabelErrors(Result):
         limit is 0. NaN where `evidence` is NaN, or where there are fewer than 2 (1 + s)/s questions, s = `max_share`.
     max_share
         Largest assumed share of wrong labels.
+    sets
+        How answers are counted as the same, as in `AnswerCounts`.
 
     Examples
     --------
@@ -123,6 +125,7 @@ class LabelErrors(Result):
     evidence: FloatArray
     p_wrong_max: FloatArray
     max_share: float = MAX_SHARE
+    sets: str = EQUAL_ANSWERS
 
     @property
     def on_map(self) -> NDArray[np.bool_]:
@@ -166,6 +169,7 @@ class LabelErrors(Result):
             "evidence": np.where(has_answer, self.evidence, np.nan),
             "p_wrong_max": self.p_wrong_max,
             "suspected_by": suspected_by[self.on_map + 2 * self.outvoted],
+            "answer_sets": np.full(len(self.questions), self.sets, dtype=object),
             "note": notes(
                 {
                     "no answer was read": ~any_parsed,
@@ -334,6 +338,7 @@ def find_label_errors(
         evidence,
         _upper_limit(tally, evidence, np.where(has_score, weights, 0), A, max_share),
         max_share,
+        answers.sets,
     )
     answered = np.flatnonzero(present.any(axis=0)).tolist()
     sort_evidence = np.where(np.isnan(evidence), -np.inf, evidence)

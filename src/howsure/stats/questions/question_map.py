@@ -17,7 +17,7 @@ from howsure.errors import UnknownNameError
 from howsure.stats.core.cells import FloatArray, IntArray, mean_where
 from howsure.stats.core.claims import ConsistencyMethod
 from howsure.stats.core.results import Columns, Result, make_columns, notes
-from howsure.stats.questions.consistency import AnswerCounts, estimate_consistency, modal_answers
+from howsure.stats.questions.consistency import EQUAL_ANSWERS, AnswerCounts, estimate_consistency, modal_answers
 from howsure.stats.questions.label_errors import MAX_P_CORRECT, MIN_CONSISTENCY
 
 __all__ = ["MEAN_OF_MODELS", "QuestionMap", "map_questions"]
@@ -42,6 +42,8 @@ class QuestionMap(Result):
         Most frequent answer; None for a tie, without answers, and for the mean over models.
     method
         How the consistency is estimated: ``"corrected"`` for few generations, or ``"plugin"`` as published.
+    sets
+        How answers are counted as the same, as in `AnswerCounts`.
     in_corner_only
         Whether `columns` has the questions in GEN's corner only.
 
@@ -64,6 +66,7 @@ class QuestionMap(Result):
     answer: NDArray[np.object_]
     method: ConsistencyMethod
     in_corner_only: bool = True
+    sets: str = EQUAL_ANSWERS
 
     @property
     def in_corner(self) -> NDArray[np.bool_]:
@@ -89,6 +92,7 @@ class QuestionMap(Result):
             answer=self.answer.ravel(),
             in_corner=self.in_corner.ravel().astype(np.int64),
             consistency_method=self.method,
+            answer_sets=self.sets,
             note=notes(
                 {
                     "consistency is unknown: fewer than two answers": np.isnan(self.consistency).ravel(),
@@ -167,6 +171,7 @@ def map_questions(
         texts,
         method,
         in_corner_only,
+        counts.sets,
     )
     if not over_models:
         return result
