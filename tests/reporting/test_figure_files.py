@@ -7,13 +7,14 @@ import sys
 import xml.etree.ElementTree as ET
 import zlib
 
+import numpy as np
 import pytest
 from helpers.parsed_page import HOSTILE, Page
 
 from howsure.errors import InputError, UnknownNameError
 from howsure.reporting import figure_files
 from howsure.reporting.page import build_page
-from howsure.reporting.report_data import ReportData
+from howsure.reporting.report_data import ReportData, ReportOptions
 from howsure.stats.core.cells import Cells
 
 NAMES = ["difficulty", "errors", "forest", "matrix", "noise"]
@@ -205,3 +206,63 @@ def test_a_figure_has_the_height_and_the_colours_that_are_given():
 def test_a_size_that_no_paper_has_is_refused(size, message):
     with pytest.raises(InputError, match=message):
         figure_files.FigureStyle(**size)
+
+
+def draw_scores_of(*names):
+    """The figure of the scores of models with these names, as a page has it."""
+    rng = np.random.default_rng(1)
+    scores = [[[float(x) for x in rng.integers(0, 2, 2)] for _ in range(9)] for _ in names]
+    cells = Cells.from_scores("b", list(names), [f"q{i}" for i in range(9)], scores)
+    return build_page(ReportData([cells]), ReportOptions(static_figures=True))
+
+
+def test_the_drawing_of_a_page_is_well_formed_and_has_nothing_that_its_policy_forbids():
+    page = draw_scores_of("a", "</svg><script>x</script>", 'b"&<b>', "c'; d")
+    drawn = [figure for figure in page.figures if figure.renderer == "svg"]
+    ids = []
+    for figure in drawn:
+        svg = figure_files.draw_page_svg(figure)
+        root = ET.fromstring(svg.replace("<svg ", '<svg xmlns:xlink="x" ', 1))
+        assert svg in page.html
+        assert len(svg) < 60_000
+        ids += [element.attrib["id"] for element in root.iter() if "id" in element.attrib]
+        assert not [element for element in root.iter() if element.tag in {"script", "style", "foreignObject"}]
+        assert not [
+            name for element in root.iter() for name in element.attrib if name == "style" or name.startswith("on")
+        ]
+        x, _, width, height = map(int, root.attrib["viewBox"].split())
+        assert (x < 0, int(root.attrib["width"]), int(root.attrib["height"])) == (True, width, height)
+    assert len(ids) == len(set(ids))
+    assert "<script>x</script>" not in page.html
+
+
+def test_the_drawing_of_a_page_has_every_text_of_the_exported_figure():
+    """Another program's output: the SVG as vl-convert writes it."""
+    figures = draw_scores_of("first-model", "second-model").figures
+    for figure in figures:
+        whole = ET.fromstring(figure_files.render_spec(figure.spec).decode())
+        part = ET.fromstring(figure_files.draw_page_svg(figure).replace("<svg ", '<svg xmlns:xlink="x" ', 1))
+        texts = [[e.text for e in root.iter() if e.tag.endswith("text")] for root in (whole, part)]
+        assert texts[0] == texts[1]
+        assert any(texts[0])
+
+
+def test_figures_with_thousands_of_marks_are_not_drawn_twice_and_the_page_says_so():
+    models, questions = [f"m{i:02}" for i in range(40)], [f"q{i:03}" for i in range(120)]
+    rng = np.random.default_rng(2)
+    scores = rng.integers(0, 2, (40, 120, 1)).astype(float).tolist()
+    page = build_page(
+        ReportData([Cells.from_scores("b", models, questions, scores)]), ReportOptions(static_figures=True)
+    )
+    many = [figure for figure in page.figures if figure.renderer != "svg"]
+    assert many
+    assert not any(map(figure_files.draw_page_svg, many))
+    assert page.html.count("only a script draws") == len(many)
+
+
+def test_without_drawings_the_page_says_that_figures_need_scripts():
+    cells = Cells.from_scores("b", ["m"], ["p", "q"], [[[1.0], [0.0]]])
+    assert "figures are not shown" in build_page(ReportData([cells])).html
+    assert (
+        "figures are drawn without tooltips" in build_page(ReportData([cells]), ReportOptions(static_figures=True)).html
+    )

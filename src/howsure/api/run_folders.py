@@ -210,6 +210,7 @@ def report(
     epsilon: float = 0.01,
     delta: float = 0.1,
     texts: bool = True,
+    static_figures: bool = True,
     figures: str | Path | None = None,
     figure_format: FigureFormat = "svg",
     figure_width: float | None = None,
@@ -239,6 +240,9 @@ def report(
         As for `variants`.
     texts
         False leaves prompts and generations out.
+    static_figures
+        False leaves out the drawings that are shown where scripts are off and where a page is printed before its
+        figures were on the screen; figures with thousands of marks have none.
     figures, figure_format
         Folder to which every figure and its numbers are exported, and the format: svg, png or pdf.
     figure_width, figure_height, font_size, figure_theme
@@ -288,7 +292,9 @@ def report(
     else:
         results = open_results(cast("Data | Evaluations", data), exclude)
         report_data = _collect_report_data(results, texts=texts, labels=calibrate, notify=notify)
-    options = ReportOptions(title=title, level=level, reference=reference, epsilon=epsilon, delta=delta)
+    options = ReportOptions(
+        title=title, level=level, reference=reference, epsilon=epsilon, delta=delta, static_figures=static_figures
+    )
     notify("computing the statistics and writing the page" + " with prompts and generations" * bool(report_data.texts))
     return write_report(output, report_data, options, figures=figures, figure_format=figure_format, figure_style=style)
 

@@ -61,6 +61,7 @@ from howsure.errors import InputError
 @click.option("--font-size", type=float, default=12, show_default=True, metavar="POINTS", help="Their text.")
 @click.option("--theme", "figure_theme", type=click.Choice(FIGURE_THEMES), default="light", help="Their ground.")
 @click.option("--no-texts", is_flag=True, help="Leave prompts and generations out.")
+@click.option("--no-static", is_flag=True, help="Leave out the drawings that pages show without scripts and on paper.")
 @click.option(
     "--calibrate",
     type=PATH,
@@ -83,6 +84,7 @@ def report(
     font_size: float,
     figure_theme: FigureTheme,
     no_texts: bool,
+    no_static: bool,
     calibrate: Path | None,
 ) -> None:
     """Write a report that works offline."""
@@ -97,6 +99,7 @@ def report(
         epsilon=epsilon,
         delta=delta,
         texts=not no_texts,
+        static_figures=not no_static,
         figures=figures,
         figure_format=figure_format,
         calibrate=calibrate,

@@ -157,6 +157,54 @@ def render_spec(
     return drawing.encode() if isinstance(drawing, str) else bytes(drawing)
 
 
+#: Tags of a drawing, and what a page does not need in them: the page describes the drawing as a whole.
+_TAG = re.compile(r"<[^<>]*>")
+_UNUSED = re.compile(
+    r' (?:aria-[a-z]+|role|class|pointer-events|font-family|xmlns(?::xlink)?|version)="[^"]*"'
+    r'| (?:stroke-|fill-)?opacity="1"'
+)
+_EMPTY = re.compile(r'<path d="(?:M0,0h0v0h0Z)?"(?: display="none")?/>|<g></g>')
+_ID = re.compile(r'(?<= id=")\w+')
+_SIZE = re.compile(r'viewBox="0 0 (\d+)[\d.]* (\d+)[\d.]*"')
+#: Pixels left of a drawing in a page.
+_MARGIN = 24
+_LONG_NUMBER = re.compile(r"(?<=\d\.\d\d)\d+")
+
+
+def draw_page_svg(figure: Figure) -> str:
+    """Draw a figure as SVG for a page whose scripts are off, or have not drawn it yet.
+
+    Parameters
+    ----------
+    figure
+        Figure of a page.
+
+    Returns
+    -------
+    str
+        An SVG element that fits the width of the page, without styles, and with ids that no other figure has; empty for
+        a figure with more than a few thousand marks, which would make the page several times as large.
+    """
+    if figure.renderer != "svg":
+        return ""
+    svg = render_spec(figure.spec, background="transparent").decode()
+    # vl-convert numbers ids over all drawings of a process; here they begin anew with each figure.
+    names = {name: f"{figure.id}-{i}" for i, name in enumerate(dict.fromkeys(_ID.findall(svg)))}
+
+    def shorten(match: re.Match[str]) -> str:
+        tag = _LONG_NUMBER.sub("", _UNUSED.sub("", match[0]))
+        return re.sub(r'((?<= id=")|(?<=url\(#))\w+', lambda name: names.get(name[0], name[0]), tag)
+
+    shortened = _EMPTY.sub("", _TAG.sub(shorten, svg))
+    # A reader's font may be a little wider than the one that the drawing was laid out with.
+    width, height = (int(size) for size in _SIZE.findall(shortened)[0])
+    opening = (
+        f'<svg class="static" font-family="Liberation Sans, Arial, Helvetica, sans-serif" width="{width + _MARGIN}" '
+        f'height="{height}" viewBox="-{_MARGIN} 0 {width + _MARGIN} {height}">'
+    )
+    return re.sub("<svg[^>]*>", opening, shortened, count=1)
+
+
 def _replace_forbidden(value: Any) -> Any:
     """Return a value with U+FFFD for each character that no drawing can hold; vl-convert ends the process at them."""
     if isinstance(value, str):

@@ -17,6 +17,7 @@ from howsure.reporting import glossary
 from howsure.reporting.assets import build_policy, bundle_vega, load_templates, read_template
 from howsure.reporting.benchmark_report import BenchmarkReport, build_benchmark_reports
 from howsure.reporting.elements import Figure, clean_json, dump_json
+from howsure.reporting.figure_files import draw_page_svg
 from howsure.reporting.report_data import ReportData, ReportOptions
 from howsure.reporting.sections.question_browser import TextLimits
 from howsure.stats.comparisons import POWER
@@ -102,21 +103,27 @@ def build_page(
     data.check_reference(options.reference)
     bundle_vega()  # before the statistics, so that a missing extra is reported at once
     parts = build_benchmark_reports(data, options, TextLimits(file_name=file_name, max_files=max_text_files))
+    figures = [figure for part in parts for figure in part.figures]
+    drawings = {figure.id: draw_page_svg(figure) for figure in figures} if options.static_figures else {}
     return Page(
-        html=_render(data, options, parts, index_address),
+        html=_render(data, options, parts, index_address, drawings),
         text_files={
             path: text
             for part in parts
             if part.question_browser
             for path, text in part.question_browser.text_files.items()
         },
-        figures=[figure for part in parts for figure in part.figures],
+        figures=figures,
         verdicts=[part.verdict for part in parts],
     )
 
 
 def _render(
-    data: ReportData, options: ReportOptions, parts: Sequence[BenchmarkReport], index_address: str | None
+    data: ReportData,
+    options: ReportOptions,
+    parts: Sequence[BenchmarkReport],
+    index_address: str | None,
+    drawings: Mapping[str, str],
 ) -> str:
     """Return the HTML of the page."""
     title = parts[0].cells.benchmark if len(parts) == 1 else f"{len(parts)} benchmarks"
@@ -129,6 +136,7 @@ def _render(
             title=options.title or title,
             index_address=index_address,
             parts=parts,
+            drawings=drawings,
             level=f"{100 * options.level:g}",
             claims=CLAIM_TEXTS,
             power=f"{POWER:.0%}",

@@ -191,6 +191,8 @@ class ReportOptions:
         Model that the others are compared with; default: on each benchmark the model with the highest score.
     epsilon, delta
         Acceptable deviation of a mean or variance over prompts, and the probability of a larger one.
+    static_figures
+        Whether the page holds a drawing of each figure, which is shown where scripts are off, and on paper.
 
     Examples
     --------
@@ -203,3 +205,4 @@ class ReportOptions:
     reference: str | None = None
     epsilon: float = 0.01
     delta: float = 0.1
+    static_figures: bool = False
