@@ -1,5 +1,6 @@
 """Charts for notebooks: the numbers of stats in them, drawn without a browser, and wrong use told."""
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +13,7 @@ from howsure.errors import InputError, UnknownNameError
 from howsure.reporting import figure_files
 from howsure.stats.comparisons.pairs import pairs
 from howsure.stats.core.cells import Cells
+from howsure.stats.core.cube import Cube
 from howsure.stats.core.results import Results
 from howsure.stats.prompts.moments import summarize_variants
 
@@ -179,3 +181,75 @@ def test_parts_of_the_error_of_close_pairs_and_of_all():
     single = Cells.from_scores("one", ["a", "b"], ["p", "q"], [[[1], [0]], [[0], [1]]])
     with pytest.raises(InputError, match="several generations"):
         figures.pair_parts(single)
+
+
+def rows_of(spec, column):
+    """The longest columns of a chart that hold this one."""
+    return max((rows[0] for rows in spec["datasets"].values() if column in rows[0]), key=lambda rows: len(rows[column]))
+
+
+def test_bands_over_models_are_the_mean_and_percentiles_of_single_orders(cube):
+    """Kind of truth: a slow version, subset by subset."""
+    scores = [0.5, 0.62, 0.48, 0.55, 0.71, 0.59, 0.4]
+    few = Cube.from_means("few", ["m"], [f"v{i}" for i in range(7)], np.array([scores]))
+    sizes = summarize_variants(few).sample_size
+    bands = sizes.bands("m", draws=40_000)
+    for n in range(1, 8):
+        subsets = list(itertools.combinations(scores, n))
+        far = [abs(sum(each) / n - sum(scores) / 7) for each in subsets]
+        spread = [abs(np.var(each) - np.var(scores)) for each in subsets]
+        assert bands[0, 0, n - 1] == pytest.approx(np.mean(far), abs=0.001)
+        assert bands[0, 1, n - 1] == pytest.approx(np.mean(spread), abs=0.0005)
+        assert min(far) - 1e-9 <= bands[1, 0, n - 1] <= np.quantile(far, 0.06, method="higher") + 1e-9
+        assert np.quantile(far, 0.94, method="lower") - 1e-9 <= bands[2, 0, n - 1] <= max(far) + 1e-9
+    spec = drawn(figures.convergence_bands(cube))
+    data = rows_of(spec, "low")
+    summary = summarize_variants(cube).sample_size
+    for model in cube.models:
+        mine = [i for i, name in enumerate(data["model"]) if name == model]
+        np.testing.assert_allclose(np.array(data["deviation"])[mine], summary.bands(model)[0, 0], rtol=1e-5)
+        np.testing.assert_allclose(np.array(data["high"])[mine], summary.bands(model)[2, 0], rtol=1e-5)
+
+
+def test_bands_over_benchmarks_have_a_curve_for_each(cube):
+    other = replace(cube, benchmark="other")
+    spec = drawn(figures.convergence_bands([cube, other], ["m0"], moment="variance"))
+    assert set(rows_of(spec, "low")["model"]) == {cube.benchmark, "other"}
+    assert "of m0" in " ".join(spec["title"]["text"])
+    with pytest.raises(InputError, match="2 benchmarks without one model"):
+        figures.convergence_bands([cube, other])
+    with pytest.raises(UnknownNameError, match="nobody"):
+        figures.convergence_bands([cube, other], ["nobody"])
+    with pytest.raises(InputError, match="0 benchmarks"):
+        figures.convergence_bands([])
+
+
+def test_boxes_over_benchmarks_and_models_have_the_quantiles(cube):
+    other = replace(cube.select(["m1", "m2"]), benchmark="other")
+    spec = drawn(figures.spreads([cube, other]))
+    data = rows_of(spec, "median")
+    assert list(zip(data["benchmark"], data["model"], strict=True)).count(("other", "m0")) == 0
+    assert len(data["model"]) == 5
+    for name, model, median, low in zip(*(data[c] for c in ("benchmark", "model", "median", "low")), strict=True):
+        assert name in {cube.benchmark, "other"}
+        scores = summarize_variants(cube).moments.scores[cube.index(model)]
+        assert (median, low) == (pytest.approx(np.median(scores)), pytest.approx(np.quantile(scores, 0.25)))
+    assert rows_of(drawn(figures.spreads(cube, ["m2"])), "median")["model"] == ["m2"]
+    with pytest.raises(UnknownNameError, match="nobody"):
+        figures.spreads(cube, ["nobody"])
+
+
+def test_the_widest_box_is_named_only_if_it_is_alone(cube):
+    alone = " ".join(figures.spreads(cube).to_dict()["title"]["subtitle"])
+    assert f" on {cube.benchmark}." in alone
+    both = " ".join(figures.spreads([cube, replace(cube, benchmark="other")]).to_dict()["title"]["subtitle"])
+    assert " on " not in both.partition("widest")[2]
+
+
+def test_rows_of_the_heatmap_stand_at_the_scores():
+    spec = drawn(figures.difficulty(cells(), at_scores=True))
+    data = rows_of(spec, "digits")
+    scores = dict(zip("abc", [np.mean(one) for one in cells().mean], strict=True))
+    assert dict(zip(data["model"], data["at"], strict=True)) == {m: pytest.approx(s) for m, s in scores.items()}
+    assert "cover each other" in " ".join(spec["title"]["subtitle"])
+    assert "at" not in rows_of(figures.difficulty(cells()).to_dict(), "digits")

@@ -34,7 +34,12 @@ from howsure.reporting.charts.comparisons import (
 )
 from howsure.reporting.charts.generations import draw_run_widths, find_narrow_runs
 from howsure.reporting.charts.noise import draw_noise_parts, draw_variance_components
-from howsure.reporting.charts.prompt_variants import draw_convergence, draw_spread
+from howsure.reporting.charts.prompt_variants import (
+    draw_convergence,
+    draw_deviation_bands,
+    draw_spread,
+    draw_spreads,
+)
 from howsure.reporting.charts.scores import draw_scores
 from howsure.reporting.figure_files import fix_width
 from howsure.reporting.report_data import ReportData, ReportOptions
@@ -60,6 +65,7 @@ from howsure.stats.scores import score as score_models
 __all__ = [
     "components",
     "convergence",
+    "convergence_bands",
     "difficulty",
     "distributions",
     "every",
@@ -71,6 +77,7 @@ __all__ = [
     "scores",
     "sources",
     "spread",
+    "spreads",
 ]
 
 T = TypeVar("T")
@@ -271,7 +278,9 @@ def components(runs: FigureInput, *, benchmark: str | None = None) -> Chart:
     return _add_title(draw_noise_parts(scores, order), title, describe_noise_parts(scores, len(order)))
 
 
-def difficulty(runs: Cells | Cube | Iterable[Cells | Cube], *, benchmark: str | None = None) -> Chart:
+def difficulty(
+    runs: Cells | Cube | Iterable[Cells | Cube], *, benchmark: str | None = None, at_scores: bool = False
+) -> Chart:
     """Draw the score of every model on every question, models by skill and questions by difficulty.
 
     Parameters
@@ -280,6 +289,9 @@ def difficulty(runs: Cells | Cube | Iterable[Cells | Cube], *, benchmark: str | 
         Cells or cubes.
     benchmark
         As for `forest`.
+    at_scores
+        Whether the row of a model is drawn at its score (NOISE, figure 3), where models of nearly equal score cover
+        each other; otherwise rows have equal distances.
 
     Returns
     -------
@@ -290,9 +302,12 @@ def difficulty(runs: Cells | Cube | Iterable[Cells | Cube], *, benchmark: str | 
     order = order_models(score_models(cells))
     if bins.max(initial=-1) < 0:
         raise InputError("nothing was scored", where=cells.benchmark)
-    return _add_title(
-        draw_heatmap(cells, order), "Which questions are hard, and for whom?", describe_heatmap(cells, bins)
-    )
+    scores = score_models(cells).score[[cells.index(model) for model in order]] if at_scores else None
+    chart = draw_heatmap(cells, order, at_scores=scores)
+    caption = describe_heatmap(cells, bins)
+    if at_scores:
+        caption += " Each row is at the score of its model; rows of nearly equal scores cover each other."
+    return _add_title(chart, "Which questions are hard, and for whom?", caption)
 
 
 def distributions(
@@ -400,6 +415,118 @@ def convergence(
     caption = describe_convergence(summary.sample_size, moment, len(order))
     title = f"How many prompts until the {moment} is near that over all?"
     return _add_title(draw_convergence(summary.sample_size, moment, order), title, caption)
+
+
+def convergence_bands(
+    cubes: VariantInput,
+    models: Sequence[str] | None = None,
+    *,
+    moment: str = "mean",
+    benchmark: str | None = None,
+) -> Chart:
+    """Draw the mean deviation of a moment of n prompts with its 5 to 95 % band, over models or over benchmarks.
+
+    Parameters
+    ----------
+    cubes
+        As for `sources`. Of one benchmark, or if one is named, the curves are its models; of several benchmarks, the
+        curves are the benchmarks, with one model.
+    models
+        At most four models; default: four, from the best to the worst. Of several benchmarks exactly one.
+    moment
+        "mean" or "variance".
+    benchmark
+        Name of a benchmark.
+
+    Returns
+    -------
+    altair.LayerChart
+
+    Raises
+    ------
+    InputError
+        If there are more than four curves, or several benchmarks without one model.
+
+    References
+    ----------
+    Lior et al. (2025), ReliableEval, figure 2 (a) over benchmarks, (b) over models.
+    """
+    if moment not in MOMENTS:
+        raise UnknownNameError("moment", moment, MOMENTS)
+    summaries = _list_summaries(cubes, benchmark)
+    if len(summaries) == 1:
+        scored = _list_scored_models(summaries[0])
+        order = pick_spaced(scored, MAX_SERIES) if models is None else _select_models(models, scored)
+        curves = {model: (summaries[0].sample_size, model) for model in order}
+    else:
+        names = {name for summary in summaries for name in _list_scored_models(summary)}
+        if models is None or len(models) != 1:
+            remedy = f"name one of {', '.join(sorted(names)[:8])}, or a benchmark"
+            raise InputError(f"{len(summaries)} benchmarks without one model", where="models", remedy=remedy)
+        if models[0] not in names:
+            raise UnknownNameError("model", models[0], names, where="models")
+        with_model = [summary for summary in summaries if models[0] in _list_scored_models(summary)]
+        curves = {summary.cube.benchmark: (summary.sample_size, models[0]) for summary in with_model}
+    if not 0 < len(curves) <= MAX_SERIES:
+        raise InputError(f"{len(curves)} curves", where="figures", remedy=f"name 1 to {MAX_SERIES}")
+    of_all = next(iter(curves.values()))[0]
+    band = f"{50 * of_all.delta:g} to {100 - 50 * of_all.delta:g} %"
+    n_star_of = []
+    for name, (sizes, model) in curves.items():
+        m, row = sizes.models.index(model), MOMENTS.index(moment)
+        is_reached = bool(sizes.reached[m, row])
+        n_star_of.append(f"{name}: {f'{sizes.n_star[m, row]:.0f}' if is_reached else 'not reached'}")
+    caption = (
+        f"Lines are the mean of the deviation over random orders of the prompts, bands its {band}. A point marks n*, "
+        f"from which the upper end of the band is at most {of_all.epsilon:g}: {'; '.join(n_star_of)}."
+    )
+    what = "" if len(summaries) == 1 else f" of {next(iter(curves.values()))[1]}"
+    title = f"How does the {moment} over prompts{what} converge?"
+    return _add_title(draw_deviation_bands(curves, moment), title, caption)
+
+
+def spreads(cubes: VariantInput, models: Sequence[str] | None = None) -> Chart:
+    """Draw a box plot of the scores over prompts for each benchmark and model.
+
+    Parameters
+    ----------
+    cubes
+        As for `sources`, of one benchmark or several.
+    models
+        Models to draw, from top to bottom; default: all, by their median on the first benchmark that has them.
+
+    Returns
+    -------
+    altair.FacetChart
+
+    Raises
+    ------
+    InputError
+        If a model is unknown, or no model has scores under two prompts.
+
+    References
+    ----------
+    Lior et al. (2025), ReliableEval, figure 1.
+    """
+    summaries = _list_summaries(cubes, None)
+    available = list(dict.fromkeys(name for summary in summaries for name in _list_scored_models(summary)))
+    order = _select_models(models, available)
+    ranges = [
+        (float(high - low), model, summary.cube.benchmark)
+        for summary in summaries
+        for model, low, high in zip(
+            summary.moments.models, summary.moments.quantile(0.0), summary.moments.quantile(1.0), strict=True
+        )
+        if model in order and not np.isnan(high - low)
+    ]
+    widest, model, benchmark = max(ranges)
+    others = sum(length > widest - 1e-9 for length, *_ in ranges) - 1
+    where = f": {model} on {benchmark}" if not others else ""
+    caption = (
+        "Boxes go from quartile to quartile, lines from the lowest to the highest score under one prompt, a tick is "
+        f"the median. The widest range is {widest:.3f}{where}."
+    )
+    return _add_title(draw_spreads(summaries, order), "How far does the score depend on the prompt?", caption)
 
 
 def run_widths(widths: RunWidths | Results, *, benchmark: str | None = None) -> Chart:
@@ -544,6 +671,24 @@ def _select_variants(cubes: VariantInput, benchmark: str | None) -> VariantSumma
     """Return the results over the prompt variants of one benchmark, computed if a cube is given."""
     part = _select_benchmark(cubes, benchmark, (VariantSummary, Cube))
     return summarize_variants(part) if isinstance(part, Cube) else part
+
+
+def _list_summaries(data: VariantInput, benchmark: str | None) -> list[VariantSummary]:
+    """Return the results over prompt variants of the named benchmark, or of all."""
+    if benchmark is not None:
+        return [_select_variants(data, benchmark)]
+    several = data.parts if isinstance(data, Results) else data
+    summaries = []
+    for part in [several] if isinstance(several, Cube | VariantSummary) else several:
+        if isinstance(part, Cube):
+            summaries.append(summarize_variants(part))
+        elif isinstance(part, VariantSummary):
+            summaries.append(part)
+        else:
+            raise InputError(f"{type(part).__name__} where Cube or VariantSummary is needed", where="howsure.figures")
+    if not summaries:
+        raise InputError("0 benchmarks", where="howsure.figures", remedy="read some results")
+    return summaries
 
 
 def _order_by_mean(summary: VariantSummary) -> list[str]:

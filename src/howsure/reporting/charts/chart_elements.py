@@ -27,6 +27,7 @@ MAX_SERIES = len(_COLOURS) - 1
 
 #: Fields whose values are text.
 _TEXT_FIELDS = {
+    "benchmark",
     "component",
     "model",
     "model_a",
@@ -154,11 +155,16 @@ def tooltips(**titles: str) -> list[alt.Tooltip]:
     ]
 
 
-def facet_by_model(chart: Chart, columns: Mapping[str, NDArray[np.generic]], *, spacing: int = 8) -> alt.FacetChart:
-    """Return one row of the figure per model, in order; the data are flattened before they are split."""
+def facet_by_model(
+    chart: Chart, columns: Mapping[str, NDArray[np.generic]], *, spacing: int = 8, field: str = "model"
+) -> alt.FacetChart:
+    """Return one row of the figure per model, or value of another field, in the order of the column `place`.
+
+    The data are flattened before they are split.
+    """
     facet = chart.facet(
         row=alt.Row(
-            field="model",
+            field=field,
             type="nominal",
             title=None,
             sort=alt.EncodingSortField(field="place", op="min"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import altair as alt
@@ -13,7 +13,9 @@ from howsure.reporting.charts.chart_elements import (
     GREY,
     Chart,
     chart_of_columns,
+    facet_by_model,
     finish_chart,
+    round_values,
     series_channels,
     tooltips,
     x_channel,
@@ -184,3 +186,87 @@ def _stars(stars: Sequence[tuple[str, FloatArray, int]], *, reached: bool) -> al
     )
     points: alt.Chart = at.mark_point(filled=reached, size=80, opacity=1, strokeWidth=2)
     return points
+
+
+def draw_deviation_bands(curves: Mapping[str, tuple[SampleSize, str]], moment: str) -> Chart:
+    """Draw the mean deviation of a moment of n variants, its central band, and n* of each curve.
+
+    Parameters
+    ----------
+    curves
+        Results and name of the model of each curve, by the name of the curve.
+    moment
+        One of `MOMENTS`.
+    """
+    row, order = MOMENTS.index(moment), list(curves)
+    bands = {name: sizes.bands(model)[:, row] for name, (sizes, model) in curves.items()}
+    lengths = [band.shape[1] for band in bands.values()]
+    mean, low, high = np.concatenate(list(bands.values()), axis=1)
+    base = chart_of_columns(
+        model=np.repeat(np.array(order, dtype=object), lengths),
+        n=np.concatenate([np.arange(1, length + 1) for length in lengths]),
+        deviation=mean,
+        low=low,
+        high=high,
+    )
+    x = x_channel("n", "Prompt variants", axis=alt.Axis(tickMinStep=1, tickCount=7, format="d"))
+    title = f"|{moment} of n − {moment} of all|"
+    y = alt.Y(field="deviation", type="quantitative", title=title, axis=alt.Axis(format=".4~g"))
+    tips = tooltips(model="Curve", n="Variants", deviation="Mean deviation", low="Low", high="High")
+    channels = series_channels("model", order, dashes=True)
+    area = base.mark_area(opacity=0.18).encode(
+        x=x,
+        y=alt.Y(field="low", type="quantitative", title=title),
+        y2=alt.Y2(field="high"),
+        color=channels["color"],
+        tooltip=tips,
+    )
+    lines = base.mark_line(strokeWidth=2).encode(x=x, y=y, tooltip=tips, **channels)
+    layers = [area, lines]
+    for reached in (True, False):
+        stars = []
+        for name, (sizes, model) in curves.items():
+            m = sizes.models.index(model)
+            n_star = sizes.n_star[m, row]
+            if not np.isnan(n_star) and sizes.reached[m, row] == reached:
+                stars.append((name, bands[name][0], int(n_star)))
+        if stars:
+            layers.append(_stars(stars, reached=reached).encode(x=x, y=y, color=channels["color"]))
+    chart: Chart = finish_chart(alt.layer(*layers), height=260, legend=order)
+    chart.config.legend.symbolOpacity = 1  # and not that of the bands
+    return chart
+
+
+def draw_spreads(summaries: Sequence[VariantSummary], order: Sequence[str]) -> Chart:
+    """Draw a box of the scores over the variants for each benchmark and model, a row of boxes per benchmark.
+
+    A box goes from quartile to quartile, its line to the lowest and highest score.
+    """
+    quantiles = {"min": 0.0, "low": 0.25, "median": 0.5, "high": 0.75, "max": 1.0}
+    rows = [
+        (place, summary, model)
+        for place, summary in enumerate(summaries)
+        for model in order
+        if model in summary.moments.models and not np.isnan(summary.moments.scores[summary.cube.index(model)]).all()
+    ]
+    columns: dict[str, Any] = {
+        "benchmark": np.array([summary.cube.benchmark for _, summary, _ in rows], dtype=object),
+        "model": np.array([model for *_, model in rows], dtype=object),
+        "place": np.array([place for place, *_ in rows]),
+    }
+    for name, q in quantiles.items():
+        columns[name] = np.array([summary.moments.quantile(q)[summary.cube.index(model)] for _, summary, model in rows])
+    base = alt.Chart(alt.InlineData(values=[{name: round_values(values) for name, values in columns.items()}]))
+    y = y_names("model", order)
+    tips = tooltips(benchmark="Benchmark", model="Model", min="Lowest", low="Lower quartile", median="Median")
+    tips += tooltips(high="Upper quartile", max="Highest")
+    title, scale = "Score under one prompt", alt.Scale(zero=False, nice=False, padding=8)
+    layers = [
+        base.mark_rule(color=GREY).encode(x=x_channel("min", title, scale=scale), x2=alt.X2(field="max"), y=y),
+        base.mark_bar(color=BLUE, opacity=0.4, size=12).encode(
+            x=x_channel("low", title), x2=alt.X2(field="high"), y=y, tooltip=tips
+        ),
+        base.mark_tick(color=BLUE, thickness=3, size=14).encode(x=x_channel("median", title), y=y, tooltip=tips),
+    ]
+    chart = alt.layer(*layers).properties(width=560, height=20 * max(len(order), 1))
+    return finish_chart(facet_by_model(chart, columns, field="benchmark"))

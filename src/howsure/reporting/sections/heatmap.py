@@ -135,8 +135,11 @@ def encode_digits(means: FloatArray, low: float, high: float) -> list[str]:
     return ["".join(row) for row in letters[np.where(np.isnan(level), -1, level).astype(int)]]
 
 
-def draw_heatmap(cells: Cells, order: Sequence[str]) -> Chart:
+def draw_heatmap(cells: Cells, order: Sequence[str], *, at_scores: FloatArray | None = None) -> Chart:
     """Draw the mean score of every model on every question, models by skill and questions from hard to easy.
+
+    With the scores of the models in `order`, each row is drawn at the score of its model, as in NOISE's figure 3, and
+    models of nearly equal score cover each other.
 
     Where each column is one question, its place is the row of the table of questions, which a click opens
     (`usermeta.click`).
@@ -149,7 +152,11 @@ def draw_heatmap(cells: Cells, order: Sequence[str]) -> Chart:
     low, high = (0.0, 1.0) if cells.unit else (float(np.nanmin(means)), float(np.nanmax(means)))
     step = (high - low) / (len(LEVELS) - 1)
     base = (
-        chart_of_columns(model=list(order), digits=encode_digits(means, low, high))
+        chart_of_columns(
+            model=list(order),
+            digits=encode_digits(means, low, high),
+            **({} if at_scores is None else {"at": np.asarray(at_scores, float)}),
+        )
         .transform_calculate(digit="split(datum.digits, '')", place=f"sequence({B})")
         .transform_flatten(["digit", "place"])
         .transform_calculate(
@@ -192,4 +199,17 @@ def draw_heatmap(cells: Cells, order: Sequence[str]) -> Chart:
     )
     if int(np.sum(bins >= 0)) == B:
         chart = chart.properties(usermeta={"click": "place"})
-    return finish_chart(chart, height=len(order) * (14 if len(order) > 12 else 20))
+    if at_scores is None:
+        return finish_chart(chart, height=len(order) * (14 if len(order) > 12 else 20))
+    half = 0.008 * (float(np.nanmax(at_scores)) - float(np.nanmin(at_scores)) or 1.0)
+    chart = chart.transform_calculate(bottom=f"datum.at - {half!r}", top=f"datum.at + {half!r}").encode(
+        y=alt.Y(
+            field="bottom",
+            type="quantitative",
+            title="Score of the model",
+            scale=alt.Scale(zero=False, nice=False, padding=6),
+            axis=alt.Axis(grid=False),
+        ),
+        y2=alt.Y2(field="top"),
+    )
+    return finish_chart(chart, height=380)

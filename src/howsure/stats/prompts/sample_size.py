@@ -31,6 +31,7 @@ from howsure.stats.core.claims import MOMENTS
 from howsure.stats.core.intervals import variance_limits
 from howsure.stats.core.results import Columns, Result, notes
 from howsure.stats.prompts.subset_moments import (
+    deviation_bands,
     deviation_chance,
     deviation_quantiles,
     draw_orders,
@@ -163,6 +164,35 @@ class SampleSize(Result):
         x = self.scores[self.models.index(model)]
         x = x[~np.isnan(x)]
         return deviation_quantiles(x, draw_orders(len(x), draws, rng), self.delta)
+
+    def bands(self, model: str, *, draws: int = 2000, rng: np.random.Generator | int = 0) -> FloatArray:
+        """Return the mean deviation of both moments over n = 1..N variants, and its central 1 - delta, as REL draws it.
+
+        Parameters
+        ----------
+        model
+            Name of the model.
+        draws, rng
+            Number of random orders of the variants, and their generator or seed.
+
+        Returns
+        -------
+        numpy.ndarray
+            Shape (3, 2, N): mean, delta/2 quantile and 1 - delta/2 quantile of |moment of n - moment of all N|.
+
+        References
+        ----------
+        Lior et al. (2025), ReliableEval, figure 2.
+
+        Examples
+        --------
+        >>> size = required_variants(("m",), [[0.50, 0.52, 0.51, 0.49, 0.53, 0.50]])
+        >>> size.bands("m").shape, bool(size.bands("m")[:, :, -1].max() < 1e-12)
+        ((3, 2, 6), True)
+        """
+        x = self.scores[self.models.index(model)]
+        x = x[~np.isnan(x)]
+        return deviation_bands(x, draw_orders(len(x), draws, rng), self.delta)
 
     @property
     def exceeds_variance(self) -> NDArray[np.bool_]:

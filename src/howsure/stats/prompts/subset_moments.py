@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from howsure.stats.core.cells import FloatArray, IntArray
 
-__all__ = ["deviation_chance", "deviation_quantiles", "draw_orders", "find_required_sizes"]
+__all__ = ["deviation_bands", "deviation_chance", "deviation_quantiles", "draw_orders", "find_required_sizes"]
 
 #: Tolerance of a comparison with epsilon.
 _ROUNDING = 1e-12
@@ -45,6 +45,17 @@ def _deviations(x: FloatArray, order: IntArray) -> tuple[FloatArray, FloatArray]
 def deviation_quantiles(x: FloatArray, order: IntArray, delta: float) -> FloatArray:
     """Return the (1 - delta/2) quantile of the deviation of mean and variance over n = 1..N values, shape (2, N)."""
     return np.stack([np.quantile(far, 1 - delta / 2, axis=0) for far in _deviations(x, order)])
+
+
+def deviation_bands(x: FloatArray, order: IntArray, delta: float) -> FloatArray:
+    """Return the mean and the delta/2 and 1 - delta/2 quantiles of the deviation of both moments, shape (3, 2, N)."""
+    return np.stack(
+        [
+            np.stack([np.mean(far, axis=0), *np.quantile(far, (delta / 2, 1 - delta / 2), axis=0)])
+            for far in _deviations(x, order)
+        ],
+        axis=1,
+    )
 
 
 def deviation_chance(
