@@ -198,11 +198,11 @@ def draw_page_svg(figure: Figure) -> str:
     shortened = _EMPTY.sub("", _TAG.sub(shorten, svg))
     # A reader's font may be a little wider than the one that the drawing was laid out with.
     width, height = (int(size) for size in _SIZE.findall(shortened)[0])
-    opening = (
+    start_tag = (
         f'<svg class="static" font-family="Liberation Sans, Arial, Helvetica, sans-serif" width="{width + _MARGIN}" '
         f'height="{height}" viewBox="-{_MARGIN} 0 {width + _MARGIN} {height}">'
     )
-    return re.sub("<svg[^>]*>", opening, shortened, count=1)
+    return re.sub("<svg[^>]*>", start_tag, shortened, count=1)
 
 
 def _replace_forbidden(value: Any) -> Any:
