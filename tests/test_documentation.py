@@ -12,6 +12,10 @@ from pathlib import Path
 import pytest
 from helpers.repository_modules import module
 
+import howsure as hs
+from howsure.cli import cli
+from howsure.stats import scores
+
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 OUTPUT = module(ROOT / "tools/docs_output.py")
@@ -173,3 +177,41 @@ def test_every_page_is_in_the_navigation_of_the_site():
     listed = set(re.findall(r"- ([\w/]+\.md)", (ROOT / "mkdocs.yml").read_text(encoding="utf-8")))
     pages = {page.relative_to(ROOT / "docs").as_posix() for page in (ROOT / "docs").rglob("*.md")}
     assert listed == pages | set(module(ROOT / "tools/docs_pages.py").GENERATED)
+def list_methods():
+    """The rows of docs/papers.md: status, and where the method is."""
+    text = (ROOT / "docs/papers.md").read_text(encoding="utf-8")
+    return [
+        tuple(cell.strip() for cell in line.strip("|").split(" | "))
+        for line in text.splitlines()
+        if re.match(r"\| \d+ \|", line)
+    ]
+
+
+def test_the_table_of_the_papers_has_every_method_and_counts_them():
+    """115 methods: 32 of GEN, 29 of REL, 33 of NOISE, 21 of PI, as a comparison with their texts counted."""
+    rows = list_methods()
+    assert [int(number.strip("| ")) for number, *_ in rows] == [i + 1 for n in (32, 29, 33, 21) for i in range(n)]
+    counts = {status: sum(row[2] == status for row in rows) for status in ("works", "differs", "partly")}
+    assert sum(counts.values()) == 115
+    text = (ROOT / "docs/papers.md").read_text(encoding="utf-8").replace("\n", " ")
+    assert f"{counts['works']} are here as published, {counts['differs']} differ" in text
+    assert f"{counts['partly']} have no command" in text
+    assert all(";" in row[3] or row[3].startswith(("report", "docs/")) for row in rows if row[2] == "differs")
+
+
+def test_every_method_of_the_papers_has_a_way_in_that_a_test_takes():
+    tests = "\n".join(
+        path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("*.py") if path != Path(__file__)
+    )
+    for number, method, status, where in list_methods():
+        ways = re.findall(r"`howsure ([a-z]+)|`(hs|figures)\.(\w+)", where)
+        files = re.findall(r"(?:examples|docs)/[\w/]+\.\w+", where)
+        in_python = re.findall(r"howsure\.stats\.scores\.(\w+)", where)
+        assert ways or files or in_python or where.startswith("report"), (number, method, status)
+        assert all((ROOT / file).exists() for file in files), where
+        for command, package, function in ways:
+            name = command or function
+            module_of = hs.figures if package == "figures" else hs
+            assert command in cli.commands if command else hasattr(module_of, function), where
+            assert re.search(rf"[\"'. ]{name}\b", tests), f"no test takes {name}"
+        assert all(hasattr(scores, name) and name in tests for name in in_python), where
