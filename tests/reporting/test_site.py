@@ -306,3 +306,66 @@ def test_a_warning_stays_with_its_benchmark_and_names_no_folder(tmp_path):
     assert "x.csv: 3 samples failed" in pages["index"]
     assert "samples failed" not in pages["y"]
     assert not [name for name, page in pages.items() if "secret place" in page]
+
+
+def build_matrix(*benchmarks, **options):
+    return site.build_score_matrix(
+        benchmarks, {one.benchmark: f"{one.benchmark}.html" for one in benchmarks}, **options
+    )
+
+
+def test_the_matrix_has_the_scores_and_the_combined_test_of_each_model():
+    """Kind of truth: `hs.score` and `hs.combine`, one model at a time."""
+    one, two = cells("one", n_questions=300), cells("two", ("c", "a", "d"), 200, seed=3)
+    matrix = build_matrix(one, two, reference="a")
+    rows = {model: [number for _, number in each] for model, each in matrix.rows}
+    for column, part in enumerate((one, two)):
+        table = hs.score(part)
+        scores = dict(zip(table["model"].tolist(), table["score"].tolist(), strict=True))
+        assert all(
+            rows[model][column] == pytest.approx(scores[model]) if model in scores else rows[model][column] is None
+            for model in rows
+        )
+    p = hs.combine([one, two], "a", "c", weights="equal").p_meta
+    assert rows["c"][3] == pytest.approx(p)  # the only test, and the reference was named
+    assert (rows["b"][2:], rows["d"][2:]) == ([None, None], [None, None])
+    assert rows["a"][2] == pytest.approx((rows["a"][0] + rows["a"][1]) / 2)
+    assert [model for model, _ in matrix.rows][2:] == ["b", "d"]  # without a mean, last
+
+
+def test_a_reference_that_the_scores_chose_is_tested_against_all_pairs():
+    parts = [cells(name, ("a", "b", "c"), 200, seed=seed) for seed, name in enumerate(("one", "two", "three"))]
+    matrix = build_matrix(*parts)
+    numbers = {model: [number for _, number in each] for model, each in matrix.rows}
+    best = matrix.rows[0][0]
+    assert numbers[best][3] == max(each[3] for each in numbers.values())
+    single = sorted(hs.combine(parts, best, other, weights="equal").p_meta for other in numbers if other != best)
+    adjusted = sorted(each[4] for model, each in numbers.items() if model != best)
+    assert adjusted == [pytest.approx(min(1, 3 * single[0])), pytest.approx(min(1, max(3 * single[0], 2 * single[1])))]
+    decided = sum(p < 0.05 for p in adjusted)
+    assert f"is ahead of {decided} of the 2 models" in matrix.statement
+
+
+def test_equal_models_are_seldom_called_different_on_all_benchmarks_together():
+    """Guarantee by seeded simulation: four equal models, the reference chosen by its scores."""
+    wrong = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        parts = []
+        for name in ("one", "two", "three"):
+            p = np.tile(rng.beta(1, 1, 60), (4, 1))
+            total = rng.binomial(2, p).astype(float)
+            names = tuple("abcd"), tuple(f"q{i}" for i in range(60))
+            parts.append(Cells(name, *names, np.full(p.shape, 2), total, np.array(total)))
+        wrong += "is ahead of 0 of" not in build_matrix(*parts).statement
+    assert wrong <= 18  # .05 of 200 with three standard errors
+
+
+def test_no_statement_where_no_model_has_all_benchmarks():
+    matrix = build_matrix(cells("one", ("a", "b")), cells("two", ("b", "c")), cells("three", ("c", "a")))
+    assert matrix.statement == ""
+    assert "No model has a score on all benchmarks" in render_index([], models=3, matrix=matrix)
+
+
+def test_the_index_of_one_benchmark_has_no_matrix():
+    assert "matrix" not in render_index([], models=3, matrix=build_matrix(cells("one"))).partition("<body>")[2]

@@ -23,7 +23,7 @@ from howsure.reporting.page import Page, build_page
 from howsure.reporting.report_data import ReportData, ReportOptions
 from howsure.reporting.sections.score_table import split_greedy_runs
 from howsure.reporting.sections.summary import describe_verdict, judge_pairs
-from howsure.stats.comparisons import Pairs, pairs
+from howsure.stats.comparisons import Pairs, combine_with_reference, pairs
 from howsure.stats.core.cells import Cells, FloatArray
 from howsure.stats.questions import compute_question_tau
 from howsure.stats.scores import score
@@ -97,6 +97,81 @@ class IndexRow:
     verdict: str
 
 
+@dataclass(frozen=True)
+class ScoreMatrix:
+    """Scores of all models on all benchmarks, and what all benchmarks say together.
+
+    Attributes
+    ----------
+    benchmarks
+        Name and file of each benchmark.
+    rows
+        Model, its scores as text and number by benchmark, its mean over all benchmarks, and the p-value of the combined
+        test, each as text and as the number that it is sorted by; None where it is unknown.
+    statement
+        What all benchmarks say together; empty where no model has a score on all of them.
+    """
+
+    benchmarks: tuple[tuple[str, str], ...]
+    rows: tuple[tuple[str, tuple[tuple[str, float | None], ...]], ...]
+    statement: str
+
+
+def build_score_matrix(
+    benchmarks: Sequence[Cells], files: Mapping[str, str], *, reference: str | None = None, level: float = 0.95
+) -> ScoreMatrix:
+    """Return the scores of all models on several benchmarks, and the combined test against a reference.
+
+    Parameters
+    ----------
+    benchmarks
+        Cells of each benchmark, without greedy runs.
+    files
+        File of the page of each benchmark.
+    reference
+        Model that the others are compared with; None for the one with the highest mean score among those that have a
+        score on every benchmark.
+    level
+        Level of the combined test.
+    """
+    models = list(dict.fromkeys(model for cells in benchmarks for model in cells.models))
+    table = np.full((len(models), len(benchmarks)), np.nan)
+    for column, cells in enumerate(benchmarks):
+        for model, value in zip(cells.models, score(cells).score.tolist(), strict=True):
+            table[models.index(model), column] = value
+    is_complete = ~np.isnan(table).any(axis=1)
+    means = np.where(is_complete, np.mean(np.where(np.isnan(table), 0, table), axis=1), np.nan)
+    chosen_by_scores = reference not in models
+    if chosen_by_scores:
+        reference = models[int(np.nanargmax(means))] if is_complete.any() else None
+    p_of, statement = {}, ""
+    if reference is not None and len(models) > 1:
+        combined = combine_with_reference(benchmarks, reference, chosen_by_scores=chosen_by_scores)
+        p_of = dict(zip(combined.models, combined.p_holm.tolist(), strict=True))
+        tested = ~np.isnan(combined.p_holm)
+        decided = tested & (combined.p_holm < 1 - level)
+        ahead, behind = int(np.sum(decided & (combined.z_meta > 0))), int(np.sum(decided & (combined.z_meta < 0)))
+        mean = means[models.index(reference)]
+        why = f", which has the highest mean score ({format_number(mean, 3)})," if chosen_by_scores else ""
+        worse = f" and behind {behind:,}" if behind else ""
+        rest = int(np.sum(tested)) - ahead - behind
+        undecided = f"; {rest:,} cannot be distinguished from it" if rest else ""
+        statement = (
+            f"All benchmarks together, with equal weights: {reference}{why} is ahead of {ahead:,} of the "
+            f"{format_count(int(np.sum(tested)), 'model')} that share two benchmarks with it{worse}{undecided}."
+        )
+    order = sorted(range(len(models)), key=lambda m: (np.isnan(means[m]), -np.nan_to_num(means[m]), models[m]))
+    rows = []
+    for m in order:
+        p = p_of.get(models[m], math.nan)
+        texts = [*(format_number(value, 3) for value in table[m]), format_number(means[m], 3)]
+        texts.append("reference" if models[m] == reference else "–" if math.isnan(p) else f"{max(p, 1e-4):.4f}")
+        numbers = [*table[m].tolist(), float(means[m]), p]
+        cells_of_row = [(text, None if math.isnan(x) else x) for text, x in zip(texts, numbers, strict=True)]
+        rows.append((models[m], tuple(cells_of_row)))
+    return ScoreMatrix(tuple((cells.benchmark, files[cells.benchmark]) for cells in benchmarks), tuple(rows), statement)
+
+
 def write_report(
     output: str | Path,
     data: ReportData,
@@ -166,6 +241,12 @@ def write_report(
             level=options.level,
             title=options.title,
             source_warnings=data.source_warnings,
+            matrix=build_score_matrix(
+                [split_greedy_runs(cells)[0] for cells in benchmarks],
+                {name: f"{file}.html" for name, file in names.items()},
+                reference=options.reference,
+                level=options.level,
+            ),
         ),
     )
     return folder / INDEX
@@ -287,6 +368,7 @@ def render_index(
     level: float = 0.95,
     title: str | None = None,
     source_warnings: Sequence[str] = (),
+    matrix: ScoreMatrix | None = None,
 ) -> str:
     """Return the index as HTML, which is complete without scripts; a script sorts it.
 
@@ -302,6 +384,8 @@ def render_index(
         Title of the index.
     source_warnings
         Warnings of the readers.
+    matrix
+        Scores of all models; None leaves them out.
     """
     style, script = read_template("page.css") + read_template("site.css"), read_template("site.js")
     html: str = (
@@ -315,6 +399,7 @@ def render_index(
             numbers=NUMBERS,
             level=f"{100 * level:g}",
             source_warnings=source_warnings,
+            matrix=matrix,
             style=style,
             script=script,
             policy=build_policy([style], [script]),

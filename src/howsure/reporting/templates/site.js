@@ -1,7 +1,6 @@
 "use strict";
 // Headings become buttons that sort: numbers from the largest, names from A; what is unknown stays last.
-(() => {
-  const table = document.querySelector("table.index");
+for (const table of document.querySelectorAll("table.index")) {
   const heads = [...table.tHead.rows[0].cells];
   const key = (row, i) => {
     const cell = row.cells[i];
@@ -30,4 +29,4 @@
     button.addEventListener("click", () => sort(i));
     head.append(button);
   });
-})();
+}

@@ -11,7 +11,12 @@ curve              `curve`: a score along the checkpoints of a training run
 providers          `providers`: whether two providers of one model score the same
 """
 
-from howsure.stats.comparisons.combine import Combination, combine
+from howsure.stats.comparisons.combine import (
+    Combination,
+    ReferenceCombination,
+    combine,
+    combine_with_reference,
+)
 from howsure.stats.comparisons.curve import Curve, curve
 from howsure.stats.comparisons.greedy import GreedyTable, compare_greedy
 from howsure.stats.comparisons.pairs import POWER, UNDETECTABLE, Comparison, Pairs, compare, pairs
@@ -30,10 +35,12 @@ __all__ = [
     "Pairs",
     "Providers",
     "Ranking",
+    "ReferenceCombination",
     "ReferenceComparisons",
     "UnpairedComparison",
     "WrongOrder",
     "combine",
+    "combine_with_reference",
     "compare",
     "compare_greedy",
     "compare_unpaired",

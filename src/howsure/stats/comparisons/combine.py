@@ -17,13 +17,14 @@ import numpy as np
 from scipy import special
 
 from howsure.errors import InputError, UnknownNameError
-from howsure.stats.comparisons.pairs import Comparison
-from howsure.stats.core.cells import FloatArray, IntArray
+from howsure.stats.comparisons.pairs import Comparison, compare
+from howsure.stats.core.cells import Cells, FloatArray, IntArray
 from howsure.stats.core.claims import WEIGHT_RULES, WeightRule, check_choice
 from howsure.stats.core.intervals import FEW_DF, FEWEST_DF
+from howsure.stats.core.multiplicity import holm
 from howsure.stats.core.results import Columns, Result, make_columns, notes
 
-__all__ = ["COMBINED", "Combination", "combine"]
+__all__ = ["COMBINED", "Combination", "ReferenceCombination", "combine", "combine_with_reference"]
 
 #: The row of the meta z.
 COMBINED = "(combined)"
@@ -217,6 +218,110 @@ def combine(
         q_p=q_p,
         remarks=tuple(remarks.tolist()),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class ReferenceCombination(Result):
+    """Evidence from several benchmarks about a reference and each of M other models; arrays have shape (M,).
+
+    Attributes
+    ----------
+    reference, models
+        Names.
+    n_benchmarks
+        Benchmarks that both answered and that have a z.
+    z_meta, p_value
+        The meta z of reference - model, and its two-sided p-value; NaN for fewer than two benchmarks.
+    p_holm
+        p-values adjusted for all tests: M, or those of all pairs where the scores chose the reference.
+
+    Examples
+    --------
+    >>> one = Cells.from_scores("one", ["a", "b"], ["1", "2", "3"], [[[1], [1], [1]], [[0], [1], [0]]])
+    >>> two = Cells.from_scores("two", ["a", "b"], ["1", "2", "3"], [[[1], [0], [1]], [[0], [0], [1]]])
+    >>> combine_with_reference([one, two], "a")["n_benchmarks"].tolist()
+    [2]
+    """
+
+    reference: str
+    models: tuple[str, ...]
+    n_benchmarks: IntArray
+    z_meta: FloatArray
+    p_value: FloatArray
+    p_holm: FloatArray
+
+    def columns(self) -> Columns:
+        """Return one row per model."""
+        return make_columns(
+            len(self.models),
+            model_a=self.reference,
+            model_b=np.array(self.models, dtype=object),
+            n_benchmarks=self.n_benchmarks,
+            z=self.z_meta,
+            p_value=self.p_value,
+            p_holm=self.p_holm,
+        )
+
+
+def combine_with_reference(
+    benchmarks: Sequence[Cells], reference: str, *, chosen_by_scores: bool = False, weights: WeightRule = "equal"
+) -> ReferenceCombination:
+    """Combine several benchmarks into one statement about a reference and each other model.
+
+    Parameters
+    ----------
+    benchmarks
+        Cells, one per benchmark; a model need not be in all of them.
+    reference
+        Model that the others are compared with.
+    chosen_by_scores
+        Whether the reference was chosen for its scores, so that the tests of all pairs count.
+    weights
+        As for `combine`.
+
+    Returns
+    -------
+    ReferenceCombination
+        A row per other model.
+
+    Raises
+    ------
+    UnknownNameError
+        If no benchmark has the reference.
+
+    Notes
+    -----
+    Holm's adjustment for all pairs takes the p-values of the pairs without the reference as 1, which is cautious.
+
+    References
+    ----------
+    NOISE appendix D; Holm (1979), A simple sequentially rejective multiple test procedure.
+
+    Examples
+    --------
+    >>> one = Cells.from_scores("one", ["a", "b"], ["1", "2", "3"], [[[1], [1], [1]], [[0], [1], [0]]])
+    >>> two = Cells.from_scores("two", ["a", "b"], ["1", "2", "3"], [[[1], [0], [1]], [[0], [0], [1]]])
+    >>> combine_with_reference([one, two], "a")["z"].round(2).tolist()
+    [1.53]
+    """
+    models = list(dict.fromkeys(model for cells in benchmarks for model in cells.models))
+    if reference not in models:
+        raise UnknownNameError("model", reference, models, where="reference")
+    others = [model for model in models if model != reference]
+    rows = []
+    for model in others:
+        comparisons = [
+            compare(cells, reference, model) for cells in benchmarks if {reference, model} <= set(cells.models)
+        ]
+        combined = combine(comparisons, weights=weights) if comparisons else None
+        n = 0 if combined is None else int(np.sum(combined.weight > 0))
+        rows.append((n, combined.z_meta if combined and n > 1 else math.nan))
+    n_benchmarks, z = np.array([n for n, _ in rows], np.int64), np.array([value for _, value in rows], float)
+    p = np.asarray(_two_sided(z), float)
+    tested = int(np.sum(~np.isnan(p)))
+    n_more = tested * (tested + 1) // 2 - tested if chosen_by_scores else 0
+    p_holm = holm(np.concatenate([p, np.ones(n_more)]))[: len(p)]
+    return ReferenceCombination(reference, tuple(others), n_benchmarks, z, p, p_holm)
 
 
 def _same_question(rows: Sequence[Comparison]) -> None:
