@@ -265,7 +265,7 @@ def test_a_browser_sorts_the_index(written):
     location.loader.exec_module(picture)
     if picture.chromium() is None:
         pytest.skip("chromium is not installed")
-    names = "[...document.querySelectorAll('tbody th')].map(c => c.textContent)"
+    names = "[...document.querySelector('table.index').querySelectorAll('tbody th')].map(c => c.textContent)"
 
     async def look():
         async with picture.browser() as tab:
@@ -369,3 +369,23 @@ def test_no_statement_where_no_model_has_all_benchmarks():
 
 def test_the_index_of_one_benchmark_has_no_matrix():
     assert "matrix" not in render_index([], models=3, matrix=build_matrix(cells("one"))).partition("<body>")[2]
+
+
+def test_equal_means_and_tiny_p_values_are_said_as_they_are():
+    same = [Cells.from_scores(name, ["a", "b"], ["p", "q"], [[[1], [0]], [[0], [1]]]) for name in ("one", "two")]
+    assert "one of 2 with the highest mean score (0.500)" in build_matrix(*same).statement
+    wide = [cells(name, ("a", "b"), 400, 20, seed) for seed, name in enumerate(("one", "two"))]
+    far = [
+        Cells(
+            c.benchmark,
+            c.models,
+            c.questions,
+            c.n,
+            np.array([c.total[0] * 0, c.n[1] * 1.0]),
+            np.array([c.total[0] * 0, c.n[1] * 1.0]),
+        )
+        for c in wide
+    ]
+    assert dict(build_matrix(*far).rows)["a"][-1][0] in {"<0.0001", "–"}
+    texts = [each[-1][0] for _, each in build_matrix(*wide).rows]
+    assert "0.0000" not in texts

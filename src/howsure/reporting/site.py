@@ -152,7 +152,9 @@ def build_score_matrix(
         decided = tested & (combined.p_holm < 1 - level)
         ahead, behind = int(np.sum(decided & (combined.z_meta > 0))), int(np.sum(decided & (combined.z_meta < 0)))
         mean = means[models.index(reference)]
-        why = f", which has the highest mean score ({format_number(mean, 3)})," if chosen_by_scores else ""
+        n_best = int(np.sum(means >= mean - 1e-12)) if chosen_by_scores else 0
+        of_several = f"one of {n_best} with" if n_best > 1 else "which has"
+        why = f", {of_several} the highest mean score ({format_number(mean, 3)})," if chosen_by_scores else ""
         worse = f" and behind {behind:,}" if behind else ""
         rest = int(np.sum(tested)) - ahead - behind
         undecided = f"; {rest:,} cannot be distinguished from it" if rest else ""
@@ -165,7 +167,9 @@ def build_score_matrix(
     for m in order:
         p = p_of.get(models[m], math.nan)
         texts = [*(format_number(value, 3) for value in table[m]), format_number(means[m], 3)]
-        texts.append("reference" if models[m] == reference else "–" if math.isnan(p) else f"{max(p, 1e-4):.4f}")
+        texts.append(
+            "reference" if models[m] == reference else "–" if math.isnan(p) else "<0.0001" if p < 1e-4 else f"{p:.4f}"
+        )
         numbers = [*table[m].tolist(), float(means[m]), p]
         cells_of_row = [(text, None if math.isnan(x) else x) for text, x in zip(texts, numbers, strict=True)]
         rows.append((models[m], tuple(cells_of_row)))
