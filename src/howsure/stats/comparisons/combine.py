@@ -302,7 +302,7 @@ def combine_with_reference(
     >>> one = Cells.from_scores("one", ["a", "b"], ["1", "2", "3"], [[[1], [1], [1]], [[0], [1], [0]]])
     >>> two = Cells.from_scores("two", ["a", "b"], ["1", "2", "3"], [[[1], [0], [1]], [[0], [0], [1]]])
     >>> combine_with_reference([one, two], "a")["z"].round(2).tolist()
-    [1.53]
+    [1.51]
     """
     models = list(dict.fromkeys(model for cells in benchmarks for model in cells.models))
     if reference not in models:
