@@ -177,6 +177,8 @@ def test_every_page_is_in_the_navigation_of_the_site():
     listed = set(re.findall(r"- ([\w/]+\.md)", (ROOT / "mkdocs.yml").read_text(encoding="utf-8")))
     pages = {page.relative_to(ROOT / "docs").as_posix() for page in (ROOT / "docs").rglob("*.md")}
     assert listed == pages | set(module(ROOT / "tools/docs_pages.py").GENERATED)
+
+
 def list_methods():
     """The rows of docs/papers.md: status, and where the method is."""
     text = (ROOT / "docs/papers.md").read_text(encoding="utf-8")
