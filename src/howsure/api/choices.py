@@ -16,8 +16,8 @@ FIGURE_THEMES: tuple[FigureTheme, ...] = get_args(FigureTheme)
 ConversionTarget = Literal["run", "eval-arena", "parquet", "dataset"]
 CONVERSION_TARGETS: tuple[ConversionTarget, ...] = get_args(ConversionTarget)
 
-#: How a command prints a result: for a person, or as rows for a program.
-OutputFormat = Literal["table", "json", "csv"]
+#: How a command prints a result: for a person, in the width of the terminal or with all columns, or for a program.
+OutputFormat = Literal["table", "wide", "json", "csv"]
 OUTPUT_FORMATS: tuple[OutputFormat, ...] = get_args(OutputFormat)
 
 #: How `show` prints generations: as text for a person, or as lines of JSON.

@@ -11,6 +11,7 @@ import numpy as np
 
 from howsure.errors import UnknownNameError
 from howsure.stats.core.results import Columns, Result, Results, format_table, notes
+from howsure.stats.core.text_table import wrap_text
 from howsure.stats.prompts import ProxyCheck, VariantSummary, to_integers
 
 #: Characters of a printed line.
@@ -55,10 +56,17 @@ class PromptResults(Results):
         return columns
 
     def __str__(self) -> str:
+        return self._wrap_columns(WIDTH)
+
+    def fit_text(self, width: int) -> str:
+        """Return the printed table in lines of at most `width` characters."""
+        return wrap_text(self._wrap_columns(width), width)
+
+    def _wrap_columns(self, width: int) -> str:
+        """Return the table, with columns that do not fit in the width below the others."""
         columns = self.columns()
-        return _wrap_table(
-            {name: [_format_value(columns, name, row) for row in range(len(columns[name]))] for name in columns}
-        )
+        texts = {name: [_format_value(columns, name, row) for row in range(len(columns[name]))] for name in columns}
+        return _wrap_table(texts, width)
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,15 +127,15 @@ def _format_value(columns: Columns, name: str, row: int) -> Any:
     return f"{value:g}" if name in {"epsilon", "delta", "quantile"} else value
 
 
-def _wrap_table(columns: Mapping[str, Sequence[Any]]) -> str:
-    """Return the table; columns beyond `WIDTH` continue below, beside the names of their rows again."""
+def _wrap_table(columns: Mapping[str, Sequence[Any]], width: int) -> str:
+    """Return the table; columns beyond the width continue below, beside the names of their rows again."""
     rows = len(columns["benchmark"])
 
     def format_lines(names: Sequence[str]) -> list[str]:
         return format_table({name: columns[name] for name in names}).split("\n")
 
     lines = format_lines(list(columns))
-    if rows < 2 or _max_width(lines[: rows + 1]) <= WIDTH:
+    if rows < 2 or _max_width(lines[: rows + 1]) <= width:
         return "\n".join(lines)
     header = lines[0].split()
     names = [name for name in header if name in _NAME_COLUMNS]
@@ -136,7 +144,7 @@ def _wrap_table(columns: Mapping[str, Sequence[Any]]) -> str:
     others = (name for name in header if name not in names)
     for _, group in groupby(others, lambda name: "variances" if name[:3] == "var" else _GROUPS.get(name, name)):
         more = list(group)
-        if len(parts[-1]) > n_names and _max_width(format_lines([*parts[-1], *more])[: rows + 1]) > WIDTH:
+        if len(parts[-1]) > n_names and _max_width(format_lines([*parts[-1], *more])[: rows + 1]) > width:
             parts.append(list(names))
             n_names = len(names)
         parts[-1] += more

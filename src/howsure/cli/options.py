@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import os
+import shutil
 import stat
 import sys
 import time
@@ -42,7 +43,7 @@ add_format = click.option(
     type=click.Choice(OUTPUT_FORMATS),
     default="table",
     show_default=True,
-    help="Print a table for a person, or rows for a program.",
+    help="Print a table that fits the terminal, one with all columns, or rows for a program.",
 )
 _add_claim = click.option(
     "--claim", type=click.Choice(CLAIMS), default=CLAIMS[0], show_default=True, help="What the error is about."
@@ -407,10 +408,15 @@ def add_two_models(command: Command) -> Command:
     return a(b(command))
 
 
+def find_width() -> int:
+    """Return the width of the terminal, or that of the variable COLUMNS; 80 for a pipe, and 40 at least."""
+    return max(shutil.get_terminal_size((80, 24)).columns, 40)
+
+
 def print_result(result: Result, form: OutputFormat) -> None:
-    """Print a result as a table, as JSON, or as CSV."""
-    if form == "table":
-        print(result)
+    """Print a result as a table that fits the terminal, as a table with all columns, as JSON, or as CSV."""
+    if form in {"table", "wide"}:
+        print(result.fit_text(find_width()) if form == "table" else result)
         return
     columns = result.columns()
     if form == "json":

@@ -16,7 +16,7 @@ import numpy as np
 
 from howsure.stats.core.cells import FloatArray, IntArray
 from howsure.stats.core.intervals import interval
-from howsure.stats.core.results import Columns, Result, Results, format_table, notes
+from howsure.stats.core.results import Columns, Result, Results, notes
 from howsure.stats.scores import wilson
 from howsure.store.scorer_files import RescoredRow
 
@@ -182,11 +182,12 @@ class Agreements(Results):
     no row was scored before, so there is no agreement
     """
 
-    def __str__(self) -> str:
+    def text_columns(self) -> Columns:
+        """Return the columns of the printed table: without those of a comparison where nothing was scored before."""
         columns = self._columns
         if not columns["n_both"].any():
             columns = {name: values for name, values in columns.items() if name not in _COMPARING}
-        return format_table(columns)
+        return columns
 
 
 class AgreementCounter:

@@ -17,7 +17,7 @@ from howsure.sample.model_job import RequestSize
 from howsure.sample.prices import PICO_PER_DOLLAR, Price, bound_prompt_tokens, estimate_prompt_tokens, format_dollars
 from howsure.sample.resume import StoredCells, read_stored_cells
 from howsure.sample.sampling_plan import SamplingPlan, build_plans
-from howsure.stats.core.results import Columns, Result, format_table
+from howsure.stats.core.results import Columns, Result
 from howsure.store.responses import is_run
 
 __all__ = ["Estimate", "ModelDemand", "ModelEstimate", "PromptDemand", "dry_run", "estimate_costs", "estimate_plans"]
@@ -129,13 +129,16 @@ class Estimate(Result):
         """Whether the models have several benchmarks."""
         return len({model.benchmark for model in self.models}) > 1
 
-    def __str__(self) -> str:
+    def text_columns(self) -> Columns:
+        """Return the columns of the printed table: tokens and cost, approximate and at most, and a row for all."""
+        if not self.models:
+            return {"model": np.array([], dtype=object)}
         rows = [_format_row(model) for model in self.models]
         if len(rows) > 1:
             rows.append(_format_row(self._total()))
         if not self.has_several_benchmarks:
             rows = [{name: text for name, text in row.items() if name != "benchmark"} for row in rows]
-        return format_table({name: [row[name] for row in rows] for name in rows[0]}) if rows else "no rows"
+        return {name: np.array([row[name] for row in rows], dtype=object) for name in rows[0]}
 
     def _total(self) -> ModelEstimate:
         """Return the estimate of all models together."""

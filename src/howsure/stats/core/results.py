@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from html import escape
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from howsure.errors import InputError, UnknownNameError
 from howsure.stats.core.claims import FRAME_BACKENDS, FrameBackend, check_choice, check_level
 from howsure.stats.core.intervals import Limits
+from howsure.stats.core.text_table import format_html, format_table, wrap_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -137,8 +138,18 @@ class Result(ABC):
             raise UnknownNameError("column", key, self._columns)
         return self._columns[key]
 
+    def text_columns(self) -> Columns:
+        """Return the columns of the printed table."""
+        return self._columns
+
     def __str__(self) -> str:
-        return format_table(self._columns)
+        return format_table(self.text_columns())
+
+    def fit_text(self, width: int) -> str:
+        """Return the printed table in lines of at most `width` characters, without the columns that do not fit."""
+        if type(self).__str__ in {Result.__str__, Results.__str__}:
+            return format_table(self.text_columns(), width)
+        return wrap_text(str(self), width)
 
     def __repr__(self) -> str:
         return str(self)
@@ -215,7 +226,7 @@ class Results(Result):
         return sorted({*super().__dir__(), *(self._columns if self.parts else ())})
 
     def __str__(self) -> str:
-        return format_table(self.columns())
+        return format_table(self.text_columns())
 
 
 def _make_frame(columns: Columns, backend: FrameBackend) -> pd.DataFrame | pl.DataFrame | pa.Table:
@@ -267,160 +278,3 @@ def join_notes(*each: Iterable[str]) -> NDArray[np.object_]:
     ['too few; too old', 'late']
     """
     return np.array(["; ".join(filter(None, row)) for row in zip(*each, strict=True)], dtype=object)
-
-
-#: Columns with one value in all rows are printed once below the table, but not these.
-_ALWAYS_IN_TABLE = frozenset({"model", "model_a", "model_b", "score", "difference", "se", "low", "high"})
-#: Number formats of columns; all others have four decimals.
-_FORMATS = {"level": "g", "df": ".4g", "z": ".2f", "n_different": ".1f"}
-
-
-class _Table(NamedTuple):
-    """Columns as text, the footnote marks of each row, and the lines below the table."""
-
-    columns: dict[str, list[str]]
-    marks: list[str]
-    below: list[str]
-
-
-def format_table(columns: Mapping[str, Sequence[object] | NDArray[np.generic]]) -> str:
-    """Format columns as a text table.
-
-    Numbers are right-aligned. Columns with one value in all rows, and notes, are printed once below the table. A single
-    row is printed from top to bottom.
-
-    Examples
-    --------
-    >>> print(format_table({"model": ["a", "b"], "score": [0.5, float("nan")], "level": [0.95, 0.95]}))
-    model   score
-    a      0.5000
-    b           –
-    level 0.95
-    """
-    if not len(next(iter(columns.values()))):
-        return "no rows"
-    table = _make_table(columns)
-    lines = _format_rows(table) if len(table.marks) > 1 else _format_single_row(table)
-    return "\n".join(lines + table.below)
-
-
-def format_html(columns: Mapping[str, Sequence[object] | NDArray[np.generic]]) -> str:
-    """Format columns as an HTML table without styles or scripts; names are escaped.
-
-    Examples
-    --------
-    >>> print(format_html({"model": ["<a>"], "score": [float("nan")]}))
-    <table><tbody><tr><th scope="row">model</th><td>&lt;a&gt;</td></tr>
-    <tr><th scope="row">score</th><td>–</td></tr></tbody></table>
-    """
-    if not len(next(iter(columns.values()))):
-        return "<p>no rows</p>"
-    table = _make_table(columns)
-    below = [f"<p>{'<br>'.join(map(escape, table.below))}</p>"] if table.below else []
-    return "\n".join([(_format_html_rows if len(table.marks) > 1 else _format_html_row)(table), *below])
-
-
-def _make_table(columns: Mapping[str, Sequence[object] | NDArray[np.generic]]) -> _Table:
-    """Return the values as text, with constant columns and notes taken out of the table."""
-    n_rows = len(next(iter(columns.values())))
-    varying: dict[str, list[str]] = {}
-    constant: list[str] = []
-    rows_of_note: dict[str, list[int]] = {}
-    for name, values in columns.items():
-        if name == "note":
-            for i, note in enumerate(values):
-                for part in filter(None, str(note).split("; ")):
-                    rows_of_note.setdefault(part, []).append(i)
-            continue
-        texts = [_format_value(name, value) for value in values]
-        if n_rows > 1 and name not in _ALWAYS_IN_TABLE and len(set(texts)) == 1:
-            constant.append(f"{name} {texts[0]}")
-        else:
-            varying[name] = texts
-    # A note of all rows stands below the table without a mark; others are footnotes of their rows.
-    marks = [""] * n_rows
-    legend = [note for note, rows in rows_of_note.items() if len(rows) == n_rows]
-    for number, note in enumerate((note for note in rows_of_note if note not in legend), start=1):
-        for i in rows_of_note[note]:
-            marks[i] += f"[{number}]"
-        legend.append(f"[{number}] {note}")
-    return _Table(varying, marks, ([", ".join(constant)] if constant else []) + legend)
-
-
-def _is_left_aligned(name: str) -> bool:
-    """Return whether a column holds names."""
-    return name in {"benchmark", "claim", "verdict"} or name.startswith("model")
-
-
-def _format_rows(table: _Table) -> list[str]:
-    """Return the header and a line for each row."""
-    widths = {name: max(len(name), *(len(text) for text in texts)) for name, texts in table.columns.items()}
-
-    def format_line(cells: Iterable[str]) -> str:
-        pairs = zip(table.columns, cells, strict=True)
-        return "  ".join(
-            cell.ljust(widths[name]) if _is_left_aligned(name) else cell.rjust(widths[name]) for name, cell in pairs
-        )
-
-    rows = zip(zip(*table.columns.values(), strict=True), table.marks, strict=True)
-    return [format_line(table.columns).rstrip()] + [
-        (format_line(cells) + (f"  {mark}" if mark else "")).rstrip() for cells, mark in rows
-    ]
-
-
-def _format_single_row(table: _Table) -> list[str]:
-    """Return a line for each column of a table with one row."""
-    width = max(map(len, table.columns))
-    return [f"{name.ljust(width)}  {texts[0]}" for name, texts in table.columns.items()]
-
-
-def _format_html_rows(table: _Table) -> str:
-    """Return an HTML table with a header."""
-    # Notebooks align cells by their own styles; the old attribute `align` overrides them everywhere.
-    sides = ["left" if _is_left_aligned(name) else "right" for name in table.columns]
-    head = "".join(
-        f'<th scope="col" align="{side}">{escape(name)}</th>' for name, side in zip(table.columns, sides, strict=True)
-    )
-    has_marks = any(table.marks)
-    lines = []
-    for cells, mark in zip(zip(*table.columns.values(), strict=True), table.marks, strict=True):
-        texts = "".join(f'<td align="{side}">{escape(cell)}</td>' for cell, side in zip(cells, sides, strict=True))
-        lines.append(f"<tr>{texts}{f'<td>{mark}</td>' if has_marks else ''}</tr>")
-    head += '<th scope="col">note</th>' if has_marks else ""
-    return "\n".join([f"<table><thead><tr>{head}</tr></thead>", "<tbody>", *lines, "</tbody></table>"])
-
-
-def _format_html_row(table: _Table) -> str:
-    """Return an HTML table of one row, with a line for each column."""
-    lines = "\n".join(
-        f'<tr><th scope="row">{escape(name)}</th><td>{escape(texts[0])}</td></tr>'
-        for name, texts in table.columns.items()
-    )
-    return f"<table><tbody>{lines}</tbody></table>"
-
-
-def _escape_control_characters(text: str) -> str:
-    r"""Return a text on one line: control characters as escapes, blank text in quotation marks.
-
-    >>> [_escape_control_characters(text) for text in ("a\n", "\t", "  ", "", "α, b")]
-    ['a\\n', '\\t', "'  '", '', 'α, b']
-    """
-    escaped = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-    return repr(text) if escaped and escaped.isspace() else escaped
-
-
-def _format_value(name: str, value: Any) -> str:
-    """Return the text of one value in the column `name`."""
-    if isinstance(value, str):
-        return _escape_control_characters(value)
-    if isinstance(value, (int, np.integer)):
-        return str(value)
-    number = float(value)
-    if math.isnan(number):
-        return "–"
-    if number == 0:
-        return "0"
-    if name.startswith(("p_", "q_")) and number < 1e-3:
-        return f"{number:.1e}"
-    form = _FORMATS.get(name, ".4f" if abs(number) < 1e4 else ".0f")
-    return f"{number:{form}}"

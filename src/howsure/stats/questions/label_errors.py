@@ -48,6 +48,7 @@ from howsure.stats.core.cells import FloatArray, IntArray
 from howsure.stats.core.claims import ConsistencyMethod
 from howsure.stats.core.results import Columns, Result, Results, format_table, notes
 from howsure.stats.questions.consistency import EQUAL_ANSWERS, AnswerCounts, estimate_consistency, modal_answers
+from howsure.stats.core.text_table import wrap_text
 
 __all__ = ["MAX_P_CORRECT", "MAX_SHARE", "MIN_CONSISTENCY", "Audit", "LabelErrors", "audit", "find_label_errors"]
 
@@ -202,8 +203,13 @@ class Audit(Results):
         columns = self.columns()
         return _format_label_errors(columns) if len(columns["question"]) else "no suspects"
 
+    def fit_text(self, width: int) -> str:
+        """Return the printed table in lines of at most `width` characters, without the columns that do not fit."""
+        columns = self.columns()
+        return _format_label_errors(columns, width) if len(columns["question"]) else "no suspects"
 
-def _format_label_errors(columns: Columns) -> str:
+
+def _format_label_errors(columns: Columns, width: int | None = None) -> str:
     """Return the table with each answer on one line, and the meaning of p_wrong_max below it."""
     texts = {
         name: np.array([_shorten(one) for one in columns[name].tolist()], dtype=object)
@@ -213,7 +219,8 @@ def _format_label_errors(columns: Columns) -> str:
         name: np.array(["–" if np.isnan(one) else f"{one:.{digits}f}" for one in columns[name]], dtype=object)
         for name, digits in (("evidence", 1), ("p_wrong_max", 2))
     }
-    return f"{format_table(columns | texts | numbers)}\n{_TABLE_NOTE}"
+    note = _TABLE_NOTE if width is None else wrap_text(_TABLE_NOTE, width)
+    return f"{format_table(columns | texts | numbers, width)}\n{note}"
 
 
 def _shorten(text: str | None) -> str:
