@@ -153,12 +153,12 @@ def _format_rows(table: _Table) -> list[str]:
 def _fit_rows(table: _Table, width: int) -> list[str]:
     """Return the lines of a table, none of them longer than `width`, without the columns that do not fit."""
     marks = max(map(len, table.marks))
-    room = width - (len(_GAP) + marks if marks else 0) + len(_GAP)
+    available = width - (len(_GAP) + marks if marks else 0) + len(_GAP)
     reserved = {name: len(_GAP) + _reserve_width(name, texts) for name, texts in table.columns.items()}
     order = sorted(reserved, key=lambda name: _PRIORITY.index(name) if name in _PRIORITY else len(_PRIORITY))
     selected: set[str] = set()
     for name in order:
-        if selected and sum(reserved[one] for one in selected) + reserved[name] > room:
+        if selected and sum(reserved[one] for one in selected) + reserved[name] > available:
             break
         selected.add(name)
     for low in [name for name in selected if "low" in name]:  # half an interval says nothing
@@ -166,7 +166,7 @@ def _fit_rows(table: _Table, width: int) -> list[str]:
             selected.remove(low)
     columns = {name: texts for name, texts in table.columns.items() if name in selected}
     # What the numbers leave is for the names, from the narrowest to the widest.
-    left = room - sum(
+    left = available - sum(
         len(_GAP) + max(len(name), *map(len, texts)) for name, texts in columns.items() if not _holds_names(name)
     )
     names = sorted((name for name in columns if _holds_names(name)), key=lambda name: max(map(len, columns[name])))
