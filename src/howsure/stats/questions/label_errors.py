@@ -47,8 +47,8 @@ from howsure.errors import InputError
 from howsure.stats.core.cells import FloatArray, IntArray
 from howsure.stats.core.claims import ConsistencyMethod
 from howsure.stats.core.results import Columns, Result, Results, format_table, notes
-from howsure.stats.questions.consistency import EQUAL_ANSWERS, AnswerCounts, estimate_consistency, modal_answers
 from howsure.stats.core.text_table import wrap_text
+from howsure.stats.questions.consistency import EQUAL_ANSWERS, AnswerCounts, estimate_consistency, modal_answers
 
 __all__ = ["MAX_P_CORRECT", "MAX_SHARE", "MIN_CONSISTENCY", "Audit", "LabelErrors", "audit", "find_label_errors"]
 
