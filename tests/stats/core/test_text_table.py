@@ -62,3 +62,13 @@ def test_one_row_is_wrapped_and_sentences_keep_their_words():
     sentence = "a sentence of several words that goes on and on until it does not fit any more"
     assert " ".join(wrap_text(sentence, 30).split()) == sentence
     assert max(map(len, wrap_text(sentence, 30).split("\n"))) <= 30
+
+
+@pytest.mark.parametrize("width", range(40, 80, 3))
+def test_the_name_of_a_constant_column_and_its_value_stand_on_one_line(width):
+    constants = {
+        name: np.array([i, i]) for i, name in enumerate(("n_questions", "n_generations", "n_missing", "n_sets"))
+    }
+    lines = format_table({"model": ["a", "b"], "score": [0.1, 0.2], **constants}, width).split("\n")
+    assert all(any(f"{name} {values[0]}" in line for line in lines) for name, values in constants.items())
+    assert max(map(len, lines)) <= width

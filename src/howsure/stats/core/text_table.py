@@ -19,7 +19,7 @@ _ALWAYS_IN_TABLE = frozenset({"model", "model_a", "model_b", "score", "differenc
 _FORMATS = {"level": "g", "df": ".4g", "z": ".2f", "n_different": ".1f"}
 
 
-#: in a table that has to fit, these columns come first, in this order; then the others as they come.
+#: In a table that has to fit, these columns come first, in this order; then the others as they come.
 _PRIORITY = (
     *(
         "benchmark",
@@ -44,14 +44,28 @@ _NAME_WIDTH, _NUMBER_WIDTH = 14, 7
 _GAP = "  "
 #: How sentences are wrapped: words, numbers and paths stay whole.
 _WRAPPING: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
+#: A blank where no line ends.
+_NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
 class _Table(NamedTuple):
-    """Columns as text, the footnote marks of each row, and the lines below the table."""
+    """Columns as text, the footnote marks of each row, columns with one value, and the notes below the table."""
 
     columns: dict[str, list[str]]
     marks: list[str]
-    below: list[str]
+    constants: list[str]
+    legend: list[str]
+
+    @property
+    def below(self) -> list[str]:
+        """Return the lines below the table."""
+        return ([", ".join(self.constants)] if self.constants else []) + self.legend
+
+    def wrap_below(self, width: int) -> list[str]:
+        """Return the lines below the table, wrapped to `width` characters; a name and its value stay together."""
+        joined = [text.replace(" ", _NO_BREAK) for text in self.constants]
+        constants = [line.replace(_NO_BREAK, " ") for line in _wrap_line(", ".join(joined), width)] if joined else []
+        return constants + [line for text in self.legend for line in _wrap_line(text, width)]
 
 
 def format_table(columns: Mapping[str, Sequence[object] | NDArray[np.generic]], width: int | None = None) -> str:
@@ -126,7 +140,7 @@ def _make_table(columns: Mapping[str, Sequence[object] | NDArray[np.generic]]) -
         for i in rows_of_note[note]:
             marks[i] += f"[{number}]"
         legend.append(f"[{number}] {note}")
-    return _Table(varying, marks, ([", ".join(constant)] if constant else []) + legend)
+    return _Table(varying, marks, constant, legend)
 
 
 def _is_left_aligned(name: str) -> bool:
@@ -177,7 +191,7 @@ def _fit_rows(table: _Table, width: int) -> list[str]:
     omitted = [name for name in table.columns if name not in selected]
     below = [f"left out in {width} characters: {', '.join(omitted)} (--format wide)"] if omitted else []
     lines = _format_rows(table._replace(columns=columns))
-    return [*lines, *(line for text in (*table.below, *below) for line in _wrap_line(text, width))]
+    return [*lines, *table.wrap_below(width), *(line for text in below for line in _wrap_line(text, width))]
 
 
 def _reserve_width(name: str, texts: Sequence[str]) -> int:
@@ -226,7 +240,7 @@ def _fit_single_row(table: _Table, width: int) -> list[str]:
         lines += textwrap.wrap(
             f"{name.ljust(name_width)}{_GAP}{texts[0]}", width, subsequent_indent=indent, **_WRAPPING
         )
-    return [*lines, *(line for text in table.below for line in _wrap_line(text, width))]
+    return [*lines, *table.wrap_below(width)]
 
 
 def wrap_text(text: str, width: int) -> str:
