@@ -98,8 +98,9 @@ def test_what_is_not_reached_is_said_in_words(howsure, rows, wide):
     shown = {line.split()[0]: line for line in out.splitlines()[1:4]}
     assert "not reached" in shown["wild"]
     assert "not reached" not in shown["calm"] + shown["same"]
-    assert "n_star is not reached below the number of reference variants" in out
-    assert "the prompt's and what is the question's cannot be separated" in out
+    words = " ".join(out.split())
+    assert "n_star is not reached below the number of reference variants" in words
+    assert "the prompt's and what is the question's cannot be separated" in words
     calm, same, wild = rows("variants", wide, "--wide")
     assert (calm["model"], calm["n_star"], same["n_star"], wild["n_star"]) == ("calm", 2, 2, None)
     assert "n_star is not reached" in wild["note"]
@@ -176,8 +177,9 @@ def test_every_view_names_its_benchmark_and_fits(howsure, rows, table, what):
     assert "-0.0000" not in out
 
 
-def test_a_long_table_goes_on_below(howsure, table):
+def test_a_long_table_goes_on_below(howsure, table, monkeypatch):
     table.write_text(table.read_text().replace("big,", "simulated/big,"))
+    monkeypatch.setenv("COLUMNS", str(prompt_results.WIDTH))
     _, out, _ = howsure("variants", table)
     upper, lower, told = (part.splitlines() for part in out.split("\n\n"))
     assert upper[0].split() == ["model", "mean", "low", "high", "variance", *upper[0].split()[5:]]
@@ -186,6 +188,12 @@ def test_a_long_table_goes_on_below(howsure, table):
     assert len(lower[1].split()[1].partition(".")[2]) == 6  # digits of a variance
     assert told[0].startswith("benchmark demo, n_variants 8")
     assert max(map(len, (*upper, *lower))) <= prompt_results.WIDTH
+    monkeypatch.setenv("COLUMNS", "80")
+    _, narrow, _ = howsure("variants", table)
+    *parts, _ = (part.splitlines() for part in narrow.split("\n\n"))
+    names = [name for part in parts for name in part[0].split() if name != "model"]
+    assert names == [*upper[0].split()[1:], *lower[0].split()[1:]]
+    assert max(len(line) for line in narrow.splitlines()) <= 80
 
 
 def test_a_proxy_is_checked(howsure, rows, wide):
