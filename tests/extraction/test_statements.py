@@ -101,3 +101,45 @@ def test_what_is_said_after_the_last_thought_counts():
     assert statements.remove_reasoning("a</think>b</THOUGHT>c<think>d") == "c"
     assert statements.remove_reasoning("a < b > c") == "a < b > c"
     assert statements.remove_reasoning("</think>" * 20_000 + "x") == "x"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The answer is 11. The answer is 28. I'm not sure which one it is.",
+        "It's either 6 or 2, depending on how you read it.",
+        "The answer is either B or C.",
+        "Yes. So the answer is yes. No, birds differ. So the answer is no. Both answers are possible.",
+        "\\boxed{3}\n\nOr \\boxed{5}. It can be either of the two.",
+        "The answer is A. The answer is B. I can't decide which.",
+        "3, or perhaps 4. Either of them could be meant.",
+        "The answer is 4. The answer is 5. It is impossible to say which of them is right.",
+        "It must be either yes or no.",
+        "The answer is $3$. The answer is $4$. I am unable to tell which is meant.",
+    ],
+)
+def test_an_end_that_leaves_the_answer_open(text):
+    assert statements.ends_undecided(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It is either 11 or 28. Rows are multiplied, so it is 28.",
+        "It is either 11 or 28, but rows are multiplied: 28",
+        "I'm not sure which one is meant, but I'd go with B.",
+        "The answer is C. It is either a solid or a liquid at that temperature.",
+        "The answer is B, since both answers above are wrong.",
+        "The number is smaller than either of the two. The answer is 3.",
+        "The answer is D: both methods are possible.",
+        "Both A and B are correct.",
+        "The doctor can't tell which organ it is. The answer is A.",
+        "If you roll a die, it is either odd or even. The answer is 1/2.",
+        "The answer is 7. Are you sure?",
+        "It is hard to tell which is older, so the answer is C.",
+        "The answer is yes.",
+        "",
+    ],
+)
+def test_an_end_that_does_not_leave_the_answer_open(text):
+    assert not statements.ends_undecided(text)

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
-from helpers.awkward_answers import cases, score_or_none, scored
+from helpers.awkward_answers import cases, read_table, score_or_none, scored
+
+AWKWARD = Path(__file__).with_name("awkward_yes_no.tsv")
 
 
 @pytest.mark.parametrize(("spec", "question", "target", "completion", "wanted"), cases("yes-no"))
 def test_awkward_answers(spec, question, target, completion, wanted):
     assert score_or_none(spec, completion, target, question) == wanted
+
+
+@pytest.mark.parametrize(("answer", "question", "completion"), read_table(AWKWARD, 3))
+def test_awkward_completions_are_read_as_a_person_reads_them(answer, question, completion):
+    text = completion.removeprefix("cut:").replace("⏎", "\n")
+    read = scored("yes-no", text, "yes", question, truncated=completion.startswith("cut:")).answer
+    assert read == (None if answer == "-" else answer)
 
 
 @pytest.mark.parametrize(

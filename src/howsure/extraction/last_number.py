@@ -76,7 +76,10 @@ _SENTENCE = re.compile(r"[.!?]\s")
 _LAST_DIGIT = re.compile(f".*{DIGIT.pattern}", re.DOTALL)
 # "96 seats (8 × 12)."
 _FACTORS = re.compile(r"(?<=\w)[*]{0,2}[ ]?\([^()\n=]*\d[^()\n=\d]{0,12}[×*/+÷·][^()\n=\d]{0,3}\d[^()\n=]*\)[\s.*]*$")
-_SERIES = re.compile(r"(?:\d[\d.]*,[ ]){2,}(?:and[ ])?$|(?:\d[\d.]*,?[ ]){4,}(?:and[ ])?$")
+_SERIES = re.compile(
+    r"(?:\d[\d.]*,[ ]){2,}(?:and[ ])?$|(?:\d[\d.]*,?[ ]){4,}(?:and[ ])?$"
+    r"|(?:\d[\d.]*,[ ])+\d[\d.]*[ ]and[ ]$"
+)
 # What follows an answer and is none: a check of it, and remarks in the same line.
 _CHECK = re.compile(
     r"(?:^|[.!?:*\n])[\s*_#>(]*(?:verification|(?:(?:let me|let['’]s|let us|to) )?(?:verify|(?:double[- ])?check))\b",

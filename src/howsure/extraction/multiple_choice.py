@@ -52,7 +52,7 @@ from howsure.extraction.completion_context import (
     find_question_markers,
     remove_next_question,
 )
-from howsure.extraction.statements import remove_reasoning
+from howsure.extraction.statements import ends_undecided, remove_reasoning
 from howsure.extraction.vocabulary import LOOSE, SPACE, LabelPatterns, Vocabulary, build_vocabulary, normalize
 
 __all__ = ["extract_choice", "read_choice"]
@@ -177,7 +177,8 @@ def read_choice(
         Position in `choices`, from 0; None when no choice can be read.
     rule
         "last line", "statement", "claim", "bold", "first line" or "text". If the index is None, the reason: "empty",
-        "none" (no answer is given), "several", "ambiguous", "contradiction" (a label with the text of another choice)
+        "none" (no answer is given), "undecided" (the last sentence leaves it open), "several",
+        "ambiguous", "contradiction" (a label with the text of another choice)
         or "unclear" (a statement that names no choice).
 
     Examples
@@ -314,6 +315,8 @@ def _read_text(
         return None, "none"
     if expects_label and (plain := read_plain_label(text, words)) is not None:
         return plain, "statement"
+    if ends_undecided(text):
+        return None, "undecided"
     question, is_cut = ("", False) if context is None else (context.question, context.truncated)
     return _read_lines(text, words, expects_label, question, is_cut=is_cut)
 

@@ -22,7 +22,7 @@ from howsure.extraction.last_number import FACTORIAL, NUMERAL, read_last_number
 from howsure.extraction.number_sentences import BARE, DIGIT, EQUALS, read_sentence
 from howsure.extraction.number_words import parse_words
 from howsure.extraction.numerals import convert_decimal_commas, format_number, parse_single_number, rewrite_numerals
-from howsure.extraction.statements import Statement, find_statements, match_plain_end, remove_reasoning
+from howsure.extraction.statements import Statement, ends_undecided, find_statements, match_plain_end, remove_reasoning
 
 __all__ = ["canonical_number", "extract_number"]
 
@@ -103,6 +103,8 @@ def extract_number(text: str, *, context: CompletionContext | None = None) -> st
     is_cut = context is not None and context.truncated
     if not is_cut and (plain := match_plain_end(text)) and (number := _read_plain_number(plain)) is not None:
         return number
+    if ends_undecided(text):
+        return None
     value = _read(text, context or CompletionContext())
     return None if value is None else format_number(value)
 

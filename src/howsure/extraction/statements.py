@@ -17,6 +17,7 @@ from howsure.extraction.languages import find_foreign_markers, translate_labels
 
 __all__ = [
     "Statement",
+    "ends_undecided",
     "extract_text",
     "find_statement",
     "find_statements",
@@ -90,6 +91,46 @@ _AMOUNT = re.compile(r"[^$]*(?<!\\)\$[ ]?-?\d[\d,.]*(?:[^$\\^_{}+*=]*)")
 # Markup, line breaks and the start of a displayed formula, which may stand between a marker and what it marks.
 # The dots of "The answer is ... B" too, but not where a line ends with them: nothing is stated there.
 _BEFORE = re.compile(r"(?:[\s*_:：=`]|\\[\[(]|\$\$|(?:\.\.\.|…)(?![ \t]*\n))*+")
+
+#: Characters at the end of a text in which `ends_undecided` looks for its last sentence.
+_TAIL = 250
+_TAIL_SENTENCE = re.compile(r"[.!?][*_\"')]{0,3}\s+|\n")
+# Each part of `_UNDECIDED` has one of these.
+_UNDECIDED_HINTS = ("ither", "oth ", "sure", "decide", "tell", "determine", "say wh", "uncertain")
+_CANNOT = r"(?:can['’]?t|cannot|can not|could ?n['’]t|could not|unable to|not able to|hard to|impossible to)"
+_UNDECIDED = re.compile(
+    r"\b(?:it|that|this|answer)(?:['’]s| is| was| must be| could be| may be| might be| can be) either\s+"
+    r"(?:option )?[*(\\$\"'“]*(?:(?-i:[A-J])\b|[-−]?\d|yes\b|no\b|true\b|false\b)[^.;]{0,80}?\bor\b"
+    r"|\b(?:is|be|take|choose|accept|pick) either(?: one)? of (?:the two|them|these)\b"
+    r"|\beither(?: one)? of (?:the two|them|these)(?: answers| values| numbers)?"
+    r" (?:could|may|might|can|is|works|would|will)\b"
+    r"|\b[Bb]oth (?:answers|readings|values|results|interpretations) (?:are|seem|appear)(?: to be)? (?:equally )?"
+    r"(?:possible|plausible|defensible|acceptable)\b"
+    rf"|\b(?:not(?: \w+)? sure|unsure|uncertain|{_CANNOT} (?:decide|tell|say|determine))\b[^.;]{{0,20}}?"
+    r"\b(?:which|between the two|whether (?:it|the answer))\b"
+    r"|\b(?:and|or) (?:one|you|i|we) (?:can['’]t|cannot|can not) tell$",
+    re.IGNORECASE,
+)
+# Words after it that choose: "I'm not sure which, but I'd go with 28".
+_DECIDED = re.compile(
+    r"\b(?:but|so|thus|hence|therefore|then|however|since|because|though|guess|answer is)\b", re.IGNORECASE
+)
+
+
+def ends_undecided(text: str) -> bool:
+    """Return whether the last sentence of a completion leaves open which of several answers it gives.
+
+    >>> ends_undecided("The answer is 28. But I'm not sure, it is either 11 or 28.")
+    True
+    >>> ends_undecided("It is either 11 or 28. There are rows, so it is 28.")
+    False
+    """
+    tail = text[-_TAIL:].rstrip(' \n\t*_.!)"')
+    if not any(map(tail.__contains__, _UNDECIDED_HINTS)):
+        return False
+    sentence = _TAIL_SENTENCE.split(tail)[-1]
+    match = _UNDECIDED.search(sentence)
+    return match is not None and not _DECIDED.search(sentence, match.end())
 
 
 def remove_reasoning(text: str) -> str:

@@ -14,7 +14,7 @@ from howsure.extraction.completion_context import CompletionContext, remove_run_
 from howsure.extraction.number_sentences import read_sentence
 from howsure.extraction.numbers import canonical_number, extract_number
 from howsure.extraction.numerals import format_number
-from howsure.extraction.statements import find_statements, remove_reasoning
+from howsure.extraction.statements import ends_undecided, find_statements, remove_reasoning
 from howsure.sandbox.call_pool import CallPool
 from howsure.scorers.scorer_parts import ScoredAnswer, Scorer, ScoringItem, hash_code
 
@@ -128,7 +128,10 @@ def build_maths_scorer(spec: str, where: str) -> Scorer:
         return ScoredAnswer(score, answer, "math-verify" if answer is not None else "no mathematics")
 
     def score(completion: str, item: ScoringItem) -> ScoredAnswer:
-        return score_cached(remove_run_on(completion, item.context), item.target, item.context.truncated)
+        completion = remove_run_on(completion, item.context)
+        if ends_undecided(remove_reasoning(completion)):
+            return ScoredAnswer(0.0, None, "undecided")
+        return score_cached(completion, item.target, item.context.truncated)
 
     version = f"math-verify-{metadata.version('math-verify')}-{hash_code('scorers.maths', 'extraction')}"
     return Scorer(spec, version, score, pool.close, in_subprocess=True)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from howsure.extraction.completion_context import CompletionContext, remove_next_question, remove_run_on
 from howsure.extraction.open_answers import split_sentences
-from howsure.extraction.statements import find_statement, remove_reasoning
+from howsure.extraction.statements import ends_undecided, find_statement, remove_reasoning
 from howsure.scorers.scorer_parts import ScoredAnswer, Scorer, ScoringItem, hash_code
 
 __all__ = ["build_yes_no_scorer", "read_yes_no"]
@@ -20,7 +21,8 @@ _NO = (
     r"hayır|nie|ne|nej|nee|错误|錯誤|間違い"
 )
 _UNSURE = r"maybe|perhaps|unknown|uncertain|undetermined|possibly"
-_EDGE = r"[\s*_`\"'“”‘’(\[{$#>\\.,:;!-]{0,12}"
+# What may stand before the word: markup, and pictures such as a tick.
+_EDGE = r"[\u2600-\u27bf\U0001f300-\U0001faff\ufe0f\u200d\s*_`\"'“”‘’(\[{$#>\\.,:;!-]{0,12}+"
 # The word at the start of a sentence, which an end of the word and neither "and" nor "or" and another word follow.
 _START = re.compile(
     rf"^{_EDGE}(?:\\?(?:text|boxed|mathrm)\{{)?(?:(?P<yes>{_YES})|(?P<no>{_NO})|(?P<unsure>{_UNSURE}))(?![\w’'-])"
@@ -33,10 +35,14 @@ _NOUN_AFTER = re.compile(
     re.IGNORECASE,
 )
 _LEAD = re.compile(
-    r"^(?:(?:[a-z]+ly(?=,)|so|thus"
+    r"^(?:(?:[a-z]+ly(?=,)|(?:[a-z]+ly|so to) speaking(?=,)|in (?:an?|the|this|that) (?:[a-z]+ )?sense(?=,)|tl;dr:?"
+    r"|so|yet|still|thus"
     r"|hence|therefore|then|finally|in conclusion|in short|overall|actually|wait|well|definitely"
-    r"|probably|certainly|i (?:think|believe|would say)(?: that)?|(?:the |my |final |correct )*answer(?: is|:)?"
-    r"|(?:it|that|this) is|(?:it|that)['’]s|(?:the|this|that) (?:statement|claim|sentence) is)\s*[,:]?\s+)+",
+    r"|probably|certainly|i(?: (?:think|believe|would say)|['’]d say)(?: that)?"
+    r"|(?:the |my |final |correct )*answer(?: is|:)?"
+    r"|(?:it|that|this) is|(?:it|that)['’]s|(?:the|this|that) (?:statement|claim|sentence)"
+    r"(?: that [^.;!?\n]{3,120}?)? is(?=\s+(?:not )?(?:true|false|correct|incorrect|wrong|right|untrue)\b))"
+    r"\s*[,:]?\s+)+",
     re.IGNORECASE,
 )
 # "It is not true that it is impossible, so yes." and "No, wait. Yes, it does."
@@ -45,7 +51,9 @@ _TAKEN_BACK = re.compile(r"\b(?:wait|sorry|correction|scratch that|on second tho
 _CONCLUDES = re.compile(r"\W*(?:so|thus|therefore|hence)\b", re.IGNORECASE)
 _SURELY = re.compile(r"(?:absolutely|definitely|certainly|of course|exactly)[.!]*", re.IGNORECASE)
 _NOT = re.compile(
-    r"^(?:(?:not|isn['’]t)\s+(?:true|correct|the case|right)\b|(?:absolutely|of course)\s+not\W*$)", re.IGNORECASE
+    r"^(?:(?:not|isn['’]t)\s+(?:true|correct|the case|right)\b"
+    r"|(?:absolutely|of course|definitely|certainly|surely)\s+not\b\W*$)",
+    re.IGNORECASE,
 )
 # "Is the following sentence plausible?", and a sentence that says so: "Therefore, the sentence is plausible."
 _PREDICATE_QUESTION = re.compile(
@@ -68,6 +76,30 @@ _ECHOED = re.compile(
     r"(?P<not>\s?not|n?['’]t)?\W*",
     re.IGNORECASE,
 )
+# "Of course! Let me look at ...": a polite word and no answer.
+_OFFERS = re.compile(
+    r"\W*(?:let me|let['’]s|let us|here (?:is|are)|here['’]s|i can|i will|i['’]ll|below)\b", re.IGNORECASE
+)
+# Words that may belong to the one after them: "No one", "True believers", "Correct me if I'm wrong".
+_BEFORE_NOUN = frozenset(("no", "non", "true", "false", "correct", "incorrect", "wrong", "negative", "affirmative"))
+# "Yes, no, yes" and "in one sense yes, in another sense no": the other word as a clause of its own.
+_OTHER_CLAUSE = re.compile(
+    r"[,;:](?:\s+(?:in|on|from|by) [\w' -]{2,30}?,?)?\s+(?:and |but )?(yes|no)\s*(?=[,;.!?]|$)", re.IGNORECASE
+)
+# '"Yes," said my teacher.'
+_CITED = re.compile(
+    r"\W{0,3}\s(?:(?:said|says|answered|answers|replied|shouted)|(?:he|she|they|i) (?:said|answered))\b", re.IGNORECASE
+)
+# "The answer is not yes but no."
+_CONTRAST = re.compile(
+    r"\b(?:not|n['’]t)\s+[\"'“”*]{0,3}(?:yes|no)[\"'“”*]{0,3}(?:,?\s+but|,\s+(?:it['’]s|it is))\s+"
+    r"(?P<said>[\"'“”*]{0,3}(?:yes|no)\b.*)",
+    re.IGNORECASE | re.DOTALL,
+)
+# What makes a statement after it a case among others: "If it has water, the answer is yes."
+_CONDITION = re.compile(r"\b(?:if|whether|unless|suppose)\b", re.IGNORECASE)
+_INFERRED = re.compile(r"\b(?:so|thus|hence|therefore|we (?:see|find|get|know|can)|had to)\b", re.IGNORECASE)
+_SENTENCE_BREAK = re.compile(r"[.!?;]\s|\n")
 _LEANS = re.compile(
     r"\b(?:lean(?:s|ing)?|inclined)\s+(?:more\s+)?(?:towards?|to)\s+(?:answer(?:ing)?\s+|say(?:ing)?\s+)?"
     r"[\"'“*]{0,3}(yes|no)\b",
@@ -82,7 +114,7 @@ _WORD = re.compile(r"[\w’']+")
 def _compare_words(sentence: str, question: str) -> str | None:
     """Return "yes" or "no" where a sentence has the words of a question in the order of a statement: "X is Y"."""
     asks = _IS_QUESTION.search(question.strip())
-    if asks is None:
+    if asks is None or sentence.rstrip().endswith("?"):
         return None
     verb, rest = asks["verb"].lower(), _WORD.findall(asks["rest"].lower())
     words = _WORD.findall(re.sub(rf"\b{verb}n['’]t\b", f"{verb} not", sentence.lower()))
@@ -129,46 +161,85 @@ def read_yes_no(text: str, context: CompletionContext | None = None) -> tuple[st
     text = remove_run_on(remove_next_question(remove_reasoning(text), context), context).strip()
     if not text:
         return None, "empty"
-    statement = find_statement(text)
+    if ends_undecided(text):
+        return None, "undecided"
     question = context.question if context is not None else ""
+    statement = find_statement(text)
     if statement is not None:
+        if _is_conditional(text, statement):
+            return None, "conditional"
         answer = _read_sentence(statement) or _read_predicate(statement, question)
         if answer is not None:
             return answer, "statement"
     sentences = [sentence for line in text.split("\n") for sentence in split_sentences(line)]
+    return _read_sentences(sentences, question, statement is not None, context is not None and context.truncated)
+
+
+def _read_sentences(sentences: list[str], question: str, is_stated: bool, is_cut: bool) -> tuple[str | None, str]:
+    """Return what the first or the last of some sentences says, and the rule."""
     first = _read_sentence(sentences[0])
-    if context is not None and context.truncated and len(sentences) > 1:
-        sentences.pop()
+    if len(sentences) > 1 and _SURELY.fullmatch(sentences[0].strip()) and _OFFERS.match(sentences[1]):
+        first = None
+    if is_cut and len(sentences) > 1:
+        sentences = sentences[:-1]
     last = _read_sentence(sentences[-1]) if len(sentences) > 1 else None
-    if first and last and first != last and _TAKEN_BACK.search(sentences[0]):
-        return last, "end"
     if first and last and first != last:
-        return (last, "end") if _CONCLUDES.match(sentences[-1]) else (None, "several")
+        is_replaced = _TAKEN_BACK.search(sentences[0]) or _CONCLUDES.match(sentences[-1])
+        return (last, "end") if is_replaced else (None, "several")
     if first:
         return first, "start"
-    if last is None:
-        ends = sentences[-1:] if statement is not None else (sentences[-1], sentences[0])
-        verdicts = [one for sentence in ends if (one := _read_predicate(sentence, question))]
-        last = verdicts[0] if len(set(verdicts)) == 1 else None
-        if not verdicts and (leaning := _LEANS.search(sentences[-1])):
-            last = leaning[1].lower()
+    if last and _are_options(sentences[-2:]):
+        return None, "several"
+    last = last or _read_verdict(sentences, question, is_stated)
     return (last, "end") if last else (None, "none")
+
+
+def _read_verdict(sentences: Sequence[str], question: str, is_stated: bool) -> str | None:
+    """Return what the last or the first sentence says by the predicate of the question, or by "leaning towards yes"."""
+    ends = sentences[-1:] if is_stated else (sentences[-1], sentences[0])
+    verdicts = [one for sentence in ends if (one := _read_predicate(sentence, question))]
+    if not verdicts and (leaning := _LEANS.search(sentences[-1])):
+        return leaning[1].lower()
+    return verdicts[0] if len(set(verdicts)) == 1 else None
+
+
+def _is_conditional(text: str, statement: str) -> bool:
+    """Return whether the sentence with a statement says first under which condition it holds."""
+    before = _SENTENCE_BREAK.split(text[: text.rfind(statement)])[-1]
+    condition = _CONDITION.search(before)
+    return condition is not None and not _INFERRED.search(before, condition.end())
+
+
+def _are_options(sentences: Sequence[str]) -> bool:
+    """Return whether two sentences are nothing but "yes" and "no"."""
+    return {sentence.strip(" *_-•.").lower() for sentence in sentences} == {"yes", "no"}
 
 
 def _read_sentence(sentence: str) -> str | None:
     """Return what a sentence says."""
+    if contrast := _CONTRAST.search(sentence):
+        sentence = contrast["said"]
     if concluded := _CONCLUSION.search(sentence[-80:]):
         sentence = concluded[1]
-    bare = _LEAD.sub("", sentence.strip(" *_`\"'“”#>-"))
+    plain = sentence.strip(" *_`\"'“”#>-")
+    bare = _LEAD.sub("", plain)
+    if bare.endswith("?"):
+        return None
     if _SURELY.fullmatch(bare):
         return "yes"
-    if _NOT.match(bare):
+    if _NOT.match(bare) or _NOT.match(plain):
         return "no"
     match = _START.match(bare)
-    if match is None:
-        return None
+    return None if match is None else _read_word(match)
+
+
+def _read_word(match: re.Match[str]) -> str | None:
+    """Return what the word at the start of a sentence says with the words after it."""
     kind = "yes" if match["yes"] else "no" if match["no"] else "maybe"
-    if match["no"] and match["no"].lower() in {"no", "non"} and _NOUN_AFTER.match(match["rest"]):
+    word, rest = (match["yes"] or match["no"] or match["unsure"]).lower(), match["rest"]
+    if (other := _OTHER_CLAUSE.match(rest)) and other[1].lower() != kind:
+        return None
+    if _CITED.match(rest) or (word in _BEFORE_NOUN and _NOUN_AFTER.match(rest)):
         return None
     return kind
 
