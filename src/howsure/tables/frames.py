@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, TypeVar
 
 from howsure.errors import HowsureWarning, InputError, first_line
 from howsure.tables.columns import TableColumns, TableOptions, find_columns, find_needed_columns
-from howsure.tables.score_values import MIN_PERCENT, match_words
+from howsure.tables.score_values import MIN_PERCENT, match_words, refuse_lone_counts
 from howsure.tables.sql import MISSING_TEXTS
+from howsure.tables.success_counts import CountColumns, find_count_columns, may_count_right_answers
 from howsure.tables.table_files import SUFFIXES, find_file_format, name_table, open_database
 from howsure.tables.tidy import group_rows
 
@@ -113,11 +114,18 @@ def _is_batch_reader(thing: object) -> bool:
     return hasattr(thing, "read_next_batch") and hasattr(thing, "schema")
 
 
+def _find_needed(names: list[str], name: str, options: TableOptions) -> set[str]:
+    """Return the columns that reading the table needs, those of numbers of right answers too."""
+    needed = find_needed_columns(names, name, options)
+    counts = None if options.wide else find_count_columns(names, name, options)
+    return needed.union(name for name in (counts.right, counts.total) if name) if counts else needed
+
+
 def _read_batches(reader: pa.RecordBatchReader, options: TableOptions, name: str) -> pa.Table:
     """Return batches that can be read once, without the columns that are not needed."""
     import pyarrow as pa
 
-    needed = find_needed_columns(reader.schema.names, name, options)
+    needed = _find_needed(reader.schema.names, name, options)
     columns = [column for column in reader.schema.names if column in needed]
     schema = pa.schema([reader.schema.field(column) for column in columns])
     return pa.Table.from_batches([batch.select(columns) for batch in reader], schema=schema)
@@ -130,7 +138,7 @@ def _collect(frame: nw.DataFrame[Any] | nw.LazyFrame[Any], options: TableOptions
     names = frame.collect_schema().names()
     if odd := [column for column in names if not isinstance(column, str)]:
         raise InputError(f"column {odd[0]!r} has no name of letters", where=name, remedy="rename it to text")
-    needed = find_needed_columns(names, name, options)
+    needed = _find_needed(names, name, options)
     part = frame.select([column for column in names if column in needed])
     try:
         return part.lazy().collect(backend="pyarrow").to_native()
@@ -147,13 +155,28 @@ def _find_reducible(frame: nw.LazyFrame[Any], options: TableOptions, name: str) 
     InputError
         When it can be neither, since it may be of any size.
     """
-    columns = None if options.wide else find_columns(list(frame.collect_schema()), name, options)
+    names = list(frame.collect_schema())
+    columns = None
+    if not options.wide and not _has_counts(frame, find_count_columns(names, name, options)):
+        columns = find_columns(names, name, options)
     if columns and not columns.is_aggregated and not columns.is_whole:
         return columns
     if frame.implementation.is_polars():
         return None
     what = "a column per model cannot" if options.wide else "scores of whole cells or benchmarks cannot"
     raise InputError(f"{what} be reduced where they lie", where=name, remedy="collect them: frame.toPandas()")
+
+
+def _has_counts(frame: nw.LazyFrame[Any], counts: CountColumns | None) -> bool:
+    """Return whether columns named like counts of right answers are no scores of 0 or 1."""
+    import narwhals as nw
+
+    if counts is None or counts.is_right_certain:
+        return counts is not None
+    if not frame.collect_schema()[counts.right].is_numeric():
+        return False
+    highest = frame.select(highest=nw.col(counts.right).max()).collect(backend="pyarrow").to_native()
+    return bool((highest["highest"][0].as_py() or 0) > 1)
 
 
 def _group_lazily(
@@ -190,7 +213,9 @@ def _group_lazily(
         ]
         ours["variant"] = nw.concat_str(*parts, separator=", ") if len(parts) > 1 else parts[0]
     rows = frame.select(**ours, **values, score=_score_expression(frame, columns.columns["score"], name))
-    rows = _scale_lazily(rows, options.scale, name)
+    column = columns.columns["score"]
+    is_flag = "score" not in options.columns and options.scorer is None and may_count_right_answers(column)
+    rows = _scale_lazily(rows, options.scale, name, flag=column if is_flag else None)
     more = {"dimensions": options.dimensions} if options.by_variant else {}
     return group(rows.to_native(), where=name, **more), "generation" in ours
 
@@ -245,7 +270,9 @@ def _score_expression(frame: nw.LazyFrame[Any], column: str, name: str) -> nw.Ex
     return nw.when(is_percent).then(score / 100).otherwise(score) if counts["n"] else score
 
 
-def _scale_lazily(rows: nw.LazyFrame[Any], scale: float | None, name: str) -> nw.LazyFrame[Any]:
+def _scale_lazily(
+    rows: nw.LazyFrame[Any], scale: float | None, name: str, *, flag: str | None = None
+) -> nw.LazyFrame[Any]:
     """Return rows whose scores that are percent are divided by 100; see `score_values.scale_scores`."""
     import narwhals as nw
 
@@ -258,6 +285,9 @@ def _scale_lazily(rows: nw.LazyFrame[Any], scale: float | None, name: str) -> nw
     low, high = bounds["low"], bounds["high"]
     if low is None or not (math.isfinite(low) and math.isfinite(high)) or (low >= 0 and high <= 1):
         return rows
+    if flag is not None and low >= 0:
+        n_fractions = rows.select(n=(score % 1 != 0).sum()).collect(backend="pyarrow").to_native()["n"][0].as_py()
+        refuse_lone_counts(flag, high, n_fractions, name)
     line = f"{name}: scores are from {low:g} to {high:g}"
     if low >= 0 and MIN_PERCENT < high <= 100:
         line += ", and are read as percent: divided by 100 (--scale 1 takes them as they are)"

@@ -14,7 +14,7 @@ from howsure.tables.sql import ColumnTypes, parse_number_sql, quote_name, quote_
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["SUMMARY_NAMES", "WORD_SCORES", "match_words", "read_score_words", "scale_scores"]
+__all__ = ["SUMMARY_NAMES", "WORD_SCORES", "match_words", "read_score_words", "refuse_lone_counts", "scale_scores"]
 
 #: Scores by word. All words of a column must be in one of these: the C of letter grades A to D is no score.
 WORD_SCORES: tuple[Mapping[str, float], ...] = (
@@ -123,7 +123,9 @@ def _describe_score(score: float | None) -> str:
     return "is missing" if score is None else f"is {score:g}"
 
 
-def scale_scores(table: duckdb.DuckDBPyRelation, where: str, scale: float | None) -> duckdb.DuckDBPyRelation:
+def scale_scores(
+    table: duckdb.DuckDBPyRelation, where: str, scale: float | None, *, flag: str | None = None
+) -> duckdb.DuckDBPyRelation:
     """Return rows whose scores that are percent are divided by 100, without scores of -1 that mark a failed judge.
 
     Parameters
@@ -134,6 +136,9 @@ def scale_scores(table: duckdb.DuckDBPyRelation, where: str, scale: float | None
         Name of the table, for messages.
     scale
         What scores are divided by; None divides scores from 0 to more than `MIN_PERCENT` and at most 100 by 100.
+    flag
+        Name of the column of the scores where it is one such as `correct`, of 0 and 1; larger whole numbers in it are
+        refused if `scale` is None, because they count right answers, and no column says of how many.
 
     Warns
     -----
@@ -157,6 +162,8 @@ def scale_scores(table: duckdb.DuckDBPyRelation, where: str, scale: float | None
         lowest, highest = range_of_singles
     if lowest >= 0 and highest <= 1:
         return table
+    n_fractions = singles.aggregate("count(*) FILTER (score < 0 OR score <> floor(score))").fetchall()[0][0]
+    refuse_lone_counts(flag if scale is None else None, highest, n_fractions, where)
     line = f"{where}: "
     if lowest == -1 and highest > 1 and scale is None:
         others, n_failed = singles.aggregate(
@@ -177,6 +184,26 @@ def scale_scores(table: duckdb.DuckDBPyRelation, where: str, scale: float | None
         line += "; if -1 marks a judge that failed, leave it empty" if lowest == -1 else ""
     warnings.warn(line, HowsureWarning, stacklevel=2)
     return table
+
+
+def refuse_lone_counts(flag: str | None, highest: float, n_fractions: int, where: str) -> None:
+    """Raise InputError if a column such as `correct` has whole numbers above 1, which count answers of unknown number.
+
+    Parameters
+    ----------
+    flag
+        Name of the column; None for any other column.
+    highest
+        Its largest number.
+    n_fractions
+        Number of its numbers that are not whole, or below 0.
+    where
+        Name of the table, for messages.
+    """
+    if flag is not None and not n_fractions and highest > 1:
+        what = f"column {flag!r} has whole numbers up to {highest:g}, such as counts, and no column says of how many"
+        remedy = f"name it with --columns count=COLUMN; --columns score={flag} reads scores, and --scale divides them"
+        raise InputError(what, where=where, remedy=remedy)
 
 
 def _drop_summary_rows(table: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:

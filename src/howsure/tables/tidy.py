@@ -38,6 +38,7 @@ from howsure.tables.sql import (
     write_cell_sums_sql,
     write_text_sql,
 )
+from howsure.tables.success_counts import may_count_right_answers, read_success_counts
 from howsure.tables.table_files import name_row
 from howsure.tables.wide import melt_models, melt_questions
 
@@ -248,6 +249,8 @@ def lay_out(rows: duckdb.DuckDBPyRelation, where: str, options: TableOptions) ->
         table_columns = find_columns(_list_columns(long.rows), where, options, long.columns)
         return TableLayout(long.rows, table_columns, (long.note,) if long.note else ())
     options, rows = _choose_score_column(rows, where, options)
+    notes: list[str] = []
+    rows, options = read_success_counts(rows, where, options, notes)
     try:
         table_columns = _find_columns_of_models(rows, where, options)
     except InputError:
@@ -257,7 +260,6 @@ def lay_out(rows: duckdb.DuckDBPyRelation, where: str, options: TableOptions) ->
             raise
         table_columns = find_columns(_list_columns(melted.rows), where, options._replace(model=None), melted.columns)
         return TableLayout(melted.rows, table_columns, (melted.note,) if melted.note else ())
-    notes: list[str] = []
     if table_columns.columns.get("variant", "").lower() == "prompt" and "variant" not in options.columns:
         table_columns = _take_prompts_of_questions(rows, table_columns)
     rows, table_columns = _unnest_scores(rows, table_columns)
@@ -451,7 +453,9 @@ def _rename_columns(
     names = [f"{expression} AS {quote_name(one)}" for one, expression in expressions.items()]
     table = rows.project(", ".join([*names, *numbers]))
     if not is_aggregated:
-        table = scale_scores(table, where, options.scale)
+        column = columns.get("score", "")
+        is_flag = "score" not in options.columns and options.scorer is None and may_count_right_answers(column)
+        table = scale_scores(table, where, options.scale, flag=column if is_flag else None)
     if is_whole and "generation" not in columns:
         _refuse_repeated_wholes(table, where)
         table = table.project("*, 1 AS generation")
