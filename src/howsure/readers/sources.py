@@ -22,7 +22,7 @@ from howsure.store.responses import is_run
 from howsure.tables.file_contents import find_content_format
 from howsure.tables.frames import FrameLike, is_frame
 from howsure.tables.read_table import UNNAMED, TableNames, describe_table, read_cells, read_cubes, read_runs
-from howsure.tables.table_files import SUFFIXES, is_glob, is_remote, is_table
+from howsure.tables.table_files import SUFFIXES, find_table_parts, is_glob, is_remote, is_table
 
 if TYPE_CHECKING:
     from howsure.stats.core.cells import Cells
@@ -398,11 +398,28 @@ def _find_below(path: Path, options: _Options, unknown: list[str], faults: list[
             yield from (log._replace(is_optional=True) for log in logs)
         elif logs is None and kind == "folder":
             visited.add(place)
-            waiting += [child for child in children if not child.name.startswith(".")]
+            parts = _find_parts(one, options, faults)
+            yield from parts or []
+            waiting += [child for child in children if not child.name.startswith(".")] if parts is None else []
         elif logs is None and is_table(one) and (one.suffix != ".json" or _has_results(one, options)):
             yield _make_table_candidate(one, options, is_optional=True)
         elif logs is None and one.name not in _COMPANIONS and FileHead(one).kind in _LOG_KINDS:
             unknown.append(one.name)
+
+
+def _find_parts(folder: Path, options: _Options, faults: list[InputError]) -> list[_Candidate] | None:
+    """Return the table that Spark or Dask wrote to a folder in parts, none if it cannot be read, None for others."""
+    try:
+        parts = find_table_parts(folder)
+    except InputError as error:
+        faults.append(error)
+        return []
+    if parts is None:
+        return None
+    if (folder / "_temporary").is_dir():
+        line = "a job has not finished writing this table (_temporary): only its complete files are read"
+        warnings.warn(f"{folder}: {line}", HowsureWarning, stacklevel=6)
+    return [_Candidate(folder, _open_table_source(parts, options, str(folder), is_optional=True))]
 
 
 def _try_logs(path: Path, faults: list[InputError]) -> list[_Candidate] | None:

@@ -107,8 +107,9 @@ def list_files_of_models(pattern: str, columns: Mapping[str, str]) -> list[Path]
 
 def _describe(source: TableSource, path: Path) -> _File | None:
     """Return what the columns of a file state; None where they name the benchmark, or cannot be read."""
+    table = source.table if isinstance(source.table, (str, Path)) else path
     try:
-        content = describe_table(path, source.columns, source.names._replace(model="", is_model_of_file=False))
+        content = describe_table(table, source.columns, source.names._replace(model="", is_model_of_file=False))
     except InputError:
         return None  # reading it says what is wrong
     if "benchmark" in content.columns or not content.questions:

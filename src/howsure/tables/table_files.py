@@ -48,6 +48,7 @@ __all__ = [
     "PlacedRow",
     "escape_file_name",
     "find_file_format",
+    "find_table_parts",
     "is_glob",
     "is_remote",
     "is_table",
@@ -76,6 +77,8 @@ SUFFIXES = {
 _NUMBER = re.compile(r"[-+]?(?:\d+(?:[.,]\d*)?|[.,]\d+)\s?%?")
 #: What DuckDB takes for a pattern, or for an escape, in the name of a file.
 _PATTERN_MARK = re.compile(r"([*?\[])")
+#: Names of the files in which Spark and Dask write one table: part-00000-3f2a-c000.snappy.parquet, part.0.parquet.
+_PART = re.compile(r"part-\d{5}.*|part\.\d+\..*")
 _SCHEME = re.compile(r"^([a-zA-Z][a-zA-Z0-9+.-]+)://")
 #: Schemes with the DuckDB extension that reads them; the extension of all others is httpfs.
 _EXTENSIONS = {"az": "azure", "azure": "azure", "abfss": "azure"}
@@ -276,6 +279,41 @@ def match_pattern(pattern: str) -> list[str]:
     """Return the tables that a pattern of file names matches, sorted."""
     matches = glob(pattern, recursive=True)  # noqa: PTH207  # Path.glob accepts no absolute pattern
     return sorted(one for one in matches if find_file_format(one) and Path(one).is_file())
+
+
+def find_table_parts(folder: Path) -> str | None:
+    """Return the pattern of the files in which Spark or Dask wrote one table to a folder; None if there are none.
+
+    Folders such as `model=a` are columns. Files of a task that was not committed (`_temporary`) and checksums
+    (`.part-00000.crc`) are not of the table.
+
+    Raises
+    ------
+    InputError
+        When the files are of several types or depths, or when the folder is a table of Delta Lake, which also holds
+        files that its log has removed.
+    """
+    parts = sorted(_iterate_table_parts(folder))
+    if not parts:
+        return None
+    if (folder / "_delta_log").is_dir():
+        remedy = "write it as plain Parquet, or give its frame to howsure.read"
+        raise InputError("a Delta table may hold files that its log has removed", where=str(folder), remedy=remedy)
+    endings = sorted({"".join(re.findall(r"\.[a-z]+$|\.[a-z]+\.gz$", part.name)) for part in parts})
+    depths = {len(part.relative_to(folder).parts) for part in parts}
+    if len(endings) > 1 or len(depths) > 1:
+        what = f"files of several types: {', '.join(endings)}" if len(endings) > 1 else "parts at several depths"
+        raise InputError(f"{what} in one table", where=str(folder), remedy="give the files of one write, by a pattern")
+    return "/".join([escape_file_name(str(folder)), *["*=*"] * (depths.pop() - 1), f"part[-.][0-9]*{endings[0]}"])
+
+
+def _iterate_table_parts(folder: Path) -> Iterator[Path]:
+    """Yield the files of a table that was written in parts to a folder, and to folders below it such as model=a."""
+    for one in folder.iterdir():
+        if _PART.fullmatch(one.name) and is_table(one) and one.is_file():
+            yield one
+        elif "=" in one.name and one.is_dir() and not one.is_symlink():
+            yield from _iterate_table_parts(one)
 
 
 def _strip_address(name: str) -> str:
