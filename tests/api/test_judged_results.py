@@ -186,7 +186,8 @@ def test_repeated_verdicts_have_an_error_of_their_own(repeated):
 def test_the_commands_show_the_judge(repeated, tmp_path):
     runner = CliRunner()
     assert "se_judge" in runner.invoke(cli, ["score", str(repeated)]).stdout
-    assert "flip_rate" in runner.invoke(cli, ["repeats", str(repeated)]).stdout
+    for form in ("table", "wide"):
+        assert "flip_rate" in runner.invoke(cli, ["repeats", str(repeated), "--format", form]).stdout
     planned = runner.invoke(cli, ["plan", str(repeated), "--verdict-cost", "0.25", "--budget", "300"])
     assert planned.stdout.splitlines()[0].split()[:4] == ["model", "questions", "generations", "verdicts"]
     (tmp_path / "t.csv").write_text("model,question,score\na,1,1\na,2,0\n")

@@ -191,3 +191,16 @@ def test_metrics_and_models_that_are_named(howsure, tables):
     assert (code, "--metric" in err) == (2, True)
     code, out, _ = howsure("gate", tables["base"], tables["worse"], "--a", "m", "--b", "m")
     assert (code, out.split()[0]) == (1, "FAIL")
+
+
+def test_sentences_fit_the_terminal_and_no_name_controls_it(howsure, tables, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    text = tables["worse"].read_text().replace(",q0,", ",q\x1b[31m0,")
+    tables["worse"].write_text(text)
+    tables["base"].write_text(tables["base"].read_text().replace(",q0,", ",q\x1b[31m0,"))
+    fitted, whole = (
+        howsure("gate", tables["base"], tables["worse"], "--format", form)[1] for form in ("table", "wide")
+    )
+    assert max(map(len, fitted.splitlines())) <= 60 < max(map(len, whole.splitlines()))
+    assert fitted.split() == whole.split()
+    assert "\x1b" not in fitted + whole

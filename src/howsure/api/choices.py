@@ -19,6 +19,8 @@ CONVERSION_TARGETS: tuple[ConversionTarget, ...] = get_args(ConversionTarget)
 #: How a command prints a result: for a person, in the width of the terminal or with all columns, or for a program.
 OutputFormat = Literal["table", "wide", "json", "csv"]
 OUTPUT_FORMATS: tuple[OutputFormat, ...] = get_args(OutputFormat)
+#: Those of them for a person, which have sentences beside the rows.
+TEXT_FORMATS: tuple[OutputFormat, ...] = ("table", "wide")
 
 #: How `show` prints generations: as text for a person, or as lines of JSON.
 GenerationFormat = Literal["text", "jsonl"]

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from howsure.api.choices import GENERATION_FORMATS, PROMPT_VIEWS, GenerationFormat, OutputFormat, PromptView
+from howsure.api.choices import (
+    GENERATION_FORMATS,
+    PROMPT_VIEWS,
+    TEXT_FORMATS,
+    GenerationFormat,
+    OutputFormat,
+    PromptView,
+)
 from howsure.cli.options import (
     CommandInputs,
     add_borrow,
@@ -101,7 +108,7 @@ def score(
             calibration=calibration,
         )
         print_result(result, form)
-        if calibrate is not None and form == "table":
+        if calibrate is not None and form in TEXT_FORMATS:
             from howsure.api.judged_results import describe_labels
 
             print("\n".join(describe_labels(inputs.results, calibrate, level=level)))
@@ -150,7 +157,7 @@ def compare(
         calibration=calibration,
     )
     print_result(result, form)
-    if form == "table" and calibrate is None:
+    if form in TEXT_FORMATS and calibrate is None:
         from howsure.api.judged_results import describe_positions
 
         for line in describe_positions(inputs.results):
@@ -257,7 +264,7 @@ def repeats(
         return
     result = hs.repeats(inputs.results, n_future=n_future, level=level, method=method)
     print_result(result.of("runs") if each else result, form)
-    if form == "table" and not each:
+    if form in TEXT_FORMATS and not each:
         from howsure.api.judged_results import measure_repeated_verdicts
 
         if noise := measure_repeated_verdicts(inputs.results, level=level):

@@ -13,6 +13,7 @@ from howsure.api.choices import (
     CONVERSION_TARGETS,
     FIGURE_FORMATS,
     FIGURE_THEMES,
+    TEXT_FORMATS,
     ConversionTarget,
     FigureFormat,
     FigureTheme,
@@ -167,7 +168,7 @@ def convert(inputs: CommandInputs, output: Path, *, target: ConversionTarget, fo
     if inputs.generations:
         raise InputError("--generations: a conversion keeps every generation", remedy=remedy)
     print_result(hs.convert(inputs.results, output, target), form)
-    if form == "table":
+    if form in TEXT_FORMATS:
         print(output)
 
 
@@ -244,7 +245,7 @@ def rescore(
         scorer += "" if override is None else "+corrected"
     if result.parts:
         print_result(result.of("disagreements") if each else result, form)
-    for folder in folders if form == "table" else ():
+    for folder in folders if form in TEXT_FORMATS else ():
         print(f"{folder}: howsure score {folder} --scorer {scorer} reads these scores")
     if code:
         sys.exit(code)

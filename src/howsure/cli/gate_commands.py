@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from howsure.api.choices import OutputFormat
-from howsure.cli.options import PATH, CommandInputs, add_format, add_reading, print_result
+from howsure.api.choices import TEXT_FORMATS, OutputFormat
+from howsure.cli.options import PATH, CommandInputs, add_format, add_reading, fit_sentences, print_result
 from howsure.errors import InputError
 from howsure.stats.core.claims import MEAN_CLAIMS, MISSING_RULES, GateVerdict, MeanClaim, MissingRule
 
@@ -148,8 +148,8 @@ def gate(
         result = judge(_read_metrics(candidate, metrics), alpha)
     if list_questions:
         print_result(result.questions, form)
-    elif form == "table":
-        print(_escape_lines(str(result)))
+    elif form in TEXT_FORMATS:
+        print(fit_sentences(_escape_lines(str(result)), form))
     else:
         print_result(result, form)
     # After the verdict has been printed, which a file that cannot be written must not hide.

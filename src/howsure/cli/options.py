@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import click
 
-from howsure.api.choices import ENGINES, OUTPUT_FORMATS, OutputFormat
+from howsure.api.choices import ENGINES, OUTPUT_FORMATS, TEXT_FORMATS, OutputFormat
 from howsure.errors import HowsureError, InputError
 from howsure.safe_text import escape_control_characters, escape_json, neutralise_formula
 from howsure.stats.core.claims import CALIBRATION_METHODS, CLAIMS, DIFFERENCE_METHODS
@@ -413,9 +413,16 @@ def find_width() -> int:
     return max(shutil.get_terminal_size((80, 24)).columns, 40)
 
 
+def fit_sentences(text: str, form: OutputFormat) -> str:
+    """Return a text for a person: its sentences fit the terminal in a table's format, and are whole in the wide one."""
+    from howsure.stats.core.text_table import wrap_text
+
+    return wrap_text(text, find_width()) if form == "table" else text
+
+
 def print_result(result: Result, form: OutputFormat) -> None:
     """Print a result as a table that fits the terminal, as a table with all columns, as JSON, or as CSV."""
-    if form in {"table", "wide"}:
+    if form in TEXT_FORMATS:
         print(result.fit_text(find_width()) if form == "table" else result)
         return
     columns = result.columns()
