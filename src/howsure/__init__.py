@@ -23,6 +23,7 @@ benchmark.
 `judge_noise`, `judge_errors`          how often a judge contradicts itself; whether it favours a model, or length
 `gate`, `at_least`                     whether a candidate is worse than a baseline, for automatic checks and tests
 `measure_false_alarms`                 how often a gate fails a baseline against itself
+`cost_scores`                          scores beside the cost of a generation; who is better for less
 `audit`, `data_map`                    questions whose label may be wrong; GEN's map of each model
 `answer_sets`                          answers that mean the same, by entailment, embeddings or a judge
 `show`                                 single generations: completion, target, what was read, by which rule
@@ -76,6 +77,7 @@ if TYPE_CHECKING:
     from howsure.api.regression_gate import at_least as at_least
     from howsure.api.regression_gate import gate as gate
     from howsure.api.regression_gate import measure_false_alarms as measure_false_alarms
+    from howsure.api.report_facts import cost_scores as cost_scores
     from howsure.api.run_comparisons import curve as curve
     from howsure.api.run_comparisons import determinism as determinism
     from howsure.api.run_comparisons import greedy as greedy
@@ -124,6 +126,7 @@ _MODULE_OF = {
     "combine": "howsure.api.model_scores",
     "compare": "howsure.api.model_scores",
     "convert": "howsure.api.run_folders",
+    "cost_scores": "howsure.api.report_facts",
     "curve": "howsure.api.run_comparisons",
     "data_map": "howsure.api.question_audit",
     "determinism": "howsure.api.run_comparisons",

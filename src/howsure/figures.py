@@ -40,10 +40,11 @@ from howsure.reporting.charts.prompt_variants import (
     draw_spread,
     draw_spreads,
 )
-from howsure.reporting.charts.scores import draw_scores
+from howsure.reporting.charts.scores import draw_costs, draw_scores
 from howsure.reporting.figure_files import fix_width
 from howsure.reporting.report_data import ReportData, ReportOptions
 from howsure.reporting.sections.comparisons import describe_forest, describe_matrix, describe_pair_errors
+from howsure.reporting.sections.costs import describe_costs, list_models_with_costs
 from howsure.reporting.sections.distributions import build_histograms
 from howsure.reporting.sections.heatmap import bin_questions, describe_heatmap, draw_heatmap
 from howsure.reporting.sections.noise import describe_noise_parts, describe_variance_components
@@ -56,6 +57,7 @@ from howsure.stats.core.cells import Cells, IntArray
 from howsure.stats.core.claims import CLAIM_TEXTS, MOMENTS
 from howsure.stats.core.cube import Cube
 from howsure.stats.core.results import Result, Results
+from howsure.stats.planning import CostScores
 from howsure.stats.prompts import VariantSummary, summarize_variants
 from howsure.stats.questions import AnswerCounts
 from howsure.stats.repeats import RunWidths
@@ -66,6 +68,7 @@ __all__ = [
     "components",
     "convergence",
     "convergence_bands",
+    "costs",
     "difficulty",
     "distributions",
     "every",
@@ -87,7 +90,7 @@ U = TypeVar("U")
 WIDTH = 560
 
 #: Cells of one benchmark or of several, or a result computed from them.
-FigureInput = Cells | Cube | Pairs | Scores | Results | Iterable[Cells | Cube]
+FigureInput = Cells | Cube | CostScores | Pairs | Scores | Results | Iterable[Cells | Cube]
 
 #: Cubes of one benchmark or of several, or a result of `howsure.variants`.
 VariantInput = Cube | VariantSummary | Results | Iterable[Cube]
@@ -567,6 +570,36 @@ def run_widths(widths: RunWidths | Results, *, benchmark: str | None = None) -> 
         for model, first in find_narrow_runs(fitting[0]).items()
     )
     return _add_title(draw_run_widths(fitting[0]), "How many runs until the prediction interval is narrow?", caption)
+
+
+def costs(result: CostScores | Results, models: Sequence[str] | None = None, *, benchmark: str | None = None) -> Chart:
+    """Draw the score of each model with its interval against the mean cost of a generation.
+
+    Parameters
+    ----------
+    result
+        Result of `howsure.cost_scores`.
+    models
+        Models to draw; default: all that have a cost.
+    benchmark
+        Name of the benchmark, if there are several.
+
+    Returns
+    -------
+    altair.LayerChart
+
+    Raises
+    ------
+    InputError
+        If there are several benchmarks and none is named, or no model that would be drawn has a cost.
+    """
+    part = _select_benchmark(result, benchmark, (CostScores, CostScores))
+    by_score = np.argsort(-np.nan_to_num(part.score, nan=-np.inf), kind="stable")
+    with_costs = list_models_with_costs(part, [part.models[i] for i in by_score])
+    order = _select_models(models, with_costs)
+    if not order:
+        raise InputError("no model has a cost", where=part.benchmark, remedy="give run folders that record tokens")
+    return _add_title(draw_costs(part, order), "Who is better for less?", describe_costs(part, order))
 
 
 def every(

@@ -7,7 +7,7 @@ from html import unescape
 
 import pytest
 
-from howsure.api.run_folders import list_facts
+from howsure.api.report_facts import list_facts
 from howsure.cli.sampling_commands import _serve_live
 from howsure.readers.sources import find_sources
 from howsure.store.manifest import Manifest, ModelRecord, begin

@@ -10,6 +10,7 @@ from howsure.reporting.elements import ElementBuilder, Figure, Section
 from howsure.reporting.formatting import format_count
 from howsure.reporting.report_data import BenchmarkData, ReportData, ReportOptions
 from howsure.reporting.sections.comparisons import MAX_PAIRS, build_comparison_section
+from howsure.reporting.sections.costs import build_cost_section
 from howsure.reporting.sections.data_map import build_data_map_section
 from howsure.reporting.sections.distributions import build_distributions_section
 from howsure.reporting.sections.generations import build_generations_section
@@ -40,6 +41,7 @@ from howsure.stats.core.cells import FloatArray, IntArray, list_greedy_runs
 from howsure.stats.core.claims import CLAIM_TEXTS
 from howsure.stats.core.cube import Cube
 from howsure.stats.core.results import Columns
+from howsure.stats.planning import compare_costs
 from howsure.stats.questions import find_label_errors
 from howsure.stats.scores import Scores, score
 
@@ -171,6 +173,8 @@ class BenchmarkReport:
             chosen_by_scores=not self.is_reference_named,
             over_prompts=not has_questions,
         )
+        if self.data.usage and has_questions:
+            yield build_cost_section(compare_costs(cells, self.data.usage, level=self.level), self.order, builder)
         yield build_noise_section(self.scores, self.order, self.prompts, builder, has_questions=has_questions)
         yield build_judge_section(self.data.judge, self.order, builder, level=self.level)
         yield build_spread_section(self.prompts, builder, cells, self.cube)

@@ -11,6 +11,7 @@ from howsure.readers.texts import QuestionTexts
 from howsure.stats.core.cells import Cells, IntArray
 from howsure.stats.core.cube import Cube
 from howsure.stats.judges import JudgedCompletions, JudgeNoise, LabelAgreement, PositionEffect
+from howsure.stats.planning import ModelUsage
 from howsure.stats.prompts import VariantAnswers
 from howsure.stats.questions import AnswerCounts
 
@@ -75,6 +76,7 @@ class BenchmarkData:
     verdicts: Mapping[str, ReviewVerdict] = field(default_factory=dict)
     unreviewed_cells: Cells | None = None
     judge: JudgeSummary | None = None
+    usage: Mapping[str, ModelUsage] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,8 @@ class ReportData:
         Cells that include the questions which a review rejected and `cells` leaves out.
     judges
         The judge of each benchmark that one scored.
+    usage
+        Calls, tokens and cost of each model, by benchmark.
     manifests
         Manifests of the run folders, shown as they are.
     facts
@@ -136,6 +140,7 @@ class ReportData:
     verdicts: Mapping[str, Mapping[str, ReviewVerdict]] = field(default_factory=dict)
     unreviewed_cells: Sequence[Cells] = ()
     judges: Mapping[str, JudgeSummary] = field(default_factory=dict)
+    usage: Mapping[str, Mapping[str, ModelUsage]] = field(default_factory=dict)
     manifests: Sequence[Mapping[str, object]] = ()
     facts: Sequence[tuple[str, str]] = ()
     source_warnings: Sequence[str] = ()
@@ -168,6 +173,7 @@ class ReportData:
                     verdicts=self.verdicts.get(name, {}),
                     unreviewed_cells=unreviewed.get(name),
                     judge=self.judges.get(name),
+                    usage=self.usage.get(name, {}),
                 )
 
     def check_reference(self, reference: str | None) -> None:

@@ -55,6 +55,9 @@ def begin_manifest(folder: Path, plans: Sequence[SamplingPlan]) -> dict[str, int
                 | ({} if config.prompt_stops else {"prompt_stops": False}),
                 key_env=config.key_env,
                 generations=generations[config.label],
+                price=None
+                if config.price is None
+                else {"prompt": config.price.prompt, "completion": config.price.completion},
             )
             for config in experiment.models
         },

@@ -69,6 +69,8 @@ class ModelRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Largest number of generations per question and variant that was requested."""
     choices: int | None = None
     """Largest number of generations per request that the endpoint accepts; None while no limit is known."""
+    price: dict[str, float] | None = None
+    """Dollars per million tokens of prompts and completions, where the experiment states them."""
 
 
 class SessionRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -284,9 +286,9 @@ def finish(
 
 
 def _select_identity(model: ModelRecord) -> dict[str, object]:
-    """Return the fields that must be equal in two models; the key variable and the generations may differ."""
+    """Return the fields that must be equal in two models; key variable, generations and price may differ."""
     fields = asdict(model)
-    del fields["key_env"], fields["generations"], fields["choices"], fields["settings"]
+    del fields["key_env"], fields["generations"], fields["choices"], fields["settings"], fields["price"]
     return fields | {"base_url": mask_address(model.base_url)} | model.settings
 
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import altair as alt
 import numpy as np
+from numpy.typing import NDArray
 
 from howsure.reporting.charts.chart_elements import (
     BLUE,
+    ORANGE,
+    SHORT_LABEL,
     Chart,
     chart_of_columns,
     finish_chart,
@@ -17,6 +21,7 @@ from howsure.reporting.charts.chart_elements import (
     y_names,
 )
 from howsure.stats.core.cells import FloatArray
+from howsure.stats.planning import CostScores
 from howsure.stats.scores import Scores
 
 
@@ -64,3 +69,97 @@ def draw_scores(scores: Scores, order: Sequence[str], limits: tuple[FloatArray, 
         x=x_channel("score", "Score", axis=axis, scale=scale), y=y, tooltip=tips
     )
     return finish_chart(alt.layer(bars, points), height=20 * max(len(rows), 1))
+
+
+#: Titles of the axis of costs.
+_COST_TITLES = {
+    "cost": "Dollars for 1,000 generations",
+    "tokens": "Tokens of a generation, with its prompt",
+    "calls": "Calls of a generation",
+}
+
+#: Whether another model is better for less.
+_KINDS = ("no model is better for less", "another is better for less")
+
+#: Room of a name in the figure of costs, as shares of its height and width.
+_NAME_HEIGHT, _NAME_WIDTH = 0.08, 0.6
+
+
+def draw_costs(result: CostScores, order: Sequence[str]) -> Chart:
+    """Draw the score of each model in `order` with its interval against the mean cost of a generation."""
+    rows = np.array([result.models.index(model) for model in order], dtype=int)
+    cost = result.cost[rows] * (1000 if result.unit == "cost" else 1)
+    is_beaten = np.array([bool(result.better_for_less[i]) for i in rows])
+    base = chart_of_columns(
+        model=list(order),
+        cost=cost,
+        score=result.score[rows],
+        low=result.low[rows],
+        high=result.high[rows],
+        kind=np.array(_KINDS, dtype=object)[is_beaten.astype(int)],
+        better=[", ".join(result.better_for_less[i]) or "–" for i in rows],
+    )
+    tips = [
+        *tooltips(model="Model", score="Score", low="Low", high="High"),
+        alt.Tooltip(field="cost", type="quantitative", title=_COST_TITLES[result.unit], format=",.4~g"),
+        alt.Tooltip(field="better", type="nominal", title="Better for less"),
+    ]
+    positive = bool(np.all(cost > 0))
+    kind: Literal["log", "linear"] = "log" if positive and cost.max() > 5 * cost.min() else "linear"
+    scale = alt.Scale(type=kind, zero=False, nice=False, padding=24)
+    axis = alt.Axis(tickCount=5, format="~g", labelOverlap="greedy", grid=False)
+    x = x_channel("cost", _COST_TITLES[result.unit], axis=axis, scale=scale)
+    y_scale = alt.Scale(zero=False, padding=10)
+    color = alt.Color(
+        field="kind",
+        type="nominal",
+        title=None,
+        scale=alt.Scale(domain=list(_KINDS), range=[BLUE, ORANGE]),
+        legend=alt.Legend(orient="top"),
+    )
+    shape = alt.Shape(
+        field="kind",
+        type="nominal",
+        title=None,
+        scale=alt.Scale(domain=list(_KINDS), range=["circle", "diamond"]),
+        legend=alt.Legend(orient="top"),
+    )
+    y = alt.Y(field="score", type="quantitative", title="Score", scale=y_scale)
+    bars = base.mark_rule(strokeWidth=2).encode(
+        x=x,
+        y=alt.Y(field="low", type="quantitative", title="Score", scale=y_scale),
+        y2=alt.Y2(field="high"),
+        color=color,
+        tooltip=tips,
+    )
+    points = base.mark_point(filled=True, size=70, opacity=1).encode(x=x, y=y, color=color, shape=shape, tooltip=tips)
+    layers = [bars, points]
+    position = _scale_to_unit(np.log(cost) if kind == "log" else cost)
+    has_name = _select_names(position, _scale_to_unit(result.score[rows]))
+    label = alt.ExprRef(SHORT_LABEL.replace("datum.label", "datum.model"))
+    # names stand on the side where the drawing goes on
+    for on_left in (False, True):
+        named = np.flatnonzero(has_name & ((position > 0.5) == on_left))
+        if len(named):
+            names = chart_of_columns(
+                model=[order[int(i)] for i in named], cost=cost[named], score=result.score[rows][named]
+            )
+            align: Literal["left", "right"] = "right" if on_left else "left"
+            layers.append(names.mark_text(align=align, dx=-8 if on_left else 8, dy=-7, text=label).encode(x=x, y=y))
+    return finish_chart(alt.layer(*layers), height=300, legend=_KINDS)
+
+
+def _scale_to_unit(values: FloatArray) -> FloatArray:
+    """Return the values on a scale from 0 to 1; 0 where all are equal."""
+    width = float(np.ptp(values))
+    scaled: FloatArray = (values - values.min()) / width if width > 0 else np.zeros(len(values))
+    return scaled
+
+
+def _select_names(x: FloatArray, y: FloatArray) -> NDArray[np.bool_]:
+    """Return which points have a name that covers no earlier name; x and y are shares of the drawing."""
+    has_name = np.zeros(len(x), bool)
+    for i in range(len(x)):
+        near = has_name & (np.abs(y - y[i]) < _NAME_HEIGHT) & (np.abs(x - x[i]) < _NAME_WIDTH)
+        has_name[i] = not near.any()
+    return has_name

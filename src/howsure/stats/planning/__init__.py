@@ -6,7 +6,7 @@ pilot                 variance components from pilot results, or assumed from an
 variance_components   standard error of a design, and the smallest design for a standard error
 benchmark_noise       noise levels of benchmarks that others were evaluated on
 design_search         search over all designs within limits
-cost                  what a design costs in calls, tokens and money
+cost                  what a design costs in calls, tokens and money, and scores against costs
 ====================  ===========================================================================
 """
 
@@ -17,7 +17,7 @@ from howsure.stats.planning.benchmark_noise import (
     components_from_noise,
     measure_noise,
 )
-from howsure.stats.planning.cost import Cost, cost_per_cell
+from howsure.stats.planning.cost import Cost, CostScores, ModelUsage, compare_costs, cost_per_cell
 from howsure.stats.planning.pilot import components_from_accuracy, components_from_cells, components_from_cube
 from howsure.stats.planning.plan import (
     ASSURANCE,
@@ -43,9 +43,12 @@ __all__ = [
     "LOWEST_SCORE",
     "BenchmarkNoise",
     "Cost",
+    "CostScores",
+    "ModelUsage",
     "StudyDesign",
     "StudyPlan",
     "VarianceComponents",
+    "compare_costs",
     "components_from_accuracy",
     "components_from_cells",
     "components_from_cube",

@@ -1,0 +1,112 @@
+"""What the generations of a run folder took, beside the scores. Kind of truth: sums by hand."""
+
+import re
+
+import numpy as np
+import pytest
+
+import howsure as hs
+from howsure.api.report_facts import count_usage
+from howsure.errors import InputError
+from howsure.readers.sources import find_sources
+from howsure.store.manifest import Manifest, ModelRecord, begin, finish
+from howsure.store.responses import RunFolder
+from howsure.store.schema import Response
+
+N = 40
+
+
+def folder_of(path, prices, right, *, tokens=True, failed=0):
+    """A run folder of two generations of one request per question; prompts of 300 and completions of 50 tokens."""
+    models = {name: ModelRecord(name=name, kind="openai", base_url="http://127.0.0.1:1/v1", price=price)
+              for name, price in prices.items()}  # fmt: skip
+    with RunFolder(path) as run:
+        begin(path, Manifest(benchmarks={"sums": {}}, models=models))
+        run.append([
+            Response(
+                benchmark="sums", model=name, question=f"q{q}", variant="v", generation=g, attempts=1,
+                score=float(q < right[name]), prompt_tokens=300 if tokens and g == 1 else None,
+                completion_tokens=50.0 if tokens else None,
+            )
+            for name in prices for q in range(N) for g in (1, 2)
+        ])  # fmt: skip
+        run.append([
+            Response(benchmark="sums", model=name, question=f"q{q}", variant="v", generation=3, attempts=2,
+                     status="error", error="timeout: 60 s")
+            for name in prices for q in range(failed)
+        ])  # fmt: skip
+    finish(path)
+    return path
+
+
+def text_of(file):
+    return re.sub(
+        r"\s+", " ", re.sub(r"<[^>]*>", " ", re.sub(r"<script.*?</script>", "", file.read_text(), flags=re.DOTALL))
+    )
+
+
+def test_prices_of_the_experiment_make_dollars(tmp_path):
+    """40 x (300 + 2 x 50) tokens: 12,000 of prompts at $2 and 4,000 of completions at $10 a million are $0.064."""
+    prices = {"a": {"prompt": 2.0, "completion": 10.0}, "b": {"prompt": 20.0, "completion": 100.0}}
+    folder = folder_of(tmp_path / "run", prices, {"a": 30, "b": 10}, failed=4)
+    used = count_usage(find_sources(folder))["sums"]
+    assert (used["a"].n_generations, used["a"].calls, used["a"].tokens) == (80, 88, 16_000)
+    assert used["a"].cost == pytest.approx(0.064)
+    assert used["b"].cost == pytest.approx(0.64)
+    table = hs.cost_scores(folder)
+    assert table["unit"].tolist() == ["cost", "cost"]
+    assert table["cost_per_generation"] == pytest.approx([0.0008, 0.008])
+    assert table["better_for_less"].tolist() == ["", "a"]
+
+
+def test_without_a_price_of_every_model_the_unit_is_tokens_and_without_tokens_calls(tmp_path):
+    one = {"a": {"prompt": 2.0, "completion": 10.0}, "b": None}
+    assert hs.cost_scores(folder_of(tmp_path / "one", one, {"a": 9, "b": 9}))["unit"].tolist() == ["tokens"] * 2
+    bare = folder_of(tmp_path / "bare", one, {"a": 9, "b": 9}, tokens=False)
+    assert hs.cost_scores(bare)["cost_per_generation"].tolist() == [1.0, 1.0]
+    hs.report(bare, tmp_path / "bare.html")
+    assert "scores against costs (tokens are not recorded for every model" in text_of(tmp_path / "bare.html")
+
+
+def test_the_page_names_who_is_better_for_less_only_where_scores_are_distinguishable(tmp_path):
+    prices = {"a": {"prompt": 2.0, "completion": 10.0}, "b": {"prompt": 20.0, "completion": 100.0}}
+    hs.report(folder_of(tmp_path / "far", prices, {"a": 30, "b": 10}), tmp_path / "far.html")
+    page = text_of(tmp_path / "far.html")
+    assert "A generation cost from $0.0008 (a) to $0.008 (b) on average" in page
+    assert "For 1 of 2 models another costs no more and scores distinguishably higher" in page
+    assert ": b (a)." in page
+    # the dearer one is better, or the cheaper one by one question of 40: no one is better for less
+    for name, right in (("dear", {"a": 10, "b": 30}), ("near", {"a": 31, "b": 30})):
+        hs.report(folder_of(tmp_path / name, prices, right), tmp_path / f"{name}.html")
+        page = text_of(tmp_path / f"{name}.html")
+        assert "No model is distinguishably better than one that costs as much or more" in page
+        assert "another costs no more" not in page
+
+
+def test_the_figure_has_the_numbers_of_the_table(tmp_path):
+    prices = {"a": {"prompt": 2.0, "completion": 10.0}, "b": {"prompt": 20.0, "completion": 100.0}}
+    result = hs.cost_scores(folder_of(tmp_path / "run", prices, {"a": 30, "b": 10}))
+    spec = hs.figures.costs(result).to_dict()
+    drawn = next(rows[0] for rows in spec["datasets"].values() if "kind" in rows[0])
+    assert drawn["cost"] == pytest.approx([0.8, 8.0])
+    assert drawn["score"] == pytest.approx([0.75, 0.25])
+    assert drawn["kind"] == ["no model is better for less", "another is better for less"]
+    with pytest.raises(InputError):
+        hs.figures.costs(result, ["c"])
+
+
+def test_tables_have_no_costs(tmp_path):
+    (tmp_path / "t.csv").write_text("model,question,score\nm,q1,1\n")
+    with pytest.raises(InputError, match="no costs are recorded"):
+        hs.cost_scores(tmp_path / "t.csv")
+
+
+def test_models_whose_use_is_not_recorded_have_a_note():
+    """By hand: b is absent from the use, so that it has no cost, and is no rival of a."""
+    from howsure.stats.planning import ModelUsage, compare_costs
+
+    cells = hs.Cells.from_scores("demo", ["a", "b"], [f"q{i}" for i in range(20)], [[[0]] * 20, [[1]] * 20])
+    result = compare_costs(cells, {"a": ModelUsage(20, 20, tokens=900)})
+    assert np.isnan(result.cost).tolist() == [False, True]
+    assert result.better_for_less == ((), ())
+    assert result.columns()["note"].tolist() == ["", "the use of this model is not recorded"]
