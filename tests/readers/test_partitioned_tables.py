@@ -1,6 +1,6 @@
 """Folders in which Spark or Dask wrote one table in parts.
 
-Kind of truth: the same rows in one file. The names of the parts are those that PySpark 4 and Dask 2026.8 gave.
+Kind of truth: the same rows in one file. The names of the parts have the form of Spark's and Dask's.
 """
 
 from __future__ import annotations

@@ -6,11 +6,14 @@ Kind of truth: theory. The simulated model draws each cell by itself, so the sha
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+from helpers.servers import until
 
 import howsure as hs
 from howsure.errors import HowsureWarning
@@ -109,6 +112,29 @@ def test_a_part_that_is_run_again_owes_nothing(folders):
     place = parts[1].parent
     printed(start("run", place / "e.yaml", "-o", parts[1], "--shard", f"2/{SHARDS}"))
     assert cells(parts[1]) == before
+
+
+def test_the_job_file_runs_a_shard_in_each_task_and_continues_one_that_was_killed(folders, tmp_path):
+    """Tasks of the Slurm array, started with the variables that Slurm sets; the second is killed and run again."""
+    whole, _ = folders
+    job = Path(__file__).resolve().parents[2] / "examples/machines/shards.sbatch"
+    variables = {"EXPERIMENT": str(whole.parent / "e.yaml"), "OUT": str(tmp_path), "SHARDS": str(SHARDS)}
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+
+    def start_task(i):
+        own = {**os.environ, **variables, "SLURM_ARRAY_TASK_ID": str(i), "PATH": path}
+        return subprocess.Popen(["bash", job], env=own, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    killed = start_task(2)
+    until(lambda: (tmp_path / f"shard-2-of-{SHARDS}/responses.sqlite").exists() or killed.poll() is not None)
+    killed.kill()  # with exec the process of the task is howsure itself
+    killed.communicate()
+    assert killed.returncode == -9
+    for process in [start_task(i) for i in range(1, SHARDS + 1)]:
+        printed(process)
+    names = sorted(one.name for one in tmp_path.iterdir())
+    assert names == [f"shard-{i}-of-{SHARDS}" for i in range(1, SHARDS + 1)]
+    assert sorted(cell for name in names for cell in cells(tmp_path / name)) == cells(whole)
 
 
 @pytest.mark.parametrize("shard", ["0/4", "5/4", "1", "a/b", "1/0", "-1/4", "2/4/8"])

@@ -155,3 +155,74 @@ def test_the_level_holds_at_every_size():
         for values in (means, singles):
             rejected = int(np.sum(np.array(values) <= 0.05))
             assert stats.binomtest(rejected, 250, 0.05, alternative="greater").pvalue > 1e-4
+
+
+def test_questions_that_one_side_did_not_answer_are_left_out_of_the_mean():
+    """The distribution is that of the questions that both answered, to the last digit: it is not drawn."""
+    n, right_n, k, right_k = [3, 3, 0, 3], [3, 2, 0, 3], [2, 2, 2, 0], [1, 1, 2, 0]
+    expected = np.mean(
+        np.array(list(_enumerate(n[:2], right_n[:2], k[:2], right_k[:2])))
+        <= _observe(n[:2], right_n[:2], k[:2], right_k[:2]) + 1e-9
+    )
+    arrays = [np.array(values) for values in (n, right_n, k, right_k)]
+    assert compare_means_exactly(*arrays) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("sides", [("n", "k"), ("k", "n")])
+def test_the_mean_where_only_one_side_has_equal_numbers_weighs_each_question(sides):
+    """By enumeration: a generation of a question with fewer of them counts more."""
+    numbers = {sides[0]: ([2, 2, 2], [2, 1, 2]), sides[1]: ([1, 4, 3], [0, 3, 1])}
+    (n, right_n), (k, right_k) = numbers["n"], numbers["k"]
+    differences = np.array(list(_enumerate(n, right_n, k, right_k)))
+    expected = np.mean(differences <= _observe(n, right_n, k, right_k) + 1e-9)
+    arrays = [np.array(values) for values in (n, right_n, k, right_k)]
+    assert compare_means_exactly(*arrays) == pytest.approx(expected, abs=5 * np.sqrt(expected / 20_000))
+
+
+def test_a_drawn_p_value_is_never_zero_and_repeats_with_its_seed():
+    """Phipson and Smyth (2010): (1 + b)/(1 + B), here with none of the 20,000 draws as low as what was observed."""
+    n, k = np.array([12, 11, 12, 12]), np.array([12, 12, 12, 11])
+    assert compare_means_exactly(n, n, k, np.zeros(4)) == 1 / 20_001
+    right_n, right_k = np.array([7, 6, 9, 5]), np.array([6, 5, 8, 6])
+    first, second, third = (compare_means_exactly(n, right_n, k, right_k, seed=seed) for seed in (0, 1, 2))
+    assert compare_means_exactly(n, right_n, k, right_k) == first
+    assert compare_means_exactly(n, right_n, k, right_k, seed=1) == second
+    assert len({first, second, third}) > 1
+
+
+def _step_down(n, right_n, k, right_k):
+    """Return the adjusted p-values of Westfall and Wolfinger (1997) by loops over questions and tables of scipy."""
+    tables = []
+    for a, x, b, y in zip(n, right_n, k, right_k, strict=True):
+        distribution = stats.hypergeom(a + b, x + y, b)
+        tables.append(
+            (
+                [distribution.cdf(i) for i in range(b + 1)],
+                [distribution.pmf(i) for i in range(b + 1)],
+                distribution.cdf(y),
+            )
+        )
+    adjusted, largest = [0.0] * len(tables), 0.0
+    for level in sorted({own for *_, own in tables}):
+        none = 1.0
+        for cumulative, probability, own in tables:
+            if own >= level - 1e-9:
+                none *= 1 - sum(p for c, p in zip(cumulative, probability, strict=True) if c <= level + 1e-9)
+        largest = max(largest, 1 - none)
+        for i, (*_, own) in enumerate(tables):
+            if abs(own - level) <= 1e-9:
+                adjusted[i] = largest
+    return adjusted
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_all_questions_are_adjusted_step_by_step(seed):
+    """Several questions have the same p-value, and some cannot differ at all: those are adjusted to 1."""
+    rng = np.random.default_rng(seed)
+    n, k = rng.integers(3, 7, 8), rng.integers(3, 7, 8)
+    right_n, right_k = rng.binomial(n, 0.8), rng.binomial(k, 0.3)
+    right_n[0], right_k[0], n[1:4], k[1:4], right_n[1:4], right_k[1:4] = n[0], k[0], 5, 5, 5, 1
+    result = compare_questions_exactly(n, right_n, k, right_k)
+    expected = _step_down(n.tolist(), right_n.tolist(), k.tolist(), right_k.tolist())
+    assert result.p_adjusted == pytest.approx(expected, abs=1e-9)
+    assert result.p_adjusted[0] == 1

@@ -1,5 +1,8 @@
 """Sequential tests of a rate: the probability of a wrong verdict, exactly, over all looks."""
 
+from fractions import Fraction
+from math import comb
+
 import numpy as np
 import pytest
 
@@ -53,7 +56,37 @@ def test_ends_of_the_interval():
     assert RateTest(0.5, 0.05, 9, 0).interval()[0] == 0
 
 
+def _integrate(s, f, low, high):
+    """Return the integral of q^s (1 - q)^f between two fractions, by the binomial theorem in whole numbers."""
+    terms = ((Fraction((-1) ** i * comb(f, i), s + i + 1), s + i + 1) for i in range(f + 1))
+    return sum((weight * (high**power - low**power) for weight, power in terms), Fraction(0))
+
+
+@pytest.mark.parametrize(("successes", "failures"), [(30, 10), (1, 0), (0, 1), (9, 1), (1, 9), (12, 12), (25, 2)])
+@pytest.mark.parametrize("alpha", [0.05, 0.2])
+def test_the_ends_of_the_interval_are_where_the_likelihood_ratio_is_one_by_alpha(successes, failures, alpha):
+    """The ratio is that of the mean likelihood over the rates of one side to the one at the bar, in exact fractions."""
+    low, high = RateTest(0.5, alpha, successes + failures, successes).interval()
+
+    def ratio(p, above):
+        integral = _integrate(successes, failures, p if above else Fraction(0), Fraction(1) if above else p)
+        return float(integral / (1 - p if above else p) / (p**successes * (1 - p) ** failures))
+
+    if low > 0:
+        assert ratio(Fraction(low), above=True) == pytest.approx(1 / alpha, rel=1e-6)
+    if high < 1:
+        assert ratio(Fraction(high), above=False) == pytest.approx(1 / alpha, rel=1e-6)
+    assert (low > 0, high < 1) == (successes > 0, failures > 0)
+
+
+def test_trials_are_added_one_by_one():
+    test = RateTest(0.9, 0.1)
+    for success in (True, False, 1, 0.0, True):
+        test = test.add(success)
+    assert test == RateTest(0.9, 0.1, 5, 3)
+
+
 @pytest.mark.parametrize(("bar", "alpha"), [(0, 0.05), (1, 0.05), (0.5, 0), (0.5, 0.5), (np.nan, 0.05)])
 def test_arguments_are_checked(bar, alpha):
-    with pytest.raises(InputError):
+    with pytest.raises(InputError, match=r"^at_least: .*; allowed: above 0 and below (1|0\.5)$"):
         RateTest(bar, alpha)
