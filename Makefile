@@ -8,7 +8,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # A process for each core; one that is done takes over what another has not begun. One process: make test ARGS=-n0
 PARALLEL := --numprocesses auto --maxprocesses 8 --dist worksteal
 
-.PHONY: demo demo-model test slow check format bench guarantees structure docs clean
+.PHONY: demo demo-model test slow check format bench guarantees structure docs release-check clean
 .DELETE_ON_ERROR:
 
 .venv/.ready: pyproject.toml constraints.txt
@@ -64,6 +64,7 @@ bench: .venv/.ready
 	$(BIN)/python bench/lookup.py
 	$(BIN)/python bench/report.py
 	$(BIN)/python bench/gate.py
+	$(BIN)/python bench/gate_rounds.py
 
 # Coverage and size of every interval and test, into docs/guarantees.md; CI runs the reduced form.
 guarantees: .venv/.ready
@@ -72,6 +73,10 @@ guarantees: .venv/.ready
 # Size, imports, names and signatures of the code; with ARGS=--list what is at fault.
 structure: .venv/.ready
 	$(BIN)/python bench/structure.py $(ARGS)
+
+# The wheel and the source archive, built and tried in an empty environment; with ARGS=--lowest the oldest versions allowed.
+release-check: .venv/.ready
+	$(BIN)/python tools/release_check.py $(ARGS)
 
 # The documentation site, into site/: needs no network. Dead links and anchors are errors.
 docs: .venv/.ready
