@@ -350,3 +350,11 @@ def test_scores_on_other_scales_are_refused():
         with pytest.raises(InputError, match="give both on one scale"):
             hs.gate(new, old)
     assert hs.gate(rated, rated).verdict in {"pass", "inconclusive"}
+
+
+def test_ratings_from_one_upwards_are_one_scale():
+    """A baseline with the lowest rating throughout lies in [0, 1] by chance."""
+    names = [f"q{i}" for i in range(12)]
+    lowest = hs.Cells.from_scores("demo", ["m"], names, [[[1, 1]] * 12])
+    better = hs.Cells.from_scores("demo", ["m"], names, [[[1 + i % 4, 2] for i in range(12)]])
+    assert hs.gate(better, lowest).verdict in {"pass", "inconclusive"}

@@ -343,7 +343,7 @@ def test_a_reference_that_the_scores_chose_is_tested_against_all_pairs():
     adjusted = sorted(each[4] for model, each in numbers.items() if model != best)
     assert adjusted == [pytest.approx(min(1, 3 * single[0])), pytest.approx(min(1, max(3 * single[0], 2 * single[1])))]
     decided = sum(p < 0.05 for p in adjusted)
-    assert f"is ahead of {decided} of the 2 models" in matrix.statement
+    assert f"is ahead of {decided} of 2 models tested" in matrix.statement
 
 
 def test_equal_models_are_seldom_called_different_on_all_benchmarks_together():
@@ -363,7 +363,7 @@ def test_equal_models_are_seldom_called_different_on_all_benchmarks_together():
 
 def test_no_statement_where_no_model_has_all_benchmarks():
     matrix = build_matrix(cells("one", ("a", "b")), cells("two", ("b", "c")), cells("three", ("c", "a")))
-    assert matrix.statement == ""
+    assert "without a reference no combined test" in matrix.statement
     assert "No model has a score on all benchmarks" in render_index([], models=3, matrix=matrix)
 
 
@@ -386,6 +386,32 @@ def test_equal_means_and_tiny_p_values_are_said_as_they_are():
         )
         for c in wide
     ]
-    assert dict(build_matrix(*far).rows)["a"][-1][0] in {"<0.0001", "–"}
+    # No difference varies, so nothing is tested: that is said, and not that b is ahead of none.
+    matrix = build_matrix(*far)
+    assert dict(matrix.rows)["a"][-1][0] == "–"
+    assert matrix.statement.startswith(
+        "All benchmarks together say nothing of b, which has the highest mean score (1.000)"
+    )
+    assert "1 model cannot be tested against it" in matrix.statement
     texts = [each[-1][0] for _, each in build_matrix(*wide).rows]
     assert "0.0000" not in texts
+
+
+def test_models_without_a_test_are_counted_apart():
+    one, two = cells("one", ("a", "b", "c"), 200, seed=1), cells("two", ("a", "b", "c"), 200, seed=2)
+    only = Cells(
+        "one", (*one.models, "d"), one.questions, *(np.vstack([x, x[:1]]) for x in (one.n, one.total, one.total_sq))
+    )
+    statement = build_matrix(only, two, reference="a").statement
+    assert "of 2 models tested" in statement
+    assert "1 model cannot be tested against it" in statement
+
+
+def test_scores_of_several_scales_have_no_mean_and_choose_no_reference():
+    one, two = cells("one"), cells("two", seed=3)
+    percent = Cells("two", two.models, two.questions, two.n, two.total * 100, two.total_sq * 10_000)
+    matrix = build_matrix(one, percent)
+    assert "not between 0 and 1" in matrix.statement
+    column = len(matrix.benchmarks)
+    assert {each[column][1] for _, each in matrix.rows} == {None}
+    assert "is ahead of" in build_matrix(one, percent, reference="a").statement

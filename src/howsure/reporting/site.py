@@ -23,7 +23,7 @@ from howsure.reporting.page import Page, build_page
 from howsure.reporting.report_data import ReportData, ReportOptions
 from howsure.reporting.sections.score_table import split_greedy_runs
 from howsure.reporting.sections.summary import describe_verdict, judge_pairs
-from howsure.stats.comparisons import Pairs, combine_with_reference, pairs
+from howsure.stats.comparisons import DecidedCounts, Pairs, average_over_benchmarks, combine_with_reference, pairs
 from howsure.stats.core.cells import Cells, FloatArray
 from howsure.stats.questions import compute_question_tau
 from howsure.stats.scores import score
@@ -109,7 +109,7 @@ class ScoreMatrix:
         Model, its scores as text and number by benchmark, its mean over all benchmarks, and the p-value of the combined
         test, each as text and as the number that it is sorted by; None where it is unknown.
     statement
-        What all benchmarks say together; empty where no model has a score on all of them.
+        What all benchmarks say together, or why nothing is said; empty for a single model.
     """
 
     benchmarks: tuple[tuple[str, str], ...]
@@ -134,34 +134,27 @@ def build_score_matrix(
     level
         Level of the combined test.
     """
-    models = list(dict.fromkeys(model for cells in benchmarks for model in cells.models))
-    table = np.full((len(models), len(benchmarks)), np.nan)
-    for column, cells in enumerate(benchmarks):
-        for model, value in zip(cells.models, score(cells).score.tolist(), strict=True):
-            table[models.index(model), column] = value
-    is_complete = ~np.isnan(table).any(axis=1)
-    means = np.where(is_complete, np.mean(np.where(np.isnan(table), 0, table), axis=1), np.nan)
+    averages = average_over_benchmarks(benchmarks)
+    models, table, means = averages.models, averages.scores, averages.mean
     chosen_by_scores = reference not in models
+    best = averages.list_best()
     if chosen_by_scores:
-        reference = models[int(np.nanargmax(means))] if is_complete.any() else None
+        reference = best[0] if best else None
     p_of, statement = {}, ""
+    if reference is None:
+        why = (
+            "No model has a score on all benchmarks"
+            if np.any(np.isnan(table), axis=1).all()
+            else "Scores of some benchmarks are not between 0 and 1, so means over several say nothing"
+        )
+        statement = f"{why}: there is no mean over them, and without a reference no combined test."
     if reference is not None and len(models) > 1:
         combined = combine_with_reference(benchmarks, reference, chosen_by_scores=chosen_by_scores)
         p_of = dict(zip(combined.models, combined.p_holm.tolist(), strict=True))
-        tested = ~np.isnan(combined.p_holm)
-        decided = tested & (combined.p_holm < 1 - level)
-        ahead, behind = int(np.sum(decided & (combined.z_meta > 0))), int(np.sum(decided & (combined.z_meta < 0)))
         mean = means[models.index(reference)]
-        n_best = int(np.sum(means >= mean - 1e-12)) if chosen_by_scores else 0
-        of_several = f"one of {n_best} with" if n_best > 1 else "which has"
+        of_several = f"one of {len(best)} with" if len(best) > 1 else "which has"
         why = f", {of_several} the highest mean score ({format_number(mean, 3)})," if chosen_by_scores else ""
-        worse = f" and behind {behind:,}" if behind else ""
-        rest = int(np.sum(tested)) - ahead - behind
-        undecided = f"; {rest:,} cannot be distinguished from it" if rest else ""
-        statement = (
-            f"All benchmarks together, with equal weights: {reference}{why} is ahead of {ahead:,} of the "
-            f"{format_count(int(np.sum(tested)), 'model')} that share two benchmarks with it{worse}{undecided}."
-        )
+        statement = _describe_reference(f"{reference}{why}", combined.count_decided(level))
     order = sorted(range(len(models)), key=lambda m: (np.isnan(means[m]), -np.nan_to_num(means[m]), models[m]))
     rows = []
     for m in order:
@@ -174,6 +167,23 @@ def build_score_matrix(
         cells_of_row = [(text, None if math.isnan(x) else x) for text, x in zip(texts, numbers, strict=True)]
         rows.append((models[m], tuple(cells_of_row)))
     return ScoreMatrix(tuple((cells.benchmark, files[cells.benchmark]) for cells in benchmarks), tuple(rows), statement)
+
+
+def _describe_reference(reference: str, counts: DecidedCounts) -> str:
+    """Return what all benchmarks together say of a reference, which is named with the reason why it is one."""
+    untested = (
+        f"{format_count(counts.untested, 'model')} cannot be tested against it, for want of two benchmarks in common "
+        "on which the differences vary"
+    )
+    n_tested = counts.ahead + counts.behind + counts.undecided
+    if not n_tested:
+        return f"All benchmarks together say nothing of {reference.rstrip(',')}: {untested}."
+    worse = f" and behind {counts.behind:,}" if counts.behind else ""
+    rest = f"; {counts.undecided:,} cannot be distinguished from it" if counts.undecided else ""
+    return (
+        f"All benchmarks together, with equal weights: {reference} is ahead of {counts.ahead:,} of "
+        f"{format_count(n_tested, 'model')} tested{worse}{rest}{f'; {untested}' if counts.untested else ''}."
+    )
 
 
 def write_report(

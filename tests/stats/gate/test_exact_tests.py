@@ -135,6 +135,34 @@ def test_the_smallest_p_value_is_adjusted_as_its_distribution_says():
     assert np.all(result.p_adjusted >= result.p_value - 1e-12)
 
 
+def _step_down(n, right_n, k, right_k):
+    """Return the adjusted p-values of Westfall and Wolfinger by loops over scipy's hypergeometric distribution."""
+    tests = [stats.hypergeom(a + b, x + y, b) for a, x, b, y in zip(n, right_n, k, right_k, strict=True)]
+    attained = [test.cdf(np.arange(test.support()[0], test.support()[1] + 1)) for test in tests]
+    p = [float(test.cdf(y)) for test, y in zip(tests, right_k, strict=True)]
+    adjusted, largest = np.ones(len(p)), 0.0
+    for i in np.argsort(p, kind="stable"):
+        none = 1.0
+        for j in range(len(p)):
+            if p[j] >= p[i] - 1e-9:
+                none *= 1 - max([value for value in attained[j] if value <= p[i] + 1e-9], default=0.0)
+        adjusted[i] = largest = max(largest, 1 - none)
+    return adjusted
+
+
+@pytest.mark.parametrize(
+    ("m", "right_k"), [([12, 28] * 6, [0, 8] * 3 + [2, 10] * 3), ([11] * 6 + [29] * 6, [0] * 3 + [2] * 3 + [9] * 6)]
+)
+def test_equal_p_values_that_differ_by_rounding_are_one_level(m, right_k):
+    """Margins m and 2K - m have the same p-values, apart from the last digit."""
+    m, right_k, K = np.array(m), np.array(right_k), np.full(len(m), 20)
+    result = compare_questions_exactly(K, m - right_k, K, right_k)
+    expected = _step_down(K, m - right_k, K, right_k)
+    assert np.all(result.p_adjusted >= result.p_value - 1e-12)
+    # Once the smallest p-value that is left is nearly certain to be met, no more is computed: 1.
+    np.testing.assert_allclose(result.p_adjusted, expected, atol=1e-6)
+
+
 def test_one_generation_of_each_can_show_no_single_question():
     one = np.ones(40, int)
     result = compare_questions_exactly(one, one, one, np.zeros(40, int))

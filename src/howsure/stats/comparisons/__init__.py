@@ -12,8 +12,11 @@ providers          `providers`: whether two providers of one model score the sam
 """
 
 from howsure.stats.comparisons.combine import (
+    BenchmarkMeans,
     Combination,
+    DecidedCounts,
     ReferenceCombination,
+    average_over_benchmarks,
     combine,
     combine_with_reference,
 )
@@ -28,9 +31,11 @@ from howsure.stats.comparisons.unpaired import UnpairedComparison, compare_unpai
 __all__ = [
     "POWER",
     "UNDETECTABLE",
+    "BenchmarkMeans",
     "Combination",
     "Comparison",
     "Curve",
+    "DecidedCounts",
     "GreedyTable",
     "Pairs",
     "Providers",
@@ -39,6 +44,7 @@ __all__ = [
     "ReferenceComparisons",
     "UnpairedComparison",
     "WrongOrder",
+    "average_over_benchmarks",
     "combine",
     "combine_with_reference",
     "compare",

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy import special
@@ -20,11 +21,23 @@ from howsure.errors import InputError, UnknownNameError
 from howsure.stats.comparisons.pairs import Comparison, compare
 from howsure.stats.core.cells import Cells, FloatArray, IntArray
 from howsure.stats.core.claims import WEIGHT_RULES, WeightRule, check_choice
-from howsure.stats.core.intervals import FEW_DF, FEWEST_DF
+from howsure.stats.core.intervals import FEW_DF, FEWEST_DF, compute_normal_score
 from howsure.stats.core.multiplicity import holm
 from howsure.stats.core.results import Columns, Result, make_columns, notes
+from howsure.stats.scores import score
 
-__all__ = ["COMBINED", "Combination", "ReferenceCombination", "combine", "combine_with_reference"]
+__all__ = [
+    "COMBINED",
+    "BenchmarkMeans",
+    "Combination",
+    "DecidedCounts",
+    "ReferenceCombination",
+    "average_over_benchmarks",
+    "combine",
+    "combine_with_reference",
+]
+#: Means that differ by less are equal.
+_ROUNDING = 1e-12
 
 #: The row of the meta z.
 COMBINED = "(combined)"
@@ -220,6 +233,81 @@ def combine(
     )
 
 
+class DecidedCounts(NamedTuple):
+    """Numbers of models by what several benchmarks say of a reference and each of them.
+
+    Examples
+    --------
+    >>> DecidedCounts(2, 0, 1, 0).undecided
+    1
+    """
+
+    ahead: int
+    """Models that the reference is shown to be ahead of."""
+    behind: int
+    """Models that are shown to be ahead of it."""
+    undecided: int
+    """Models that were tested and cannot be distinguished from it."""
+    untested: int
+    """Models without a test: fewer than two benchmarks in common that have a z."""
+
+
+@dataclass(frozen=True, eq=False)
+class BenchmarkMeans:
+    """Scores of M models on B benchmarks, and their means.
+
+    Attributes
+    ----------
+    models
+        Names, in the order in which they first occur.
+    scores
+        Scores, shape (M, B); NaN where a model has none.
+    mean
+        Mean over the benchmarks, shape (M,); NaN where a score lacks, and for all models where the scores of a
+        benchmark do not lie in [0, 1]: means of several scales say nothing.
+    """
+
+    models: tuple[str, ...]
+    scores: FloatArray
+    mean: FloatArray
+
+    def list_best(self) -> list[str]:
+        """Return the models with the highest mean; none where no model has a mean."""
+        if np.all(np.isnan(self.mean)):
+            return []
+        best = self.mean >= np.nanmax(self.mean) - _ROUNDING
+        return [model for model, is_best in zip(self.models, best.tolist(), strict=True) if is_best]
+
+
+def average_over_benchmarks(benchmarks: Sequence[Cells]) -> BenchmarkMeans:
+    """Average the scores of each model over several benchmarks, with equal weights.
+
+    Parameters
+    ----------
+    benchmarks
+        Cells, one per benchmark; a model need not be in all of them.
+
+    Returns
+    -------
+    BenchmarkMeans
+        The scores and their means.
+
+    Examples
+    --------
+    >>> one = Cells.from_scores("one", ["a", "b"], ["1", "2"], [[[1], [1]], [[0], [1]]])
+    >>> two = Cells.from_scores("two", ["a", "b"], ["1", "2"], [[[1], [0]], [[0], [0]]])
+    >>> average_over_benchmarks([one, two]).mean.tolist()
+    [0.75, 0.25]
+    """
+    models = tuple(dict.fromkeys(model for cells in benchmarks for model in cells.models))
+    scores = np.full((len(models), len(benchmarks)), np.nan)
+    for column, cells in enumerate(benchmarks):
+        scores[[models.index(model) for model in cells.models], column] = score(cells).score
+    comparable = all(cells.unit for cells in benchmarks)
+    mean = np.mean(scores, axis=1) if comparable and benchmarks else np.full(len(models), np.nan)
+    return BenchmarkMeans(models, scores, mean)
+
+
 @dataclass(frozen=True, eq=False)
 class ReferenceCombination(Result):
     """Evidence from several benchmarks about a reference and each of M other models; arrays have shape (M,).
@@ -249,6 +337,13 @@ class ReferenceCombination(Result):
     z_meta: FloatArray
     p_value: FloatArray
     p_holm: FloatArray
+
+    def count_decided(self, level: float = 0.95) -> DecidedCounts:
+        """Return how many models the reference is ahead of and behind, at this level, adjusted for all tests."""
+        tested = ~np.isnan(self.p_holm)
+        decided = tested & (self.p_holm < 1 - level)
+        ahead, behind = int(np.sum(decided & (self.z_meta > 0))), int(np.sum(decided & (self.z_meta < 0)))
+        return DecidedCounts(ahead, behind, int(np.sum(tested)) - ahead - behind, int(np.sum(~tested)))
 
     def columns(self) -> Columns:
         """Return one row per model."""
@@ -349,15 +444,7 @@ def _normal_score(row: Comparison) -> float:
         return math.nan
     # Pseudo-questions would make the test of each benchmark conservative, and several of them together far more so.
     test = (replace(row, method="t") if row.method in {None, "adjusted-t"} else row).interval()
-    if row.method == "clt":
-        return float(test.statistic[0])
-    tail = float(test.p_value[0]) / 2
-    if tail > 0:
-        size = -special.ndtri(tail)
-    else:  # too small for a number: the leading term of z for t and many degrees of freedom (Wallace 1959)
-        _, df = _unbiased(row)
-        size = np.sqrt(df * np.log1p(test.statistic[0] ** 2 / df))
-    return float(np.copysign(size, row.difference[0]))
+    return float(compute_normal_score(test)[0])
 
 
 def _unbiased(row: Comparison) -> tuple[float, float]:

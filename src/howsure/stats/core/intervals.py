@@ -101,7 +101,12 @@ def compute_normal_score(between: Interval) -> FloatArray:
     Notes
     -----
     z = sign(statistic) Phi^-1(1 - p / 2). Of a normal test (CLT) it is the statistic itself; of Student's t it is
-    smaller. Where p is too small for a number, the statistic stands for it.
+    smaller. Where p is too small for a number, z of Student's t with df degrees of freedom is Wallace's leading term,
+    sign(t) sqrt(df log(1 + t^2 / df)), and that of other tests the statistic.
+
+    References
+    ----------
+    Wallace (1959), Bounds on normal approximations to Student's and the chi-square distributions, Ann. Math. Statist.
 
     Examples
     --------
@@ -111,7 +116,9 @@ def compute_normal_score(between: Interval) -> FloatArray:
     """
     with np.errstate(divide="ignore"):
         size = -special.ndtri(between.p_value / 2)
-    size = np.where((between.method == "clt") | np.isinf(size), np.abs(between.statistic), size)
+    leading = np.sqrt(between.df * np.log1p(between.statistic**2 / between.df))
+    size = np.where(np.isinf(size), np.where(np.isnan(leading), np.abs(between.statistic), leading), size)
+    size = np.where(between.method == "clt", np.abs(between.statistic), size)
     return np.asarray(np.copysign(size, between.statistic))
 
 

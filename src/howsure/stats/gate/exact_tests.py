@@ -238,15 +238,16 @@ def compare_questions_exactly(n: IntArray, right_n: FloatArray, k: IntArray, rig
         return np.where(attaining > 0, attained[starts + np.maximum(attaining, 1) - 1], 0.0)
 
     count = np.bincount(group, minlength=len(starts)).astype(float)
-    rest, largest = count.copy(), 0.0
+    largest = 0.0
     p_adjusted[both] = 1.0
     for level in np.unique(own).tolist():
+        # Equal p-values can differ by rounding: the questions that are left are counted anew, none is taken off twice.
+        rest = np.bincount(group[own >= level - _ROUNDING], minlength=len(starts)).astype(float)
         largest = max(largest, _any(reach(level), rest))
         if largest > _NEARLY_ONE:
             break
         tied = np.abs(own - level) <= _ROUNDING
         p_adjusted[np.flatnonzero(both)[tied]] = largest
-        rest -= np.bincount(group[tied], minlength=len(starts))
     return QuestionTests(p_value, p_adjusted, _any(reach(float(np.min(attained[starts]))), count))
 
 

@@ -502,7 +502,9 @@ def _check_scales(both: Cells) -> None:
     rows = [both.select([name]) for name in both.models]
     for other, row in zip(rows[::-1], rows, strict=True):
         largest = float(np.nanmax(np.where(row.answered, row.mean, np.nan)))
-        if other.unit and not row.unit and largest > 1:
+        # Ratings from 1 upwards, of which one model has the lowest only, are one scale.
+        is_from_one = all(bool(np.all(each.mean[each.answered] >= 1)) for each in rows)
+        if other.unit and not row.unit and largest > 1 and not is_from_one:
             limits = f"go up to {largest:.4g} or more, those of {other.models[0]!r} are from 0 to 1"
             what = f"scores of {row.models[0]!r} {limits}"
             raise InputError(what, where=both.benchmark, remedy="give both on one scale")

@@ -19,7 +19,7 @@ from howsure.stats.questions.consistency import AnswerCounts
 
 __all__ = ["AnswerPair", "count_most_comparisons", "merge_equivalent_answers"]
 
-#: A letter or a number alone; two different ones never mean the same.
+#: A letter or a number alone, as texts; two that differ are never compared, even where 0.5 and 50 % are one number.
 _SYMBOL = re.compile(r"\W*(?:[^\W\d_]|[-+−]?\d[\d.,:/ ]*)\s*%?\W*")
 
 
@@ -67,7 +67,8 @@ def merge_equivalent_answers(
     -----
     The answers to a question are taken from the most frequent to the rarest, over all models. Each is compared with the
     first answer of every set there is, joins the first set that matches, and is a new set where none does. So sets
-    depend on the order where meanings are not transitive. Two different numbers, or letters, are never compared.
+    depend on the order where meanings are not transitive. Two numbers, or letters, that
+    are written otherwise are never compared, and so stay two sets (0.5 and 50 % too): a scorer reads such forms as one.
 
     References
     ----------
