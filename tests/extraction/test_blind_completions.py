@@ -35,6 +35,8 @@ KINDS = load("blind_kinds.jsonl")
 COMPASS = ["North", "South", "East", "West"]
 #: More realistic completions than this share must not be misread.
 SHARE_MISREAD = 0.05
+#: Longest reading in a mark, in characters.
+LONGEST_READING = 60
 #: Kind of an answer -> the scorer whose verdict is compared.
 SCORERS = {"open": "normalised", "words": "list:ordered", "maths": "maths"}
 
@@ -50,40 +52,67 @@ def scorers():
         scorer.close()
 
 
-def read_as_person(row, scorers):
-    """Return whether a completion is read as the person read it."""
-    choices, reading, text = row.get("options", []), row["reads"], row["text"]
-    context = CompletionContext(
-        row["question"], tuple(choices), row.get("truncated", False), tuple(row.get("stops", ())), row["language"]
-    )
+def build_context(row):
+    """Return what a scorer knows of the completion of a row."""
+    choices, stops = tuple(row.get("options", [])), tuple(row.get("stops", ()))
+    return CompletionContext(row["question"], choices, row.get("truncated", False), stops, row["language"])
+
+
+def read_answer(row, scorers):
+    """Return what is read from a completion: a choice, a number, yes or no, or what its scorer read."""
+    choices, text, context = row.get("options", []), row["text"], build_context(row)
     if row["type"] == "class" and choices == COMPASS:
-        return (extract_direction(text, context=context) or "").capitalize() == (reading or "")
+        return (extract_direction(text, context=context) or "").capitalize() or None
     if row["type"] in {"choice", "class"}:
         labels = string.ascii_uppercase[: len(choices)]
         place, _ = read_choice(text, labels, choices, expects_label=row["type"] == "choice", context=context)
         names = labels if row["type"] == "choice" else choices
-        return (None if place is None else names[place]) == reading
+        return None if place is None else names[place]
     if row["type"] == "number":
-        return extract_number(text, context=context) == (reading and canonical_number(reading))
+        return extract_number(text, context=context)
     if row["type"] == "yesno":
-        return read_yes_no(text, context)[0] == reading
-    return _scores_as_person(row, context, scorers)
+        return read_yes_no(text, context)[0]
+    return score_answer(row, scorers).answer or None
 
 
-def _scores_as_person(row, context, scorers):
-    """Return whether a scorer finds that a completion gives what the person read, or nothing where there is nothing."""
+def read_as_person(row, scorers):
+    """Return whether a completion is read as the person read it."""
+    if row["type"] in SCORERS:
+        scored = score_answer(row, scorers)
+        if row.get("right") is not None:
+            return bool(scored.score) == row["right"]
+        return scored.answer in {None, "", "[]"} if row["reads"] is None else scored.score == 1
+    reading = row["reads"]
+    if row["type"] == "number":
+        reading = reading and canonical_number(reading)
+    return read_answer(row, scorers) == (reading or None)
+
+
+def score_answer(row, scorers):
+    """Return the score of a completion against what the person read, or against the target."""
+    context, text = build_context(row), row["text"]
     if row.get("right") is not None:
-        item = ScoringItem("b", "q", "v", row["target"], context)
-        return bool(scorers["open"].score(row["text"], item).score) == row["right"]
+        return scorers["open"].score(text, ScoringItem("b", "q", "v", row["target"], context))
     target = row["reads"] if row["reads"] is not None else row["target"]
     items = target
     if row["type"] == "words":
         items = json.dumps([part.strip() for part in target.split("," if "," in target else None)])
-    scored = scorers[row["type"]].score(row["text"], ScoringItem("b", "q", "v", items, context))
+    scored = scorers[row["type"]].score(text, ScoringItem("b", "q", "v", items, context))
     if row["type"] == "words" and not scored.score and "," not in target:
         name = "normalised" if any(map(str.isalnum, target)) else "exact"
-        scored = scorers[name].score(row["text"], ScoringItem("b", "q", "v", target, context))
-    return scored.answer in {None, "", "[]"} if row["reads"] is None else scored.score == 1
+        scored = scorers[name].score(text, ScoringItem("b", "q", "v", target, context))
+    return scored
+
+
+def describe_reading(row, scorers):
+    """Return what is read from a completion and what the person read, as a mark says it."""
+    answer = read_answer(row, scorers)
+    if row.get("right") is not None:
+        return "right, scored as wrong" if row["right"] else "wrong, scored as right"
+    if answer in {None, "[]"}:
+        return "not read"
+    answer, reads = (" ".join(str(part).split())[:LONGEST_READING] for part in (answer, row["reads"] or "nothing"))
+    return f"read as {answer}, not as {reads}"
 
 
 def marked(rows):

@@ -1,130 +1,153 @@
-"""Remove what follows the answer in the last sentence of a calculation: a check, another form, a difference, a remark.
+"""Remove what follows the answer of a calculation, where it cannot be what the question asks for.
 
-"So each gets 5, 15 in all", "2.5 hours, or 2 hours and 30 minutes", "$120, a saving of $30", "350 grams (0.35 kg) were
-used", "6 m long, so 3 parts x 6 m = 18 m", "9 years old, because 9 + 4 = 13". What the question asks for by its noun
-("How many eggs ...?") is never removed: "3 dozen, or 36 eggs".
+A clause behind a number is mostly the answer itself: "He spends $20, leaving him with $30", "It is sold for $150, a
+profit of $30". It is removed only with a proof in the question and the numbers, and never without a question:
+
+- the number before it in another unit, of equal amount: "350 grams (0.35 kg)", "2.5 hours, or 2 hours and 30 minutes";
+- a reason that computes a number of the question: "9 years old, because 9 + 4 = 13";
+- a total that the question gives, behind what each has: "each gets 5, 15 in all";
+- a difference, or a sentence about something else, behind a statement of what is asked for by its name: "The perimeter
+  is 40 meters. Its area, by the way, would be 96";
+- the same statement about other people than the one that is asked for: "Bob reads 18, Ann reads 12".
 """
 
 from __future__ import annotations
 
 import re
+from fractions import Fraction
+from typing import NamedTuple
 
 __all__ = ["remove_remarks"]
 
-#: Fewest names in a question that asks for the share of one of them.
-LEAST_NAMES = 2
 #: How much of the end of a text is searched, in characters.
 WINDOW = 400
-#: How much of the text before a sentence may have the number that it adds up.
-NEAR = 80
-_QUESTION_END = re.compile(r"[.!?]\s+|[。！？]")
+#: Largest relative distance of an amount to the same in another unit, which may be rounded.
+ROUNDED = Fraction(1, 100)
 _NUMBER = re.compile(r"\d[\d.,]*\d|\d")
 _SENTENCE_END = re.compile(r"(?<=[a-z%)\]*\d])[.!]\s+(?=[\"(*A-Z])|\n")
-_HOW_MANY = re.compile(
-    r"\bhow (?:many|much)(?: (?:more|fewer|less|total|other|whole|full))? ([a-z]{3,})|\bin ([a-z]{3,})\s*[?,]",
+_QUESTION_END = re.compile(r"(?<=[.!?])\s+")
+
+_UNIT_SIZES = """1 second seconds sec s; 60 minute minutes min; 3600 hour hours hr hrs h; 86400 day days
+1 mm millimeter millimeters millimetre millimetres; 10 cm centimeter centimeters centimetre centimetres
+1000 m meter meters metre metres; 1000000 km kilometer kilometers kilometre kilometres
+1 mg milligram milligrams; 1000 g gram grams; 1000000 kg kilogram kilograms; 1 ml milliliter milliliters millilitre
+millilitres; 1000 l liter liters litre litres; 1 cent cents; 100 dollar dollars; 1 inch inches
+12 foot feet; 36 yard yards"""
+_DIMENSIONS = ("second minute hour day", "mm cm m km", "mg g kg", "ml l", "cent dollar", "inch foot yard")
+
+
+class _Unit(NamedTuple):
+    """A unit: its first name, its dimension, and its size in the smallest unit of the dimension."""
+
+    name: str
+    dimension: str
+    size: Fraction
+
+
+def _build_units() -> dict[str, _Unit]:
+    """Return the units by each of their names."""
+    units: dict[str, _Unit] = {}
+    for entry in re.split(r";\s|\n(?=\d)", _UNIT_SIZES):
+        size, first, *others = entry.split()
+        dimension = next(names for names in _DIMENSIONS if first in names.split())
+        units |= dict.fromkeys((first, *others), _Unit(first, dimension, Fraction(size)))
+    return units
+
+
+_UNITS = _build_units()
+_PERCENT, _FRACTION = _Unit("percent", "share", Fraction(1, 100)), _Unit("fraction", "share", Fraction(1))
+_SHARES = {"%": _PERCENT, "percent": _PERCENT, "percentage": _PERCENT, "": _FRACTION, "fraction": _FRACTION}
+_UNIT_NAMES = "|".join(sorted(_UNITS, key=len, reverse=True))
+_AMOUNT = rf"(?:\d[\d,]*(?:\.\d+)?\s?(?:(?:{_UNIT_NAMES})\b|%)|\d+/\d+)"
+_ONE_AMOUNT = re.compile(rf"(?P<number>[\d.,/]*\d)\s?(?P<unit>{_UNIT_NAMES}|%|)(?![\w/])")
+# "350 grams (0.35 kg)", "2.5 hours, or 2 hours and 30 minutes"
+_SAME_AMOUNT = re.compile(
+    rf"(?<![\w.,/])(?P<first>{_AMOUNT})(?P<mark>[*_]{{0,2}})(?P<other>,?\sor\s(?P<plain>{_AMOUNT}(?:,?\s(?:and\s)?{_AMOUNT}){{0,2}})"
+    rf"|\s\((?:or\s|about\s|approximately\s|=\s?|≈\s?)?(?P<inside>{_AMOUNT}(?:,?\s(?:and\s)?{_AMOUNT}){{0,2}})\))"
+)
+# "because 9 + 4 = 13" at the end of a sentence; "so 3 parts x 6 m = 18 m" and "15 in all" behind what each has.
+_REASON = re.compile(
+    r",?\s(?:because|since)\s(?P<left>[^=,;]*\d[^=,;]*)=\s?(?P<right>[^=,;]*\d[^=,;]*)$", re.IGNORECASE
+)
+_TOTAL = re.compile(
+    r",\s(?:so\s(?P<left>[^=,;]*\d[^=,;]*[*x×][^=,;]*)=\s?(?P<right>[^=,;]*\d[^=,;]*)"
+    r"|(?P<sum>\$?\d[\d.,]*)\s(?:in all|in total|altogether))$",
     re.IGNORECASE,
 )
-_ASKS_ALL = re.compile(r"\b(?:in all|in total|altogether|total|together)\b", re.IGNORECASE)
-# A remark in brackets at the end of a clause, and an operator before it, with which it is a factor.
-_BRACKET = re.compile(r"(?<=[\w%*])\s?\((?P<inside>[^()]*\d[^()]*)\)(?=[^\d=]*$)")
-_OPERATOR_BEFORE = re.compile(r"[-+*/×·÷=^]\s*$")
-# What begins another form of the number before it, or a remark on it.
-_REMARK = re.compile(
-    r"[,;]\s(?:or|in other words,?|equivalently,?|an?\s(?:saving|savings|discount|profit|loss|gain|increase"
-    r"|decrease|drop|difference)\sof|saving|leaving\s(?:him|her|them|it)\s(?:with\s)?)(?=\s?[^,;]*\d)"
-    r"|[,;]\s(?:though|although|but)\s(?:if\b|by the way\b)|,\s(?=\$?\d[\d.,]*\s(?:in all|in total|altogether)\b)",
+_EACH = re.compile(r"\beach\b", re.IGNORECASE)
+_EACH_HAS = re.compile(r"\beach\b[^\d,;]*\d[^,;]*$", re.IGNORECASE)
+# A question that names what it asks for and no circumstance of it: "What is the sale price?", "What does it cost?".
+_ASKS_BY_NAME = re.compile(
+    r"(?:so )?what(?:['’]s| is| was| will be) (?:the|its|his|her|their|my) (?P<name>[a-z]+(?: [a-z]+){0,2}?)"
+    r"(?: of (?:the|this|a) [a-z]+)?\?"
+    r"|(?:what|how much) (?:does|did|will) (?:it|(?:the|a) [a-z]+) (?P<cost>cost)\?",
     re.IGNORECASE,
 )
-# A calculation behind the answer that begins with it and ends with a number of the question.
-_CHECK = re.compile(
-    r",?\s(?:so|because|since|as|and)\s(?P<left>[^=,;]*\d[^=,;]*)=\s?(?P<right>[^=,;]*\d[^=,;]*)$",
+_STATES = r"\b[^\d.;,]{0,40}(?:\b(?:is|was|will be)\b|=|:)"
+_DIFFERENCE = re.compile(
+    r",\san?\s(?:saving|savings|discount|profit|loss|gain|increase|decrease|drop|difference)\sof\s\W{0,3}\d[\d.,]*%?"
+    r"(?:\s[a-z]+)?(?:\s(?:from|over|on|off|compared (?:to|with))\s(?:(?!\bto\b)[^,;=])*)?$",
     re.IGNORECASE,
 )
-# "480 + 240, or 720", "35% of the bikes, or 105 bikes": the other form is the result.
-_UNRESOLVED = re.compile(r"[-+*/×÷]\s?[$€£]?\d[\d.,]*(?:\s[a-z]+)?$|%[^\d=]*$", re.IGNORECASE)
+# "Its area, by the way, would be 96", but not "By the way, I forgot one, so it is 97".
+_BESIDE = re.compile(
+    r"(?=.*\b(?:by the way|incidentally|for comparison|for reference|as an aside)\b)"
+    r"(?!.*\b(?:so|but|forgot|actually)\b)"
+    r".*\b(?:the|its|his|her|their)\s[a-z]+(?:\sof\s[a-z ]+)?(?:,[^,]*,)?\s(?:is|was|would|will|has|had)\b",
+    re.IGNORECASE,
+)
 # A last line in brackets: "(With compound interest it would be $1,102.50.)".
-_LINE_IN_BRACKETS = re.compile(r"\n\s*\([^()\n]*\)[\s.]*$")
-# A sentence that adds up what was given: "And each friend has 11, so 33 + 7 = 40 in all."
-_ADDS = re.compile(r"\W*(?:and|check|this|that)\b", re.IGNORECASE)
-_CLAUSE_END = re.compile(
-    r"[;,]\s+(?:and\s+|but\s+|while\s+|whereas\s+)?|\s(?:and|e|y|et|und|и)\s(?=[A-ZÀ-ÝА-Я])|[\uff0c\uff1b\u3001,](?=[甲乙丙丁])"
+_LINE_IN_BRACKETS = re.compile(
+    r"\n\s*\((?:with|without|if|had)\b[^()\n]*(?:\bwould|['’]d)\b[^()\n]*\)[\s.]*$", re.IGNORECASE
 )
-_NAME = re.compile(r"(?<![\w'’])[A-ZÀ-ÝА-Я][a-zà-ÿа-я]{1,15}(?![\w])|[甲乙丙丁]")
-_WORDS = """How What Who When Where Which Why The If In On At There Wie Wieviel Quantos Quantas Cuántos Cuántas
-Combien Сколько"""
-_QUESTION_WORDS = frozenset(_WORDS.split())
-# Sentences about something else than what is asked for.
-_ASIDE = re.compile(
-    r"\b(?:by the way|incidentally|for comparison|for reference|as an aside|as a side note)\b"
-    r"|^\W*(?:if|had)\b[^,]*\binstead\b"
-    r"|^\W*(?:if|had) (?:it|they|he|she) (?:then|also|again)\b",
-    re.IGNORECASE,
+# "How many books does Bob read?", "Quantos anos tem Luísa?", and "Bob reads 18", "Luísa tem 15 anos", "Ana 16".
+_NAME = "[A-ZÀ-ÝА-Я][a-zà-ÿа-я]{1,15}"
+_ASKS_OF_ONE = re.compile(
+    r"(?i:how many|how much|how old|quantos|quantas|cuántos|cuántas)\b(?! (?:more|fewer|less)\b)"
+    r"[^?A-ZÀ-ÝА-Я]*\b(?:does|did|do|has|had|is|was|will|can|tem|tinha|tiene|tenía)\s"
+    rf"(?P<name>{_NAME})(?:\s(?!more\b|need|less\b|fewer\b)[a-z]+)?\?"
 )
-_ALTERNATIVE = re.compile(
-    r"^\W*\(?(?:the next|another|other|in other words|equivalently|that is the same as|that['’]s the same as)\b",
-    re.IGNORECASE,
+# "Lena has 48 stickers. How many does she keep?", and "Lena keeps 30; Tom gets 12 and Mia 6".
+_ASKS_OF_SUBJECT = re.compile(
+    r"\b(?i:how (?:many|much))\b[^?A-Z]* (?:does|do|did) (?:she|he) (?P<verb>(?!have|get|need)[a-z]{3,})\?"
+)
+_SUBJECT = re.compile(rf"(?P<name>{_NAME})\s[a-zà-ÿ]")
+_CLAUSE_END = re.compile(r"[;,]\s(?:and\s|but\s|while\s)?|\s\(?(?:and|e|y|et|und|и)\s(?=[A-ZÀ-ÝА-Я])")
+_LEAD = re.compile(r"\W*(?:[^\d:.]{1,60}:\s|[A-Za-zÀ-ÿ]+,\s)?")
+_HAS = re.compile(
+    rf"(?:(?:So|Thus|Therefore|Hence)\s)?(?P<name>{_NAME})\s(?:(?P<verb>[a-zà-ÿ]+)\s)?\W{{0,3}}\d[\d.,]*"
+    r"(?:\s[a-zà-ÿ]+){0,2}[*_]*"
 )
 
 
 def remove_remarks(text: str, question: str) -> str:
     """Return a text without the remarks behind the answer in its last sentence; the text itself if it has none.
 
-    >>> remove_remarks("So each gets 5, 15 in all.", "How many does each of the three get?")
+    >>> remove_remarks("So each gets 5, 15 in all.", "Three share 15 marbles. How many does each get?")
     'So each gets 5'
-    >>> remove_remarks("That is 3 dozen, or 36 eggs.", "How many eggs are there?")
-    'That is 3 dozen, or 36 eggs.'
+    >>> remove_remarks("He spends $20, leaving him with $30.", "He has $50. How much is left?")
+    'He spends $20, leaving him with $30.'
     """
+    if not question.strip():
+        return text
     start = max(0, len(text) - WINDOW)
     head, tail = text[:start], text[start:]
-    noun = _find_noun(question)
-    while True:
-        shorter = _remove_aside(tail)
-        shorter = _remove_others(shorter, question)
-        shorter = _remove_clause(shorter, question, noun)
-        shorter = _remove_bracket(shorter, noun)
+    asking = _find_asking_sentence(question)
+    for _ in range(3):
+        shorter = _remove_same_amount(tail, asking)
+        shorter = _remove_beside(shorter, asking)
+        shorter = _remove_others(shorter, question, asking)
+        shorter = _remove_known(shorter, question, asking)
         if shorter == tail:
-            return head + tail
+            break
         tail = shorter
+    return head + tail
 
 
-def _find_noun(question: str) -> str:
-    """Return the noun that the last "how many" of a question asks for, without its plural; empty if there is none."""
-    matches = list(_HOW_MANY.finditer(question))
-    noun = (matches[-1][1] or matches[-1][2]).lower() if matches else ""
-    return noun[:-1] if noun.endswith("s") and len(noun) > 3 else noun
-
-
-def _remove_others(text: str, question: str) -> str:
-    """Return a text without what its last sentence says of others than the person in the question."""
-    start = _last_sentence(text)
-    names = [name for name in _NAME.findall(question) if name not in _QUESTION_WORDS]
-    if not names or len(set(names)) < LEAST_NAMES:
-        return text
-    last = [name for name in _NAME.findall(_QUESTION_END.split(question.rstrip(" ?\n"))[-1]) if name in names]
-    name = last[0] if last else names[0]
-    if len(set(last)) > 1:
-        return text
-    ends = [0, *(end.end() for end in _CLAUSE_END.finditer(text[start:]))]
-    clauses = [text[start:][a:b] for a, b in zip(ends, [*ends[1:], len(text)], strict=True)]
-    own = [i for i, clause in enumerate(clauses) if name in clause and _NUMBER.search(clause)]
-    if len(own) != 1 or own[0] == len(clauses) - 1 or "=" in text[start:]:
-        return text
-    others = clauses[own[0] + 1 :]
-    is_other = all(not _NUMBER.search(clause) or any(other in clause for other in names) for clause in others)
-    return text[: start + ends[own[0]]] + clauses[own[0]].rstrip(" ,;、") if is_other else text
-
-
-def _remove_aside(text: str) -> str:
-    """Return a text without a last sentence that is about something else, where a number stands before it."""
-    line = _LINE_IN_BRACKETS.search(text)
-    if line is not None and _NUMBER.search(text, 0, line.start()):
-        return text[: line.start()]
-    ends = list(_SENTENCE_END.finditer(text.rstrip()))
-    if not ends or not _NUMBER.search(text, 0, ends[-1].start()):
-        return text
-    last = text[ends[-1].end() :]
-    is_aside = _NUMBER.search(last) and (_ASIDE.search(last) or _ALTERNATIVE.match(last))
-    return text[: ends[-1].start()] if is_aside else text
+def _find_asking_sentence(question: str) -> str:
+    """Return the last sentence of a question with a question mark; its last sentence if none has one."""
+    sentences = _QUESTION_END.split(question.strip())
+    return next((sentence for sentence in reversed(sentences) if "?" in sentence), sentences[-1])
 
 
 def _last_sentence(text: str) -> int:
@@ -132,49 +155,114 @@ def _last_sentence(text: str) -> int:
     return max((end.end() for end in _SENTENCE_END.finditer(text.rstrip())), default=0)
 
 
-def _has_noun(text: str, noun: str) -> bool:
-    """Return whether a noun follows a number within two words."""
-    return (
-        bool(noun) and re.search(rf"\d\W{{0,3}}(?:[\w-]+\s){{0,1}}{re.escape(noun)}", text, re.IGNORECASE) is not None
-    )
+def _parse_amounts(text: str) -> list[tuple[Fraction, _Unit]]:
+    """Return the amounts of a text with their units, each in the smallest unit of its dimension."""
+    amounts = []
+    for match in _ONE_AMOUNT.finditer(text):
+        unit = _UNITS.get(match["unit"]) or _SHARES[match["unit"]]
+        try:
+            amounts.append((Fraction(match["number"].replace(",", "")) * unit.size, unit))
+        except (ValueError, ZeroDivisionError):
+            return []
+    return amounts
 
 
-def _remove_clause(text: str, question: str, noun: str) -> str:
-    """Return a text without the clause that repeats the number before it in another form, or checks it."""
+def _list_asked_units(asking: str) -> set[str]:
+    """Return the first names of the units that a question names; only the one that it counts if there is one."""
+    counted = re.search(r"\bhow many ([a-z]+)", asking, re.IGNORECASE)
+    if counted and counted[1].lower() in _UNITS:
+        return {_UNITS[counted[1].lower()].name}
+    words = re.findall(r"(?<!['’])\b[a-z]+|%", asking.lower())
+    return {unit.name for word in words if (unit := _UNITS.get(word) or _SHARES.get(word)) is not None}
+
+
+def _remove_same_amount(text: str, asking: str) -> str:
+    """Return a text without an amount of its last sentence that repeats the one before it in a unit not asked for."""
     start = _last_sentence(text)
-    sentence = text[start:].rstrip(" .!*\n")
-    for remark in _REMARK.finditer(sentence):
-        before, after = sentence[: remark.start()], sentence[remark.start() :]
-        if (
-            not _NUMBER.search(before)
-            or _UNRESOLVED.search(before)
-            or (_has_noun(after, noun) and not _has_noun(before, noun))
-        ):
+    for match in _SAME_AMOUNT.finditer(text, start):
+        first, others = _parse_amounts(match["first"]), _parse_amounts(match["plain"] or match["inside"])
+        if len(first) != 1 or not others or not first[0][0]:
             continue
-        if re.search(r"in all|in total|altogether", after, re.IGNORECASE) and _ASKS_ALL.search(question):
+        (value, unit), total = first[0], sum(amount for amount, _ in others)
+        if abs(total - value) > ROUNDED * value or any(other.dimension != unit.dimension for _, other in others):
             continue
-        return text[:start] + before
-    check = _CHECK.search(sentence)
-    if check is not None:
-        is_sum = start > 0 and _ADDS.match(sentence) is not None
-        earlier = set(_NUMBER.findall(text[:start][-NEAR:] if is_sum else sentence[: check.start()]))
-        question_numbers = set(_NUMBER.findall(question))
-        results = set(_NUMBER.findall(check["right"]))
-        if (earlier - question_numbers) & set(_NUMBER.findall(check["left"])) and results <= question_numbers:
-            return text[:start].rstrip() if is_sum else text[:start] + sentence[: check.start()]
+        names = {other.name for _, other in others}
+        in_question = _list_asked_units(asking)
+        if in_question & (names - {unit.name}) or (len(others) == 1 and unit.name not in in_question):
+            continue
+        return text[: match.start("other")] + text[match.end("other") :]
     return text
 
 
-def _remove_bracket(text: str, noun: str) -> str:
-    """Return a text without a remark in brackets behind the last other number of its last sentence."""
+def _states_what_is_asked(before: str, after: str, asking: str) -> bool:
+    """Return whether a text states with a number what the question asks for by its name, and what follows does not."""
+    match = _ASKS_BY_NAME.fullmatch(asking.strip(" *\n"))
+    if match is None:
+        return False
+    words = (match["name"] or "(?:price|cost)").lower().split()
+    noun = words[-1]
+    stated = re.search(rf"\b{noun}{_STATES}[^.;]*\d", before, re.IGNORECASE)
+    is_complete = all(re.search(rf"\b{word}\b", before, re.IGNORECASE) for word in words[:-1])
+    return stated is not None and is_complete and not re.search(rf"\b{noun}s? (?:is|was|would)\b", after, re.IGNORECASE)
+
+
+def _remove_beside(text: str, asking: str) -> str:
+    """Return a text without a last sentence, or a clause with a difference, behind a statement of what is asked for."""
+    if (line := _LINE_IN_BRACKETS.search(text)) and _states_what_is_asked(text[: line.start()], line[0], asking):
+        return text[: line.start()]
     start = _last_sentence(text)
-    sentence = text[start:]
-    bracket = _BRACKET.search(sentence)
-    if bracket is None:
+    sentence = text[start:].rstrip(" .!*\n")
+    if (difference := _DIFFERENCE.search(sentence)) is not None:
+        before = sentence[: difference.start()]
+        return text[:start] + before if _states_what_is_asked(before, difference[0], asking) else text
+    before = text[:start].rstrip()
+    if start and _BESIDE.match(sentence) and _NUMBER.search(sentence):
+        own = before[_last_sentence(before) :]
+        return before if _states_what_is_asked(own, sentence, asking) else text
+    return text
+
+
+def _remove_others(text: str, question: str, asking: str) -> str:
+    """Return a text whose last sentence gives a number for each of several people, with the one that is asked for."""
+    asked = _ASKS_OF_ONE.search(asking)
+    by_verb = None if asked is not None else _ASKS_OF_SUBJECT.search(asking)
+    subject = asked or (_SUBJECT.match(question.strip()) if by_verb is not None else None)
+    if subject is None:
         return text
-    before = sentence[: bracket.start()]
-    is_factor = _OPERATOR_BEFORE.search(before.rstrip("* ")) is not None
-    is_amount = re.search(r"\d[\d.,]*(?:\s?[^\W\d]+\W{0,2}){0,4}$", before) is not None and "%" not in before[-12:]
-    if is_factor or not is_amount or (_has_noun(bracket["inside"], noun) and not _has_noun(before, noun)):
+    start = _last_sentence(text)
+    start += match.end() if (match := _LEAD.match(text[start:])) else 0
+    clauses = [_HAS.fullmatch(clause) for clause in _CLAUSE_END.split(text[start:].strip(" .*)\n"))]
+    matches = [clause for clause in clauses if clause is not None]
+    own = [match for match in matches if match["name"] == subject["name"]]
+    if len(clauses) == 1 or len(matches) < len(clauses) or len(own) != 1:
         return text
-    return text[:start] + before + sentence[bracket.end() :]
+    verbs = [match["verb"] for match in matches if match["verb"] is not None]
+    if by_verb is None:
+        is_proved = len(set(verbs)) <= 1
+    else:
+        with_verb = [verb for verb in verbs if verb.startswith(by_verb["verb"])]
+        is_proved = len(with_verb) == 1 and with_verb[0] == own[0]["verb"]
+    return text[:start] + own[0][0] if is_proved else text
+
+
+def _remove_known(text: str, question: str, asking: str) -> str:
+    """Return a text without a calculation behind its answer whose result the question gives."""
+    start = _last_sentence(text)
+    sentence = text[start:].rstrip(" .!*\n")
+    given = set(_NUMBER.findall(question))
+    if (reason := _REASON.search(sentence)) is not None:
+        answers = _NUMBER.findall(sentence[: reason.start()])[-1:]
+        is_computed = bool(set(answers) - given) and set(answers) <= set(_NUMBER.findall(reason["left"]))
+        return text[:start] + sentence[: reason.start()] if is_computed and _is_given(reason["right"], given) else text
+    if (total := _TOTAL.search(sentence)) is not None and _EACH.search(asking):
+        before = sentence[: total.start()]
+        answers = _NUMBER.findall(before)[-1:]
+        is_factor = total["left"] is None or set(answers) <= set(_NUMBER.findall(total["left"]))
+        if is_factor and _EACH_HAS.search(before) and _is_given(total["right"] or total["sum"], given):
+            return text[:start] + before
+    return text
+
+
+def _is_given(result: str, given: set[str]) -> bool:
+    """Return whether the numbers of a result are among those that the question gives."""
+    return set(_NUMBER.findall(result)) <= given
