@@ -35,6 +35,25 @@ KINDS = load("blind_kinds.jsonl")
 COMPASS = ["North", "South", "East", "West"]
 #: More realistic completions than this share must not be misread.
 SHARE_MISREAD = 0.05
+#: More completions of each half of `KINDS` than these shares must not be misread.
+SHARES_OF_HALVES = {"looked at": 0.225, "held out": 0.30}
+#: Row of the table of `docs/answers.md` -> the kind of its completions.
+TABLE = {
+    "free multiple choice": "1_choice",
+    "word problems": "2_gsm",
+    "mathematics": "3_math",
+    "BBH": "4_bbh",
+    "open answers": "5_open",
+    "other languages": "6_languages",
+    "completions that run on": "7_base",
+    "thinking models": "8_think",
+    "small base model, choices": "real_base_mc",
+    "small base model, numbers": "real_base_num",
+    "small base model, open answers": "real_base_open",
+    "small chat model, choices": "real_chat_mc",
+    "small chat model, numbers": "real_chat_num",
+    "small chat model, open answers": "real_chat_open",
+}
 #: Longest reading in a mark, in characters.
 LONGEST_READING = 60
 #: Kind of an answer -> the scorer whose verdict is compared.
@@ -134,3 +153,26 @@ def test_most_realistic_completions_are_read_and_misread_ones_are_few():
     realistic = [row for row in ROWS if not row["awkward"]]
     assert len(realistic) > 600
     assert sum("misread" in row for row in realistic) / len(realistic) < SHARE_MISREAD
+
+
+@pytest.mark.parametrize("half", SHARES_OF_HALVES)
+def test_misread_completions_of_each_half_are_few(half):
+    rows = [row for row in KINDS if row["half"] == half]
+    assert len(rows) > 400
+    assert sum("misread" in row for row in rows) / len(rows) <= SHARES_OF_HALVES[half]
+
+
+def test_documentation_has_the_share_of_each_kind():
+    """The table of `docs/answers.md` has every kind of the half that was not looked at, as the marks count it."""
+    page = (Path(__file__).parents[2] / "docs" / "answers.md").read_text("utf-8")
+    rows = [row for row in KINDS if row["half"] == "held out"]
+    assert {row["kind"] for row in rows} == set(TABLE.values())
+    for name, kind in TABLE.items():
+        reads = ["misread" not in row for row in rows if row["kind"] == kind]
+        assert f"| {name} ({len(reads)}) | {100 * sum(reads) / len(reads):.0f} % |" in page
+
+
+def test_each_mark_says_what_is_read():
+    marks = [row["misread"] for row in KINDS if "misread" in row]
+    assert [mark for mark in marks if not mark.startswith(("read as ", "not read", "right, ", "wrong, "))] == []
+    assert "not read as a person reads it" not in marks

@@ -51,6 +51,14 @@ _PERCENT = re.compile(r"\\?%")
 _COUNT_NOUN = re.compile(r"(?:\s?[a-z]{3,15}){1,3}")
 
 
+_NOUN = re.compile(r"[^\W\d_]{4,}")
+# "How many optical isomers does it have?"
+_QUESTION_COUNT = re.compile(
+    r"\b(?:how many|number of)(?P<nouns>(?:\s(?!(?:do|does|did|are|is|can|will|has|have|in|of|for)\b)[\w-]+){1,5})",
+    re.IGNORECASE,
+)
+
+
 class _Amount(NamedTuple):
     """A number with its unit in short form; empty if it has none."""
 
@@ -103,8 +111,12 @@ def match_result(text: str, words: Vocabulary) -> int | None:
     return distances[0][1] if is_near and distances[0][2] == amount.unit else None
 
 
-def find_stated_amount(line: str, words: Vocabulary) -> int | None:
-    """Return the choice that is the amount of the last sentence, which may be in words: "Three signals."."""
+def find_stated_amount(line: str, words: Vocabulary, question: str = "") -> int | None:
+    """Return the choice that is the amount of the last sentence, which may be in words: "Three signals.".
+
+    What the sentence counts must be what the question asks for: "The molecule has 6 carbon atoms" gives no number of
+    isomers.
+    """
     sentence = _LAST_SENTENCE.sub("", line).rstrip(" .!*_)\"'")
     if (
         words.labels.has_digits
@@ -115,7 +127,25 @@ def find_stated_amount(line: str, words: Vocabulary) -> int | None:
         return None
     clause = _CLAUSE.split(sentence)[-1]
     match = _SENTENCE.fullmatch(clause)
-    return None if match is None else match_amount(match["amount"].strip(" *_$\\()"), words)
+    place = None if match is None else match_amount(match["amount"].strip(" *_$\\()"), words)
+    if place is None or match is None:
+        return None
+    choice = _parse_choices(tuple(words.folded))[place]
+    has_unit = choice is not None and bool(choice.unit)
+    return place if has_unit or _matches_question(match["amount"], question) else None
+
+
+def _matches_question(amount: str, question: str) -> bool:
+    """Return whether the nouns of an amount are in what a question counts; true where one of both has none."""
+    count = _QUESTION_COUNT.search(question)
+    words = {word.removesuffix("s") for word in _NOUN.findall(amount.lower()) if parse_words(word) is None}
+    scope = (count["nouns"] if count else question).lower()
+    return not words or not scope.strip() or any(word in scope or _shares_end(word, scope) for word in words)
+
+
+def _shares_end(word: str, scope: str) -> bool:
+    """Return whether a word ends with a word of a text: "stereoisomer" where a question asks for isomers."""
+    return any(word.endswith(noun.removesuffix("s")) for noun in _NOUN.findall(scope))
 
 
 @lru_cache(maxsize=1024)

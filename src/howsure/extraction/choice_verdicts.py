@@ -174,6 +174,12 @@ _REJECTS = re.compile(
     rf"(?:(?:{OPTION_NOUNS})s?\s+)?$",
     re.IGNORECASE,
 )
+# What a text says of an option that it neither rejects nor takes.
+_DOUBTS = re.compile(
+    r"(?:\bnot|n['’]t)\s+(?:\w+\s+)?(?:quite|entirely|fully|completely|exactly|really|strictly|right|correct|true|great|good|perfect)\b"
+    r"|\beither\s*[.!]|\b(?:also|likewise|too)\s+(?:wrong|incorrect|false|doubtful)\b|\b(?:doubtful|unlikely|dubious)\b",
+    re.IGNORECASE,
+)
 _CHAIN = re.compile(
     r"[)\]*_\"']{0,3}\s*(?:,\s*(?:and\s+|or\s+)?|(?:and|or|&)\s+)(?:(?:option|choice)s?\s+)?[(\[*_\"']{0,3}$",
     re.IGNORECASE,
@@ -216,7 +222,9 @@ def find_remaining(text: str, words: Vocabulary) -> int | None:
             chain = []
     (rejected if is_listed else others).update(chain)
     left = set(range(count)) - rejected
-    return left.pop() if len(left) == 1 and not others & rejected else None
+    # "A and C are wrong. B is not quite right either.": what is said of the last one is no agreement.
+    is_doubted = bool(left & others) and _DOUBTS.search(text) is not None
+    return left.pop() if len(left) == 1 and not others & rejected and not is_doubted else None
 
 
 def _is_doubted(before: str, text: str, end: int) -> bool:

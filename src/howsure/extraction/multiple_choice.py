@@ -373,7 +373,7 @@ def _read_free(
         why = "none" if index is None else why
     if index is None and why in {"none", "several"}:
         given = find_given_text(_remove_listing(text, lines, words), words, question, wants_wrong=wants_wrong)
-        given = find_stated_amount(lines[-1], words) if given is None and why == "none" else given
+        given = find_stated_amount(lines[-1], words, question) if given is None and why == "none" else given
         given = _read_negated(lines[-1], words) if given is None else given
         given = find_position(lines[-1], words) if given is None else given
         index, why = (None, why) if given is None else (given, "text")

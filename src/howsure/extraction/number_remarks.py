@@ -132,19 +132,19 @@ def remove_remarks(text: str, question: str) -> str:
         return text
     start = max(0, len(text) - WINDOW)
     head, tail = text[:start], text[start:]
-    asking = _find_asking_sentence(question)
+    request = _find_request(question)
     for _ in range(3):
-        shorter = _remove_same_amount(tail, asking)
-        shorter = _remove_beside(shorter, asking)
-        shorter = _remove_others(shorter, question, asking)
-        shorter = _remove_known(shorter, question, asking)
+        shorter = _remove_same_amount(tail, request)
+        shorter = _remove_beside(shorter, request)
+        shorter = _remove_others(shorter, question, request)
+        shorter = _remove_known(shorter, question, request)
         if shorter == tail:
             break
         tail = shorter
     return head + tail
 
 
-def _find_asking_sentence(question: str) -> str:
+def _find_request(question: str) -> str:
     """Return the last sentence of a question with a question mark; its last sentence if none has one."""
     sentences = _QUESTION_END.split(question.strip())
     return next((sentence for sentence in reversed(sentences) if "?" in sentence), sentences[-1])
@@ -167,16 +167,16 @@ def _parse_amounts(text: str) -> list[tuple[Fraction, _Unit]]:
     return amounts
 
 
-def _list_asked_units(asking: str) -> set[str]:
+def _list_question_units(request: str) -> set[str]:
     """Return the first names of the units that a question names; only the one that it counts if there is one."""
-    counted = re.search(r"\bhow many ([a-z]+)", asking, re.IGNORECASE)
-    if counted and counted[1].lower() in _UNITS:
-        return {_UNITS[counted[1].lower()].name}
-    words = re.findall(r"(?<!['’])\b[a-z]+|%", asking.lower())
+    how_many = re.search(r"\bhow many ([a-z]+)", request, re.IGNORECASE)
+    if how_many and how_many[1].lower() in _UNITS:
+        return {_UNITS[how_many[1].lower()].name}
+    words = re.findall(r"(?<!['’])\b[a-z]+|%", request.lower())
     return {unit.name for word in words if (unit := _UNITS.get(word) or _SHARES.get(word)) is not None}
 
 
-def _remove_same_amount(text: str, asking: str) -> str:
+def _remove_same_amount(text: str, request: str) -> str:
     """Return a text without an amount of its last sentence that repeats the one before it in a unit not asked for."""
     start = _last_sentence(text)
     for match in _SAME_AMOUNT.finditer(text, start):
@@ -187,16 +187,16 @@ def _remove_same_amount(text: str, asking: str) -> str:
         if abs(total - value) > ROUNDED * value or any(other.dimension != unit.dimension for _, other in others):
             continue
         names = {other.name for _, other in others}
-        in_question = _list_asked_units(asking)
+        in_question = _list_question_units(request)
         if in_question & (names - {unit.name}) or (len(others) == 1 and unit.name not in in_question):
             continue
         return text[: match.start("other")] + text[match.end("other") :]
     return text
 
 
-def _states_what_is_asked(before: str, after: str, asking: str) -> bool:
+def _states_name(before: str, after: str, request: str) -> bool:
     """Return whether a text states with a number what the question asks for by its name, and what follows does not."""
-    match = _ASKS_BY_NAME.fullmatch(asking.strip(" *\n"))
+    match = _ASKS_BY_NAME.fullmatch(request.strip(" *\n"))
     if match is None:
         return False
     words = (match["name"] or "(?:price|cost)").lower().split()
@@ -206,27 +206,27 @@ def _states_what_is_asked(before: str, after: str, asking: str) -> bool:
     return stated is not None and is_complete and not re.search(rf"\b{noun}s? (?:is|was|would)\b", after, re.IGNORECASE)
 
 
-def _remove_beside(text: str, asking: str) -> str:
+def _remove_beside(text: str, request: str) -> str:
     """Return a text without a last sentence, or a clause with a difference, behind a statement of what is asked for."""
-    if (line := _LINE_IN_BRACKETS.search(text)) and _states_what_is_asked(text[: line.start()], line[0], asking):
+    if (line := _LINE_IN_BRACKETS.search(text)) and _states_name(text[: line.start()], line[0], request):
         return text[: line.start()]
     start = _last_sentence(text)
     sentence = text[start:].rstrip(" .!*\n")
     if (difference := _DIFFERENCE.search(sentence)) is not None:
         before = sentence[: difference.start()]
-        return text[:start] + before if _states_what_is_asked(before, difference[0], asking) else text
+        return text[:start] + before if _states_name(before, difference[0], request) else text
     before = text[:start].rstrip()
     if start and _BESIDE.match(sentence) and _NUMBER.search(sentence):
         own = before[_last_sentence(before) :]
-        return before if _states_what_is_asked(own, sentence, asking) else text
+        return before if _states_name(own, sentence, request) else text
     return text
 
 
-def _remove_others(text: str, question: str, asking: str) -> str:
+def _remove_others(text: str, question: str, request: str) -> str:
     """Return a text whose last sentence gives a number for each of several people, with the one that is asked for."""
-    asked = _ASKS_OF_ONE.search(asking)
-    by_verb = None if asked is not None else _ASKS_OF_SUBJECT.search(asking)
-    subject = asked or (_SUBJECT.match(question.strip()) if by_verb is not None else None)
+    match_of_one = _ASKS_OF_ONE.search(request)
+    by_verb = None if match_of_one is not None else _ASKS_OF_SUBJECT.search(request)
+    subject = match_of_one or (_SUBJECT.match(question.strip()) if by_verb is not None else None)
     if subject is None:
         return text
     start = _last_sentence(text)
@@ -245,24 +245,28 @@ def _remove_others(text: str, question: str, asking: str) -> str:
     return text[:start] + own[0][0] if is_proved else text
 
 
-def _remove_known(text: str, question: str, asking: str) -> str:
+def _remove_known(text: str, question: str, request: str) -> str:
     """Return a text without a calculation behind its answer whose result the question gives."""
     start = _last_sentence(text)
     sentence = text[start:].rstrip(" .!*\n")
-    given = set(_NUMBER.findall(question))
+    question_numbers = set(_NUMBER.findall(question))
     if (reason := _REASON.search(sentence)) is not None:
         answers = _NUMBER.findall(sentence[: reason.start()])[-1:]
-        is_computed = bool(set(answers) - given) and set(answers) <= set(_NUMBER.findall(reason["left"]))
-        return text[:start] + sentence[: reason.start()] if is_computed and _is_given(reason["right"], given) else text
-    if (total := _TOTAL.search(sentence)) is not None and _EACH.search(asking):
+        is_computed = bool(set(answers) - question_numbers) and set(answers) <= set(_NUMBER.findall(reason["left"]))
+        return (
+            text[:start] + sentence[: reason.start()]
+            if is_computed and _is_in_question(reason["right"], question_numbers)
+            else text
+        )
+    if (total := _TOTAL.search(sentence)) is not None and _EACH.search(request):
         before = sentence[: total.start()]
         answers = _NUMBER.findall(before)[-1:]
         is_factor = total["left"] is None or set(answers) <= set(_NUMBER.findall(total["left"]))
-        if is_factor and _EACH_HAS.search(before) and _is_given(total["right"] or total["sum"], given):
+        if is_factor and _EACH_HAS.search(before) and _is_in_question(total["right"] or total["sum"], question_numbers):
             return text[:start] + before
     return text
 
 
-def _is_given(result: str, given: set[str]) -> bool:
+def _is_in_question(result: str, question_numbers: set[str]) -> bool:
     """Return whether the numbers of a result are among those that the question gives."""
-    return set(_NUMBER.findall(result)) <= given
+    return set(_NUMBER.findall(result)) <= question_numbers
