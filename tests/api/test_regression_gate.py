@@ -1,8 +1,10 @@
 """The gate from Python: which models are compared, what it says in words, and the forms it is written in."""
 
 import re
+import warnings
 from xml.etree import ElementTree as ET
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -358,3 +360,74 @@ def test_ratings_from_one_upwards_are_one_scale():
     lowest = hs.Cells.from_scores("demo", ["m"], names, [[[1, 1]] * 12])
     better = hs.Cells.from_scores("demo", ["m"], names, [[[1 + i % 4, 2] for i in range(12)]])
     assert hs.gate(better, lowest).verdict in {"pass", "inconclusive"}
+
+
+def test_questions_with_variants_of_their_own_are_compared_by_their_means(tmp_path):
+    """Each of 60 questions drew 3 of 20 variants on each side: few pairs are common, and nothing is missing or new."""
+    for seed, name in enumerate(["base", "cand"]):
+        rng = np.random.default_rng(seed)
+        rows = [
+            f"demo,m,q{q},v{variant},{k + 1},{int(k < (3, 3, 1, 2)[place + q % 2])}"
+            for q in range(60)
+            for place, variant in enumerate(rng.choice(20, 3, replace=False))
+            for k in range(3)
+        ]
+        (tmp_path / f"{name}.csv").write_text(
+            "\n".join(["benchmark,model,question,variant,generation,score", *rows]) + "\n"
+        )
+    with pytest.warns(HowsureWarning, match="each question of demo has prompt variants of its own") as warned:
+        result = hs.gate(tmp_path / "cand.csv", tmp_path / "base.csv")
+    assert len(warned) == 1
+    assert (result["n_questions"].tolist(), result["n_missing"].tolist()) == ([60], [0])
+    assert result["difference"].tolist() == [pytest.approx(0, abs=1e-12)]
+    assert "pair" not in str(result)
+    with warnings.catch_warnings():  # one draw on both sides: every pair is common
+        warnings.simplefilter("error")
+        (tmp_path / "again.csv").write_text((tmp_path / "base.csv").read_text())
+        same = hs.gate(tmp_path / "again.csv", tmp_path / "base.csv")
+    assert same["n_questions"].tolist() == [180]
+
+
+def test_a_loss_that_cannot_be_is_not_said_to_be_found():
+    text = str(hs.gate(_frame({"a": [1, 2, 1, 0]}), _frame({"a": [1, 0, 0, 0]})))
+    assert "No loss that is possible would have been found" in text
+    assert "would have been found" not in str(hs.gate(_frame({"a": [3] * 20}, k=3), _frame({"a": [3] * 20}, k=3)))
+    assert "A loss of 0." in str(hs.gate(_frame({"a": [3] * 20}), _frame({"a": [3] * 20})))
+
+
+def _gate_twice(n_lost, n_kept):
+    """Return the gates of one metric, and of two alike, where the candidate lost so many questions and won none."""
+    old, new = _frame({"m": [1] * (n_lost + n_kept)}, k=1), _frame({"m": [0] * n_lost + [1] * n_kept}, k=1)
+    return hs.gate(new, old), hs.gate({"x": new, "y": new}, {"x": old, "y": old})
+
+
+def test_words_say_that_p_is_adjusted_for_several_scores():
+    """McNemar's exact test of n lost and none won has p = 2^-n, and Holm doubles it for two scores."""
+    alone, both = _gate_twice(6, 54)
+    assert alone.verdict == both.verdict == "fail"
+    assert "p = 0.016, one-sided; up to 0.05" in str(alone)
+    assert str(both).count("p = 0.031, one-sided, adjusted because 2 scores are gated together; up to 0.05") == 2
+    alone, both = _gate_twice(5, 55)
+    assert (alone.verdict, both.verdict) == ("fail", "inconclusive")
+    assert str(both).count("Alone this would be a failure (p = 0.031)") == 2
+    assert str(both).count("p = 0.062 is above 0.05") == 2
+    alone, both = _gate_twice(4, 56)
+    assert (alone.verdict, both.verdict) == ("inconclusive", "inconclusive")
+    assert "Alone" not in str(both) + str(alone)
+
+
+def test_a_loss_within_the_margin_is_sure_after_the_adjustment():
+    """p = 2^-5 shows a loss of one score; of two, .0625 shows none."""
+    old, new = _frame({"m": [1] * 2000}, k=1), _frame({"m": [0] * 5 + [1] * 1995}, k=1)
+    assert "surely lower (p = 0.031, one-sided), and within" in str(hs.gate(new, old))
+    assert "surely lower" not in str(hs.gate({"x": new, "y": new}, {"x": old, "y": old}))
+    worse = _frame({"m": [0] * 7 + [1] * 1993}, k=1)
+    text = str(hs.gate({"x": worse, "y": worse}, {"x": old, "y": old}))
+    assert "surely lower (p = 0.016, one-sided, adjusted because 2 scores are gated together)" in text
+
+
+def test_one_common_question_is_one(tmp_path):
+    for name in ("old", "new"):
+        (tmp_path / f"{name}.csv").write_text("model,question,generation,score\nm,q,1,1\nm,q,2,0\n")
+    with pytest.warns(HowsureWarning, match="have 1 question id in common"):
+        hs.gate(tmp_path / "new.csv", tmp_path / "old.csv")

@@ -26,6 +26,7 @@ from howsure.stats.gate import (
     compare_with_baseline,
     decide,
     find_common_variants,
+    has_own_variants,
     list_variants,
     split_baseline,
     split_by_variant,
@@ -185,10 +186,14 @@ def gate(
         for pair in _match_pairs(results, reference, a, b)
     ]
     gates = [
-        replace(
-            compare_with_baseline(
-                pair.cells, pair.candidate, pair.baseline, margin=margin, alpha=alpha, claim=claim, missing=missing
-            ),
+        compare_with_baseline(
+            pair.cells,
+            pair.candidate,
+            pair.baseline,
+            margin=margin,
+            alpha=alpha,
+            claim=claim,
+            missing=missing,
             n_variants=pair.n_variants,
         )
         for pair in pairs
@@ -264,8 +269,8 @@ def _name_alike(new: list[Cells], old: list[Cells]) -> tuple[list[Cells], list[C
         common = len(set(new[0].questions) & set(old[0].questions))
         if common:
             line = (
-                f"{new[0].benchmark} of the candidate and {old[0].benchmark} of the baseline have {common:,} question "
-                "ids in common, and are compared as one benchmark"
+                f"{new[0].benchmark} of the candidate and {old[0].benchmark} of the baseline have "
+                f"{_count(common, 'question id')} in common, and are compared as one benchmark"
             )
             warnings.warn(line, HowsureWarning, stacklevel=5)
             return [replace(new[0], benchmark=old[0].benchmark)], old
@@ -352,9 +357,9 @@ def _pair_variants(
     if not common:
         if sides[0] and sides[1]:
             names = f"{_list_names(sides[0])} of the candidate, {_list_names(sides[1])} of the baseline"
-            is_nested = cubes[0].nested or cubes[1].nested
+            is_own = has_own_variants(cubes[0], new_label, cubes[1], old_label)
             own = f"each question of {old.benchmark} has prompt variants of its own"
-            _warn_of_variants(own if is_nested else f"no prompt variant of {old.benchmark} is common to both ({names})")
+            _warn_of_variants(own if is_own else f"no prompt variant of {old.benchmark} is common to both ({names})")
         return new, old, 1
     more = _warn_of_one_sided(sides[0], sides[1], old.benchmark)
     if len(sides[1]) < 2 and not more:
@@ -487,11 +492,21 @@ def describe_gate(gate: Gate, n_analyses: int = 1) -> Iterator[str]:
 
 def _describe_failure(gate: RegressionGate) -> Iterator[str]:
     """Yield what is shown to be worse, and which questions."""
-    if gate.is_mean_worse:
+    together = f"because {gate.n_together} scores are gated together"
+    if gate.is_mean_worse and gate.n_together > 1:
+        both = " and because single questions are tested too" if gate.p_any_of_mean > gate.p_mean else ""
+        adjusted = f"{_format_p(gate.p_fail_of_mean)}, one-sided, adjusted {together}{both}"
+        yield f"  The mean is worse: {adjusted}; up to {gate.alpha:.2g} it is a failure."
+    elif gate.is_mean_worse:
         level = f"{gate.alpha_of_mean:.2g}"
         yield f"  The mean is worse: {_format_p(gate.p_mean)}, one-sided; up to {level} it is a failure."
-    elif gate.verdict == "pass" and gate.difference < 0 and gate.p_mean <= gate.alpha:
-        yield f"  The mean is surely lower ({_format_p(gate.p_mean)}, one-sided), and within the margin."
+    elif gate.verdict == "pass" and gate.difference < 0 and gate.n_together * gate.p_mean <= gate.alpha:
+        adjusted = f", adjusted {together}" if gate.n_together > 1 else ""
+        p = _format_p(gate.n_together * gate.p_mean)
+        yield f"  The mean is surely lower ({p}, one-sided{adjusted}), and within the margin."
+    if gate.verdict != "fail" and gate.p_any <= gate.alpha:
+        adjusted = f"adjusted {together}, {_format_p(gate.p_fail)} is above {gate.alpha:.2g}"
+        yield f"  Alone this would be a failure ({_format_p(gate.p_any)}); {adjusted}."
     rows = gate.questions
     broken = [i for i, kind in enumerate(rows.kinds) if kind == "broken"]
     if broken:
@@ -530,6 +545,8 @@ def _describe_need(gate: Gate) -> Iterator[str]:
     if isinstance(gate, RegressionGate):
         if np.isfinite(gate.detectable) and gate.detectable > 0:
             yield f"  A loss of {gate.detectable:.2g} would have been found with a probability of 80 %."
+        elif gate.is_undetectable:
+            yield "  No loss that is possible would have been found with a probability of 80 %."
         if gate.margin == 0 and gate.difference >= 0:
             yield "  With a margin of 0 only an improvement passes: equal models are never shown to be equal."
         observed = "the difference"
@@ -539,10 +556,10 @@ def _describe_need(gate: Gate) -> Iterator[str]:
     if np.isfinite(generations):
         both = " of both" if isinstance(gate, RegressionGate) else ""
         unit = _name_unit(gate) if isinstance(gate, RegressionGate) else "question"
-        ways.append(f"{generations:,.0f} generations per {unit}{both}")
+        ways.append(f"{_count(int(generations), 'generation')} per {unit}{both}")
     if np.isfinite(questions):
         unit = _name_unit(gate) if isinstance(gate, RegressionGate) else "question"
-        ways.append(f"{questions:,.0f} {unit}s like these")
+        ways.append(f"{_count(int(questions), unit)} like these")
     if ways:
         yield f"  To decide with a probability of 80 %, if {observed} is as observed: {', or '.join(ways)}."
     elif np.isnan(generations) or np.isnan(questions) or np.isnan(gate.low):

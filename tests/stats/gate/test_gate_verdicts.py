@@ -333,3 +333,42 @@ def test_a_side_that_failed_throughout_is_named(failing):
     right = np.minimum(n, 4)
     with pytest.raises(InputError, match=f"'{('old', 'new')[failing]}' has no score: every generation failed"):
         compare_with_baseline(_cells(right[0], right[1], n, failed=failed), "new", "old")
+
+
+def test_a_detectable_loss_is_unknown_where_nothing_varied():
+    """20 questions x 3, all right: by simulation 18 of 50 fail at a loss of .06 and all at .10, so .02 is no answer."""
+    gate = compare_with_baseline(_cells([3] * 20, [3] * 20, k=3), "new", "old")
+    assert np.isnan(gate.detectable)
+    assert not gate.is_undetectable
+    assert gate["note"].tolist() == ["detectable: no variation was seen"]
+    assert compare_with_baseline(_cells([3] * 20, [2] + [3] * 19, k=3), "new", "old").detectable > 0
+
+
+def test_no_detectable_loss_is_larger_than_the_score_of_the_baseline():
+    """With 1 of 20 generations right the baseline can lose .05 at most, which is half of one standard error."""
+    gate = compare_with_baseline(_cells([1, 0, 0, 0], [1, 2, 1, 0]), "new", "old")
+    assert np.isnan(gate.detectable)
+    assert gate.is_undetectable
+    assert gate["note"].tolist() == ["detectable: larger than the score of the baseline"]
+    many = compare_with_baseline(_cells([4, 3] * 50, [4, 3] * 50), "new", "old")
+    assert 0 < many.detectable < 0.7
+    assert not many.is_undetectable
+
+
+def test_a_detectable_loss_of_two_gates_is_that_of_holms_first_step():
+    """Normal approximation by hand: (z_{.975} + z_{.8}) se where one gate alone has z_{.95}; McNemar has no l here."""
+    rng = np.random.default_rng(3)
+    cells = _cells(rng.binomial(1, 0.8, 100), rng.binomial(1, 0.8, 100), k=1)
+    alone = compare_with_baseline(cells, "new", "old")
+    first, _ = decide([alone, alone])
+    assert alone.detectable == pytest.approx((stats.norm.ppf(0.95) + stats.norm.ppf(0.8)) * alone.se)
+    assert first.detectable == pytest.approx((stats.norm.ppf(0.975) + stats.norm.ppf(0.8)) * alone.se)
+
+
+def test_results_that_only_the_candidate_has_are_called_by_their_unit():
+    n = np.array([[5, 5, 5, 0, 0], [5, 5, 5, 5, 5]])
+    total = np.minimum(n, [[3, 3, 2, 0, 0], [3, 2, 3, 1, 2]]).astype(float)
+    cells = Cells("demo", ("old", "new"), tuple("pqrst"), n, total, total)
+    assert "2 questions that the baseline does not have are not" in compare_with_baseline(cells, "new", "old").reasons
+    pairs = compare_with_baseline(cells.select(questions="pqrs"), "new", "old", n_variants=2)
+    assert "1 question-variant pair that the baseline does not have is not" in pairs.reasons

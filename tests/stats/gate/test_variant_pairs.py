@@ -1,10 +1,17 @@
 """Pairs of question and prompt variant: values by hand, and a seeded simulation of unequal designs."""
 
 import numpy as np
+import pytest
 
 from howsure.stats.core.cells import Cells
 from howsure.stats.core.cube import Cube
-from howsure.stats.gate import compare_with_baseline, find_common_variants, list_variants, split_by_variant
+from howsure.stats.gate import (
+    compare_with_baseline,
+    find_common_variants,
+    has_own_variants,
+    list_variants,
+    split_by_variant,
+)
 
 
 def _cube(scores, variants=("a", "b")):
@@ -51,3 +58,49 @@ def test_unequal_numbers_of_an_easy_and_a_hard_variant_are_no_regression():
             failed[name] += gate.verdict == "fail"
     assert failed["paired"] <= 8  # at .05 of 60 more than 8 have a probability of .003
     assert failed["pooled"] == 60
+
+
+def _drawn_cube(seed, n_drawn, n_questions=40, n_variants=6, right=1.0):
+    """Return a cube in which each question has one generation in each of the variants that it drew."""
+    rng = np.random.default_rng(seed)
+    n = np.zeros((1, n_questions, n_variants), dtype=int)
+    for q in range(n_questions):
+        n[0, q, rng.choice(n_variants, n_drawn, replace=False)] = 1
+    return _count_cube(n, right)
+
+
+def _count_cube(n, right=1.0):
+    """Return a cube of one model with these numbers of generations, shape (1, N, S)."""
+    names, variants = (
+        tuple(f"{letter}{i}" for i in range(size)) for letter, size in zip("qv", n.shape[1:], strict=True)
+    )
+    return Cube("demo", ("m",), names, variants, n, n * right, n * right)
+
+
+@pytest.mark.parametrize("n_drawn", [1, 3, 5])
+def test_questions_that_drew_variants_of_their_own(n_drawn):
+    """Two draws share no pairs by design; one draw at both sides does, also where the candidate lost some of it."""
+    old, new = _drawn_cube(1, n_drawn), _drawn_cube(2, n_drawn)
+    assert has_own_variants(new, "m", old, "m")
+    assert find_common_variants(new, "m", old, "m") == ()
+    assert not has_own_variants(old, "m", old, "m")
+    fewer = old.n.copy()
+    fewer[0, ::3] = 0
+    assert not has_own_variants(_count_cube(fewer), "m", old, "m")
+
+
+@pytest.mark.parametrize("rate", [0.02, 0.1, 0.3])
+def test_failures_on_both_sides_are_no_draws(rate):
+    """All questions were asked in all 20 variants, and single generations failed at random."""
+    rng = np.random.default_rng(7)
+    old, new = (_count_cube((rng.random((1, 60, 20)) > rate).astype(int)) for _ in range(2))
+    assert not has_own_variants(new, "m", old, "m")
+
+
+def test_a_candidate_cannot_drop_the_variants_in_which_it_is_wrong():
+    """The baseline has every variant of every question, the candidate of each question those that suit it."""
+    full = _drawn_cube(1, 6)
+    assert not has_own_variants(_drawn_cube(2, 3), "m", full, "m")
+    assert len(find_common_variants(_drawn_cube(2, 3), "m", full, "m")) == 6
+    other = Cube("demo", ("m",), ("x",), ("v0",), np.ones((1, 1, 1), int), np.ones((1, 1, 1)), np.ones((1, 1, 1)))
+    assert not has_own_variants(other, "m", full, "m")

@@ -18,7 +18,7 @@ from howsure.stats.gate.gate_verdicts import (
     decide,
 )
 from howsure.stats.gate.rate_test import RateTest
-from howsure.stats.gate.variant_pairs import find_common_variants, list_variants, split_by_variant
+from howsure.stats.gate.variant_pairs import find_common_variants, has_own_variants, list_variants, split_by_variant
 
 __all__ = [
     "AbsoluteGate",
@@ -33,6 +33,7 @@ __all__ = [
     "compare_with_baseline",
     "decide",
     "find_common_variants",
+    "has_own_variants",
     "list_variants",
     "split_baseline",
     "split_by_variant",

@@ -128,6 +128,8 @@ class RegressionGate(Result):
         What limits the verdict, '' if nothing.
     n_variants
         Prompt variants in which both are compared; with several, a "question" is a question in one variant.
+    n_together
+        Gates that `decide` adjusted together.
     """
 
     benchmark: str
@@ -149,6 +151,7 @@ class RegressionGate(Result):
     p_fail: float
     reasons: str = ""
     n_variants: int = 1
+    n_together: int = 1
     best_case: Cells = field(repr=False, kw_only=True)
 
     @property
@@ -207,9 +210,14 @@ class RegressionGate(Result):
         return self.p_fail / self.p_any if self.p_any > 0 else 1.0
 
     @property
+    def p_fail_of_mean(self) -> float:
+        """`p_any_of_mean`, adjusted for other benchmarks and models; at most alpha where the mean is shown lower."""
+        return min(1.0, self.p_any_of_mean * self._factor)
+
+    @property
     def is_mean_worse(self) -> bool:
         """Whether the mean is shown to be lower, and not within the margin."""
-        return self.p_any_of_mean * self._factor <= self.alpha
+        return self.p_fail_of_mean <= self.alpha
 
     @cached_property
     def broken(self) -> IntArray:
@@ -228,20 +236,44 @@ class RegressionGate(Result):
 
     @property
     def detectable(self) -> float:
-        """Smallest true loss of the mean that fails with a power of .8.
+        """Smallest true loss of the mean that fails with a power of .8, where no other gate fails.
 
-        Its test has to show a loss, and the lower limit has to be below the margin.
+        Its test has to show a loss, also after the adjustment for the other gates, and the lower limit has to be below
+        the margin. NaN where no variation was seen: what would be seen of a true loss is not known then; and where the
+        loss would be larger than the baseline's score, with scores from 0 to 1.
         """
-        of_test = float(special.ndtri(1 - self.alpha_of_mean)) * self.se
+        return float("nan") if self.is_undetectable else self._unbounded_detectable
+
+    @property
+    def is_undetectable(self) -> bool:
+        """Whether even the largest possible loss of scores in [0, 1] fails with less power than .8."""
+        return self.comparison.unit and self._unbounded_detectable > float(self.comparison.score_b[0])
+
+    @property
+    def _unbounded_detectable(self) -> float:
+        """Return what `detectable` would be if scores had no limits."""
+        if not self.se > 0:
+            return float("nan")
+        of_test = float(special.ndtri(1 - self.alpha_of_mean / self.n_together)) * self.se
         beyond = self.margin - float(special.ndtri(1 - self.alpha)) * self.se
         return max(of_test, beyond) + float(special.ndtri(POWER)) * self.se
+
+    @property
+    def _note(self) -> str:
+        """Return the reasons, and why `detectable` is not known."""
+        texts = {
+            self.reasons: self.reasons != "",
+            "detectable: no variation was seen": self.se == 0,
+            "detectable: larger than the score of the baseline": self.is_undetectable,
+        }
+        return "; ".join(text for text, holds in texts.items() if holds)
 
     @cached_property
     def _target(self) -> float:
         """Standard error at which a true difference as large as the observed one is decided with a power of .8."""
         d = self.difference
         distance = d + self.margin if d > -self.margin else -d
-        alpha = self.alpha if d > -self.margin else self.alpha_of_mean
+        alpha = self.alpha if d > -self.margin else self.alpha_of_mean / self.n_together
         return distance / float(special.ndtri(1 - alpha) + special.ndtri(POWER))
 
     @property
@@ -336,7 +368,7 @@ class RegressionGate(Result):
             n_missing=np.array([self.n_missing_candidate]),
             detectable=np.array([self.detectable]),
             claim=self.claim,
-            note=(self.reasons,),
+            note=(self._note,),
         )
 
 
@@ -349,6 +381,7 @@ def compare_with_baseline(
     alpha: float = 0.05,
     claim: MeanClaim = "these-questions",
     missing: MissingRule = "bounds",
+    n_variants: int = 1,
 ) -> RegressionGate:
     """Compare a candidate with a baseline on the questions of the baseline, and decide whether it is worse.
 
@@ -368,6 +401,9 @@ def compare_with_baseline(
     missing
         ``"bounds"``: pass even if all missing generations of the candidate were wrong and those of the baseline right,
         fail even if it were the other way round. ``"as-zero"``: they are wrong. ``"as-missing"``: they are left out.
+    n_variants
+        Prompt variants in which both are compared, 1 or more; with several, each "question" of `cells` is a question in
+        one variant, as of `split_by_variant`.
 
     Returns
     -------
@@ -469,16 +505,24 @@ def compare_with_baseline(
             for text, holds in {
                 _ONE_GENERATION: used != claim,
                 "scores are not 0 and 1: single questions are not tested": tests is None,
-                f"{n_new} questions that the baseline does not have are not compared": n_new > 0,
+                _describe_new(n_new, n_variants): n_new > 0,
                 "no interval: one question says nothing of others": np.isnan(low) and comparison.n_questions[0] == 1,
                 "no interval: no variation was seen": np.isnan(low) and comparison.n_questions[0] > 1,
             }.items()
             if holds
         ),
+        n_variants=n_variants,
         best_case=best,
     )
     p_any = min([gate.p_any_of_mean, *gate.p_any_of_questions[~np.isnan(gate.p_any_of_questions)].tolist()])
     return replace(gate, p_any=p_any, p_fail=p_any)
+
+
+def _describe_new(number: int, n_variants: int) -> str:
+    """Return the sentence on questions, or questions in a prompt variant, that only the candidate answered."""
+    unit = "question-variant pair" if n_variants > 1 else "question"
+    are = "is" if number == 1 else "are"
+    return f"{number:,} {unit}{'s' * (number != 1)} that the baseline does not have {are} not compared"
 
 
 def _count_fewer_rows_as_failed(both: Cells) -> Cells:
@@ -553,7 +597,7 @@ def decide(gates: Sequence[RegressionGate]) -> list[RegressionGate]:
     ['inconclusive']
     """
     adjusted = holm([gate.p_any for gate in gates])
-    return [replace(gate, p_fail=float(p)) for gate, p in zip(gates, adjusted, strict=True)]
+    return [replace(gate, p_fail=float(p), n_together=len(gates)) for gate, p in zip(gates, adjusted, strict=True)]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

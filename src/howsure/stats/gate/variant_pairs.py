@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection
 
 import numpy as np
@@ -9,7 +10,10 @@ import numpy as np
 from howsure.stats.core.cells import Cells, IntArray
 from howsure.stats.core.cube import Cube
 
-__all__ = ["find_common_variants", "list_variants", "split_by_variant"]
+__all__ = ["find_common_variants", "has_own_variants", "list_variants", "split_by_variant"]
+
+#: Share of the questions on which both sides must have variants that the other lacks, where questions drew their own.
+_LEAST_DIFFERENT = 0.25
 
 
 def list_variants(cube: Cube, model: str) -> tuple[str, ...]:
@@ -27,10 +31,58 @@ def list_variants(cube: Cube, model: str) -> tuple[str, ...]:
 
 def find_common_variants(cube: Cube, candidate: str, other: Cube, baseline: str) -> tuple[str, ...]:
     """Return the prompt variants in which both models answered; none where each question has variants of its own."""
-    if cube.nested or other.nested:
+    if has_own_variants(cube, candidate, other, baseline):
         return ()
     answered = set(list_variants(other, baseline))
     return tuple(variant for variant in list_variants(cube, candidate) if variant in answered)
+
+
+def has_own_variants(cube: Cube, candidate: str, other: Cube, baseline: str) -> bool:
+    """Return whether each question drew prompt variants of its own, so that pairs of both sides are no others' answer.
+
+    Parameters
+    ----------
+    cube, candidate
+        The benchmark by variant, and the model in it.
+    other, baseline
+        The same of the baseline.
+
+    Returns
+    -------
+    bool
+        Whether variants are nested in questions; or more than half of the baseline's questions have one number of
+        variants, fewer than the baseline has in all, and on a quarter or more of the common questions each side has a
+        variant that the other lacks. Generations that failed leave unequal numbers; and a candidate that leaves out
+        what it cannot answer has no variant that the baseline lacks.
+
+    Examples
+    --------
+    >>> old = Cube.from_scores("demo", ["a"], ["p", "q"], ["v", "w"], [[[[1], []], [[], [0]]]])
+    >>> new = Cube.from_scores("demo", ["a"], ["p", "q"], ["v", "w"], [[[[], [1]], [[], [0]]]])
+    >>> has_own_variants(new, "a", old, "a"), has_own_variants(old, "a", old, "a")
+    (True, False)
+    """
+    if cube.nested or other.nested:
+        return True
+    drawn, reference = _list_question_variants(cube, candidate), _list_question_variants(other, baseline)
+    common = drawn.keys() & reference.keys()
+    if not common:
+        return False
+    number, often = Counter(map(len, reference.values())).most_common(1)[0]
+    if number == len(list_variants(other, baseline)) or 2 * often <= len(reference):
+        return False
+    different = sum(bool(drawn[name] - reference[name] and reference[name] - drawn[name]) for name in common)
+    return different >= _LEAST_DIFFERENT * len(common)
+
+
+def _list_question_variants(cube: Cube, model: str) -> dict[str, frozenset[str]]:
+    """Return the prompt variants in which a model answered each question that it answered."""
+    there = cube.n[cube.index(model)] > 0
+    return {
+        question: frozenset(cube.variants[s] for s in np.flatnonzero(row).tolist())
+        for question, row in zip(cube.questions, there, strict=True)
+        if np.any(row)
+    }
 
 
 def split_by_variant(cube: Cube, cells: Cells, variants: Collection[str]) -> Cells:
