@@ -416,6 +416,17 @@ def test_words_say_that_p_is_adjusted_for_several_scores():
     assert "Alone" not in str(both) + str(alone)
 
 
+def test_words_on_broken_questions_are_adjusted_for_several_scores():
+    """Fisher's p of 5 of 5 and 0 of 5 is 1/252 = .00397, of the one question that changed; Holm doubles it for two."""
+    old, new = _frame({"m": RIGHT}), _frame({"m": BROKEN})
+    alone = str(hs.gate(new, old, margin=0.05))
+    assert "(exact tests, adjusted for all questions):" in alone
+    assert "(adjusted p = 0.004)" in alone
+    both = str(hs.gate({"x": new, "y": old}, {"x": old, "y": old}, margin=0.05))
+    assert "adjusted for all questions, and because 2 scores are gated together" in both
+    assert "(adjusted p = 0.0079)" in both
+
+
 def test_a_loss_within_the_margin_is_sure_after_the_adjustment():
     """p = 2^-5 shows a loss of one score; of two, .0625 shows none."""
     old, new = _frame({"m": [1] * 2000}, k=1), _frame({"m": [0] * 5 + [1] * 1995}, k=1)

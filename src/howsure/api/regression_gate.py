@@ -502,20 +502,22 @@ def _describe_failure(gate: RegressionGate) -> Iterator[str]:
         yield f"  The mean is worse: {_format_p(gate.p_mean)}, one-sided; up to {level} it is a failure."
     elif gate.verdict == "pass" and gate.difference < 0 and gate.n_together * gate.p_mean <= gate.alpha:
         adjusted = f", adjusted {together}" if gate.n_together > 1 else ""
-        p = _format_p(gate.n_together * gate.p_mean)
-        yield f"  The mean is surely lower ({p}, one-sided{adjusted}), and within the margin."
+        surely = f"{_format_p(gate.n_together * gate.p_mean)}, one-sided{adjusted}"
+        yield f"  The mean is surely lower ({surely}), and within the margin."
     if gate.verdict != "fail" and gate.p_any <= gate.alpha:
         adjusted = f"adjusted {together}, {_format_p(gate.p_fail)} is above {gate.alpha:.2g}"
         yield f"  Alone this would be a failure ({_format_p(gate.p_any)}); {adjusted}."
     rows = gate.questions
     broken = [i for i, kind in enumerate(rows.kinds) if kind == "broken"]
     if broken:
+        family = f"for all questions, and {together}" if gate.n_together > 1 else "for all questions"
         number = f"{len(broken)} of {_count(len(gate.comparison.cells.questions), _name_unit(gate))}"
-        yield f"  {number} {'is' if len(broken) == 1 else 'are'} broken (exact tests, adjusted for all questions):"
+        yield f"  {number} {'is' if len(broken) == 1 else 'are'} broken (exact tests, adjusted {family}):"
         for i in broken[:_MOST_LISTED]:
+            p = min(1.0, float(rows.p_adjusted[i]) * gate.factor_of_others)
             yield (
                 f"    {rows.questions[i]}: {rows.right_baseline[i]:,} of {rows.n_baseline[i]:,} right before, now "
-                f"{rows.right_candidate[i]:,} of {rows.n_candidate[i]:,} (adjusted {_format_p(rows.p_adjusted[i])})"
+                f"{rows.right_candidate[i]:,} of {rows.n_candidate[i]:,} (adjusted {_format_p(p)})"
             )
         if len(broken) > _MOST_LISTED:
             yield f"    and {len(broken) - _MOST_LISTED} more"

@@ -205,14 +205,14 @@ class RegressionGate(Result):
         return np.minimum(np.where(p <= least * (1 + 1e-9), 2 * least, 5 * p), 1.0)
 
     @property
-    def _factor(self) -> float:
+    def factor_of_others(self) -> float:
         """What p-values of this benchmark are multiplied by because there are others."""
         return self.p_fail / self.p_any if self.p_any > 0 else 1.0
 
     @property
     def p_fail_of_mean(self) -> float:
         """`p_any_of_mean`, adjusted for other benchmarks and models; at most alpha where the mean is shown lower."""
-        return min(1.0, self.p_any_of_mean * self._factor)
+        return min(1.0, self.p_any_of_mean * self.factor_of_others)
 
     @property
     def is_mean_worse(self) -> bool:
@@ -225,7 +225,7 @@ class RegressionGate(Result):
         if self.tests is None or not self.alpha_of_questions:
             return np.zeros(0, dtype=np.int64)
         p = self.tests.p_adjusted if self.is_mean_worse else self.p_any_of_questions  # Holm's second step
-        return np.flatnonzero(p * self._factor <= self.alpha)
+        return np.flatnonzero(p * self.factor_of_others <= self.alpha)
 
     @property
     def verdict(self) -> GateVerdict:
