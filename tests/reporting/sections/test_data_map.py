@@ -13,10 +13,10 @@ from helpers.parsed_page import HOSTILE
 
 from howsure.reporting.benchmark_report import BenchmarkReport
 from howsure.reporting.elements import ElementBuilder, TextTable, dump_json
+from howsure.reporting.glossary import list_report_columns
 from howsure.reporting.page import build_page
 from howsure.reporting.report_data import ReportData
 from howsure.reporting.sections.data_map import (
-    COLUMNS,
     KINDS,
     _format_limit,
     build_data_map_section,
@@ -81,7 +81,7 @@ def test_rows_are_the_suspects_and_lead_to_their_questions():
     table = sheet.tables["b1-suspects"]
     assert table["question"] == [row[0] for row in listing.rows]
     assert set(table["suspected_by"]) == {"data map and models"}
-    assert set(table) - {"question", "n_models"} <= set(COLUMNS)
+    assert set(table) - {"question", "n_models"} <= set(list_report_columns())
 
 
 def test_a_click_and_a_legend_are_asked_of_the_page():

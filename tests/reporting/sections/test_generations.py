@@ -98,6 +98,14 @@ def test_mostly_data_noise_is_said_only_where_it_is(k):
         assert ("mostly data noise" in section.items[0].caption) == said
 
 
+def test_no_range_of_runs_is_told_where_nothing_varies():
+    """All right, or the same in each generation: that shows no width of 0."""
+    for p in (np.ones((1, 20)), np.tile([[0.0, 1.0]], 10)):
+        section, _ = section_of(pooled(runs_of(drawn(p, 3))))
+        captions = [figure.caption for figure in section.items]
+        assert not any("of the runs of m0 with one generation per question score from" in text for text in captions)
+
+
 def test_no_more_generations_are_spoken_of_than_there_are():
     # another model has 12 generations, this one 3: its bands and its sentence end at 3
     rng = np.random.default_rng(12)

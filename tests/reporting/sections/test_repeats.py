@@ -7,8 +7,8 @@ from helpers.parsed_page import HOSTILE
 from helpers.planted_runs import drawn, pooled, runs_of
 
 from howsure.reporting.elements import ElementBuilder, Figure, TextTable
+from howsure.reporting.glossary import list_report_columns
 from howsure.reporting.sections.repeats import (
-    COLUMNS,
     _stacked,
     build_repeats_section,
     collect_repeat_warnings,
@@ -99,7 +99,7 @@ def test_the_page_shows_two_figures_and_a_table():
     assert section.left_out == ()
     assert section.items[2].headings[-2:] == ("Next run, 95%", "p, drift")
     assert set(sheet.tables) == {"b1-runs", "b1-repeats"}
-    assert {"n_runs", "drift_p", "run"} <= set(COLUMNS)
+    assert {"n_runs", "drift_p", "run"} <= set(list_report_columns())
     for chart in (draw_runs, draw_drift):
         found = compute_repeats(runs_of(drawn(P, 5)), level=0.95)
         png = vl_convert.vegalite_to_png(chart(found, ["m0", "m1", "m2"]).to_dict())
@@ -177,6 +177,14 @@ def test_hostile_names_are_data():
     for chart in (draw_runs, draw_drift):
         spec = chart(found, HOSTILE[:3]).to_dict()
         assert not any("expr" in str(layer.get("transform", "")) for layer in spec["layer"])
+
+
+def test_luck_of_runs_with_different_questions_is_measured_from_the_score():
+    # by hand: runs of 2/4 and 2/2; the score, the mean of the questions, is .5, the mean of the runs .75
+    scores = np.array([[[1, 1], [1, 1], [0, np.nan], [0, np.nan]]], float)
+    caption = section_of(scores)[0].items[0].caption
+    assert "The best run lies 0.50 above its score: to report only the best run" in caption
+    assert "the mean of all its runs" not in caption
 
 
 def test_of_models_with_equal_luck_none_has_the_most():

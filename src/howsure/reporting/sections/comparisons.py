@@ -256,9 +256,8 @@ def describe_disagreement(pairs: Pairs, thresholds: FloatArray, *, every: int = 
     middle = int(np.argsort(pairs.disagreement[available], kind="stable")[count // 2])
     text = (
         f"{n_above:,} of {format_count(count, 'pair')} {is_or_are(n_above)} on or above the curve: a difference of "
-        "that "
-        "size in one "
-        f"generation per question has p ≤ {1 - pairs.level:.2g}, for this pair alone. "
+        f"that size in one generation per question has p ≤ {1 - pairs.level:.2g} by the normal law, for this pair "
+        "alone; with few questions that differ the test of the table needs more. "
     )
     share = format_share(float(pairs.disagreement[available][middle]))
     text += (

@@ -308,9 +308,10 @@ def describe_run_ranges(ranges: Convergence, new: Limits, greedy: Mapping[str, f
     widths = [float(new.high[0, i] - new.low[0, i]) for i in columns]
     text = (
         f"On these questions, {format_level(ranges.level)} of the runs of {model} with one generation per question "
-        "score "
-        f"from {spans[0]}, with {k:,} from {spans[1]} (inner band)."
+        f"score from {spans[0]}, with {k:,} from {spans[1]} (inner band)."
     )
+    if not ranges.high[0, 0] > ranges.low[0, 0]:  # a band of no width would claim that no run can differ
+        text = f"No two generations of {model} on a question scored differently: the range of its runs is unknown."
     if not math.isnan(sum(widths)):
         mostly = ": the rest is mostly data noise" if ranges.mostly_data(model, k) else ""
         text += (

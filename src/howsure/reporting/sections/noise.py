@@ -59,7 +59,7 @@ def build_noise_section(
     left_out: list[str] = []
     if prompts is None or np.all(np.isnan(prompts.summary.components.residual)):  # else prompts are a part of their own
         figures += _build_noise_figure(scores, order, builder, pooled=prompts is not None)
-        reason = "one question, answered once" if has_questions else "scores of the whole benchmark"
+        reason = "one question" if has_questions else "scores of the whole benchmark"
         left_out = [] if figures else [f"noise of questions and sampling ({reason})"]
     lead = (
         "A score would change on other questions (data noise) and if the model were sampled again (prediction "
@@ -81,7 +81,7 @@ def _build_noise_figure(
     scores: Scores, order: Sequence[str], builder: ElementBuilder, *, pooled: bool
 ) -> Iterator[Figure]:
     """Yield the figure of data and prediction noise; `pooled`: generations are from several prompts."""
-    if np.isnan(scores.total).all():  # one question, answered once
+    if np.isnan(scores.total).all():  # one question
         return
     rows = order[:MAX_MODELS]
     yield builder.build_figure(
