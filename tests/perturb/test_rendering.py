@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from helpers.perturb_questions import open_benchmark
 
-from howsure.benchmarks.question import Question
+from howsure.benchmarks.question import Benchmark, Prompt, Question
 from howsure.errors import InputError
 from howsure.perturb import draw_variants, parse_space
 from howsure.perturb.rendering import remove_own_markers
@@ -43,3 +43,21 @@ def test_markers_of_a_question_are_removed_where_they_are_its_own():
     assert remove_own_markers("Frage: Wer?\nAntwort:") == "Wer?"
     for text in ("Q: 1 + 1?\nA: 2\nQ: 2 + 2?\nA:", "D: all men die. What follows?", "What does FAQ: mean?", "A:\nB:"):
         assert remove_own_markers(text) == text
+
+
+@pytest.mark.parametrize(("placement", "listed"), [("before", "A, B, C or D"), ("system", "A, B, C or D")])
+def test_labels_before_demonstrations_are_those_of_the_question_with_most_choices(placement, listed):
+    """Kind of truth: a case read by hand, in which an example answers D and the question has two choices."""
+    cities = ("Rome", "Oslo", "Bern", "Bonn")
+    questions = [Question(f"q{i}", f"Which city is number {i}?", "D", choices=cities) for i in range(3)]
+    short = Question("short", "Is Rome a city?", "A", choices=("Yes", "No"))
+    asked = Benchmark("cities", [*questions, short], Prompt(), extract=str.strip)
+    dimensions = {"placement": [placement], "demonstrations": [1], "enumerator": ["capitals"], "separator": ["newline"]}
+    found = draw_variants(
+        {"space": "multiple-choice", "sample": 40, "seed": 1, "hold_out": 2, "dimensions": dimensions}, asked
+    )
+    (short,) = (question for question in found.benchmark.questions if question.id == "short")
+    prompts = ["\n".join(message["content"] for message in one.messages(short)) for one in found.variants]
+    naming = [prompt for prompt in prompts if " or D" in prompt or "A or B" in prompt]
+    assert naming
+    assert all(listed in prompt and "A or B" not in prompt for prompt in naming)

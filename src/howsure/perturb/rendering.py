@@ -146,10 +146,14 @@ class PromptForm:
         answers = {"label": label, "text": text, "label-text": f"{self.wrap_label(label)} {text}"}
         return answers[self.text("answer")]
 
-    def render_head(self, question: Question) -> tuple[str, str]:
-        """Return the system message, and the text that stands before the first question or after each."""
+    def render_head(self, question: Question, demonstrations: Sequence[Question] = ()) -> tuple[str, str]:
+        """Return the system message, and the text that stands before the first question or after each.
+
+        Where it stands before demonstrations too, it names the labels of the one of these that has most choices.
+        """
         fields = {name: str(value.content) for name, value in self.values.items()}
-        fields["labels"] = self.join_labels(question)
+        longest = max((question, *demonstrations), key=lambda one: len(one.choices))
+        fields["labels"] = self.join_labels(longest)
         fields["answer_form"], demands = self._demands(question)
         texts = [self.text("instruction"), *demands]
         is_followed = len([text for text in texts if text]) > 1 or self.text("placement") == "system"
@@ -205,8 +209,8 @@ def remove_own_markers(text: str) -> str:
 
 def build_messages(form: PromptForm, question: Question, demonstrations: Sequence[Question]) -> list[Message]:
     """Return chat messages, with demonstrations as text before the question or as turns."""
-    system, head = form.render_head(question)
     is_after = form.text("placement") == "after"
+    system, head = form.render_head(question, () if is_after else demonstrations)
 
     def render_block(one: Question) -> str:
         return form.render_question(one, form.render_head(one)[1] if is_after else "")
