@@ -9,10 +9,12 @@ written after the code had been seen and before it read them (`later`). A row wi
 from __future__ import annotations
 
 import json
+import re
 import string
 from pathlib import Path
 
 import pytest
+from helpers.awkward_answers import count_cases
 
 from howsure.extraction.completion_context import CompletionContext
 from howsure.extraction.directions import extract_direction
@@ -56,6 +58,8 @@ TABLE = {
 }
 #: Longest reading in a mark, in characters.
 LONGEST_READING = 60
+#: Each kind of answer has at least so many judged completions.
+LEAST_CASES = 300
 #: Kind of an answer -> the scorer whose verdict is compared.
 SCORERS = {"open": "normalised", "words": "list:ordered", "maths": "maths"}
 
@@ -176,3 +180,12 @@ def test_each_mark_says_what_is_read():
     marks = [row["misread"] for row in KINDS if "misread" in row]
     assert [mark for mark in marks if not mark.startswith(("read as ", "not read", "right, ", "wrong, "))] == []
     assert "not read as a person reads it" not in marks
+
+
+def test_the_docs_say_how_many_judged_completions_there_are_of_each_kind():
+    """Kind of truth: the files themselves, counted."""
+    counts = count_cases()
+    page = (Path(__file__).resolve().parents[2] / "docs" / "answers.md").read_text("utf-8")
+    printed = {kind: int(number) for kind, number in re.findall(r"(?m)^\| (\w+) \| (\d+) \|$", page)}
+    assert {kind: printed.get(kind) for kind in counts} == counts
+    assert all(number >= LEAST_CASES for kind, number in counts.items() if kind != "f1")

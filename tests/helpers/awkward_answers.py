@@ -26,13 +26,49 @@ def cases(*names: str) -> list[tuple[str, str, str, str, float | None]]:
 
 def read_table(path: Path, columns: int):
     """The lines of a table with tabs as parameters; a further column is why a line is not yet read as a person reads it."""
-    rows = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines() if line and line[0] != "#"]
+    rows = [line.split("\t") for line in _read_lines(path)]
     return [
         pytest.param(
             *row[:columns], marks=[pytest.mark.xfail(strict=True, reason=row[columns])] if row[columns:] else []
         )
         for row in rows
     ]
+
+
+def count_cases() -> dict[str, int]:
+    """The number of judged completions in the files of the tests, by the kind of their answer."""
+    counts = {"choice": 0, "number": 0, "maths": 0, "direction": 0, "open": 0, "list": 0, "yesno": 0, "f1": 0}
+    extraction = _FILE.parents[1] / "extraction"
+    for name in ("awkward_choices", "blind_choices"):
+        counts["choice"] += len(_read_lines(extraction / f"{name}.jsonl"))
+    for name in ("blind_completions", "blind_kinds"):
+        for row in map(json.loads, _read_lines(extraction / f"{name}.jsonl")):
+            counts[_KINDS.get(row["type"], row["type"])] += 1
+    for row in map(json.loads, _read_lines(_FILE)):
+        scorer = row["scorer"].partition(":")[0]
+        counts[_KINDS.get(scorer, scorer)] += 1
+    tables = {"number": "numbers", "maths": "maths", "direction": "directions"}
+    for kind, name in tables.items():
+        counts[kind] += len(_read_lines(extraction / f"awkward_{name}.tsv"))
+    for kind, name in {"list": "lists", "yesno": "yes_no", "f1": "f1"}.items():
+        counts[kind] += len(_read_lines(_FILE.with_name(f"awkward_{name}.tsv")))
+    return counts
+
+
+#: Kind of a file's row -> kind of answer.
+_KINDS = {
+    "class": "choice",
+    "words": "list",
+    "normalised": "open",
+    "exact": "open",
+    "contains": "open",
+    "yes-no": "yesno",
+}
+
+
+def _read_lines(path: Path) -> list[str]:
+    """The lines of a file that are neither empty nor comments."""
+    return [line for line in path.read_text(encoding="utf-8").split("\n") if line and not line.startswith("#")]
 
 
 def write(target) -> str:

@@ -70,6 +70,19 @@ def test_casing_and_spacing():
     assert apply_spacing("set x to\n  a b\nend it\nIs it so?", "double") == "set x to\n  a b\nend it\nIs  it  so?"
 
 
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("Which set of quantum numbers (n, l, m) is impossible?", "(n, l, m)"),
+        ("Which point (x, y) lies on it?", "(x, y)"),
+        ("Is the triple (3, 4, 5) right?", "(3, 4, 5)"),
+    ],
+)
+def test_pairs_and_triples_keep_their_spaces(text, kept):
+    assert kept in apply_spacing(text, "double")
+    assert "Give  it (now,  or  later)" in apply_spacing("Give it (now, or later).", "double")
+
+
 def test_a_slip_never_makes_another_word():
     """Pairs that earlier prompts contained; each left word is common, and each right one is one slip away."""
     pairs = {

@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
-from helpers.awkward_answers import cases, score_or_none, scored
+from helpers.awkward_answers import cases, read_table, score_or_none, scored
 
 from howsure.errors import InputError
 from howsure.scorers.registry import build_scorer
+
+AWKWARD = Path(__file__).with_name("awkward_lists.tsv")
 
 
 @pytest.mark.parametrize(("spec", "question", "target", "completion", "wanted"), cases("list"))
 def test_awkward_answers(spec, question, target, completion, wanted):
     score = score_or_none(spec, completion, target, question)
     assert score is None if wanted is None else score == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize(("wanted", "spec", "items", "question", "completion"), read_table(AWKWARD, 5))
+def test_awkward_lists_are_read_as_a_person_reads_them(wanted, spec, items, question, completion):
+    target = [item.strip() for item in items.split(";")]
+    text = completion.removeprefix("cut:").replace("⏎", "\n")
+    result = scored(spec, text, target, question, truncated=completion.startswith("cut:"))
+    if wanted == "-":
+        assert result.answer is None
+    else:
+        assert (result.answer is not None, result.score) == (True, pytest.approx(float(wanted)))
 
 
 def test_items_may_have_several_names():

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import random
+from fractions import Fraction
+from pathlib import Path
 
 import pytest
-from helpers.awkward_answers import cases, score_or_none, scored
+from helpers.awkward_answers import cases, read_table, score_or_none, scored
 from oracles import squad
 
 from howsure.scorers.token_f1 import compute_f1
 
+AWKWARD = Path(__file__).with_name("awkward_f1.tsv")
 WORDS = ["the", "a", "red", "Red", "house,", "houses", "of", "in", "Paris", "paris.", "north", "tall", "old"]
 
 
@@ -17,6 +20,12 @@ WORDS = ["the", "a", "red", "Red", "house,", "houses", "of", "in", "Paris", "par
 def test_awkward_answers(spec, question, target, completion, wanted):
     score = score_or_none(spec, completion, target, question)
     assert score is None if wanted is None else score == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize(("wanted", "target", "question", "completion"), read_table(AWKWARD, 4))
+def test_awkward_completions_have_the_f1_that_was_computed_by_hand(wanted, target, question, completion):
+    score = score_or_none("f1", completion.replace("⏎", "\n"), target, question)
+    assert score is None if wanted == "-" else score == pytest.approx(float(Fraction(wanted)))
 
 
 def test_f1_is_that_of_squad():

@@ -25,7 +25,11 @@ LONGEST = 20_000
 _INITIALS = re.compile(r"\b[A-Z]\.$")
 
 _BULLET = re.compile(r"^\s*(?:[-*•–+]|\(?\d{1,3}[.)]|\(?[a-z][.)])\s+\S")
-_SEPARATOR = re.compile(r"\s*(?:[;\n、，；]|,(?!\d{3}\b))\s*(?:and\s+|or\s+|&\s*)?|\s+(?:and|&)\s+|\s+then\s+")
+_ANDS = ("and", "und", "et", "y", "и")
+_SEPARATOR = re.compile(
+    r",?\s+as well as\s+|\s*(?:[;\n、，；]|,(?!\d{3}\b))\s*(?:and\s+|or\s+|&\s*)?"
+    rf"|\s+(?:{'|'.join(_ANDS)}|&|\+|/|<|->|→)\s+|\s+then\s+"
+)
 _INTRODUCTION = re.compile(
     r"^.*?(?:\b(?:are|is|were|was|includes?|included|contains?|consists? of|comprises?|named|called|namely|as follows"
     r"|such as)\b\s*:?|:)\s+(?=\S)",
@@ -33,8 +37,14 @@ _INTRODUCTION = re.compile(
 )
 # "The words in order are: apple, banana."
 _NAMED_LIST = re.compile(r"[^:,;\n]{3,80}\b(?:is|are)\s?:\s+(?P<items>[^:\n]+)$", re.IGNORECASE)
+_NUMERAL = re.compile(r"^\(?(?:\d{1,3}|[a-z])\)\s+(?=\S)")
+_CHECKED = re.compile(r"^\[[xX✓✔]\]\s*")
+# An item that is struck out or marked as none: "~~tin~~", "❌ tin", "- [ ] tin".
+_STRUCK = re.compile(
+    r"~~[^~\n]{1,200}~~[ ]*,?|^[ \t]*(?:[-*•+]|\d{1,3}[.)])?[ \t]*(?:❌|✗|✘|☒|\[ \])[^\n]*$", re.MULTILINE
+)
 _PICTURE = re.compile("^[\u2600-\u27bf\U0001f300-\U0001faff\ufe0f\u200d]+\\s*")
-_ORDER_WORD = re.compile(r"^(?:and|or|then|also|first|second|third|finally|lastly|next)\s*,?\s+", re.IGNORECASE)
+_ORDER_WORD = re.compile(r"^(?:and|or|then|also|both|first|second|third|finally|lastly|next)\s*,?\s+", re.IGNORECASE)
 
 
 def split_items(text: str, context: CompletionContext | None = None) -> tuple[list[str], str]:
@@ -50,7 +60,9 @@ def split_items(text: str, context: CompletionContext | None = None) -> tuple[li
     >>> split_items("Here they are:\n1. Red\n2. White")
     (['Red', 'White'], 'lines')
     """
-    text = remove_run_on(remove_next_question(remove_reasoning(text), context), context).strip()
+    text = remove_run_on(remove_next_question(remove_reasoning(text), context), context).strip(" \t\n…")
+    if not text.strip("."):
+        return [], "empty"
     lines = [line for line in text.split("\n") if line.strip()]
     bullets = [line for line in lines if _BULLET.match(line)]
     if len(bullets) > 1 or (bullets and len(lines) == 1):
@@ -76,13 +88,14 @@ def _find_list(text: str, lines: Sequence[str], context: CompletionContext | Non
     """Return the part of a text without bullets that lists the items, and the rule; empty where there is none."""
     if statement := find_statement(text):
         # A statement ends at a full stop, such as that of "Washington, D.C., and Paris".
-        line = text[text.rfind(statement) :].partition("\n")[0]
+        line = text[text.rfind(statement) :].partition("\n")[0].partition("</")[0]
         return (statement if line.endswith("}") or len(line) > 2 * len(statement) + 20 else line), "statement"
     if len(lines) > 1 and all(len(line.split()) <= 6 and not line.rstrip().endswith(":") for line in lines):
         return "\n".join(lines), "lines"
     answer, rule = read_open_answer(text, context)
-    if rule in {"refused", "denied", "cut", "empty"}:
-        return "", rule
+    is_cut = context is not None and context.truncated and (answer is None or rule == "whole")
+    if is_cut or rule in {"refused", "denied", "cut", "empty"}:
+        return "", "cut" if is_cut else rule
     if answer is not None and rule != "whole":
         return answer, rule
     sentence = lines[-1] if len(lines) > 1 else text
@@ -94,7 +107,8 @@ def _find_list(text: str, lines: Sequence[str], context: CompletionContext | Non
 
 def _strip_item(text: str) -> str:
     """Return an item without its bullet, its markup and "and"."""
-    return _ORDER_WORD.sub("", _PICTURE.sub("", strip_markup(text))).strip().rstrip(",;")
+    item = _CHECKED.sub("", _NUMERAL.sub("", strip_markup(text)))
+    return _ORDER_WORD.sub("", _PICTURE.sub("", item)).strip().rstrip(",;")
 
 
 def _match_items(pieces: Sequence[str], items: Sequence[Sequence[str]]) -> list[int | str]:
@@ -107,7 +121,8 @@ def _match_items(pieces: Sequence[str], items: Sequence[Sequence[str]]) -> list[
     i = 0
     while i < len(pieces):
         for n in range(min(longest, len(pieces) - i), 0, -1):
-            joined = [" ".join(pieces[i : i + n]), " and ".join(pieces[i : i + n])]
+            joined = [f" {word} ".join(pieces[i : i + n]) for word in _ANDS]
+            joined.append(" ".join(pieces[i : i + n]))
             index = next((k for k, names in enumerate(items) if _is_item(joined, names)), None)
             if index is not None or n == 1:
                 matches.append(pieces[i] if index is None else index)
@@ -136,6 +151,7 @@ def build_list_scorer(spec: str, where: str) -> Scorer:
 
     def score(completion: str, item: ScoringItem) -> ScoredAnswer:
         items = parse_items(item.target)
+        completion = _STRUCK.sub("", completion)
         pieces, rule = _split_text(completion), "whole"
         matches = list(dict.fromkeys(_match_items(pieces, items)))
         if not pieces or not all(isinstance(each, int) for each in matches):
