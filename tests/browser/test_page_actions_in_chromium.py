@@ -5,11 +5,13 @@ Truths: the results of `howsure.compare`, which are computed apart from the page
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from helpers.chromium_pages import MODELS, simulated
 
+from howsure import read
 from howsure.reporting.page import build_page
 from howsure.reporting.report_data import ReportData
 from howsure.stats.comparisons import compare
@@ -146,10 +148,47 @@ def test_models_are_found_by_a_part_of_their_name(window, tmp_path):
     path.write_text(build_page(ReportData([cells])).html, encoding="utf-8")
     window.show(path.as_uri())
     visible = "[...document.querySelectorAll('table.answer tbody tr')].filter(r => r.offsetParent).length"
-    assert window.value(visible) == 20
+    assert window.value(visible) == 12
+    window.call("Emulation.setEmulatedMedia", media="print")
+    assert window.value(visible) == 30  # paper has all models
+    window.call("Emulation.setEmulatedMedia", media="")
+    window.value("document.querySelector('button.more').click()")
+    assert window.value(visible) == 30
+    window.value("document.querySelector('button.more').click()")
+    assert window.value(visible) == 12
     window.value("""(() => { const input = document.querySelector("#b1-answer .search input"); input.value = "pear";
       input.dispatchEvent(new Event("input")); })()""")
     assert window.value(visible) == 15
+
+
+def test_numbers_of_an_axis_stand_apart_on_a_phone(window, tmp_path):
+    """The scores of the example logs have nine ticks of four characters, which touched."""
+    path = tmp_path / "report.html"
+    logs = read([Path(__file__).resolve().parents[2] / "examples/logs"])
+    path.write_text(build_page(ReportData(logs)).html, encoding="utf-8")
+    window.read(path.as_uri(), width=390)
+    gaps = window.value("""(() => { const labels = [...document.querySelectorAll(
+        "#b1-score-intervals .role-axis-label text, #b1-forest .role-axis-label text")]
+      .filter(t => Number(getComputedStyle(t).opacity) > 0).map(t => t.getBoundingClientRect()).filter(b => b.width > 0);
+      return labels.flatMap(a => labels.filter(b => b.left > a.left && Math.abs(a.top - b.top) < 2).map(b => b.left - a.right)); })()""")
+    assert len(gaps) > 3
+    assert min(gaps) >= 5
+
+
+def test_figures_of_second_rank_are_folded_and_printed(window, tmp_path):
+    names = [f"model-{i:02d}" for i in range(16)]
+    path = tmp_path / "report.html"
+    path.write_text(build_page(ReportData([simulated(names, 20, 3)])).html, encoding="utf-8")
+    window.show(path.as_uri())
+    closed = "[...document.querySelectorAll('details.fold:not([open])')].map(d => d.closest('figure').id)"
+    assert {"b1-matrix", "b1-densities", "b1-cumulative", "b1-errors"} <= set(window.value(closed))
+    # the question and the conclusion are outside of what is folded
+    assert window.value(
+        "[...document.querySelectorAll('figure.figure')].every(f => !f.querySelector('details figcaption'))"
+    )
+    window.value("window.dispatchEvent(new Event('beforeprint'))")
+    assert window.value(closed) == []
+    window.wait_for("document.querySelector('#b1-matrix .drawing').querySelector('svg, canvas')")
 
 
 def test_a_click_on_the_heatmap_opens_the_question_of_that_column(page, cells):

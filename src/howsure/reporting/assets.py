@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _TEMPLATES = Path(__file__).parent / "templates"
 
 #: Places in a name where a line may break: after a character that joins two parts.
-_BREAKS = re.compile(r"(?<=[_/:@.\-])(?=.)")
+_BREAKS = re.compile(r"(?<=[_/:@.\-])(?=.)(?<!\d\.(?=\d))")
 
 #: Unicode marks that change the direction of the text after them; they are replaced.
 _DIRECTION_MARKS = dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)], "\ufffd")
@@ -92,10 +92,12 @@ def load_templates() -> jinja2.Environment:
 
 
 def mark_breaks(name: str) -> Markup:
-    """Return a name as HTML in which a line may break after each character that joins its parts, and not in a word.
+    """Return a name as HTML in which a line may break after characters that join its parts: not in words and numbers.
 
     >>> mark_breaks("org/model_a<b>")
     Markup('org/<wbr>model_<wbr>a&lt;b&gt;')
+    >>> mark_breaks("qwen2.5-coder")
+    Markup('qwen2.5-<wbr>coder')
     """
     from markupsafe import Markup
 

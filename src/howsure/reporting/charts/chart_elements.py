@@ -199,7 +199,7 @@ def finish_chart(chart: Chart, *, height: float = 0, legend: Sequence[str] = ())
         .configure_mark(aria=False)
         .configure_axis(labelFontSize=12, titleFontSize=12, **axis)
         # A title longer than its axis would be cut at the edge of the drawing, at its beginning too.
-        .configure_axisX(titleLimit=alt.ExprRef(f"{prefix}width"))
+        .configure_axisX(titleLimit=alt.ExprRef(f"{prefix}width"), labelSeparation=6)
         .configure_axisY(titleLimit=alt.ExprRef(f"{prefix}height"))
         .configure_legend(
             orient="top",

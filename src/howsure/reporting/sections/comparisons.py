@@ -112,6 +112,7 @@ def _build_verdict_figures(
             kind="Grid of pairs of models",
             table="pairs",
             marks=len(rows) ** 2,
+            is_folded=len(order) > MAX_OPEN_MODELS,
         )
 
 

@@ -35,7 +35,7 @@ from howsure.stats.questions import (
 )
 from howsure.stats.scores import BetaFit, fit_beta
 
-#: Largest number of models that are drawn.
+#: Largest number of models that are drawn; the histograms of more are folded.
 _MAX_MODELS = 12
 
 #: Largest number of models whose cumulative curves are open at first: each has a panel, below the histograms.
@@ -91,7 +91,8 @@ def build_distributions_section(cells: Cells, order: Sequence[str], builder: Ele
     drawn = cells.select(pick_spaced(drawable, _MAX_MODELS))
     note = describe_models_left_out(len(drawn.models), len(drawable), len(answered) - len(drawable))
     left_out = () if cells.binary else ("the Beta fit of P(correct) (scores are not 0 or 1)",)
-    return Section("distributions-part", title, link, lead, tuple(_build_figures(drawn, builder, note)), left_out)
+    figures = _build_figures(drawn, builder, note, is_folded=len(order) > _MAX_MODELS)
+    return Section("distributions-part", title, link, lead, tuple(figures), left_out)
 
 
 def build_histograms(cells: Cells) -> tuple[Chart, str]:
@@ -104,8 +105,8 @@ def build_histograms(cells: Cells) -> tuple[Chart, str]:
     return chart, describe_histograms(cells, None if fit is None else estimate_stability(cells), fit)
 
 
-def _build_figures(cells: Cells, builder: ElementBuilder, note: str) -> list[Figure]:
-    """Return the figures of the section; `note` is added to each caption."""
+def _build_figures(cells: Cells, builder: ElementBuilder, note: str, *, is_folded: bool) -> list[Figure]:
+    """Return the figures of the section; `note` is added to each caption, `is_folded` is about the histograms."""
     chart, caption = build_histograms(cells)
     figures = [
         builder.build_figure(
@@ -115,6 +116,7 @@ def _build_figures(cells: Cells, builder: ElementBuilder, note: str) -> list[Fig
             chart,
             kind="Histograms of the questions' mean scores, one row per model",
             marks=2 * len(_choose_bins(cells)[0]) * len(cells.models),
+            is_folded=is_folded,
         )
     ]
     if cells.binary:
