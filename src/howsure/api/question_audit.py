@@ -20,6 +20,7 @@ from howsure.stats.core.claims import (
 from howsure.stats.core.results import Results
 from howsure.stats.questions import AnswerCounts
 from howsure.stats.questions.label_errors import Audit
+from howsure.stats.questions.score_patterns import ScoreAudit
 
 if TYPE_CHECKING:
     from howsure.judging.answer_matchers import AnswerMatcher
@@ -34,7 +35,7 @@ def audit(
     every: bool = False,
     max_share: float = 0.1,
     method: ConsistencyMethod = "corrected",
-) -> Audit:
+) -> Audit | ScoreAudit:
     """List questions whose label may be wrong, the most suspicious first.
 
     A question is suspected if it is rarely answered right and nearly always in the same way, or if several models agree
@@ -43,8 +44,8 @@ def audit(
     Parameters
     ----------
     data
-        Results of `howsure.read` or anything that it takes, with answers: run folders and logs, not tables of scores;
-        or the answers of each benchmark.
+        Results of `howsure.read` or anything that it takes, or the answers of each benchmark. Run folders and logs have
+        answers; of tables of scores, the questions with unusual scores are listed.
     every
         True lists every question, not only the suspected ones.
     max_share
@@ -57,11 +58,14 @@ def audit(
     Audit
         A row per question: its target, the other answer that models prefer, ``evidence``, and ``p_wrong_max``, the
         upper limit of the probability that the label is wrong.
+    ScoreAudit
+        Where no answers are recorded: a row per question that no model solves, on which better models do worse, or
+        that the worst model solves and the best never does.
 
     Raises
     ------
     InputError
-        If there are no answers, or `max_share` is not between 0 and 1.
+        If there are neither answers nor scores of two models, or `max_share` is not between 0 and 1.
 
     Notes
     -----
@@ -85,7 +89,11 @@ def audit(
     ['q2']
     """
     check_choice("method", method, CONSISTENCY_METHODS)
-    return questions.audit(to_answers(data), every=every, max_share=max_share, method=method)
+    given = data if isinstance(data, Evaluations | AnswerCounts | Mapping) else read(data)
+    answers = to_answers(given)
+    if not answers and isinstance(given, Evaluations):
+        return questions.audit_scores(given.cells(), every=every)
+    return questions.audit(answers, every=every, max_share=max_share, method=method)
 
 
 def data_map(

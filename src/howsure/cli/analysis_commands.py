@@ -463,7 +463,9 @@ def audit(
     A question is suspected if it is rarely answered right and nearly always in the same way, or if several models agree
     on another answer. The evidence puts questions in order and is no probability: answers cannot distinguish a wrong
     label from a right one that all models miss in the same way. The probability that a label is wrong lies between 0
-    and p_wrong_max. Look at the questions with howsure review, and leave out what is broken with --exclude.
+    and p_wrong_max. Of tables of scores it lists questions that no model solves, on which better models do worse, or
+    that the worst model solves and the best never does, and says what it could not look for. Look at the questions
+    with howsure review, and leave out what is broken with --exclude.
     """
     import howsure as hs
 
@@ -481,7 +483,7 @@ def audit(
     if data_map:
         print_result(hs.data_map(answers, model=models, over_models=over_models, method=consistency, every=every), form)
         return
-    print_result(hs.audit(answers, every=every, max_share=max_share, method=consistency), form)
+    print_result(hs.audit(answers or inputs.results, every=every, max_share=max_share, method=consistency), form)
 
 
 #: Generations that `show` prints for a person, unless --limit says otherwise.

@@ -1,14 +1,15 @@
 """Statistics of single questions: difficulty, consistency, attempts, and labels that may be wrong.
 
-=============  =================================================================================
-difficulty     probability of a correct answer to each question, its distribution and stability
-items          the one-parameter logistic model, and Kendall's tau of a question with ability
-consistency    how often each model gave each answer, and how often answers agree
-answer_sets    sets of answers with the same meaning, where something else than equality decides
-attempts       success of k attempts: pass@k, pass^k and majority@k
-label_errors   questions whose label may be wrong, from the answers of several models
-question_map   the data map of each model: P(correct) and consistency of its answers
-=============  =================================================================================
+==============  =================================================================================
+difficulty      probability of a correct answer to each question, its distribution and stability
+items           the one-parameter logistic model, and Kendall's tau of a question with ability
+consistency     how often each model gave each answer, and how often answers agree
+answer_sets     sets of answers with the same meaning, where something else than equality decides
+attempts        success of k attempts: pass@k, pass^k and majority@k
+label_errors    questions whose label may be wrong, from the answers of several models
+score_patterns  questions with unusual scores, where answers are not recorded
+question_map    the data map of each model: P(correct) and consistency of its answers
+==============  =================================================================================
 """
 
 from howsure.stats.questions.answer_sets import AnswerPair, count_most_comparisons, merge_equivalent_answers
@@ -55,6 +56,12 @@ from howsure.stats.questions.label_errors import (
     find_label_errors,
 )
 from howsure.stats.questions.question_map import MEAN_OF_MODELS, QuestionMap, map_questions
+from howsure.stats.questions.score_patterns import (
+    ScoreAudit,
+    UnusualQuestions,
+    audit_scores,
+    find_unusual_questions,
+)
 
 __all__ = [
     "MAX_P_CORRECT",
@@ -74,7 +81,10 @@ __all__ = [
     "QuestionMap",
     "QuestionTable",
     "QuestionTau",
+    "ScoreAudit",
+    "UnusualQuestions",
     "audit",
+    "audit_scores",
     "compute_discrimination",
     "compute_question_tau",
     "count_most_comparisons",
@@ -88,6 +98,7 @@ __all__ = [
     "estimate_stability",
     "evaluate_beta_curves",
     "find_label_errors",
+    "find_unusual_questions",
     "fit_one_parameter",
     "map_questions",
     "merge_equivalent_answers",
