@@ -183,16 +183,15 @@ def describe_runs(result: Repeats, models: Sequence[str]) -> str:
         text += (
             f"; the next run will fall between {low} and {high} with {format_level(result.level)} probability (bar). "
         )
-    luck = (result.best - result.mean)[rows]
+    luck = result.luck[rows]
     if luck.max() > 0:
         luckiest = [model for model, value in zip(models, luck, strict=True) if math.isclose(value, luck.max())]
         are_alike = len(luckiest) == len(models)
         each = "each of " if len(luckiest) > 1 else ""
         whose = " of each model" if are_alike else f" of {each}{join_names(luckiest)}"
-        above = "its score" if _has_unequal_runs(result, rows) else "the mean of all its runs"
         text += (
             f"The best run{whose if len(models) > 1 else ''} lies {format_number(float(luck.max()), places)} above "
-            f"{above}: to report only the best run adds that much luck"
+            "the mean of all its runs: to report only the best run adds that much luck"
             f"{'' if are_alike else ', the most of all models'}. "
         )
     if _has_unequal_runs(result, rows):

@@ -120,6 +120,11 @@ class Repeats(Result):
         return np.asarray(np.fmax.reduce(self.runs.mean, axis=0))
 
     @property
+    def luck(self) -> FloatArray:
+        """Highest run mean less the mean of all run means; `mean` may be over questions instead."""
+        return self.best - mean_where(self.runs.mean.T, ~np.isnan(self.runs.mean.T))
+
+    @property
     def worst(self) -> FloatArray:
         """Lowest run mean."""
         return np.asarray(np.fmin.reduce(self.runs.mean, axis=0))
