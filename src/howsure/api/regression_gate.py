@@ -195,6 +195,7 @@ def gate(
             claim=claim,
             missing=missing,
             n_variants=pair.n_variants,
+            own_variants=pair.own_variants,
         )
         for pair in pairs
     ]
@@ -228,6 +229,7 @@ class _Pair(NamedTuple):
     candidate: str
     baseline: str
     n_variants: int = 1
+    own_variants: bool = False
 
 
 def _compare_with_bars(
@@ -326,46 +328,48 @@ def _match_labels(new: Sequence[str], old: Sequence[str], a: str | None, b: str 
 
 def _join(data: CellsLike, new: Cells, new_label: str, baseline: CellsLike, old: Cells, old_label: str) -> _Pair:
     """Return the cells of both under labels that differ, by prompt variant where both have several."""
-    new, old, n_variants = _pair_variants(data, new, new_label, baseline, old, old_label)
+    new, old, n_variants, own_variants = _pair_variants(data, new, new_label, baseline, old, old_label)
     renamed = f"{old_label} (baseline)" if old_label == new_label else old_label
     candidate, reference = new.select([new_label]), replace(old.select([old_label]), models=(renamed,))
     if (candidate.clusters is None) != (reference.clusters is None):
         candidate, reference = replace(candidate, clusters=None), replace(reference, clusters=None)
-    return _Pair(candidate + reference, new_label, renamed, n_variants)
+    return _Pair(candidate + reference, new_label, renamed, n_variants, own_variants)
 
 
 def _pair_variants(
     data: CellsLike, new: Cells, new_label: str, baseline: CellsLike, old: Cells, old_label: str
-) -> tuple[Cells, Cells, int]:
+) -> tuple[Cells, Cells, int, bool]:
     """Return both with a row per question and prompt variant of the baseline, and how many variants both have.
 
+    The last is whether each question of each side has variants of its own.
     As they are, with a warning where something is left to be known, if variants cannot be paired.
     """
     if len({*new.variants, *old.variants}) < 2:
-        return new, old, 1
+        return new, old, 1, False
     cubes = [_find_cube(source, cells) for source, cells in ((data, new), (baseline, old))]
     if cubes[0] is None or cubes[1] is None:
         if set(new.variants) != set(old.variants):
             _warn_of_variants(
                 f"prompt variants of candidate and baseline are not known to be the same on {old.benchmark}"
             )
-        return new, old, 1
+        return new, old, 1, False
     if new_label not in cubes[0].models or old_label not in cubes[1].models:  # every generation of it failed
-        return new, old, 1
+        return new, old, 1, False
     sides = list_variants(cubes[0], new_label), list_variants(cubes[1], old_label)
     common = find_common_variants(cubes[0], new_label, cubes[1], old_label)
     if not common:
+        is_own = False
         if sides[0] and sides[1]:
             names = f"{_list_names(sides[0])} of the candidate, {_list_names(sides[1])} of the baseline"
             is_own = has_own_variants(cubes[0], new_label, cubes[1], old_label)
             own = f"each question of {old.benchmark} has prompt variants of its own"
             _warn_of_variants(own if is_own else f"no prompt variant of {old.benchmark} is common to both ({names})")
-        return new, old, 1
+        return new, old, 1, is_own
     more = _warn_of_one_sided(sides[0], sides[1], old.benchmark)
     if len(sides[1]) < 2 and not more:
-        return new, old, 1
+        return new, old, 1, False
     first = replace(split_by_variant(cubes[0], new, sides[1]), benchmark=old.benchmark)
-    return first, split_by_variant(cubes[1], old, sides[1]), len(common)
+    return first, split_by_variant(cubes[1], old, sides[1]), len(common), False
 
 
 def _warn_of_one_sided(candidate: Sequence[str], baseline: Sequence[str], benchmark: str) -> bool:

@@ -372,3 +372,32 @@ def test_results_that_only_the_candidate_has_are_called_by_their_unit():
     assert "2 questions that the baseline does not have are not" in compare_with_baseline(cells, "new", "old").reasons
     pairs = compare_with_baseline(cells.select(questions="pqrs"), "new", "old", n_variants=2)
     assert "1 question-variant pair that the baseline does not have is not" in pairs.reasons
+
+
+def _draw_own_variants(spread, rng):
+    """Return two equal models: 60 questions, 3 of 20 prompts each, drawn anew on each side, 3 generations."""
+    p = np.clip(rng.beta(2, 2, (60, 1)) + rng.normal(0, spread, (60, 20)), 0, 1)
+    right = []
+    for _ in range(2):
+        prompts = np.argsort(rng.random(p.shape), axis=1)[:, :3]
+        right.append(rng.binomial(3, np.take_along_axis(p, prompts, axis=1)).sum(axis=1))
+    return _cells(*right, k=9)
+
+
+def test_unchanged_candidates_with_prompts_of_their_own_seldom_fail():
+    """Guarantee by seeded simulation, with large effects of the prompts."""
+    rng = np.random.default_rng(5)
+    drawn = [_draw_own_variants(0.3, rng) for _ in range(300)]
+    gates = [compare_with_baseline(cells, "new", "old", own_variants=True) for cells in drawn]
+    assert sum(gate.verdict == "fail" for gate in gates) <= 26  # .05 of 300, and three standard errors
+    assert all(gate.tests is None and gate.comparison.claim == "new-questions" for gate in gates)
+    assert "prompt variants of its own" in gates[0].reasons
+    together = [compare_with_baseline(cells, "new", "old") for cells in drawn]
+    assert sum(gate.verdict == "fail" for gate in together) > 20  # the effect of prompts counts as a change there
+
+
+def test_a_loss_is_found_where_prompts_are_of_their_own():
+    rng = np.random.default_rng(6)
+    p = rng.beta(2, 2, 60)
+    cells = _cells(rng.binomial(9, p), rng.binomial(9, np.maximum(p - 0.3, 0)), k=9)
+    assert compare_with_baseline(cells, "new", "old", own_variants=True).verdict == "fail"

@@ -51,6 +51,9 @@ from howsure.stats.scores.score import Scores, score
 
 __all__ = ["AbsoluteGate", "ChangedQuestions", "RegressionGate", "compare_with_bar", "compare_with_baseline", "decide"]
 
+_OWN_VARIANTS = (
+    "each question has prompt variants of its own: the error is that of new questions, and single ones are not tested"
+)
 _ONE_GENERATION = "one generation per question: the error is that of new questions, which is no smaller"
 
 
@@ -382,6 +385,7 @@ def compare_with_baseline(
     claim: MeanClaim = "these-questions",
     missing: MissingRule = "bounds",
     n_variants: int = 1,
+    own_variants: bool = False,
 ) -> RegressionGate:
     """Compare a candidate with a baseline on the questions of the baseline, and decide whether it is worse.
 
@@ -404,6 +408,9 @@ def compare_with_baseline(
     n_variants
         Prompt variants in which both are compared, 1 or more; with several, each "question" of `cells` is a question in
         one variant, as of `split_by_variant`.
+    own_variants
+        Whether each question of each side has prompt variants of its own, as of `has_own_variants`. Differences then
+        vary with the prompts too: the claim is that on new questions, and single questions are not tested.
 
     Returns
     -------
@@ -457,6 +464,7 @@ def compare_with_baseline(
         what = f"no question was answered by both {candidate!r} and {baseline!r}"
         raise InputError(what, where=cells.benchmark, remedy="give results on the same questions")
     _check_scales(both)
+    claim = "new-questions" if own_variants else claim
     both = _count_fewer_rows_as_failed(both)
     n_missing = count_missing(both)
     worst, best = _fill(both, missing)
@@ -472,7 +480,7 @@ def compare_with_baseline(
     tests = None
     if best.binary:
         counts = best.n[1], best.total[1], best.n[0], best.total[0]
-        tests = compare_questions_exactly(*counts)
+        tests = None if own_variants else compare_questions_exactly(*counts)
         p_mean = _test_one_sided(highest)
         if claim == "these-questions":
             exact = compare_means_exactly(*counts)
@@ -504,7 +512,8 @@ def compare_with_baseline(
             text
             for text, holds in {
                 _ONE_GENERATION: used != claim,
-                "scores are not 0 and 1: single questions are not tested": tests is None,
+                "scores are not 0 and 1: single questions are not tested": tests is None and not own_variants,
+                _OWN_VARIANTS: own_variants,
                 _describe_new(n_new, n_variants): n_new > 0,
                 "no interval: one question says nothing of others": np.isnan(low) and comparison.n_questions[0] == 1,
                 "no interval: no variation was seen": np.isnan(low) and comparison.n_questions[0] > 1,
