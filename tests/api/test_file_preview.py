@@ -36,7 +36,7 @@ def test_the_command_line_prints_it(tmp_path):
     path.write_text("id,a,b\n1,1,0\n2,1,1\n")
     result = CliRunner().invoke(cli, ["preview", str(path)])
     assert result.exit_code == 0
-    assert "2 models (a, b), 2 questions (1, 2), 4 scores with mean 0.75" in result.output
+    assert "2 models (a, b), 2 questions (1, 2), 4 scores with mean 0.75" in " ".join(result.output.split())
     assert "a column per model" in result.output
     assert f"howsure score '{path}'" in result.output
 

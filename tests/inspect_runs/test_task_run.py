@@ -5,6 +5,7 @@ Kind of truth: scores that were planted, what Inspect's own log states, and a jo
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -148,9 +149,9 @@ def test_what_a_later_session_counts_replaces_the_counts_of_the_first(tmp_path):
         experiment = describe(tmp_path, generations=generations, args={"n": 3, "failing": "q1"})
         code, _, err = finish(start(experiment))
         assert code == 0, err
-        failed = [line for line in manifest.load(tmp_path / "exp").warnings if "samples failed" in line]
+        failed = [line for line in manifest.load(tmp_path / "exp").warnings if re.search("samples? failed", line)]
         assert len(failed) == 1
-        assert failed[0].startswith(f"m: {generations} samples failed")
+        assert failed[0].startswith(f"m: {generations} sample{'s' * (generations > 1)} failed")
 
 
 def test_samples_that_fail_are_missing_and_said(tmp_path):

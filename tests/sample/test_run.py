@@ -381,6 +381,7 @@ def test_the_manifest_repeats_the_run(tmp_path):
         "key_env": "",
         "generations": 2,
         "choices": None,
+        "price": None,
     }
     source = manifest["benchmarks"]["directions-small"]
     assert source["questions"] == 100

@@ -123,7 +123,7 @@ def test_two_temperatures_of_all_the_noises(tmp_path):
 
 @pytest.mark.parametrize("name", ["temperatures", "reliable_eval_simpleqa"])
 def test_the_other_studies_run(tmp_path, name):
-    options = {"sample": 4} if name.startswith("reliable") else {}
+    options = {"sample": 4, "questions_per_variant": 10} if name.startswith("reliable") else {}
     results, scores = run_study(name, tmp_path, generations=3, **options)
     assert len(hs.score(results)) == sum(len(models) for models in scores.values())
 

@@ -246,6 +246,8 @@ def _fit_single_row(table: _Table, width: int) -> list[str]:
 def wrap_text(text: str, width: int) -> str:
     r"""Wrap the sentences in a text; lines of tables, which have several blanks in a row, stay as they are.
 
+    So do commands, lines that begin with howsure: they are there to be copied.
+
     >>> print(wrap_text("  one two three four\na  b  c  d  e", 12))
       one two
         three
@@ -258,7 +260,7 @@ def wrap_text(text: str, width: int) -> str:
 def _wrap_line(line: str, width: int) -> list[str]:
     """Return a line in lines of at most `width` characters, if it is a sentence."""
     stripped = line.strip()
-    if len(line) <= width or _GAP in stripped:
+    if len(line) <= width or _GAP in stripped or stripped.startswith("howsure "):
         return [line]
     indent = " " * (len(line) - len(line.lstrip()))
     mark = len(stripped.split(" ", 1)[0]) + 1 if stripped.startswith("[") else 2
