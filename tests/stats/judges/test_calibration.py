@@ -84,6 +84,12 @@ def test_a_useless_judge_has_no_rogan_gladen_estimate():
     assert "says right as often" in result["note"][0]
 
 
+def test_a_tiny_weight_has_an_estimate():
+    labels = [0, np.nan, np.nan, 0]
+    data = JudgedCompletions("tiny", ("a",), tuple("ab"), [0] * 4, [0, 0, 0, 1], [0.0, 0, 0, 0.5], labels, [1.0] * 4)
+    assert calibrate(data, weight=8.4e-104).score[0] == pytest.approx(0)
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_the_estimate_is_that_of_the_loops(data):

@@ -509,7 +509,7 @@ def _estimate(samples: Sequence[_Terms], weight: float | None, *, spread: float)
     variance = covariance[0, 0] + 2 * weight * covariance[0, 1] + weight**2 * covariance[1, 1]
     variance = max(float(variance), 0.0) * n / degrees
     total = variance + sum(one.share**2 for one in unknown) * 2 * spread**2 / ((n + 2) * (n + 1))
-    df = degrees * (total / variance) ** 2 if variance > 0 else np.inf
+    df = degrees * min(total / variance, 1e150) ** 2 if variance > 0 else np.inf
     return _Estimate(_mean(fixed) + weight * _mean(judge), float(np.sqrt(total)), float(df), weight)
 
 
@@ -565,7 +565,7 @@ def _rogan_gladen(data: JudgedCompletions, rows: Sequence[ModelRows], signs: Seq
         return _UNKNOWN
     variance = float(np.sum(change**2)) * n_clusters / (n_clusters - 1) / share**2
     total_variance = variance + pseudo / share**2
-    df = (n_clusters - 1) * (total_variance / variance) ** 2 if variance > 0 else np.inf
+    df = (n_clusters - 1) * min(total_variance / variance, 1e150) ** 2 if variance > 0 else np.inf
     value = float(np.clip(theta, 0, 1) if is_score else np.clip(theta, -1, 1))
     return _Estimate(value, float(np.sqrt(total_variance)), float(df), np.nan)
 
