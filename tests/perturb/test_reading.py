@@ -112,7 +112,7 @@ NOT_READ = [
     (A, CITIES, "The answer is perhaps Rome", "unclear"),
     (A, CITIES, "I cannot answer this question.", "none"),
     (A, CITIES, "As an AI, I can't help with that.", "none"),
-    (A, CITIES, "I can't say whether the answer is A.", "none"),
+    (A, CITIES, "I can't say whether the answer is A.", "undecided"),
     (A, CITIES, "I do not think the answer is A.", "none"),
     (A, CITIES, "I would not choose B.", "none"),
     (A, CITIES, "A. Rome\nB. Paris\nC. Oslo\nD. Bern", "none"),

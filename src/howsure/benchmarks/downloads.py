@@ -274,7 +274,7 @@ def _is_hub_reached(repository: str) -> bool:
         api.dataset_info(repository, timeout=_TIMEOUT_OF_HUB)
     except (errors.HfHubHTTPError, errors.OfflineModeIsEnabled):
         return True  # `snapshot_download` meets it again, and its error is described
-    except Exception:  # noqa: BLE001  # errors of connecting are those of the HTTP client that the package uses
+    except Exception:  # noqa: BLE001  # version 1 of huggingface_hub raises errors of httpx, version 2 those of httpx2
         return False
     return True
 
@@ -305,8 +305,9 @@ def _fetch_address(name: str, source: DataSource) -> Path:
     mirror = os.environ.get("HOWSURE_MIRROR", "").rstrip("/")
     address = f"{mirror}/{place.name}" if mirror else source.url
     try:
-        # A file:// address can do no harm: only content that has the published hash is accepted.
-        with urllib.request.urlopen(address, timeout=_TIMEOUT) as reply:  # noqa: S310  # the hash is checked below
+        with urllib.request.urlopen(  # noqa: S310  # any scheme is harmless: only content with the published hash is kept
+            address, timeout=_TIMEOUT
+        ) as reply:
             content = reply.read(_MOST_BYTES)
     except (OSError, ValueError) as error:
         reason = f"the server answered {error.code}" if isinstance(error, urllib.error.HTTPError) else str(error)[:200]

@@ -284,14 +284,14 @@ def seed_harness() -> Iterator[None]:
 
     # The code of lm-eval's tasks draws from numpy's global generator; a np.random.Generator of ours would not reach it.
     numbers = random.getstate()
-    arrays = np.random.get_state()  # noqa: NPY002  # lm-eval's tasks draw from numpy's global generator
+    arrays = np.random.get_state()  # noqa: NPY002  # the global generator is the one that tasks draw from: it is kept
     random.seed(0)
-    np.random.seed(1234)  # noqa: NPY002  # lm-eval's tasks draw from numpy's global generator
+    np.random.seed(1234)  # noqa: NPY002  # the seed that the harness gives the global generator, from which tasks draw
     try:
         yield
     finally:
         random.setstate(numbers)
-        np.random.set_state(arrays)  # noqa: NPY002  # of the global generator, from which lm-eval's tasks drew
+        np.random.set_state(arrays)  # noqa: NPY002  # the caller's global generator is as it was
 
 
 def describe_failure(error: Exception, where: str) -> InputError:

@@ -21,6 +21,7 @@ from typing import Literal, NamedTuple, Self
 
 from howsure.errors import ResourceLimitError
 from howsure.sandbox.isolation import (
+    SCRATCH_FOLDER,
     Isolation,
     ProcessLimits,
     build_command,
@@ -39,7 +40,7 @@ _LONGEST_VERDICT = 1 << 16
 #: What the processes get instead of the environment of this one.
 _GUEST_ENVIRONMENT = {
     "LANG": "C.UTF-8",
-    "HOME": "/tmp",  # noqa: S108  # the sandbox's own /tmp: empty, and seen by these processes alone
+    "HOME": SCRATCH_FOLDER,
     "OPENBLAS_NUM_THREADS": "1",
     "PYTHONHASHSEED": "0",
 }

@@ -33,6 +33,7 @@ from howsure.errors import HowsureWarning, InputError
 
 __all__ = [
     "ALLOW_UNSAFE",
+    "SCRATCH_FOLDER",
     "Isolation",
     "ProcessLimits",
     "build_command",
@@ -44,6 +45,9 @@ __all__ = [
 Isolation = Literal["bubblewrap", "namespaces", "limits"]
 """How a process is isolated, see the module."""
 
+#: Working folder and home of generated code. With bubblewrap and namespaces it is a file system of its own, empty at
+#: the start; with "limits" alone, which users must accept, it is the machine's.
+SCRATCH_FOLDER = "/tmp"  # noqa: S108  # howsure itself opens no file there; what code may do there is said above
 #: Variable of the environment that allows code to run without namespaces; `--allow-unsafe-code` sets it.
 ALLOW_UNSAFE = "HOWSURE_ALLOW_UNSAFE_CODE"
 #: Seconds that a trial may take.
@@ -232,10 +236,10 @@ def _build_bubblewrap(limits: ProcessLimits) -> list[str]:
     command = [shutil.which("bwrap") or "bwrap", "--unshare-all", "--unshare-user", "--uid", "65534", "--gid", "65534"]
     command += ["--die-with-parent", "--new-session", "--as-pid-1", "--cap-drop", "ALL", "--hostname", "sandbox"]
     # Before the other mounts, some of which may lie in /tmp.
-    command += ["--dev", "/dev", "--size", str(limits.scratch), "--tmpfs", "/tmp"]  # noqa: S108  # empty, of this namespace alone
+    command += ["--dev", "/dev", "--size", str(limits.scratch), "--tmpfs", SCRATCH_FOLDER]
     for path in _list_visible():
         command += ["--ro-bind", path, path]
-    return [*command, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/tmp"]  # noqa: S108  # that of the namespace
+    return [*command, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", SCRATCH_FOLDER]
 
 
 #: Builds a root of bind mounts on a folder that every system has, and runs a command there without any capability.
