@@ -76,10 +76,14 @@ def test_casing_and_spacing():
         ("Which set of quantum numbers (n, l, m) is impossible?", "(n, l, m)"),
         ("Which point (x, y) lies on it?", "(x, y)"),
         ("Is the triple (3, 4, 5) right?", "(3, 4, 5)"),
+        ("Which letter comes next: A, C, E, G, ...?", "A, C, E, G"),
+        ("Do the blood groups A, B and O differ?", "A, B and O"),
+        ("Which of x, y, or z is the largest?", "x, y, or z"),
     ],
 )
 def test_pairs_and_triples_keep_their_spaces(text, kept):
     assert kept in apply_spacing(text, "double")
+    assert "I,  a  man" in apply_spacing("So I, a man, went.", "double")
     assert "Give  it (now,  or  later)" in apply_spacing("Give it (now, or later).", "double")
 
 

@@ -18,7 +18,7 @@ from howsure.perturb.dimensions import draw_below
 __all__ = ["NOISE_VERSION", "add_typos", "apply_casing", "apply_spacing", "is_about_spelling", "starts_with_block"]
 
 #: Part of the id of a variant with typing errors or double spaces: it changes when these change.
-NOISE_VERSION = 5
+NOISE_VERSION = 6
 #: Rates of typing errors are multiples of 1 / RESOLUTION.
 RESOLUTION = 10**6
 #: Share of the longer words that must be common English words; otherwise a text is in another language.
@@ -38,7 +38,8 @@ _PROTECTED = _compile_any(
     r"\$\$.*?\$\$|\$(?=\S)[^$\n]*(?<=\S)\$(?!\d)|\$ [^$\n]*[\\^_=+<>][^$\n]* \$",
     r"\\\(.*?\\\)|\\\[.*?\\\]|\\begin\{.*?\\end\{\w+\*?\}",  # formulas
     r"\\\w+(?:\s?\{[^{}]*\})*",
-    r"\((?:[^\W\d_]|[-−]?\d+)(?:, ?(?:[^\W\d_]|[-−]?\d+))+\)",  # a pair or triple such as (n, l, m)
+    r"\((?:[^\W\d_]|[-−]?\d+)(?:, ?(?:[^\W\d_]|[-−]?\d+))+\)",  # pairs such as (n, l), and lists of letters
+    r"\b(?:[A-Z](?:, ?[A-Z]\b)+(?:,? (?:and|or) [A-Z]\b)?|[a-z](?:, ?[a-z]\b)+(?:,? (?:and|or) [a-z]\b)?)(?!['’])",
     r"\"[^\"]*(?:\"|\Z)|“[^”]*(?:”|\Z)|«[^»]*(?:»|\Z)|„[^“”]*(?:[“”]|\Z)|「[^」]*(?:」|\Z)|『[^』]*(?:』|\Z)",
     r"(?<!\w)['‘](?=\S)[^'’\n]*(?:['’](?=[a-z])[^'’\n]*)*['’](?!\w)",  # quotations; an apostrophe is in a word
     r"\{[^{}\n]*\}|<[^<>\n]{1,200}>|\[[^\[\]\n]*\]",
