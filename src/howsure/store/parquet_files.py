@@ -97,8 +97,7 @@ def open_file(folder: Path, table: TableSchema, *, moved: int = 0) -> OpenFile |
             raise StoreError(f"{path}: missing, with {moved:,} rows; {REMEDY}")
         return None
     try:
-        source = pa.OSFile(str(path))
-        about = os.fstat(source.fileno())
+        source, about = _open_source(path)
         footer = _read_footer(str(path), about.st_ino, about.st_size, about.st_mtime_ns)
         file = pq.ParquetFile(source, metadata=footer.metadata, page_checksum_verification=True)
         footer.metadata = file.metadata
@@ -114,6 +113,20 @@ def open_file(folder: Path, table: TableSchema, *, moved: int = 0) -> OpenFile |
     if file.metadata.num_rows < moved:
         raise StoreError(f"{path}: an older copy, {file.metadata.num_rows:,} of {moved:,} rows; {REMEDY}")
     return OpenFile(path, file, footer)
+
+
+def _open_source(path: Path) -> tuple[pa.OSFile, os.stat_result]:
+    """Open a file and return it with its inode, size and time; again where it was replaced meanwhile."""
+    import pyarrow as pa
+
+    while True:
+        # OSFile.fileno raises AttributeError in pyarrow 18 to 22, so the name is looked up before and after.
+        about = path.stat()
+        source = pa.OSFile(str(path))
+        after = path.stat()
+        if (about.st_ino, about.st_size, about.st_mtime_ns) == (after.st_ino, after.st_size, after.st_mtime_ns):
+            return source, about
+        source.close()
 
 
 @lru_cache(maxsize=FOOTERS)
