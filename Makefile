@@ -8,7 +8,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # A process for each core; one that is done takes over what another has not begun. One process: make test ARGS=-n0
 PARALLEL := --numprocesses auto --maxprocesses 8 --dist worksteal
 
-.PHONY: demo demo-model test slow check format bench guarantees structure docs release-check clean
+.PHONY: demo demo-model test slow check format bench guarantees mutation structure docs release-check clean
 .DELETE_ON_ERROR:
 
 .venv/.ready: pyproject.toml constraints.txt
@@ -69,6 +69,10 @@ bench: .venv/.ready
 # Coverage and size of every interval and test, into docs/guarantees.md; CI runs the reduced form.
 guarantees: .venv/.ready
 	$(BIN)/python bench/guarantees.py $(ARGS)
+
+# Changes in the statistics that their tests do not notice: make mutation ARGS="scores/score --sample 60"
+mutation: .venv/.ready
+	$(BIN)/python tools/mutation.py $(ARGS)
 
 # Size, imports, names and signatures of the code; with ARGS=--list what is at fault.
 structure: .venv/.ready
