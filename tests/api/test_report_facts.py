@@ -1,6 +1,8 @@
 """What the generations of a run folder took, beside the scores. Kind of truth: sums by hand."""
 
+import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +16,12 @@ from howsure.store.responses import RunFolder
 from howsure.store.schema import Response
 
 N = 40
+
+
+@pytest.fixture
+def examples_of_logs():
+    """The logs of the tutorial, which state their tokens."""
+    return Path(__file__).resolve().parents[2] / "examples/logs"
 
 
 def folder_of(path, prices, right, *, tokens=True, failed=0):
@@ -99,6 +107,47 @@ def test_tables_have_no_costs(tmp_path):
     (tmp_path / "t.csv").write_text("model,question,score\nm,q1,1\n")
     with pytest.raises(InputError, match="no costs are recorded"):
         hs.cost_scores(tmp_path / "t.csv")
+
+
+def test_logs_that_record_tokens_have_costs(examples_of_logs, tmp_path):
+    """The tokens that each log states as its total in `stats`, over its 240 samples."""
+    table = hs.cost_scores(examples_of_logs)
+    for path in examples_of_logs.glob("*.json"):
+        ((model, usage),) = json.loads(path.read_text())["stats"]["model_usage"].items()
+        row = table["model"].tolist().index(model)
+        assert table["cost_per_generation"][row] == pytest.approx(usage["total_tokens"] / 240)
+    hs.report(examples_of_logs, tmp_path / "r.html")
+    page = text_of(tmp_path / "r.html")
+    assert "A generation cost from 115 tokens (lab/assistant-1) to 265 tokens (lab/assistant-2) on average" in page
+    assert "10,416 of prompts, 80,722 of completions" in page
+
+
+def test_logs_without_the_tokens_of_each_completion_have_no_costs(examples_of_logs, tmp_path):
+    """One sample of one log has no usage: that model has no cost, and calls are not counted in place of tokens."""
+    paths = sorted(examples_of_logs.glob("*.json"))
+    for n, path in enumerate(paths):
+        log = json.loads(path.read_text())
+        if n == 0:
+            del log["samples"][7]["model_usage"]
+        (tmp_path / path.name).write_text(json.dumps(log))
+    table = hs.cost_scores(tmp_path)
+    assert np.isnan(table["cost_per_generation"]).tolist() == [True, False]
+    with pytest.raises(InputError, match="no costs are recorded"):
+        hs.cost_scores(tmp_path / paths[0].name)
+
+
+def test_a_completion_whose_judge_failed_does_not_hide_the_tokens_of_the_others(tmp_path):
+    """By hand: 9 scored completions of 100 tokens and one without a verdict, which were 1,000 tokens for 9 scores."""
+    with RunFolder(tmp_path / "run") as run:
+        begin(tmp_path / "run", Manifest(benchmarks={"b": {}}, models={"m": ModelRecord(name="m", kind="openai")}))
+        run.append([
+            Response(benchmark="b", model="m", question=f"q{q}", variant="v", generation=1, prompt_tokens=60,
+                     completion_tokens=40.0, **({"score": 1.0} if q else {"status": "error", "error": "scoring: no verdict"}))
+            for q in range(10)
+        ])  # fmt: skip
+    finish(tmp_path / "run")
+    used = count_usage(find_sources(tmp_path / "run"))["b"]["m"]
+    assert (used.n_generations, used.tokens) == (9, 1000)
 
 
 def test_models_whose_use_is_not_recorded_have_a_note():

@@ -1,4 +1,4 @@
-"""Settings, tokens and costs of run folders: for the header of a report, and beside the scores of the models."""
+"""Settings, tokens and costs of run folders and logs: for the header of a report, and beside the models' scores."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pyarrow import compute
 
 from howsure.errors import InputError
 from howsure.readers.evaluations import Evaluations, read
+from howsure.readers.logs.log_source import LogSource
 from howsure.readers.run_source import RunSource
 from howsure.readers.sources import Data, Source
 from howsure.sample.prices import PICO_PER_DOLLAR, Price, find_price, format_dollars
@@ -19,11 +20,9 @@ from howsure.stats.core.claims import check_level
 from howsure.stats.core.results import Results
 from howsure.stats.planning import ModelUsage, compare_costs
 from howsure.store.responses import stream
+from howsure.store.schema import USAGE_COLUMNS
 
 _SETTINGS = ("temperature", "top_p", "max_tokens", "reasoning_effort")
-
-#: Columns that are added up for each benchmark and model.
-_USED = ("attempts", "prompt_tokens", "completion_tokens")
 
 
 class _Model(msgspec.Struct):
@@ -67,7 +66,7 @@ def cost_scores(data: Data | Evaluations, *, level: float = 0.95) -> Results:
     Parameters
     ----------
     data
-        Run folders, or results of `howsure.read` that have some.
+        Run folders, logs that record tokens, or results of `howsure.read` that have some.
     level
         Level of the intervals, in (0, 1).
 
@@ -80,7 +79,7 @@ def cost_scores(data: Data | Evaluations, *, level: float = 0.95) -> Results:
     Raises
     ------
     InputError
-        If there is no run folder: logs and tables state no costs here.
+        If there is neither a run folder nor a log that records the tokens of every completion of a model.
 
     Notes
     -----
@@ -100,7 +99,7 @@ def cost_scores(data: Data | Evaluations, *, level: float = 0.95) -> Results:
     results = data if isinstance(data, Evaluations) else read(data)
     usage = count_usage(results.sources)
     if not usage:
-        remedy = "give run folders; howsure convert makes one of logs"
+        remedy = "give run folders, or logs that record the tokens of every completion"
         raise InputError("no costs are recorded", where="cost_scores", remedy=remedy)
     return Results(
         tuple(compare_costs(cells, usage.get(cells.benchmark, {}), level=level) for cells in results.cells())
@@ -126,7 +125,10 @@ def list_facts(sources: Sequence[Source], manifests: Sequence[Mapping[str, objec
 
 
 def count_usage(sources: Iterable[Source]) -> dict[str, dict[str, ModelUsage]]:
-    """Return what the generations of each model on each benchmark took, from run folders, at the prices known today."""
+    """Return what the generations of each model on each benchmark took, at the prices known today.
+
+    From run folders, and from logs with the tokens of every completion of the model: the others say no calls either.
+    """
     usage: dict[str, dict[str, ModelUsage]] = {}
     sums: dict[tuple[str, str], _Sums] = {}
     models: dict[str, _Model] = {}
@@ -178,21 +180,28 @@ def _describe_settings(settings: Sequence[Mapping[str, object]]) -> str:
 
 
 def _sum_rows(source: Source) -> dict[tuple[str, str], _Sums]:
-    """Return the sums of each benchmark and model of a run folder; of other sources nothing."""
+    """Return the sums of each benchmark and model of a run folder, or of a log with tokens; of a table nothing."""
     sums: dict[tuple[str, str], _Sums] = {}
-    if not isinstance(source, RunSource):
+    columns = ["benchmark", "model", *USAGE_COLUMNS]
+    tables: Iterable[pa.Table]
+    if isinstance(source, RunSource):
+        tables = (pa.Table.from_batches([batch]) for batch in stream(source.path, columns))
+    elif isinstance(source, LogSource):
+        tables = [source.rows.select(columns)]
+    else:
         return sums
-    # a generation that failed has no completion, and its tokens are not recorded
-    for batch in stream(source.path, ["benchmark", "model", "status", *_USED]):
-        table = pa.Table.from_batches([batch])
-        table = table.append_column("answered", compute.not_equal(table["status"], "error"))
-        table = table.append_column("counted", compute.is_valid(table["completion_tokens"]))
-        grouped = table.group_by(["benchmark", "model"], use_threads=False)
-        names = ("answered", "counted", *_USED)
+    # a generation that failed may have tokens: of a completion whose scorer failed
+    for table in tables:
+        answered = compute.not_equal(table["status"], "error")
+        has_tokens = compute.and_(answered, compute.is_valid(table["completion_tokens"]))
+        marked = table.append_column("answered", answered).append_column("counted", has_tokens)
+        grouped = marked.group_by(["benchmark", "model"], use_threads=False)
+        names = ("answered", "counted", "attempts", "prompt_tokens", "completion_tokens")
         for row in grouped.aggregate([(name, "sum") for name in names]).to_pylist():
             n, n_counted, calls, prompt, completion = (row[f"{name}_sum"] or 0 for name in names)
-            key = row["benchmark"], row["model"]
-            sums[key] = sums.get(key, _Sums()).add(_Sums(n, n_counted, calls, prompt, completion))
+            if isinstance(source, RunSource) or n_counted == n > 0:
+                key = row["benchmark"], row["model"]
+                sums[key] = sums.get(key, _Sums()).add(_Sums(n, n_counted, calls, round(prompt), completion))
     return sums
 
 

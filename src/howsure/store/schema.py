@@ -15,6 +15,7 @@ __all__ = [
     "KEY",
     "SCORING_ERROR",
     "UNSCORED",
+    "USAGE_COLUMNS",
     "VERSION",
     "WITHOUT_ANSWER",
     "CompletionKey",
@@ -35,6 +36,8 @@ SCORING_ERROR = "scoring:"
 KEY = ("benchmark", "model", "question", "variant", "generation")
 CompletionKey: TypeAlias = tuple[str, str, str, str, int]
 """The values of the columns `KEY` of a row."""
+#: Columns from which the calls and tokens of a model are added up; `status` tells failed generations.
+USAGE_COLUMNS = ("status", "attempts", "prompt_tokens", "completion_tokens")
 #: Statuses of completions without an answer, which no scorer and no judge reads: they score 0.
 WITHOUT_ANSWER = ("refused", "empty", "tool-call")
 

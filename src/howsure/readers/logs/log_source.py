@@ -12,7 +12,7 @@ import msgspec
 from howsure.errors import InputError, describe_omission
 from howsure.readers.logs.base import UNSCORED, LogRow
 from howsure.readers.logs.log_names import DistinctLog
-from howsure.store.schema import has_scoring_error
+from howsure.store.schema import USAGE_COLUMNS, has_scoring_error
 from howsure.tables import grouping, rows_to_cells
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ __all__ = ["LogSource"]
 
 #: Number of rows that are converted to Arrow at a time.
 _BATCH = 20_000
-_COLUMNS = ("benchmark", "model", "question", "variant", "generation", "score", "answer", "cluster")
+_COLUMNS = ("benchmark", "model", "question", "variant", "generation", "score", "answer", "cluster", *USAGE_COLUMNS)
 
 
 class LogSource:
@@ -153,7 +153,8 @@ def _make_schema() -> pa.Schema:
     """Return the names and types of the columns of the rows."""
     import pyarrow as pa
 
-    types = {"generation": pa.int64(), "score": pa.float64()}
+    types = {"generation": pa.int64(), "score": pa.float64(), "attempts": pa.int64()}
+    types |= {"prompt_tokens": pa.float64(), "completion_tokens": pa.float64()}
     return pa.schema([(name, types.get(name, pa.string())) for name in _COLUMNS])
 
 

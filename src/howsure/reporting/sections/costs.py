@@ -80,7 +80,7 @@ def describe_costs(result: CostScores, drawn: Sequence[str]) -> str:
     rows = [result.models.index(model) for model in drawn]
     by_cost = sorted(rows, key=lambda i: (result.cost[i], i))
     cheapest, dearest = by_cost[0], by_cost[-1]
-    if result.cost[cheapest] == result.cost[dearest]:
+    if _format_cost(result, cheapest) == _format_cost(result, dearest):
         text = f"A generation of each model cost {_format_cost(result, cheapest)}. "
     else:
         text = (
