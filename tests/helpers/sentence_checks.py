@@ -383,11 +383,24 @@ def check_widths(x, first, last, mostly):
     assert not mostly or E / k < D
 
 
+def error_of_run(x, m):
+    """The error of the table of scores; where data noise is estimated below 0, what sampling alone makes it."""
+    (E, D, _), there = x.components(m), x.k[m] > 0
+    noise = np.where(x.k[m] > 1, x.within[m], E)[there] / x.k[m][there]
+    return np.sqrt((max(D, 0) + noise.mean()) / there.sum())
+
+
+def check_table_error(x, name, value):
+    m = x.names.index(name)
+    assert x.components(m)[1] < 0
+    assert near(value, np.sqrt(np.nanvar(x.mean[m]) / np.sum(x.k[m] > 0)), 1e-9)
+
+
 def check_standard_errors(x, name, one, now, k, _, least):
     m = x.names.index(name)
     (E, D, _), N = x.components(m), int(np.sum(x.k[m] > 0))
     assert near(one, np.sqrt((max(D, 0) + E) / N), 1e-9)
-    assert near(now, np.sqrt(np.nanvar(x.mean[m]) / N), 1e-9)  # as the table of scores has it
+    assert near(now, error_of_run(x, m), 1e-9)
     assert near(least, np.sqrt(max(D, 0) / N), 1e-9)
     assert number(k) == pytest.approx(x.k[m][x.k[m] > 0].mean(), rel=0.01)
 
@@ -405,7 +418,7 @@ def check_run_cost(x, calls, failed, se):
     assert number(failed or "0") == (0 if "failed" not in x.of_cells else x.of_cells["failed"][m].sum())
     n = x.k[m][x.k[m] > 0]
     assert number(calls) == n.sum()
-    assert rounds_to(se, np.sqrt(np.nanvar(x.mean[m]) / len(n)))
+    assert rounds_to(se, error_of_run(x, m))
 
 
 def check_designs(x, text):
@@ -496,9 +509,10 @@ def check_no_tenth(x):
     assert D + E / 1000 > 1.1**2 * D > 0
 
 
-def check_no_noise_left(x, name, one, *_):
+def check_no_noise_left(x, name, one, _, now, *__):
     E, D, _ = x.components(x.names.index(name))
     assert D <= 1e-12
+    assert now is None or near(now, error_of_run(x, x.names.index(name)), 1e-9)
     assert near(one, np.sqrt(E / np.sum(x.k[x.names.index(name)] > 0)), 1e-9)
 
 
@@ -631,6 +645,13 @@ COMPUTED = [
         ),
         check_standard_errors,
     ),
+    (
+        (
+            rf"The data noise of (\w+) is estimated below 0 and counts as 0 here; the table of scores, whose error contains the "
+            rf"estimate, has {NUMBER}\."
+        ),
+        check_table_error,
+    ),
     (r"([\d,]+) generations? comes? within a tenth of that\.", check_tenth),
     (
         rf"This run took {NUMBER} calls(?: that gave a score \(([\d,]+) more failed\))? for a standard error of {NUMBER} \(cross\)\.",
@@ -674,7 +695,7 @@ COMPUTED = [
     (r"It takes more than a thousand to come within a tenth of that\.", check_no_tenth),
     (
         (
-            rf"(\w+) has a standard error of {NUMBER} with one generation per question(, \S+ with \S+( \(the point\))?)?, and "
+            rf"(\w+) has a standard error of {NUMBER} with one generation per question(, {NUMBER} with \S+( \(the point\))?)?, and "
             r"no noise remains that generations could not remove\."
         ),
         check_no_noise_left,

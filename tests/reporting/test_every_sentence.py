@@ -30,6 +30,12 @@ PAGES = {
     "three questions": Planted(draw(np.array([[0.9, 0.5, 0.2], [0.4, 0.4, 0.6]]), 6, seed=4)),
     "six models, several generations": Planted(draw(SKILLS * DIFFICULTY, 4, seed=5)),
     "mostly prediction noise": Planted(draw(np.full((3, 80), 0.5), 3, seed=6)),
+    "less noise of data than none": Planted(
+        [
+            [[1, 1, 0], [0, 1, 0], [1, 0, 1], [0, 0, 1]] * 16 + [[1, 1, 1], [0, 0, 0]] * 8,
+            [[1, 0, 0], [1, 1, 0]] * 32 + [[0, 1, 0], [0, 0, 0], [1, 1, 1], [0, 0, 0]] * 4,
+        ]
+    ),
     "equal models": Planted([[[1, 0, 1], [0, 0, 1], [1, 1, 1], [0, 1, 0]] * 12] * 2),
     "all right and all wrong": Planted([[[1, 1]] * 30, [[0, 0]] * 30]),
     "graded scores": Planted([[RNG.beta(2, 2, 3) * q for q in DIFFICULTY] for _ in range(3)]),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -25,12 +25,13 @@ from howsure.stats.core.cube import Cube
 from howsure.stats.core.intervals import Limits
 from howsure.stats.planning import (
     Cost,
+    ErrorParts,
     StudyDesign,
     VarianceComponents,
-    components_from_cells,
     components_from_cube,
     cost_per_cell,
     plan,
+    split_score_error,
 )
 from howsure.stats.repeats import Convergence, convergence
 from howsure.stats.scores import Scores, score
@@ -55,8 +56,9 @@ class ModelPilot:
         Generations of each cell of a question and a prompt with at least one generation.
     n_failed
         Generations without a score, which are in no cell.
-    table_error
-        Standard error of the score in the table of scores; None with several prompts, where it is for these prompts.
+    score_error
+        Parts of the standard error of the score; None with several prompts, where the error of the table of scores is
+        for these prompts.
     n_default
         Generations with the default prompt, which was not drawn and is in no cell.
     """
@@ -67,7 +69,7 @@ class ModelPilot:
     n_variants: int
     counts: IntArray
     n_failed: int = 0
-    table_error: float | None = None
+    score_error: ErrorParts | None = None
     n_default: int = 0
 
     @property
@@ -78,7 +80,9 @@ class ModelPilot:
     @property
     def run_error(self) -> float:
         """Standard error with the generations at hand."""
-        return float(self.standard_error(self.n_generations)) if self.table_error is None else self.table_error
+        if self.score_error is None:
+            return float(self.standard_error(self.n_generations))
+        return self.score_error.standard_error
 
     def standard_error(self, k: FloatArray | float) -> FloatArray:
         """Standard error for new questions and prompts, with as many as here and k generations each."""
@@ -114,9 +118,7 @@ def build_generations_section(
     several = cube is not None and len(cube.drawn.variants) > 1
     sampled = [model for model in order if not math.isnan(scores.prediction[cells.index(model)])]
     pilots = [
-        pilot
-        for model in sampled
-        if (pilot := _estimate_pilot(cells, scores, cube if several else None, model)) is not None
+        pilot for model in sampled if (pilot := _estimate_pilot(cells, cube if several else None, model)) is not None
     ]
     figures: list[Figure] = []
     # Scores of one question in several prompts, as in a table of scores, are not generations of that question.
@@ -142,21 +144,17 @@ def build_generations_section(
     )
 
 
-def _estimate_pilot(cells: Cells, scores: Scores, cube: Cube | None, model: str) -> ModelPilot | None:
+def _estimate_pilot(cells: Cells, cube: Cube | None, model: str) -> ModelPilot | None:
     """Return the variance components of a model; None if they are unknown or there is no noise.
 
-    With a single prompt they make up the squared standard error of the table of scores.
+    With a single prompt they make up the squared standard error of the table of scores, unless data noise is estimated
+    below 0.
     """
-    run_error, n_default = None, 0
+    parts, n_default = None, 0
     if cube is None or model not in cube.models:
-        i = cells.index(model)
-        n, n_variants = cells.n[i][:, None], 1
-        components = components_from_cells(cells, model)
-        if not math.isnan(components.question):
-            sampling = score(cells.select([model]), claim="these-questions").variance[0]
-            data = float(scores.variance[i] - sampling) * int(np.sum(n > 0))
-            components = replace(components, question=max(data, 0.0))
-            run_error = math.sqrt(scores.variance[i])
+        n, n_variants = cells.n[cells.index(model)][:, None], 1
+        parts = split_score_error(cells, model)
+        components = parts.components
     else:
         n = cube.drawn.n[cube.index(model)]
         n_variants = int(np.sum(np.any(n > 0, axis=0)))
@@ -166,7 +164,7 @@ def _estimate_pilot(cells: Cells, scores: Scores, cube: Cube | None, model: str)
         return None
     n_failed = 0 if cells.failed is None else int(cells.failed[cells.index(model)].sum())
     n_questions = int(np.sum(np.any(n > 0, axis=1)))
-    return ModelPilot(model, components, n_questions, n_variants, n[n > 0], n_failed, run_error, n_default)
+    return ModelPilot(model, components, n_questions, n_variants, n[n > 0], n_failed, parts, n_default)
 
 
 def _build_range_figure(
@@ -223,6 +221,7 @@ def _build_error_figure(pilots: Sequence[ModelPilot], builder: ElementBuilder, *
         sufficient=_sufficient_generations(first),
         several=several,
     )
+    caption += _describe_table_error(first)
     if len(drawn) < len(pilots):
         caption += f" Drawn for {len(drawn)} of {len(pilots):,} models."
     return builder.build_figure(
@@ -232,6 +231,17 @@ def _build_error_figure(pilots: Sequence[ModelPilot], builder: ElementBuilder, *
         draw_standard_errors(k, {pilot.model: pilot.standard_error(k) for pilot in drawn}, points),
         kind="Falling curves, one per model",
         marks=(len(k) + 1) * len(drawn),
+    )
+
+
+def _describe_table_error(pilot: ModelPilot) -> str:
+    """Return why the table of scores has a smaller error of the run; empty where it has not."""
+    if pilot.score_error is None or math.isclose(pilot.run_error, pilot.score_error.table_error, rel_tol=1e-9):
+        return ""
+    places = choose_decimals(np.array([pilot.run_error, pilot.score_error.table_error])) + 1
+    return (
+        f" The data noise of {pilot.model} is estimated below 0 and counts as 0 here; the table of scores, whose error "
+        f"contains the estimate, has {format_number(pilot.score_error.table_error, places)}."
     )
 
 

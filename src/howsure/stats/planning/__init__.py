@@ -18,7 +18,13 @@ from howsure.stats.planning.benchmark_noise import (
     measure_noise,
 )
 from howsure.stats.planning.cost import Cost, CostScores, ModelUsage, compare_costs, cost_per_cell
-from howsure.stats.planning.pilot import components_from_accuracy, components_from_cells, components_from_cube
+from howsure.stats.planning.pilot import (
+    ErrorParts,
+    components_from_accuracy,
+    components_from_cells,
+    components_from_cube,
+    split_score_error,
+)
 from howsure.stats.planning.plan import (
     ASSURANCE,
     FEWEST_QUESTIONS,
@@ -44,6 +50,7 @@ __all__ = [
     "BenchmarkNoise",
     "Cost",
     "CostScores",
+    "ErrorParts",
     "ModelUsage",
     "StudyDesign",
     "StudyPlan",
@@ -59,5 +66,6 @@ __all__ = [
     "plan",
     "se_for_detecting",
     "se_for_width",
+    "split_score_error",
     "tabulate_designs",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +20,13 @@ from howsure.stats.planning.variance_components import VarianceComponents, assur
 from howsure.stats.prompts import estimate_components
 from howsure.stats.scores import IN_CLUSTERS, NEW_CLUSTERS, add_cluster_variance, unbiased_data
 
-__all__ = ["components_from_accuracy", "components_from_cells", "components_from_cube"]
+__all__ = [
+    "ErrorParts",
+    "components_from_accuracy",
+    "components_from_cells",
+    "components_from_cube",
+    "split_score_error",
+]
 
 #: Up to this sampling temperature, answers vary less and the share of data noise is larger.
 LOW_TEMPERATURE = 0.2
@@ -251,6 +258,57 @@ def _error_of_limit(estimate: float, high: float) -> float:
     """Return the distance of the upper 80 % limit from the estimate over its normal quantile; 0 where unknown."""
     error = (high - estimate) / assurance_quantile(_ONE_SIDED)
     return max(error, 0.0) if math.isfinite(error) else 0.0
+
+
+class ErrorParts(NamedTuple):
+    """The parts of the standard error of a score, and what they make up for the generations at hand."""
+
+    components: VarianceComponents
+    """D (`question`, at least 0) and E (`generation`), of which the standard error is computed for any design."""
+    standard_error: float
+    """Standard error with the generations at hand, from these components."""
+    table_error: float
+    """Standard error of `score`, which is smaller where the estimate of D is below 0."""
+
+
+def split_score_error(cells: Cells, model: str) -> ErrorParts:
+    """Split the squared standard error of a score into the parts that questions and generations remove.
+
+    Parameters
+    ----------
+    cells
+        Results, with several generations of some questions; otherwise D is NaN.
+    model
+        One of the models.
+
+    Returns
+    -------
+    ErrorParts
+        D of `components` is N (SE^2 - mean(s2_q/k_q)/N), with the squared standard error SE^2 of `score`, which is
+        clustered where questions come in clusters; a negative D is 0.
+
+    Notes
+    -----
+    Where D is not negative, `standard_error` is that of `score`. A negative D is noise of the estimate: the squared
+    standard error of `score`, which contains it, is then smaller than sampling alone makes it, and would be smaller
+    than that of the same design by `components`. `standard_error` is sqrt(max(D, 0)/N + sum_q s2_q/k_q / N^2) instead.
+
+    Examples
+    --------
+    >>> cells = Cells.from_scores("demo", ["a"], list("pqrs"), [[[1, 0], [1, 0], [1, 0], [0, 1]]])
+    >>> parts = split_score_error(cells, "a")
+    >>> parts.components.question, round(parts.standard_error, 4), parts.table_error
+    (0.0, 0.25, 0.0)
+    """
+    one = cells.select([model])
+    components = components_from_cells(one, model)
+    variance = float(scoring.score(one).variance[0])
+    if math.isnan(components.question):
+        return ErrorParts(components, math.sqrt(variance), math.sqrt(variance))
+    sampling = float(scoring.score(one, claim="these-questions").variance[0])
+    data = max(variance - sampling, 0.0)
+    components = replace(components, question=data * int(np.sum(one.answered)))
+    return ErrorParts(components, math.sqrt(data + sampling), math.sqrt(variance))
 
 
 def components_from_accuracy(
