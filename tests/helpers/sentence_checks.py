@@ -654,7 +654,7 @@ COMPUTED = [
     ),
     (r"([\d,]+) generations? comes? within a tenth of that\.", check_tenth),
     (
-        rf"This run took {NUMBER} calls(?: that gave a score \(([\d,]+) more failed\))? for a standard error of {NUMBER} \(cross\)\.",
+        rf"This run took {NUMBER} calls(?: that gave a score \(([\d,]+) more (?:has|have) none\))? for a standard error of {NUMBER} \(cross\)\.",
         check_run_cost,
     ),
     (
@@ -706,7 +706,7 @@ COMPUTED = [
     ),
     (r"(\d+) models? (?:has|have) no interval\.", check_no_interval),
     (
-        rf"([\d,]+) generations? failed \({NUMBER}% of those requested\) and (?:is|are) left out, not scored 0\.",
+        rf"([\d,]+) generations? (?:has|have) no score \({NUMBER}% of those in the data\) and (?:is|are) left out, not scored 0\.",
         check_failed,
     ),
     (

@@ -91,7 +91,7 @@ def test_rows_without_one_of_the_scores_are_counted_and_not_compared():
     found = build_agreement("b", "s@1", {"m": tally})
     columns = found.columns()
     assert [int(columns[name][0]) for name in ("n_scored", "n_unread", "n_missing", "n_both")] == [2, 1, 1, 0]
-    for name in ("agreement", "low", "high", "kappa"):
+    for name in ("agreement", "agreement_low", "agreement_high", "kappa"):
         assert math.isnan(columns[name][0])
     assert columns["note"][0] == (
         "no row was scored before, so there is no agreement; rows are missing, the first: no completion is kept"

@@ -9,6 +9,7 @@ import pytest
 
 from howsure.errors import InputError
 from howsure.stats.core.cells import Cells
+from howsure.stats.scores import score
 from howsure.stats.sequential.adaptive_allocation import merge_stages
 from howsure.store.manifest import AdaptivePlan
 from howsure.tables import grouping, rows_to_cells
@@ -248,3 +249,24 @@ def test_runs_read_in_parts_are_the_runs(monkeypatch, most):
                 at = run.models.index(m), run.questions.index(q)
                 assert (run.total[at], run.minimum[at], run.maximum[at]) == (s, s, s)
                 assert run.total_sq[at] == pytest.approx(s * s)
+
+
+def test_the_note_of_each_model_has_its_own_number_of_variants():
+    """Hand-made rows: a has scores under three variants, b under two and a failure under the third, c under one."""
+    rows = [
+        {"benchmark": "x", "model": model, "question": question, "variant": variant, "score": score}
+        for model, variants in (("a", "uvw"), ("b", "uvw"), ("c", "u"))
+        for question in "12"
+        for variant in variants
+        for score in [None if (model, variant) == ("b", "w") else float(question == "1")]
+    ]
+    for shards in ([rows], [rows[:5], rows[5:9], rows[9:]]):
+        [cells] = rows_to_cells.merge_cells(
+            [part for each in shards for part in rows_to_cells.make_cells(pa.Table.from_pylist(each))]
+        )
+        notes = dict(zip(*(score(cells).columns()[name].tolist() for name in ("model", "note")), strict=True))
+        assert "averaged over 3 prompt variants" in notes["a"]
+        assert "averaged over 2 prompt variants" in notes["b"]
+        assert "variants" not in notes["c"]
+    [pooled] = [cube.cells() for cube in rows_to_cells.make_cubes(pa.Table.from_pylist(rows))]
+    assert [pooled.count_variants(model) for model in "abc"] == [3, 2, 1]

@@ -110,6 +110,9 @@ def report(
         figure_theme=figure_theme,
         progress=_print_progress if sys.stderr.isatty() else None,
     )
+    if file.parent != output.parent and output.suffix:
+        note = f"{output} is a folder, {file.parent}: of several benchmarks each has a page, and the index joins them"
+        print(f"howsure: {note}", file=sys.stderr)
     print(file)
 
 

@@ -29,7 +29,12 @@ EXCERPT = 60
 #: Largest number of reasons for missing rows in the notes.
 MAX_REASONS = 20
 #: Columns that compare the scores of two scorers.
-_COMPARING = frozenset({"n_both", "n_agree", "agreement", "low", "high", "only_ours", "only_theirs", "kappa", "level"})
+_COMPARING = frozenset(
+    {
+        *("n_both", "n_agree", "agreement", "agreement_low", "agreement_high"),
+        *("only_ours", "only_theirs", "kappa", "level"),
+    }
+)
 
 
 class Disagreement(NamedTuple):
@@ -96,6 +101,9 @@ class Agreement(Result):
         score of ours.
     mean_score
         Mean of our scores over the rows, shape (M,); NaN without any. `howsure.score` has the errors of it.
+    low, high
+        Limits of the interval of `agreement`; their columns are `agreement_low` and `agreement_high`, because `low` and
+        `high` are those of a score elsewhere.
     n_both, n_agree, only_ours, only_theirs
         Number of rows with both scores; with equal scores; with a larger score of ours; with a smaller one. For scores
         of 0 and 1 the last two are the rows where only ours is right, and only theirs.
@@ -143,8 +151,8 @@ class Agreement(Result):
             "n_both": self.n_both,
             "n_agree": self.n_agree,
             "agreement": self.agreement,
-            "low": self.low,
-            "high": self.high,
+            "agreement_low": self.low,
+            "agreement_high": self.high,
             "only_ours": self.only_ours,
             "only_theirs": self.only_theirs,
             "kappa": self.kappa,

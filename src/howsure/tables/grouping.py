@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from operator import itemgetter
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -31,6 +32,7 @@ __all__ = [
     "CELL",
     "COLUMNS",
     "OUTCOMES",
+    "VariantNames",
     "group_cells",
     "keep_first_generations",
     "list_distinct_rows",
@@ -54,6 +56,8 @@ _BITS, _MAX_WORDS = 53, 4
 _RANK = "generation rank"
 #: Cells of single variants are grouped before they are pooled if there are at most so many.
 _MAX_VARIANT_CELLS = 5_000_000
+#: Columns that say which model has which variant.
+_OF_MODEL = ("benchmark", "model", "variant")
 #: Rows that are grouped by generation at a time.
 _MAX_RUN_ROWS = 500_000
 
@@ -70,7 +74,14 @@ class _GenerationRange(NamedTuple):
         return 1 if self.first is None or self.last is None else self.last - self.first + 1
 
 
-def pool_variants(rows: nw.LazyFrame[IntoLazyFrame], where: str) -> tuple[pa.Table, dict[str, tuple[str, ...]]]:
+class VariantNames(NamedTuple):
+    """The prompt variants of each benchmark, and those under which each model of it has a score."""
+
+    of_benchmark: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+    of_model: Mapping[str, Mapping[str, frozenset[str]]] = MappingProxyType({})
+
+
+def pool_variants(rows: nw.LazyFrame[IntoLazyFrame], where: str) -> tuple[pa.Table, VariantNames]:
     """Return one row per cell, pooled over variants, and the variants of each benchmark.
 
     Up to `_MAX_VARIANT_CELLS` cells are grouped by variant and added up here: one pass finds cells, variants and
@@ -78,16 +89,20 @@ def pool_variants(rows: nw.LazyFrame[IntoLazyFrame], where: str) -> tuple[pa.Tab
     """
     names = rows.collect_schema().names()
     if "variant" not in names:
-        return group_cells(rows, CELL, where), {}
+        return group_cells(rows, CELL, where), VariantNames()
+    from pyarrow import compute
+
     generations = _find_range(rows)
     if "n" not in names and generations.rows <= _MAX_VARIANT_CELLS * generations.span:
         table = group_cells(rows, (*CELL, "variant"), where, generations, required=CELL)
-        pairs = _sort_rows(table.select(["benchmark", "variant"]).group_by(["benchmark", "variant"]).aggregate([]))
+        has_score = compute.greater(table["n"], 0)
+        distinct = table.select([*_OF_MODEL]).append_column("has_score", has_score)
+        variants = _list_variants(distinct.group_by(distinct.column_names).aggregate([]))
         table = sum_groups(_keep_first_outcomes(table), CELL)
     else:
         table = group_cells(rows, CELL, where, generations)
-        pairs = list_distinct_rows(rows, ("benchmark", "variant"))
-    return table, _group_by_benchmark(pairs)
+        variants = read_variants(rows)
+    return table, variants
 
 
 def _keep_first_outcomes(table: pa.Table) -> pa.Table:
@@ -107,17 +122,32 @@ def _keep_first_outcomes(table: pa.Table) -> pa.Table:
     return table.set_column(table.column_names.index(OUTCOMES), OUTCOMES, pa.array(outcomes))
 
 
-def read_variants(rows: nw.LazyFrame[IntoLazyFrame]) -> dict[str, tuple[str, ...]]:
-    """Return the prompt variants of each benchmark."""
-    return _group_by_benchmark(list_distinct_rows(rows, ("benchmark", "variant")))
+def read_variants(rows: nw.LazyFrame[IntoLazyFrame]) -> VariantNames:
+    """Return the prompt variants of each benchmark, and those of each model."""
+    import narwhals as nw
+
+    names = rows.collect_schema().names()
+    if "variant" not in names:
+        return VariantNames()
+    has_score = nw.col("n") > 0 if "n" in names else ~nw.col("score").is_null()
+    distinct = rows.select(*_OF_MODEL, has_score.alias("has_score")).unique()
+    return _list_variants(distinct.collect(backend="pyarrow").to_native())
 
 
-def _group_by_benchmark(pairs: Sequence[tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-    """Return the second names of pairs by the first."""
-    variants_of: dict[str, list[str]] = {}
-    for benchmark, variant in pairs:
-        variants_of.setdefault(benchmark, []).append(variant)
-    return {benchmark: tuple(each) for benchmark, each in variants_of.items()}
+def _list_variants(table: pa.Table) -> VariantNames:
+    """Return the variants in rows of benchmark, model, variant, and whether there is a score."""
+    names: dict[str, set[str]] = {}
+    scored: dict[str, dict[str, set[str]]] = {}
+    columns = [["" if v is None else str(v) for v in table[name].to_pylist()] for name in _OF_MODEL]
+    for benchmark, model, variant, has_score in zip(*columns, table["has_score"].to_pylist(), strict=True):
+        names.setdefault(benchmark, set()).add(variant)
+        own = scored.setdefault(benchmark, {}).setdefault(model, set())
+        if has_score:
+            own.add(variant)
+    return VariantNames(
+        {benchmark: tuple(sorted(each)) for benchmark, each in names.items()},
+        {benchmark: {model: frozenset(own) for model, own in each.items()} for benchmark, each in scored.items()},
+    )
 
 
 def group_cells(

@@ -226,9 +226,7 @@ def _encode_column(table: pa.Table, column: str) -> tuple[tuple[str, ...], NDArr
     return tuple(values[i] for i in order), place[encoded.indices.to_numpy(zero_copy_only=False)]
 
 
-def _densify_cells(
-    table: pa.Table, variants: Mapping[str, tuple[str, ...]], clusters: Mapping[tuple[str, str], str]
-) -> Cells:
+def _densify_cells(table: pa.Table, variants: grouping.VariantNames, clusters: Mapping[tuple[str, str], str]) -> Cells:
     """Return the cells of one benchmark, which has a row per cell, in arrays of shape (M, N).
 
     `variants` are by benchmark, `clusters` by benchmark and question.
@@ -251,7 +249,8 @@ def _densify_cells(
         benchmark,
         models,
         questions,
-        variants=variants.get(benchmark, ()),
+        variants=variants.of_benchmark.get(benchmark, ()),
+        variants_of=variants.of_model.get(benchmark, {}),
         clusters=_list_clusters(benchmark, questions, clusters),
         **arrays,
     )

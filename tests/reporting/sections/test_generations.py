@@ -310,7 +310,7 @@ def test_a_kind_of_design_that_is_worse_than_the_run_is_not_called_the_best():
     designs = find_best_designs(pilot, Cost(), "calls", 110.0)
     text = describe_frontier(designs, "calls", (110.0, float(pilot.standard_error(1.1))), pilot.n_failed)
     better, worse = np.sqrt(0.2 / 110), np.sqrt(0.2 / 100)
-    assert "This run took 110 calls that gave a score (7 more failed) for a standard error of" in text
+    assert "This run took 110 calls that gave a score (7 more have none) for a standard error of" in text
     assert f"For as much, the best is {better:.3g} with any number of questions (110 questions × 1 generation)." in text
     assert (
         "No design with equally many generations for every question does better for as much with at most 100 "

@@ -118,7 +118,9 @@ def test_warnings_count_what_is_missing_failed_and_unparsed():
         variants=("v1", "v2"),
     )
     told = list(collect_warnings(made))
-    assert told[0] == "3 generations failed (23.08% of those requested) and are left out, not scored 0."  # 3 of 13
+    assert (
+        told[0] == "3 generations have no score (23.08% of those in the data) and are left out, not scored 0."
+    )  # 3 of 13
     assert told[1] == "No answer could be extracted from 1 generation (10.00% of those scored); it scores 0."
     assert "a score, 16.67% are without one." in told[2]  # 1 of 6 cells
     assert told[2].startswith("1 model did not answer every question")

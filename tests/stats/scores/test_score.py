@@ -94,7 +94,7 @@ def test_notes_count_what_was_failed_unparsed_missing_and_pooled():
     note = columns["note"][0]
     assert "1 generation unparsed, scored 0" in note
     assert "3 generations without a score, left out" in note
-    assert "averaged over prompt variants (2 in the data)" in note
+    assert "averaged over 2 prompt variants, whose noise is not in the error" in note
     assert "prediction noise from 1 of 2 questions" in note
     assert columns["model"][1] == "none"
     assert columns["n_missing"].tolist() == [0, 2]

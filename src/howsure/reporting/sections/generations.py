@@ -421,7 +421,7 @@ def describe_frontier(
     if n_default:
         cost_text += f" with prompts that were drawn ({n_default:,} more with the default prompt)"
     if n_failed:
-        cost_text += f" that gave a score ({n_failed:,} more failed)"
+        cost_text += f" that gave a score ({n_failed:,} more {'has' if n_failed == 1 else 'have'} none)"
     if not any(at_most.values()):
         error = format_significant(se)
         return (

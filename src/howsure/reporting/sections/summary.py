@@ -197,8 +197,9 @@ def collect_warnings(cells: Cells, *, cube: Cube | None = None, has_prompt_secti
     if unscored:
         yield f"No score at all: {join_names(unscored)}."
     if cells.failed is not None and (failed := int(cells.failed.sum())):
-        share = f"{failed / (failed + scored):.2%} of those requested"
-        yield f"{format_count(failed, 'generation')} failed ({share}) and {is_or_are(failed)} left out, not scored 0."
+        share = f"{failed / (failed + scored):.2%} of those in the data"  # an empty cell of a table is no failure
+        what = f"{format_count(failed, 'generation')} {'has' if failed == 1 else 'have'} no score"
+        yield f"{what} ({share}) and {is_or_are(failed)} left out, not scored 0."
     if cells.unparsed is not None and (unparsed := int(cells.unparsed.sum())):
         share = f"{unparsed / max(scored, 1):.2%} of those scored"
         yield (

@@ -227,10 +227,11 @@
         line(mark("reviewed"), " ", isolated(word), ...(who.length ? [" ", ...who] : []), ...(note ? [": ", isolated(note)] : []));
       }
       if (index.suspects[i]) line(mark("suspected label error"), " ", isolated(index.suspects[i]));
-      const status = texts?.status ?? {}, unread = status.unparsed ?? index.unparsed[i] ?? 0, failed = status.error ?? index.failed[i] ?? 0;
+      const status = texts?.status ?? {}, unread = status.unparsed ?? index.unparsed[i] ?? 0, failed = status.error ?? 0, empty = texts?.status ? 0 : index.failed[i] ?? 0;
       if (unread) line(mark("unparsed"), ` no answer could be extracted from ${count(unread, "generation")}`);
       if (status.length) line(mark("truncated"), ` ${count(status.length, "generation")} ended at the limit of tokens`);
       if (failed) line(mark("failed"), ` ${count(failed, "request")} failed`);
+      if (empty) line(mark("no score"), ` ${count(empty, "generation")} without a score`);
       return list.childElementCount ? [list] : [];
     };
 

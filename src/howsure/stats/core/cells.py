@@ -6,8 +6,8 @@ files, machines or days merge into the cells of both.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import repeat
 from typing import Any, Protocol
@@ -138,6 +138,8 @@ class Cells:
         where the source does not say.
     variants
         Prompt variants that the cells are pooled over; empty where the source does not say.
+    variants_of
+        Of these, the variants under which each model has a score; empty where the source does not say.
     clusters
         Cluster of each question, length N (a passage, a template), or None where questions are independent.
     minimum, maximum
@@ -168,6 +170,7 @@ class Cells:
     minimum: FloatArray | None = None
     maximum: FloatArray | None = None
     outcomes: NDArray[np.uint64] | None = None
+    variants_of: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         shape = (len(self.models), len(self.questions))
@@ -219,6 +222,10 @@ class Cells:
         """Mean score p of each cell, shape (M, N); NaN if there is none."""
         mean: FloatArray = np.divide(self.total, self.n, out=np.full(self.n.shape, np.nan), where=self.answered)
         return mean
+
+    def count_variants(self, model: str) -> int:
+        """Return the number of variants under which a model has a score; where it is not known, that of all models."""
+        return len(self.variants_of.get(model, self.variants))
 
     @property
     def within(self) -> FloatArray:
@@ -318,7 +325,15 @@ class Cells:
         arrays: dict[str, Any] = {name: merge_array(name) for name in ARRAYS}
         variants = tuple(sorted({*self.variants, *other.variants}))
         clusters = merge_clusters([self, other], questions)
-        return Cells(self.benchmark, models, questions, variants=variants, clusters=clusters, **arrays)
+        variants_of: dict[str, frozenset[str]] = {}
+        if all(cells.variants_of or len(cells.variants) < 2 for cells in (self, other)):
+            for cells in (self, other):
+                every = frozenset(cells.variants)
+                for model in cells.models:
+                    variants_of[model] = variants_of.get(model, frozenset()) | cells.variants_of.get(model, every)
+        return Cells(
+            self.benchmark, models, questions, variants=variants, clusters=clusters, variants_of=variants_of, **arrays
+        )
 
     def _overlaps(self, other: Cells) -> bool:
         """Return whether some cell has generations in both."""

@@ -247,7 +247,16 @@ class Cube:
             there = np.sum(self.n > 0, axis=2)
             mean = np.divide(np.nansum(self.mean, axis=2), there, out=np.zeros(there.shape), where=there > 0)
             once = (there > 0).astype(np.int64)
-            return Cells(self.benchmark, self.models, self.questions, once, mean, mean**2, variants=self.variants)
+            return Cells(
+                self.benchmark,
+                self.models,
+                self.questions,
+                once,
+                mean,
+                mean**2,
+                variants=self.variants,
+                variants_of=self._list_variants(),
+            )
         n, total, total_sq = (array.sum(axis=2) for array in (self.n, self.total, self.total_sq))
         minimum = None if self.minimum is None else np.fmin.reduce(self.minimum, axis=2)
         maximum = None if self.maximum is None else np.fmax.reduce(self.maximum, axis=2)
@@ -261,7 +270,14 @@ class Cube:
             clusters=self.clusters,
             minimum=minimum,
             maximum=maximum,
+            variants_of=self._list_variants(),
         )
+
+    def _list_variants(self) -> dict[str, frozenset[str]]:
+        """Return the variants under which each model has a score."""
+        has_score = np.any(self.n > 0, axis=1)
+        names = np.array(self.variants, dtype=object)
+        return {model: frozenset(names[row].tolist()) for model, row in zip(self.models, has_score, strict=True)}
 
     @cached_property
     def layout(self) -> Layout:

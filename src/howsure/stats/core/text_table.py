@@ -35,7 +35,8 @@ _PRIORITY = (
         "rank",
         "mean",
     ),
-    *("score", "greedy", "sampled", "difference", "se", "se_difference", "low", "high", "p_holm", "p_value"),
+    *("score", "greedy", "sampled", "difference", "low", "high", "agreement", "agreement_low", "agreement_high"),
+    *("n_missing", "se", "se_difference", "p_holm", "p_value"),
     *("detectable", "rank_low", "rank_high", "p_best", "n_questions", "n_variants", "n_generations", "calls"),
 )
 #: Characters that a column of names takes at least, and one of numbers.

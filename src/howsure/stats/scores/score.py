@@ -441,11 +441,8 @@ def _reasons(cells: Cells, noise: _Noise, claim: Claim, clustered: ClusteredVari
     common = []
     if claim == "these-questions" and cells.clusters is not None:
         common.append(WITHOUT_CLUSTERS)
-    if len(cells.variants) > 1:
-        count = f"{len(cells.variants)} in the data"  # a model may lack some
-        common.append(f"averaged over prompt variants ({count}), whose noise is not in the error")
     counters = [("unparsed, scored 0", cells.unparsed), ("without a score, left out", cells.failed)]
-    for i in range(len(cells.models)):
+    for i, model in enumerate(cells.models):
         conditions = {
             "no scores": answered[i] == 0,
             "one question: the spread over questions is unknown": answered[i] == 1,
@@ -463,4 +460,6 @@ def _reasons(cells: Cells, noise: _Noise, claim: Claim, clustered: ClusteredVari
             for what, counts in counters
             if counts is not None
         }
+        n_variants = cells.count_variants(model)  # a model may lack some
+        conditions[f"averaged over {n_variants} prompt variants, whose noise is not in the error"] = n_variants > 1
         yield "; ".join([text for text, holds in conditions.items() if holds] + common)
