@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from typing import TypeAlias
 
 __all__ = [
     "SECRET_LENGTH",
@@ -26,6 +27,8 @@ __all__ = [
 SECRET_LENGTH = 12
 #: A key that a model could not have written by chance has so many characters, with a letter and a digit among them.
 _UNSAYABLE = re.compile(r"(?=.*[A-Za-z])(?=.*\d)\S{16,}")
+#: A place in nested fields: the place of its parent, and the name of the field.
+_Place: TypeAlias = "tuple[_Place, str | int] | None"
 #: Names of fields that hold a secret, after punctuation is removed: "x-api-key", "accessToken", "Authorization", ...
 _SECRET_NAME = re.compile(
     r"(^|x)key$|(api|access|secret|private|subscription|auth|account|master|signing|client|session|service|encryption)key"
@@ -109,7 +112,8 @@ def find_secret_fields(value: object, path: tuple[str | int, ...] = ()) -> Itera
     >>> list(find_secret_fields({"user": "Bearer 0123456789abcdef", "eos_token": "</s>"}))
     [(('user',), 'user')]
     """
-    waiting: list[tuple[tuple[str | int, ...], object]] = [(path, value)]
+    # A place is kept as a pair of its parent's place and its name: copied out at each depth, it took quadratic time.
+    waiting: list[tuple[_Place, object]] = [(None, value)]
     while waiting:
         place, one = waiting.pop()
         if isinstance(one, Mapping):
@@ -121,9 +125,18 @@ def find_secret_fields(value: object, path: tuple[str | int, ...] = ()) -> Itera
         for name, part in items:
             is_named = isinstance(name, str) and _is_secret_name(name) and _is_value(part)
             if is_named or (isinstance(part, str) and resembles_secret(part)):
-                yield (*place, name), str(name)
+                yield path + _list_names((place, name)), str(name)
             else:
-                waiting.append(((*place, name), part))
+                waiting.append(((place, name), part))
+
+
+def _list_names(place: _Place) -> tuple[str | int, ...]:
+    """Return the names on the way to a place, the outermost first."""
+    names = []
+    while place is not None:
+        place, name = place
+        names.append(name)
+    return tuple(reversed(names))
 
 
 def _is_secret_name(name: str) -> bool:
