@@ -1,10 +1,12 @@
 """What all tests share: how hypothesis searches, that an interrupt is one, and the command as a user types it."""
 
+import gc
 import os
 import signal
 import tempfile
 
 import pytest
+from _pytest.doctest import DoctestModule
 from hypothesis import settings
 
 # No deadlines: these machines are noisy. In CI the same examples each time; elsewhere new ones.
@@ -27,6 +29,18 @@ def pytest_configure(config):
 
 
 pytest_plugins = ["helpers.chromium_window"]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file():
+    """The collectors of a file below this folder; the examples in docstrings are those of `src`."""
+    return [collector for collector in (yield) if not isinstance(collector, DoctestModule)]
+
+
+def pytest_collection_finish():
+    """Take the 20,000 collected tests out of what the garbage collector visits: they live as long as the process."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture

@@ -13,23 +13,27 @@ from helpers.repository_modules import module
 
 ROOT = Path(__file__).resolve().parents[1]
 structure = module(ROOT / "bench/structure.py")
-MODULES = structure.read_modules(ROOT / "src/howsure")
 
 
-def test_no_identifier_is_private_language():
-    assert structure.forbidden_names(MODULES) == []
+@pytest.fixture(scope="module")
+def modules():
+    return structure.read_modules(ROOT / "src/howsure")
 
 
-def test_a_public_class_name_has_one_meaning():
-    assert {name: places for name, places in structure.public_classes(MODULES).items() if len(places) > 1} == {}
+def test_no_identifier_is_private_language(modules):
+    assert structure.forbidden_names(modules) == []
 
 
-def test_a_file_stem_stands_once_but_for_roles_of_sibling_packages():
-    assert structure.repeated_stems(MODULES) == {}
+def test_a_public_class_name_has_one_meaning(modules):
+    assert {name: places for name, places in structure.public_classes(modules).items() if len(places) > 1} == {}
 
 
-def test_no_public_signature_takes_or_returns_any():
-    assert structure.public_signatures_with_any(MODULES) == []
+def test_a_file_stem_stands_once_but_for_roles_of_sibling_packages(modules):
+    assert structure.repeated_stems(modules) == {}
+
+
+def test_no_public_signature_takes_or_returns_any(modules):
+    assert structure.public_signatures_with_any(modules) == []
 
 
 @pytest.mark.parametrize(

@@ -382,11 +382,13 @@ def test_a_row_for_each_number_of_variants():
             *(column[others] for column in (rows.n_variants, rows.n_generations, rows.n_questions, rows.se)),
             strict=True,
         ):
+            numbers = np.array([
+                (k, n) for k in range(1, 60) for n in ([4000 // (2 * S * k)] if "budget" in goal else range(30, 2500))
+            ]).T  # fmt: skip
             slow = [
-                (k, n, float(np.sqrt(noise.variance(n, k, S))))
-                for k in range(1, 60)
-                for n in ([4000 // (2 * S * k)] if "budget" in goal else range(30, 2500))
-                if n >= 30 and ("budget" in goal or noise.variance(n, k, S) <= 0.0215**2)
+                (k, n, math.sqrt(variance))
+                for k, n, variance in zip(*numbers, noise.variance(numbers[1], numbers[0], S), strict=True)
+                if n >= 30 and ("budget" in goal or variance <= 0.0215**2)
             ]
             order = [(d[2], 0) if "budget" in goal else (d[0] * d[1], d[2]) for d in slow]
             assert (K, N, se) == pytest.approx(slow[order.index(min(order))])
