@@ -281,6 +281,10 @@ def test_runs_that_did_not_vary_have_an_interval():
     assert (several.n_past[0], several.n_predicted[0]) == (4, 2)
     varied = repeats([run_of([[1, 0, 1], [1, 0, 1]]), run_of([[1, 0, 1], [1, 1, 1]])]).columns()
     assert varied["method"].tolist() == ["poisson", "pooled"]
+    thirds = Cells.from_scores("b", ["half", "same", "one"], ["1", "2"], [[[0.5], [1]], [[1], [0]], [[1], [1]]])
+    moved = Cells.from_scores("b", ["half", "same", "one"], ["1", "2"], [[[0.5], [1]], [[1], [0]], [[1], [0]]])
+    # Where there is an interval, it is not one of no width.
+    assert repeats([thirds, moved]).interval().flat.tolist() == [True, False, False]
 
 
 @pytest.mark.parametrize("past", [2, 3, 5, 10])
@@ -312,6 +316,8 @@ def test_future_runs_are_covered_where_two_runs_hardly_ever_vary():
 def test_prompt_variants_are_told():
     runs = [Cells("b", ("a",), ("1",), np.array([[2]]), np.array([[1.0]]), np.array([[1.0]]), variants=("x", "y"))] * 2
     assert "pooled over 2 prompt variants" in repeats(runs).columns()["note"][0]
+    one = [Cells("b", ("a",), ("1",), np.array([[2]]), np.array([[1.0]]), np.array([[1.0]]), variants=("x",))] * 2
+    assert "prompt variant" not in repeats(one).columns()["note"][0]
 
 
 def test_table_and_frame():
@@ -385,3 +391,11 @@ def test_widths_by_the_number_of_runs():
             assert row["is_narrow"] == int(high - low < 0.35)
     with pytest.raises(InputError, match="1 run"):
         measure_widths(each[:1])
+
+
+def test_two_runs_have_one_width():
+    """Theory: `BY_HAND`'s first two runs have s2 = 1/2, 1/2, 0 and 1/2, so that (1/2 + 1/2) sum s2 / 16 = 3/32."""
+    table = measure_widths(BY_HAND[:2])
+    assert table["n_runs"].tolist() == [2]
+    half = stats.t.ppf(0.975, repeats(BY_HAND[:2]).df[0]) * math.sqrt(3 / 32)
+    assert table["width"][0] == pytest.approx(min(3 / 8 + half, 1) - max(3 / 8 - half, 0))

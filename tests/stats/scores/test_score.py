@@ -7,7 +7,7 @@ import pytest
 
 from howsure.errors import InputError, UnknownNameError
 from howsure.stats.core.cells import Cells
-from howsure.stats.scores.score import score
+from howsure.stats.scores.score import estimate_single_run_errors, score
 
 
 def drawn(rng, p, k):
@@ -161,3 +161,25 @@ def test_the_share_of_data_noise_is_what_more_generations_leave():
     np.testing.assert_allclose(found.data_share, expected, rtol=1e-12)
     once = score(Cells("b", ("m",), ("1", "2"), np.ones((1, 2), int), np.array([[0.0, 1]]), np.array([[0.0, 1]])))
     assert np.isnan(once.data_share[0])
+
+
+def test_the_errors_of_a_single_run_by_hand():
+    """Theory: E = mean s2_q, D = the variance of the means over N - 1, less mean(s2_q/k_q), and not below 0."""
+    scores = [
+        [[1, 0], [1, 1], [0, 0], [1, 1]],  # E = 1/8; means 1/2, 1, 0, 1: 11/48, less 1/16
+        [[1, 0], [1, 0], [0, 1], [1, 0]],  # E = 1/2; equal means, less 1/4: below 0
+        [[1], [0], [1], [1]],  # no two generations of a question: 1/4 in all
+        [[1, 0], [], [], []],  # one question: E = 1/2, nothing over questions
+    ]
+    cells = Cells.from_scores("b", list("abcd"), list("1234"), scores)
+    errors = estimate_single_run_errors(cells)
+    D = 11 / 48 - 1 / 16
+    np.testing.assert_allclose(errors.data**2, [D / 4, 0, math.nan, math.nan], rtol=1e-12)
+    np.testing.assert_allclose(errors.prediction**2, [1 / 32, 1 / 8, math.nan, 1 / 2], rtol=1e-12)
+    np.testing.assert_allclose(errors.total**2, [(D + 1 / 8) / 4, 1 / 8, 1 / 16, math.nan], rtol=1e-12)
+
+
+def test_models_without_a_score_come_last():
+    columns = score(Cells.from_scores("b", ["none", "zero", "one"], ["1"], [[[]], [[0]], [[1]]])).columns()
+    assert columns["model"].tolist() == ["one", "zero", "none"]
+    assert math.isnan(columns["score"][2])
