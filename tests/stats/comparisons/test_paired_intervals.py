@@ -7,6 +7,7 @@ import pytest
 from scipy import special, stats
 
 from howsure.errors import InputError
+from howsure.stats.comparisons.paired_intervals import pseudo_sizes, pseudo_variance
 from howsure.stats.comparisons.pairs import compare, pairs
 from howsure.stats.core.cells import Cells
 
@@ -209,3 +210,39 @@ def test_coverage_of_these_questions_where_few_vary():
                 covered[method] += low <= true[2 * i] - true[2 * i + 1] <= high
         assert covered[None] > 0.93 * trials
         assert covered["t"] < covered[None]
+
+
+def test_the_sampling_part_of_a_pseudo_question_by_hand():
+    """Theory: s2/k are 1/4, 0, 0 and 0 of four cells with two generations or more; 1/k are 1/2, 1/3, 1/2 and 1/2."""
+    cells = Cells.from_scores("b", ["a", "b"], ["1", "2", "3"], [[[1, 0], [1], [1, 1, 1]], [[0, 0], [1, 1], [0]]])
+    added, df = pseudo_variance(cells, np.array([0]), np.array([1]))
+    v = 1 / 2 * (11 / 6) / 4  # half a pseudo-question of two right answers in four
+    assert added[0] == pytest.approx(v / 2 / 3**2)
+    spread = 4 / 3 * (1 / 16 - 1 / 4 * 1 / 16)  # 4 times the variance of the four parts
+    assert df[0] == pytest.approx(2 * (1 / 4 + v / 2) ** 2 / (spread + v**2 / 2))
+    assert 2 < df[0] < 5  # neither the least nor the count of generations
+
+
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize("offset", [0, 10_000])
+def test_sizes_of_pseudo_questions_against_loops(missing, offset):
+    """A slow version: sum d^4 / sum d^2, for more pairs than models, also of scores far from 0."""
+    rng = np.random.default_rng(2)
+    scores = rng.integers(0, 4, (5, 12)) / 2 + offset
+    scores[1] = scores[0]
+    n = np.ones((5, 12), int)
+    if missing:
+        n[2, :3] = n[4, 5] = 0
+    cells = cells_of(n, scores * n, scores**2 * n)
+    a, b = np.triu_indices(5, 1)
+    expected, squares = [], []
+    for i, j in zip(a, b, strict=True):
+        d = [scores[i, q] - scores[j, q] for q in range(12) if n[i, q] and n[j, q]]
+        squares.append(sum(x**2 for x in d))
+        expected.append(sum(x**4 for x in d) / squares[-1] if squares[-1] else 1.5**2)  # the range of the scores
+    assert pseudo_sizes(cells, a, b, np.array(squares)) == pytest.approx(expected, rel=1e-6)
+
+
+def test_identical_fractional_scores_have_pseudo_questions_of_the_whole_range():
+    half = cells_of(np.full((2, 3), 2), np.ones((2, 3)), np.full((2, 3), 0.5))  # two generations of 1/2 each
+    assert pseudo_sizes(half, np.array([0]), np.array([1]), np.zeros(1)).tolist() == [1]

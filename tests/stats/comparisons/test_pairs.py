@@ -1,6 +1,7 @@
 """`pairs` and `compare`: theory, guarantees by simulation, another program's output, and what the data cannot say."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from scipy import stats
 from howsure.errors import InputError, UnknownNameError
 from howsure.stats.comparisons.pairs import compare, pairs
 from howsure.stats.core.cells import Cells
+from howsure.stats.scores.clusters import IN_CLUSTERS, ONE_CLUSTER
 
 
 def cells_of(n, total, total_sq=None):
@@ -234,3 +236,49 @@ def test_no_difference_larger_than_scores_allow_is_called_detectable():
     columns = pairs(large).columns()
     assert columns["detectable"][0] > 1
     assert "no difference" not in columns["note"][0]
+
+
+def test_one_common_question_has_the_error_of_these_questions():
+    """Theory: s2 = 1/2 of two generations each, so (1/2)/2 + (1/2)/2 on this very question; on new ones unknown."""
+    cells = Cells.from_scores("b", ["a", "b"], ["1", "2"], [[[1, 0], [1, 1]], [[1, 0], []]])
+    assert compare(cells, "a", "b", claim="these-questions").variance[0] == pytest.approx(0.5)
+    assert math.isnan(compare(cells, "a", "b").variance[0])
+    assert "one question in common" in compare(cells, "a", "b").columns()["note"][0]
+
+
+@pytest.mark.parametrize("claim", ["new-questions", "these-questions", "single-run"])
+def test_no_interval_leaves_what_a_difference_of_scores_can_be(claim):
+    cells = Cells.from_scores("b", ["a", "b"], ["1", "2"], [[[1, 1], [1, 1]], [[0, 1], [0, 0]]])
+    between = compare(cells, "a", "b", claim=claim).interval()
+    assert between.high[0] == 1
+    assert -1 <= between.low[0] < 0.75
+    tenfold = Cells.from_scores("b", ["a", "b"], ["1", "2"], [[[10, 10], [10, 10]], [[0, 10], [0, 0]]])
+    assert compare(tenfold, "a", "b", claim=claim).interval().high[0] > 10
+
+
+def test_the_columns_for_every_pair_by_hand():
+    """Theory: sqrt(p(1-p)/N) with p = 1/2 of N = 4; a wins two questions and loses one; the pair without a question."""
+    scores = [[[1], [1], [1], [0], []], [[0], [0], [1], [1], []], [[], [], [], [], [1]]]
+    cells = Cells.from_scores("b", ["a", "b", "c"], list("12345"), scores)
+    columns = pairs(cells, every_column=True).columns()
+    assert (columns["wins_a"][0], columns["wins_b"][0], columns["ties"][0]) == (1 / 2, 1 / 4, 1 / 4)
+    assert columns["se_rule_of_thumb"][0] == pytest.approx(math.sqrt(5 / 8 * 3 / 8 / 4))
+    assert columns["se_independent"][0] == pytest.approx(math.sqrt(2 * 5 / 8 * 3 / 8 / 4))
+    assert np.isnan(columns["se_rule_of_thumb"][1:]).all()
+    assert "wins_a" not in pairs(cells).columns()
+
+
+def test_two_clusters_are_several():
+    cells = Cells.from_scores("b", ["a", "b"], list("1234"), [[[1], [0], [1], [1]], [[0], [0], [1], [0]]])
+    two = replace(cells, clusters=("x", "x", "y", "y"))
+    one = replace(cells, clusters=("x", "x", "x", "x"))
+    assert IN_CLUSTERS in compare(two, "a", "b").columns()["note"][0]
+    assert ONE_CLUSTER not in compare(two, "a", "b").columns()["note"][0]
+    assert ONE_CLUSTER in compare(one, "a", "b").columns()["note"][0]
+    assert IN_CLUSTERS not in compare(one, "a", "b").columns()["note"][0]
+
+
+@pytest.mark.parametrize("method", ["adjusted-t", "t", "clt", "tango", "bonett-price", "bootstrap"])
+def test_the_method_column_names_the_method(method):
+    cells = Cells.from_scores("b", ["a", "b"], list("1234"), [[[1], [0], [1], [1]], [[0], [0], [1], [0]]])
+    assert compare(cells, "a", "b", method=method).columns()["method"].tolist() == [method]
