@@ -102,3 +102,14 @@ def test_a_change_during_the_reading_is_read_the_next_time(tmp_path):
 
     follow_files(CommandInputs([str(log)]), show, wait=Writer(lambda: None, lambda: None))
     assert seen == [2, 3]
+
+
+@pytest.mark.parametrize("more", [("--scorer", "f1", "--scorer", "accuracy"), ("--level", ".9", "--level=.8")])
+def test_an_option_with_one_value_is_given_once(howsure, tmp_path, more):
+    path = tmp_path / "t.csv"
+    path.write_text("model,id,accuracy,f1\na,1,1,.9\na,2,0,.3\n")
+    code, out, err = howsure("score", path, *more)
+    assert (code, out, err) == (2, "", f"howsure: {more[0]} is given twice, and holds one value: give it once\n")
+    code, out, _ = howsure("score", path, *more[:2], "--columns", "model=model", "--columns", "question=id")
+    assert code == 0
+    assert "a" in out

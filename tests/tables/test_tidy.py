@@ -5,10 +5,12 @@ from __future__ import annotations
 import gzip
 import json
 import math
+import re
 from functools import cache
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from helpers import eval_arena_tables
 from oracles import pairs as two
@@ -336,3 +338,64 @@ def test_scores_beyond_0_and_1_are_named(tmp_path, content, message):
     (tmp_path / "t.csv").write_text(content)
     with pytest.warns(HowsureWarning, match=message):
         read_cubes(tmp_path / "t.csv", wide=True)
+
+
+@pytest.mark.parametrize("name", ["question", "model", "generation"])
+@pytest.mark.parametrize("form", ["csv", "parquet", "jsonl", "frame"])
+def test_whole_numbers_that_pandas_wrote_with_a_point_are_the_names_without(tmp_path, name, form):
+    # The hand-made rows of two models, three questions and two generations; one column came back from pandas as floats.
+    rows = [(m, q, g, (m * q + g) % 2) for m in (1, 2) for q in (1, 2, 3) for g in (1, 2)]
+    frame = pd.DataFrame(rows, columns=["model", "question", "generation", "score"])
+    frame[name] = frame[name].astype(float)
+    path = tmp_path / f"some.{form}"
+    if form == "csv":
+        frame.to_csv(path, index=False)
+    elif form == "parquet":
+        frame.to_parquet(path)
+    elif form == "jsonl":
+        frame.to_json(path, orient="records", lines=True)
+        path.write_text(re.sub(rf'"{name}":(\d+)(?:[.]0)?', rf'"{name}":\1.0', path.read_text()))
+    with pytest.warns(HowsureWarning, match=f"column '{name}' has whole numbers written as 1.0: they are read as 1"):
+        [cells] = read_cells(frame if form == "frame" else path, name="some" if form == "frame" else None)
+    assert (cells.models, cells.questions) == (("1", "2"), ("1", "2", "3"))
+    assert cells.total.tolist() == [[1, 1, 1], [1, 1, 1]]
+    assert (cells.n == 2).all()
+
+
+def test_other_numbers_with_a_point_are_names(tmp_path, recwarn):
+    path = write(tmp_path, "model,question,score\na,1.0,1\na,1.1,0\na,2.0,1\nb-1.0,1.0,1\nb-1.0,1.1,1\nb-1.0,2.0,1\n")
+    [cells] = read_cells(path)
+    assert cells.questions == ("1.0", "1.1", "2.0")
+    assert cells.models == ("a", "b-1.0")
+    assert not recwarn.list
+
+
+def test_other_columns_that_may_be_scores_are_named(tmp_path):
+    rows = (
+        "model,id,accuracy,f1,Exact Match,latency,rating\na,1,1,.9,0,3,\na,2,0,.3,0,4,\nb,1,0,.2,1,5,\nb,2,1,.7,1,6,\n"
+    )
+    path = write(tmp_path, rows)
+    with pytest.warns(HowsureWarning) as caught:
+        [cells] = read_cells(path)
+    assert [str(one.message).partition(": ")[2] for one in caught] == [
+        "the score is read from column 'accuracy', not from 'f1', 'Exact Match': --columns score=f1 reads that one"
+    ]
+    assert cells.total.tolist() == [[1, 0], [0, 1]]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        "model,id,score,passed\na,1,1,true\na,2,0,false\n",  # the same numbers
+        "model,id,score,result\na,1,1,Paris is right\na,2,0,I think Rome\n",  # texts
+        "model,id,score,tokens,latency\na,1,1,900,2.5\na,2,0,800,3.5\n",  # no scores by their names
+        "model,id,score,accuracy\na,1,1,\na,2,0,\n",  # nothing
+    ],
+)
+def test_columns_that_are_no_other_score_are_not_named(tmp_path, rows, recwarn):
+    [cells] = read_cells(write(tmp_path, rows))
+    assert cells.total.tolist() == [[1, 0]]
+    assert not recwarn.list
+    [named] = read_cells(write(tmp_path, "model,id,accuracy,f1\na,1,1,.9\na,2,0,.3\n"), {"score": "f1"})
+    assert named.total.tolist() == [[0.9, 0.3]]
+    assert not recwarn.list

@@ -94,7 +94,26 @@ def _show_warning(message: Warning | str, category: type[Warning], *_: object, *
         _print_error(f"warning: {message}")
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+class _CommandGroup(click.Group):
+    """The group of all commands; an option that holds one value is given once."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command and its arguments; raise UsageError where click would take the last of several values."""
+        name, command, rest = super().resolve_command(ctx, args)
+        if command is None or ctx.resilient_parsing:
+            return name, command, rest
+        with click.Context(command, info_name=name, parent=ctx) as context:
+            _, _, order = command.make_parser(context).parse_args(list(rest))
+        values = [one for one in order if isinstance(one, click.Option) and not one.multiple and not one.is_flag]
+        twice = next((one for one in values if values.count(one) > 1 and not one.count), None)
+        if twice is not None:
+            raise click.UsageError(f"{twice.opts[0]} is given twice, and holds one value: give it once", ctx)
+        return name, command, rest
+
+
+@click.group(cls=_CommandGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(package_name="howsure", message="%(prog)s %(version)s")
 def cli() -> None:
     """Error bars for evaluations of language models.

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 __all__ = ["Evaluations", "open_or_list", "read", "to_answers", "to_cells", "to_cubes", "to_runs"]
 
 Part = TypeVar("Part", Cells, Cube)
-_NUMBER = re.compile(r"\d[\d.,]*")
+#: Numbers, and the name that a file gives its model, in which lines of one kind differ.
+_DIFFERENT = re.compile(r"\d[\d.,]*|(?<=it is called )'[^']*'")
 _LEADING_NUMBER = re.compile(r"\d+(?= )")
 
 
@@ -233,7 +234,8 @@ class Evaluations(Sequence[Cells]):
     def notes(self, benchmark: str | None = None, *, has_folders: bool = True) -> list[str]:
         """Return the notes of all sources that have been read: one line for each kind, with the first path.
 
-        Lines that differ in numbers only are of one kind. Where they begin with a number, the line has their sum.
+        Lines that differ in numbers, or in the name that a file gives its model, are of one kind. Where they begin with
+        a number, the line has their sum.
 
         Parameters
         ----------
@@ -250,7 +252,7 @@ class Evaluations(Sequence[Cells]):
             if not has_folders:
                 path = Path(path).name or path
             for line in dict.fromkeys([*source.notes, *self._doubts[i]]):
-                kinds[_NUMBER.sub("#", line)].append((path, line))
+                kinds[_DIFFERENT.sub("#", line)].append((path, line))
         return [_join_lines(of) for of in kinds.values()]
 
     @property
@@ -265,7 +267,8 @@ class Evaluations(Sequence[Cells]):
         shared, unclustered = share_clusters([cells for part in parts for cells in part])
         merged = merge_cells(shared)
         self._find_doubts(parts, merged)
-        self._warn([*compare_sources(parts, self.sources), *unclustered, *_find_equal_questions(merged)])
+        lines = [*compare_sources(parts, self.sources), *unclustered, *_find_equal_questions(merged)]
+        self._warn([*lines, *_find_equal_numbers(merged)])
         return tuple(merged)
 
     @cached_property
@@ -374,6 +377,18 @@ def _find_equal_questions(cells: Sequence[Cells]) -> Iterator[str]:
             names = ", ".join(one.benchmark for one in same[:3]) + ", ..." * (len(same) > 3)
             what = f"have the same {len(questions)} question ids and other models"
             yield f"{names} {what}: --benchmark NAME makes them one"
+
+
+def _find_equal_numbers(cells: Sequence[Cells]) -> Iterator[str]:
+    """Yield a line on names such as 1.0 and 1 in one benchmark, which may be the same question or model."""
+    for one in cells:
+        for what, names in (("question", one.questions), ("model", one.models)):
+            every = set(names)
+            pairs = [name for name in names if name.endswith(".0") and name.removesuffix(".0") in every]
+            if pairs:
+                first = pairs[0].removesuffix(".0")
+                line = f"{first!r} and {pairs[0]!r} are two {what}s, as they are written"
+                yield f"{one.benchmark}: {line}: if they are one, write both alike in every file"
 
 
 def to_cells(data: Data | Evaluations | Cells | Iterable[Cells]) -> list[Cells]:

@@ -99,7 +99,7 @@ class TableSource:
     Attributes
     ----------
     notes
-        The note on a table that is left out; other warnings are issued while the table is read.
+        What was decided while the table was read, or why it is left out.
     fault
         Why an optional table was left out; None where it was read.
 
@@ -143,7 +143,9 @@ class TableSource:
         """Return what a function of `read_table` reads; None where an optional table cannot be read."""
         options = {"name": str(self.path), "generations": self.most_generations, "names": self.names}
         try:
-            return read(self.table, self.columns, **options)
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always", HowsureWarning)
+                result = read(self.table, self.columns, **options)
         except InputError as error:
             if not self.is_optional:
                 raise
@@ -151,6 +153,14 @@ class TableSource:
                 self.notes.append(describe_omission(error))
             self.fault = error
             return None
+        # The lines of many tables are said together, those of one kind in one line.
+        for one in caught:
+            line = str(one.message)
+            if not issubclass(one.category, HowsureWarning) or not line.startswith(f"{self.path}: "):
+                warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+            elif (note := line.removeprefix(f"{self.path}: ")) not in self.notes:
+                self.notes.append(note)
+        return result
 
     def manifest(self) -> None:
         """Return None, because a table has no manifest."""

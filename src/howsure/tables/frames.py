@@ -36,6 +36,10 @@ T = TypeVar("T")
 _NUMBER = r"^[+-]?([0-9]+([.,][0-9]*)?|[.,][0-9]+)(e[+-]?[0-9]+)?\s*%?$"
 #: Largest number of different words of a column of scores.
 _MOST_WORDS = 50
+#: Our columns of names, in which 1.0 is 1 where all of them are whole numbers: such a number or none at all, looked
+#: for in the first rows of a frame.
+_NAME_COLUMNS = ("model", "question", "cluster", "variant", "generation")
+_WHOLE_NUMBER, _FIRST_ROWS = r"^[+-]?[0-9]+([.]0+)?$|^$", 1000
 
 
 class FrameLike(Protocol):
@@ -192,17 +196,20 @@ def _group_lazily(
 
     schema = frame.collect_schema()
 
+    named = [columns.columns[one] for one in _NAME_COLUMNS if one in columns.columns]
+    numbers = _find_whole_numbers(frame, named)
+
     def text(column: str) -> nw.Expr:
-        kind = schema[column]
-        return nw.col(column) if kind == nw.String or kind.is_integer() else nw.col(column).cast(nw.String)
+        kind, value = schema[column], nw.col(column)
+        if column in numbers and kind.is_float():
+            return nw.when(~value.is_nan()).then(value).cast(nw.Int64)
+        if column in numbers:
+            return value.str.strip_chars().str.replace("[.]0+$", "")
+        return value if kind == nw.String or kind.is_integer() else value.cast(nw.String)
 
     ours: dict[str, nw.Expr] = {"benchmark": nw.lit(benchmark)}
     ours |= {"model": nw.lit(options.model)} if options.model is not None else {}
-    ours |= {
-        one: text(columns.columns[one])
-        for one in ("benchmark", "model", "question", "cluster", "variant", "generation")
-        if one in columns.columns
-    }
+    ours |= {one: text(columns.columns[one]) for one in ("benchmark", *_NAME_COLUMNS) if one in columns.columns}
     values: dict[str, nw.Expr] = {}
     for dimension, column in columns.dimensions.items():
         value = nw.col(column).cast(nw.String)
@@ -217,7 +224,37 @@ def _group_lazily(
     is_flag = "score" not in options.columns and options.scorer is None and may_count_right_answers(column)
     rows = _scale_lazily(rows, options.scale, name, flag=column if is_flag else None)
     more = {"dimensions": options.dimensions} if options.by_variant else {}
-    return group(rows.to_native(), where=name, **more), "generation" in ours
+    groups = group(rows.to_native(), where=name, **more)
+    for column in numbers:
+        line = f"column {column!r} has whole numbers written as 1.0: they are read as 1"
+        warnings.warn(f"{name}: {line}, the names that other files may have", HowsureWarning, stacklevel=3)
+    return groups, "generation" in ours
+
+
+def _find_whole_numbers(frame: nw.LazyFrame[Any], columns: list[str]) -> list[str]:
+    """Return columns of whole numbers, some written as 1.0; see `sql.shorten_whole_numbers`."""
+    import narwhals as nw
+
+    schema = frame.collect_schema()
+    floats = [column for column in columns if schema[column].is_float()]
+    texts = [column for column in columns if schema[column] == nw.String]
+
+    def list_true(rows: nw.LazyFrame[Any], conditions: dict[str, nw.Expr]) -> list[str]:
+        if not conditions:
+            return []
+        # The number of rows for which a condition does not hold; without a value it holds.
+        wrong = {column: (~condition).sum() for column, condition in conditions.items()}
+        counts = rows.select(**wrong).collect(backend="pyarrow").to_native().to_pylist()[0]
+        return [column for column, n in counts.items() if not n]
+
+    first = frame.head(_FIRST_ROWS)
+    no_zeros = list_true(first, {column: ~nw.col(column).str.ends_with(".0") for column in texts})
+    conditions = {column: (nw.col(column) % 1 == 0) | nw.col(column).is_nan() for column in floats} | {
+        column: nw.col(column).str.strip_chars().str.contains(_WHOLE_NUMBER)
+        for column in texts
+        if column not in no_zeros
+    }
+    return list_true(frame, conditions)
 
 
 def _score_expression(frame: nw.LazyFrame[Any], column: str, name: str) -> nw.Expr:

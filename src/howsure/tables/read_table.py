@@ -270,7 +270,7 @@ def describe_table(
         return TableContent(
             columns=every_match,
             every=every,
-            notes=layout.notes,
+            notes=(*layout.notes, *layout.name_notes),
             n_rows=int(layout.rows.aggregate("count(*)").fetchall()[0][0]),
             benchmarks=list_names("benchmark"),
             models=list_names("model"),

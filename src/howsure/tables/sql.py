@@ -23,6 +23,7 @@ __all__ = [
     "quote_text",
     "read_column_types",
     "refuse_rows",
+    "shorten_whole_numbers",
     "write_cell_sums_sql",
     "write_text_sql",
 ]
@@ -31,6 +32,10 @@ __all__ = [
 ROW = "row number"
 #: A mean of several 0/1 scores may have been rounded to two decimals.
 _ROUNDING = 0.005
+#: Rows at the beginning of a table in which a name such as 1.0 is looked for before all rows are.
+_FIRST_ROWS = 100_000
+#: A whole number, perhaps with zeros after its point.
+_WHOLE_NUMBER = "^[+-]?[0-9]+([.]0+)?$"
 _INTEGERS = frozenset({"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"})
 
 #: Columns to the names of their types.
@@ -87,6 +92,60 @@ def write_text_sql(column: str, types: ColumnTypes) -> str:
 def name_sql(column: str, types: ColumnTypes) -> str:
     """Return SQL for a column of names: text, or whole numbers, which become text once they are grouped."""
     return quote_name(column) if types.get(column) in _INTEGERS else write_text_sql(column, types)
+
+
+def shorten_whole_numbers(
+    rows: duckdb.DuckDBPyRelation, columns: Sequence[str]
+) -> tuple[duckdb.DuckDBPyRelation, list[str]]:
+    """Return the rows with names such as 1.0 as 1, and the columns that had them.
+
+    pandas writes a column of whole numbers with a missing value as 1.0, 2.0, ... A column with any other name, such as
+    1.5 or a text, stays as it is: 1.0 may be the number of a version or of a section there.
+
+    Parameters
+    ----------
+    rows
+        A table.
+    columns
+        Its columns of names.
+
+    >>> import duckdb
+    >>> rows = duckdb.sql("SELECT * FROM VALUES ('1.0', 'a'), ('2', '3.0') AS t(x, y)")
+    >>> rows, shortened = shorten_whole_numbers(rows, ["x", "y"])
+    >>> rows.fetchall(), shortened
+    ([('1', 'a'), ('2', '3.0')], ['x'])
+    """
+    types = read_column_types(rows)
+    texts = {
+        column: f"nullif(trim({write_text_sql(column, types)}), '')"
+        for column in dict.fromkeys(columns)
+        if types[column] in {"VARCHAR", "JSON", "FLOAT", "DOUBLE"}
+    }
+    has_zeros = {column: f"coalesce(bool_or(suffix({text}, '.0')), false)" for column, text in texts.items()}
+    columns_with = _list_true(rows.limit(_FIRST_ROWS), has_zeros)
+    # NaN is a name that is missing; larger numbers of doubles are no names that are exact.
+    are_whole = {
+        column: f"bool_and(coalesce(regexp_matches({text}, '{_WHOLE_NUMBER}') OR lower({text}) = 'nan', true))"
+        for column, text in texts.items()
+        if column in columns_with
+    }
+    are_shortened = _list_true(rows, are_whole)
+    if not are_shortened:
+        return rows, []
+    parts = (
+        f"CASE WHEN lower({texts[column]}) <> 'nan' THEN regexp_replace({texts[column]}, '[.]0+$', '') END "
+        f"AS {quote_name(column)}"
+        for column in are_shortened
+    )
+    return rows.project(f"* REPLACE ({', '.join(parts)})"), are_shortened
+
+
+def _list_true(rows: duckdb.DuckDBPyRelation, conditions: Mapping[str, str]) -> list[str]:
+    """Return the columns whose condition, an aggregate, is true of the rows."""
+    if not conditions:
+        return []
+    values = rows.aggregate(", ".join(conditions.values())).fetchall()[0]
+    return [column for column, is_true in zip(conditions, values, strict=True) if is_true]
 
 
 def number_sql(

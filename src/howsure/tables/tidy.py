@@ -6,6 +6,7 @@ model, example_id, pass1, count[, correct]`.
 
 from __future__ import annotations
 
+import shlex
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar, cast
@@ -17,6 +18,7 @@ from howsure.safe_text import inflect_text
 from howsure.stats.core.cube import ALL_QUESTIONS
 from howsure.tables import dove
 from howsure.tables.columns import (
+    ALIASES,
     TableColumns,
     TableOptions,
     find_columns,
@@ -31,16 +33,18 @@ from howsure.tables.sql import (
     RowCheck,
     name_sql,
     number_sql,
+    parse_number_sql,
     quote_name,
     quote_text,
     read_column_types,
     refuse_rows,
+    shorten_whole_numbers,
     write_cell_sums_sql,
     write_text_sql,
 )
 from howsure.tables.success_counts import may_count_right_answers, read_success_counts
 from howsure.tables.table_files import name_row
-from howsure.tables.wide import melt_models, melt_questions
+from howsure.tables.wide import METRIC_NAMES, melt_models, melt_questions
 
 if TYPE_CHECKING:
     import duckdb
@@ -67,6 +71,10 @@ _MOST_SCORERS, _MOST_TURNS = 50, 20
 _PROMPT_LENGTH = 20
 #: The name of a column of models that is as often that of system prompts, and the longest name of a model.
 _SYSTEM, _MODEL_LENGTH = "system", 80
+#: Our columns of names, in which 1.0 is 1 where all of them are whole numbers.
+_NAME_COLUMNS = ("question", "model", "variant", "generation", "cluster")
+#: Number of rows in which the numbers of columns that may be scores are looked for.
+_FEW_ROWS = 1000
 #: Scorers that are read before others, by their normalised names.
 _PREFERRED_SCORERS = (
     "accuracy",
@@ -179,11 +187,11 @@ def group_rows(
         rows, dimensions = dove.to_tidy(rows, warn)
         options = options._replace(dimensions=options.dimensions or dimensions) if options.by_variant else options
     every_row = rows
-    table, rows, checks = _rename_columns(rows, where, benchmark, options)
+    table, rows, checks, notes = _rename_columns(rows, where, benchmark, options)
     more = {"dimensions": options.dimensions} if options.by_variant else {}
     try:
         is_unique = is_dove or bool({"n", "generation"} & set(table.columns))
-        return group(table, where=where, **more), is_unique
+        groups = group(table, where=where, **more)
     except InputError:
         with_values = every_row.filter(_write_filled_sql(every_row))
         if n_empty := _count_rows(every_row) - _count_rows(with_values):
@@ -193,6 +201,9 @@ def group_rows(
             return group_rows(with_values, where, benchmark, options, group)
         refuse_rows(rows, where, [check for check in checks if check.late], place=name_row)
         raise
+    for note in notes:
+        warnings.warn(f"{where}: {note}", HowsureWarning, stacklevel=3)
+    return groups, is_unique
 
 
 def _count_rows(rows: duckdb.DuckDBPyRelation) -> int:
@@ -218,11 +229,14 @@ class TableLayout(NamedTuple):
         The columns that are read.
     notes
         What was decided for the reader of the table, one line each.
+    name_notes
+        Columns of names in which 1.0 is read as 1, one line each: of interest once all names are read.
     """
 
     rows: duckdb.DuckDBPyRelation
     table_columns: TableColumns
     notes: tuple[str, ...]
+    name_notes: tuple[str, ...] = ()
 
 
 def lay_out(rows: duckdb.DuckDBPyRelation, where: str, options: TableOptions) -> TableLayout:
@@ -247,7 +261,7 @@ def lay_out(rows: duckdb.DuckDBPyRelation, where: str, options: TableOptions) ->
     if options.wide:
         long = melt_models(rows, where, options.columns, options.dimensions)
         table_columns = find_columns(_list_columns(long.rows), where, options, long.columns)
-        return TableLayout(long.rows, table_columns, (long.note,) if long.note else ())
+        return _shorten_names(TableLayout(long.rows, table_columns, (long.note,) if long.note else ()))
     options, rows = _choose_score_column(rows, where, options)
     notes: list[str] = []
     rows, options = read_success_counts(rows, where, options, notes)
@@ -259,13 +273,57 @@ def lay_out(rows: duckdb.DuckDBPyRelation, where: str, options: TableOptions) ->
         if melted is None:
             raise
         table_columns = find_columns(_list_columns(melted.rows), where, options._replace(model=None), melted.columns)
-        return TableLayout(melted.rows, table_columns, (melted.note,) if melted.note else ())
+        return _shorten_names(TableLayout(melted.rows, table_columns, (melted.note,) if melted.note else ()))
     if table_columns.columns.get("variant", "").lower() == "prompt" and "variant" not in options.columns:
         table_columns = _take_prompts_of_questions(rows, table_columns)
     rows, table_columns = _unnest_scores(rows, table_columns)
+    if options.scorer is None and "score" not in options.columns:
+        notes += _list_other_scores(rows, table_columns)
     rows, table_columns = _choose_scorer(rows, where, table_columns, options, notes)
+    rows, table_columns, _, name_notes = _shorten_names(TableLayout(rows, table_columns, ()))
     rows, table_columns = _separate_turns(rows, table_columns, options, notes)
-    return TableLayout(rows, table_columns, tuple(notes))
+    return TableLayout(rows, table_columns, tuple(notes), name_notes)
+
+
+def _shorten_names(layout: TableLayout) -> TableLayout:
+    """Return the layout with names such as 1.0 as 1 where a column has whole numbers only, and a note of it."""
+    rows, columns = layout.rows, layout.table_columns.columns
+    names = [columns[one] for one in _NAME_COLUMNS if one in columns]
+    rows, shortened = shorten_whole_numbers(rows, [column for column in names if column in rows.columns])
+    notes = tuple(
+        f"column {column!r} has whole numbers written as 1.0: they are read as 1, the names that other files may have"
+        for column in shortened
+    )
+    return layout._replace(rows=rows, name_notes=notes)
+
+
+def _list_other_scores(rows: duckdb.DuckDBPyRelation, table_columns: TableColumns) -> list[str]:
+    """Return a note on columns of other numbers that are called like scores, of which the one that is read is first."""
+    score = table_columns.columns.get("mean" if table_columns.is_aggregated else "score")
+    used = {*table_columns.columns.values(), *table_columns.dimensions.values()}
+    names = {normalise_name(alias) for alias in ALIASES["score"]} | METRIC_NAMES
+    others = [
+        column
+        for column in _list_columns(rows)
+        if column not in used and normalise_name(column.rpartition(".")[2]) in names
+    ]
+    if score is None or not others or score not in rows.columns:
+        return []
+    types = read_column_types(rows)
+    few = rows.limit(_FEW_ROWS)
+    _, expected = parse_number_sql(write_text_sql(score, types))
+    conditions = []
+    for column in others:
+        text, number = parse_number_sql(write_text_sql(column, types))
+        are_numbers = f"count({text}) > 0 AND count({text}) = count({number})"
+        conditions.append(f"{are_numbers} AND bool_or(({number}) IS DISTINCT FROM ({expected}))")
+    is_score = few.aggregate(", ".join(conditions)).fetchall()[0]
+    others = [column for column, is_true in zip(others, is_score, strict=True) if is_true]
+    if not others:
+        return []
+    listed, ours = ", ".join(map(repr, others)), "mean" if table_columns.is_aggregated else "score"
+    command = f"--columns {shlex.quote(f'{ours}={others[0]}')}"
+    return [f"the score is read from column {score!r}, not from {listed}: {command} reads that one"]
 
 
 def _find_columns_of_models(rows: duckdb.DuckDBPyRelation, where: str, options: TableOptions) -> TableColumns:
@@ -415,13 +473,13 @@ def _separate_turns(
 
 def _rename_columns(
     rows: duckdb.DuckDBPyRelation, where: str, benchmark: str, options: TableOptions
-) -> tuple[duckdb.DuckDBPyRelation, duckdb.DuckDBPyRelation, list[RowCheck]]:
-    """Return the rows under our names, the rows with their own names, and the checks of these.
+) -> tuple[duckdb.DuckDBPyRelation, duckdb.DuckDBPyRelation, list[RowCheck], tuple[str, ...]]:
+    """Return the rows under our names, the rows with their own names, the checks of these, and notes on names.
 
     Rows that are cells have `n`, `total` and `total_sq`, others `score`. Checks that only the rows can show have been
     made; the late ones are for when grouping fails.
     """
-    rows, (columns, dimensions, is_whole, is_aggregated), notes = lay_out(rows, where, options)
+    rows, (columns, dimensions, is_whole, is_aggregated), notes, name_notes = lay_out(rows, where, options)
     for note in notes:
         warnings.warn(f"{where}: {note}", HowsureWarning, stacklevel=4)
     types = read_column_types(rows)
@@ -459,7 +517,7 @@ def _rename_columns(
     if is_whole and "generation" not in columns:
         _refuse_repeated_wholes(table, where)
         table = table.project("*, 1 AS generation")
-    return table, rows, checks
+    return table, rows, checks, name_notes
 
 
 def match_texts(

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
-__all__ = ["METRICS", "LongTable", "melt_models", "melt_questions"]
+__all__ = ["METRICS", "METRIC_NAMES", "LongTable", "melt_models", "melt_questions"]
 
 #: Endings of a model's column that name what was measured.
 METRICS = ("acc", "accuracy", "em", "exact_match", "f1", "mean", "pass1", "score", "correct", "is_correct", "passed")
@@ -52,7 +52,7 @@ _OTHER_NUMBERS = re.compile(
     re.IGNORECASE,
 )
 #: Names of metrics: several of them in a table without a model are scores of one model by several scorers.
-_METRIC_NAMES = frozenset(
+METRIC_NAMES = frozenset(
     {
         *("bleu", "rouge", "rouge1", "rouge2", "rougel", "rougelsum", "meteor", "bertscore", "f1", "f1score"),
         *("precision", "recall", "wer", "cer", "perplexity", "ppl", "loss", "accuracy", "acc", "em", "exactmatch"),
@@ -260,7 +260,7 @@ def _choose_models(
         for column in numbers
         if not _ERROR.search(column)
         and not _OTHER_NUMBERS.search(column)
-        and normalise_name(column.removeprefix(_find_parent(column, nested))) not in _METRIC_NAMES
+        and normalise_name(column.removeprefix(_find_parent(column, nested))) not in METRIC_NAMES
     ]
     units = [column for column in models if values[column].n_units == values[column].n]
     models = units if len(units) * 2 > len(models) else models
