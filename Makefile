@@ -8,7 +8,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # A process for each core; one that is done takes over what another has not begun. One process: make test ARGS=-n0
 PARALLEL := --numprocesses auto --maxprocesses 8 --dist worksteal
 
-.PHONY: demo demo-model test slow check format bench guarantees mutation structure docs release-check clean
+.PHONY: demo demo-model test coverage slow check format bench guarantees mutation structure docs release-check clean
 .DELETE_ON_ERROR:
 
 .venv/.ready: pyproject.toml constraints.txt
@@ -29,6 +29,10 @@ demo-model: .venv/.model
 	$(BIN)/python examples/demo_model.py $(ARGS)
 
 test: .venv/.ready
+	$(BIN)/python -m pytest $(PARALLEL) $(ARGS)
+
+# The same tests, slower, with the lines and branches that they take; the workflows run this.
+coverage: .venv/.ready
 	$(BIN)/python -m pytest $(PARALLEL) --cov --cov-report=term $(ARGS)
 
 # The long ones: a faulty run of full size that is killed every few seconds until it completes.

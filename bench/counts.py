@@ -7,6 +7,7 @@
 - Future runs: AIME 2024 with the published P(correct) of each question, 2 or 3 runs. The old rule is the pooled t
   interval, which is absent where no question varied.
 - Scores beyond 0 and 1 that pass for [0, 1] by their sums: -.2 and .6 have equal sums of scores and of squares.
+- Graded scores: differences on the questions at hand, whose pseudo-question has the size of a typical variance.
 
 `python bench/counts.py` prints the tables; a claim that fails ends it with an error.
 """
@@ -256,6 +257,53 @@ def tabulate_units(failures: list[str]) -> str:
 # ---- tables
 
 
+# ---- graded scores
+
+
+def vary_by_chance(mean: Array, k: int, rng: np.random.Generator) -> Array:
+    return rng.normal(0, 0.05, (*mean.shape, k))
+
+
+def vary_in_a_fifth(mean: Array, k: int, rng: np.random.Generator) -> Array:
+    is_varying = np.arange(mean.shape[1]) < mean.shape[1] // 5
+    noise: Array = rng.uniform(-0.3, 0.3, (*mean.shape, k)) * is_varying[:, None]
+    return noise
+
+
+def jump_seldom(mean: Array, k: int, rng: np.random.Generator) -> Array:
+    more: Array = np.where(rng.random((*mean.shape, k)) < 0.1, 0.3, 0.0)
+    return more - 0.03
+
+
+GRADED: dict[str, Callable[[Array, int, np.random.Generator], Array]] = {
+    "normal noise of .05": vary_by_chance,
+    "noise in a fifth of the questions": vary_in_a_fifth,
+    ".3 more one time in ten": jump_seldom,
+}
+
+
+def tabulate_graded(draws: int, failures: list[str]) -> str:
+    """Return coverage of a difference on these questions of graded scores, with its mean width."""
+    rows = []
+    for (name, vary), N, k in itertools.product(GRADED.items(), (10, 20, 100), (2, 3, 10)):
+        rng = np.random.default_rng([N, k, len(name)])
+        limits, truth = np.empty((draws, 2)), np.empty(draws)
+        for draw in range(draws):
+            mean = rng.uniform(0.35, 0.65, (2, N))
+            y = mean[..., None] + vary(mean, k, rng)
+            truth[draw] = mean[0].mean() - mean[1].mean()
+            n = np.full((2, N), k)
+            names = tuple(map(str, range(N)))
+            cells = howsure.Cells("graded", ("0", "1"), names, n, y.sum(axis=2), (y**2).sum(axis=2))
+            columns = howsure.compare(cells, "0", "1", claim="these-questions").columns()
+            limits[draw] = columns["low"][0], columns["high"][0]
+        covered = covers(limits[:, 0], limits[:, 1], truth)
+        failures += below_claim(f"graded scores, {name}, N = {N}, k = {k}", covered)
+        numbers = as_floats(covered.mean(), monte_carlo_error(covered), np.nanmean(limits[:, 1] - limits[:, 0]))
+        rows.append([name, str(N), str(k), *numbers])
+    return markdown_table(("scores", "N", "k", "coverage", "error", "width"), rows)
+
+
 def sections(*, quick: bool) -> Iterator[tuple[str, str]]:
     """Yield the tables; raise where a rule in force covers less than it claims."""
     failures: list[str] = []
@@ -263,6 +311,7 @@ def sections(*, quick: bool) -> Iterator[tuple[str, str]]:
     yield "Missing generations, bounds", tabulate_missing(120 if quick else 2000, failures)
     yield "Future runs of AIME 2024", tabulate_future(5 if quick else 100, failures)
     yield "Scores beyond 0 and 1", tabulate_units(failures)
+    yield "Differences of graded scores, these-questions", tabulate_graded(100 if quick else 1000, failures)
     assert not failures, "\n".join(failures)
 
 

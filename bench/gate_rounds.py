@@ -23,7 +23,7 @@ from howsure.stats.gate import compare_with_baseline
 MARGIN = 0.05
 MOST = 16
 LOOKS = (1, 2, 4, 8, 16)
-QUESTIONS = (100,)
+QUESTIONS = (20, 100, 500)
 SCENARIOS = ("no change", "mean -2 points", "mean -5 points", "mean -10 points")
 
 

@@ -68,3 +68,11 @@ def test_no_other_module_defines_a_public_exception():
                 bases = [ast.unparse(base) for base in node.bases]
                 found += [f"{file}: {node.name}" for base in bases if base.endswith(("Error", "Exception", "Warning"))]
     assert not found
+
+
+def test_a_name_is_proposed_only_where_it_is_near():
+    """A transposed, a missing or a wrong letter is near; two common letters of four are not."""
+    names = ["drop", "numeric", "choice", "maths"]
+    assert UnknownNameError("scorer", "nope", names).remedy == "known: choice, drop, maths, numeric"
+    for typed, meant in (("dorp", "drop"), ("nummeric", "numeric"), ("math", "maths"), ("choise", "choice")):
+        assert UnknownNameError("scorer", typed, names).remedy == f"did you mean {meant!r}?"

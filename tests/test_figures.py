@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from helpers.planted_prompts import planted
+from scipy import stats
 
 import howsure
 from howsure import figures
@@ -52,6 +53,26 @@ def test_charts_of_prompts_are_drawn(name, cube):
     same = drawn(getattr(figures, name)(Results((summarize_variants(cube),))))
     assert one["datasets"] == same["datasets"]
     assert one["title"] == same["title"]
+
+
+def test_beta_fits_are_drawn_per_range_of_scores_and_per_model():
+    """Twelve questions of four generations; models a, b and c have mean scores of .42, .60 and .81."""
+    spec = drawn(figures.beta_fits(cells(), edges=(0, 0.7, 1)))
+    (data,) = [rows[0] for rows in spec["datasets"].values() if "share" in rows[0]]
+    assert sorted(set(data["model"])) == ["0 to 0.7 (2 models)", "0.7 to 1 (1 model)"]
+    spec = drawn(figures.beta_fits(cells(), ["c"], by="model", zero=True))
+    (data,) = [rows[0] for rows in spec["datasets"].values() if "share" in rows[0]]
+    assert set(data["model"]) == {"c"}
+    fit = howsure.beta_fits(cells(), zero=True)
+    fitted = np.array(
+        [
+            y
+            for x, y, kind in zip(data["p"], data["share"], data["curve"], strict=True)
+            if kind == "fitted Beta" and x == 0.5
+        ]
+    )
+    expected = fit["zero"][2] + (1 - fit["zero"][2]) * stats.beta.cdf(0.5, fit["a"][2], fit["b"][2])
+    assert fitted == pytest.approx([expected], abs=1e-4)
 
 
 def test_forest_has_the_differences_of_pairs():

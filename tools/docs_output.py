@@ -4,7 +4,7 @@
     python tools/docs_output.py --write    write what the commands print into the pages
 
 A block of code that begins with ```console claims output where it has a line that is no command. All such blocks of a
-page run in one new folder, which has a copy of `examples`, in lines of 100 characters. What goes to the error stream,
+page run in one new folder, which has a copy of `examples`, in lines of 80 characters. What goes to the error stream,
 such as the progress of a run, is not compared. A block ```yaml whose first line is a comment with the name of a file is
 that file.
 """
@@ -71,7 +71,7 @@ def run_command(command: str, folder: Path) -> str:
         printed = _run_here(shlex.split(command, comments=True)[1:], folder)
     else:
         howsure = f'howsure() {{ "{sys.executable}" -m howsure "$@"; }}\n'
-        environment = os.environ | {"COLUMNS": "100"}
+        environment = os.environ | {"COLUMNS": "80"}
         finished = subprocess.run(
             ["bash", "-c", howsure + command], cwd=folder, env=environment, capture_output=True, text=True, check=False
         )
@@ -84,7 +84,7 @@ def _run_here(arguments: list[str], folder: Path) -> str:
     from howsure.cli import main
 
     before, columns = Path.cwd(), os.environ.get("COLUMNS")
-    os.environ["COLUMNS"] = "100"
+    os.environ["COLUMNS"] = "80"
     os.chdir(folder)
     printed, messages = io.StringIO(), io.StringIO()
     try:

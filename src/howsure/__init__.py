@@ -10,7 +10,7 @@ benchmark.
 `attempts`, `greedy`                   pass@k, pass^k and majority@k; greedy decoding beside sampling
 `curve`, `providers`                   checkpoints of a training run; one model at two providers
 `determinism`, `run_widths`            whether completions repeat; the prediction interval after 2, 3, ... runs
-`questions`                            how hard each question is, and P(correct) of each model
+`questions`, `beta_fits`               how hard each question is, and P(correct) of each model; its distribution
 `variants`, `rank_flips`               what the wording of the prompt does to a score, and to an order
 `effects`, `dimension_shares`          which values and which dimensions of the prompt matter
 `rank_concordance`                     how far prompts agree on the order of models (Kendall's W)
@@ -73,6 +73,7 @@ if TYPE_CHECKING:
     from howsure.api.question_audit import audit as audit
     from howsure.api.question_audit import data_map as data_map
     from howsure.api.question_studies import attempts as attempts
+    from howsure.api.question_studies import beta_fits as beta_fits
     from howsure.api.question_studies import questions as questions
     from howsure.api.regression_gate import at_least as at_least
     from howsure.api.regression_gate import gate as gate
@@ -123,6 +124,7 @@ _MODULE_OF = {
     "at_least": "howsure.api.regression_gate",
     "attempts": "howsure.api.question_studies",
     "audit": "howsure.api.question_audit",
+    "beta_fits": "howsure.api.question_studies",
     "combine": "howsure.api.model_scores",
     "compare": "howsure.api.model_scores",
     "convert": "howsure.api.run_folders",

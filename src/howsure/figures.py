@@ -45,7 +45,7 @@ from howsure.reporting.figure_files import fix_width
 from howsure.reporting.report_data import ReportData, ReportOptions
 from howsure.reporting.sections.comparisons import describe_forest, describe_matrix, describe_pair_errors
 from howsure.reporting.sections.costs import describe_costs, list_models_with_costs
-from howsure.reporting.sections.distributions import build_histograms
+from howsure.reporting.sections.distributions import build_histograms, describe_cumulative, draw_cumulative
 from howsure.reporting.sections.heatmap import bin_questions, describe_heatmap, draw_heatmap
 from howsure.reporting.sections.noise import describe_noise_parts, describe_variance_components
 from howsure.reporting.sections.score_table import describe_scores, mean_question_scores, order_models, pick_spaced
@@ -54,17 +54,18 @@ from howsure.reporting.sentences.prompt_variants import describe_convergence, de
 from howsure.stats.comparisons import Pairs, compare_with_reference
 from howsure.stats.comparisons import pairs as compare_pairs
 from howsure.stats.core.cells import Cells, IntArray
-from howsure.stats.core.claims import CLAIM_TEXTS, MOMENTS
+from howsure.stats.core.claims import BETA_ROWS, CLAIM_TEXTS, MOMENTS, BetaRows, check_choice
 from howsure.stats.core.cube import Cube
 from howsure.stats.core.results import Result, Results
 from howsure.stats.planning import CostScores
 from howsure.stats.prompts import VariantSummary, summarize_variants
-from howsure.stats.questions import AnswerCounts
+from howsure.stats.questions import AnswerCounts, estimate_density, evaluate_beta_curves
 from howsure.stats.repeats import RunWidths
-from howsure.stats.scores import Scores
+from howsure.stats.scores import Scores, fit_beta, pool_by_score
 from howsure.stats.scores import score as score_models
 
 __all__ = [
+    "beta_fits",
     "components",
     "convergence",
     "convergence_bands",
@@ -343,6 +344,42 @@ def distributions(
         )
     chart, caption = build_histograms(cells.select(order))
     return _add_title(chart, "Are questions solved always, never or sometimes?", caption)
+
+
+def beta_fits(
+    runs: Cells | Cube | Iterable[Cells | Cube],
+    models: Sequence[str] | None = None,
+    *,
+    benchmark: str | None = None,
+    by: BetaRows = "score",
+    zero: bool = False,
+    edges: Sequence[float] = (0, 0.2, 0.4, 0.6, 0.8, 1),
+) -> Chart:
+    """Draw the cumulative distribution of the question means with a Beta fit (NOISE, figure 6).
+
+    Parameters
+    ----------
+    runs
+        Cells or cubes with scores of 0 and 1.
+    models
+        Models to draw or to pool; default: all.
+    benchmark
+        As for `forest`.
+    by, zero, edges
+        As for `howsure.beta_fits`: one panel per range of scores, whose models are pooled, or per model.
+
+    Returns
+    -------
+    altair.FacetChart
+    """
+    check_choice("by", by, BETA_ROWS)
+    cells = _select_benchmark(runs, benchmark, (Cells, Cells))
+    chosen = cells.select(_select_models(models, order_models(score_models(cells))))
+    rows = pool_by_score(chosen, edges) if by == "score" else chosen
+    fit = fit_beta(rows, zero=zero)
+    curves = evaluate_beta_curves(rows, fit)
+    chart = draw_cumulative(curves, estimate_density(rows), rows.models)
+    return _add_title(chart, "How many questions are harder than that?", describe_cumulative(curves, fit))
 
 
 def sources(cubes: VariantInput, *, benchmark: str | None = None) -> Chart:

@@ -2,6 +2,7 @@
 
 import csv
 import json
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +10,7 @@ import howsure as hs
 from howsure.errors import InputError
 from howsure.sample.experiment import load_experiment
 from howsure.sample.sampling_plan import build_plans
+from howsure.tables.table_files import read_rows
 
 
 def test_the_defaults_run(tmp_path):
@@ -76,6 +78,37 @@ def test_what_cannot_run_is_not_written(tmp_path, options, words):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(("delimiter", "name"), [(";", "semicolons"), ("\t", "tabs")])
+def test_questions_between_semicolons_or_tabs_are_read_as_between_commas(tmp_path, delimiter, name):
+    file = tmp_path / "questions.csv"
+    file.write_text(f"question{delimiter}answer\nWhat is 2, and 2?{delimiter}4\nWhat is 3+3?{delimiter}6\n")
+    experiment = hs.init(tmp_path / "exp.yaml", benchmark=str(file), generations=1)
+    [plan] = build_plans(load_experiment(experiment))
+    assert [(one.text, one.target) for one in plan.questions] == [("What is 2, and 2?", "4"), ("What is 3+3?", "6")]
+    file.write_text(f"question{delimiter}answer\na{delimiter}b{delimiter}4\n")
+    with pytest.raises(InputError, match=f"3 fields where the header has 2; quote fields that hold {name}"):
+        hs.init(tmp_path / "other.yaml", benchmark=str(file))
+
+
+@pytest.mark.parametrize(
+    "heading",
+    [
+        'id;"question, long, with commas";answer',
+        '"question, long";"id";answer',
+        '"id";"question\n, of two lines, and ""quotes"", so";answer',
+        "id;question, in words;answer",
+        '5" id;question;answer',
+        'id\t"question; in, words; or, not"\tanswer',
+    ],
+)
+def test_the_delimiter_of_questions_is_the_one_outside_of_quotes(heading):
+    """By hand: three fields, of which the quoted ones hold other delimiters."""
+    mark = "\t" if "\t" in heading else ";"
+    content = f"{heading}\n1{mark}two{mark}3\n".encode()
+    [(_, row)] = read_rows(Path("q.csv"), content, where="q.csv", what="benchmark")
+    assert list(row.values()) == ["1", "two", "3"]
+
+
 def test_fields_that_are_unknown_are_listed(tmp_path):
     file = tmp_path / "q.jsonl"
     file.write_text('{"frage": "?", "loesung": "!"}\n')
@@ -90,3 +123,11 @@ def test_a_file_that_exists_is_kept(tmp_path):
         hs.init(path)
     assert path.read_text() == "mine"
     assert "directions-small" in hs.init(path, replace=True).read_text()
+
+
+def test_a_comma_in_a_quoted_heading_does_not_hide_the_semicolons(tmp_path):
+    """By hand: the fields are question, answer and "notes, internal, old"."""
+    file = tmp_path / "questions.csv"
+    file.write_text('question;answer;"notes, internal, old"\n"What is 2 + 2, in digits?";4;x\nAnd 3 + 3?;6;y\n')
+    experiment = hs.init(tmp_path / "exp.yaml", benchmark=str(file), generations=1)
+    assert "question: question, target: answer" in experiment.read_text()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import howsure as hs
 from howsure.cli import cli
 from howsure.errors import InputError
 
+SAME_IDS = pytest.mark.filterwarnings("ignore:.*have the same question ids:howsure.errors.HowsureWarning")
 EXAMPLES = Path(__file__).parents[1] / "readers/logs/examples/promptfoo"
 
 
@@ -41,6 +43,38 @@ def test_the_command_line_prints_it(tmp_path):
     assert f"howsure score '{path}'" in result.output
 
 
+def test_the_columns_of_a_wide_table_are_what_they_hold(tmp_path):
+    path = tmp_path / "wide.csv"
+    path.write_text("id,gpt-4,llama,remark\nq1,1,0,x\nq2,0,0,y\nq3,1,1,z\nq4,0,1,z\n")
+    result = hs.preview(path)
+    expected = ["question", "score of model gpt-4", "score of model llama", "-"]
+    assert result["taken_as"].tolist() == expected
+    assert result["remark"].tolist() == ["", "", "", "not used"]
+    assert result.lines[0] == "4 rows of a table"
+    path.write_text("model,q1,q2\na,1,0\nb,1,1\nc,0,0\n")
+    result = hs.preview(path)
+    assert result["taken_as"].tolist() == ["model", "score of question q1", "score of question q2"]
+    assert result.lines[0] == "3 rows of a table"
+
+
+def test_a_file_of_questions_is_to_be_asked_and_an_experiment_to_be_run(tmp_path):
+    path = tmp_path / "questions.jsonl"
+    path.write_text(
+        '{"id": "a", "question": "2 + 2?", "answer": "4"}\n{"id": "b", "question": "3 + 3?", "answer": "6"}\n'
+    )
+    with pytest.raises(InputError, match="no column for 'score'; a file of questions .* howsure init --benchmark FILE"):
+        hs.preview(path)
+    # Where models are named, the answers are theirs.
+    path.write_text('{"model": "m", "question": "2 + 2?", "answer": "4"}\n')
+    with pytest.raises(InputError, match="answers of models in 'answer' are scored by howsure rescore") as caught:
+        hs.preview(path)
+    assert "init" not in str(caught.value)
+    experiment = hs.init(tmp_path / "exp.yaml")
+    for function in (hs.preview, hs.score):
+        with pytest.raises(InputError, match=r"howsure run \S*exp.yaml runs an experiment, .*; then give \S*/exp$"):
+            function(experiment)
+
+
 def test_what_cannot_be_read_is_said(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("name,colour\nx,red\n")
@@ -58,6 +92,41 @@ def test_run_folders_and_logs_are_described_in_a_few_lines(tmp_path):
     result = hs.preview(next(EXAMPLES.glob("*.json")))
     assert result.lines[0].startswith("a log of ")
     assert any(line.startswith("benchmark ") for line in result.lines)
+
+
+@SAME_IDS
+def test_a_folder_is_described_as_a_whole(tmp_path):
+    (tmp_path / "a.csv").write_text("model,question,score\na,1,1\na,2,0\n")
+    (tmp_path / "b.csv").write_text("model,question,score\nb,1,1\nb,2,1\n")
+    (tmp_path / "other.csv").write_text("model,question,score\nb,x,1\n")
+    shutil.copy(next(EXAMPLES.glob("*.json")), tmp_path / "log.json")
+    result = hs.preview(tmp_path)
+    assert result.lines[0] == "a folder of 4: 3 tables, 1 log of promptfoo"
+    assert "5 rows of 3 tables" in result.lines
+    assert f"the columns are those of {tmp_path / 'a.csv'}" in result.lines
+    assert any("2 models (a, b), 2 questions (1, 2), 4 scores with mean 0.75" in line for line in result.lines)
+    assert any("benchmark other: 1 model (b), 1 question (x), 1 score" in line for line in result.lines)
+    assert result.command == f"howsure score {tmp_path}"
+
+
+@SAME_IDS
+def test_a_folder_of_completions_is_to_be_rescored_and_one_with_scores_is_scored(tmp_path):
+    (tmp_path / "b.csv").write_text("model,question,completion,target\nb,1,12,12\nb,2,3,4\n")
+    (tmp_path / "c.csv").write_text("model,question,completion,target\nc,1,12,12\nc,2,3,4\n")
+    assert hs.preview(tmp_path).command == f"howsure rescore {tmp_path} -o run --scorer numeric"
+    (tmp_path / "a.csv").write_text("model,question,score\na,1,1\na,2,0\n")
+    result = hs.preview(tmp_path)
+    assert result.command == f"howsure score {tmp_path}"
+    assert sum("and no score" in line for line in result.lines) == 2
+
+
+@SAME_IDS
+def test_of_a_large_folder_the_first_hundred_files_are_read(tmp_path):
+    for i in range(101):
+        (tmp_path / f"{i:03}.csv").write_text(f"model,question,score\nm{i:03},1,1\n")
+    result = hs.preview(tmp_path)
+    assert result.lines[:2] == ("a folder of 101: 101 tables", "the first 100 were read for what follows")
+    assert "100 rows of 100 tables" in result.lines
 
 
 @pytest.mark.parametrize(
@@ -93,5 +162,5 @@ def test_completions_under_another_name_are_previewed(tmp_path):
     assert (
         "benchmark sums: 2 models (a, b), 1 question (1), completions in column 'reply', and no score" in result.lines
     )
-    expected = f"howsure rescore {path} -o run --scorer numeric --columns completion=reply --benchmark sums"
+    expected = f"howsure rescore {path} -o run --scorer numeric --columns completion=reply --as-benchmark sums"
     assert result.command == expected

@@ -218,12 +218,14 @@ def test_a_dry_run_counts_the_verdicts(tmp_path):
 
 def test_a_report_says_what_labels_say_of_the_judge(run, tmp_path):
     """People say that model b is always right, so that the judge errs against it; without labels it is an opinion."""
-    plain = hs.report(run, tmp_path / "plain.html", texts=False).read_text(encoding="utf-8")
+    plain = hs.report(run, tmp_path / "plain.html", texts=False, static_figures=False).read_text(encoding="utf-8")
     assert "The judge is simulated/large, with the template correct." in plain
     assert "the judge&#39;s opinion" in plain
     file = tmp_path / "labels.jsonl"
     label(run, file, 1000, lambda model, text: model == "b" or text.startswith("yes"))
-    page = hs.report(run, tmp_path / "page.html", texts=False, calibrate=file).read_text(encoding="utf-8")
+    page = hs.report(run, tmp_path / "page.html", texts=False, static_figures=False, calibrate=file).read_text(
+        encoding="utf-8"
+    )
     assert "The judge errs in favour of a: its error there differs by +0.500" in page
     assert "in favour of b" not in page
     assert "the judge&#39;s opinion" not in page
@@ -235,5 +237,22 @@ def test_labels_for_a_report_that_no_judge_scored_are_refused(tmp_path):
     result = CliRunner().invoke(cli, ["report", str(table), "-o", str(tmp_path / "r.html"), "--calibrate", str(table)])
     assert result.exit_code != 0
     assert "no judge has scored these results" in str(result.exception) + result.output
-    plain = hs.report(table, tmp_path / "r.html").read_text(encoding="utf-8")
+    plain = hs.report(table, tmp_path / "r.html", static_figures=False).read_text(encoding="utf-8")
     assert "The judge is" not in plain
+
+
+def test_only_the_benchmarks_that_are_read_are_corrected(tmp_path):
+    experiment = tmp_path / "exp.yaml"
+    experiment.write_text(
+        "benchmark: [{name: directions-small, limit: 12}, {name: directions-large, limit: 12}]\n"
+        "models: [simulated/medium]\ngenerations: 2\njudge: {model: simulated/large, repeats: 2}\n"
+    )
+    hs.run(experiment)
+    file = tmp_path / "labels.jsonl"
+    label(tmp_path / "exp", file, 1000, lambda _, text: bool(text))
+    one = hs.read(tmp_path / "exp", benchmarks=["directions-small"])
+    assert len(hs.score(tmp_path / "exp", calibrate=file)["benchmark"]) == 2
+    assert hs.score(one, calibrate=file)["benchmark"].tolist() == ["directions-small"]
+    assert hs.judge_noise(one)["benchmark"].tolist() == ["directions-small"]
+    plans = plan_verdicts(one, budget=100, verdict_cost=1)
+    assert set(plans["benchmark"]) == {"directions-small"}

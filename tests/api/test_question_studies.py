@@ -1,10 +1,12 @@
 """Attempts and questions from tables: against counting all subsets, numpy's correlations, and by hand."""
 
 import itertools
+import json
 import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import howsure as hs
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
@@ -203,3 +205,100 @@ def test_attempts_say_what_is_missing_and_that_prompts_differ(ragged):
     assert result["n_missing"].tolist() == [0, 0, 1, 1, 0, 0]
     assert "of 2 prompt variants" in result["note"][0]
     assert "variants" not in hs.attempts(cells, k=1)["note"][0]
+
+
+@pytest.fixture
+def two_ranges():
+    """Models of two Beta distributions, each with questions that nobody answers, drawn by numpy."""
+    draw = np.random.default_rng(12)
+    p = [np.where(np.arange(3000) < 600, 0, draw.beta(*ab, 3000)) for ab in ((1.5, 4.5), (1.5, 4.5), (2.0, 0.25))]
+    counts = [draw.binomial(20, one) for one in p]
+    return hs.Cells(
+        "demo", ("a", "b", "c"), tuple(f"q{q}" for q in range(3000)),
+        np.full((3, 3000), 20), np.array(counts, float), np.array(counts, float),
+    )  # fmt: skip
+
+
+def test_beta_fits_pool_the_models_of_a_range_and_find_the_mass_at_0(two_ranges):
+    """Guarantee by simulation: Beta(1.5, 4.5) and Beta(2, .25) on 80 % of the questions, 20 % that are never right."""
+    fits = hs.beta_fits(two_ranges, by="model", zero=True)
+    assert fits["a"] == pytest.approx([1.5, 1.5, 2.0], rel=0.2)
+    assert fits["b"] == pytest.approx([4.5, 4.5, 0.25], rel=0.2)
+    assert fits["zero"] == pytest.approx([0.2] * 3, abs=0.03)
+    assert hs.beta_fits(two_ranges)["zero"].tolist() == [0, 0, 0]
+    pooled = hs.beta_fits(two_ranges, by="score", zero=True, edges=(0, 0.5, 1))
+    assert pooled["model"].tolist() == ["0 to 0.5 (2 models)", "0.5 to 1 (1 model)"]
+    assert pooled["a"][1] == pytest.approx(fits["a"][2])
+    # a generation of a model drawn at random: the mean of two independent Betas is less spread than each
+    assert pooled["mean"][0] == pytest.approx(0.25, abs=0.02)
+    assert pooled["concentration"][0] > 1.3 * fits["concentration"][0]
+
+
+def test_beta_fits_are_the_maximum_of_the_likelihood_of_scipy(two_ranges):
+    """Another program's output: scipy's betabinom at the fit and around it."""
+    fits = hs.beta_fits(two_ranges, zero=True)
+
+    def log_likelihood(m, a, b, zero):
+        c = two_ranges.total[m]
+        return np.sum(np.log((1 - zero) * stats.betabinom.pmf(c, 20, a, b) + zero * (c == 0)))
+
+    for m in range(3):
+        best = [float(fits[name][m]) for name in ("a", "b", "zero")]
+        assert log_likelihood(m, *best) == pytest.approx(fits["log_likelihood"][m])
+        for change in itertools.product((0.97, 1, 1.03), repeat=3):
+            point = [x * factor for x, factor in zip(best, change, strict=True)]
+            assert log_likelihood(m, *point) <= log_likelihood(m, *best) + 1e-6
+
+
+def test_beta_fits_name_what_is_wrong(two_ranges):
+    with pytest.raises(InputError, match="leave out 'c' with score"):
+        hs.beta_fits(two_ranges, by="score", edges=(0, 0.5))
+    with pytest.raises(UnknownNameError, match="by"):
+        hs.beta_fits(two_ranges, by="range")
+
+
+def test_the_command_prints_the_fits_and_refuses_options_that_would_do_nothing(howsure, tmp_path, two_ranges):
+    path = tmp_path / "scores.csv"
+    draw = np.random.default_rng(1)
+    lines = [
+        f"{model},{question},{i + 1},{int(g < count)}"
+        for model, counts in zip(two_ranges.models, two_ranges.total[:, ::10], strict=True)
+        for question, count in zip(two_ranges.questions[::10], counts, strict=True)
+        for i, g in enumerate(draw.permutation(20))
+    ]
+    path.write_text("\n".join(["model,question,generation,score", *lines]) + "\n")
+    options = ("--beta", "score", "--zero", "--edges", "0,0.5,1", "--format", "json")
+    code, out, err = howsure("questions", path, *options)
+    assert (code, err) == (0, "")
+    expected = hs.beta_fits(hs.read(path), by="score", zero=True, edges=(0, 0.5, 1))
+    assert [row["a"] for row in json.loads(out)] == pytest.approx(expected["a"])
+    for refused, words in {
+        ("--zero",): "--zero",
+        ("--edges", "0,1"): "--edges",
+        ("--beta", "model", "--edges", "0,1"): "--edges with --beta model",
+        ("--beta", "score", "--edges", "0;1"): "--edges '0;1'",
+        ("--beta", "score", "--edges", "0,nan,1"): "edges",
+        ("--beta", "score", "--by", "model"): "--by model with --beta score",
+    }.items():
+        code, out, err = howsure("questions", path, *refused)
+        assert (code, out) == (2, ""), refused
+        assert words in err
+        assert len(err.splitlines()) == 1
+
+
+def test_one_model_with_other_scores_leaves_the_others():
+    scores = [[[1, 0], [1, 1]], [[0.5, 0.2], [1, 0.1]]]
+    cells = hs.Cells.from_scores("b", ["a", "judged"], ["1", "2"], scores)
+    with pytest.warns(HowsureWarning, match="pass@k needs scores of 0 and 1; not so for judged on b: left out"):
+        assert set(hs.attempts(cells, k=1)["model"]) == {"a"}
+
+
+def test_majority_of_a_table_says_how_to_name_the_answers(tmp_path):
+    """By hand: of three answers, two are right, so the most frequent of three is."""
+    path = tmp_path / "rows.csv"
+    rows = ["m,q,1,1,T", "m,q,2,1,T", "m,q,3,0,A", "m,r,1,0,A", "m,r,2,0,B", "m,r,3,0,B"]
+    path.write_text("\n".join(["model,question,generation,score,answer", *rows]))
+    with pytest.raises(InputError, match="--columns answer=COLUMN"):
+        hs.attempts(path, k=3, majority=True)
+    result = hs.attempts(hs.read(path, columns={"answer": "answer"}), k=3, majority=True)
+    assert dict(zip(result["measure"], result["score"], strict=True))["majority@k"] == 0.5

@@ -250,6 +250,41 @@ def test_a_candidate_is_sampled_until_it_is_decided(tmp_path):
         sample_until_decided(tmp_path / "small.yaml", tmp_path / "x", judge, label="other")
 
 
+def test_results_that_the_experiment_does_not_name_are_not_judged_as_the_candidate(tmp_path):
+    """The file named a good model, then a bad one: the good one's rows in the folder are not those of the candidate."""
+    from howsure.api.regression_gate import sample_until_decided
+
+    def write(models, benchmark="{name: population, size: 60}"):
+        file = tmp_path / "evaluation.yaml"
+        file.write_text(f"benchmark: {benchmark}\nmodels: {models}\ngenerations: 4\n")
+        return file
+
+    def judge(data, alpha):
+        return hs.gate(data, baseline, alpha=alpha, margin=0.1)
+
+    baseline = hs.run(write("[simulated/medium]"))
+    folder = tmp_path / "candidate"
+    assert sample_until_decided(write("[simulated/medium]"), folder, judge).verdict == "pass"
+    with pytest.raises(
+        InputError, match=r"results of simulated/medium, which evaluation\.yaml does not name.*--output"
+    ):
+        sample_until_decided(write("[simulated/small]"), folder, judge)
+    assert [cells.models for cells in hs.read(folder)] == [("simulated/medium",)]  # nothing was sampled
+
+    def judge_small(data, alpha):
+        return hs.gate(data, baseline, a="simulated/small", b="simulated/medium", alpha=alpha, margin=0.1)
+
+    named = sample_until_decided(write("[simulated/small]"), folder, judge_small, label="simulated/small")
+    assert named.verdict == "fail"
+    with pytest.raises(InputError, match="results of population, which"):
+        sample_until_decided(
+            write("[simulated/small]", "directions-small"), folder, judge_small, label="simulated/small"
+        )
+    relabelled = write("[simulated/medium, simulated/small]", "{name: population, size: 60, label: other}")
+    with pytest.raises(InputError, match="results of population, which"):
+        sample_until_decided(relabelled, folder, judge)
+
+
 def test_a_run_that_was_interrupted_is_judged_at_the_looks_that_it_would_have_had(tmp_path):
     """The folder holds more generations than the first looks take: they see the first ones, as without interruption."""
     from howsure.api.regression_gate import sample_until_decided

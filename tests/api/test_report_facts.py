@@ -58,7 +58,7 @@ def test_prices_of_the_experiment_make_dollars(tmp_path):
     prices = {"a": {"prompt": 2.0, "completion": 10.0}, "b": {"prompt": 20.0, "completion": 100.0}}
     folder = folder_of(tmp_path / "run", prices, {"a": 30, "b": 10}, failed=4)
     used = count_usage(find_sources(folder))["sums"]
-    assert (used["a"].n_generations, used["a"].calls, used["a"].tokens) == (80, 88, 16_000)
+    assert (used["a"].n_generations, used["a"].calls, used["a"].tokens) == (80, 80, 16_000)
     assert used["a"].cost == pytest.approx(0.064)
     assert used["b"].cost == pytest.approx(0.64)
     table = hs.cost_scores(folder)
@@ -72,20 +72,20 @@ def test_without_a_price_of_every_model_the_unit_is_tokens_and_without_tokens_ca
     assert hs.cost_scores(folder_of(tmp_path / "one", one, {"a": 9, "b": 9}))["unit"].tolist() == ["tokens"] * 2
     bare = folder_of(tmp_path / "bare", one, {"a": 9, "b": 9}, tokens=False)
     assert hs.cost_scores(bare)["cost_per_generation"].tolist() == [1.0, 1.0]
-    hs.report(bare, tmp_path / "bare.html")
+    hs.report(bare, tmp_path / "bare.html", static_figures=False)
     assert "scores against costs (tokens are not recorded for every model" in text_of(tmp_path / "bare.html")
 
 
 def test_the_page_names_who_is_better_for_less_only_where_scores_are_distinguishable(tmp_path):
     prices = {"a": {"prompt": 2.0, "completion": 10.0}, "b": {"prompt": 20.0, "completion": 100.0}}
-    hs.report(folder_of(tmp_path / "far", prices, {"a": 30, "b": 10}), tmp_path / "far.html")
+    hs.report(folder_of(tmp_path / "far", prices, {"a": 30, "b": 10}), tmp_path / "far.html", static_figures=False)
     page = text_of(tmp_path / "far.html")
     assert "A generation cost from $0.0008 (a) to $0.008 (b) on average" in page
     assert "For 1 of 2 models another costs no more and scores distinguishably higher" in page
     assert ": b (a)." in page
     # the dearer one is better, or the cheaper one by one question of 40: no one is better for less
     for name, right in (("dear", {"a": 10, "b": 30}), ("near", {"a": 31, "b": 30})):
-        hs.report(folder_of(tmp_path / name, prices, right), tmp_path / f"{name}.html")
+        hs.report(folder_of(tmp_path / name, prices, right), tmp_path / f"{name}.html", static_figures=False)
         page = text_of(tmp_path / f"{name}.html")
         assert "No model is distinguishably better than one that costs as much or more" in page
         assert "another costs no more" not in page
@@ -116,7 +116,7 @@ def test_logs_that_record_tokens_have_costs(examples_of_logs, tmp_path):
         ((model, usage),) = json.loads(path.read_text())["stats"]["model_usage"].items()
         row = table["model"].tolist().index(model)
         assert table["cost_per_generation"][row] == pytest.approx(usage["total_tokens"] / 240)
-    hs.report(examples_of_logs, tmp_path / "r.html")
+    hs.report(examples_of_logs, tmp_path / "r.html", static_figures=False)
     page = text_of(tmp_path / "r.html")
     assert "A generation cost from 115 tokens (lab/assistant-1) to 265 tokens (lab/assistant-2) on average" in page
     assert "10,416 of prompts, 80,722 of completions" in page
@@ -137,7 +137,7 @@ def test_logs_without_the_tokens_of_each_completion_have_no_costs(examples_of_lo
 
 
 def test_a_completion_whose_judge_failed_does_not_hide_the_tokens_of_the_others(tmp_path):
-    """By hand: 9 scored completions of 100 tokens and one without a verdict, which were 1,000 tokens for 9 scores."""
+    """By hand: 9 scored completions of 100 tokens and one without a verdict, which were 1,000 tokens for 10 completions."""
     with RunFolder(tmp_path / "run") as run:
         begin(tmp_path / "run", Manifest(benchmarks={"b": {}}, models={"m": ModelRecord(name="m", kind="openai")}))
         run.append([
@@ -147,7 +147,30 @@ def test_a_completion_whose_judge_failed_does_not_hide_the_tokens_of_the_others(
         ])  # fmt: skip
     finish(tmp_path / "run")
     used = count_usage(find_sources(tmp_path / "run"))["b"]["m"]
-    assert (used.n_generations, used.tokens) == (9, 1000)
+    assert (used.n_generations, used.tokens) == (10, 1000)
+    assert used.per_generation("tokens") == 100
+
+
+def test_models_of_equal_cost_stay_equal_where_a_scorer_failed_and_the_better_one_is_named(tmp_path):
+    """By hand: each of 160 completions has 60 tokens, and one of model b has no score."""
+    right = {"a": 36, "b": 8}
+    with RunFolder(tmp_path / "run") as run:
+        models = {name: ModelRecord(name=name, kind="openai") for name in right}
+        begin(tmp_path / "run", Manifest(benchmarks={"sums": {}}, models=models))
+        run.append([
+            Response(benchmark="sums", model=name, question=f"q{q}", variant="v", generation=g, prompt_tokens=40,
+                     completion_tokens=20.0, **({"status": "error", "error": "scoring: no verdict"}
+                     if (name, q, g) == ("b", 3, 1) else {"score": float(q < right[name])}))
+            for name in right for q in range(N) for g in (1, 2)
+        ])  # fmt: skip
+    finish(tmp_path / "run")
+    table = hs.cost_scores(tmp_path / "run")
+    assert table["cost_per_generation"].tolist() == [60, 60]
+    assert table["better_for_less"].tolist() == ["", "a"]
+    hs.report(tmp_path / "run", tmp_path / "r.html", static_figures=False)
+    page = text_of(tmp_path / "r.html")
+    assert "A generation of each model cost 60 tokens" in page
+    assert "No model is distinguishably better than one that costs as much or more" not in page
 
 
 def test_models_whose_use_is_not_recorded_have_a_note():

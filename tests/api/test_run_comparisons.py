@@ -115,10 +115,12 @@ def test_models_on_different_questions_can_only_be_compared_unpaired():
     assert "only the unpaired comparison is possible" in result["note"][0]
 
 
-@pytest.mark.parametrize("arguments", [{"method": "t"}, {"b": "a"}])
-def test_unpaired_refuses_what_it_has_not(arguments):
+@pytest.mark.parametrize(
+    ("arguments", "message"), [({"method": "t"}, "without pairing"), ({"b": "a"}, "a is compared with itself")]
+)
+def test_unpaired_refuses_what_it_has_not(arguments, message):
     cells = draw_cells({"a": 0.2, "b": -0.1})
-    with pytest.raises(InputError, match="without pairing"):
+    with pytest.raises(InputError, match=message):
         hs.compare(cells, "a", **({"b": "b"} | arguments), paired=False)
 
 
@@ -175,6 +177,37 @@ def test_greedy_stands_beside_sampling():
     assert result["note"].tolist() == ["no greedy run", ""]
     with pytest.raises(InputError, match="greedy: true"):
         hs.greedy(draw_cells({"a": 0.0}))
+
+
+def test_greedy_and_sampling_are_compared_on_the_questions_that_both_have():
+    """By hand: without q3, which only sampling has, greedy scores 1/2 and sampling 3/4."""
+    scores = [[[1, 0], [1, 1], [0, 0]], [[1], [0], []], [[0], [1], [1]]]
+    names = ["a", "a:greedy", "h:greedy"]
+    with pytest.warns(HowsureWarning, match="h:greedy has no sampled generations of the same model beside it"):
+        row = hs.greedy(hs.Cells.from_scores("demo", names, ["q1", "q2", "q3"], scores))
+    assert (row["greedy"][0], row["sampled"][0], row["n_questions"][0]) == (0.5, 0.75, 2)
+    assert row["difference"][0] == row["greedy"][0] - row["sampled"][0]
+    assert row["note"][0].split("; ")[0] == "on the questions that both answered"
+    assert row["model"].tolist() == ["a"]
+
+
+def test_greedy_names_what_has_no_partner():
+    cells = draw_cells({"a": 0.0, "a:greedy": 0.1})
+    other = hs.Cells.from_scores("other", ["a"], ["q1"], [[[1, 0]]])
+    with pytest.warns(HowsureWarning, match="no model has a greedy run beside its sampled ones on other"):
+        assert hs.greedy([cells, other])["benchmark"].tolist() == [cells.benchmark]
+    with pytest.raises(InputError, match="h:greedy has no sampled generations"):
+        hs.greedy(hs.Cells.from_scores("demo", ["h:greedy"], ["q1"], [[[1]]]))
+
+
+def test_gap_of_scores_in_the_unit_interval_is_at_most_one():
+    """By hand: of one question that is answered right half of the time, ten runs differ by 1 at most."""
+    one = hs.Cells.from_scores("demo", ["a"], ["q1"], [[[1, 0, 1, 0]]])
+    for result in (hs.repeats([one]), hs.greedy(one + hs.Cells.from_scores("demo", ["a:greedy"], ["q1"], [[[1]]]))):
+        assert result["gap"][0] == 1
+        assert "so few questions: the gap is limited to the range of the scores" in result["note"][0]
+    hundred = hs.Cells.from_scores("demo", ["a"], ["q1"], [[[100, 0, 100, 0]]])
+    assert hs.repeats([hundred])["gap"][0] > 100  # of other scores the range is not known
 
 
 def test_providers_compares_runs_of_two_labels_or_of_two_sources():

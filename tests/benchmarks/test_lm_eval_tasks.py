@@ -12,13 +12,14 @@ from helpers.lm_eval_tasks import COMPLETIONS, complete, evaluate, write_tasks
 from helpers.scripted_model import ScriptedModel
 
 import howsure as hs
-from howsure.benchmarks import load
+from howsure.benchmarks import lm_eval_scorer, load
 from howsure.errors import HowsureWarning, InputError
 from howsure.models.model import Choice, Reply
 from howsure.rescoring.rescore import rescore
 from howsure.sample.experiment import PromptLine, parse_experiment
 from howsure.sample.run import run
 from howsure.sample.sampling_plan import SamplingPlan
+from howsure.scorers.scorer_parts import ScoringItem
 from howsure.store import manifest
 from howsure.store.responses import read
 
@@ -92,15 +93,15 @@ def test_scores_of_one_generation_are_the_harnesss_own(tasks, tmp_path, task, op
 
 
 @pytest.mark.parametrize(("task", "options", "metric"), CASES)
-def test_scores_of_ten_generations_are_the_mean_of_the_harnesss_own(tasks, tmp_path, task, options, metric):
+def test_scores_of_four_generations_are_the_mean_of_the_harnesss_own(tasks, tmp_path, task, options, metric):
     benchmark = load_local(task, tasks, **options)
-    sample(benchmark, tmp_path / "run", task, 10)
+    sample(benchmark, tmp_path / "run", task, 4)
     own = []
-    for generation in range(1, 11):
+    for generation in range(1, 5):
         completions = [complete(task, place, generation) for place in range(len(benchmark.questions))]
         own.append(evaluate(task, tasks, completions, apply_chat_template=True)[0][metric])
     assert len({*own}) > 1
-    assert read_score(tmp_path / "run") == pytest.approx(sum(own) / 10, abs=1e-12)
+    assert read_score(tmp_path / "run") == pytest.approx(sum(own) / 4, abs=1e-12)
 
 
 @pytest.mark.parametrize("task", sorted(COMPLETIONS))
@@ -232,6 +233,22 @@ def test_simulated_models_answer_tasks_until_their_interval_is_narrow(tasks, tmp
     assert all(model.is_stopped_early for model in outcome.models)
     scores = {row["score"] for row in read(tmp_path / "run").to_pylist()}
     assert scores == {0.0, 1.0}
+
+
+def test_equal_completions_of_a_question_are_filtered_once(tasks, monkeypatch):
+    """By hand: of two questions "(A)", "(A)" and "(B)" are two texts each."""
+    benchmark = load_local("local_choice", tasks)
+    filtered = []
+    score_completion = lm_eval_scorer.score_completion
+    monkeypatch.setattr(
+        lm_eval_scorer, "score_completion", lambda row, text: filtered.append(text) or score_completion(row, text)
+    )
+    scores = [
+        [benchmark.scorer.score(text, ScoringItem("x", question.id, "", "")).answer for text in ("(A)", "(A)", "(B)")]
+        for question in benchmark.questions[:2]
+    ]
+    assert scores == [["(A)", "(A)", "(B)"]] * 2
+    assert filtered == ["(A)", "(B)"] * 2
 
 
 def test_generations_at_the_temperature_of_the_task_are_warned_of(tasks):

@@ -202,6 +202,18 @@ def test_rows_that_repeat_a_question_are_kept_with_one_warning(tmp_path):
     assert message.endswith(loaded.source["odd"])
 
 
+def test_few_rows_with_empty_last_choices_are_named_and_many_are_not(tmp_path):
+    spec = {"file": "b.csv", "question": "q", "correct": "r", "incorrect": ["w1", "w2", "w3"]}
+    lines = [f"q{i},1,2,3,{'' if i == 7 else 4}" for i in range(20)]
+    (tmp_path / "b.csv").write_text("\n".join(["q,r,w1,w2,w3", *lines]))
+    with pytest.warns(HowsureWarning, match=r"kept, but odd: 1 with fewer choices than the others.*\(line 9\)"):
+        loaded = load(spec, base=tmp_path)
+    assert [len(q.choices) for q in loaded.questions].count(3) == 1
+    lines = [f"q{i},1,2,3,{'' if i % 2 else 4}" for i in range(20)]
+    (tmp_path / "b.csv").write_text("\n".join(["q,r,w1,w2,w3", *lines]))
+    assert [len(q.choices) for q in load(spec, base=tmp_path).questions].count(3) == 10
+
+
 def test_rows_with_equal_choices_are_kept_with_a_warning_and_genotypes_are_not_equal(tmp_path):
     choices = [["Rome", "Oslo"], ["Rome", "rome."], ["AA", "Aa", "aa"], ["x²", "x2"], ["No", " No"]]
     write(tmp_path / "b.jsonl", [{"q": f"q{i}", "c": c, "a": 0} for i, c in enumerate(choices)])

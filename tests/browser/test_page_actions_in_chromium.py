@@ -161,6 +161,20 @@ def test_models_are_found_by_a_part_of_their_name(window, tmp_path):
     assert window.value(visible) == 15
 
 
+def test_the_interval_of_a_score_is_in_sight_on_a_phone(window, tmp_path):
+    """The score without its error would say more than the data: both are there before anyone scrolls."""
+    path = tmp_path / "report.html"
+    names = [f"laboratory/assistant-large-2026-01-{day}:temperature=0.7" for day in range(10, 24)]
+    path.write_text(build_page(ReportData([simulated(names, 1200, 1)])).html, encoding="utf-8")
+    window.show(path.as_uri(), width=390)
+    edges = window.value("""(() => { const table = document.querySelector("#b1-rows");
+      const column = [...table.tHead.rows[0].cells].findIndex(c => c.textContent.includes("interval"));
+      return [...table.tBodies[0].rows].map(r => r.cells[column].getBoundingClientRect().right); })()""")
+    assert len(edges) == 14
+    assert max(edges) <= 390
+    assert window.value("document.documentElement.scrollWidth") <= 390
+
+
 def test_numbers_of_an_axis_stand_apart_on_a_phone(window, tmp_path):
     """The scores of the example logs have nine ticks of four characters, which touched."""
     path = tmp_path / "report.html"

@@ -17,7 +17,6 @@ from pathlib import Path
 import pytest
 import uvicorn
 from helpers.planted_review import TOKEN, folder, session
-from helpers.servers import until
 
 import howsure.web
 from howsure.errors import InputError
@@ -231,8 +230,8 @@ def test_the_private_page_leads_a_browser_into_the_review(tmp_path, texts, windo
         page = form_pages._write_redirect(tmp_path, f"{address}/?token={TOKEN}")
         window.use_network(network=True)  # another test may have left the tab without one
         window.open(page.as_uri())
-        until(lambda: window.value("location.href") == f"{address}/")
-        until(lambda: "wrong label" in window.value("document.body.innerText"))
+        window.wait_for(f"location.href === '{address}/'")
+        window.wait_for("document.body.innerText.includes('wrong label')")
 
 
 def test_a_port_that_is_taken_is_one_line(tmp_path, texts):

@@ -300,11 +300,13 @@ def test_a_plan_with_variants(rows, howsure, table):
     assert more[0]["n_variants"] > 8
     assert more[0]["se"] < found[0]["se"]
     assured, plain, *_ = rows(*asked)
-    assert {**plain, "note": ""} == {**found[0], "note": ""}
+    promised = {"note": "", "se_assured": 0, "detectable": 0}  # the upper limit, and what it makes detectable
+    assert {**plain, **promised} == {**found[0], **promised}
+    assert (found[0]["se_assured"], found[0]["se"]) == (plain["se"], plain["se"])
     assert plain["note"].startswith("plain plan: the smallest error for 2000 calls if the noise were exactly as estim")
-    assert plain["se"] < assured["se"]
+    assert plain["se"] < assured["se_assured"]
     assert assured["note"].startswith("the smallest error for 2000 calls, with the upper 80 % limit of its variance")
-    assert assured["se_low"] < assured["se"] < assured["se_high"]
+    assert assured["se_low"] < assured["se"] < assured["se_assured"] < assured["se_high"]
     single = rows("plan", table, "--budget", "2000", "--max-variants", "1")
     assert {row["n_variants"] for row in single} == {1}
     code, out, err = howsure("plan", table, "--budget", "2000")
@@ -418,7 +420,7 @@ def test_n_star_of_published_scores(rows):
     for n, within in ((found["t0pp"]["n_star"] + 1, True), (found["t0pp"]["n_star"] - 2, False)):
         far = np.abs(orders[:, :n].mean(axis=1) - x.mean()) > 0.01 + 1e-12
         assert (far.mean() <= 0.05) == within
-    # z^2 var / epsilon^2 with z = 1.96 (statistics.md section 6)
+    # z^2 var / epsilon^2 with z = 1.96 (docs/methods/prompt_variants.md)
     assert found["t0pp"]["n_star_space"] == np.ceil(1.959964**2 * x.var(ddof=1) / 0.01**2)
 
 
@@ -502,7 +504,7 @@ def page_of(path):
 def test_a_report_reads_what_the_command_reads(howsure, rows, table, wide, tmp_path):
     """By hand: a column per model, or dimensions in columns; intervals, n* and effects are those of the command."""
     html = tmp_path / "wide.html"
-    code, _, err = howsure("report", wide, "--wide", "--epsilon", "0.15", "--delta", "0.4", "-o", html)
+    code, _, err = howsure("report", wide, "--wide", "--epsilon", "0.15", "--delta", "0.4", "--no-static", "-o", html)
     assert (code, err) == (0, "")
     page = page_of(html)
     wild = rows("variants", wide, "--wide", "--epsilon", "0.15", "--delta", "0.4")[-1]
@@ -511,7 +513,7 @@ def test_a_report_reads_what_the_command_reads(howsure, rows, table, wide, tmp_p
     assert "Prompt variants 6" in page
     assert "Who beats whom Two models are compared on the prompts that both were given" in page  # not by question
     html = tmp_path / "dimensions.html"
-    assert howsure("report", table, "--dimension", "tone", "--dimension", "shots", "-o", html)[0] == 0
+    assert howsure("report", table, "--dimension", "tone", "--dimension", "shots", "--no-static", "-o", html)[0] == 0
     page = page_of(html)
     assert "Which values of tone score higher?" in page
     assert "Who beats whom" in page  # its questions are known
@@ -520,7 +522,7 @@ def test_a_report_reads_what_the_command_reads(howsure, rows, table, wide, tmp_p
     bare.write_text(
         "model,tone,shots,score\n" + "".join(f"m,{t},{s},.{i}\n" for i, (t, s) in enumerate(["k0", "k4", "c0", "c4"]))
     )
-    assert howsure("report", bare, "--dimension", "tone", "--dimension", "shots", "-o", html)[0] == 0
+    assert howsure("report", bare, "--dimension", "tone", "--dimension", "shots", "--no-static", "-o", html)[0] == 0
     assert "Prompt variants 4" in page_of(html)
     code, _, err = howsure("plan", wide, "--wide", "--a", "wild", "--width", "0.1")
     assert (code, err.count("\n")) == (2, 1)
@@ -564,7 +566,7 @@ def test_a_run_with_its_default_prompt(howsure, rows, tmp_path):
         assert row["n_variants"] == 12
     [order] = rows("variants", run, "--show", "concordance")
     assert (order["n_models"], order["n_variants"]) == (2, 12)
-    assert howsure("report", run, "-o", tmp_path / "page.html", "--no-texts")[0] == 0
+    assert howsure("report", run, "-o", tmp_path / "page.html", "--no-texts", "--no-static")[0] == 0
     page = page_of(tmp_path / "page.html")
     assert "Prompt variants 12, and the default prompt" in page
     assert "Over 12 prompts" in page

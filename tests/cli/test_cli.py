@@ -196,12 +196,66 @@ WRONG = {
     "half a column": (["score", "TABLE", "--columns", "question"], "write NAME=COLUMN"),
     "a column that is not there": (["score", "TABLE", "--columns", "model=modell"], "unknown column 'modell'; did you mean"),
     "an experiment that is not there": (["run", "absent.yaml"], "absent.yaml"),
+    "a model and itself": (["compare", "TABLE", "--a", "big", "--b", "big", "--unpaired"], "big is compared with itself; name another model"),
+    "a plan for a model and itself": (["plan", "TABLE", "--a", "big", "--b", "big", "--detect", ".1"], "big is compared with itself"),
+    "a gate for a model and itself": (["gate", "TABLE", "--a", "big", "--b", "big"], "big is compared with itself"),
+    "a published benchmark as a path": (["noise", "gsm8k"], "gsm8k: a published benchmark, and no file or folder; howsure noise --like gsm8k"),
+    "results of an experiment that has none": (["score", "exp.yaml"], "exp.yaml: an experiment or another YAML file, which has no results; howsure run exp.yaml"),
+    "two columns that are not there": (["score", "odd.csv"], "name them with --columns question=COLUMN --columns score=COLUMN"),
+    "questions without answers of models": (["rescore", "ask.jsonl", "--scorer", "choice", "-o", "new"], "a file of questions and their right answers is asked with howsure init --benchmark FILE; if there are scores"),
 }  # fmt: skip
+#: Files that are no results.
+NO_RESULTS = {
+    "exp.yaml": "# simple questions, with four choices, in two prompts\nbenchmark: simple\nmodels: [a, b]\n",
+    "odd.csv": "foo,bar\nhello,world\n",
+    "ask.jsonl": '{"id": "q1", "question": "What is 2 + 2?", "choices": ["4", "5"], "answer": "A"}\n',
+}
+
+
+def test_the_command_alone_prints_its_help(howsure):
+    """Its lines as --help prints them, on stderr with exit code 2, as click does."""
+    code, out, err = howsure()
+    _, asked, _ = howsure("--help")
+    assert (code, out) == (2, "")
+    assert err.splitlines() == asked.splitlines()
+    assert len(err.splitlines()) > 30
+
+
+@pytest.mark.parametrize("command", ["compare", "combine"])
+def test_a_model_that_is_not_named_is_asked_for_by_the_names_that_there_are(howsure, table, tmp_path, command):
+    assert howsure(command, table) == (2, "", "howsure: --a and --b are missing; give --a big --b small\n")
+    assert howsure(command, table, "--a", "small")[2] == "howsure: --b is missing; give --a small --b big\n"
+    assert "--a is missing; name two of the models" in howsure(command, table, "--b", "nope")[2]
+    third = tmp_path / "third.csv"
+    third.write_text(TABLE + "b,two words,q1,1,1\n")
+    assert howsure(command, third)[2].endswith("with howsure pairs: big, small, 'two words'\n")
+    alone = tmp_path / "alone.csv"
+    alone.write_text("model,question,score\nm,1,1\nm,2,0\n")
+    assert howsure(command, alone)[2].endswith("two models are compared, and the results have m alone\n")
+
+
+def test_plan_names_the_options_that_are_its_goals(howsure, table):
+    for arguments, what in (([], "no goal"), (["--se", ".1", "--width", ".2"], "--width and --se together")):
+        code, out, err = howsure("plan", table, *arguments)
+        assert (code, out, err.count("\n")) == (2, "", 1)
+        assert what in err
+        assert all(f"--{name}" in err for name in ("detect", "width", "se", "budget"))
+    [first, *_] = json.loads(howsure("plan", "--accuracy", "0.5", "--se", "0.05", "--format", "json")[1])
+    assert first["se"] <= 0.05
+
+
+def test_a_model_and_itself_have_the_error_of_two_runs_and_a_line_says_so(howsure, table):
+    code, _, err = howsure("compare", table, "--a", "big", "--b", "big")
+    assert (code, err.count("\n")) == (0, 1)
+    assert "big is compared with itself: the difference is 0" in err
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_wrong_use_is_one_line_and_exit_code_2(howsure, table, case):
+def test_wrong_use_is_one_line_and_exit_code_2(howsure, table, tmp_path, monkeypatch, case):
     arguments, message = WRONG[case]
+    monkeypatch.chdir(tmp_path)
+    for name, text in NO_RESULTS.items():
+        Path(name).write_text(text)
     many = Path(table).with_name("many.csv")
     many.write_text(TABLE + "b,huge,q1,1,1\n")
     code, out, err = howsure(*({"TABLE": table, "MANY": str(many)}.get(a, a) for a in arguments))

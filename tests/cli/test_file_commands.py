@@ -100,3 +100,9 @@ def test_the_page_is_served_while_the_run_lasts(tmp_path, capsys):
             assert b"howsure" in answer.read()
     with pytest.raises(OSError, match="refused|reset"):
         urllib.request.urlopen(url, timeout=10)
+
+
+def test_the_page_of_one_of_two_benchmarks_has_the_tokens_of_this_one(howsure, tmp_path):
+    run = folder_of(tmp_path / "run", benchmarks=("sums", "more"))
+    howsure("report", run, "--benchmark", "more", "-o", tmp_path / "page.html", "--no-texts", "--no-static")
+    assert "48,000 of prompts, 24,000 of completions" in text_of(tmp_path / "page.html")

@@ -7,6 +7,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+import howsure as hs
+
 
 @pytest.fixture(autouse=True)
 def no_summary(monkeypatch):
@@ -73,6 +75,41 @@ def test_a_baseline_that_is_not_there_is_said_before_anything_is_sampled(howsure
     code, _, err = howsure("gate", file, "--baseline", tmp_path / "none", "--output", tmp_path / "out")
     assert (code, "none" in err) == (2, True)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--margin", "5"], "margin is 5, and scores lie between 0 and 1"),
+        (["--alpha", "2"], "alpha is 2.0"),
+        (["--b", "other"], "other"),
+    ],
+)
+def test_options_that_cannot_be_are_refused_before_anything_is_sampled(howsure, tables, tmp_path, options, message):
+    file = tmp_path / "exp.yaml"
+    file.write_text("{benchmark: directions-small, models: [simulated/medium], generations: 2}")
+    code, out, err = howsure("gate", file, "--baseline", tables["base"], "--output", tmp_path / "out", *options)
+    assert (code, out, message in err) == (2, "", True)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_bar_that_is_no_number_is_refused_before_anything_is_sampled(howsure, tmp_path):
+    file = tmp_path / "exp.yaml"
+    file.write_text("{benchmark: directions-small, models: [simulated/medium], generations: 2}")
+    code, _, err = howsure("gate", file, "--at-least", "nan", "--output", tmp_path / "out")
+    assert (code, "the bar is nan" in err) == (2, True)
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_candidate_is_not_sampled_into_the_baseline(howsure, tmp_path):
+    """The folder of an experiment has its name, and so has a baseline that was run from the same file."""
+    file = tmp_path / "exp.yaml"
+    file.write_text("{benchmark: directions-small, models: [simulated/medium], generations: 1}")
+    assert howsure("run", file)[0] == 0
+    file.write_text("{benchmark: directions-small, models: [simulated/medium], generations: 4}")
+    code, out, err = howsure("gate", file, "--baseline", tmp_path / "exp")
+    assert (code, out, "--output FOLDER" in err) == (2, "", True)
+    assert hs.read(tmp_path / "exp").cells()[0].n.max() == 1
 
 
 def test_the_candidate_of_an_experiment_is_sampled(howsure, tmp_path):
@@ -151,6 +188,17 @@ def test_the_baseline_against_itself(howsure, tables):
     code, out, _ = howsure("gate", tables["base"], "--self-test", "--splits", 10, "--format", "json")
     assert code == 0
     assert json.loads(out)[0]["n_splits"] == 10
+
+
+def test_the_questions_are_followed_by_the_verdict(howsure, tables):
+    """One line with the verdict of each benchmark and model, which the table does not have; none among rows of a program."""
+    paths = tables["base"], tables["same"]
+    _, whole, _ = howsure("gate", *paths)
+    verdict, heading = whole.split("\n")[:2]
+    code, out, _ = howsure("gate", *paths, "--questions")
+    assert out.split("\n")[-2] == f"{verdict}: {heading}"
+    assert code == howsure("gate", *paths)[0]
+    assert verdict not in howsure("gate", *paths, "--questions", "--format", "csv")[1]
 
 
 def test_names_do_not_control_the_terminal(howsure, tmp_path):

@@ -121,7 +121,7 @@ def test_all_commands_read_a_layout_alike(tmp_path, write, named, capsys):
     folder.mkdir()
     write(folder)
     names = {"benchmark": "exam"} if named else {}
-    options = [part for name, value in names.items() for part in (f"--{name}", value)]
+    options = [part for name, value in names.items() for part in (f"--as-{name}", value)]
     scored = cells_of(folder, **names)
     benchmark = "exam" if named else "quiz"
     assert scored == {(benchmark, model): own for model, own in EXPECTED.items()}
@@ -137,7 +137,7 @@ def test_all_commands_read_a_layout_alike(tmp_path, write, named, capsys):
     capsys.readouterr()
     assert run("preview", folder, *options) == 0
     assert f"benchmark {benchmark}:" in capsys.readouterr().out
-    assert run("report", folder, "-o", tmp_path / "report.html", *options) == 0
+    assert run("report", folder, "-o", tmp_path / "report.html", "--no-static", *options) == 0
     assert all(model in (tmp_path / "report.html").read_text() for model in SCORES)
 
 
@@ -145,7 +145,7 @@ def test_all_commands_read_a_layout_alike(tmp_path, write, named, capsys):
 def test_the_model_and_the_scale_of_a_table_that_does_not_state_them(tmp_path):
     file = tmp_path / "quiz.csv"
     file.write_text("question,score,completion,target\nq,3,x,y\nr,4,y,y\n")
-    names = ["--model", "gpt", "--benchmark", "exam", "--scale", "4"]
+    names = ["--model", "gpt", "--as-benchmark", "exam", "--scale", "4"]
     assert run("convert", file, "-o", tmp_path / "run", *names) == 0
     assert run("rescore", file, "-o", tmp_path / "again", "--scorer", "exact", *names) == 0
     expected = {("exam", "gpt"): {"q": (1, 0.75), "r": (1, 1.0)}}

@@ -109,7 +109,7 @@ def test_rejected_questions_are_left_out_of_everything(howsure, tmp_path):
     assert {row["n_variants"] for row in variants} == {2}
     code, out, _ = howsure("repeats", table, "--exclude", verdicts)
     assert code == 0
-    code, _, err = howsure("report", table, "--exclude", verdicts, "-o", tmp_path / "page.html")
+    code, _, err = howsure("report", table, "--exclude", verdicts, "--no-static", "-o", tmp_path / "page.html")
     assert code == 0
     assert "2 of 6 questions left out" in (tmp_path / "page.html").read_text()
 

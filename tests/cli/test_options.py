@@ -1,7 +1,9 @@
 """Options that several commands share. Kind of truth: files that were written by hand between two readings."""
 
 import json
+import re
 
+import numpy as np
 import pytest
 from helpers.inspect_log import write_inspect_log
 
@@ -113,3 +115,130 @@ def test_an_option_with_one_value_is_given_once(howsure, tmp_path, more):
     code, out, _ = howsure("score", path, *more[:2], "--columns", "model=model", "--columns", "question=id")
     assert code == 0
     assert "a" in out
+
+
+def test_benchmark_selects_in_every_command(howsure, tmp_path):
+    """By hand: two benchmarks with the same question ids; as one, their questions would be the same questions."""
+    rows = [f"{b},{m},{q},{(b == 'x') ^ (m == 'n')}" for b in "xy" for m in "mn" for q in range(4)]
+    (tmp_path / "t.csv").write_text("benchmark,model,question,score\n" + "\n".join(rows) + "\n")
+    _, out, _ = howsure("score", tmp_path / "t.csv", "--benchmark", "x", "--format", "json")
+    assert [(row["benchmark"], row["model"], row["score"]) for row in json.loads(out)] == [("x", "m", 1), ("x", "n", 0)]
+    both = howsure("score", tmp_path / "t.csv", "--benchmark", "x", "--benchmark", "y", "--format", "json")[1]
+    assert len(json.loads(both)) == 4
+    _, out, _ = howsure("compare", tmp_path / "t.csv", "--a", "m", "--b", "n", "--benchmark", "y", "--format", "json")
+    assert [(row["benchmark"], row["difference"]) for row in json.loads(out)] == [("y", -1)]
+    code, out, err = howsure("pairs", tmp_path / "t.csv", "--benchmark", "gsm8k")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "unknown benchmark 'gsm8k'" in err
+    assert "--as-benchmark" in err
+    # What renames everything is no way to read one of several.
+    assert (
+        "2 benchmarks (x, y), and --as-benchmark names one"
+        in howsure("score", tmp_path / "t.csv", "--as-benchmark", "w")[2]
+    )
+    texts = "".join(f"{b},m,q{q},{k},x{k if b == 'x' else 1},1\n" for b in "xy" for q in range(3) for k in (1, 2))
+    (tmp_path / "texts.csv").write_text("benchmark,model,question,generation,completion,score\n" + texts)
+    _, out, _ = howsure("repeats", tmp_path / "texts.csv", "--determinism", "--benchmark", "y", "--format", "json")
+    assert [row["benchmark"] for row in json.loads(out)] == ["y"]
+    code, _, err = howsure("convert", tmp_path / "t.csv", "-o", tmp_path / "run", "--benchmark", "x")
+    assert (code, "--as-benchmark" in err) == (2, True)
+
+
+MODELS = [f"organisation-{i:02}/model-family-{'ABCDEFGHIJKL'[i]}-instruct" for i in range(12)]
+BENCHMARKS = [f"published-benchmark-of-reasoning-part-{i:02}" for i in range(3)]
+PAIR = ("--a", MODELS[0], "--b", MODELS[7])
+MAIN = {  # what each command is run for
+    ("score",): "benchmark model score low high",
+    ("compare", *PAIR): "benchmark difference low high",
+    ("pairs",): "benchmark model_a model_b difference low high",
+    ("rank",): "benchmark model score rank rank_low rank_high",
+    ("repeats",): "benchmark model mean low high",
+    ("repeats", "--each"): "benchmark model run mean",
+    ("repeats", "--widths"): "benchmark model mean low high width",
+    ("combine", *PAIR): "benchmark difference se p_value",
+    ("attempts",): "benchmark model measure k score low high",
+    ("questions",): "benchmark question score difficulty",
+    ("questions", "--by", "model"): "benchmark model question score low high",
+    ("curve", "--order", ",".join(MODELS[:4])): "benchmark checkpoint score low high difference",
+    ("providers", *PAIR): "benchmark difference low high p_value",
+    ("gate", *PAIR, "--questions"): "benchmark question baseline candidate p_value",
+    ("plan", *PAIR, "--detect", "0.1"): "benchmark n_questions n_generations se se_assured calls",
+    ("plan", *PAIR, "--budget", "5000", "--questions", "900"): "benchmark n_questions n_generations se calls",
+    ("noise",): "benchmark se se_difference detectable",
+    ("variants",): "benchmark model mean n_star var_question var_variant",
+    ("variants", "--show", "moments"): "benchmark model mean low high",
+    ("variants", "--show", "components"): "benchmark model component variance low high",
+    ("variants", "--show", "sample-size"): "benchmark model moment n_star",
+    ("variants", "--show", "rank-flips"): "benchmark model_a model_b swapped low high",
+    ("variants", "--show", "prompteval"): "benchmark model quantile score low high",
+    ("variants", *PAIR): "benchmark difference swapped low high",
+}
+
+
+@pytest.fixture(scope="module")
+def long_names(tmp_path_factory):
+    """Scores of 12 models on 3 benchmarks of 6 questions in 2 prompt variants, all with names of 33 to 42 characters."""
+    path = tmp_path_factory.mktemp("long") / "scores.csv"
+    rng = np.random.default_rng(12)
+    rows = [
+        f"{benchmark},{model},question-{q}-of-the-{benchmark},prompt-variant-with-a-long-name-{v},{k},{int(p)}"
+        for benchmark in BENCHMARKS
+        for i, model in enumerate(MODELS)
+        for q in range(6)
+        for v in range(2)
+        for k, p in enumerate(rng.random(2) < 0.2 + 0.04 * i + 0.05 * q)
+    ]
+    path.write_text("benchmark,model,question,variant,generation,score\n" + "\n".join(rows) + "\n")
+    return path
+
+
+def split_tables(text):
+    """Yield the header and the rows of each table in the output; a table's rows have two blanks between columns."""
+    for part in text.split("\n\n"):
+        lines = part.split("\n")
+        first = next((i for i, line in enumerate(lines) if "  " in line.strip()), len(lines))
+        rows = [line for line in lines[first + 1 :] if "  " in line.strip() and not line.startswith(" ")]
+        if first < len(lines):
+            yield lines[first].split(), rows
+
+
+@pytest.mark.parametrize("width", [80, 100])
+@pytest.mark.parametrize("arguments", MAIN, ids=" ".join)
+def test_no_table_loses_what_it_is_printed_for(howsure, long_names, monkeypatch, arguments, width):
+    """By measuring lines and looking up columns, which stand in a header, above the table or once below it."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    command, *more = arguments
+    _, out, err = howsure(command, *([] if command == "noise" else [long_names]), *more)
+    assert out, err
+    assert max(map(len, out.split("\n"))) <= width
+    headers = [name for header, _ in split_tables(out) for name in header]
+    folded = [line for line in out.split("\n") if "left out in" not in line]
+    missing = [
+        name
+        for name in MAIN[arguments].split()
+        if name not in headers and not any(re.search(rf"(^|, |^  ){name} \S", line) for line in folded)
+    ]
+    assert not missing, out
+
+
+def test_different_models_and_benchmarks_stay_different_in_narrow_tables(howsure, long_names, monkeypatch):
+    for width in (60, 80):
+        monkeypatch.setenv("COLUMNS", str(width))
+        _, out, _ = howsure("score", long_names)
+        [(header, rows), *_] = split_tables(out)
+        assert header[:5] == ["benchmark", "model", "score", "se", "low"] or header[:4] == [
+            "benchmark",
+            "model",
+            "score",
+            "low",
+        ]
+        assert len({tuple(row.split()[:2]) for row in rows}) == len(rows) == 36
+
+
+def test_models_with_one_name_stand_above_a_table_that_is_too_wide(howsure, long_names, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
+    _, out, _ = howsure("compare", long_names, *PAIR)
+    assert out.split("\n")[0] == f"model_a {MODELS[0]}, model_b {MODELS[7]}"
+    assert out.split("\n")[1].split()[:2] == ["benchmark", "score_a"]
+    _, whole, _ = howsure("compare", long_names, *PAIR, "--format", "wide")
+    assert whole.split("\n")[0].split()[:3] == ["benchmark", "model_a", "model_b"]

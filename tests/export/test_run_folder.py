@@ -31,9 +31,9 @@ class Made(LogReader):
 
     name = "made"
 
-    def __init__(self, rows, *, run="r", settings=None, source=None, told=(), files=None, fails=None):
+    def __init__(self, rows, *, run="r", settings=None, source=None, told=(), files=None, fails=None, created="2026"):
         self._rows, self._told, self._files, self._fails = rows, told, files, fails
-        self._run, self._settings, self._source = run, settings or {}, source or {}
+        self._run, self._settings, self._source, self._created = run, settings or {}, source or {}, created
 
     def recognises(self, _head):
         return False
@@ -47,9 +47,8 @@ class Made(LogReader):
             row.model: ModelRecord(name=row.model, kind=self.name, settings=self._settings, generations=n)
             for row in self._rows
         }
-        return LogInfo(
-            run=self._run, models=models, benchmarks={row.benchmark: self._source for row in self._rows}, created="2026"
-        )
+        benchmarks = {row.benchmark: self._source for row in self._rows}
+        return LogInfo(run=self._run, models=models, benchmarks=benchmarks, created=self._created)
 
     def read(self, _path, _build):
         raise NotImplementedError
@@ -162,6 +161,21 @@ def test_another_temperature_is_another_model_and_another_seed_is_told(tmp_path)
     assert found == {("m (temperature=0)", 1), ("m (temperature=1)", 1), ("m (temperature=1)", 2)}
     assert "logs are read as repeats: 2 logs of m (temperature=1) on b" in manifest.load(tmp_path / "run").warnings
     assert told == [f"{tmp_path / '2.log'}: model m (temperature=1): seed is 2 here and 1 in a log before it"]
+
+
+@pytest.mark.parametrize(
+    ("created", "expected"),
+    [
+        (("2025-03-02T10:00:00Z", "2025-03-01 08:00", "2025-03-09"), ("2025-03-01", "2025-03-09")),
+        (("2025-03-02T10:00:00Z", "2025-03-02T11:00:00Z", ""), ("2025-03-02",)),
+        (("2026", "", "last week"), ()),
+    ],
+)
+def test_the_manifest_has_the_days_of_the_logs_beside_its_own(tmp_path, created, expected):
+    converted(tmp_path, *(Made([made(f"q{i}")], run=str(i), created=text) for i, text in enumerate(created)))
+    about = manifest.load(tmp_path / "run")
+    assert about.sampled == expected
+    assert about.created[:4] >= "2026"
 
 
 def test_the_manifest_says_where_rows_are_from_and_what_was_told(tmp_path):

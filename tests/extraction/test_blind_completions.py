@@ -32,13 +32,24 @@ def load(name):
 
 ROWS = load("blind_completions.jsonl")
 #: Written and judged by somebody who had not read the code, in nine kinds, with the completions of two small models. One
-#: half was looked at when rules were added, the other was not.
+#: half was looked at when rules were added, the other ("held out") was only read again, but for one rule that a row of it
+#: led to.
 KINDS = load("blind_kinds.jsonl")
+#: Written and judged before they were read, in the styles of 66 benchmarks, one half looked at when rules were added, the
+#: other one ("held out") after it had been read; and completions of two further small models, judged and looked at.
+BENCHMARKS = load("blind_benchmarks.jsonl")
 COMPASS = ["North", "South", "East", "West"]
 #: More realistic completions than this share must not be misread.
 SHARE_MISREAD = 0.05
 #: More completions of each half of `KINDS` than these shares must not be misread.
-SHARES_OF_HALVES = {"looked at": 0.225, "held out": 0.30}
+SHARES_OF_HALVES = {"looked at": 0.195, "held out": 0.285}
+#: More completions of each part of `BENCHMARKS` than these shares must not be misread.
+PARTS = {
+    "looked at": "the half looked at first",
+    "held out": "the other half",
+    "small models": "two small models, looked at",
+}
+SHARES_OF_BENCHMARKS = {"looked at": 0.15, "held out": 0.17, "small models": 0.23}
 #: Row of the table of `docs/answers.md` -> the kind of its completions.
 TABLE = {
     "free multiple choice": "1_choice",
@@ -147,7 +158,7 @@ def marked(rows):
     return parameters
 
 
-@pytest.mark.parametrize("row", marked(ROWS + KINDS))
+@pytest.mark.parametrize("row", marked(ROWS + KINDS + BENCHMARKS))
 def test_completion_is_read_as_a_person_reads_it(row, scorers):
     assert read_as_person(row, scorers), row["text"]
 
@@ -164,6 +175,17 @@ def test_misread_completions_of_each_half_are_few(half):
     rows = [row for row in KINDS if row["half"] == half]
     assert len(rows) > 400
     assert sum("misread" in row for row in rows) / len(rows) <= SHARES_OF_HALVES[half]
+
+
+@pytest.mark.parametrize("part", SHARES_OF_BENCHMARKS)
+def test_the_documentation_has_the_share_of_each_part_of_the_benchmarks(part):
+    rows = [row for row in BENCHMARKS if row["half"] == part]
+    share = sum("misread" not in row for row in rows) / len(rows)
+    assert len(rows) > 140
+    assert share >= 1 - SHARES_OF_BENCHMARKS[part]
+    page = (Path(__file__).parents[2] / "docs" / "answers.md").read_text("utf-8")
+    line = next(line for line in page.split("\n") if line.startswith(f"| {PARTS[part]} ({len(rows)}) |"))
+    assert line.endswith(f"| {100 * share:.0f} % |")
 
 
 def test_documentation_has_the_share_of_each_kind():

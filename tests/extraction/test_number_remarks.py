@@ -177,3 +177,161 @@ def test_the_answer_is_read_and_not_the_remark_behind_it(question, text, number)
 @pytest.mark.parametrize("text", [text for _, text, _ in REMARKS + ANSWERS + HOLDS + ASIDES])
 def test_nothing_is_removed_without_a_question(text):
     assert remove_remarks(text, "") == text
+
+
+SCALES_AND_YEARS = [
+    ("At what temperature in degrees Celsius does water boil?", "Water boils at 100 °C (212 °F) at sea level.", "100"),
+    ("At what temperature in degrees Fahrenheit does water boil?", "Water boils at 212 °F (100 °C).", "212"),
+    ("How many kilometers are 3500 meters?", "3500 m ÷ 1000 = 3.5 km, or about 2.17 miles.", "3.5"),
+    ("How many miles are 3500 meters?", "3500 m is 3.5 km, or about 2.17 miles.", "2.17"),
+    ("In what year did it sink?", "It sank on April 15, 1912, with over 1,500 deaths.", "1912"),
+    ("In which year did it end?", "It began in 1914 and ended in 1918.", "1918"),
+    ("How many minutes do they need?", "They need the same 5 minutes, not 100 minutes.", "5"),
+    ("How many field goals did the Jets make?", "None. The Jets didn't make any field goals.", "0"),
+    ("How many are there?", "None of these. There are 4.", "4"),
+    ("7 times 8?", "56!", "56"),
+    ("How many ways are there to order 5 books?", "5!", None),
+    (
+        "He mowed lawns for $69 and spent $5. How much is left?",
+        "He has $64 left. If he'd like $8 games, he could buy 8.",
+        "64",
+    ),
+    ("What would she pay for 3?", "Two cost $10. If she bought 3, she would pay $15.", "15"),
+]
+
+
+@pytest.mark.parametrize(("question", "text", "number"), SCALES_AND_YEARS)
+def test_number_on_the_scale_of_the_question_is_read(question, text, number):
+    assert extract_number(text, context=CompletionContext(question)) == number
+
+
+CUT = [
+    ("$65,000\n\nFirst, subtract the original $50,000.\n150% of $50,000 =", "65000"),
+    ("1.\nFirst, count the 12 boxes", None),
+    ("So, Tom has 5 pens.", "5"),
+    ("First, 3 + 1 = 4.\n\nSo, Tom has 5 pens.", "5"),
+    ("First, 3 + 1 = 4.\n\nSo, Tom has 5 pens and", None),
+    ("Tom has 5 pens. Then he", None),
+]
+
+
+@pytest.mark.parametrize(("text", "number"), CUT)
+def test_answer_before_the_cut_is_read(text, number):
+    assert extract_number(text, context=CompletionContext("How many has Tom?", truncated=True)) == number
+
+
+@pytest.mark.parametrize(
+    ("text", "truncated", "number"),
+    [
+        ("1912\n\nQuestion: How long did it take?\nAnswer: 10 days\n\nQuestion: Which", True, "1912"),
+        ("2.2\nAnswer: 8.\nAnswer: 2.7\nAnswer: 12", True, "2.2"),
+        ("Let me see\nAnswer: 8\nAnswer: 9", False, "9"),
+        ("9\nAnswer: 8", False, "8"),
+    ],
+)
+def test_answers_to_nothing_below_the_answer_are_left_out(text, truncated, number):
+    context = CompletionContext("In what unit?", truncated=truncated, stops=("\nQuestion:",))
+    assert extract_number(text, context=context) == number
+
+
+NUMBERS_OF_QUESTIONS = [
+    (
+        "A farmer has 48 eggs and puts 8 in each box. How many boxes?",
+        "He needs 6 boxes to hold 48 eggs with 8 in each.",
+        "6",
+    ),
+    ("Tom walks 3 km a day for 5 days. How far?", "He walks 15 km over 5 days at 3 km a day.", "15"),
+    ("It doubles and is full on day 48. On which day is it half full?", "On day 47, just one day before day 48.", "47"),
+    ("It doubles and is full on day 48. On which day is it half full?", "On day 47, one day before day 48.", "47"),
+    ("The shop opens at 9. When must she leave?", "She must leave at 7, two hours before 9.", "7"),
+    ("The war ended in 1945. When was she born?", "She was born in 1950, exactly five years after 1945.", "1950"),
+    (
+        "Full on day 30. When is it a quarter full?",
+        "It is a quarter full on day 28, only two days earlier than day 30.",
+        "28",
+    ),
+    ("It is full on day 48. When is it empty?", "It is half full on day 47, one day before day 50.", "50"),
+    ("He wakes at 6. When does he eat?", "He is up at 7, one hour after 6, so he eats at 8.", "8"),
+    ("What is 20% of 50 plus 40?", "20% of 50 is 10 for a result of 50.", "50"),
+    (
+        "He had 20 apples, ate 5 and bought 5. How many has he?",
+        "He had 15 after eating 5, and buying 5 makes 20.",
+        "20",
+    ),
+    ("He has $50 and spends $20. How much is left?", "He spends $20, leaving him with $30.", "30"),
+    ("How many legs do spiders have?", "Insects have six legs. Spiders have eight.", "8"),
+    ("How many legs do spiders have?", "Spiders have eight legs, insects six.", "8"),
+    ("How many vertices does a cube have?", "A cube has 8 vertices (along with 12 edges and 6 faces).", "8"),
+    ("How many planets are there?", "There are eight planets: Mercury and others. Pluto was the 9th until 2006.", "8"),
+    ("How many points did the team gain?", "They went up to 90 points, a gain of 12.", "12"),
+    ("How many legs?", "Total 26 (16 from the dogs and 10 from the birds)", "26"),
+    ("What is next after 13?", "After 13 comes 17 (14, 15 and 16 are composite).", "17"),
+]
+
+
+#: Not read yet as a person reads them: question, completion, what a person reads, and why it is not what is read.
+MISREAD = [
+    (
+        "At what temperature does water boil?",
+        "Water boils at 100 °C (212 °F).",
+        "100",
+        "reads 212: brackets are a remark only where the question names the unit",
+    ),
+    (
+        "How many ways are there to do it?",
+        "There are 5 ways for the first, and 4 ways for the second.",
+        None,
+        "reads 4: a number of a part is not told from one of all",
+    ),
+    (
+        "How many legs?",
+        "Total 26 (16 from the dogs and 11 from the birds)",
+        "26",
+        "reads 11: the parts in brackets do not add up to the total",
+    ),
+    (
+        "It closes at 9, two hours after she leaves. When does she leave?",
+        "It closes at 9, two hours after 7.",
+        "7",
+        "reads 9: which of two times is asked for is not told from the order of both",
+    ),
+]
+
+
+@pytest.mark.parametrize(("question", "text", "number"), NUMBERS_OF_QUESTIONS)
+def test_number_that_the_question_does_not_have_is_read_before_those_that_it_has(question, text, number):
+    assert extract_number(text, context=CompletionContext(question)) == number
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "number"),
+    [
+        pytest.param(question, text, number, marks=pytest.mark.xfail(strict=True, reason=reason))
+        for question, text, number, reason in MISREAD
+    ],
+)
+def test_number_that_a_person_reads(question, text, number):
+    assert extract_number(text, context=CompletionContext(question)) == number
+
+
+NUMBERS_TOO_LONG = [
+    "9" * 5000 + "!",
+    "٣" * 5000 + "!",
+    "So three point" + " one" * 5000,
+    "So" + " hundred" * 3000,
+    "一亿" * 3000,
+    "所以" + "一百亿" * 3000 + "。",
+]
+
+
+@pytest.mark.parametrize("text", NUMBERS_TOO_LONG)
+@pytest.mark.parametrize("question", ["", "What is it?", "How many legs has it?", "What is 1 + 1?"])
+def test_number_of_thousands_of_digits_is_not_read(question, text):
+    """Python converts no more than 4,300 digits, and calls itself no more than 1,000 times."""
+    assert extract_number(text, context=CompletionContext(question)) is None
+
+
+def test_number_with_an_exclamation_mark_is_read_up_to_the_longest_number():
+    context = CompletionContext("What is it?")
+    assert extract_number("9" * 60 + "!", context=context) == "9" * 60
+    assert extract_number("9" * 61 + "!", context=context) is None

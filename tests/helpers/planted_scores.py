@@ -7,9 +7,10 @@ from functools import wraps
 
 import numpy as np
 import pytest
-from scipy import optimize, special, stats
+from scipy import optimize, special
 
 from howsure.stats.core.cells import Cells
+from howsure.stats.planning import ModelUsage
 
 NAMES = [
     "Ada",
@@ -51,8 +52,8 @@ class Planted:
 
     def __init__(self, scores, names=None, **of_cells):
         self.names = list(names or NAMES[: len(scores)])
-        #: the names on the page, and further arrays of the cells
-        self.shown_as, self.of_cells = {}, of_cells
+        #: the names on the page, further arrays of the cells, and further data of the report
+        self.shown_as, self.of_cells, self.report = {}, of_cells, {}
         self.scores = [[np.array(q, float) for q in row] for row in scores]
         self.mean = np.array([[q.mean() if len(q) else np.nan for q in row] for row in self.scores])
         self.k = np.array([[len(q) for q in row] for row in self.scores])
@@ -107,11 +108,11 @@ class Planted:
         rest = sum((self.within[m, both] * (1 - 1 / self.k[m, both])).mean() for m in (i, j))
         pa, pb = self.mean[i, both], self.mean[j, both]
         varies = pa.std() > 1e-12 and pb.std() > 1e-12
-        tails = stats.t.ppf((1 + level) / 2, df) + stats.t.ppf(0.8, df)
+        tails = special.stdtrit(df, (1 + level) / 2) + special.stdtrit(df, 0.8)  # of 20,000 pairs: stats.t is slow
         return {
             "N": N,
             "d": d.mean(),
-            "p": 2 * stats.t.sf(abs(t), df),
+            "p": 2 * special.stdtr(df, -abs(t)),
             "r": np.corrcoef(pa, pb)[0, 1] if varies else np.nan,
             "T": d.var() + rest,
             "disagree": np.mean(pa * (1 - pb) + pb * (1 - pa)),
@@ -178,6 +179,59 @@ class Planted:
         """The models that these pairs have beside `name`."""
         m = self.names.index(name)
         return {self.names[j if i == m else i] for i, j in pairs if m in (i, j)}
+
+
+class PlantedWithCosts(Planted):
+    """Scores of models of which some have a recorded cost: so many tokens and dollars for all of their generations."""
+
+    def __init__(self, scores, tokens, dollars=None):
+        super().__init__(scores)
+        count = dict(zip(self.names, self.k.sum(axis=1).tolist(), strict=True))
+        spent = tokens if dollars is None else dollars
+        self.unit = "tokens" if dollars is None else "$"
+        self.cost = {name: spent[name] / count[name] for name in spent}
+        usage = {
+            name: ModelUsage(count[name], count[name], tokens[name], *(() if dollars is None else (dollars[name],)))
+            for name in tokens
+        }
+        self.report = {"usage": {"bench": usage}}
+
+    def cheaper_and_better(self, name):
+        """Models that cost no more and score higher, by a pair that Holm's rule rejects."""
+        m = self.names.index(name)
+        better = [i for i in range(len(self.names)) if {(i, m), (m, i)} & self.rejected()[0]]
+        names = [self.names[i] for i in better if self.score[i] > self.score[m]]
+        return [other for other in names if other in self.cost and self.cost[other] <= self.cost[name]]
+
+
+class PlantedReview(Planted):
+    """Scores of the questions that are left where reviewers rejected others."""
+
+    def __init__(self, scores, rejected):
+        self.left = [q for q in range(len(scores[0])) if q not in rejected]
+        super().__init__([[row[q] for q in self.left] for row in scores])
+        self.every = Planted(scores)
+        self.report = {"unreviewed_cells": [self.every.cells]}
+
+    @property
+    def cells(self):
+        return self.every.cells.select(questions=[f"q{q}" for q in self.left])
+
+
+class PlantedWithGreedy(Planted):
+    """Scores of models of which some have a greedy run beside their sampled ones: one generation of each question."""
+
+    def __init__(self, scores, greedy):
+        super().__init__(scores)
+        self.greedy = {name: np.array(run, float) for name, run in greedy.items()}
+
+    @property
+    def cells(self):
+        sampled = super().cells
+        names = [*self.names, *(f"{name}:greedy" for name in self.greedy)]
+        scores = [[q.tolist() for q in row] for row in self.scores]
+        scores += [[[score] for score in run.tolist()] for run in self.greedy.values()]
+        return Cells.from_scores("bench", names, sampled.questions, scores)
 
 
 def number(text):

@@ -292,7 +292,13 @@ def check_matrix(x, decided, pairs, untestable):
 
 def check_median_error(x, value):
     each = [x.parts_of_pair(*pair) for pair in x.pairs]
-    assert rounds_to(value, np.median([np.sqrt(one["T"] / one["N"]) for one in each if one["N"] > 1]))
+    errors = [np.sqrt(one["T"] / one["N"]) for one in each if one["N"] > 1]
+    assert rounds_to(value, np.median([se for se in errors if se > 1e-9]))
+
+
+def check_unvaried_pairs(x, count, pairs):
+    errors = [np.sqrt(one["T"] / one["N"]) for pair in x.pairs if (one := x.parts_of_pair(*pair))["N"] > 1]
+    assert (number(count), number(pairs)) == (sum(se <= 1e-9 for se in errors), len(errors))
 
 
 def check_correlated(x, positive, pairs):
@@ -315,7 +321,9 @@ def check_above_curve(x, above, pairs):
     each, limit = thresholds(x)
     d = np.array([abs(one["d"]) for one in each])
     assert number(pairs) == len(each)
-    assert abs(number(above) - np.sum(d >= limit)) <= np.sum(np.abs(d - limit) < 1e-9)
+    disagree = np.array([one["disagree"] for one in each]) > 1e-12  # without a difference there is no p-value of .05
+    near = disagree & (np.abs(d - limit) < 1e-9)
+    assert abs(number(above) - np.sum(disagree & (d >= limit))) <= np.sum(near)
 
 
 def check_typical(x, share, needed):
@@ -370,13 +378,25 @@ def check_settle(x, name, low, high, k, low_k, high_k):
         assert near(ends[1], ours[1], 1e-6)
 
 
+def check_greedy(x, name, value, side):
+    """A greedy run against the range of runs of one generation per question, sqrt(E/N) about the score."""
+    m, score = x.names.index(name), x.greedy[name].mean()
+    assert near(value, score)
+    half = stats.norm.ppf(0.975) * np.sqrt(x.components(m)[0] / np.sum(x.k[m] > 0))
+    distance = score - x.score[m]
+    assert side == ("within" if abs(distance) <= half else "above" if distance > 0 else "below")
+
+
 def check_no_range(x, name):
     assert x.components(x.names.index(name))[0] == 0
 
 
-def check_widths(x, first, last, mostly):
+def check_widths(x, first, last, mostly, narrower):
     m = x.names.index(x.best)
     E, D, _ = x.components(m)
+    range_of_runs = 2 * stats.norm.ppf(0.975) * np.sqrt(E / np.sum(x.k[m] > 0) / np.median(x.k[m][x.k[m] > 0]))
+    assert bool(narrower) == (number(last) < 0.998 * range_of_runs)
+    assert not narrower or D < 0
     k = np.median(x.k[m][x.k[m] > 0])
     if np.ptp(x.k[m]) == 0 and D > 0:  # the widths are as the standard errors, where no end is cut
         assert number(first) / number(last) <= np.sqrt((D + E) / (D + E / k)) * 1.02
@@ -423,18 +443,24 @@ def check_run_cost(x, calls, failed, se):
 
 def check_designs(x, text):
     E, D, _ = x.components(x.names.index(x.best))
-    for se, questions, k in re.findall(r"([\d.]+) with [\w\s,]+ \(([\d,]+) questions? × ([\d,]+) generations?\)", text):
+    for se, questions, k in re.findall(
+        r"([\d.]+)(?: with [\w\s,]+)? \(([\d,]+) questions? × ([\d,]+) generations?\)", text
+    ):
         assert rounds_to(se, np.sqrt((max(D, 0) + E / number(k)) / number(questions)))
         assert number(questions) * number(k) <= x.k[x.names.index(x.best)].sum()
 
 
 def check_solved(x, never, questions, always):
     p = [[v for v in column if not np.isnan(v)] for column in x.mean.T]
-    assert (int(never), int(questions), int(always)) == (
+    assert (number(never), number(questions), number(always)) == (
         sum(all(v == 0 for v in column) for column in p if column),
         sum(bool(column) for column in p),
         sum(all(v == 1 for v in column) for column in p if column),
     )
+
+
+def check_none_solved(x, questions):
+    check_solved(x, "0", questions, "0")
 
 
 def check_means(x, name, below, questions, above):
@@ -528,7 +554,98 @@ def check_left_out(x, count):
     assert int(count) == sum(row.max() == 1 for row in x.k)
 
 
+def is_cost(x, text, value):
+    """The printed cost is this one: dollars in two significant digits, tokens in three."""
+    unit, digits = ("$", 2) if text.startswith("$") else ("tokens", 3)
+    exact = float(f"{value:.{digits - 1}e}")
+    return unit == x.unit and number(text.strip("$ tokens")) == pytest.approx(exact, rel=1e-9)
+
+
+def check_cost_range(x, low, cheapest, high, dearest):
+    cost = {name: value for name, value in x.cost.items() if not np.isnan(x.score[x.names.index(name)])}
+    assert is_cost(x, low, min(cost.values()))
+    assert is_cost(x, high, max(cost.values()))
+    assert (cost[cheapest], cost[dearest]) == (min(cost.values()), max(cost.values()))
+    assert min(cost.values()) < max(cost.values())
+
+
+def check_equal_costs(x, about, text):
+    values = list(x.cost.values())
+    assert all(is_cost(x, text, value) for value in values)
+    assert bool(about) == (len(set(values)) > 1)
+
+
+def check_beaten(x, count, models, text):
+    beaten = {name: others for name in x.cost if (others := x.cheaper_and_better(name))}
+    assert (int(count), int(models)) == (len(beaten), len(x.cost))
+    pairs = dict(re.findall(r"(\w+) \(([^()]+)\)", text))
+    assert set(pairs) <= set(beaten)
+    assert len(beaten) > 4 or set(pairs) == set(beaten)
+    for name, others in pairs.items():
+        more = re.search(r"and (\d+) more", others)
+        listed = names_in(others, x.names)
+        assert set(listed) <= set(beaten[name])
+        assert len(listed) + (int(more[1]) if more else 0) == len(beaten[name])
+
+
+def check_unbeaten(x, count):
+    rest = [name for name in x.cost if not x.cheaper_and_better(name)]
+    assert int(count) == len(rest)
+    for i, j in x.rejected()[0]:
+        better, worse = (i, j) if x.score[i] > x.score[j] else (j, i)
+        if {x.names[better], x.names[worse]} <= set(rest):
+            assert x.cost[x.names[better]] > x.cost[x.names[worse]]
+
+
+def check_no_cheaper(x):
+    assert not any(x.cheaper_and_better(name) for name in x.cost)
+
+
+def check_without_costs(x, count):
+    assert int(count) == len(x.names) - len(x.cost)
+
+
+def check_names_without_costs(x, names):
+    assert names_in(names, x.names) == [name for name in x.names if name not in x.cost]
+
+
+def check_rejected(x, count, questions, change, moved):
+    old, new = x.every.score, x.score
+    assert number(questions) == x.every.k.shape[1]
+    assert number(count) == x.every.k.shape[1] - x.k.shape[1]
+    largest = np.nanmax(np.abs(new - old))
+    assert largest < 1e-12 if change == "no score changes" else near(change.rpartition(" ")[2], largest, 1e-9)
+    passed = {
+        m
+        for i, j in x.pairs
+        for m in (i, j)
+        if (old[i] - old[j]) * (new[i] - new[j]) < 0 and abs(new[i] - new[j]) > 1e-12
+    }
+    assert (0 if moved == "no two" else int(moved)) == len(passed)
+
+
+COST = r"(\$[\d.,]+|[\d.,]+ tokens)"
 COMPUTED = [
+    (rf"A generation cost from {COST} \((\w+)\) to {COST} \((\w+)\) on average\.", check_cost_range),
+    (rf"A generation of each model cost (about )?{COST}\.", check_equal_costs),
+    (
+        r"For (\d+) of (\d+) models another costs no more and scores distinguishably higher, adjusted for all pairs \(Holm\): (.+)\.",
+        check_beaten,
+    ),
+    (
+        r"Among the other (\d+) a lower cost goes with a score that is lower, or not distinguishable\.",
+        check_unbeaten,
+    ),
+    (
+        r"No model is distinguishably better than one that costs as much or more, adjusted for all pairs \(Holm\)\.",
+        check_no_cheaper,
+    ),
+    (r"(.+): the use of this model is not recorded\.", check_names_without_costs),
+    (r"(\d+) models? without recorded costs (?:is|are) left out\.", check_without_costs),
+    (
+        r"([\d,]+) questions? of ([\d,]+) (?:is|are) left out; (no score changes|scores change by at most \S+), and (no two|\d+) models change places\.",
+        check_rejected,
+    ),
     (rf"(\w+) has the highest score, {NUMBER} \(95% interval {NUMBER} to {NUMBER}\)\.", check_highest),
     (rf"(.+) share the highest score, {NUMBER}\.", check_shared),
     (rf"(\w+) scores {NUMBER} \(95% interval {NUMBER} to {NUMBER}\)\.", check_single),
@@ -588,6 +705,7 @@ COMPUTED = [
         check_matrix,
     ),
     (rf"With one generation per question the median standard error of a difference is {NUMBER}\.", check_median_error),
+    (r"In ([\d,]+) of ([\d,]+) pairs? no difference varied, so that the error is unknown\.", check_unvaried_pairs),
     (
         r"In ([\d,]+) of ([\d,]+) pairs? the scores of the two models are positively correlated over questions: .+",
         check_correlated,
@@ -632,9 +750,13 @@ COMPUTED = [
         check_settle,
     ),
     (
+        rf"Greedy decoding of (\w+) scores {NUMBER}, (within|above|below) the range of runs with one sampled generation per question\.",
+        check_greedy,
+    ),
+    (
         (
             rf"The interval for new questions \(outer band\) goes from a width of {NUMBER} to one of {NUMBER}"
-            r"(: the rest is mostly data noise)?\."
+            r"(: the rest is mostly data noise)?(, by chance less than the range of runs, because data noise is estimated below 0)?\."
         ),
         check_widths,
     ),
@@ -662,8 +784,12 @@ COMPUTED = [
         check_designs,
     ),
     (
-        r"Every generation of every model that answered scored 0 on (\d+) of (\d+) questions?, and 1 on (\d+)\.",
+        r"Every generation of every model that answered scored 0 on ([\d,]+) of ([\d,]+) questions?, and 1 on ([\d,]+)\.",
         check_solved,
+    ),
+    (
+        r"On none of ([\d,]+) questions? did all generations of all models score 0, and on none did all score 1\.",
+        check_none_solved,
     ),
     (
         rf"For (\w+), the mean score is below 0\.05 on {SHARE} of (\d+) questions and at least 0\.95 on {SHARE}\.",
@@ -722,7 +848,10 @@ COMPUTED = [
         ),
         check_too_many_pairs,
     ),
-    (r"([^:]+): data noise is lost in the sampling noise\.", check_lost_in_pairs),
+    (
+        r"([^:]+): data noise is lost in the sampling noise: by chance the estimated error for new questions is below that for these questions\.",
+        check_lost_in_pairs,
+    ),
     (r"([^:]+): no question differs: the interval rests on two pseudo-questions\.", check_no_difference),
     (r"([^:]+): no question in common\.", check_nothing_common),
     (r"([^:]+): on the questions that both answered\.", check_partly_common),
@@ -734,6 +863,10 @@ COMPUTED = [
 
 #: What a sentence without a number of the data may say.
 STATIC = [
+    r"Bars are 95% intervals of the scores\.",
+    r"The models that cost no more than a model and score distinguishably higher stand beside it\.",
+    r"Reviewers see mostly questions that models fail: .+",
+    r"How many labels are wrong is said by the verdicts on random questions .+",
     r"Bars of two models that overlap do not mean that the models are alike: see their difference\.",
     r"The interval is for the expected score on new questions.+",
     r"A score is over the questions that the model answered; a difference is over those that both did\.",

@@ -102,31 +102,28 @@ def upper_limit(
 ) -> float:
     """One-sided upper limit of the squared SE of a design whose variances are estimates with these standard errors.
 
-    What falls with N has a log-normal limit P exp(margin/P), or e margin where the margin is larger than P; the
-    prompt's variance has a normal one, and both are added as squares. `covariance` is that of the estimates of question and generation. In a
-    finite population the question's variance and its error count (1/N - 1/population) times.
+    What falls with N has a log-normal limit P exp(margin/P), or e margin where the margin is larger than P, and the
+    smallest limit of 1, 2, ... K generations counts, because P falls with them; the prompt's variance has a normal
+    limit, and both are added as squares. `covariance` is that of the estimates of question and generation. In a finite
+    population the part without the question's variance has a limit of its own, which counts 1/population times, and
+    the one of P counts (1/N - 1/population) times.
     """
     z = NORMAL.inv_cdf(level)
-
-    def per_question(k: int) -> tuple[float, float]:
-        P = v.question + v.interaction / S + v.generation / (S * k)
-        square = errors.question**2 + (errors.interaction**2 + errors.generation**2 / k**2) / S**2
-        return P, math.sqrt(max(square + 2 * covariance / (S * k), 0))
 
     def log_normal(P: float, margin: float) -> float:
         return P * math.exp(margin / P) if margin <= P else margin * math.e
 
-    (P, e), (P_1, e_1) = per_question(K), per_question(1)
-    farther = 1.0
-    if e > 0:
-        high = min(log_normal(P, z * e), log_normal(P_1, z * e_1))
-        farther = (high - P) / (z * e)
-    drawn, cell = 1 / N, 1 / (N * S)
-    seen = drawn - 1 / population
-    square = (errors.question * seen) ** 2 + (errors.interaction * cell) ** 2 + (errors.generation * cell / K) ** 2
-    square = max(square + 2 * covariance * seen * cell / K, 0)
-    plain = v.question * seen + v.variant / S + v.interaction * cell + v.generation * cell / K
-    return plain + z * math.hypot(farther * math.sqrt(square), errors.variant / S)
+    limits, limits_without = [], []
+    for k in range(1, K + 1):
+        without = v.interaction / S + v.generation / (S * k)
+        square = (errors.interaction**2 + errors.generation**2 / k**2) / S**2
+        P, joint = v.question + without, max(errors.question**2 + square + 2 * covariance / (S * k), 0)
+        limits.append(log_normal(P, z * math.sqrt(joint)))
+        limits_without.append(log_normal(without, z * math.sqrt(square)) if without or square else 0.0)
+    of_all = 1 / population
+    drawn = 1 / N - of_all
+    margin = (min(limits) - P) * drawn + (min(limits_without) - without) * of_all
+    return P * drawn + without * of_all + v.variant / S + math.hypot(margin, z * errors.variant / S)
 
 
 def cost_of(price: Price, N: int, S: int, K: int) -> dict[str, float]:

@@ -45,7 +45,7 @@ def _fitted(answers, target, prior=0.033, rounds=8):
 
 def _votes(answers, target, trust):
     """Weighted votes for each answer that was given to a question, and for the target, over the design effect."""
-    kappa, pi, weight = _kappa(answers, target, trust), {}, {}
+    kappa, pi, weight = _kappa(answers, target), {}, {}
     for m in sorted({m for own in answers.values() for m in own}):
         right = sum(trust[q] * _right(own[m], target[q]) for q, own in answers.items() if m in own)
         asked = sum(trust[q] for q, own in answers.items() if m in own)
@@ -128,14 +128,14 @@ def _right(given, target):
     return sum(x == target for x in given) / len(given)
 
 
-def _kappa(answers, target, trust):
+def _kappa(answers, target):
     both = same = 0.0
     for q, own in answers.items():
         for a, b in itertools.permutations(own.values(), 2):
             for x, y in itertools.product(a, b):
                 wrong = x not in {target[q], None} and y not in {target[q], None}
-                both += trust[q] * wrong / (len(a) * len(b))
-                same += trust[q] * (wrong and x == y) / (len(a) * len(b))
+                both += wrong / (len(a) * len(b))
+                same += (wrong and x == y) / (len(a) * len(b))
     return same / both if both and same else 0.5
 
 

@@ -1,6 +1,6 @@
 """Prompt variants: components of a crossed and of a nested layout, moments, n*, swaps, effects of values.
 
-Scores are nested lists, `y[q][s]` the generations of a cell, maybe none. Formulas of statistics.md section 6 and of any
+Scores are nested lists, `y[q][s]` the generations of a cell, maybe none. Formulas of docs/methods/prompt_variants.md and of any
 textbook of analysis of variance (Searle, Casella and McCulloch 1992, chapters 4 and 5).
 
 Readings taken where section 6 leaves a choice:

@@ -11,6 +11,8 @@ import pandas as pd
 import pytest
 
 import howsure as hs
+from howsure.benchmarks.published_noise import read_published_noise
+from howsure.stats.questions import compute_question_tau
 
 FOLDER = Path(__file__).resolve().parents[2] / "../shared/data/all_the_noises"
 
@@ -80,3 +82,36 @@ def test_every_published_model_in_the_plain_form(published):
     assert_equal(ours["se_total"], table["SE(A)"])
     assert_equal(ours["se_data"], table["SE_x(A)"])
     assert_equal(ours["se_prediction"], table["SE_pred(A)"])
+
+
+#: Unsolved questions and questions with a negative tau, as the tables summary.csv count them.
+HARD_QUESTIONS = {
+    "aime2024_cot": (1, 0),
+    "math500_cot": (2, 6),
+    "CRUXEval-output-T0.8": (35, 55),
+    "gsm8k": (28, 7),
+    "humaneval+": (7, 3),
+    "swebench-lite": (35, 5),
+}
+
+
+@pytest.mark.shared
+def test_unsolved_questions_and_questions_with_a_negative_tau(published):
+    """Of ability over all questions; over the others, as `howsure questions` has it, humaneval+ has one more."""
+    cells, _, _ = published
+    questions = hs.questions(cells)
+    n_unsolved, n_negative = HARD_QUESTIONS[cells.benchmark]
+    assert np.sum(questions["score"] == 0) == n_unsolved
+    assert np.sum(compute_question_tau(cells, ability="all").tau < 0) == n_negative
+    assert np.sum(questions["tau"] < 0) == n_negative + (cells.benchmark == "humaneval+")
+
+
+@pytest.mark.shared
+def test_the_mean_error_of_a_score(published):
+    """SE(A) of the table of benchmarks: of the models whose scores are between .1 and .9."""
+    cells, _, _ = published
+    noise = read_published_noise().select(cells.benchmark)
+    scores = hs.score(cells, method="plain")
+    middle = (scores["score"] > 0.1) & (scores["score"] < 0.9)
+    se = scores["se_total"][middle]
+    assert len(cells.questions) * (se.mean() ** 2 + se.var(ddof=1)) == pytest.approx(noise.score[0], rel=1e-5)

@@ -1,7 +1,10 @@
 """Run folders and tables together: found, read and added up."""
 
+import warnings
+
 import numpy as np
 import pytest
+from helpers.lm_eval_log import harness
 from helpers.stored_rows import open_run
 
 import howsure as hs
@@ -129,3 +132,26 @@ def test_first_generations_are_those_of_each_question(tmp_path):
     table.write_text("model,question,generation,score\n" + "\n".join(rows))
     [of_table] = hs.read(table, generations=2).cells()
     assert of_table.n.tolist() == [[2, 2]]
+
+
+def test_a_run_that_was_scored_again_keeps_no_note_on_the_scores_of_its_logs(tmp_path):
+    """Two logs of two completions each, of which the program scored one; both are scored by another scorer, and read."""
+    for name, texts in (("one", (("18", "18"), ("7", "9"))), ("two", (("18", "7"), ("9", "9")))):
+        harness(tmp_path / "logs" / name, name, texts=texts)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", HowsureWarning)
+        hs.rescore(tmp_path / "logs", "numeric", tmp_path / "run")
+    [cells] = (of_new := hs.read(tmp_path / "run", scorer="numeric"))
+    assert cells.n.tolist() == [[2, 2], [2, 2]]
+    assert not [line for line in of_new.notes() if "first was scored" in line]
+    # The scores of the logs themselves are of the first completions, which one line says of one folder.
+    with pytest.warns(HowsureWarning):
+        [cells] = (of_logs := hs.read(tmp_path / "run"))
+    assert cells.n.tolist() == [[1, 1], [1, 1]]
+    [line] = [line for line in of_logs.notes() if "first was scored" in line]
+    assert line.startswith(f"{tmp_path / 'run'}: ")
+
+
+def test_one_name_in_place_of_a_list_of_benchmarks_is_refused(tmp_path):
+    with pytest.raises(InputError, match=r"the text 'demo'; give a list: \['demo'\]"):
+        hs.read(tmp_path, benchmarks="demo")

@@ -184,7 +184,7 @@ def test_bad_tables_are_told_in_one_line(tmp_path, case):
 
 def test_repeats_without_a_generation_are_told(tmp_path):
     text = "model,question,variant,score\nm,q,a,1\nm,q,a,0\nm,q,b,0\nm,r,b,0\n"
-    with pytest.warns(HowsureWarning, match="1 cells have several rows and there is no column 'generation'"):
+    with pytest.warns(HowsureWarning, match="1 cell has several rows and there is no column 'generation'"):
         [cube] = hs.read(write(tmp_path, text)).cubes()
     assert cube.n.tolist() == [[[2, 1], [0, 1]]]
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 import howsure as hs
-from howsure.errors import HowsureWarning, InputError
+from howsure.errors import HowsureWarning, InputError, UnknownNameError
 
 pytestmark = pytest.mark.filterwarnings("ignore::howsure.errors.HowsureWarning")
 
@@ -103,7 +103,7 @@ def test_one_name_for_the_benchmark_of_everything(tmp_path):
     )
     write(tmp_path / "y.csv", [{"benchmark": "GSM8K", "model": "b", "question": str(i), "score": 0} for i in range(5)])
     with pytest.warns(
-        HowsureWarning, match="GSM8K, gsm8k_cot have the same 5 question ids and other models: --benchmark"
+        HowsureWarning, match="GSM8K, gsm8k_cot have the same 5 question ids and other models: --as-benchmark"
     ):
         assert len(list(hs.read(tmp_path))) == 2
     results = hs.read(tmp_path, benchmark="gsm8k")
@@ -116,8 +116,28 @@ def test_one_name_for_the_benchmark_of_everything(tmp_path):
 def test_several_benchmarks_cannot_have_one_name(tmp_path):
     rows = [{"benchmark": b, "model": "a", "question": "1", "score": 1} for b in ("x", "y")]
     write(tmp_path / "t.csv", rows)
-    with pytest.raises(InputError, match=r"2 benchmarks \(x, y\), and --benchmark names one; leave --benchmark out"):
+    with pytest.raises(
+        InputError, match=r"2 benchmarks \(x, y\), and --as-benchmark names one; leave --as-benchmark out"
+    ):
         list(hs.read(tmp_path / "t.csv", benchmark="z"))
+
+
+def test_a_benchmark_that_is_named_is_the_only_one_that_is_read(tmp_path):
+    """By hand: two benchmarks in one table and a third in another; questions, runs and variants of the named ones."""
+    rows = [{"benchmark": b, "model": "a", "question": str(i), "score": b == "x"} for b in ("x", "y") for i in range(3)]
+    write(tmp_path / "t.csv", rows)
+    write(tmp_path / "u.csv", [{"benchmark": "z", "model": "a", "question": str(i), "score": 1} for i in range(4)])
+    results = hs.read(tmp_path, benchmarks=["x", "z"])
+    assert content(results) == {"x": (("a",), 3), "z": (("a",), 4)}
+    assert list(hs.read(tmp_path, benchmarks=["y"]).runs()) == ["y"]
+    assert [cube.benchmark for cube in hs.read(tmp_path, benchmarks=["y"]).cubes()] == ["y"]
+    assert hs.score(hs.read(tmp_path, benchmarks=["y"]))["score"].tolist() == [0]
+    with pytest.raises(
+        UnknownNameError, match="--as-benchmark gsm8k would .*: unknown benchmark 'gsm8k'; known: x, y, z"
+    ):
+        list(hs.read(tmp_path, benchmarks=["gsm8k"]))
+    with pytest.raises(InputError, match="select with --benchmark and leave --as-benchmark out, or the reverse"):
+        hs.read(tmp_path, benchmark="w", benchmarks=["x"])
 
 
 def completions(n, start=0, **more):

@@ -5,10 +5,19 @@ sentence goes unchecked.
 """
 
 import re
+from functools import cache
 
 import numpy as np
 import pytest
-from helpers.planted_scores import Planted, check_sentences, draw, sentences
+from helpers.planted_scores import (
+    Planted,
+    PlantedReview,
+    PlantedWithCosts,
+    PlantedWithGreedy,
+    check_sentences,
+    draw,
+    sentences,
+)
 from helpers.sentence_checks import COMPUTED, STATIC, check_widths_of_scores
 
 from howsure.reporting.page import build_page
@@ -70,6 +79,7 @@ PAGES |= {
         failed=np.array([[0] * 50, [0] * 40 + [2] * 10]),
         unparsed=np.array([[1] + [0] * 49, [0] * 50]),
     ),
+    "question means closer than sampling allows": Planted([[[-20 + e, 80 - e, 50 + e] for e in RNG.normal(0, 2, 40)]]),
     "scores of any size": Planted([[250 * RNG.normal(1, 2, 3) + skill for _ in range(40)] for skill in (0, 50, 900)]),
     "half points": Planted([[RNG.choice([0, 0.5, 1], 4) for _ in range(45)] for _ in range(3)]),
     "two hundred models": Planted(
@@ -80,6 +90,30 @@ PAGES |= {
     "as many right as wrong": Planted([[[0, 1]] * 40, [[1, 0]] * 40]),
     "few that are worse": Planted(draw(np.stack([DIFFICULTY, DIFFICULTY, 0.1 * DIFFICULTY]), 1, seed=39)),
 }
+GREEDY = np.random.default_rng(41)
+PAGES |= {
+    "greedy runs beside sampled ones": PlantedWithGreedy(
+        draw(SKILLS[:4] * DIFFICULTY, np.array([[5], [5], [3], [2]]), seed=40),
+        {"Ada": GREEDY.random(120) < DIFFICULTY, "Bob": DIFFICULTY > 0.2, "Dan": DIFFICULTY > 0.95},
+    ),
+    "costs of which a lower one goes with a higher score": PlantedWithCosts(
+        draw(SKILLS[:5] * DIFFICULTY, 3, seed=43),
+        dict(zip(["Ada", "Bob", "Cleo", "Dan"], [36_000, 50_000, 80_000, 20_000], strict=True)),
+    ),
+    "dollars that a higher score costs": PlantedWithCosts(
+        draw(np.array([[1.0], [0.5], [0.2]]) * DIFFICULTY, 2, seed=44),
+        {"Ada": 9000, "Bob": 9000, "Cleo": 9000},
+        {"Ada": 3.0, "Bob": 0.3, "Cleo": 0.03},
+    ),
+    "costs that print alike": PlantedWithCosts(
+        draw(np.array([[1.0], [0.2]]) * DIFFICULTY, 2, seed=45), {"Ada": 24_000, "Bob": 24_001}
+    ),
+    "questions that reviewers rejected": PlantedReview(
+        draw(np.array([[0.8], [0.79], [0.78], [0.3]]) * DIFFICULTY, 2, seed=46), set(range(20, 50))
+    ),
+    "one question of many rejected": PlantedReview([[[1]] * 500 + [[0]] * 501, [[1]] * 300 + [[0]] * 701], {1000}),
+    "a greedy run above all": PlantedWithGreedy(draw(SKILLS[:2] * DIFFICULTY, 3, seed=42), {"Bob": np.ones(120)}),
+}
 PAGES["names that are more than a word"].shown_as = {
     "Ada": "Ada, Bob and 3 more",
     "Bob": "<b>Bob</b> & co. Inc. 2",
@@ -88,17 +122,21 @@ PAGES["names that are more than a word"].shown_as = {
 }
 
 
+@cache
+def html_of(name):
+    return build_page(ReportData([PAGES[name].cells], **PAGES[name].report)).html
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_every_sentence_is_true(name):
-    x = PAGES[name]
-    check_sentences(build_page(ReportData([x.cells])).html, x, COMPUTED, STATIC)
+    check_sentences(html_of(name), PAGES[name], COMPUTED, STATIC)
 
 
 @pytest.mark.parametrize("name", [name for name, x in PAGES.items() if len(x.names) > 1])
 def test_no_width_of_scores_goes_unchecked(name):
     """The check refuses widths of a third and of three times those of the page, whatever the data."""
     pattern = next(pattern for pattern, check in COMPUTED if check is check_widths_of_scores)
-    page = build_page(ReportData([PAGES[name].cells])).html
+    page = html_of(name)
     (widths,) = [match.groups() for sentence in sentences(page) if (match := re.fullmatch(pattern, sentence))]
     for factor in (1 / 3, 3):
         with pytest.raises(AssertionError):

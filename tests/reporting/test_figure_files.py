@@ -6,10 +6,13 @@ import struct
 import sys
 import xml.etree.ElementTree as ET
 import zlib
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from helpers.drawing_texts import find_faults
 from helpers.parsed_page import HOSTILE, Page
+from helpers.planted_prompts import planted
 
 from howsure.errors import InputError, UnknownNameError
 from howsure.reporting import figure_files
@@ -184,6 +187,73 @@ def test_a_figure_for_a_column_of_a_paper_is_as_wide_as_the_column_with_text_of_
             # Names that begin alike stay different.
             assert "27b_it" in text
             assert "12b_it" in text
+
+
+#: Names that are alike at both ends, as those of one family are.
+FAMILY = [
+    *(f"simulated llama-3.1-{size}b-instruct" for size in (8, 70, 405)),
+    *(f"Qwen/Qwen2.5-Coder-{size}B-Instruct-GPTQ" for size in (3, 7, 14, 32)),
+    "WWWWWWWW-MMMMMMMMMM-wide-letters-000", "g",
+]  # fmt: skip
+
+
+def draw_family():
+    """A table of nine models with long names, three generations, tokens of them, and scores from .1 to .9."""
+    rng = np.random.default_rng(5)
+    p = rng.beta(np.linspace(0.4, 3, 9), 1, (60, 9)).T
+    return Cells.from_scores("b", FAMILY, [f"q{i}" for i in range(60)], rng.binomial(1, p[..., None], (9, 60, 3)))
+
+
+@pytest.fixture(scope="module")
+def papers():
+    """Figures of many models and of prompt variants, as a report has them."""
+    cube, lost = planted(effect=0.1, failing=0.2, models=3)
+    cube = replace(cube, models=tuple(FAMILY[:3]))
+    prompts = ReportData([cube.cells()], cubes=[cube], unparsed={"b": lost})
+    return {"models": build_page(ReportData([draw_family()])).figures, "prompts": build_page(prompts).figures}
+
+
+@pytest.mark.parametrize(("width", "font_size"), [(3.3, 8), (3.3, 7), (4.5, 8), (6.9, 9)])
+@pytest.mark.parametrize("data", ["models", "prompts"])
+def test_no_text_of_any_figure_is_cut_or_on_another_one(papers, data, width, font_size):
+    """By hand: boxes of the texts from their letters, as the font's published metrics have them."""
+    style = figure_files.FigureStyle(width=width, font_size=font_size)
+    figures = papers[data]
+    assert len(figures) > 7
+    faults = {
+        figure.id: found
+        for figure in figures
+        if (
+            found := find_faults(
+                figure_files.render_spec(figure.spec, style=style).decode(),
+                smallest=font_size - 1e-6, largest=font_size + 1, width=72 * width + 14,
+            )
+        )
+    }  # fmt: skip
+    assert faults == {}
+
+
+def test_names_of_one_family_stay_different_in_a_column(papers):
+    style = figure_files.FigureStyle(width=3.3, font_size=8)
+    for figure in papers["models"]:
+        if figure.id.endswith(("score-intervals", "difficulty", "noise")):
+            svg = ET.fromstring(figure_files.render_spec(figure.spec, style=style))
+            texts = ["".join(one.itertext()) for one in svg.iter("{http://www.w3.org/2000/svg}text")]
+            names = [text for text in texts if "…" in text]
+            assert len(set(names)) == len(names) >= 8, figure.id
+
+
+def test_the_measure_finds_what_is_wrong():
+    """By hand: a text that leaves the drawing, one below another, one that is too small."""
+    svg = (
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 100 50"><g transform="translate(10,20)">{}</g></svg>'
+    ).format
+    text = '<text font-size="8px" transform="translate({},{})">{}</text>'.format
+    limits = {"smallest": 7, "largest": 9, "width": 100}
+    assert find_faults(svg(text(0, 0, "abc") + text(0, 10, "abc")), **limits) == []
+    assert find_faults(svg(text(80, 0, "abcdef")), **limits) == ["'abcdef' is cut"]
+    assert find_faults(svg(text(0, 0, "abc") + text(5, 3, "xyz")), **limits) == ["'xyz' is on 'abc'"]
+    assert find_faults(svg(text(0, 0, "abc").replace("8px", "6px")), **limits) == ["'abc' has 6.0 points"]
 
 
 def test_a_figure_has_the_height_and_the_colours_that_are_given():

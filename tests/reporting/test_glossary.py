@@ -9,11 +9,16 @@ import ast
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
+from scipy.stats import norm
+from scipy.stats import t as student
 
+import howsure as hs
 from howsure.errors import UnknownNameError
 from howsure.reporting.glossary import TERMS, explain_columns, list_report_columns, read_columns
 from howsure.sample.estimate import ModelEstimate
+from howsure.stats.questions import AnswerCounts, estimate_consistency
 from howsure.store.schema import COLUMNS as STORED_COLUMNS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -66,6 +71,10 @@ def test_every_page_of_the_glossary_is_a_page_of_the_site():
     assert {column.page for column in read_columns().values()} <= set(pages)
 
 
+def test_every_page_that_an_explanation_names_is_a_file_of_docs():
+    assert [one.page for one in read_columns().values() if not (ROOT / "docs" / one.page).is_file()] == []
+
+
 def test_what_the_glossary_says_of_commands_is_of_commands():
     from howsure.cli import cli
 
@@ -98,3 +107,31 @@ def test_an_explanation_has_the_meaning_of_each_command():
     assert len(explain_columns()) == len(read_columns())
     with pytest.raises(UnknownNameError, match="n_missing"):
         explain_columns(["n_mising"])
+
+
+def test_the_formula_of_detectable_gives_the_printed_value():
+    """The formula of `explain detectable`, computed by hand from the interval that is printed."""
+    rng = np.random.default_rng(4)
+    right = {"a": rng.random((25, 3)) < 0.8, "b": rng.random((25, 3)) < 0.6}
+    cells = hs.Cells.from_scores(
+        "demo", list(right), [f"q{i}" for i in range(25)], [one * 1.0 for one in right.values()]
+    )
+    assert explain_columns("detectable")["formula"][0].startswith("(t_(1 - alpha/2) + t_.8) s (N + 2) / N")
+    row = hs.compare(cells, "a", "b")
+    N, df = row["n_questions"][0], row["df"][0]
+    s = (row["high"][0] - row["low"][0]) / 2 / student.ppf(0.975, df)
+    assert row["detectable"][0] == pytest.approx((student.ppf(0.975, df) + student.ppf(0.8, df)) * s * (N + 2) / N)
+    # Normal theory, which the formula has for these very questions.
+    fixed = hs.compare(cells, "a", "b", claim="these-questions")
+    assert fixed["detectable"][0] == pytest.approx((norm.ppf(0.975) + norm.ppf(0.8)) * fixed["se"][0])
+    assert row["detectable"][0] != pytest.approx((norm.ppf(0.975) + norm.ppf(0.8)) * row["se"][0], rel=0.01)
+
+
+def test_the_formula_of_consistency_gives_the_printed_value():
+    """The formula of `explain consistency`, computed by hand for 2, 2 and 1 of 5 equal answers."""
+    formula = explain_columns("consistency")["formula"][0]
+    assert formula.startswith("sum over sets of equal answers of p (psi(n p) - psi(n))")
+    answers = AnswerCounts.from_generations("b", {"m": {"q": ["A", "A", "B", "B", "C"]}}, {"q": "A"})
+    # psi(5) - psi(2) = 1/2 + 1/3 + 1/4 and psi(5) - psi(1) = 1 + 1/2 + 1/3 + 1/4
+    by_hand = -(0.8 * (1 / 2 + 1 / 3 + 1 / 4) + 0.2 * (1 + 1 / 2 + 1 / 3 + 1 / 4))
+    assert estimate_consistency(answers).item() == pytest.approx(by_hand)

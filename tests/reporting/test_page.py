@@ -5,6 +5,7 @@ import hashlib
 import json
 import re
 import sys
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -178,6 +179,33 @@ def test_manifest_level_and_dates_are_shown(parsed):
 
 
 @pytest.mark.parametrize(
+    ("manifests", "expected"),
+    [
+        (
+            [{"created": "2026-11-20T10:00:00Z"}, {"created": "2026-11-22T10:00:00Z"}],
+            {"Run": "2026-11-20 to 2026-11-22"},
+        ),
+        ([{"created": "2026-11-23T10:00:00Z", "sampled": None}], {"Run": "2026-11-23"}),
+        (
+            [{"created": "2026-11-23T10:00:00Z", "sampled": ["2025-03-01", "2025-04-02"]}],
+            {"Run": "2025-03-01 to 2025-04-02", "Converted": "2026-11-23"},
+        ),
+        ([{"created": "2026-11-23T10:00:00Z", "sampled": []}], {"Converted": "2026-11-23"}),
+        ([{"created": "yesterday"}, {"created": None}, {}], {}),
+    ],
+)
+def test_the_date_of_the_run_is_that_of_the_generations(manifests, expected):
+    """A folder that was made of logs later has the days of the logs, and its own day apart."""
+    made = Cells.from_scores("b", ["m"], ["q1", "q2"], [[[1], [0]]])
+    html = build_page(ReportData([made], manifests=manifests)).html
+    facts = dict(re.findall(r"<dt>(Run|Converted)</dt><dd>(.*?)</dd>", html))
+    assert facts == expected
+    two = build_page(ReportData([made, replace(made, benchmark="c")], manifests=manifests)).html
+    verdict = re.search(r"is judged on its own\.(.*?)</p>", two)[1]
+    assert verdict == "".join(f" {name} {text}." for name, text in expected.items())
+
+
+@pytest.mark.parametrize(
     "scores",
     [
         [[[1]]],  # one model, one question, one generation
@@ -219,7 +247,7 @@ def test_reference_is_chosen_or_given(cells):
     )
     assert "How far is each model from m1?" in read.text
     assert "m1 was not run on this benchmark" in read.text
-    with pytest.raises(UnknownNameError, match="reference: unknown model 'm8'; did you mean"):
+    with pytest.raises(UnknownNameError, match="reference: unknown model 'm8'; known: m1, m2"):
         build_page(ReportData([cells]), ReportOptions(reference="m8"))
 
 

@@ -192,9 +192,16 @@ def check_chance_of_intervals(x, outside, intervals, by_chance):
 def check_dimension(x, share, rest):
     """One of the two dimensions has such a share of the variance over prompts, roughly: noise is taken out otherwise."""
     assert ranges(x).max() > 0
-    if "median of" in rest:  # of the models whose prompts are enough to tell
+    assert "median of 1 " not in rest
+    chosen = range(len(x.names))
+    if found := re.search(r"\(median of (\d+) models\); for (\d+) of (\d+) models", rest):
+        assert int(found[1]) > 1  # of the models whose prompts are enough to tell, which the sentence does not name
+        assert int(found[1]) + int(found[2]) == int(found[3]) == len(x.names)
         return
-    each = [x.by_prompt[m] - np.nanmean(x.by_prompt[m]) for m in range(len(x.names))]
+    if found := re.fullmatch(r" of (\w+); for (\d+) of (\d+) models there are too few variants to tell", rest):
+        chosen = [x.names.index(found[1])]
+        assert (int(found[2]), int(found[3])) == (len(x.names) - 1, len(x.names))
+    each = [x.by_prompt[m] - np.nanmean(x.by_prompt[m]) for m in chosen]
     shares = []
     for values in ([s % 4 for s in x.drawn], [s // 4 % 3 for s in x.drawn]):
         place = np.array(values)
@@ -258,23 +265,39 @@ def n_star(x, m, moment, epsilon=0.01, delta=0.1):
     for n in range(len(scores), least - 1, -1):
         subsets = scores[np.array(list(combinations(range(len(scores)), n)))]
         deviation = np.abs(of(subsets, axis=1) - of(scores))
-        if np.quantile(deviation, 1 - delta / 2) > epsilon:
+        if np.mean(deviation > epsilon * (1 + 1e-9)) > delta / 2 + 1e-12:
             return n + 1
     return least
 
 
-def check_n_star(x, count, _, moment, __, text):
-    clear = [m for m in range(len(x.names)) if moment == "mean" or np.var(prompts_of(x, m)) > 0.01]
-    each = {m: n_star(x, m, moment) for m in clear}
+def clear_models(x, moment):
+    """Models for which epsilon = .01 is below the moment that is sought."""
+    return [m for m in range(len(x.names)) if moment == "mean" or np.var(prompts_of(x, m)) > 0.01]
+
+
+def check_n_star(x, count, prompts, moment, same_moment, text):
+    each = {m: n_star(x, m, moment) for m in clear_models(x, moment)}
     reached = {m: n for m, n in each.items() if n < len(prompts_of(x, m))}
-    assert abs(int(count) - max(reached.values())) <= 1  # orders are drawn there, and all subsets tried here
-    if named := re.search(r"(\w+) needs the most", text):
-        assert each[x.names.index(named[1])] >= max(each.values()) - 1
+    assert moment == same_moment
+    most = max(reached.values())
+    assert int(count) == most
+    assert int(prompts) in {len(prompts_of(x, m)) for m, n in reached.items() if n == most}
+    if len(x.names) == 1:
+        assert text == x.names[0]
+    elif len(reached) < len(each):
+        found = re.fullmatch(r"the (\d+) models? where fewer than all are enough; for (\d+) n\* is not reached", text)
+        assert tuple(map(int, found.groups())) == (len(reached), len(each) - len(reached))
+    else:
+        whose, _, of_most = text.partition("; ")
+        others = f"the other {len(each)} model{'s' * (len(each) > 1)}"
+        assert whose == ("every model" if len(each) == len(x.names) else others)
+        assert names_in(of_most, x.names) == (
+            [x.names[m] for m, n in each.items() if n == most] if min(each.values()) < most else []
+        )
 
 
 def check_not_reached(x, moment, _):
-    clear = [m for m in range(len(x.names)) if moment == "mean" or np.var(prompts_of(x, m)) > 0.01]
-    assert all(n_star(x, m, moment) >= len(prompts_of(x, m)) - 1 for m in clear)
+    assert all(n_star(x, m, moment) >= len(prompts_of(x, m)) for m in clear_models(x, moment))
 
 
 def check_vague(x, whose, value, at_most):
@@ -432,6 +455,18 @@ def check_counts(x, least, most, own, names):
     assert names_in(names or "", x.names) == [n for n, c in zip(x.names, counts, strict=True) if c < counts.max()]
 
 
+def check_pair_counts(x, pairs, every, first, second, few, many):
+    """Of as many pairs as it says, the model with fewer prompts has `few`, the other one `many`."""
+    counts = np.sum(~np.isnan(x.y).all(axis=(1, 3)), axis=1)
+    expected = sorted((int(few), int(many or few)))
+    of_pairs = [sorted(map(int, pair)) for pair in combinations(counts, 2)]
+    if pairs is None:
+        assert sorted(int(counts[x.names.index(name)]) for name in (first, second)) == expected
+        assert of_pairs.count(expected) == 1
+    else:
+        assert (of_pairs.count(expected), len(of_pairs)) == (int(pairs), int(every))
+
+
 def check_table(x, prompts):
     assert int(prompts) == x.by_prompt.shape[1]
 
@@ -447,8 +482,12 @@ def check_widths_over_prompts(x, least, most):
     assert rounds_to(most or least, widths.max())
 
 
-def check_generations_from(x, prompts):
-    assert int(prompts) == x.y.shape[2]
+def check_generations_from(x, model, least, most, each):
+    numbers = [int(np.sum(~np.isnan(y).all(axis=(0, 2)))) for y in x.y]
+    assert model == (x.names[0] if len(x.names) == 1 else "each model")
+    assert (int(least), int(most or least)) == (min(numbers), max(numbers))
+    assert bool(most) == (min(numbers) < max(numbers))
+    assert bool(each) == x.nested
 
 
 def check_effects(x, text):
@@ -511,7 +550,7 @@ COMPUTED = [
         r"(\d+) of (\d+) intervals leaves? out 0, where about (\S+) would by chance alone\.",
         check_chance_of_intervals,
     ),
-    (rf"The dimension explains {SHARE} of the variance over prompts( \(.+\).*)\.", check_dimension),
+    (rf"The dimension explains {SHARE} of the variance over prompts( \(.+\).*| of .+)\.", check_dimension),
     (
         (
             rf"Over (\d+) prompts the score of (\w+) goes from {NUMBER} to {NUMBER}(){OTHERS}; a range grows with the number of "
@@ -620,6 +659,13 @@ COMPUTED = [
         check_counts,
     ),
     (
+        (
+            r"(?:(\d+) of (\d+) pairs in the table|(\w+) and (\w+)): averaged over (\d+)(?: and (\d+))? prompt variants, "
+            r"whose noise is not in the error\."
+        ),
+        check_pair_counts,
+    ),
+    (
         r"Scores are of the whole benchmark under (\d+) prompts: what other questions would change is not known, .+",
         check_table,
     ),
@@ -630,7 +676,10 @@ COMPUTED = [
         ),
         check_widths_over_prompts,
     ),
-    (r"Generations are from (\d+) prompts\.", check_generations_from),
+    (
+        r"Generations of (each model|\w+) are from (\d+)(?: to (\d+))? prompts( of each question)?\.",
+        check_generations_from,
+    ),
     (r"(.+) \(quasi F test, adjusted for .+ by Holm, at 95%\)\.", check_effects),
     (r"For (\d+) of (\d+) rows there are too few variants to tell\.", check_rows),
     (

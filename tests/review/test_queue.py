@@ -20,6 +20,7 @@ from howsure.review.queue import (
     MAX_OPEN,
     MAX_TEXT,
     Entry,
+    QuestionView,
     QueueFilter,
     RunTexts,
     build_queue,
@@ -311,7 +312,7 @@ def test_the_share_of_wrong_labels_is_that_of_random_questions():
     assert (share.n, share.n_wrong) == (40, 2)
     assert (share.low, share.high) == pytest.approx((exact.low, exact.high))
     assert describe_wrong_share(share).startswith(
-        "2 of the first 40 random questions are mislabeled: 5.0% of all labels"
+        "2 of the first 40 random questions are mislabeled, an estimate of 5.0% of all labels"
     )
 
 
@@ -349,6 +350,36 @@ def test_controls_do_not_depend_on_what_models_answered(tmp_path):
     assert [places[key] for key in order] == list(range(len(queue)))
     random = QueueFilter.of({"show": "random"})
     assert [entry.view.key for entry in sort_queue(queue, random) if random.holds(entry)] == order
+
+
+@pytest.mark.parametrize("seed", range(8, 14))
+def test_a_label_that_every_generation_contradicts_comes_before_chance_agreements_of_single_answers(seed):
+    """Two models: 150 questions with one answer each and right labels, 60 with four each, of which one label is wrong."""
+    rng = np.random.default_rng(seed)
+    given, targets = {"single": {}, "many": {}}, {"single": {}, "many": {}}
+    for benchmark, n_questions, k, options in (("single", 150, 1, 4), ("many", 60, 4, 7)):
+        ease = rng.normal(0, 1.6, n_questions)
+        targets[benchmark] = {f"{benchmark}{i}": "0" for i in range(n_questions)}
+        for model, ability in (("x", 0.5), ("y", 1.2)):
+            right = rng.random((n_questions, k)) < 1 / (1 + np.exp(-ability - ease[:, None]))
+            chosen = np.where(right, 0, rng.integers(1, options, (n_questions, k)))
+            given[benchmark][model] = {f"{benchmark}{i}": [str(one) for one in chosen[i]] for i in range(n_questions)}
+    for model in ("x", "y"):
+        given["many"][model]["many7"] = ["0"] * 4
+    targets["many"]["many7"] = "5"
+
+    class Made:
+        def questions(self):
+            return [QuestionView(b, q, f"{b} {q}", q, target=t) for b, own in targets.items() for q, t in own.items()]
+
+        def count_answers(self, benchmark):
+            return AnswerCounts.from_generations(benchmark, given[benchmark], targets[benchmark])
+
+    queue = build_queue(Made())
+    assert queue[0].view.question == "many7"
+    first = [entry.evidence.evidence for entry in queue if entry.view.benchmark == "single"]
+    assert first == sorted(first, reverse=True)
+    assert sum(entry.evidence.is_suspected for entry in queue if entry.view.benchmark == "single") > 0
 
 
 def test_a_reference_solution_is_that_of_the_file_of_questions(tmp_path):

@@ -8,6 +8,7 @@ import subprocess
 
 import msgspec
 import pytest
+from helpers.stored_files import sealed
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,6 +16,7 @@ from howsure.errors import HowsureWarning, InputError
 from howsure.review.verdicts import (
     Verdict,
     append,
+    check_writable,
     compare_reviewers,
     content_key,
     decide,
@@ -335,3 +337,24 @@ def test_a_file_of_an_earlier_version_is_read(tmp_path):
     path.write_text(line % ("mislabeled", "ada", moment(1)) + line % ("fine", "bob", moment(2)))
     (one,) = load(path).values()
     assert (one.basis, one.is_rejected) == ("disagreement", False)
+
+
+@pytest.mark.parametrize("exists", [False, True])
+def test_a_file_in_a_folder_that_nobody_may_write_takes_no_verdict(tmp_path, exists):
+    (tmp_path / "own").mkdir()
+    if exists:
+        (tmp_path / "own" / "v.jsonl").write_text("")
+    with sealed(tmp_path / "own") as folder:
+        with pytest.raises(
+            InputError, match="v.jsonl: cannot be written: Permission denied; name a file with --verdicts"
+        ):
+            check_writable(folder / "v.jsonl")
+        assert (folder / "v.jsonl").exists() == exists
+
+
+def test_a_check_of_the_file_leaves_no_trace(tmp_path):
+    check_writable(tmp_path / "v.jsonl")
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "v.jsonl").write_text("{}\n")
+    check_writable(tmp_path / "v.jsonl")
+    assert (tmp_path / "v.jsonl").read_text() == "{}\n"

@@ -66,8 +66,15 @@ def test_what_is_assumed_is_said():
         "completions are assumed to take 500 tokens",
         "no price is known",
         "completions have no bound: no max_tokens",
-        "time assumes requests of 1 s and 50 tokens per s",
+        # 90 generations in 30 requests of 1 + 500/50 s, all at once: 11 s; one after the other 330 s.
+        "time assumes 30 requests at once, each of 1 s and 50 tokens per s (5m 30s one by one)",
     ]
+    assert one(concurrency=1).note.endswith("time assumes requests of 1 s and 50 tokens per s")
+    assert "10 requests at once" in one(concurrency=10).note
+    # Where another limit takes longer, one by one is no slower.
+    assert one(requests_per_minute=1.0).note.endswith(
+        "time assumes 30 requests at once, each of 1 s and 50 tokens per s"
+    )
     # No longer than they may be.
     assert one(max_completion_tokens=64).completion_tokens == 90 * 64
     assert one(max_completion_tokens=64, mean_completion_tokens=80.0).completion_tokens == 90 * 64

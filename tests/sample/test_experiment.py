@@ -169,7 +169,7 @@ WRONG = [
     ),
     (
         START + "variants: {space: multiple-choice, sampel: 20}\n",
-        "e.yaml:4: variants.sampel: unknown key 'sampel'; did you mean 'sample' or 'space'?",
+        "e.yaml:4: variants.sampel: unknown key 'sampel'; did you mean 'sample'?",
     ),
     (
         START + "  - {model: anthropic/c, dialect: anthropic}\n",

@@ -74,16 +74,16 @@ def test_each_cell_is_in_one_part(folders):
 
 
 @pytest.mark.parametrize("command", ["score", "pairs"])
-def test_they_are_read_together(folders, command):
+def test_they_are_read_together(folders, command, howsure):
     whole, parts = folders
-    asked, at_once = start(command, whole, "--format", "json"), start(command, *parts, "--format", "json")
-    wanted = json.loads(printed(asked))
-    out, err = at_once.communicate(timeout=600)
+    wanted = json.loads(howsure(command, whole, "--format", "json")[1])
+    code, out, err = howsure(command, *parts, "--format", "json")
+    assert code == 0
     assert wanted
     assert json.loads(out) == wanted
     assert not err, "parts of one run are no strangers to each other"
     # One part alone says something else: the table does come from all four.
-    assert json.loads(printed(start(command, parts[0], "--format", "json"))) != wanted
+    assert json.loads(howsure(command, parts[0], "--format", "json")[1]) != wanted
 
 
 def test_a_part_that_is_there_twice_counts_once(folders, tmp_path):
@@ -98,11 +98,11 @@ def test_a_part_that_is_there_twice_counts_once(folders, tmp_path):
         assert str(hs.score(hs.read([whole, parts[2]])).columns()) == alone
 
 
-def test_a_report_of_all_parts(folders, tmp_path):
+def test_a_report_of_all_parts(folders, tmp_path, howsure):
     whole, parts = folders
     pages = [tmp_path / "whole.html", tmp_path / "parts.html"]
     for page, paths in zip(pages, ([whole], parts), strict=True):
-        printed(start("report", *paths, "-o", page))
+        assert howsure("report", *paths, "--no-static", "-o", page)[0] == 0
     assert all(page.stat().st_size > 10_000 for page in pages)
 
 
@@ -138,11 +138,10 @@ def test_the_job_file_runs_a_shard_in_each_task_and_continues_one_that_was_kille
 
 
 @pytest.mark.parametrize("shard", ["0/4", "5/4", "1", "a/b", "1/0", "-1/4", "2/4/8"])
-def test_a_shard_that_is_none(tmp_path, shard):
+def test_a_shard_that_is_none(tmp_path, shard, howsure):
     (tmp_path / "e.yaml").write_text(EXPERIMENT)
-    process = start("run", tmp_path / "e.yaml", "-o", tmp_path / "r", "--shard", shard)
-    _, err = process.communicate(timeout=600)
-    assert process.returncode == 2
+    code, _, err = howsure("run", tmp_path / "e.yaml", "-o", tmp_path / "r", "--shard", shard)
+    assert code == 2
     assert "shard" in err
     assert len(err.splitlines()) == 1
     assert not (tmp_path / "r").exists()

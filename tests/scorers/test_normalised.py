@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import random
+from pathlib import Path
 
 import pytest
 from helpers.awkward_answers import cases, score_or_none, scored
 from oracles import squad
 
+import howsure
+from howsure.scorers import normalised
 from howsure.scorers.normalised import matches_target, normalize_answer
 
 WORDS = [
@@ -91,6 +95,24 @@ def test_letters_of_every_script(text, normal):
     assert normalize_answer(text) == normal
 
 
+@pytest.mark.parametrize(
+    ("answer", "target", "is_same"),
+    [
+        ("in 1945", "1945", True),
+        ("During 1945", "1945", True),
+        ("by 1945", "1945", False),
+        ("from 1945", "1945", False),
+        ("1945", "by 1945", False),
+        ("by May 1945", "May 1945", False),
+        ("by 1945", "by 1945", True),
+        ("by Jane Austen", "Jane Austen", True),
+        ("from Italy", "Italy", True),
+    ],
+)
+def test_prepositions_that_change_a_date_are_kept(answer, target, is_same):
+    assert matches_target(answer, target) is is_same
+
+
 def test_an_answer_is_kept_in_normal_form_with_its_rule():
     assert scored("normalised", "The answer is Dr. Jane Smith-Jones.", "x") == (0.0, "dr jane smith jones", "statement")
     assert scored("normalised", "I'm sorry, I can't help.", "x") == (0.0, None, "refused")
@@ -100,3 +122,21 @@ def test_a_long_completion_takes_linear_time():
     for text in ("a " * 200_000, "(" * 200_000, "1," * 100_000, "\\text{" * 50_000, "word. " * 60_000, "is " * 90_000):
         scored("normalised", text, "Paris", "What is it?")
         scored("contains", text, "Paris", "What is it?")
+
+
+def list_imported(module):
+    """Return the modules of the package `extraction` that a module imports, and those that they import."""
+    path = Path(howsure.__file__).parent.joinpath(*module.split(".")).with_suffix(".py")
+    names = [
+        node.module or "" for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.ImportFrom)
+    ]
+    own = {name.removeprefix("howsure.") for name in names if name.startswith("howsure.extraction.")}
+    return own.union(*map(list_imported, own))
+
+
+def test_the_version_is_of_all_modules_that_read_an_answer(monkeypatch):
+    """Kind of truth: the imports themselves; one that is missing would change scores under the same version."""
+    hashed = set()
+    monkeypatch.setattr(normalised, "hash_code", lambda *modules: hashed.update(modules) or "x")
+    normalised.build_normalised_scorer("normalised", "test")
+    assert list_imported("scorers.normalised") <= hashed

@@ -47,3 +47,23 @@ def test_what_is_read(completion, answer):
 def test_a_target_that_is_neither_is_refused():
     with pytest.raises(ValueError, match="the target 'blue' is neither yes nor no"):
         scored("yes-no", "Yes", "blue")
+
+
+@pytest.mark.parametrize(
+    ("question", "completion", "answer"),
+    [
+        ("Would it be common?", "It wouldn't be common.", "no"),
+        ("Can it rain in May?", "It can rain in May.", "yes"),
+        ("Do they need one?", "Longer stays need a visa, so yes, they'd need one.", "yes"),
+        ("Is it normal?", "Not at all! It is hot there.", "no"),
+        ("Is it allowed?", "The passage says that it is allowed. → Yes.", "yes"),
+        ("Does it help?", "**Final decision:** no", "no"),
+        ("Does it help?", "To conclude: yes, they play a role.", "yes"),
+        ("Did he do it on purpose?", "He did not care. A typical person would say no, he did not.", "no"),
+        ("Would people say so?", "Some would say no.", None),
+        ("Will it work?", "I hope it will work.", None),
+    ],
+)
+def test_conclusions_in_other_forms_are_read(question, completion, answer):
+    """Judged by hand before they were read."""
+    assert scored("yes-no", completion, "yes", question).answer == answer

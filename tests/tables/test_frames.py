@@ -88,7 +88,7 @@ def test_scores_that_are_truth_values_texts_or_whole_numbers(kind, scores):
 @pytest.mark.parametrize("kind", FRAMES)
 def test_names_of_our_own_and_without_a_benchmark_or_a_generation(kind):
     rows = {"who": ["m", "m"], "what": [1.5, 1.5], "points": [1.0, float("nan")]}
-    with pytest.warns(HowsureWarning, match="mine: 1 cells have several rows and there is no column 'generation'"):
+    with pytest.warns(HowsureWarning, match="mine: 1 cell has several rows and there is no column 'generation'"):
         [cells] = read_cells(
             FRAMES[kind]({**rows, "points": [1.0, 0.0]}),
             {"model": "who", "question": "what", "score": "points"},
@@ -119,7 +119,7 @@ def test_a_row_per_cell_and_a_column_per_model(kind):
 @pytest.mark.parametrize("kind", FRAMES)
 def test_repeats_under_a_variant_are_told(kind):
     rows = {"model": ["m", "m"], "id": [1, 1], "prompt": ["v", "v"], "score": [1.0, 0.0]}
-    with pytest.warns(HowsureWarning, match="the frame: 1 cells have several rows"):
+    with pytest.warns(HowsureWarning, match="the frame: 1 cell has several rows"):
         read_cubes(FRAMES[kind](rows))
 
 

@@ -114,19 +114,19 @@ def test_files_are_known_by_their_endings(session, tmp_path, form):
         mark = "," if form == "csv" else "\t"
         lines = [mark.join(rows[0]), *(mark.join(map(str, row.values())) for row in rows)]
         path.write_text("\n".join(lines))
-    [cells] = read_cells(frames.frame_of(session, str(path)))
+    [cells] = read_cells(frames.read_spark_table(session, str(path)))
     assert (cells.models, cells.questions) == (("007",), tuple("012345"))
     assert cells.total.tolist() == [[0, 1, 0, 1, 0, 1]]
 
 
 def test_tables_and_what_is_not_there(session, frame, tmp_path):
     frame.createOrReplaceTempView("generations")
-    assert len(read_cells(frames.frame_of(session, "generations"))) == 2
+    assert len(read_cells(frames.read_spark_table(session, "generations"))) == 2
     frame.write.parquet(str(tmp_path / "lake"))
-    assert len(read_cells(frames.frame_of(session, str(tmp_path / "lake")))) == 2
+    assert len(read_cells(frames.read_spark_table(session, str(tmp_path / "lake")))) == 2
     for name in ("absent", str(tmp_path / "absent.parquet"), "a b"):
         with pytest.raises(InputError, match=r"cannot be read by Spark: .*; give a table of Spark, or a path") as told:
-            frames.frame_of(session, name)
+            frames.read_spark_table(session, name)
         assert "\n" not in str(told.value)
 
 

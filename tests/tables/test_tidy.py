@@ -103,7 +103,7 @@ def test_text_that_is_not_utf8(tmp_path):
 
 
 def test_repeated_rows_without_a_generation_are_taken_as_generations_and_told(tmp_path):
-    with pytest.warns(HowsureWarning, match="1 cells have several rows and there is no column 'generation'"):
+    with pytest.warns(HowsureWarning, match="1 cell has several rows and there is no column 'generation'"):
         [cells] = read_cells(write(tmp_path, "model,question,score\na,1,1\na,1,0\na,2,0\n"))
     assert cells.n.tolist() == [[2, 1]]
 
@@ -133,7 +133,7 @@ def test_a_mean_without_a_count_is_one_score(tmp_path):
 
 BAD = {
     "missing columns": ("model,topic,points\na,x,y\n",
-                        "no column for 'question' and 'score'; the columns are model, topic, points: name one with --columns"),
+                        "no column for 'question' and 'score'; the columns are model, topic, points: name them with --columns"),
     "scores that are not numbers": ("model,question,score\na,1,1\na,2,good\n",
                                     "some.csv, line 3, column 'score': 'good' is not a score, which is a finite number; fix"),
     "an infinite score": ("model,question,score\na,1,inf\n", "line 2, column 'score': 'inf' is not a score"),
@@ -154,7 +154,7 @@ BAD = {
     "a line with a field too many": ("model,question,score\na,1,1\na,2,0,9\n", "cannot be read: .*Expected 3 columns, got 4: a,2,0,9; is"),
     "a line cut short": ("model,question,score\na,1,1\na,2", "some.csv: cannot be read: .*; is the file whole"),
     "a quote that never ends": ('model,question,score\na,"1,1\na,2,0\n', "some.csv: cannot be read: .*; is the file whole"),
-    "a line before the header": ("results of today\nmodel question score\na 1 1\n", "no column for .* the columns are results of today: name one"),
+    "a line before the header": ("results of today\nmodel question score\na 1 1\n", "no column for .* the columns are results of today: name them"),
 }  # fmt: skip
 
 
@@ -307,10 +307,10 @@ def test_bad_wide_tables_are_refused_in_one_line(tmp_path, case):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("p,a,b\n1,57.5%,60%\n2,50%,\n", r"percent signs are read \(57.2% as 0.572\)"),
-        ("p,a (%),b [%]\n1,57.5,60\n2,50,\n", r"percent signs are read \(57.2% as 0.572\)"),
-        ("p;a;b\n1;0,575;0,6\n2;0,50;\n", r"decimal commas are read \(0,572 as 0.572\)"),
-        ("p;a;b\n1;57,5 %;60 %\n2;50 %;\n", "percent signs are read .* and decimal commas are read"),
+        ("p,a,b\n1,57.5%,60%\n2,50%,\n", r"percent signs are read \(50% as 0.5\)"),
+        ("p,a (%),b [%]\n1,57.5,60\n2,50,\n", r"percent signs are read \(50% as 0.5\)"),
+        ("p;a;b\n1;0,575;0,6\n2;0,50;\n", r"decimal commas are read \(0,50 as 0.5\)"),
+        ("p;a;b\n1;57,5 %;60 %\n2;50 %;\n", r"percent .* \(50 % as 0.5\) and decimal .* \(57,5 % as 0.575\)"),
     ],
 )
 def test_percent_and_decimal_commas_are_read_and_said(tmp_path, content, message):

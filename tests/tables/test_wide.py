@@ -89,7 +89,7 @@ def test_scores_of_whole_benchmarks_are_no_questions(tmp_path):
 def test_columns_of_metrics_are_no_models(tmp_path):
     path = tmp_path / "ragas.csv"
     path.write_text("user_input,faithfulness,answer_relevancy\nx,0.5,0.6\ny,0.1,0.2\n")
-    with pytest.raises(InputError, match="name one with --columns"):
+    with pytest.raises(InputError, match="name them with --columns question=COLUMN"):
         list(hs.read(path))
 
 

@@ -12,6 +12,7 @@ from helpers.planted_review import HOME, HOSTILE, PORT, TOKEN, post, row, sessio
 from starlette.websockets import WebSocketDisconnect
 
 import howsure
+from howsure.errors import InputError
 from howsure.review.queue import PromptText, QuestionView, QueueFilter, RunTexts
 from howsure.review.verdicts import NOTE_LENGTH, Verdict, append, content_key, load, moment
 from howsure.stats.questions import AnswerCounts
@@ -101,6 +102,13 @@ def test_a_wrong_cookie_is_refused(review, cookie):
     value = cookie if isinstance(cookie, bytes) else cookie.encode()
     headers = {b"Cookie": f"howsure-{PORT}=".encode() + value}
     assert stranger(review).get("/", headers=headers).status_code == 403
+
+
+def test_verdicts_that_cannot_be_written_are_refused_before_the_page_opens(texts, tmp_path):
+    """The server would wait for Ctrl-C, and the first verdict would be lost."""
+    file = tmp_path / "no folder" / "v.jsonl"
+    with pytest.raises(InputError, match=r"v.jsonl: cannot be written: No such file.*; name a file with --verdicts"):
+        review_pages.serve_review(texts.folders, verdicts=file, port=0, open_browser=False)
 
 
 def test_a_malformed_cookie_is_refused(review):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import warnings
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -24,6 +25,8 @@ __all__ = ["FilePreview", "preview"]
 _NUMBER, _LETTER = re.compile(r"[$-]?\d[\d,.]*%?"), re.compile(r"\(?[A-J]\)?")
 #: Largest number of names that a line lists.
 _N_NAMED = 5
+#: Largest number of files of a folder that are read.
+_N_READ = 100
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,8 @@ class FilePreview(Result):
     path
         The file or folder.
     taken_as
-        For each column of a table what it is taken for, an example of its values, and why; empty for logs.
+        For each column of a table (of the first one in a folder) what it is taken for, an example of its values, and
+        why; empty for logs.
     lines
         What follows: rows, benchmarks, models, questions, scores, and what was decided.
     command
@@ -79,7 +83,7 @@ def preview(
     Parameters
     ----------
     path
-        What `howsure.read` takes: a table, a log, a run folder, or a folder of these, of which the first is shown.
+        What `howsure.read` takes: a table, a log, a run folder, or a folder of these, of which the first 100 are read.
     columns, scorer, benchmark, model, scale
         As for `howsure.read`.
 
@@ -102,36 +106,64 @@ def preview(
     ['model', 'question', 'score']
     """
     sources = find_sources(path, columns=columns, scorer=scorer, benchmark=benchmark, model=model, scale=scale)
-    source = sources[0]
-    lines = [f"{len(sources)} files or folders; the first is {source.path}"] if len(sources) > 1 else []
+    lines = [_count_kinds(sources)] if len(sources) > 1 else []
+    if len(sources) > _N_READ:
+        lines.append(f"the first {_N_READ} were read for what follows")
+        sources = sources[:_N_READ]
+    tables = [
+        (source, describe_table(source.path, source.columns, source.names))
+        for source in sources
+        if isinstance(source, TableSource) and isinstance(source.path, Path)
+    ]
     taken_as: tuple[tuple[str, str, str, str], ...] = ()
-    content = None
-    if isinstance(source, TableSource) and isinstance(source.path, Path):
-        content = describe_table(source.path, source.columns, source.names)
-        taken_as = _list_columns(content, source.columns)
-        lines.append(f"{content.n_rows} rows of a table")
-    elif isinstance(source, LogSource):
-        lines.append(f"a log of {source.reader.name}")
-    else:
-        lines.append("a run folder")
-    if isinstance(source, TableSource) and content is not None and content.needs_scores:
+    if tables:
+        table, content = tables[0]
+        taken_as = _list_columns(content, table.columns)
+        if len(sources) > 1:
+            lines.append(f"the columns are those of {table.path}")
+        n_rows = sum(content.n_rows for _, content in tables)
+        lines.append(f"{n_rows} rows of {'a table' if len(tables) == 1 else f'{len(tables)} tables'}")
+    elif len(sources) == 1:
+        lines.append(f"a {_name_kind(sources[0])}")
+    without_scores = [(source, content) for source, content in tables if content.needs_scores]
+    scored = [source for source in sources if all(source is not other for other, _ in without_scores)]
+    for source, content in without_scores:
         lines += _describe_completions(content, source.names)
-        action = ["rescore", shlex.quote(str(path)), "-o", "run", *_choose_scorer(content)]
-    else:
-        lines += _describe_scores(source, benchmark)
-        action = ["score", shlex.quote(str(path))]
+    lines += _describe_scores(scored, benchmark) if scored else []
+    action = ["score", shlex.quote(str(path))]
+    if not scored:
+        action = ["rescore", shlex.quote(str(path)), "-o", "run", *_choose_scorer(without_scores[0][1])]
     options = [f"--columns {name}={shlex.quote(column)}" for name, column in (columns or {}).items()]
     options += [f"--scorer {shlex.quote(scorer)}"] if scorer else []
-    given = {"benchmark": benchmark, "model": model, "scale": None if scale is None else f"{scale:g}"}
+    given = {"as-benchmark": benchmark, "model": model, "scale": None if scale is None else f"{scale:g}"}
     options += [f"--{name} {shlex.quote(value)}" for name, value in given.items() if value is not None]
     return FilePreview(str(path), taken_as, tuple(dict.fromkeys(lines)), " ".join(["howsure", *action, *options]))
 
 
-def _describe_scores(source: Source, benchmark: str | None) -> list[str]:
-    """Return a line on each benchmark of a source, and what is said when it is read."""
+def _name_kind(source: Source) -> str:
+    """Return what a source is."""
+    if isinstance(source, LogSource):
+        return f"log of {source.reader.name}"
+    return "table" if isinstance(source, TableSource) else "run folder"
+
+
+def _count_things(n: int, what: str) -> str:
+    """Return a number of things, such as 2 logs of Inspect."""
+    head, of, rest = what.partition(" of ")
+    return f"{n} {head}{'s' * (n != 1)}{of}{rest}"
+
+
+def _count_kinds(sources: Sequence[Source]) -> str:
+    """Return how many sources of each kind there are."""
+    kinds = Counter(map(_name_kind, sources))
+    return f"a folder of {len(sources)}: {', '.join(_count_things(n, kind) for kind, n in kinds.items())}"
+
+
+def _describe_scores(sources: Sequence[Source], benchmark: str | None) -> list[str]:
+    """Return a line on each benchmark of the sources, and what is said when they are read."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", HowsureWarning)
-        cells = Evaluations([source], benchmark=benchmark).cells()
+        cells = Evaluations(sources, benchmark=benchmark).cells()
     lines = []
     for one in cells:
         n, total = int(one.n.sum()), float(one.total.sum())
@@ -141,7 +173,10 @@ def _describe_scores(source: Source, benchmark: str | None) -> list[str]:
             if n
             else f"benchmark {one.benchmark}: no score"
         )
-    return lines + [str(one.message).removeprefix(f"{source.path}: ") for one in caught]
+    messages = [str(one.message) for one in caught]
+    if len(sources) == 1:
+        messages = [message.removeprefix(f"{sources[0].path}: ") for message in messages]
+    return lines + messages
 
 
 def _describe_completions(content: TableContent, names: TableNames) -> list[str]:
@@ -173,7 +208,11 @@ def _list_columns(content: TableContent, columns: Mapping[str, str]) -> tuple[tu
     ours = {column: name for name, column in reversed(list(content.columns.items()))}
     rows = []
     for column, example in content.every.items():
-        fields = [name for name in ours if name == column or name.startswith(f"{column}.")]
+        fields = [name for name in (content.meanings or ours) if name == column or name.startswith(f"{column}.")]
+        if content.meanings:
+            meaning = _join_meanings([content.meanings[field] for field in fields])
+            rows.append((column.strip() or "(no name)", meaning or "-", example, "" if meaning else "not used"))
+            continue
         name = ", ".join(ours[field] for field in fields)
         remark = "not used"
         if name:
@@ -183,6 +222,11 @@ def _list_columns(content: TableContent, columns: Mapping[str, str]) -> tuple[tu
             remark = f"its field {fields[0]}" if fields[0] != column else remark
         rows.append((column.strip() or "(no name)", name or "-", example, remark))
     return tuple(rows)
+
+
+def _join_meanings(meanings: Sequence[str]) -> str:
+    """Return what the fields of a column hold; of many the first."""
+    return ", ".join(meanings[:_N_NAMED]) + (", ..." if len(meanings) > _N_NAMED else "")
 
 
 def _count(names: Sequence[str], what: str) -> str:

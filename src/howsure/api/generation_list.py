@@ -172,13 +172,14 @@ def select_generations(
 ) -> StoredGenerations:
     """Return the generations that `show` shows, which are read one at a time; the parameters are those of `show`."""
     kinds = tuple(check_choice("kind of generation", kind, GENERATION_KINDS) for kind in _list_names(only))
+    results = open_results(data)
     names = GenerationNames(
-        benchmark=_list_names(benchmark),
+        benchmark=_list_names(benchmark) or results.benchmarks,
         model=_list_names(model),
         question=_list_names(question),
         variant=_list_names(variant),
     )
-    return StoredGenerations(_find_texts(open_results(data).sources), names, tuple(dict.fromkeys(kinds)))
+    return StoredGenerations(_find_texts(results.sources), names, tuple(dict.fromkeys(kinds)))
 
 
 def encode_generation(generation: StoredGeneration) -> str:

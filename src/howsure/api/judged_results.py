@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -38,6 +38,9 @@ __all__ = [
     "plan_verdicts",
     "summarize_judges",
 ]
+
+#: Judged completions, or the noise of a judge, on one benchmark.
+OfBenchmark = TypeVar("OfBenchmark", bound="JudgedCompletions | JudgeNoise")
 
 #: Results of models on one or several benchmarks.
 CellsLike: TypeAlias = Data | Evaluations | Cells | Iterable[Cells]
@@ -77,7 +80,7 @@ def judge_noise(data: Data | Evaluations, *, level: float = 0.95) -> Results:
     [40]
     """
     check_level(level)
-    return Results(tuple(_measure_noise(_require_judged(data), level)))
+    return Results(tuple(_select_benchmarks(_measure_noise(_require_judged(data), level), data)))
 
 
 def measure_repeated_verdicts(data: Data | Evaluations, *, level: float = 0.95) -> Results | None:
@@ -86,6 +89,7 @@ def measure_repeated_verdicts(data: Data | Evaluations, *, level: float = 0.95) 
 
     results = data if isinstance(data, Evaluations) else read(data)
     each = [noise for noise in _measure_noise(list_judged_sources(results.sources), level) if np.any(noise.flip_n > 0)]
+    each = _select_benchmarks(each, results)
     return Results(tuple(each)) if each else None
 
 
@@ -358,7 +362,7 @@ def plan_verdicts(
     from howsure.stats.judges import plan_verdicts as plan_one
 
     plans: list[Result] = []
-    for noise in _measure_noise(_require_judged(data), 0.95):
+    for noise in _select_benchmarks(_measure_noise(_require_judged(data), 0.95), data):
         rows = range(len(noise.models)) if model is None else [_find_model(noise, model)]
         components = noise.average_components(rows)
         plan: VerdictPlan = plan_one(
@@ -456,4 +460,10 @@ def _read_labelled(data: CellsLike, labels: str | Path) -> list[JudgedCompletion
     if len(sources) > 1:
         remedy = "give one run folder at a time: labels are of the completions of one run"
         raise InputError(f"{len(sources)} run folders with labels", where=str(labels), remedy=remedy)
-    return read_judged_completions(sources[0], file)
+    return _select_benchmarks(read_judged_completions(sources[0], file), data)
+
+
+def _select_benchmarks(parts: Sequence[OfBenchmark], data: CellsLike) -> list[OfBenchmark]:
+    """Return those of the parts that are of the benchmarks that are read."""
+    names = data.benchmarks if isinstance(data, Evaluations) else ()
+    return [part for part in parts if not names or part.benchmark in names]

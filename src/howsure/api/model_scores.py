@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
 from howsure.api import judged_results
-from howsure.errors import InputError, UnknownNameError
+from howsure.api.result_selection import check_two_models
+from howsure.errors import HowsureWarning, InputError, UnknownNameError
 from howsure.readers.evaluations import Evaluations, to_cells, to_runs
 from howsure.readers.sources import Data
 from howsure.stats import borrowing, comparisons
@@ -232,6 +234,7 @@ def compare(
     ([0.5], [0.25])
     """
     _check(claim, level, method)
+    _warn_of_one_model(a, b, is_allowed=paired and calibrate is None)
     if calibrate is not None:
         _check_calibrated(claim, method=method, borrow=borrow, paired=paired)
         return judged_results.calibrate_difference(data, a, b, calibrate, method=calibration, level=level)
@@ -244,8 +247,8 @@ def compare(
                 raise UnknownNameError("model", model, all_models)
         raise InputError(f"no benchmark has both {a!r} and {b!r}", remedy="compare models run on the same questions")
     if not paired:
-        if borrow is not None or method is not None or a == b:
-            what = "borrow" if borrow is not None else "a method" if method is not None else "one model twice"
+        if borrow is not None or method is not None:
+            what = "borrow" if borrow is not None else "a method"
             raise InputError(f"{what} without pairing", where="compare", remedy="leave one of them out")
         return _for_each(both, lambda cells: comparisons.compare_unpaired(cells, a, b, claim=claim, level=level))
     if borrow is None:
@@ -257,6 +260,15 @@ def compare(
         return borrowing.compare(cells, a, b, reference, claim=claim, level=level, method=method)
 
     return _for_each(both, compare_borrowed)
+
+
+def _warn_of_one_model(a: str, b: str, *, is_allowed: bool) -> None:
+    """Say that a model is compared with itself; raise InputError where this has no meaning."""
+    if not is_allowed:
+        check_two_models(a, b, where="compare")
+    elif a == b:
+        line = f"{a} is compared with itself: the difference is 0, and its interval is that of two runs of the model"
+        warnings.warn(line, HowsureWarning, stacklevel=3)
 
 
 def pairs(
@@ -386,7 +398,9 @@ def repeats(
     ----------
     data
         Results of `howsure.read` or anything that it takes, the `Cells` of each run, or the runs of each benchmark.
-        Each generation of a folder, log or table is a run, and so is each of these.
+        Each generation of a folder, log or table is a run, and so is each of these. In a table without a column
+        ``generation`` it is not known which generations are of one run: ``sd``, ``best``, ``worst`` and ``drift_p`` are
+        NaN then.
     n_future
         Number of future runs whose mean is predicted; None takes as many as there are, and ``math.inf`` is allowed.
     level

@@ -11,7 +11,7 @@ import numpy as np
 
 from howsure.errors import UnknownNameError
 from howsure.stats.core.results import Columns, Result, Results, format_table, notes
-from howsure.stats.core.text_table import wrap_text
+from howsure.stats.core.text_table import elide_names, wrap_text
 from howsure.stats.prompts import ProxyCheck, VariantSummary, to_integers
 
 #: Characters of a printed line.
@@ -25,7 +25,10 @@ _PARTS = ("moments", "components", "sample_size")
 #: Smaller absolute values are printed as 0, so that rounding errors do not show as -0.0000.
 _ROUNDING = 1e-9
 #: Columns of one group are printed in the same part of a table.
-_GROUPS = dict.fromkeys(("min", "q25", "median", "q75", "max", "default"), "quantiles")
+_GROUPS = {
+    **dict.fromkeys(("min", "q25", "median", "q75", "max", "default"), "quantiles"),
+    **dict.fromkeys(("low", "high"), "interval"),
+}
 _COUNTS = frozenset(
     {"n_star", "n_star_proxy", "n_star_space", "n_star_space_corrected", "corrected_low", "corrected_high"}
 )
@@ -139,15 +142,20 @@ def _wrap_table(columns: Mapping[str, Sequence[Any]], width: int) -> str:
         return "\n".join(lines)
     header = lines[0].split()
     names = [name for name in header if name in _NAME_COLUMNS]
+    # Long names take less than two thirds of a line, so that each part of the table has room for its numbers.
+    long = [name for name in names if name in {"benchmark", "model", "model_a", "model_b", "proxy"}]
+    columns = {**columns, **{name: elide_names(columns[name], width * 5 // 8 // len(names) - 2) for name in long}}
     parts = [[*names, *(["note"] if "note" in columns else [])]]
     n_names = len(parts[0])
     others = (name for name in header if name not in names)
     for _, group in groupby(others, lambda name: "variances" if name[:3] == "var" else _GROUPS.get(name, name)):
         more = list(group)
-        if len(parts[-1]) > n_names and _max_width(format_lines([*parts[-1], *more])[: rows + 1]) > width:
-            parts.append(list(names))
-            n_names = len(names)
-        parts[-1] += more
+        is_too_wide = _max_width(format_lines([*names, *more])[: rows + 1]) > width
+        for piece in [[name] for name in more] if is_too_wide else [more]:
+            if len(parts[-1]) > n_names and _max_width(format_lines([*parts[-1], *piece])[: rows + 1]) > width:
+                parts.append(list(names))
+                n_names = len(names)
+            parts[-1] += piece
     tables = ["\n".join(format_lines(part)[: rows + 1]) for part in parts]
     return "\n\n".join([*tables, "\n".join(lines[rows + 1 :])])
 

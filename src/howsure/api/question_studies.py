@@ -13,9 +13,11 @@ from howsure.readers.sources import Data
 from howsure.stats import questions as question_statistics
 from howsure.stats.core.cells import Cells
 from howsure.stats.core.claims import (
+    BETA_ROWS,
     CLAIMS,
     QUESTION_PRIORS,
     QUESTION_ROWS,
+    BetaRows,
     Claim,
     QuestionPrior,
     QuestionRows,
@@ -24,6 +26,7 @@ from howsure.stats.core.claims import (
 )
 from howsure.stats.core.results import Result, Results
 from howsure.stats.questions import AnswerCounts
+from howsure.stats.scores import fit_beta, pool_by_score
 
 #: The result of one benchmark.
 OneResult = TypeVar("OneResult", bound=Result)
@@ -175,13 +178,82 @@ def questions(
     return Results(tuple(apply_to_binary(data, question_statistics.describe_questions, "difficulty")))
 
 
+def beta_fits(
+    data: CellsLike,
+    *,
+    by: BetaRows = "model",
+    zero: bool = False,
+    edges: Sequence[float] = (0, 0.2, 0.4, 0.6, 0.8, 1),
+) -> Results:
+    r"""Fit Beta distributions to P(correct) over the questions of each model, or of models of similar score together.
+
+    Parameters
+    ----------
+    data
+        As for `howsure.score`; scores must be 0 and 1, with several generations of a question.
+    by
+        ``"model"``: a row per model. ``"score"``: a row per range of scores, fitted to all generations of its models.
+    zero
+        Whether questions that are never answered right have a probability of their own, the mass at 0.
+    edges
+        With ``by="score"``: limits of the ranges, which increase and hold the score of every model; a range is closed
+        below and open above, the last closed.
+
+    Returns
+    -------
+    Results
+        A row per benchmark and model or range: ``mean`` and ``concentration`` of the Beta distribution, ``a`` and
+        ``b``, the mass at 0 (``zero``) and ``log_likelihood``.
+
+    Raises
+    ------
+    InputError
+        If no benchmark has scores of 0 and 1, or an argument is not allowed.
+
+    Notes
+    -----
+    Maximum likelihood of c of k right generations of each question [1]_
+
+    .. math::
+
+        P(c) = z \, 1\{c = 0\} + (1 - z) \binom{k}{c} \frac{B(a + c, b + k - c)}{B(a, b)}
+
+    With a + b = 1 the error of a difference is that of the Beta theory, sqrt(p(1-p)/N). `howsure.figures.beta_fits`
+    draws the fits over the observed means.
+
+    References
+    ----------
+    .. [1] "NOISE" in docs/statistics.md, section 4.2.1 and appendix B.
+
+    Examples
+    --------
+    >>> import howsure as hs
+    >>> cells = hs.Cells.from_scores("demo", ["a"], list("pqrs"), [[[1, 1, 1], [1, 0, 1], [0, 0, 0], [0, 1, 0]]])
+    >>> hs.beta_fits(cells)["mean"].round(2).tolist()
+    [0.5]
+    """
+    check_choice("by", by, BETA_ROWS)
+
+    def fit(cells: Cells) -> Result:
+        return fit_beta(pool_by_score(cells, edges) if by == "score" else cells, zero=zero)
+
+    return Results(tuple(apply_to_binary(data, fit, "a Beta fit")))
+
+
 def apply_to_binary(data: CellsLike, compute: Callable[[Cells], OneResult], what: str) -> list[OneResult]:
-    """Return the results on benchmarks with scores of 0 and 1; warn of others, raise InputError if there is none."""
-    benchmarks = to_cells(data)
-    binary = [cells for cells in benchmarks if cells.binary]
-    others = [cells.benchmark for cells in benchmarks if not cells.binary]
+    """Return the results of models with scores of 0 and 1; warn of others, raise InputError where there are none."""
+    binary: list[Cells] = []
+    others: list[str] = []
+    for cells in to_cells(data):
+        models = cells.models if cells.binary else [model for model in cells.models if cells.select([model]).binary]
+        some = cells if len(models) == len(cells.models) else cells.select(models)
+        if some.answered.any():
+            binary.append(some)
+            others += [f"for {model} on {cells.benchmark}" for model in cells.models if model not in models]
+        else:
+            others.append(f"on {cells.benchmark}")
     if others:
-        line = f"{what} needs scores of 0 and 1; not so on {', '.join(others[:3])}{', ...' * (len(others) > 3)}"
+        line = f"{what} needs scores of 0 and 1; not so {', '.join(others[:3])}{', ...' * (len(others) > 3)}"
         if not binary:
             raise InputError(line, remedy="choose a scorer that gives 0 or 1 with --scorer")
         warnings.warn(f"{line}: left out", HowsureWarning, stacklevel=3)
@@ -195,7 +267,10 @@ def _require_answers(data: CellsLike) -> list[AnswerCounts]:
     )
     answers = [] if is_cells else [one for one in to_answers(cast("Data", data)).values() if one.parsed.any()]
     if not answers:
-        remedy = "give run folders or logs that have answers, or leave majority out"
+        remedy = (
+            "give run folders or logs that have answers, name the column of a table that has those of the models with "
+            "--columns answer=COLUMN (a column 'answer' may be the right one), or leave majority out"
+        )
         raise InputError("there are no answers, which majority@k needs", remedy=remedy)
     return answers
 

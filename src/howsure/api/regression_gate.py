@@ -12,6 +12,7 @@ from xml.etree import ElementTree as ET
 import msgspec
 import numpy as np
 
+from howsure.api.result_selection import check_two_models
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
 from howsure.readers.evaluations import Evaluations, open_or_list, read, to_cells
 from howsure.safe_text import escape_control_characters
@@ -257,7 +258,7 @@ def _match_pairs(data: CellsLike, baseline: CellsLike | None, a: str | None, b: 
     common = [cells for cells in old if any(name in cells.models for _, name in label_pairs)]
     if absent := [cells.benchmark for cells in common if cells.benchmark not in by_name]:
         what = f"the candidate has no result on {_list_names(absent)}, the baseline has"
-        remedy = "run the candidate on it, or give a baseline without it; --benchmark NAME calls both alike"
+        remedy = "run the candidate on it, or give a baseline without it; --as-benchmark NAME calls both alike"
         raise InputError(what, where="gate", remedy=remedy)
     for cells in common:
         for new_label, old_label in label_pairs:
@@ -284,6 +285,7 @@ def _match_in_one(benchmarks: Sequence[Cells], a: str | None, b: str | None) -> 
     if a is None or b is None:
         remedy = "give a baseline, or name both models: a and b"
         raise InputError("only one of candidate and baseline", where="gate", remedy=remedy)
+    check_two_models(a, b, where="gate")
     for name in (a, b):
         _list_models(benchmarks, name)
     for cells in benchmarks:
@@ -681,7 +683,8 @@ def sample_until_decided(
     Raises
     ------
     InputError
-        If the experiment has no model of this label.
+        If the experiment has no model of this label; before anything is sampled, if the folder holds models or
+        benchmarks that the experiment does not name, whose results would be judged in place of the candidate's.
 
     Notes
     -----
@@ -698,6 +701,7 @@ def sample_until_decided(
     if plan.judge is not None or plan.stopping is not None:
         key = "judge" if plan.judge is not None else "until"
         raise InputError(f"the gate samples in rounds of its own: {key}", where=str(experiment), remedy=f"remove {key}")
+    _refuse_other_results(folder, plan, experiment, label)
     most = max(config.generations for part in plan.parts for config in part.models)
     sizes = [1 << i for i in range(most.bit_length()) if 1 << i < most] + [most]
     result: GateResult | None = None
@@ -715,6 +719,26 @@ def sample_until_decided(
             break
     assert result is not None
     return result
+
+
+def _refuse_other_results(folder: Path, plan: Experiment, file: Path, label: str | None) -> None:
+    """Raise InputError for a folder with benchmarks or, if none is named, models that the experiment does not name."""
+    from howsure.benchmarks import is_inspect_task
+    from howsure.sample.sampling_plan import load_benchmark
+    from howsure.store import manifest
+
+    if not (folder / manifest.NAME).is_file():
+        return
+    stored = manifest.load(folder)
+    models = {config.label for part in plan.parts for config in part.models}
+    other = [] if label is not None else [name for name in stored.models if name not in models]
+    remedy = "give another folder with --output" + (", or name the candidate with --a" if other else "")
+    if not other and not any(is_inspect_task(part.benchmark) for part in plan.parts):  # its name is known once it runs
+        benchmarks = {load_benchmark(part).name for part in plan.parts}
+        other = [name for name in stored.benchmarks if name not in benchmarks]
+    if other:
+        what = f"the run folder has results of {_list_names(other)}, which {file.name} does not name"
+        raise InputError(f"{what}: they would be judged as the candidate's", where=str(folder), remedy=remedy)
 
 
 def _limit_generations(experiment: Experiment, k: int, label: str | None) -> Experiment:

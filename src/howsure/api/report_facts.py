@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -41,13 +41,14 @@ class _Manifest(msgspec.Struct):
 
 
 class _Sums(NamedTuple):
-    """Sums over the generations of a model on a benchmark."""
+    """Sums over the generations of a model on a benchmark that have a completion, scored or not."""
 
     n_generations: int = 0
     n_with_tokens: int = 0
     calls: int = 0
     prompt_tokens: int = 0
     completion_tokens: float = 0.0
+    all_prompt_tokens: int = 0  # with those of generations without a completion
 
     def add(self, other: _Sums) -> _Sums:
         """Return the sums of both."""
@@ -57,6 +58,7 @@ class _Sums(NamedTuple):
             self.calls + other.calls,
             self.prompt_tokens + other.prompt_tokens,
             self.completion_tokens + other.completion_tokens,
+            self.all_prompt_tokens + other.all_prompt_tokens,
         )
 
 
@@ -106,16 +108,20 @@ def cost_scores(data: Data | Evaluations, *, level: float = 0.95) -> Results:
     )
 
 
-def list_facts(sources: Sequence[Source], manifests: Sequence[Mapping[str, object]]) -> Iterator[tuple[str, str]]:
-    """Yield the name and the text of each fact that is known."""
+def list_facts(
+    sources: Sequence[Source], manifests: Sequence[Mapping[str, object]], benchmarks: Collection[str] = ()
+) -> Iterator[tuple[str, str]]:
+    """Yield the name and the text of each fact that is known; tokens and costs of these benchmarks, () of all."""
     models = _list_models(manifests)
     if settings := _describe_settings([model.settings or {} for _, model in models]):
         yield "Settings", settings
     tokens: dict[str, tuple[int, int]] = {}
     for source in sources:
-        for (_, model), sums in _sum_rows(source).items():
+        for (benchmark, model), sums in _sum_rows(source).items():
+            if benchmarks and benchmark not in benchmarks:
+                continue
             before = tokens.get(model, (0, 0))
-            tokens[model] = before[0] + sums.prompt_tokens, before[1] + round(sums.completion_tokens)
+            tokens[model] = before[0] + sums.all_prompt_tokens, before[1] + round(sums.completion_tokens)
     prompts, completions = (sum(one[i] for one in tokens.values()) for i in (0, 1))
     if prompts or completions:
         yield "Tokens", f"{prompts:,} of prompts, {completions:,} of completions"
@@ -190,18 +196,22 @@ def _sum_rows(source: Source) -> dict[tuple[str, str], _Sums]:
         tables = [source.rows.select(columns)]
     else:
         return sums
-    # a generation that failed may have tokens: of a completion whose scorer failed
+    # a generation that failed may have tokens, of a completion whose scorer failed: it counts, as its tokens do
     for table in tables:
-        answered = compute.not_equal(table["status"], "error")
-        has_tokens = compute.and_(answered, compute.is_valid(table["completion_tokens"]))
-        marked = table.append_column("answered", answered).append_column("counted", has_tokens)
+        has_tokens = compute.is_valid(table["completion_tokens"])
+        completed = compute.or_(compute.not_equal(table["status"], "error"), has_tokens)
+        marked = table.append_column("completed", completed).append_column("counted", has_tokens)
+        for name, column in (("calls", "attempts"), ("prompts", "prompt_tokens")):
+            marked = marked.append_column(name, compute.if_else(completed, table[column], None))
         grouped = marked.group_by(["benchmark", "model"], use_threads=False)
-        names = ("answered", "counted", "attempts", "prompt_tokens", "completion_tokens")
+        names = ("completed", "counted", "calls", "prompts", "completion_tokens", "prompt_tokens")
         for row in grouped.aggregate([(name, "sum") for name in names]).to_pylist():
-            n, n_counted, calls, prompt, completion = (row[f"{name}_sum"] or 0 for name in names)
+            n, n_counted, calls, prompt, completion, all_prompt = (row[f"{name}_sum"] or 0 for name in names)
             if isinstance(source, RunSource) or n_counted == n > 0:
                 key = row["benchmark"], row["model"]
-                sums[key] = sums.get(key, _Sums()).add(_Sums(n, n_counted, calls, round(prompt), completion))
+                sums[key] = sums.get(key, _Sums()).add(
+                    _Sums(n, n_counted, calls, round(prompt), completion, round(all_prompt))
+                )
     return sums
 
 

@@ -21,6 +21,13 @@ from howsure.stats.questions import AnswerCounts
 Part = TypeVar("Part", Cells, Cube, AnswerCounts)
 
 
+def check_two_models(a: str | None, b: str | None, *, where: str) -> None:
+    """Raise InputError if both models have one name: the difference of a model from itself is 0, and says nothing."""
+    if a is not None and a == b:
+        remedy = "name another model as a or b; howsure repeats compares runs of one model"
+        raise InputError(f"{a} is compared with itself", where=where, remedy=remedy)
+
+
 class ReviewedEvaluations(Evaluations):
     """Results without the questions that reviewers rejected.
 
@@ -33,7 +40,13 @@ class ReviewedEvaluations(Evaluations):
     """
 
     def __init__(self, results: Evaluations, file: str | Path) -> None:
-        super().__init__(results.sources, dimensions=results.dimensions, wide=results.wide, benchmark=results.benchmark)
+        super().__init__(
+            results.sources,
+            dimensions=results.dimensions,
+            wide=results.wide,
+            benchmark=results.benchmark,
+            benchmarks=results.benchmarks,
+        )
         self.all_questions = results
         self._verdicts = verdicts.load(Path(file))
 

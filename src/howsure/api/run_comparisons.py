@@ -14,6 +14,7 @@ from howsure.api.model_scores import CellsLike
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
 from howsure.readers.evaluations import Evaluations, to_cells, to_runs
 from howsure.readers.sources import Data
+from howsure.safe_text import inflect_text
 from howsure.stats import comparisons
 from howsure.stats import repeats as run_statistics
 from howsure.stats.core.cells import GREEDY_SUFFIX, Cells, IntArray
@@ -116,14 +117,19 @@ def curve(
         models = sorted({model for cells in benchmarks for model in cells.models})
         what = "no two labels differ in one number alone" if order is None else "no benchmark has two of them; it has"
         raise InputError(
-            f"{what}: {', '.join(models[:3])}{', ...' * (len(models) > 3)}",
+            f"{what}: {_list_first(models)}",
             where="curve",
             remedy="name the checkpoints in their order: --order FIRST,SECOND,...",
         )
     if others:
-        listed = f"{', '.join(sorted(others)[:3])}{', ...' * (len(others) > 3)}"
-        warnings.warn(f"no checkpoint of a curve, left out: {listed}", HowsureWarning, stacklevel=2)
+        line = f"no checkpoint of a curve, left out: {_list_first(sorted(others))}"
+        warnings.warn(line, HowsureWarning, stacklevel=2)
     return Results(tuple(results))
+
+
+def _list_first(names: Sequence[str]) -> str:
+    """Return the first three names, and "..." where there are more."""
+    return f"{', '.join(names[:3])}{', ...' * (len(names) > 3)}"
 
 
 def order_checkpoints(labels: Iterable[str]) -> tuple[list[list[str]], list[str]]:
@@ -443,8 +449,9 @@ def greedy(data: CellsLike, *, runs: int = 10, level: float = 0.95) -> Results:
     -------
     Results
         A row per benchmark and sampled model: ``greedy`` and ``sampled`` scores with their standard errors for new
-        questions, their paired ``difference`` with its interval, and ``gap``, the expected difference between the best
-        and the worst of `runs` runs of one generation per question: the columns of table 1 of [1]_, and the difference.
+        questions, on the questions that both have, their paired ``difference`` with its interval, and ``gap``, the
+        expected difference between the best and the worst of `runs` runs of one generation per question: the columns of
+        table 1 of [1]_, and the difference.
 
     Raises
     ------
@@ -466,12 +473,26 @@ def greedy(data: CellsLike, *, runs: int = 10, level: float = 0.95) -> Results:
     if runs < 2:
         raise InputError(f"runs is {runs}", where="greedy", remedy="allowed: 2 or more")
     results: list[Result] = []
+    without: list[str] = []
+    alone: set[str] = set()
     for cells in to_cells(data):
         twins = {name: f"{name}{GREEDY_SUFFIX}" for name in cells.models if not name.endswith(GREEDY_SUFFIX)}
+        alone |= set(cells.models) - {*twins, *twins.values()}
         if any(twin in cells.models for twin in twins.values()):
             listed = [(name, twin if twin in cells.models else None) for name, twin in twins.items()]
             results.append(comparisons.compare_greedy(cells, listed, runs=runs, level=level))
-    if not results:
+        else:
+            without.append(cells.benchmark)
+    what = inflect_text("[has|have] no sampled generations of the same model beside [it|them]", len(alone))
+    what, remedy = f"{_list_first(sorted(alone))} {what}", "give those too, of NAME beside NAME:greedy"
+    if not results and not alone:
         remedy = f"run with greedy: true, or label the greedy run of NAME as NAME{GREEDY_SUFFIX}"
         raise InputError("no model has a greedy run", where="greedy", remedy=remedy)
+    if not results:
+        raise InputError(what, where="greedy", remedy=remedy)
+    if alone:
+        warnings.warn(f"greedy: {what}, left out; {remedy}", HowsureWarning, stacklevel=2)
+    if without:
+        line = f"no model has a greedy run beside its sampled ones on {_list_first(without)}"
+        warnings.warn(f"greedy: {line}: left out", HowsureWarning, stacklevel=2)
     return Results(tuple(results))

@@ -333,7 +333,7 @@ def _collect_report_data(
         unreviewed_cells=reviewed.all_questions.cells() if reviewed else (),
         judges=summarize_judges(results, labels) if facts else {},
         manifests=manifests,
-        facts=list(list_facts(results.sources, manifests)) if facts else (),
+        facts=list(list_facts(results.sources, manifests, results.benchmarks)) if facts else (),
         usage=count_usage(results.sources) if facts else {},
         source_warnings=results.notes(has_folders=False),
         warnings_by_benchmark={one.benchmark: results.notes(one.benchmark, has_folders=False) for one in cells},

@@ -11,7 +11,7 @@ import numpy as np
 
 from howsure.api.model_scores import CellsLike
 from howsure.api.question_studies import apply_to_binary
-from howsure.api.result_selection import open_results, select_variant_cubes
+from howsure.api.result_selection import check_two_models, open_results, select_variant_cubes
 from howsure.benchmarks.published_noise import find_benchmarks, read_published_noise
 from howsure.errors import InputError
 from howsure.readers.evaluations import Evaluations, to_cells
@@ -418,6 +418,7 @@ def _estimate_noise(
 ) -> list[_Noise]:
     """Return the noise of each benchmark, from the pilot, the reference or the assumed accuracy."""
     check_choice("claim", claim, MEAN_CLAIMS)
+    check_two_models(a, b, where="plan")
     references = None if borrow is None else to_cells(borrow)
     if references is not None:
         if accuracy is not None:

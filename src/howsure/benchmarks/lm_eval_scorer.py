@@ -9,6 +9,7 @@ import importlib
 import math
 import numbers
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple, cast
 
 from howsure.benchmarks.lm_eval_index import (
@@ -64,15 +65,20 @@ def build_task_scorer(documents: Mapping[str, TaskDocument], loaded: Sequence[Lo
         Version of lm-eval; with the files of the tasks it decides the version of the scorer.
     """
 
-    def score(completion: str, item: ScoringItem) -> ScoredAnswer:
-        row = documents.get(item.question)
+    # Generations of a question often say the same, such as "(A)", and some filters of the harness take 0.1 s for each.
+    @lru_cache(maxsize=1000)
+    def score_text(completion: str, question: str) -> ScoredAnswer:
+        row = documents.get(question)
         if row is None:
-            raise ValueError(f"the task has no question {item.question!r}")
+            raise ValueError(f"the task has no question {question!r}")
         value, filtered = score_completion(row, completion)
         answer = _write_answer(filtered)
         # What no filter could read is counted as unparsed, unless the task gives credit for it.
         is_unparsed = value == 0 and answer in (_INVALID, "")
         return ScoredAnswer(value, None if is_unparsed else answer, f"{row.score.filter}: {row.score.metric}")
+
+    def score(completion: str, item: ScoringItem) -> ScoredAnswer:
+        return score_text(completion, item.question)
 
     digests = "-".join(sorted({one.digest for one in loaded}))
     code = hash_code("benchmarks.lm_eval_scorer")

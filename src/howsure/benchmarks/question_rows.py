@@ -54,6 +54,8 @@ _MOST_WRONG = 3
 _REFERS = re.compile(
     r"(?:all|none|both|neither|any|two|some)\b.{0,20}\b(?:above|these|others?|options|choices)\b.{0,9}", re.IGNORECASE
 )
+#: Rows with empty last choices are noted where they are at most this share: more of them are a property of the file.
+SHARE_MISSING = 0.1
 
 
 @dataclass(frozen=True)
@@ -136,7 +138,7 @@ def parse_questions(rows: Iterable[PlacedRow], form: RowFormat, *, skip_invalid:
     """Return the questions of rows.
 
     A row that repeats a question is kept under an id of its own (`-2` is added), and so is a question with two equal
-    choices; `ParsedRows.odd` has both.
+    choices; `ParsedRows.odd` has both, and the few rows of a file whose last choices are empty.
 
     Parameters
     ----------
@@ -180,6 +182,7 @@ def parse_questions(rows: Iterable[PlacedRow], form: RowFormat, *, skip_invalid:
         if "cluster" in keys:
             parsed.clusters.append(_shorten(read_text(row, keys["cluster"], where)))
     if form.choice_fields and parsed.questions:
+        _note_missing_choices(parsed, form)
         if not form.first_is_right:
             _convert_targets(parsed, file, keys.get("target_is"), skip_invalid=skip_invalid)
         if form.shuffle is not None:
@@ -227,6 +230,17 @@ def _note_odd(
     parsed.odd.setdefault("that repeat a question", []).append(place)
     number = next(n for n in range(2, len(by_id) + 3) if f"{question.id}-{n}" not in by_id)
     return replace(question, id=f"{question.id}-{number}")
+
+
+def _note_missing_choices(parsed: ParsedRows, form: RowFormat) -> None:
+    """Note the rows with fewer choices than fields, where they are so few that their last choices may be lost."""
+    few = [
+        place
+        for place, question in zip(parsed.places, parsed.questions, strict=True)
+        if 0 < len(question.choices) < len(form.choice_fields)
+    ]
+    if len(form.choice_fields) > 2 and few and len(few) <= SHARE_MISSING * len(parsed.questions):
+        parsed.odd["with fewer choices than the others, because the last fields are empty"] = few
 
 
 def _parse_question(row: dict[str, object], form: RowFormat, where: str) -> tuple[Question, list[str]]:

@@ -54,6 +54,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except (click.exceptions.Abort, KeyboardInterrupt):
         _print_error("interrupted")
         code = sampling_commands.INTERRUPTED
+    except click.exceptions.NoArgsIsHelpError as error:  # its message is the help, on stderr as click prints it
+        error.show()
+        code = error.exit_code
     except click.ClickException as error:
         _print_error(" ".join(error.format_message().split()))
         code = 2

@@ -244,8 +244,9 @@ def repeats(
 ) -> None:
     """Predict future runs, and test for drift.
 
-    Each generation is a run, and so is each folder or table. The claim is about these very questions: clusters of them
-    (--cluster) do not enter its error.
+    Each generation is a run, and so is each folder or table. In a table, best, worst and drift need a column that
+    numbers the runs (--columns generation=NAME). The claim is about these very questions: clusters of them (--cluster)
+    do not enter its error.
     """
     import howsure as hs
 

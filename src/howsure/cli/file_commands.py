@@ -166,6 +166,9 @@ def convert(inputs: CommandInputs, output: Path, *, target: ConversionTarget, fo
     import howsure as hs
 
     remedy = "leave it to the commands that read it"
+    if inputs.benchmarks:
+        remedy_of_names = f"{remedy}; --as-benchmark gives everything one name"
+        raise InputError("--benchmark: a conversion keeps every benchmark", remedy=remedy_of_names)
     if inputs.exclude:
         raise InputError("--exclude: a conversion keeps every question", remedy=remedy)
     if inputs.generations:

@@ -12,7 +12,7 @@ import click
 
 from howsure.api.choices import TEXT_FORMATS, OutputFormat
 from howsure.cli.options import PATH, CommandInputs, add_format, add_reading, fit_sentences, print_result
-from howsure.errors import InputError
+from howsure.errors import InputError, UnknownNameError
 from howsure.stats.core.claims import MEAN_CLAIMS, MISSING_RULES, GateVerdict, MeanClaim, MissingRule
 
 if TYPE_CHECKING:
@@ -105,6 +105,7 @@ def gate(
     """
     import howsure as hs
     from howsure.api.regression_gate import EXIT_CODES, sample_until_decided
+    from howsure.stats.gate import check_gate
 
     if metrics and (inputs.scorer is not None or self_test or len(set(metrics)) < len(metrics)):
         remedy = "name each score once, with --metric alone; --self-test takes --scorer"
@@ -141,21 +142,42 @@ def gate(
         if len(candidate.paths) > 1 or (old is None and at_least is None):
             what = f"{file} is an experiment, and nothing to compare it with"
             raise InputError(what, where="gate", remedy="give --baseline PATH, or --at-least SCORE")
+        check_gate(margin, alpha, bar=0.0 if at_least is None else at_least)
         if old is not None:
-            old.results.cells()  # before anything is paid for
+            _check_baseline(old.results, folder, b, margin=margin, alpha=alpha)
         result = sample_until_decided(file, folder, judge, label=a, metrics=metrics, alpha=alpha, stream=sys.stderr)
     else:
         result = judge(_read_metrics(candidate, metrics), alpha)
-    if list_questions:
-        print_result(result.questions, form)
-    elif form in TEXT_FORMATS:
-        print(fit_sentences(_escape_lines(str(result)), form))
-    else:
-        print_result(result, form)
+    _print_verdict(result, form, list_questions=list_questions)
     # After the verdict has been printed, which a file that cannot be written must not hide.
     _write(result, markdown, junit)
     verdict = result.verdict if result.verdict != "inconclusive" or inconclusive is None else inconclusive
     sys.exit(EXIT_CODES[verdict])
+
+
+def _check_baseline(baseline: Evaluations, folder: Path, label: str | None, *, margin: float, alpha: float) -> None:
+    """Refuse, before anything is paid for, a baseline that the results of an experiment could not be judged against."""
+    from howsure.stats.gate import check_gate
+
+    benchmarks = baseline.cells()
+    models = sorted({model for cells in benchmarks for model in cells.models})
+    if label is not None and label not in models:
+        raise UnknownNameError("model", label, models, where="--b")
+    check_gate(margin, alpha, is_unit=all(cells.unit for cells in benchmarks))
+    if any(Path(source.path).resolve() == folder.resolve() for source in baseline.sources):
+        what = "the baseline is the folder in which the candidate is sampled"
+        raise InputError(what, where=str(folder), remedy="give another folder for the candidate: --output FOLDER")
+
+
+def _print_verdict(result: GateResult, form: OutputFormat, *, list_questions: bool) -> None:
+    """Print the verdicts, or the questions with the verdicts in a line below them."""
+    if not list_questions and form in TEXT_FORMATS:
+        print(fit_sentences(_escape_lines(str(result)), form))
+        return
+    print_result(result.questions if list_questions else result, form)
+    if form in TEXT_FORMATS:
+        headings = "; ".join(line for line in result.describe() if not line.startswith(" "))
+        print(fit_sentences(_escape_lines(f"{result.verdict.upper()}: {headings}"), form))
 
 
 def _read_metrics(inputs: CommandInputs, metrics: tuple[str, ...]) -> Evaluations | dict[str, Evaluations]:

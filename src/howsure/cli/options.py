@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import os
+import shlex
 import shutil
 import stat
 import sys
@@ -36,6 +37,8 @@ Decorator: TypeAlias = Callable[[Command], Command]
 PATH = click.Path(path_type=Path)
 #: Shortest time between two readings of files that are followed, in seconds.
 _FOLLOW_SECONDS = 2.0
+#: Largest number of models that an error lists.
+_MOST_MODELS = 12
 add_level = click.option("--level", type=float, default=0.95, show_default=True, help="Level of the intervals.")
 add_format = click.option(
     "--format",
@@ -56,7 +59,8 @@ add_difference_method = click.option(
 #: Options for what the columns of tables do not state.
 _NAME_OPTIONS = (
     click.option(
-        "--benchmark",
+        "--as-benchmark",
+        "benchmark",
         metavar="NAME",
         help="One name for the benchmark of everything that is read: equal question ids are the same questions.",
     ),
@@ -73,6 +77,13 @@ _NAME_OPTIONS = (
     ),
 )
 _READ_OPTIONS = (
+    click.option(
+        "--benchmark",
+        "benchmarks",
+        multiple=True,
+        metavar="NAME",
+        help="Read only this benchmark; several can be named. Default: all.",
+    ),
     click.option(
         "--columns",
         multiple=True,
@@ -134,7 +145,7 @@ class CommandInputs:
         Run folders, logs and tables.
     columns
         Columns of tables or fields of logs, by our column names.
-    scorer, generations, engine, master, dimensions, wide, benchmark, model, scale
+    scorer, generations, engine, master, dimensions, wide, benchmark, benchmarks, model, scale
         As for `howsure.read`.
     exclude
         File of verdicts whose rejected questions are left out.
@@ -155,6 +166,7 @@ class CommandInputs:
     dimensions: Sequence[str] = ()
     wide: bool = False
     benchmark: str | None = None
+    benchmarks: Sequence[str] = ()
     model: str | None = None
     scale: float | None = None
 
@@ -174,6 +186,7 @@ class CommandInputs:
             engine=self.engine,
             master=self.master,
             benchmark=self.benchmark,
+            benchmarks=self.benchmarks,
             model=self.model,
             scale=self.scale,
         )
@@ -189,6 +202,7 @@ class CommandInputs:
             master=self.master,
             exclude=self.exclude,
             benchmark=self.benchmark,
+            benchmarks=self.benchmarks,
             scale=self.scale,
         ).results.cells()
         if self.exclude is not None and self.paths:
@@ -284,6 +298,7 @@ def add_reading(
             *,
             columns: Sequence[str],
             scorer: str | None,
+            benchmarks: Sequence[str],
             benchmark: str | None,
             model: str | None,
             scale: float | None,
@@ -307,6 +322,7 @@ def add_reading(
                 dimensions=tuple(dimensions),
                 wide=wide,
                 benchmark=benchmark,
+                benchmarks=benchmarks,
                 model=model,
                 scale=scale,
             )
@@ -340,7 +356,7 @@ add_unsafe_code = click.option(
 
 
 def add_names(command: Command) -> Command:
-    """Add the options for what the columns of tables do not state: --benchmark, --model and --scale."""
+    """Add the options for what the columns of tables do not state: --as-benchmark, --model and --scale."""
     for option in reversed(_NAME_OPTIONS):
         command = option(command)
     return command
@@ -402,10 +418,34 @@ def add_deviation(command: Command) -> Command:
 
 
 def add_two_models(command: Command) -> Command:
-    """Add --a and --b."""
-    a = click.option("--a", required=True, help="One model.")
-    b = click.option("--b", required=True, help="The other model; differences are a - b.")
-    return a(b(command))
+    """Add --a and --b, read behind PATHS: where one is missing, the error names the models of the results."""
+
+    @functools.wraps(command)
+    def check_and_call(inputs: CommandInputs, *, a: str | None, b: str | None, **options: object) -> None:
+        if a is None or b is None:
+            raise _build_models_error(inputs, a, b)
+        command(inputs, a=a, b=b, **options)
+
+    option_a = click.option("--a", metavar="MODEL", help="One model. Needed.")
+    option_b = click.option("--b", metavar="MODEL", help="The other model; differences are a - b. Needed.")
+    return option_a(option_b(check_and_call))
+
+
+def _build_models_error(inputs: CommandInputs, a: str | None, b: str | None) -> InputError:
+    """Return the error of a command whose two models are not both named; the remedy has those that there are."""
+    models = list(dict.fromkeys(model for cells in inputs.results.cells() for model in cells.models))
+    absent = [f"--{name}" for name, model in (("a", a), ("b", b)) if model is None]
+    others = [shlex.quote(model) for model in models if model not in {a, b}]
+    if len(models) < 2:
+        remedy = f"two models are compared, and the results have {shlex.quote(models[0]) if models else 'none'} alone"
+    elif len(models) == 2 and len(others) == len(absent):
+        names = iter(others)
+        remedy = f"give --a {shlex.quote(a) if a else next(names)} --b {shlex.quote(b) if b else next(names)}"
+    else:
+        listed = ", ".join(others[:_MOST_MODELS]) + (f", ... ({len(others)} in all)" * (len(others) > _MOST_MODELS))
+        remedy = f"name two of the models, or see all pairs with howsure pairs: {listed}"
+    verb = "are" if len(absent) > 1 else "is"
+    return InputError(f"{' and '.join(absent)} {verb} missing", remedy=remedy)
 
 
 def find_width() -> int:

@@ -17,10 +17,12 @@ from howsure.cli.options import (
 )
 from howsure.errors import InputError
 from howsure.stats.core.claims import (
+    BETA_ROWS,
     PROVIDER_METHODS,
     QUESTION_PRIORS,
     QUESTION_ROWS,
     TEST_METHODS,
+    BetaRows,
     Claim,
     ProviderMethod,
     QuestionPrior,
@@ -55,6 +57,14 @@ def _parse_numbers(text: str) -> list[int]:
         raise InputError(f"--k {text!r}", remedy="write whole numbers, such as --k 1,5,10") from error
 
 
+def _parse_edges(text: str) -> list[float]:
+    """Return the numbers of the value of --edges."""
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError as error:
+        raise InputError(f"--edges {text!r}", remedy="write numbers, such as --edges 0,0.3,0.6,1") from error
+
+
 @click.command()
 @add_reading()
 @add_format
@@ -72,8 +82,26 @@ def _parse_numbers(text: str) -> list[int]:
     show_default=True,
     help="Prior of P(correct), with --by model. hierarchical and fitted: learned from the model's other questions.",
 )
+@click.option(
+    "--beta",
+    type=click.Choice(BETA_ROWS),
+    help="Instead: the Beta distribution of P(correct) over the questions, of each model or of the models of each "
+    "range of scores together.",
+)
+@click.option("--zero", is_flag=True, help="With --beta: a share of questions that are never answered right.")
+@click.option(
+    "--edges", metavar="P,P,...", help="With --beta score: limits of the ranges.  [default: 0,0.2,0.4,0.6,0.8,1]"
+)
 def questions(
-    inputs: CommandInputs, form: OutputFormat, *, level: float, by: QuestionRows, prior: QuestionPrior
+    inputs: CommandInputs,
+    form: OutputFormat,
+    *,
+    level: float,
+    by: QuestionRows,
+    prior: QuestionPrior,
+    beta: BetaRows | None,
+    zero: bool,
+    edges: str | None,
 ) -> None:
     """Describe each question: how hard it is, and how it separates models.
 
@@ -82,7 +110,17 @@ def questions(
     """
     import howsure as hs
 
-    print_result(hs.questions(inputs.results, by=by, level=level, prior=prior), form)
+    if beta is None:
+        if zero or edges is not None:
+            raise InputError("--zero" if zero else "--edges", remedy="add --beta score, whose fits it is about")
+        return print_result(hs.questions(inputs.results, by=by, level=level, prior=prior), form)
+    if by != QUESTION_ROWS[0]:
+        raise InputError(f"--by {by} with --beta {beta}", remedy="leave one of them out: they print different tables")
+    if edges is None:
+        return print_result(hs.beta_fits(inputs.results, by=beta, zero=zero), form)
+    if beta == "model":
+        raise InputError("--edges with --beta model", remedy="write --beta score, or leave --edges out")
+    return print_result(hs.beta_fits(inputs.results, by=beta, zero=zero, edges=_parse_edges(edges)), form)
 
 
 @click.command()

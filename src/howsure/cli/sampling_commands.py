@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import functools
 import json
+import shlex
 import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,6 +23,7 @@ from howsure.cli.options import (
     add_format,
     add_reading,
     add_unsafe_code,
+    find_width,
     print_result,
 )
 from howsure.errors import HowsureWarning, InputError
@@ -73,6 +75,7 @@ def parse_assurance(value: str | float) -> float:
 )
 @click.option("--detect", type=float, help="Goal: find a difference this small.")
 @click.option("--width", type=float, help="Goal: an interval this wide.")
+@click.option("--se", type=float, help="Goal: this standard error.")
 @click.option("--budget", type=float, help="Goal: the smallest error for so many calls, tokens or so much money.")
 @click.option("--unit", type=click.Choice(COST_UNITS), help="What a budget counts, or a design saves.")
 @click.option("--power", type=float, default=0.8, show_default=True, help="Probability to find the difference.")
@@ -130,6 +133,7 @@ def plan(
     like: str | None,
     detect: float | None,
     width: float | None,
+    se: float | None,
     budget: float | None,
     unit: CostUnit | None,
     power: float,
@@ -171,8 +175,10 @@ def plan(
         what = "--questions-file draws from one benchmark of --borrow, for one plan"
         raise InputError(what, remedy="give --borrow with one benchmark, without --frontier")
     pilot = inputs.results if inputs.paths else None
+    targets = {"--detect": detect, "--width": width, "--se": se, "--budget": budget}
+    goals = [name for name, value in targets.items() if value is not None]
     if verdict_cost is not None:
-        if pilot is None or budget is None or detect is not None or width is not None:
+        if pilot is None or budget is None or goals != ["--budget"]:
             remedy = "give the run folder of a pilot, --budget, and no other goal"
             raise InputError("--verdict-cost without a judged pilot and a budget", remedy=remedy)
         from howsure.api.judged_results import plan_verdicts
@@ -183,7 +189,7 @@ def plan(
     if frontier:
         if budget is None:
             raise InputError("--frontier without --budget", remedy="give --budget, the largest amount to spend")
-        if detect is not None or width is not None:
+        if goals != ["--budget"]:
             raise InputError("--frontier with another goal", remedy="give --budget alone")
         result = hs.frontier(
             pilot,
@@ -204,10 +210,15 @@ def plan(
             borrow=borrow,
         )
     else:
+        if len(goals) != 1:
+            what = f"{' and '.join(goals)} together" if goals else "no goal"
+            remedy = "give one of --detect (a difference to find), --width (of an interval), --se and --budget"
+            raise InputError(what, where="plan", remedy=remedy)
         result = hs.plan(
             pilot,
             detect=detect,
             width=width,
+            se=se,
             budget=budget,
             unit=unit,
             level=level,
@@ -258,8 +269,24 @@ def noise(
     """
     import howsure as hs
 
+    published = [str(path) for path in inputs.paths if not Path(path).exists() and _is_published(str(path))]
+    if published:
+        options = " ".join(f"--like {shlex.quote(name)}" for name in published)
+        what = "a published benchmark, and no file or folder"
+        raise InputError(what, where=", ".join(published), remedy=f"howsure noise {options}")
     data = inputs.results if inputs.paths else None
     print_result(hs.noise(data, like=like or None, accuracy=accuracy, every_column=every_column), form)
+
+
+def _is_published(name: str) -> bool:
+    """Return whether the noise of a benchmark of this name is published."""
+    import howsure as hs
+
+    try:
+        hs.noise(like=name)
+    except InputError:
+        return False
+    return True
 
 
 def _write_questions(result: Results, reference: Cells, file: Path, seed: int) -> None:
@@ -465,7 +492,7 @@ def prompts(experiment: Path, *, n: int, seed: int, question: str | None, replac
 @click.option("--shots", type=int, help="Show this number of other questions with their answers before each one.")
 @click.option("--path", help="Folder with the files of NAME, in place of the cache and the network.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the draw of --show.")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("--format", "form", type=click.Choice(["text", "wide", "json"]), default="text", show_default=True)
 def benchmarks(name: str | None, *, n: int, shots: int | None, path: str | None, seed: int, form: str) -> None:
     """List the benchmarks that can be named, or describe one of them.
 
@@ -489,12 +516,13 @@ def benchmarks(name: str | None, *, n: int, shots: int | None, path: str | None,
         of_prompts = {"prompts": [dataclasses.asdict(prompt) for prompt in drawn]} if drawn else {}
         print(escape_json(json.dumps([row | of_prompts for row in rows], ensure_ascii=False, indent=2)))
         return
-    _print_benchmarks(rows, drawn)
+    _print_benchmarks(rows, drawn, None if form == "wide" else find_width())
 
 
-def _print_benchmarks(rows: Sequence[Mapping[str, object]], drawn: Sequence[DrawnPrompt]) -> None:
-    """Print a line for each benchmark; of one, everything that is known, and the prompts that were drawn."""
+def _print_benchmarks(rows: Sequence[Mapping[str, object]], drawn: Sequence[DrawnPrompt], width: int | None) -> None:
+    """Print a line for each benchmark, of a width if there is one; of a single one all that is known, and prompts."""
     from howsure.sample.drawn_prompts import format_prompt
+    from howsure.stats.core.text_table import wrap_text
 
     if len(rows) == 1:
         print(
@@ -506,11 +534,17 @@ def _print_benchmarks(rows: Sequence[Mapping[str, object]], drawn: Sequence[Draw
         if drawn:
             print(rule.lstrip("\n") + rule.join(map(format_prompt, drawn)))
         return
-    width = max(len(str(row["name"])) for row in rows)
-    print(f"{'name':<{width}}  questions  scorer      on disk  title")
-    for row in rows:
-        on_disk = _write_value(row["on_disk"])
-        print(f"{row['name']:<{width}}  {row['questions']:>9,}  {row['scorer']:<10}  {on_disk:<7}  {row['title']}")
+    names = ["name", "questions", "on_disk", *(["scorer"] if width is None else []), "title"]
+    table = [[name.replace("_", " ") for name in names], *([_write_value(row[name]) for name in names] for row in rows)]
+    widths = [max(len(line[i]) for line in table) for i in range(len(names) - 1)]
+    for each in table:
+        cells = [
+            cell.rjust(n) if i == 1 else cell.ljust(n) for i, (cell, n) in enumerate(zip(each, widths, strict=False))
+        ]
+        line = "  ".join([*cells, each[-1]])
+        print(line if width is None or len(line) <= width else f"{line[: width - 1].rstrip()}…")
+    if width is not None:
+        print(wrap_text("--format wide prints whole lines, howsure benchmarks NAME describes one", width))
 
 
 def _write_value(value: object) -> str:

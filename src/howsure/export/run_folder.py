@@ -7,6 +7,7 @@ incomplete run folder of this name, and the next conversion removes its temporar
 from __future__ import annotations
 
 import contextlib
+import re
 import shutil
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -34,6 +35,9 @@ __all__ = ["ConversionSummary", "convert_logs", "write_folder"]
 
 #: Largest number of rows, and of characters of completions, in a transaction.
 _MAX_ROWS, _MAX_TEXT = 1000, 4 << 20
+
+#: A day at the beginning of a time; the times of some logs are no such text.
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 #: Function that takes a note about the log at a path, or about several logs.
 _PathNote = Callable[[Path | None, str], None]
@@ -196,7 +200,9 @@ def _build_manifest(logs: Sequence[DistinctLog], note: _PathNote) -> Manifest:
     for label, model in models.items():
         most = max((n for (_, of), n in generations.items() if of == label), default=1)
         models[label] = msgspec.structs.replace(model, generations=most)
-    return Manifest(benchmarks=benchmarks, models=models, notes=tuple(map(_describe_log, logs)))
+    days = sorted({match[0] for log in logs if (match := _DAY.match(log.info.created))})
+    sampled = tuple(dict.fromkeys([*days[:1], *days[-1:]]))
+    return Manifest(sampled=sampled, benchmarks=benchmarks, models=models, notes=tuple(map(_describe_log, logs)))
 
 
 def _describe_log(log: DistinctLog) -> str:

@@ -16,7 +16,7 @@ from howsure.extraction.number_words import parse_words
 from howsure.extraction.numerals import parse_single_number, rewrite_numerals
 from howsure.extraction.vocabulary import Vocabulary
 
-__all__ = ["find_stated_amount", "match_amount", "match_result"]
+__all__ = ["find_final_result", "find_stated_amount", "match_amount", "match_result"]
 
 #: Most words of a sentence that is read as an amount, and longest amount in characters.
 MOST_AMOUNT_WORDS, LONGEST_AMOUNT = 14, 60
@@ -50,6 +50,13 @@ _UNITS = {
 _PERCENT = re.compile(r"\\?%")
 _COUNT_NOUN = re.compile(r"(?:\s?[a-z]{3,15}){1,3}")
 
+
+# The end of an equation, and signs of LaTeX around it.
+LONGEST_TAIL = 160
+_LATEX_TEXT = re.compile(r"\\(?:text|mathrm|textbf|mathbf)\s*\{([^{}]*)\}")
+_LATEX_SPACE = re.compile(r"\\[,;!:\[\]()]|\$|\*\*|\\(?=\s)")
+_RESULT = re.compile(r"(?P<number>-?\d[\d,]*(?:\.\d+)?(?:/\d+)?)\s?(?:%|°?[A-Za-z]{1,8}(?:/[a-z]{1,4})?)?")
+_CHECKS = re.compile(r"\b(?:check|verify|verification|if|test|option|choice|[A-Z][:)])\b", re.IGNORECASE)
 
 _NOUN = re.compile(r"[^\W\d_]{4,}")
 # "How many optical isomers does it have?"
@@ -133,6 +140,31 @@ def find_stated_amount(line: str, words: Vocabulary, question: str = "") -> int 
     choice = _parse_choices(tuple(words.folded))[place]
     has_unit = choice is not None and bool(choice.unit)
     return place if has_unit or _matches_question(match["amount"], question) else None
+
+
+def find_final_result(text: str, words: Vocabulary) -> int | None:
+    r"""Return the choice that is the result of the equation with which a text ends; None if there is none.
+
+    >>> from howsure.extraction.vocabulary import build_vocabulary
+    >>> words = build_vocabulary(("A", "B"), ("50", "60"))
+    >>> find_final_result("Speed = 150 / 2.5 = 60 km/h", words), find_final_result("60 = 2 x 30", words)
+    (1, None)
+    """
+    tail = text[-LONGEST_TAIL:]
+    if "=" not in tail or words.labels.has_digits:
+        return None
+    line, _, result = tail.rpartition("=")
+    result = " ".join(_LATEX_SPACE.sub(" ", _LATEX_TEXT.sub(r"\1", result)).split()).rstrip(" .$*_")
+    left = line.rpartition("\n")[2]
+    if (
+        _CHECKS.search(left)
+        or words.labels.exact_index(left.strip()) is not None
+        or not (amount := _RESULT.fullmatch(result))
+    ):
+        return None
+    choices = _parse_choices(tuple(words.folded))
+    has_units = any(choice is None or choice.unit for choice in choices)
+    return match_result(result if has_units else amount["number"], words)
 
 
 def _matches_question(amount: str, question: str) -> bool:

@@ -146,12 +146,12 @@ _WRONG_OPTION = re.compile(
 _OPENER = re.compile(
     r"[\s*_#>-]*(?:(?:therefore|thus|so|hence|in\s+conclusion|in\s+summary|to\s+conclude|overall|consequently|accordingly"
     r"|finally|based\s+on|given|from\s+(?:this|the\s+above)|as\s+a\s+result|final\s+answer|conclusion|answer|considering"
-    r"|(?P<foreign>portanto|logo|por\s+lo\s+tanto|donc|daher|quindi))\b|∴)",
+    r"|(?P<foreign>portanto|logo|por\s+lo\s+tanto|donc|c['’]est\s+donc|daher|deshalb|quindi|dunque|entonces|então))\b|∴)",
     re.IGNORECASE,
 )
 # A last sentence that ends with the option: "..., which the bound confirms: option B."
 _NAMED_LAST = re.compile(
-    rf"[:,–—]\s+(?:i\.e\.,?\s+|namely\s+|which\s+is\s+|(?:which\s+)?correspond(?:s|ing)\s+to\s+)?(?:{OPTION_NOUNS}|answer)\s+[*(\[\"]{{0,4}}\w{{1,4}}[*)\]\".]{{0,5}}$",
+    rf"[:,–—→⇒]\s+(?:i\.e\.,?\s+|namely\s+|which\s+is\s+|(?:which\s+)?correspond(?:s|ing)\s+to\s+)?(?:{OPTION_NOUNS}|answer)\s+[*(\[\"]{{0,4}}\w{{1,4}}[*)\]\".]{{0,5}}$",
     re.IGNORECASE,
 )
 _PREFERRED = re.compile(

@@ -70,7 +70,7 @@ _FORMULA = re.compile(r"[\\^=+\u0370-\u03ff]|\d\s*[/*]")
 _APPROXIMATE = re.compile(r"^\W*(?:therefore|thus|then|about|approximately|roughly|exactly|just)\s+", re.IGNORECASE)
 # "thus the one given in B", "therefore clearly B"
 _ADVERBS = re.compile(
-    r"\W{0,4}(?:(?:thus|therefore|hence|then|clearly|likely|probably|indeed)\s+)+(?:the\s+one\s+(?:\w+\s+){0,2}(?:in|as|by)\s+)?|\W{0,4}the\s+one\s+(?:\w+\s+){0,2}(?:in|as|by)\s+",
+    r"\W{0,4}(?:(?:thus|therefore|hence|then|clearly|likely|probably|indeed|also|somit|daher|donc|quindi|portanto)\s+)+(?:the\s+one\s+(?:\w+\s+){0,2}(?:in|as|by)\s+)?|\W{0,4}the\s+one\s+(?:\w+\s+){0,2}(?:in|as|by)\s+",
     re.IGNORECASE,
 )
 _CITED = re.compile(r"[\s*_]*(?P<text>[^()\n]{1,300}?)[\s*_]*\((?P<label>\w{1,4})\)")
@@ -81,6 +81,7 @@ _QUOTED = re.compile(
     re.IGNORECASE,
 )
 _COUNTERFACTUAL = re.compile(r"\b(?:if|had|were)\b[^.!?]*\b(?:had|were|was|asked)\b", re.IGNORECASE)
+_IF_THEN = re.compile(r"\bif\b[^.;:=]{3,80},\s+then\s+the\s+(?:correct\s+)?answer\s+is\b", re.IGNORECASE)
 _WITHDRAWN_HINTS = ("sure", "certain", "decide", "tell", "say")
 _WITHDRAWN = re.compile(
     r"\b(?:no\s+longer|not)\s+(?:so\s+)?(?:sure|certain)\b(?!\s+(?:about\s+)?why)"
@@ -102,14 +103,14 @@ _ANNOUNCES = re.compile(
 )
 # "The answer is the second option."
 _ORDINAL = re.compile(
-    r"\W*(?:the\s+)?(?P<ordinal>first|second|third|fourth|fifth|last)\s+(?:one|option|choice|alternative)\W*"
+    r"\W*(?:the\s+)?(?P<ordinal>first|second|third|fourth|fifth|last)\s+(?:one|option|choice|alternative|ending|solution)\W*"
     r"|\W*the\s+(?P<of>first|second|third|fourth|fifth|last)\s+of\s+the\s+(?:options|choices|alternatives)\W*",
     re.IGNORECASE,
 )
 # "It must be the last one.", "r = k[A], the second of the choices.", "so the first ending fits best".
 _POSITION = re.compile(
     r"(?:\b(?:it|this|that|answer)\s+(?:is|must\s+be|has\s+to\s+be|would\s+be)|[,:]|\bso)\s+(?P<claim>the\s+(?:first|second|third|fourth|fifth|last)"
-    r"\s+(?:one|option|choice|alternative|of\s+the\s+(?:options|choices|alternatives)))"
+    r"\s+(?:one|option|choice|alternative|ending|solution|of\s+the\s+(?:options|choices|alternatives)))"
     r"(?:\s+(?:fits\s+best|is\s+(?:the\s+)?(?:best|right|correct)(?:\s+(?:one|option|choice|answer))?))?[\s.!*_]*$",
     re.IGNORECASE,
 )
@@ -183,6 +184,8 @@ def _is_in_doubt(text: str, start: int, content: int) -> bool:
     before = text[max(0, start - BEFORE) : start].rpartition("\n")[2]
     if _UNDECIDED.search(before) or _is_quoted(before) or is_reported(_CLAUSE.split(before)[-1]):
         return True
+    if _IF_THEN.search(text, max(0, start - BEFORE), content) and len(_IF_THEN.findall(text)) > 1:
+        return True  # "If Li is a teacher, then the answer is A."
     return "would" in text[start:content] and _COUNTERFACTUAL.search(before) is not None
 
 

@@ -87,6 +87,8 @@ _REMARK_LINE = re.compile(
 )
 # What may follow an answer that begins a completion.
 _REMARK = re.compile(r",\s+(?=(?:who|which|because|since|as|often|also|so|i\.e\.|with|the|an?)(?!\w))|\s+[–—(]")
+# "The closest planet is Mercury, followed by Venus and Earth."
+_FOLLOWED = re.compile(r",\s(?:followed by|ahead of)\s[^.;:\n]{1,150}[\s.*_]*$", re.IGNORECASE)
 _NOT_BUT = re.compile(r"\bnot\s[^.,;]{1,60}\sbut(?:\s+rather)?(?:\s+by)?\s+\W{0,3}$")
 _SUPPOSED = re.compile(any_of("if", "whether", "suppose", "assum", "unless", "may", "might", "could") + r"|\?")
 
@@ -112,7 +114,7 @@ def find_given_text(text: str, words: Vocabulary, question: str, *, wants_wrong:
     >>> find_given_text("Venus is bright, and Mars has more iron. So Mars.", words, "")
     1
     """
-    text = _remove_remarks(text)
+    text = _FOLLOWED.sub("", _remove_remarks(text))
     end = text.rstrip()[-LONGEST_ECHO - 1 :]
     sentences = [sentence for sentence in _split_sentences(end) if sentence.strip(LOOSE)]
     if not sentences:
@@ -207,17 +209,22 @@ def _read_start(sentences: list[str], words: Vocabulary) -> int | None:
 
 # "Sentiment: Positive", and a last sentence that is a choice: "It is more than neutral. Entailment."
 _FIELD = re.compile(
-    r"\W*(?:final\s+)?(?:label|class|category|sentiment|relation|prediction|classification|verdict)\W{0,3}\s*[:=]\s*(.+)",
+    r"\W*(?:(?:final|best|correct|right|my)\s+(?:option|choice|pick|ending)|(?:final\s+)?(?:label|class|category|sentiment|relation|prediction|classification|verdict))\W{0,3}\s*[:=]\s*(.+)",
     re.IGNORECASE,
 )
 
 
+_ARTICLES = ("", "a ", "an ", "the ")
 _WORD_STOP = re.compile(r"[a-z]{3}[.!]\s*$")
 
 
 def _read_field(sentences: list[str], words: Vocabulary) -> int | None:
     """Return the choice of the only line such as "Sentiment: Positive", or of a last sentence that is a choice."""
-    fields = {words.match_text(match[1]) for sentence in sentences if (match := _FIELD.fullmatch(sentence.strip()))}
+    fields = {
+        next((place for article in _ARTICLES if (place := words.match_text(f"{article}{match[1]}")) is not None), None)
+        for sentence in sentences
+        if (match := _FIELD.fullmatch(sentence.strip()))
+    }
     if fields:
         return fields.pop() if len(fields) == 1 else None
     wholes = [words.match_text(sentence) for sentence in sentences]

@@ -13,9 +13,11 @@ __all__ = [
     "CompletionContext",
     "ContextExtractor",
     "accept_context",
+    "complete_context",
     "find_bare_question",
     "find_further_question",
     "find_question_markers",
+    "find_repeated_answers",
     "find_stops",
     "parse_context",
     "remove_next_question",
@@ -195,7 +197,7 @@ def remove_next_question(text: str, context: CompletionContext | None) -> str:
     if not places:
         return text
     first = 0
-    if own and not _is_answered(text[: places[0][0]]):
+    if own and not _is_answered(text[: places[0][0]]) and not _is_short_answer(text[: places[0][0]]):
         repeated = (end for _, end in places if _is_part_of(text[end : end + 4 * _COMPARED], own))
         first = next(repeated, 0)
         if not first and _INTRODUCTION.fullmatch(text[: places[0][0]]):
@@ -222,6 +224,38 @@ def _find_reworded(text: str, places: Sequence[int], question: str) -> int:
     return shares[-1][1]
 
 
+def complete_context(text: str, part: str, context: CompletionContext | None) -> CompletionContext | None:
+    r"""Return the context of a part of a completion, which is not truncated if the end of the completion is left out.
+
+    >>> context = CompletionContext(truncated=True)
+    >>> complete_context("4\nQ: What is 3 + 3?\nA:", "4", context).truncated
+    False
+    >>> complete_context("4\nQ: What is 3 + 3?\nA:", "A:", context).truncated
+    True
+    """
+    if context is None or not context.truncated or text.rstrip().endswith(part.rstrip()):
+        return context
+    return replace(context, truncated=False)
+
+
+def find_repeated_answers(text: str) -> int | None:
+    r"""Return the end of a first line that is an answer, above several lines "Answer: ..." that differ; else None.
+
+    A prompt that ends with "Answer:" is completed with the first line, and then with answers to nothing.
+
+    >>> find_repeated_answers("Paris\nAnswer: London\nAnswer: Rome"), find_repeated_answers("Paris\nAnswer: Paris")
+    (5, None)
+    """
+    if text.count("\nAnswer:") < 2:
+        return None
+    content = len(text) - len(text.lstrip())
+    end = text.find("\n", content)
+    first = text[content:end].strip()
+    contents = {match[1].strip(" .*").casefold() for match in _REPEATED_ANSWER.finditer(text)} - {""}
+    is_answer = _BARE_ANSWER.fullmatch(first) or _is_short_answer(first)
+    return end if is_answer and len(contents | {first.strip(" .*").casefold()}) > 1 else None
+
+
 def remove_run_on(text: str, context: CompletionContext | None) -> str:
     r"""Return the part of a text before a further question in a common format, if a statement of an answer is in it.
 
@@ -234,7 +268,8 @@ def remove_run_on(text: str, context: CompletionContext | None) -> str:
     """
     if context is not None and (bare := find_bare_question(text)) is not None:
         return bare
-    place = None if context is None else _find_alike(text, context.question)
+    place = None if context is None else find_repeated_answers(text)
+    place = _find_alike(text, context.question) if context is not None and place is None else place
     place = find_further_question(text, context) if place is None else place
     if place is not None:
         return text[:place]
@@ -281,6 +316,11 @@ def _find_alike(text: str, question: str) -> int | None:
     return place if is_other and "\n" not in text[:place].strip() and text[:place].strip()[-1:] not in "?:" else None
 
 
+def _is_short_answer(text: str) -> bool:
+    """Return whether a text is one line of a few words that announces nothing."""
+    return _SHORT_LINE.fullmatch(text) is not None and _HEADING.search(text) is None
+
+
 def _is_answered(text: str) -> bool:
     """Return whether a text states an answer, or is nothing but one."""
     return _ANSWERED.search(text) is not None or _BARE_ANSWER.fullmatch(text) is not None
@@ -290,6 +330,8 @@ def _is_answered(text: str) -> bool:
 _SHORT_LINE = re.compile(
     r"\s*(?!(?i:sure|ok|okay|here|let|great|of|certainly|yes|i|we|to)\b)[^\s:?]{1,30}(?:[ ][^\s:?]{1,30}){0,5}\s*"
 )
+_REPEATED_ANSWER = re.compile(r"\nAnswer:[ \t]*\n?([^\n]*)")
+_HEADING = re.compile(r"\b(?:answer|solution|explanation|reasoning|analysis|result|step)\b", re.IGNORECASE)
 _ANSWER_LINE = re.compile(r"\n[ \t]{0,4}(?:A|Answer)[ ]?:")
 #: A short answer behind the letter of a prompt, or the last equation of a calculation, before a blank line.
 _RESULT = re.compile(r"\A\s*(?:A|Answer)[ ]?:[^\n]{1,100}\s*\Z|(?:=|\b(?:is|are))[ ]?\W{0,4}\d[^\n=?]{0,40}\n\s*\Z")

@@ -20,8 +20,8 @@ from howsure.extraction.number_sentences import (
     is_for_unknown,
     write_decimal_points,
 )
-from howsure.extraction.number_words import parse_chinese, parse_words
-from howsure.extraction.numerals import Number, find_last_numbers, find_numbers, rewrite_numerals
+from howsure.extraction.number_words import SMALL_NUMBERS, parse_chinese, parse_words
+from howsure.extraction.numerals import LONGEST, Number, find_last_numbers, find_numbers, rewrite_numerals
 
 __all__ = ["FACTORIAL", "NUMERAL", "read_last_number"]
 
@@ -61,6 +61,7 @@ NUMERAL = re.compile(r"[ \t>*_#-]{0,8}\(?(?:step[ ])?\d{1,2}(?:[.)](?=\s+[^\s\d$
 _BOLD = re.compile(r"\*\*([^*\n]{1,80})\*\*|__([^_\n]{1,80})__")
 _HEADING = re.compile(r"\s*(?:#{1,6}|\*\*)\s*(?:step|part|case)?[\s\d.:*]*", re.IGNORECASE)
 _RUN = re.compile(r"\d+")
+_SMALL_WORD = "|".join(SMALL_NUMBERS)
 _OPERATORS = ("=", "≈", "+", "-", "−", "/", "×", "÷")
 _UNFINISHED = re.compile(r"[.!?]\s+([A-Z][^.!?:)\n]*[a-z,])\s*$")
 # "15 are left after giving away 5": the number before the reason is the answer, where the line is one such sentence.
@@ -90,7 +91,9 @@ _CONCLUDED = re.compile(
     re.IGNORECASE,
 )
 _REMARK = re.compile(
-    r"\s\((?:of (?:which|whom)|including|excluding|not counting)\b[^()]*\)[\s.]*$"
+    r"\s\((?!so\b)[^()]*\d[^()]*\b(?:is|are|was|were) (?:not |no |all |both )?[a-z]+\)[\s.]*$"
+    r"|\s\((?:of (?:which|whom)|including|excluding|not counting|along with|together with"
+    r"|as well as|besides)\b[^()]*\)[\s.]*$"
     r"|[.!?)]\s+(?:(?:i hope|hope this|feel free|let me know|please (?:note|let))\b.*$|\([^()]*[.!?]\)\s*$)",
     re.IGNORECASE,
 )
@@ -113,6 +116,21 @@ _PER = re.compile(r"(?:[ ][a-z]+){1,3}[ ](?:per|(?:for )?every)[ ]")
 _WHICH_IS = re.compile(r",[ ]which is (?:only |just |about )?")
 _OF_THE = re.compile(r"\s*(?:percent )?of (?:the|his|her|their|its|all)\b")
 _CIRCUMSTANCE = re.compile(r"(?:[ ][a-z]+){1,3}[ ](?:with|for|from|using|out of|among)[ ](?:the |all )?")
+# "boxes to hold 48 eggs", "km after 2 hours", ", having given away 15", "day 47, one day before day 48"; and verbs of a
+# further result.
+_CIRCUMSTANCES = re.compile(
+    r"[*_ ]*(?:[a-z$%-]+[ ]){0,4}?(?:to hold|for|after|over|at|having|with|when|during|within)[ ]"
+    r"|,[ ](?:having|after|over)[ ]"
+    rf"|,[ ](?:(?:just|only|exactly)[ ])?(?:an?|half an?|{_SMALL_WORD})[ ][a-z]+[ ]"
+    r"(?:before|after|earlier than|later than)[ ]",
+    re.IGNORECASE,
+)
+_GOES_ON = re.compile(
+    r"\b(?:so|then|thus|total|altogether|leav\w*|left|remain\w*|giv(?:es|ing)|makes?|making|which|equals?|gets?|is|are"
+    r"|was|were|will|has|have|result|sum|answer|final|price|cost|value|balance|profit|bring\w*|reach\w*|to (?!hold\b)"
+    r"|but|and|or|if|not|more|less|fewer|each day|times|returns?|back)\b|[=+×*÷/]|;",
+    re.IGNORECASE,
+)
 _COORDINATED = re.compile(r"(?:[ ][A-Za-z]+){1,6},?[ ](?:and|but|while)[ ](?:only |just |there (?:is|are) )?")
 # "A dozen is twelve eggs."
 _IS_NUMBER = re.compile(
@@ -136,18 +154,44 @@ _AMOUNT_IN_OTHER_WORDS = re.compile(r"(?P<amount>\W{0,3}\d[\d,.]*(?:\s[a-z]+){0,
 _OF = re.compile(r"\b(?:out )?of (?:the |all )?\W{0,2}$")
 # "20 of the 25 questions"
 _OUT_OF = re.compile(r"[ ](?:[a-z]+[ ]){0,2}(?:out[ ])?of[ ](?:the|his|her|their|its|these|those)[ ]")
-_INSTEAD = re.compile(r"(?:[ ][a-z]+){0,3},?[ ](?:instead of|rather than|and not)[ ]")
+_INSTEAD = re.compile(
+    r"(?:[ ][a-z]+){0,3},?[ ](?:instead of|rather than|and not)[ ](?:the (?:usual|normal|original) )?"
+)
 # "To find the cost of 3 books, you need to multiply the price."
 _PURPOSE = re.compile(
     r"\W*to (?:find|calculate|determine|solve|compute|get|work out|figure out)\b[^,=]*,[^\d=]*", re.IGNORECASE
 )
 # "What is 15 + 27?"
 _WHAT_IS = re.compile(r"\bwhat is (?P<sum>\d[\d.,]*(?:\s*[-+*/×÷]\s*\d[\d.,]*)+)\s*\?", re.IGNORECASE)
+#: Longest text, in characters, in which a number before what the question counts is the answer.
+LONGEST_COUNT = 300
+# "How many field goals did they kick?", and words and signs of a calculation or a doubt.
+_COUNTS = re.compile(
+    r"\bhow many (?:[a-z]+ ){0,2}?(?P<noun>[a-z]{3,}s)(?= (?:do|does|did|are|is|was|were|has|have|had|can|will)\b|\?)",
+    re.IGNORECASE,
+)
+_ASKS_OF_STATE = re.compile(r"\d|\b(?:he|she|they|we|you|i|still|left|remain\w*|now|end|gain\w*)\b", re.IGNORECASE)
+_CALCULATES = re.compile(
+    r"[=+×*÷]|\d\s?[-−/]\s?\d|\b(?:so|thus|therefore|hence|then|total|left|if|or|not|no|about|first|each|per|more"
+    r"|than|altogether|away|still|leav\w*|(?:up|down) to)\b"
+    r"|n['’]t\b",
+    re.IGNORECASE,
+)
+# "In what year did it sink?", "How many goals?" and "None. They made no goal.", "7 times 8?" and "56!"
+_ASKS_YEAR = re.compile(r"\b(?:what|which) year\b", re.IGNORECASE)
+_ANY_YEAR = re.compile(r"(?<![\d.,$€£-])(?:1\d{3}|20\d{2})(?![\d-]|[.,]\d)")
+_BEFORE_OR_AFTER = re.compile(
+    r"\b(?:before|after|years?\s+(?:later|earlier|before|after)|or|BCE?|until|between|if|not)\b|n['’]t\b|[-+*/=]\s?\d"
+)
+_NONE_AT_ALL = re.compile(r"\s*\W{0,4}None\b[.,!*]+\s(?![^\n]*\d)", re.IGNORECASE)
+_ASKS_ORDERS = re.compile(r"!|factorial|\bways\b|arrang|permut|order|how many|number of", re.IGNORECASE)
 _CONCLUSION = re.compile(r"(?:so|thus|therefore|hence|it is|it's|in total|altogether)\b", re.IGNORECASE)
 
 
 def read_last_number(text: str, context: CompletionContext) -> Fraction | None:
     """Return the last number of a text without a statement; None when it is not given as the answer."""
+    if (number := _read_by_question(text, context.question)) is not None:
+        return number
     text = remove_remarks(_remove_check(text), context.question)
     if text.rstrip(" .*").endswith(")") and (factors := _FACTORS.search(text)):
         text = text[: factors.start()]
@@ -162,6 +206,51 @@ def read_last_number(text: str, context: CompletionContext) -> Fraction | None:
         if not DIGIT.search(text):
             return _read_words(lines, context.question)
     return _read_digits(text, lines, context)
+
+
+def _read_by_question(text: str, question: str) -> Fraction | None:
+    """Return the year, the 0 of "None." or the number with an exclamation mark that a question asks for; else None."""
+    if _ASKS_YEAR.search(question):
+        years = set(_ANY_YEAR.findall(text)) - set(_ANY_YEAR.findall(question))
+        return Fraction(years.pop()) if len(years) == 1 and not _BEFORE_OR_AFTER.search(text) else None
+    if "how many" in question.lower() and _NONE_AT_ALL.match(text):
+        return Fraction(0)
+    if (count := _read_count(text, question)) is not None:
+        return count
+    if FACTORIAL.fullmatch(text) and question and not _ASKS_ORDERS.search(question):
+        digits = text.strip().rstrip("!")
+        return Fraction(int(digits)) if len(digits) <= LONGEST else None
+    return None
+
+
+def _read_count(text: str, question: str) -> Fraction | None:
+    """Return the only number before what a question counts, in a short text without a calculation: "8 vertices"."""
+    noun = _COUNTS.search(question)
+    if noun is None or _ASKS_OF_STATE.search(question) or len(text) > LONGEST_COUNT or _CALCULATES.search(text):
+        return None
+    before = re.compile(
+        rf"(?<![\w.,/-])(\d[\d.,]*|(?:{_SMALL_WORD})) (?:[a-z]+ ){{0,1}}{re.escape(noun['noun'])}\b", re.IGNORECASE
+    )
+    content = {
+        word
+        for word in re.findall(r"[a-z]{4,}", question.lower())
+        if word not in {noun["noun"], "many", "does", "have"}
+    }
+    values = set()
+    for match in before.finditer(text):
+        value = parse_words(match[1]) if match[1][0].isalpha() else _parse_digits(match[1])
+        start = max((end.end() for end in _SENTENCE.finditer(text, 0, match.start())), default=0)
+        sentence = text[start : match.end() + LONGEST_COUNT].partition(". ")[0].lower()
+        # "Insects have six legs. Spiders have eight.": the sentence is about what the question asks about.
+        if value is not None:
+            values.add(value if not content or any(word in sentence for word in content) else None)
+    return values.pop() if len(values) == 1 else None
+
+
+def _parse_digits(text: str) -> Fraction | None:
+    """Return the only number of a text in digits; None if there is not exactly one."""
+    numbers = list(find_numbers(text.rstrip(".,")))
+    return numbers[0].value if len(numbers) == 1 else None
 
 
 def _read_digits(text: str, lines: list[str], context: CompletionContext) -> Fraction | None:
@@ -298,8 +387,8 @@ def _choose_last(numbers: list[Number], tail: str, question: str) -> Fraction | 
         return None
     if len(numbers) > 1 and (sought := _select_sought(numbers, tail, question)) is not None:
         last = sought
-    elif (reasoned := _find_before_reason(numbers, tail)) is not None:
-        last = reasoned
+    elif (earlier := _find_only_new(numbers, tail, question) or _find_before_reason(numbers, tail)) is not None:
+        last = earlier
     elif len(numbers) > 1 and _is_about_number_before(numbers[-2], numbers[-1], tail, question):
         last = numbers[-2]
     if (rest := _UNFINISHED.search(tail, last.end)) and not _CHATTER.match(rest[1]):
@@ -321,6 +410,30 @@ def _is_one_of_several(numbers: list[Number], tail: str) -> bool:
         return True
     is_listed = len(numbers) > 2 and between.endswith(" ")
     return is_listed and _SERIES.search(tail, max(0, last.start - 80), last.start) is not None
+
+
+def _find_only_new(numbers: list[Number], tail: str, question: str) -> Number | None:
+    """Return the only number of the last sentence that the question does not have, before circumstances with others.
+
+    "He needs 6 boxes to hold 48 eggs with 8 eggs in each", where the question has 48 and 8.
+    """
+    if len(numbers) < 2 or not question:
+        return None
+    begin = max((end.end() for end in _SENTENCE.finditer(tail, 0, numbers[-1].start)), default=0)
+    own = [number for number in numbers if number.start >= begin]
+    in_words = {
+        str(parse_words(word)) for word in re.findall(r"[a-z]+", question.lower()) if parse_words(word) is not None
+    }
+    new = [number for number in own if not _occurs(number, tail, question) and str(number.value) not in in_words]
+    if len(new) != 1 or new[0] is own[-1]:
+        return None
+    rest = tail[new[0].end :]
+    is_result = (
+        "=" not in rest
+        and _GOES_ON.search(rest) is None
+        and _OF.search(tail, max(0, new[0].start - 20), new[0].start) is None
+    )
+    return new[0] if is_result and _CIRCUMSTANCES.match(rest) else None
 
 
 def _find_before_reason(numbers: list[Number], tail: str) -> Number | None:

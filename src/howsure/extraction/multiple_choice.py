@@ -31,7 +31,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-from howsure.extraction.choice_amounts import find_stated_amount
+from howsure.extraction.choice_amounts import find_final_result, find_stated_amount
 from howsure.extraction.choice_claims import find_claims, find_conclusion
 from howsure.extraction.choice_phrases import (
     CONFLICTS,
@@ -47,9 +47,11 @@ from howsure.extraction.choice_texts import find_given_text
 from howsure.extraction.choice_verdicts import find_exception, find_remaining, find_verdict
 from howsure.extraction.completion_context import (
     CompletionContext,
+    complete_context,
     find_bare_question,
     find_further_question,
     find_question_markers,
+    find_repeated_answers,
     remove_next_question,
 )
 from howsure.extraction.statements import ends_undecided, remove_reasoning
@@ -189,7 +191,9 @@ def read_choice(
     (None, 'none')
     """
     words = build_vocabulary(tuple(labels), tuple(choices))
-    completion = remove_next_question(remove_reasoning(completion), context)
+    whole_text = remove_reasoning(completion)
+    completion = remove_next_question(whole_text, context)
+    context = complete_context(whole_text, completion, context)
     if "~~" in completion:
         completion = _STRUCK.sub("", completion)
     text = unicodedata.normalize("NFKC", completion)
@@ -221,6 +225,9 @@ def _remove_run_on(text: str, words: Vocabulary, context: CompletionContext | No
         0
     ] is not None:
         return bare
+    end = find_repeated_answers(text)
+    if end is not None and read_phrase(text[:end].strip(), words, expects_label=True)[0] is not None:
+        return text[:end]
     for cut in (
         _find_restart(text),
         _find_other_answers(text),
@@ -374,6 +381,7 @@ def _read_free(
     if index is None and why in {"none", "several"}:
         given = find_given_text(_remove_listing(text, lines, words), words, question, wants_wrong=wants_wrong)
         given = find_stated_amount(lines[-1], words, question) if given is None and why == "none" else given
+        given = find_final_result(text, words) if given is None and why == "none" else given
         given = _read_negated(lines[-1], words) if given is None else given
         given = find_position(lines[-1], words) if given is None else given
         index, why = (None, why) if given is None else (given, "text")

@@ -8,6 +8,9 @@ profit of $30". It is removed only with a proof in the question and the numbers,
 - a total that the question gives, behind what each has: "each gets 5, 15 in all";
 - a difference, or a sentence about something else, behind a statement of what is asked for by its name: "The perimeter
   is 40 meters. Its area, by the way, would be 96";
+- a temperature on a scale that is not asked for, a number that is denied or only near, and a sentence that only
+  supposes something: "100 °C (212 °F)", "in 5 minutes, not 100 minutes", "He has $64 left. If he liked, he could buy 8
+  games";
 - the same statement about other people than the one that is asked for: "Bob reads 18, Ann reads 12".
 """
 
@@ -31,9 +34,10 @@ _UNIT_SIZES = """1 second seconds sec s; 60 minute minutes min; 3600 hour hours 
 1 mm millimeter millimeters millimetre millimetres; 10 cm centimeter centimeters centimetre centimetres
 1000 m meter meters metre metres; 1000000 km kilometer kilometers kilometre kilometres
 1 mg milligram milligrams; 1000 g gram grams; 1000000 kg kilogram kilograms; 1 ml milliliter milliliters millilitre
-millilitres; 1000 l liter liters litre litres; 1 cent cents; 100 dollar dollars; 1 inch inches
-12 foot feet; 36 yard yards"""
-_DIMENSIONS = ("second minute hour day", "mm cm m km", "mg g kg", "ml l", "cent dollar", "inch foot yard")
+millilitres; 1000 l liter liters litre litres; 1 cent cents; 100 dollar dollars; 127/5 inch inches
+1524/5 foot feet ft; 4572/5 yard yards; 1609344 mile miles mi; 45359237/100 pound pounds lb lbs
+45359237/1600 ounce ounces oz"""
+_DIMENSIONS = ("second minute hour day", "mm cm m km inch foot yard mile", "mg g kg pound ounce", "ml l", "cent dollar")
 
 
 class _Unit(NamedTuple):
@@ -60,10 +64,33 @@ _SHARES = {"%": _PERCENT, "percent": _PERCENT, "percentage": _PERCENT, "": _FRAC
 _UNIT_NAMES = "|".join(sorted(_UNITS, key=len, reverse=True))
 _AMOUNT = rf"(?:\d[\d,]*(?:\.\d+)?\s?(?:(?:{_UNIT_NAMES})\b|%)|\d+/\d+)"
 _ONE_AMOUNT = re.compile(rf"(?P<number>[\d.,/]*\d)\s?(?P<unit>{_UNIT_NAMES}|%|)(?![\w/])")
+_OR = r"(?:or|i\.e\.,?|that is,?)\s(?:about\s|approximately\s|roughly\s|around\s)?"
 # "350 grams (0.35 kg)", "2.5 hours, or 2 hours and 30 minutes"
 _SAME_AMOUNT = re.compile(
-    rf"(?<![\w.,/])(?P<first>{_AMOUNT})(?P<mark>[*_]{{0,2}})(?P<other>,?\sor\s(?P<plain>{_AMOUNT}(?:,?\s(?:and\s)?{_AMOUNT}){{0,2}})"
+    rf"(?<![\w.,/])(?P<first>{_AMOUNT})(?P<mark>[*_]{{0,2}})(?P<other>,?\s{_OR}(?P<plain>{_AMOUNT}(?:,?\s(?:and\s)?{_AMOUNT}){{0,2}})"
     rf"|\s\((?:or\s|about\s|approximately\s|=\s?|≈\s?)?(?P<inside>{_AMOUNT}(?:,?\s(?:and\s)?{_AMOUNT}){{0,2}})\))"
+)
+# "100 °C (212 °F)"
+_TEMPERATURES = re.compile(
+    r"\d[\s*]*°\s?(?P<first>[CF])\b\**(?P<bracket>\s\([^()]*\d\s?°\s?(?P<other>[CF])\))", re.IGNORECASE
+)
+_SCALE = re.compile(r"\bcelsius\b|\bfahrenheit\b|(?<=°)[CF]\b|(?<=°\s)[CF]\b", re.IGNORECASE)
+# "in the same 5 minutes, not 100 minutes", "1,024, which is roughly 10^3", and "If he liked, he could buy 8 games."
+_COMPARED = re.compile(
+    r",\s(?:and\s)?not\s\W{0,3}\d[^,;=]*$"
+    r"|(?<=\d),\swhich is (?:roughly|about|approximately|nearly|close to)\s[\d^,.]+$",
+    re.IGNORECASE,
+)
+# "26 (16 from the dogs and 10 from the birds)"
+_PLAIN_NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
+_ADDENDS = re.compile(
+    r"(?P<sum>\d+(?:,\d{3})*(?:\.\d+)?)(?: [a-z]+)?(?P<bracket>\s\((?P<parts>[^()=]*\d[^()=]*)\)[\s.*]*)$",
+    re.IGNORECASE,
+)
+_SUPPOSES = re.compile(r"\b(?:would|could|suppose|instead)\b", re.IGNORECASE)
+_HYPOTHETICAL = re.compile(
+    r"If (?:he|she|they|you|we|it|one)\b[^.]*\b(?:would|could|might|['’]d)\b(?![^.]*\b(?:answer|total|result)\b)",
+    re.IGNORECASE,
 )
 # "because 9 + 4 = 13" at the end of a sentence; "so 3 parts x 6 m = 18 m" and "15 in all" behind what each has.
 _REASON = re.compile(
@@ -134,7 +161,8 @@ def remove_remarks(text: str, question: str) -> str:
     head, tail = text[:start], text[start:]
     request = _find_request(question)
     for _ in range(3):
-        shorter = _remove_same_amount(tail, request)
+        shorter = _remove_same_amount(_remove_other_scale(tail, request), request)
+        shorter = _remove_addends(_remove_comparison(shorter, request))
         shorter = _remove_beside(shorter, request)
         shorter = _remove_others(shorter, question, request)
         shorter = _remove_known(shorter, question, request)
@@ -192,6 +220,37 @@ def _remove_same_amount(text: str, request: str) -> str:
             continue
         return text[: match.start("other")] + text[match.end("other") :]
     return text
+
+
+def _remove_other_scale(text: str, request: str) -> str:
+    """Return a text without a temperature in brackets on a scale that is not asked for: "100 °C (212 °F)"."""
+    match = _TEMPERATURES.search(text, _last_sentence(text))
+    scales = {scale[0].upper() for scale in _SCALE.findall(request)}
+    if match is None or scales != {match["first"].upper()} or match["other"].upper() in scales:
+        return text
+    return text[: match.start("bracket")] + text[match.end("bracket") :]
+
+
+def _remove_addends(text: str) -> str:
+    """Return a text without brackets at its end whose numbers add up to the one before: "26 (16 dogs and 10 birds)"."""
+    match = _ADDENDS.search(text)
+    if match is None:
+        return text
+    parts = [Fraction(number.replace(",", "")) for number in _PLAIN_NUMBER.findall(match["parts"])]
+    is_sum = len(parts) > 1 and sum(parts) == Fraction(match["sum"].replace(",", ""))
+    return text[: match.start("bracket")] if is_sum else text
+
+
+def _remove_comparison(text: str, request: str) -> str:
+    """Return a text without what its last sentence only compares: ", not 100 minutes", ", which is roughly 10^3"."""
+    start = _last_sentence(text)
+    sentence = text[start:].rstrip(" .!*\n")
+    before = text[:start].rstrip()
+    is_supposed = _HYPOTHETICAL.match(sentence) and not _SUPPOSES.search(request)
+    if start and is_supposed and _NUMBER.search(before[_last_sentence(before) :]):
+        return before
+    match = _COMPARED.search(sentence)
+    return text if match is None or not _NUMBER.search(sentence, 0, match.start()) else text[: start + match.start()]
 
 
 def _states_name(before: str, after: str, request: str) -> bool:

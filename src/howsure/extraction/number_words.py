@@ -5,12 +5,16 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
-__all__ = ["parse_chinese", "parse_words"]
+from howsure.extraction.numerals import LONGEST
+
+__all__ = ["SMALL_NUMBERS", "parse_chinese", "parse_words"]
 
 _ONES = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
 _ONES += ["thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"]
 _TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
-_SMALL = {word: i for i, word in enumerate(_ONES)} | {word: 10 * i for i, word in enumerate(_TENS, 2)} | {"fourty": 40}
+#: English word -> its number, for numbers of one word below a hundred.
+SMALL_NUMBERS = {word: i for i, word in enumerate(_ONES)} | {word: 10 * i for i, word in enumerate(_TENS, 2)}
+_SMALL = SMALL_NUMBERS | {"fourty": 40}
 _LARGE = {"hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9}
 _PARTS = {"half": 2, "halves": 2, "third": 3, "thirds": 3, "fourth": 4, "fourths": 4, "quarter": 4, "quarters": 4}
 _PARTS |= {"fifth": 5, "fifths": 5, "sixth": 6, "sixths": 6, "eighth": 8, "eighths": 8, "tenth": 10, "tenths": 10}
@@ -55,8 +59,10 @@ def parse_words(text: str, *, alone: bool = False) -> Fraction | None:
 
 
 def _parse_run(run: re.Match[str]) -> Fraction | None:
-    """Return the value of number words in the order of English; None for another order ("two three")."""
+    """Return the value of number words in the order of English; None for another order, or too many of them."""
     words = re.findall(_WORD, run["words"].lower())
+    if len(words) + len((run["decimals"] or "").split()) > LONGEST:
+        return None
     total = group = 0
     last = 0  # the last word's value, to refuse "two three" and "twenty thirty"
     for word in words or ["one"]:
@@ -98,7 +104,7 @@ def parse_chinese(text: str) -> Fraction | None:
     (Fraction(36, 1), Fraction(2005, 1), None)
     """
     runs = _HAN_RUN.findall(_HAN_WORDS.sub(" ", text))
-    return _parse_han(runs[-1]) if runs else None
+    return _parse_han(runs[-1]) if runs and len(runs[-1]) <= LONGEST else None
 
 
 def _parse_han(run: str) -> Fraction | None:

@@ -16,12 +16,23 @@ from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 
-from howsure.extraction.completion_context import CompletionContext, remove_next_question, remove_run_on
+from howsure.extraction.completion_context import (
+    CompletionContext,
+    complete_context,
+    remove_next_question,
+    remove_run_on,
+)
 from howsure.extraction.languages import DECIMAL_COMMA
 from howsure.extraction.last_number import FACTORIAL, NUMERAL, read_last_number
 from howsure.extraction.number_sentences import BARE, DIGIT, EQUALS, read_sentence
 from howsure.extraction.number_words import parse_words
-from howsure.extraction.numerals import convert_decimal_commas, format_number, parse_single_number, rewrite_numerals
+from howsure.extraction.numerals import (
+    convert_decimal_commas,
+    find_numbers,
+    format_number,
+    parse_single_number,
+    rewrite_numerals,
+)
 from howsure.extraction.statements import Statement, ends_undecided, find_statements, match_plain_end, remove_reasoning
 
 __all__ = ["canonical_number", "extract_number"]
@@ -61,6 +72,12 @@ _STEPWISE = re.compile(r"(?:step|detailed|pas à pas|sample)[ *_-]{1,3}$", re.IG
 # "If there had been 5 more guests, the answer would be 84."
 _HYPOTHETICAL = re.compile(r"\bif\b[^.!?\n]{1,150}\bwould(?: have been| be)\b[\s*_:]*$", re.IGNORECASE)
 
+# "$65,000" above an explanation, and "So, Tom has 5 pens." at the end of a text that was cut.
+_FIRST_LINE = re.compile(r"[$€£]?(?P<number>-?\d[\d,]*(?:\.\d+)?)(?:[ ]?(?:[a-z]{1,12}|%))?\.?")
+_HAS_WORDS = re.compile(r"\s*[^\n]*[^\W\d_]{2}")
+_LAST_CONCLUSION = re.compile(
+    r"(?:^|\n|[.!]\s)(?:so|thus|therefore|hence)\b,?\s([^.!?\n=:]{3,100})[.!]\s*$", re.IGNORECASE
+)
 _TAGGED = re.compile(r"<(result|solution|output|final)>\s*([^<>\n]{1,80}?)\s*</\1>", re.IGNORECASE)
 
 
@@ -95,7 +112,9 @@ def extract_number(text: str, *, context: CompletionContext | None = None) -> st
     """
     if len(text) <= LONGEST_BARE and (bare := BARE.fullmatch(text)):
         return bare[1]  # also where the limit of tokens cut it: some prompts ask for a number and allow no more tokens
-    text = remove_next_question(remove_reasoning(text), context).rstrip()
+    completion = remove_reasoning(text)
+    text = remove_next_question(completion, context).rstrip()
+    context = complete_context(completion, text, context)
     if (first := remove_run_on(text, context)) != text:
         text, context = first.rstrip(), context and replace(context, truncated=False)
     if context is not None and "dozen" in text and _COUNTS_PIECES.search(context.question):
@@ -164,12 +183,22 @@ def _read(text: str, context: CompletionContext) -> Fraction | None:
     if cut and in_words is None and not context.truncated:
         return _read_statement(*cut, text, context)
     if is_stated or context.truncated:
-        return in_words
+        return _read_before_cut(text) if in_words is None and not is_stated else in_words
     if len(text) <= LONGEST_WORDS and not DIGIT.search(text) and (words := parse_words(text, alone=True)) is not None:
         return words
     if tagged := _TAGGED.search(text):
         return read_sentence(tagged[2], text, context)
     return read_last_number(text, context)
+
+
+def _read_before_cut(text: str) -> Fraction | None:
+    """Return the number that a cut text has as its whole first line, or concludes with in a complete last sentence."""
+    first, _, rest = text.strip().partition("\n")
+    if _HAS_WORDS.match(rest) and (alone := _FIRST_LINE.fullmatch(first)) and not NUMERAL.match(f"{first} a"):
+        return parse_single_number(alone["number"].replace(",", ""))
+    sentence = _LAST_CONCLUSION.search(text)
+    numbers = [] if sentence is None else list(find_numbers(rewrite_numerals(sentence[1])))
+    return numbers[0].value if len(numbers) == 1 else None
 
 
 def _list_statements(text: str) -> Iterator[tuple[Statement, int]]:

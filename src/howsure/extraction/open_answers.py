@@ -11,8 +11,20 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from howsure.extraction.completion_context import CompletionContext, remove_next_question, remove_run_on
+from howsure.extraction.completion_context import (
+    CompletionContext,
+    complete_context,
+    remove_next_question,
+    remove_run_on,
+)
 from howsure.extraction.languages import is_reported
+from howsure.extraction.open_candidates import (
+    find_candidate,
+    find_doer,
+    has_other_rank,
+    is_plausible,
+    match_stems,
+)
 from howsure.extraction.statements import find_statement, find_statements, remove_reasoning
 
 __all__ = ["read_open_answer", "split_sentences", "strip_markup"]
@@ -22,6 +34,8 @@ __all__ = ["read_open_answer", "split_sentences", "strip_markup"]
 MAX_LINE_WORDS, MAX_WHOLE_WORDS, MAX_PART_WORDS = 7, 14, 14
 #: Most names of one place: a city, its state and its country.
 MOST_PLACE_NAMES = 4
+#: A line that the end of a completion repeats so often is a loop.
+LEAST_REPEATED = 3
 #: Most characters of a completion that are searched for sentences, and of a question whose words a subject may have.
 LONGEST, LONGEST_SUBJECT = 4000, 200
 
@@ -44,14 +58,18 @@ _POLITE = re.compile(
 _LABEL = re.compile(r"^(?:(?:final|short|my|correct)\s+)*(?:answer|result|solution|response)\s*[:=]\s*", re.IGNORECASE)
 _LEAD = re.compile(
     r"^(?:so|thus|hence|therefore|then|finally|in conclusion|in short|overall|actually|probably|definitely|most likely"
-    r"|i (?:think|believe|guess|would say|'d say)(?: that)?|as far as i know|to my knowledge)\s*,?\s+",
+    r"|i (?:think|believe|guess|would say|'d say)(?: that)?|as far as i know|to my knowledge)\s*[,:]?\s+",
     re.IGNORECASE,
 )
 _REFUSAL = re.compile(
     r"\bi(?: am|'m)? (?:really |do |have )?(?:(?:not|n't) (?:sure|certain|aware|able|know)|don't know|do not know"
     r"|cannot|can't|can not|am unable|unable|no idea|couldn't|have no)\b|\bi(?: am|'m) (?:sorry|afraid|unable)\b"
     r"|\bas an ai\b|\b(?:is|it's) (?:impossible|not possible) to (?:say|tell|know|determine)\b"
-    r"|\bnot enough information\b|\bno way to know\b|\b(?:cannot|can't) be (?:determined|answered|known)\b"
+    r"|\b(?:passage|text|article|context|document|paragraph) (?:does not|doesn't|did not|didn't)"
+    r" (?:mention|say|state|specify|give)\b"
+    r"|\bi (?:do not|don't) have (?:\w+ ){0,3}(?:information|data|knowledge|record)"
+    r"|\bno (?:\w+ ){0,2}(?:records?|evidence|information|data)\b|\bnot enough information\b|\bno way to know\b"
+    r"|\b(?:cannot|can't) be (?:determined|answered|known)\b"
 )
 _NEGATION = re.compile(r"\b(?:not|never|neither|nor|cannot|no longer)\b|n't\b", re.IGNORECASE)
 _NOT_BUT = re.compile(r"\bnot\s+[^,;]{1,60}?,?\s+but(?: rather)?\s+(.+)$", re.IGNORECASE)
@@ -72,7 +90,12 @@ _NOT_IT = re.compile(
     r"(?:\bnot|n['’]t)\s+[^,;]{1,60}[,;]\s+(?:but\s+)?(?:it|that)(?:['’]s|\s+is|\s+was)\s+(?!not\b)(.+)$", re.IGNORECASE
 )
 # "It is the heart that pumps blood."
-_CLEFT = re.compile(r"^(?:it|that)\s+(?:is|was)\s+(?P<part>[^,;]{2,60}?)\s+(?:that|who|which)\s+\w+", re.IGNORECASE)
+_CLEFT = re.compile(
+    r"^(?:(?:it|that)(?:['’]s|\s+(?:is|was))|c['’]est)\s+(?P<part>[^,;]{2,60}?)\s+(?:that|who|which|qui|que)\s+\w+",
+    re.IGNORECASE,
+)
+# "The currency of Japan is the yen, which is subdivided into 100 sen."
+_RELATIVE = re.compile(r",\s(?:which|who|whose|where)\s(?:is|are|was|were|has|have|had|can)\b[^;]*$")
 # "It was Bell who is often credited, but Meucci invented it.": what is named is not what did it.
 _CREDITED = re.compile(
     r"\b(?:but|however|although|though|while|whereas|yet|credited|wrongly|mistakenly|allegedly|supposedly|claim\w*|names?|named"
@@ -201,7 +224,9 @@ def read_open_answer(text: str, context: CompletionContext | None = None) -> tup
     >>> read_open_answer("Emma was written by Jane Austen.", CompletionContext(question="Who wrote Emma?"))
     ('Jane Austen', 'sentence')
     """
-    text = remove_run_on(remove_next_question(remove_reasoning(text), context), context)
+    completion = remove_reasoning(text)
+    text = remove_run_on(remove_next_question(completion, context), context)
+    context = complete_context(completion, text, context)
     if not text.strip():
         return None, "empty"
     question = context.question if context else ""
@@ -214,13 +239,35 @@ def read_open_answer(text: str, context: CompletionContext | None = None) -> tup
     lines = [line for line in map(strip_markup, text[-LONGEST:].split("\n")) if line]
     if cut and lines:
         # The last sentence of a completion that was cut is not complete.
+        lines = _drop_loop(lines[:-1]) + lines[-1:]
         complete = split_sentences(lines[-1])[:-1]
         lines = [*lines[:-1], *([" ".join(complete)] if complete else [])]
     lines = _drop_polite_words(lines)
     if not lines:
         return None, "cut" if cut else "empty"
-    answer, rule = _read_line(lines[0], question, text) if len(lines) == 1 else _read_lines(lines, question, text)
+    answer, rule = _read_form(lines, question, text)
+    if question and rule != "refused" and not is_plausible(answer, question):
+        sentences = [sentence for line in lines for sentence in split_sentences(line)]
+        if (candidate := find_candidate(sentences, question)) is not None:
+            answer, rule = _trim(candidate), "sentence"
     return _select_part(answer, question), rule
+
+
+def _read_form(lines: list[str], question: str, text: str) -> tuple[str | None, str]:
+    """Return the answer of the lines of a completion by their form, and the rule."""
+    if len(lines) > 1:
+        return _read_lines(lines, question, text)
+    if (doer := find_doer(lines[0], question)) is not None and not _REFUSAL.search(_plain(lines[0])):
+        return doer, "sentence"
+    if len(split_sentences(lines[0])) == 1 and has_other_rank(lines[0], question):
+        return None, "none"
+    return _read_line(lines[0], question, text)
+
+
+def _drop_loop(lines: list[str]) -> list[str]:
+    """Return the lines of a completion that was cut without those that it repeats at its end."""
+    is_loop = len(lines) > LEAST_REPEATED and len(set(lines[-LEAST_REPEATED:])) == 1
+    return [line for line in lines if line != lines[-1]] if is_loop else lines
 
 
 def _select_part(answer: str | None, question: str) -> str | None:
@@ -353,14 +400,21 @@ def _read_line(line: str, question: str, text: str) -> tuple[str | None, str]:
         is_sentence = by_question is None and not _VERBS.isdisjoint(clean.lower().split())
         if not is_sentence or not (_asks_name(question) and _describes(sentences[-1])):
             return by_question or _trim(sentences[0]), "line"
-    for sentence in (sentences[-1], sentences[0]):
-        clean = _clean_sentence(sentence)
-        answer = _cut_by_subject(clean, question) or _cut_by_question(clean, question)
-        if answer is None and sentence is sentences[-1] and _asks_name(question) and _describes(sentence):
-            answer = _cut_at_copula(clean)
-        if answer is not None:
-            return answer, "sentence"
+    if (answer := _read_ends(sentences, question)) is not None:
+        return answer, "sentence"
     return (_trim(sentences[-1]), "line") if _is_bare(sentences[-1]) else (None, "none")
+
+
+def _read_ends(sentences: list[str], question: str) -> str | None:
+    """Return the answer that the last or the first of several sentences gives beside words of the question."""
+    last = _clean_sentence(sentences[-1])
+    # "Lake Baikal is the deepest lake. It is old.": the first sentence has all that the question asks about.
+    answer = find_candidate(sentences[:1], question, least_share=1) if _PRONOUN.match(last) else None
+    answer = answer or _cut_by_subject(last, question) or _cut_by_question(last, question)
+    if answer is None and _asks_name(question) and _describes(last):
+        answer = _cut_at_copula(last, question)
+    first = _clean_sentence(sentences[0])
+    return answer or _cut_by_subject(first, question) or _cut_by_question(first, question)
 
 
 def _read_sentence(line: str, question: str, text: str) -> tuple[str | None, str]:
@@ -370,7 +424,7 @@ def _read_sentence(line: str, question: str, text: str) -> tuple[str | None, str
         return _trim(match[1]), "sentence"
     if (bold := _single_bold(text)) is not None:
         return bold, "bold"
-    named = _cut_at_copula(sentence)
+    named = _cut_at_copula(sentence, question)
     if named is not None and named[0].isupper() and (_cut_by_question(sentence, question) or "") not in sentence[5:]:
         return named, "sentence"  # "The tallest person is Claire.", where the question names Claire
     for answer in (
@@ -379,11 +433,21 @@ def _read_sentence(line: str, question: str, text: str) -> tuple[str | None, str
         _cut_by_subject(sentence, question),
         _cut_by_question(sentence, question),
         _cut_after_pronoun(sentence),
-        _cut_at_copula(sentence),
+        _cut_at_copula(sentence, question),
+        _cut_before_relative(sentence, question),
     ):
         if answer is not None:
             return answer, "sentence"
     return (_trim(sentence), "whole") if len(_WORD.findall(sentence)) <= MAX_WHOLE_WORDS else (None, "none")
+
+
+def _cut_before_relative(sentence: str, question: str) -> str | None:
+    """Return the answer of a sentence without its relative clause; None if it has none."""
+    relative = _RELATIVE.search(sentence)
+    if relative is None:
+        return None
+    shorter = sentence[: relative.start()]
+    return _cut_after_whole_subject(shorter, question) or _cut_by_question(shorter, question)
 
 
 # "Michelangelo? No, Leonardo da Vinci."
@@ -412,7 +476,7 @@ def _cut_by_doer(sentence: str, question: str) -> str | None:
     if (
         did is None
         or not asks_who
-        or not any(_same_stem(did["verb"], word.lower()) for word in _WORD.findall(question))
+        or not any(match_stems(did["verb"], word.lower()) for word in _WORD.findall(question))
     ):
         return None
     return _part(did["part"])
@@ -428,7 +492,7 @@ def _cut_after_whole_subject(sentence: str, question: str) -> str | None:
         return None
     content = {word.lower() for word in _WORD.findall(question)} - _FUNCTION - _WH
     subject = [word.lower() for word in _WORD.findall(parts[0])]
-    is_whole = len(content) > 1 and all(any(_same_stem(word, other) for other in subject) for word in content)
+    is_whole = len(content) > 1 and all(any(match_stems(word, other) for other in subject) for word in content)
     is_name = parts[1][:1].isupper() or _COMMON_NOUN.match(parts[1]) is not None
     return _part(parts[1]) if is_whole and is_name else None
 
@@ -455,7 +519,7 @@ def _cut_by_question(sentence: str, question: str) -> str | None:
         return None
     question_words = {word.lower() for word in _WORD.findall(question)}
     lower = [word[0].lower() for word in words]
-    repeated = [word in _FUNCTION or any(_same_stem(word, other) for other in question_words) for word in lower]
+    repeated = [word in _FUNCTION or any(match_stems(word, other) for other in question_words) for word in lower]
     content = [repeated[i] and lower[i] not in _FUNCTION for i in range(len(words))]
     left = _count_repeated(repeated, lower, has_did="did" in question_words)
     right = _count_repeated(repeated[::-1])
@@ -488,7 +552,7 @@ def _cut_by_subject(sentence: str, question: str) -> str | None:
         return None
     question_words = {word.lower() for word in _WORD.findall(question)}
     lower = [word[0].lower() for word in words]
-    repeated = [any(_same_stem(word, other) for other in question_words) for word in lower]
+    repeated = [any(match_stems(word, other) for other in question_words) for word in lower]
     verb = next((i for i, word in enumerate(lower[:8]) if word in {"is", "was", "are", "were"}), None)
     if verb is None:
         # The verb of the question: "The Atlantic Ocean lies between ...".
@@ -536,20 +600,27 @@ def _count_repeated(repeated: Sequence[bool], words: Sequence[str] = (), *, has_
     return i
 
 
-def _same_stem(word: str, other: str) -> bool:
-    """Return whether two words are one, or differ in a short ending only."""
-    if word == other:
-        return True
-    short, long = sorted((word, other), key=len)
-    return len(short) >= 3 and long.startswith(short[: max(3, len(short) - 1)]) and len(long) - len(short) <= 3
+# "What is the capital of Australia?", and "Sydney is the largest city of Australia."
+_OF_WHAT = re.compile(
+    r"\b(?:is|was|are|were)\s+(?:the|an?)\s+(?P<role>[^,;.?]{2,50}?)\s+(?:of|in)\s+(?:the\s+)?(?P<name>[A-Z]\w+)"
+)
 
 
-def _cut_at_copula(sentence: str) -> str | None:
+def _describes_other(sentence: str, question: str) -> bool:
+    """Return whether a question asks for the one role of something, and a sentence names what has another role."""
+    request, role = _OF_WHAT.search(question), _OF_WHAT.search(sentence)
+    if request is None or role is None or request["name"] != role["name"] or _asks_name(question):
+        return False
+    noun = request["role"].split()[-1].lower()
+    return not any(match_stems(noun, word.lower()) for word in _WORD.findall(sentence))
+
+
+def _cut_at_copula(sentence: str, question: str) -> str | None:
     """Return the proper name in "NAME is the ..." and in "The ... is NAME"; None where it is not clear which side."""
     if _NEGATION.search(_REMARK.sub("", sentence)):
         return None
     parts = _COPULA.split(_REMARK.sub("", sentence))
-    if len(parts) != 2:
+    if len(parts) != 2 or _describes_other(sentence, question):
         return None
     subject, rest = (part.strip() for part in parts)
     described = [bool(_COMMON_NOUN.match(part)) for part in (subject, rest)]

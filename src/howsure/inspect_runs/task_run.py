@@ -96,7 +96,7 @@ def run_inspect_task(
             run.compact()
         if (folder / manifest.NAME).exists():
             # What the logs of a model say counts their samples, those of earlier sessions too.
-            manifest.finish(folder, warnings=notes, restated=[f"{one.label}: " for one in experiment.models])
+            manifest.finish(folder, warnings=notes, replaced_prefixes=[f"{one.label}: " for one in experiment.models])
     n_new, n_there = sum(one.n_new for one in followers), sum(one.n_there for one in followers)
     out = stream or sys.stderr
     for note in dict.fromkeys(notes):

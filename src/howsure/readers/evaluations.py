@@ -12,7 +12,7 @@ from operator import add
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from howsure.errors import HowsureWarning, InputError
+from howsure.errors import HowsureWarning, InputError, UnknownNameError
 from howsure.readers.merging import compare_sources, drop_earlier_cells, merge_cubes, share_clusters
 from howsure.readers.sources import Data, Source, find_sources
 from howsure.stats.core.cells import Cells
@@ -46,6 +46,7 @@ def read(
     engine: str | None = None,
     master: str | None = None,
     benchmark: str | None = None,
+    benchmarks: Sequence[str] = (),
     model: str | None = None,
     scale: float | None = None,
 ) -> Evaluations:
@@ -79,6 +80,8 @@ def read(
     benchmark
         One name for the benchmark of everything that is read, whatever files and logs call it: question ids that agree
         are the same questions.
+    benchmarks
+        Names of the benchmarks that are read; () reads all of them. Not together with `benchmark`.
     model
         Name of the model of tables without a column that names it; None takes the name of the file or its folder.
     scale
@@ -93,7 +96,8 @@ def read(
     Raises
     ------
     InputError
-        When there is nothing to read at a path.
+        When there is nothing to read at a path, `benchmark` and `benchmarks` are both given, or `benchmarks` is a
+        text.
 
     Examples
     --------
@@ -102,6 +106,11 @@ def read(
     >>> [(cells.benchmark, cells.models, cells.n.tolist()) for cells in read(frame)]
     [('b', ('m',), [[1, 1, 1]])]
     """
+    if isinstance(benchmarks, str):
+        raise InputError(f"benchmarks is the text {benchmarks!r}", remedy=f"give a list: [{benchmarks!r}]")
+    if benchmark is not None and benchmarks:
+        remedy = "select with --benchmark and leave --as-benchmark out, or the reverse"
+        raise InputError("--as-benchmark, one name for everything, and --benchmark, which selects", remedy=remedy)
     sources = find_sources(
         given,
         columns=columns,
@@ -113,7 +122,7 @@ def read(
         model=model,
         scale=scale,
     )
-    return Evaluations(sources, dimensions=dimensions, wide=wide, benchmark=benchmark)
+    return Evaluations(sources, dimensions=dimensions, wide=wide, benchmark=benchmark, benchmarks=benchmarks)
 
 
 class Evaluations(Sequence[Cells]):
@@ -126,7 +135,7 @@ class Evaluations(Sequence[Cells]):
     ----------
     sources
         Run folders, logs, tables and frames, as `find_sources` returns them.
-    dimensions, wide, benchmark
+    dimensions, wide, benchmark, benchmarks
         As for `read`.
 
     Warns
@@ -150,8 +159,10 @@ class Evaluations(Sequence[Cells]):
         dimensions: Sequence[str] = (),
         wide: bool = False,
         benchmark: str | None = None,
+        benchmarks: Sequence[str] = (),
     ) -> None:
         self.sources, self.dimensions, self.wide, self.benchmark = tuple(sources), tuple(dimensions), wide, benchmark
+        self.benchmarks = tuple(benchmarks)
         self._doubts: defaultdict[int, list[str]] = defaultdict(list)  # by the index of the source
         self._benchmarks_of: dict[int, set[str]] = {}  # by the index of the source, once scores have been read
         self._emitted: set[str] = set()
@@ -246,6 +257,8 @@ class Evaluations(Sequence[Cells]):
         """
         kinds: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
         for i, source in enumerate(self.sources):
+            if self.benchmarks and self._benchmarks_of and i not in self._benchmarks_of:
+                continue  # it holds other benchmarks only
             if benchmark is not None and benchmark not in self._benchmarks_of.get(i, {benchmark}):
                 continue
             path = str(source.path)
@@ -297,6 +310,8 @@ class Evaluations(Sequence[Cells]):
         from howsure.readers.answers import count_answers
 
         answers = count_answers(self.sources)
+        if self.benchmarks:
+            answers = {name: each for name, each in answers.items() if name in self.benchmarks}
         if self.benchmark is None or not answers:
             return answers
         return {self.benchmark: reduce(add, [replace(each, benchmark=self.benchmark) for each in answers.values()])}
@@ -312,11 +327,28 @@ class Evaluations(Sequence[Cells]):
         faults = [fault for source in self.sources if (fault := source.fault) is not None]
         if faults and not any(parts):
             raise faults[0]
+        if self.benchmarks:
+            parts = self._select_benchmarks(parts)
         if self.benchmark is not None:
             parts = [self._rename(source, part) for source, part in zip(self.sources, parts, strict=True)]
         if len(parts) < 2 or all(source.most_generations is None for source in self.sources):
             return parts
         return drop_earlier_cells(parts)
+
+    def _select_benchmarks(self, parts: list[list[Part]]) -> list[list[Part]]:
+        """Return the parts of each source that are of the benchmarks that are read.
+
+        Raises
+        ------
+        UnknownNameError
+            Where no source has one of them.
+        """
+        names = {part.benchmark for each in parts for part in each}
+        for name in self.benchmarks:
+            if name not in names:
+                where = f"--benchmark (--as-benchmark {name} would give everything that is read this name)"
+                raise UnknownNameError("benchmark", name, names, where=where)
+        return [[part for part in each if part.benchmark in self.benchmarks] for each in parts]
 
     def _rename(self, source: Source, parts: list[Part]) -> list[Part]:
         """Return the parts of a source with the name of the one benchmark."""
@@ -343,8 +375,8 @@ class Evaluations(Sequence[Cells]):
 def build_benchmarks_error(names: Sequence[str], path: str | Path) -> InputError:
     """Return the error of a source with several benchmarks that are to have one name."""
     listed = ", ".join(names[:3]) + ", ..." * (len(names) > 3)
-    what = f"{len(names)} benchmarks ({listed}), and --benchmark names one"
-    return InputError(what, where=str(path), remedy="leave --benchmark out, or give files of one benchmark")
+    what = f"{len(names)} benchmarks ({listed}), and --as-benchmark names one"
+    return InputError(what, where=str(path), remedy="leave --as-benchmark out, or read one with --benchmark")
 
 
 def _join_lines(lines: Sequence[tuple[str, str]]) -> str:
@@ -352,18 +384,21 @@ def _join_lines(lines: Sequence[tuple[str, str]]) -> str:
 
     >>> _join_lines([("a", "3 samples failed"), ("b", "1 samples failed"), ("c", "1 samples failed")])
     'a and 2 more: 5 samples failed'
+    >>> _join_lines([("a", "model m took 3 h"), ("a", "model m took 4 h")])
+    'a: model m took 3 h; and 1 more line of this kind'
     """
     path, line = lines[0]
-    if len(lines) > 1:
-        path = f"{path} and {len(lines) - 1} more"
-        if len({one for _, one in lines}) > 1:
-            leading = [_LEADING_NUMBER.match(one) for _, one in lines]
-            rests = {one.lstrip("0123456789") for _, one in lines}
-            if all(leading) and len(rests) == 1:
-                line = f"{sum(int(match[0]) for match in leading if match)}{rests.pop()}"
-            else:
-                line = f"{line} (in the first)"
-    return f"{path}: {line}"
+    n_paths, n_lines = len({path for path, _ in lines}), len({line for _, line in lines})
+    if n_lines > 1:
+        leading = [_LEADING_NUMBER.match(one) for _, one in lines]
+        rests = {one.lstrip("0123456789") for _, one in lines}
+        if all(leading) and len(rests) == 1:
+            line = f"{sum(int(match[0]) for match in leading if match)}{rests.pop()}"
+        elif n_paths > 1:
+            line = f"{line} (in the first)"
+        else:
+            line = f"{line}; and {n_lines - 1} more line{'s' * (n_lines > 2)} of this kind"
+    return f"{path} and {n_paths - 1} more: {line}" if n_paths > 1 else f"{path}: {line}"
 
 
 def _find_equal_questions(cells: Sequence[Cells]) -> Iterator[str]:
@@ -376,7 +411,7 @@ def _find_equal_questions(cells: Sequence[Cells]) -> Iterator[str]:
         if len(same) > 1 and len(questions) > 1 and sum(map(len, models)) == len(set().union(*models)):
             names = ", ".join(one.benchmark for one in same[:3]) + ", ..." * (len(same) > 3)
             what = f"have the same {len(questions)} question ids and other models"
-            yield f"{names} {what}: --benchmark NAME makes them one"
+            yield f"{names} {what}: --as-benchmark NAME makes them one"
 
 
 def _find_equal_numbers(cells: Sequence[Cells]) -> Iterator[str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from howsure.errors import InputError, StoreError
 from howsure.readers import merging
+from howsure.readers.logs.base import OF_OWN_SCORES
 from howsure.store import database, manifest, responses, scorer_files
 from howsure.store import manifest as manifests
 from howsure.store.lookup import read_clusters
@@ -74,8 +75,8 @@ class RunSource:
         self.path, self.columns, self.most_generations = path, columns, most_generations
         self.earlier = tuple(earlier)
         self.plans = manifest.load_plans(path)
-        self.notes = self._read_notes()
         self.scorer = scorer if scorer is not None else self._find_default_scorer()
+        self.notes = self._read_notes()
         if self.scorer is not None and self.scorer.startswith("judge:"):
             self._note(JUDGED)
         self.fault: InputError | None = None
@@ -248,7 +249,10 @@ class RunSource:
         more = f"; and {len(early) - _N_NAMED} more, see {manifests.NAME}" if len(early) > _N_NAMED else ""
         lost = ["its last session was killed, and the journal of its database (-wal) is missing: rows may be lost"]
         lost = lost if _lacks_journal(self.path, about) else []
-        return [*about.warnings, *lost, *(["; ".join(early[:_N_NAMED]) + more] if early else [])]
+        warnings = about.warnings
+        if self.scorer is not None and self.scorer != about.scorer:  # a line on the log's own scores is of no others
+            warnings = tuple(line for line in warnings if not any(part in line for part in OF_OWN_SCORES))
+        return [*warnings, *lost, *(["; ".join(early[:_N_NAMED]) + more] if early else [])]
 
     def _note_stages(self, what: str) -> None:
         """Note which models were sampled adaptively, with the consequence for the results."""

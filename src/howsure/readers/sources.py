@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import stat
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -38,6 +39,8 @@ Part = TypeVar("Part")
 
 #: Kinds of files that may be logs; a warning names those that no reader recognises.
 _LOG_KINDS = ("json", "zip", "parquet")
+#: Endings of experiments.
+_YAML_SUFFIXES = frozenset({".yaml", ".yml"})
 #: Files beside logs that hold no scores of their own.
 _COMPANIONS = frozenset({"run_metadata.json", "eval-set.json", "logs.json", "listing.json"})
 #: Largest number of files that the warning names.
@@ -377,10 +380,21 @@ def _find_at(path: Path, options: _Options) -> Iterable[_Candidate]:
         raise InputError("a pipe or a device, not a file", where=str(path), remedy=remedy)
     if (logs := _find_logs(path)) is not None:
         return logs
-    if is_table(path) or (path.is_file() and find_content_format(path) is not None):
+    is_yaml = path.suffix.lower() in _YAML_SUFFIXES  # a comma in its comments makes no table of it
+    if is_table(path) or (not is_yaml and find_content_format(path) is not None):
         return [_make_table_candidate(path, options)]
+    raise _build_unknown_file_error(path)
+
+
+def _build_unknown_file_error(path: Path) -> InputError:
+    """Return the error of a file that holds no results."""
+    if path.suffix.lower() in _YAML_SUFFIXES:
+        what = "an experiment or another YAML file, which has no results"
+        folder, file = shlex.quote(str(path.with_suffix(""))), shlex.quote(str(path))
+        remedy = f"howsure run {file} runs an experiment, howsure doctor {file} checks it; then give {folder}"
+        return InputError(what, where=str(path), remedy=remedy)
     remedy = f"give a run folder, a log, or a table ({', '.join(SUFFIXES)})"
-    raise InputError("no reader recognises this file, and it is no table", where=str(path), remedy=remedy)
+    return InputError("no reader recognises this file, and it is no table", where=str(path), remedy=remedy)
 
 
 def _find_below(path: Path, options: _Options, unknown: list[str], faults: list[InputError]) -> Iterator[_Candidate]:

@@ -203,4 +203,4 @@ def _describe_group(group: Sequence[_File], names: Mapping[Path, tuple[str, str]
         models = [names[file.path][1] for file in group]
         more = f" and {len(models) - _N_NAMED} more" if len(models) > _N_NAMED else ""
         line += f", with a model for each: {', '.join(models[:_N_NAMED])}{more}"
-    return f"{line} (--benchmark and --model give other names)"
+    return f"{line} (--as-benchmark and --model give other names)"

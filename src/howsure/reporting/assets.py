@@ -75,6 +75,7 @@ def bundle_vega() -> str:
     return code.replace("</script", "<\\/script").replace("<!--", "<\\!--").replace("\r", "")
 
 
+@cache
 def load_templates() -> jinja2.Environment:
     """Return the Jinja environment of the templates, in which every value is escaped."""
     import jinja2

@@ -327,10 +327,14 @@ def build_benchmark_reports(
     UnknownNameError
         If no benchmark has the reference model.
     """
+    from altair.utils.schemapi import debug_mode
+
     data.check_reference(options.reference)
     numbered = [(i, cells.benchmark) for i, cells in enumerate(data.cells, 1) if cells.models and cells.questions]
     limits = (text_limits or TextLimits()).divide(sum(1 for cells in data.cells if cells.models))
-    return [
-        BenchmarkReport(benchmark, f"b{i}", options, limits)
-        for (i, _), benchmark in zip(numbered, data.benchmarks(), strict=True)
-    ]
+    # Altair compares each part of a chart with its schema when it is made, which takes longer than the statistics.
+    with debug_mode(False):
+        return [
+            BenchmarkReport(benchmark, f"b{i}", options, limits)
+            for (i, _), benchmark in zip(numbered, data.benchmarks(), strict=True)
+        ]

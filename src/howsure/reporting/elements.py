@@ -204,7 +204,9 @@ class ElementBuilder:
         is_folded
             Whether the page shows the drawing only when it is opened or printed.
         """
-        spec = chart.properties(description=f"{kind}. {caption}").to_dict()
+        # A test compares each figure with the schema of Vega-Lite; here it would take half the time of a page.
+        spec = chart.to_dict(validate=False)
+        spec["description"] = f"{kind}. {caption}"
         if longest := _longest_legend_name(spec):
             spec.setdefault("usermeta", {})["longest"] = longest
         if table is None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from howsure.errors import InputError, UnknownNameError, require_modules
-from howsure.reporting.charts.chart_elements import SHORT_LABEL, shorten_label
+from howsure.reporting.charts.chart_elements import SHORT_LABEL, SHORT_NAME, shorten_label
 from howsure.reporting.elements import Figure
 
 FigureFormat = Literal["svg", "png", "pdf"]
@@ -228,11 +228,16 @@ def fix_width(
     width = width or style.pixels
     size = style.font_size
     most = max(90, min(260, 0.34 * width))
-    given: Mapping[str, Any] = _shorten_labels(spec, int(most / (0.55 * size)))
+    usermeta: Any = spec.get("usermeta", {})
+    inside = shorten_label(int(0.4 * width / (0.55 * size)), usermeta.get("names", ()))
+    given: Mapping[str, Any] = _shorten_labels(spec, int(most / (0.55 * size)), inside)
     config = dict(given.get("config", {}))
     # vl-convert contains this font: the drawing is the same on every machine.
     config |= {"background": background, "font": "Liberation Sans, sans-serif"}
-    config["axisY"] = {"labelLimit": most, **config.get("axisY", {})}
+    # Of letters wider than others a name of so many characters takes more.
+    config["axisY"] = {"labelLimit": 1.15 * most, **config.get("axisY", {})}
+    if "labelLimit" in config.get("legend", {}):
+        config["legend"] = {**config["legend"], "labelLimit": max(80, width - 90)}
     if longest := given.get("usermeta", {}).get("longest"):
         columns = max(1, int(width // (7 / FONT_SIZE * size * longest + 44)))
         config["legend"] = {**config.get("legend", {}), "columns": columns}
@@ -271,15 +276,23 @@ def _colour_text(config: Mapping[str, Any], colour: str) -> dict[str, Any]:
     }
 
 
-def _shorten_labels(value: Any, most: int) -> Any:
-    """Return a specification whose names in axes are cut in the middle so that `most` characters are left."""
-    if isinstance(value, Mapping):
-        return {
-            name: shorten_label(most) if name == "labelExpr" and part == SHORT_LABEL else _shorten_labels(part, most)
-            for name, part in value.items()
-            if name != "datasets"
-        } | ({"datasets": value["datasets"]} if "datasets" in value else {})
-    return [_shorten_labels(part, most) for part in value] if isinstance(value, list | tuple) else value
+def _shorten_labels(value: Any, most: int, inside: str) -> Any:
+    """Return a specification whose names are cut to `most` characters in axes, and by `inside` in the drawing."""
+    if isinstance(value, list | tuple):
+        return [_shorten_labels(part, most, inside) for part in value]
+    if not isinstance(value, Mapping):
+        return value
+    changed = {
+        name: part if name == "datasets" else _shorten_labels(part, most, inside) for name, part in value.items()
+    }
+    if value.get("expr") == SHORT_NAME:
+        changed["expr"] = inside.replace("datum.label", "datum.model")
+    axis = value.get("axis")
+    if isinstance(axis, Mapping) and axis.get("labelExpr") == SHORT_LABEL:
+        names = (value.get("scale") or {}).get("domain")
+        label = shorten_label(most, names if isinstance(names, list) else ())
+        changed["axis"] = {**axis, "labelExpr": label}
+    return changed
 
 
 def format_csv(columns: Mapping[str, Sequence[object]]) -> str:

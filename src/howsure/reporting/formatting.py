@@ -8,27 +8,7 @@ from decimal import Decimal
 
 import numpy as np
 
-from howsure.stats.core.cells import FloatArray
-
-
-def choose_decimals(se: FloatArray) -> int:
-    """Return the decimals that show two significant digits of a typical standard error.
-
-    >>> [choose_decimals(np.array(se)) for se in ([0.012, 0.02], [float("nan")], [31.0])]
-    [3, 3, 0]
-    """
-    available = se[np.isfinite(se) & (se > 0)]
-    return 3 if len(available) == 0 else min(max(1 - math.floor(math.log10(np.median(available))), 0), 6)
-
-
-def choose_row_decimals(se: FloatArray) -> list[int]:
-    """Return the decimals of a score in each row: those of a typical row, or more to show its error's first digit.
-
-    >>> choose_row_decimals(np.array([0.012, 0.02, 0.0005, float("nan")]))
-    [3, 3, 4, 3]
-    """
-    places = choose_decimals(se)
-    return [max(places, choose_decimals(se[i : i + 1]) - 1) for i in range(len(se))]
+from howsure.stats.core.text_table import choose_decimals
 
 
 def format_error(se: float, places: int) -> str:

@@ -7,7 +7,8 @@ Names and manifests are treated as text: the template escapes them, and scripts 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -26,6 +27,8 @@ from howsure.stats.core.claims import CLAIM_TEXTS
 #: Heading and meaning of every column of every table.
 _COLUMNS = glossary.list_report_columns()
 
+#: A day at the beginning of a time.
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 #: Styles and scripts of the page, in their order.
 _FILES = {"css": ("page", "question"), "js": ("page", "pair", "question")}
@@ -143,7 +146,7 @@ def _render(
             manifests=[json.dumps(clean_json(m), indent=2, ensure_ascii=False, default=str) for m in data.manifests],
             source_warnings=data.source_warnings,
             facts_of_all=data.facts,
-            dates=_format_dates(data.manifests),
+            dates=dict(_list_dates(data.manifests)),
             columns=_COLUMNS,
             terms=glossary.TERMS | glossary.CURVES,
             labels=dump_json({name: label for name, (label, _) in _COLUMNS.items()}),
@@ -159,7 +162,16 @@ def _render(
     return html
 
 
-def _format_dates(manifests: Sequence[Mapping[str, object]]) -> str:
-    """Return the first and last day on which a run was begun, according to the manifests."""
-    days = sorted({str(m["created"])[:10] for m in manifests if m.get("created")})
-    return " to ".join(dict.fromkeys((days[0], days[-1]))) if days else ""
+def _list_dates(manifests: Sequence[Mapping[str, object]]) -> Iterator[tuple[str, str]]:
+    """Yield the first and last day of the runs, and of their conversion to folders, according to the manifests."""
+    days: dict[str, set[str]] = {"Run": set(), "Converted": set()}
+    for manifest in manifests:
+        sampled, created = manifest.get("sampled"), str(manifest.get("created") or "")
+        if isinstance(sampled, (list, tuple)):
+            days["Run"].update(str(day) for day in sampled)
+            days["Converted"].add(created)
+        else:
+            days["Run"].add(created)
+    for name, texts in days.items():
+        if dates := sorted({text[:10] for text in texts if _DAY.match(text)}):
+            yield name, " to ".join(dict.fromkeys((dates[0], dates[-1])))

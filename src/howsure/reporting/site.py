@@ -18,13 +18,14 @@ from howsure.errors import InputError
 from howsure.reporting.assets import build_policy, load_templates, read_template
 from howsure.reporting.elements import clean_json
 from howsure.reporting.figure_files import FigureStyle, format_csv, write_figures
-from howsure.reporting.formatting import choose_decimals, format_count, format_number, format_share
+from howsure.reporting.formatting import format_count, format_number, format_share
 from howsure.reporting.page import Page, build_page
 from howsure.reporting.report_data import ReportData, ReportOptions
 from howsure.reporting.sections.score_table import split_greedy_runs
 from howsure.reporting.sections.summary import describe_verdict, judge_pairs
 from howsure.stats.comparisons import DecidedCounts, Pairs, average_over_benchmarks, combine_with_reference, pairs
 from howsure.stats.core.cells import Cells, FloatArray
+from howsure.stats.core.text_table import choose_decimals
 from howsure.stats.questions import compute_question_tau
 from howsure.stats.scores import score
 

@@ -189,6 +189,8 @@ class LabelEvidence:
     """Whether the question is in the corner of the data map: rarely right, and nearly always answered alike."""
     is_suspected: bool
     """Whether it is in that corner, or most models (at least two) prefer another answer."""
+    is_outvoted: bool = False
+    """Whether most models, at least two, prefer another answer."""
 
 
 def rank_label_errors(answers: AnswerCounts) -> list[LabelEvidence]:
@@ -214,6 +216,7 @@ def rank_label_errors(answers: AnswerCounts) -> list[LabelEvidence]:
         errors.evidence.tolist(),
         errors.on_map.tolist(),
         errors.suspected.tolist(),
+        errors.outvoted.tolist(),
     )
     return [LabelEvidence(answers.benchmark, *row) for row in zip(*columns, strict=True)]
 
@@ -306,7 +309,7 @@ def get_verdict(entry: Entry, verdicts: Mapping[str, Verdict]) -> str:
 
 
 def build_queue(texts: Texts) -> list[Entry]:
-    """Return every question, the most suspicious first."""
+    """Return every question: those that both rules suspect first, and within these and the others by the evidence."""
     queue: list[Entry] = []
     for benchmark, views in groupby(sorted(texts.questions(), key=attrgetter("benchmark")), attrgetter("benchmark")):
         answers, view_of = texts.count_answers(benchmark), {view.question: view for view in views}
@@ -317,7 +320,14 @@ def build_queue(texts: Texts) -> list[Entry]:
         for one in rank_label_errors(answers):
             view = view_of[one.question]
             queue.append(Entry(view, one, place_of.get(view.key, -1)))
-    return sorted(queue, key=lambda entry: -entry.evidence.evidence)
+    return sorted(queue, key=_rank_entry)
+
+
+def _rank_entry(entry: Entry) -> tuple[bool, bool, float]:
+    """Return the key by which the queue is sorted; evidence of few answers is compared with that of many."""
+    one = entry.evidence
+    is_unknown = math.isnan(one.evidence)
+    return not (one.is_on_map and one.is_outvoted), is_unknown, 0.0 if is_unknown else -one.evidence
 
 
 def _draw_controls(keys: Sequence[str]) -> dict[str, int]:
@@ -381,15 +391,16 @@ def estimate_wrong_share(
 def describe_wrong_share(share: WrongLabelShare) -> str:
     """Describe the share of wrong labels in a sentence; empty before the first verdict.
 
-    >>> describe_wrong_share(WrongLabelShare(40, 2, 0.0061, 0.1692, 0.95))
-    '2 of the first 40 random questions are mislabeled: 5.0% of all labels (95% interval 0.6% to 16.9%).'
+    >>> describe_wrong_share(WrongLabelShare(40, 2, 0.0061, 0.1692, 0.95)).partition(", an ")[2]
+    'estimate of 5.0% of all labels (95% interval 0.6% to 16.9%).'
     """
     if share.n == 0:
         return ""
     verb, noun = ("is", "question") if share.n == 1 else ("are", "questions")
+    interval = f"{share.level:.0%} interval {share.low:.1%} to {share.high:.1%}"
     return (
-        f"{share.n_wrong} of the first {share.n} random {noun} {verb} mislabeled: {share.n_wrong / share.n:.1%} of all "
-        f"labels ({share.level:.0%} interval {share.low:.1%} to {share.high:.1%})."
+        f"{share.n_wrong} of the first {share.n} random {noun} {verb} mislabeled, an estimate of "
+        f"{share.n_wrong / share.n:.1%} of all labels ({interval})."
     )
 
 

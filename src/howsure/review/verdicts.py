@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import tempfile
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -37,6 +38,7 @@ __all__ = [
     "Verdict",
     "Word",
     "append",
+    "check_writable",
     "compare_reviewers",
     "content_key",
     "decide",
@@ -142,9 +144,33 @@ def append(path: Path, verdict: Verdict) -> Verdict:
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
-        what = f"cannot be written: {error.strerror}"
-        raise InputError(what, where=str(path), remedy="name a file with --verdicts") from error
+        raise _build_write_error(path, error) from error
     return verdict
+
+
+def check_writable(path: Path) -> None:
+    """Raise InputError, before anybody gives a verdict, if none can be appended to the file; it is not created.
+
+    Examples
+    --------
+    >>> try:
+    ...     check_writable(Path("no such folder", "verdicts.jsonl"))
+    ... except InputError as error:
+    ...     print(error)
+    no such folder/verdicts.jsonl: cannot be written: No such file or directory; name a file with --verdicts
+    """
+    try:
+        if path.exists():
+            path.open("ab").close()
+        else:
+            tempfile.TemporaryFile(dir=path.parent).close()
+    except OSError as error:
+        raise _build_write_error(path, error) from error
+
+
+def _build_write_error(path: Path, error: OSError) -> InputError:
+    """Return the error of a file that takes no verdict."""
+    return InputError(f"cannot be written: {error.strerror}", where=str(path), remedy="name a file with --verdicts")
 
 
 def history(path: Path, *, missing: bool = False, warn: Callable[[str], None] | None = None) -> list[Verdict]:

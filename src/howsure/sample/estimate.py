@@ -192,14 +192,14 @@ def _estimate_model(demand: ModelDemand) -> ModelEstimate:
             cost_most = demand.price.cost(prompt_most, completion_most, requests)
     if demand.max_completion_tokens is None:
         notes.append("completions have no bound: no max_tokens")
-    if demand.seconds is None:
-        notes.append(f"time assumes requests of {ASSUMED_WAIT:g} s and {ASSUMED_TOKENS_PER_SECOND:g} tokens per s")
     each = ASSUMED_WAIT + mean / ASSUMED_TOKENS_PER_SECOND if demand.seconds is None else demand.seconds
     limits = [math.ceil(requests / demand.concurrency) * each]
     if demand.requests_per_minute is not None:
         limits.append(60 * requests / demand.requests_per_minute)
     if demand.tokens_per_minute is not None:
         limits.append(60 * (prompt + completion) / demand.tokens_per_minute)
+    if demand.seconds is None:
+        notes.append(_describe_time(min(requests, demand.concurrency), max(limits), requests * each))
     return ModelEstimate(
         model=demand.model,
         benchmark=demand.benchmark,
@@ -216,6 +216,17 @@ def _estimate_model(demand: ModelDemand) -> ModelEstimate:
         seconds=max(limits),
         note="; ".join(notes),
     )
+
+
+def _describe_time(n_at_once: int, seconds: float, seconds_one_by_one: float) -> str:
+    """Return the note on what the time assumes, with the longer time of an endpoint that answers one by one."""
+    from howsure.sample.progress import format_duration
+
+    speed = f"{ASSUMED_WAIT:g} s and {ASSUMED_TOKENS_PER_SECOND:g} tokens per s"
+    if n_at_once < 2:
+        return f"time assumes requests of {speed}"
+    note = f"time assumes {n_at_once} requests at once, each of {speed}"
+    return f"{note} ({format_duration(seconds_one_by_one)} one by one)" if seconds_one_by_one > seconds else note
 
 
 def _find_mean_tokens(demand: ModelDemand) -> tuple[float, list[str]]:

@@ -268,6 +268,8 @@ NESTED_TYPES: StructTypes = {
 
 #: Largest number of bytes of an experiment file.
 LARGEST_FILE = 16 << 20
+#: Endings of files that are no experiment, and may be results or questions.
+_OTHER_SUFFIXES = frozenset({".csv", ".tsv", ".jsonl", ".ndjson"})
 
 
 def load_experiment(path: Path | str) -> Experiment:
@@ -291,7 +293,16 @@ def load_experiment(path: Path | str) -> Experiment:
         raise _build_reading_error(path, e.strerror or str(e)) from None
     except ValueError:
         raise _build_reading_error(path, "the name contains a character that no file name has") from None
-    return parse_experiment(text, where=str(path), base=path.parent)
+    try:
+        return parse_experiment(text, where=str(path), base=path.parent)
+    except InputError as error:
+        if path.suffix.lower() not in _OTHER_SUFFIXES:
+            raise
+        what = f"a {path.suffix} file, and no experiment, which is a YAML file"
+        remedy = "howsure init writes one, and asks a file of questions with --benchmark FILE"
+        raise InputError(
+            what, where=str(path), remedy=f"{remedy}; howsure preview says what a file of results is"
+        ) from error
 
 
 def _build_reading_error(path: Path, why: str) -> InputError:

@@ -437,8 +437,8 @@ def _describe_reply(trial: _Trial, label: str, request: Request, reply: Reply) -
         remedy = "switch the cache off: a copy is no new generation"
         yield ExperimentCheck("cache", "problem", f"{label}: the reply came from a cache", remedy)
     if reply.limits is not None:
-        stated = {"requests": reply.limits.requests, "tokens": reply.limits.tokens}
-        listed = " and ".join(f"{value:,.0f} {name}" for name, value in stated.items() if value is not None)
+        limits = {"requests": reply.limits.requests, "tokens": reply.limits.tokens}
+        listed = " and ".join(f"{value:,.0f} {name}" for name, value in limits.items() if value is not None)
         if listed:
             yield ExperimentCheck("limits", "ok", f"{label}: {listed} per minute, which the run keeps to")
     if reply.completion_tokens is None:

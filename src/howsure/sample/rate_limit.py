@@ -106,7 +106,7 @@ class _Period:
     first: int
     began: float
     window: float
-    rejected: int = 0
+    n_rejected: int = 0
     last: int = 0
     """Place of the last rejection in the period."""
     place_sum: int = 0
@@ -116,13 +116,13 @@ class _Period:
 
     @property
     def share(self) -> float:
-        return self.rejected / self.last if self.last else 0.0
+        return self.n_rejected / self.last if self.last else 0.0
 
     @property
     def is_steady(self) -> bool:
         """Whether rejections are spread over the period; a rate limit rejects at the end, or nearly all."""
-        is_spread_out = self.place_sum < CONCENTRATED * self.rejected * self.last
-        return self.rejected >= FEWEST_REJECTIONS and is_spread_out and self.share <= LARGEST_PERMANENT_SHARE
+        is_spread_out = self.place_sum < CONCENTRATED * self.n_rejected * self.last
+        return self.n_rejected >= FEWEST_REJECTIONS and is_spread_out and self.share <= LARGEST_PERMANENT_SHARE
 
 
 class RejectionHistory:
@@ -161,7 +161,7 @@ class RejectionHistory:
         """Count the rejection of the request with this number; requests are numbered from 1 as they are sent."""
         self._recent.append(number)
         if (place := number - self._period.first) > 0:
-            self._period.rejected += 1
+            self._period.n_rejected += 1
             self._period.place_sum += place
             self._period.last = max(self._period.last, place)
 
@@ -203,14 +203,16 @@ class RejectionHistory:
             # Estimate the share again, because there are more requests now.
             p, n = permanent
             if abs(period.share - p) < DEVIATIONS * math.sqrt(p * (1 - p) / n):
-                return self._set_permanent(n * p + period.rejected, n + period.last, period)
+                return self._set_permanent(n * p + period.n_rejected, n + period.last, period)
         elif previous is not None and previous.is_steady:
             if period.rate > SLOWER * previous.rate:
                 # The rate has changed too little for a decision.
                 return None
             expected = max(0.0, 1 - (1 - previous.share) * previous.rate / period.rate)
             if period.share > (expected + previous.share) / 2:
-                return self._set_permanent(previous.rejected + period.rejected, previous.last + period.last, previous)
+                return self._set_permanent(
+                    previous.n_rejected + period.n_rejected, previous.last + period.last, previous
+                )
         self._previous, self._permanent, self._many = period, None, MANY
         return None
 

@@ -124,9 +124,9 @@ def find_missing_cells(
     >>> list(find_missing_cells(["q"], ["v", "w"], 2, {("q", "v"): 0b10000010}).tasks(["q"], ["v", "w"], 2))
     [PromptTask(question=0, variant=0, generations=(2,)), PromptTask(question=0, variant=1, generations=(1, 2))]
     """
-    question_set, restricted = set(questions), questions_of or {}
+    question_set, of_variant = set(questions), questions_of or {}
     questions_by_variant = {
-        variant: question_set & restricted[variant] if variant in restricted else question_set for variant in variants
+        variant: question_set & of_variant[variant] if variant in of_variant else question_set for variant in variants
     }
     wanted = (1 << generations + 1) - 2 if is_even else -2
     masks = {key: mask for key, mask in present.items() if key[0] in questions_by_variant.get(key[1], ())}
@@ -142,7 +142,7 @@ def find_missing_cells(
         sum((mask & wanted).bit_count() for mask in each.values()) for each in (masks, failed_masks, again)
     )
     n_prompts = sum(map(len, questions_by_variant.values()))
-    return MissingCells(n_prompts * generations, there, masks, n_failed, n_outage, restricted)
+    return MissingCells(n_prompts * generations, there, masks, n_failed, n_outage, of_variant)
 
 
 def order_key(question: str, *, seed: int) -> bytes:

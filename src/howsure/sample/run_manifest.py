@@ -83,7 +83,9 @@ def _warn_of_other_benchmarks(folder: Path, new: manifest.Manifest) -> None:
 
 
 def list_notes(jobs: Iterable[tuple[str, ModelJob]]) -> Iterator[tuple[str, bool]]:
-    """Yield each remark about a model that matters for its scores, and whether it is on the size of its requests.
+    """Yield each remark about models that matters for their scores, and whether it is on the size of requests.
+
+    The same remark about several models is one line, which begins with their names.
 
     Parameters
     ----------
@@ -91,12 +93,13 @@ def list_notes(jobs: Iterable[tuple[str, ModelJob]]) -> Iterator[tuple[str, bool
         Each job with the name of its model, and of its benchmark if there are several. The size of requests is a fact
         about the endpoint, so that it is yielded once for each model.
     """
-    notes = {}
+    names: dict[tuple[str, bool], dict[str, None]] = {}
     for name, job in jobs:
         for note in job.notes:
             is_size = note == job.size.note
-            notes[f"{job.config.label if is_size else name}: {note}"] = is_size
-    yield from notes.items()
+            names.setdefault((note, is_size), {})[job.config.label if is_size else name] = None
+    for (note, is_size), of_models in names.items():
+        yield f"{', '.join(of_models)}: {note}", is_size
 
 
 def finish_manifest(

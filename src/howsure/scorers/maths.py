@@ -81,6 +81,9 @@ _PLAIN = re.compile(
 )
 # "x = -1 and x = 3", a formula with commands and without dollar signs, and words beside one.
 _SAME_UNKNOWN = re.compile(r"(?P<name>[a-z])\s?=\s?[^=]{1,30}?(?:,?\s(?:and|or)\s|,\s)(?P=name)\s?=\s?[^=]{1,30}")
+_SAME_UNKNOWN_LAST = re.compile(
+    rf"(?:^|\b(?:so|thus|hence|therefore|gives|means)\s|[,:⇒→]\s)(?P<equations>{_SAME_UNKNOWN.pattern})$"
+)
 _COMMAND = re.compile(r"\\(?:[dtc]?frac|sqrt|pi|infty|cdot)\b")
 _WORDS = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{3,}")
 _LEFT_SIDE = re.compile(r"\s*(?:[a-zA-Z]['’]?\([a-z]\)|[a-zA-Z]['’]?|\([a-z0-9 +−-]+\)[²³]?)\s*")
@@ -92,6 +95,9 @@ _AFTER_ANSWER = re.compile(
     r"|;\sthe\s(?:other|others|rest)\b[^\n]*)[\s.✓]*$",
     re.IGNORECASE,
 )
+# "**3√13**", and "25π ≈ 78.54": the number is only near.
+_BOLD_FORMULA = re.compile(r"\*\*([^*\nA-Za-z]*[√π][^*\nA-Za-z]*)\*\*")
+_NEAR = re.compile(r"(?<=[π√\w)}])\s?(?:≈|~|\\approx)\s?\d[\d.,]*(?:\s[a-zA-Z²³]+)?(?=[\s.$*]*$)")
 # The last line of a chain of equations.
 _ALIGNED = re.compile(
     r"&\s*=\s*(?P<side>(?:(?!&|\\\\)[\s\S])+?)[.,\s]*\\end\{(?:align|aligned|split|eqnarray)\*?\}[\s$\].]*$"
@@ -105,6 +111,8 @@ _COORDINATES = re.compile(
 )
 _LISTED = re.compile(r"[-−\d/.]+(?:,\s[-−\d/.]+)*,?\sand\s[-−\d/.]+")
 _PERCENT = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s?\\?(?:%|percent)")
+# "- If $\\Delta < 0$ there are none.": one of several cases.
+_CASE = re.compile(r"[ \t]*[-*•][ \t]+(?:if|when|for)\b", re.IGNORECASE)
 _MARKED = re.compile(r"\$|\\boxed|\\fbox|\\\(|\\\[|\\begin")
 
 
@@ -143,6 +151,18 @@ def import_library() -> None:
 
 
 def compare_maths(completion: str, target: str, is_cut: bool = False) -> tuple[str | None, float]:
+    """Return the answer of a completion, or None, and 1.0 where it equals the target, else 0.0; see `_compare_exact`.
+
+    Of "25π ≈ 78.54" the exact number is the answer; the other one is also right, where the target has so many decimals.
+    """
+    exact = _NEAR.sub("", completion)
+    answer, score = _compare_exact(exact, target, is_cut)
+    if exact != completion and not score and (near := _compare_exact(completion, target, is_cut))[1]:
+        return near
+    return answer, score
+
+
+def _compare_exact(completion: str, target: str, is_cut: bool) -> tuple[str | None, float]:
     """Return the answer of a completion, or None, and 1.0 where it equals the target, else 0.0.
 
     An explicit statement (`statements.find_statements`) is the answer, also where it has no dollar signs; it is
@@ -170,7 +190,7 @@ def compare_maths(completion: str, target: str, is_cut: bool = False) -> tuple[s
     if not expected and not words:
         raise ValueError(f"the target {target[:60]!r} is no mathematics")
     completion = _remove_after_answer(remove_reasoning(completion))
-    sentence = _find_sentence(completion)
+    sentence = _find_sentence(completion) or _find_bold_formula(completion)
     statement = None if sentence is None else _select_formula(sentence)
     plain = _find_plain_formula(completion) if sentence is None else None
     if sentence is None and (written := _match_unmarked(completion, plain, _extract_target(target))) is not None:
@@ -185,7 +205,7 @@ def compare_maths(completion: str, target: str, is_cut: bool = False) -> tuple[s
         is_number = number is not None and format_number(number) == canonical_number(_extract_target(target))
         if is_number or (words and _normalize(statement) == words):
             return statement, 1.0
-    if is_cut and sentence is None:
+    if sentence is None and (is_cut or _CASE.match(completion.rstrip().rpartition("\n")[2])):
         return None, 0.0
     given = _parse(_write_formula(statement or plain or "")) if statement or plain else []
     given = given or (_parse(completion) if statement is None else [])
@@ -205,7 +225,8 @@ def _remove_after_answer(completion: str) -> str:
     shorter = _AFTER_ANSWER.sub("", completion)
     completion = shorter.rstrip() if any(map(str.isdigit, shorter)) or "=" in shorter else completion
     if aligned := _ALIGNED.search(completion):
-        return f"{completion[: aligned.start()]}\n$${aligned['side']}$$"
+        before = completion[: aligned.start()].rpartition("\\begin{")[0].rstrip().removesuffix("$$").removesuffix("\\[")
+        return f"{before}\n$${aligned['side']}$$"
     return _STOP_IN_FORMULA.sub("", completion)
 
 
@@ -251,6 +272,13 @@ def _find_sentence(completion: str) -> str | None:
     return None
 
 
+def _find_bold_formula(completion: str) -> str | None:
+    """Return the formula with signs such as √ that is the only one in bold in a last line without LaTeX; else None."""
+    line = completion.strip().rpartition("\n")[2]
+    formulas = _BOLD_FORMULA.findall(line) if "$" not in line and "\\" not in line else []
+    return formulas[0] if len(formulas) == 1 else None
+
+
 def _find_plain_formula(completion: str) -> str | None:
     r"""Return the formula without LaTeX at the end of a completion without any, such as "(-2, 3]"; None without one.
 
@@ -262,8 +290,8 @@ def _find_plain_formula(completion: str) -> str | None:
     line = completion.strip().split("\n")[-1].strip(" *_`").removesuffix(".")
     if (verb := _LAST_VERB.match(line)) and verb[1].strip():
         line = verb[1].strip()
-    if _SAME_UNKNOWN.fullmatch(line):
-        return line
+    if same := _SAME_UNKNOWN_LAST.search(line):
+        return same["equations"]
     if _COMMAND.search(line) and not _WORDS.search(line):
         return line.rpartition("=")[2].strip()
     match = _PLAIN.search(line.removesuffix("."))

@@ -19,7 +19,9 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from howsure.extraction.completion_context import remove_next_question
+from howsure.extraction.number_words import SMALL_NUMBERS
 from howsure.extraction.open_answers import read_open_answer
+from howsure.extraction.open_candidates import list_shorter_answers
 from howsure.extraction.statements import remove_reasoning
 from howsure.scorers.scorer_parts import ScoredAnswer, Scorer, ScoringItem, hash_code, normalize_text
 from howsure.scorers.targets import parse_targets
@@ -114,11 +116,7 @@ def _fold_letters(text: str) -> str:
     return unicodedata.normalize("NFC", "".join(parts))
 
 
-_UNITS = """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen
-seventeen eighteen nineteen twenty"""
-_TENS = "thirty forty fifty sixty seventy eighty ninety"
-_NUMBERS = {word: str(n) for n, word in enumerate(_UNITS.split())}
-_NUMBERS |= {word: str(10 * n) for n, word in enumerate(_TENS.split(), 3)}
+_NUMBERS = {word: str(number) for word, number in SMALL_NUMBERS.items()}
 _TITLES = frozenset({"mr", "mrs", "ms", "miss", "mx", "dr", "doctor", "prof", "professor", "sir", "dame"})
 _OFFICE_WORDS = "president senator governor chancellor king queen emperor pope saint st judge justice captain"
 _OFFICES = frozenset(_OFFICE_WORDS.split())
@@ -136,7 +134,10 @@ _MONTHS = {
 }
 _DAY = re.compile(r"(\d{1,2})(?:st|nd|rd|th)?")
 _PARENTHESIS = re.compile(r"\s*[(\[][^()\[\]]*[)\]]\s*$")
-_LEAD = re.compile(r"^(?:in|on|at|by|from|during|the year|in the year)\s+(?=\S)", re.IGNORECASE)
+# "in 1945" is 1945; "by 1945" and "from 1945" are not, but "by Jane Austen" is Jane Austen.
+_LEAD = re.compile(
+    r"^(?:(?:in|on|at|during|the year|in the year)\s+(?=\S)|(?:by|from)\s+(?=[^\d\s][^\d]*$))", re.IGNORECASE
+)
 _HALF_DAY = re.compile(r"(?<=\d)\s?[ap]\.?m\.?$", re.IGNORECASE)
 _REMARK = re.compile(
     r"(?:,\s+(?:who|which|whose|where|because|since|as|although|though|when|with|followed|but|i\.e\.)(?!\w)|\s+because\b|\s+[-–—]\s+|\s*—\s*|:\s+).*$",
@@ -224,13 +225,24 @@ def build_normalised_scorer(spec: str, _: str) -> Scorer:
         answer, rule = read_open_answer(completion, item.context)
         if answer is None:
             return ScoredAnswer(0.0, None, rule)
-        right = any(matches_target(answer, target) for target in targets)
+        forms = [answer, *list_shorter_answers(answer, item.context.question)]
+        right = any(matches_target(form, target) for form in forms for target in targets)
         # All right answers are one answer, so that they count together in a majority vote.
         return ScoredAnswer(float(right), targets[0] if right else normalize_answer(answer), rule)
 
     return Scorer(
         spec,
-        hash_code("scorers.normalised", "scorers.targets", "extraction.open_answers", "extraction.statements"),
+        hash_code(
+            "scorers.normalised",
+            "scorers.targets",
+            "extraction.open_answers",
+            "extraction.open_candidates",
+            "extraction.number_words",
+            "extraction.numerals",
+            "extraction.statements",
+            "extraction.completion_context",
+            "extraction.languages",
+        ),
         score,
     )
 

@@ -5,7 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from howsure.extraction.completion_context import CompletionContext, remove_next_question, remove_run_on
+from howsure.extraction.completion_context import (
+    CompletionContext,
+    complete_context,
+    remove_next_question,
+    remove_run_on,
+)
 from howsure.extraction.open_answers import split_sentences
 from howsure.extraction.statements import ends_undecided, find_statement, remove_reasoning
 from howsure.scorers.scorer_parts import ScoredAnswer, Scorer, ScoringItem, hash_code
@@ -36,22 +41,28 @@ _NOUN_AFTER = re.compile(
 )
 _LEAD = re.compile(
     r"^(?:(?:[a-z]+ly(?=,)|(?:[a-z]+ly|so to) speaking(?=,)|in (?:an?|the|this|that) (?:[a-z]+ )?sense(?=,)|tl;dr:?"
+    r"|(?:to conclude|to sum up|in summary|conclusion|(?:final )?(?:decision|verdict|judgement|judgment))(?=[,:*])"
     r"|so|yet|still|thus"
     r"|hence|therefore|then|finally|in conclusion|in short|overall|actually|wait|well|definitely"
     r"|probably|certainly|i(?: (?:think|believe|would say)|['’]d say)(?: that)?"
     r"|(?:the |my |final |correct )*answer(?: is|:)?"
     r"|(?:it|that|this) is|(?:it|that)['’]s|(?:the|this|that) (?:statement|claim|sentence)"
     r"(?: that [^.;!?\n]{3,120}?)? is(?=\s+(?:not )?(?:true|false|correct|incorrect|wrong|right|untrue)\b))"
-    r"\s*[,:]?\s+)+",
+    r"\s*[,:]?[*_]*\s+)+",
     re.IGNORECASE,
 )
 # "It is not true that it is impossible, so yes." and "No, wait. Yes, it does."
-_CONCLUSION = re.compile(r",\s+(?:so|thus|hence|therefore)\s+(?:the answer is\s+)?(yes|no)\W*$", re.IGNORECASE)
+_CONCLUSION = re.compile(
+    r"(?:,\s+(?:so|thus|hence|therefore)\s+(?:the answer is\s+)?|(?:→|⇒|=>)\s*\**|\bcorrect:\s"
+    r"|\b(?:typical|average|ordinary) person would (?:say|answer),?\s[\"'“]?)(yes|no)[\"'”]?"
+    r"(?:,\s+(?:it|they|he|she|you|we|there)\b[^.;,]{0,60})?\W*$",
+    re.IGNORECASE,
+)
 _TAKEN_BACK = re.compile(r"\b(?:wait|sorry|correction|scratch that|on second thought)\W*$", re.IGNORECASE)
 _CONCLUDES = re.compile(r"\W*(?:so|thus|therefore|hence)\b", re.IGNORECASE)
 _SURELY = re.compile(r"(?:absolutely|definitely|certainly|of course|exactly)[.!]*", re.IGNORECASE)
 _NOT = re.compile(
-    r"^(?:(?:not|isn['’]t)\s+(?:true|correct|the case|right)\b"
+    r"^(?:(?:not at all|by no means)\b\W*$|(?:not|isn['’]t)\s+(?:true|correct|the case|right)\b"
     r"|(?:absolutely|of course|definitely|certainly|surely)\s+not\b\W*$)",
     re.IGNORECASE,
 )
@@ -107,7 +118,9 @@ _LEANS = re.compile(
 )
 
 
-_IS_QUESTION = re.compile(r"(?:^|\n)\W*(?P<verb>is|are|was|were)\s+(?P<rest>[^?\n]{3,100})\?\s*$", re.IGNORECASE)
+_IS_QUESTION = re.compile(
+    r"(?:^|\n)\W*(?P<verb>is|are|was|were|would|can|could|will|should)\s+(?P<rest>[^?\n]{3,100})\?\s*$", re.IGNORECASE
+)
 _WORD = re.compile(r"[\w’']+")
 
 
@@ -158,7 +171,9 @@ def read_yes_no(text: str, context: CompletionContext | None = None) -> tuple[st
     >>> read_yes_no("Nobody knows."), read_yes_no("Yes and no.")
     ((None, 'none'), (None, 'none'))
     """
-    text = remove_run_on(remove_next_question(remove_reasoning(text), context), context).strip()
+    completion = remove_reasoning(text)
+    text = remove_run_on(remove_next_question(completion, context), context).strip()
+    context = complete_context(completion, text, context)
     if not text:
         return None, "empty"
     if ends_undecided(text):

@@ -111,6 +111,9 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     howsure: str = metadata.version("howsure")
     """Version of howsure that started the run; each session has its own version."""
     created: str = ""
+    sampled: tuple[str, ...] | None = None
+    """First and last day on which the logs that this folder was converted from were made, empty if they do not say;
+    None in a folder whose generations were sampled by its sessions."""
     seed: int = 0
     benchmarks: dict[str, dict[str, object]] = {}
     """Maps the name of a benchmark to its source: file, content hash, parameters."""
@@ -256,14 +259,14 @@ def finish(
     notes: Iterable[str] = (),
     choices: Mapping[str, int] | None = None,
     stopped: Iterable[Stopped] = (),
-    restated: Iterable[str] = (),
+    replaced_prefixes: Iterable[str] = (),
     clock: Callable[[], float] = time.time,
 ) -> Manifest:
     """End the last session with its warnings and notes; save the manifest and return it.
 
     Parameters
     ----------
-    restated
+    replaced_prefixes
         Beginnings of warnings of earlier sessions that no longer hold, because `warnings` state the same anew.
     choices
         Label of a model to the largest number of generations per request that its endpoint accepts.
@@ -275,7 +278,9 @@ def finish(
     manifest = replace(
         manifest,
         sessions=(*before, replace(last, finished=_format_time(clock()))),
-        warnings=_merge_lines([line for line in manifest.warnings if not line.startswith(tuple(restated))], warnings),
+        warnings=_merge_lines(
+            [line for line in manifest.warnings if not line.startswith(tuple(replaced_prefixes))], warnings
+        ),
         notes=_merge_lines(manifest.notes, notes),
         stopped=(*manifest.stopped, *stopped),
         models=manifest.models

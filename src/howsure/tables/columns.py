@@ -275,21 +275,29 @@ def find_columns(
             if "completion" in options.texts
             else f"no column for {' and '.join(map(repr, missing))}",
             where=where,
-            remedy=_suggest_column(names, missing[0], matched, by_variant=options.by_variant),
+            remedy=_suggest_column(names, missing, matched, by_variant=options.by_variant),
         )
     return TableColumns(matched, dimensions, is_whole, is_aggregated)
 
 
-def _suggest_column(names: Sequence[str], missing: str, matched: Mapping[str, str], *, by_variant: bool) -> str:
-    """Return how a column that was not found can be named."""
+def _suggest_column(
+    names: Sequence[str], missing: Sequence[str], matched: Mapping[str, str], *, by_variant: bool
+) -> str:
+    """Return how columns that were not found can be named."""
     text = ", ".join(name.strip() or "(no name)" for name in names)
     text = text if len(text) <= _MAX_LISTED else text[:_MAX_LISTED] + ", ..."
-    remedy = f"the columns are {text}: name one with --columns {missing}=COLUMN"
+    named = " ".join(f"--columns {name}=COLUMN" for name in missing)
+    remedy = f"the columns are {text}: name {'one' if len(missing) == 1 else 'them'} with {named}"
     if by_variant:
         remedy += ", or add --wide if each column is a model"
-    if missing == "score" and {"answer", "question"} <= matched.keys():
-        remedy += f"; howsure rescore scores answers such as those of {matched['answer']!r}"
-    elif missing == "score" and (completion := match_aliases(names, TEXT_ALIASES).get("completion")) is not None:
+    if missing == ["score"] and {"answer", "question"} <= matched.keys():
+        answers = f"answers of models in {matched['answer']!r} are scored by howsure rescore"
+        if "model" not in matched:
+            questions = "a file of questions and their right answers is asked with howsure init --benchmark FILE"
+            has_target = "target" in match_aliases(names, TEXT_ALIASES)  # without one, the answers are the right ones
+            return f"{questions}{f'; {answers}' * has_target}; if there are scores, {remedy.partition(': ')[2]}"
+        remedy += f"; {answers}"
+    elif missing == ["score"] and (completion := match_aliases(names, TEXT_ALIASES).get("completion")) is not None:
         rescore = f"howsure rescore scores the completions in {completion!r}"
         return f"{rescore}; if there are scores, {remedy.partition(': ')[2]}"
     return remedy

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, TypeVar
 
 from howsure.errors import HowsureWarning, InputError, first_line
 from howsure.tables.columns import TableColumns, TableOptions, find_columns, find_needed_columns
-from howsure.tables.score_values import MIN_PERCENT, match_words, refuse_lone_counts
+from howsure.tables.score_values import MIN_PERCENT, describe_number_forms, match_words, refuse_lone_counts
 from howsure.tables.sql import MISSING_TEXTS
 from howsure.tables.success_counts import CountColumns, find_count_columns, may_count_right_answers
 from howsure.tables.table_files import SUFFIXES, find_file_format, name_table, open_database
@@ -243,7 +243,8 @@ def _find_whole_numbers(frame: nw.LazyFrame[Any], columns: list[str]) -> list[st
         if not conditions:
             return []
         # The number of rows for which a condition does not hold; without a value it holds.
-        wrong = {column: (~condition).sum() for column, condition in conditions.items()}
+        # Spark adds up no truth values.
+        wrong = {column: (~condition).cast(nw.Int64).sum() for column, condition in conditions.items()}
         counts = rows.select(**wrong).collect(backend="pyarrow").to_native().to_pylist()[0]
         return [column for column, n in counts.items() if not n]
 
@@ -288,8 +289,9 @@ def _score_expression(frame: nw.LazyFrame[Any], column: str, name: str) -> nw.Ex
     score = nw.when(~score.is_nan()).then(score)
     is_percent = text.str.ends_with("%")
     sums = {
-        "n": nw.col("percent").sum(),
-        "comma": nw.col("text").str.contains(",").sum(),
+        "n": nw.col("percent").cast(nw.Int64).sum(),
+        "percent_text": nw.when(nw.col("percent")).then(nw.col("text")).min(),
+        "comma_text": nw.when(nw.col("text").str.contains(",")).then(nw.col("text")).min(),
         "highest": nw.when(~nw.col("percent")).then(nw.col("score")).max(),
     }
     parts = frame.select(text=text, score=score, percent=is_percent).select(**sums)
@@ -297,8 +299,7 @@ def _score_expression(frame: nw.LazyFrame[Any], column: str, name: str) -> nw.Ex
     if counts["n"] and (counts["highest"] or 0) > 1:
         what = f"some scores have a percent sign, and others such as {counts['highest']:g} have none"
         raise InputError(what, where=name, remedy="write the sign after all of them, or after none")
-    lines = ["percent signs are read (57.2% as 0.572)"] if counts["n"] else []
-    lines += ["decimal commas are read (0,572 as 0.572)"] if counts["comma"] else []
+    lines = describe_number_forms(counts["percent_text"], counts["comma_text"])
     if words:
         listed = ", ".join(f"{word} {'is missing' if of is None else f'is {of:g}'}" for word, of in words.items())
         lines.append(f"words are read as scores: {listed}")

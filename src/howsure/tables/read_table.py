@@ -200,13 +200,15 @@ class TableContent(NamedTuple):
     notes
         What was decided while its columns were found, a line each.
     n_rows
-        Number of rows, or of scores where a row has several.
+        Number of rows.
     benchmarks, models, questions
         The names in its columns; empty where it has no such column.
     targets
         Pairs of a question and its target; empty where no column has the targets.
     needs_scores
         Whether it has completions and no scores.
+    meanings
+        Of a table with a column per model or question: what each of its columns that is read holds.
     """
 
     columns: Mapping[str, str]
@@ -218,6 +220,7 @@ class TableContent(NamedTuple):
     questions: tuple[str, ...]
     targets: frozenset[tuple[str, str]]
     needs_scores: bool
+    meanings: Mapping[str, str]
 
 
 def describe_table(
@@ -271,12 +274,13 @@ def describe_table(
             columns=every_match,
             every=every,
             notes=(*layout.notes, *layout.name_notes),
-            n_rows=int(layout.rows.aggregate("count(*)").fetchall()[0][0]),
+            n_rows=int(rows.aggregate("count(*)").fetchall()[0][0]),
             benchmarks=list_names("benchmark"),
             models=list_names("model"),
             questions=list_names("question"),
             targets=frozenset((str(question), str(target)) for question, target in list_values("question", "target")),
             needs_scores=matched.keys().isdisjoint({"score", "mean"}),
+            meanings=layout.meanings,
         )
 
 

@@ -14,7 +14,15 @@ from howsure.tables.sql import ColumnTypes, parse_number_sql, quote_name, quote_
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["SUMMARY_NAMES", "WORD_SCORES", "match_words", "read_score_words", "refuse_lone_counts", "scale_scores"]
+__all__ = [
+    "SUMMARY_NAMES",
+    "WORD_SCORES",
+    "describe_number_forms",
+    "match_words",
+    "read_score_words",
+    "refuse_lone_counts",
+    "scale_scores",
+]
 
 #: Scores by word. All words of a column must be in one of these: the C of letter grades A to D is no score.
 WORD_SCORES: tuple[Mapping[str, float], ...] = (
@@ -89,19 +97,17 @@ def read_score_words(
     if types.get(column) not in {"VARCHAR", "JSON"}:
         return {}
     text = write_text_sql(column, types)
-    n_percent, n_comma, highest = rows.aggregate(
-        f"count(*) FILTER (contains({text}, '%')), count(*) FILTER (contains({text}, ',')), "
-        f"max(TRY_CAST({text} AS DOUBLE))"
+    clean, number = parse_number_sql(text)
+    is_number = f"{number} IS NOT NULL"
+    n_percent, highest, percent, comma = rows.aggregate(
+        f"count(*) FILTER (contains({text}, '%')), max(TRY_CAST({text} AS DOUBLE)), "
+        f"min({clean}) FILTER (contains({text}, '%') AND {is_number}), "
+        f"min({clean}) FILTER (contains({text}, ',') AND {is_number})"
     ).fetchall()[0]
     if n_percent and highest is not None and highest > 1:
         what = f"some scores have a percent sign, and others such as {highest:g} have none"
         raise InputError(what, where=where, remedy="write the sign after all of them, or after none")
-    forms = [form for form, n in {"percent signs": n_percent, "decimal commas": n_comma}.items() if n]
-    lines = []
-    if forms:
-        examples = {"percent signs": "57.2% as 0.572", "decimal commas": "0,572 as 0.572"}
-        lines.append(" and ".join(f"{form} are read ({examples[form]})" for form in forms))
-    clean, number = parse_number_sql(text)
+    lines = describe_number_forms(percent, comma)
     counts = dict(
         rows.filter(f"{clean} IS NOT NULL AND {number} IS NULL")
         .aggregate(f"{clean} AS word, count(*) AS times", "1")
@@ -116,6 +122,23 @@ def read_score_words(
     if lines:
         warnings.warn(f"{where}: {'; '.join(lines)}", HowsureWarning, stacklevel=2)
     return words or {}
+
+
+def describe_number_forms(percent: str | None, comma: str | None) -> list[str]:
+    """Return the line that says how scores with a percent sign or a decimal comma are read, given one of each.
+
+    >>> describe_number_forms("57.5%", None)
+    ['percent signs are read (57.5% as 0.575)']
+    >>> describe_number_forms("57,5 %", "0,2")
+    ['percent signs are read (57,5 % as 0.575) and decimal commas are read (0,2 as 0.2)']
+    """
+    texts = {"percent signs": percent, "decimal commas": comma}
+    forms = [
+        f"{form} are read ({text} as {float(text.rstrip('% ').replace(',', '.')) / (100 if '%' in text else 1):g})"
+        for form, text in texts.items()
+        if text is not None
+    ]
+    return [" and ".join(forms)] if forms else []
 
 
 def _describe_score(score: float | None) -> str:

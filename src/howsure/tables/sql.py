@@ -157,6 +157,8 @@ def number_sql(
     are further texts, in lower case, and the numbers that they are; see `score_values.read_score_words`.
     """
     kind, wrong, remedy = types[column], f"not {what}, which is a finite number", "fix the value, or leave it empty"
+    if words is not None and kind in {"VARCHAR", "JSON"}:
+        remedy += "; of words, pairs such as pass and fail, yes and no, true and false, C and I are read"
     quoted = quote_name(column)
     if kind in _INTEGERS or kind.startswith("DECIMAL"):
         return f"CAST({quoted} AS DOUBLE)"

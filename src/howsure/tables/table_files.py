@@ -88,6 +88,8 @@ _MAX_IN_MEMORY = 1 << 28
 _BLOCK_SIZE = 1 << 24
 #: Bytes at the start of a file that show its form and encoding.
 _HEAD = 1 << 16
+#: Delimiters of fields, and what messages call them; of equally frequent ones the first is taken.
+_DELIMITERS = {"\t": "tabs", ",": "commas", ";": "semicolons", "|": "bars"}
 #: Largest number of characters of a header.
 _MAX_HEADER = 1 << 20
 #: Types that JSON does not have. DuckDB infers them where all texts of a column look alike, which changes ids.
@@ -457,13 +459,18 @@ def _read_header(path: Path) -> tuple[str, list[str]]:
         line = file.readline(_MAX_HEADER)
         while line.count('"') % 2 and len(line) < _MAX_HEADER and (more := file.readline(_MAX_HEADER)):
             line += more  # a quoted name contains line breaks
-    delimiter = max("\t,;|", key=line.count)
+    delimiter = _find_delimiter(line)
     try:
         names = next(csv.reader(io.StringIO(line, newline=""), delimiter=delimiter), [])
     except csv.Error as error:
         raise InputError(f"cannot be read: {error}", where=f"{path}, line 1", remedy="is it a table?") from error
     _check_header(path, names)
     return delimiter, names
+
+
+def _find_delimiter(heading: str) -> str:
+    """Return the delimiter that a first line has most often outside of quotation marks; a tab where it has none."""
+    return max(_DELIMITERS, key=re.sub(r'"[^"]*"', "", heading).count)
 
 
 def _check_header(path: Path, names: Sequence[str]) -> None:
@@ -628,8 +635,11 @@ def _read_jsonl(content: bytes, file: str) -> Iterator[PlacedRow]:
 
 
 def _read_csv(content: bytes, file: str) -> Iterator[PlacedRow]:
-    """Yield the rows of a csv file, whose first row is the header."""
-    reader = csv.reader(io.StringIO(_decode(content, file), newline=""), strict=True)
+    """Yield the rows of a csv file, whose first row is the header, between commas, semicolons, tabs or bars."""
+    text = _decode(content, file)
+    heading = text.lstrip("\r\n").partition("\n")[0]
+    delimiter = _find_delimiter(heading)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     header: list[str] = []
     try:
         for values in reader:
@@ -640,7 +650,11 @@ def _read_csv(content: bytes, file: str) -> Iterator[PlacedRow]:
                 header = values
             elif len(values) != len(header):
                 what = f"{len(values)} fields where the header has {len(header)}"
-                raise InputError(what, where=f"{file}, {place}", remedy="quote fields that hold commas or line breaks")
+                raise InputError(
+                    what,
+                    where=f"{file}, {place}",
+                    remedy=f"quote fields that hold {_DELIMITERS[delimiter]} or line breaks",
+                )
             else:
                 yield place, dict(zip(header, values, strict=True))
     except csv.Error as e:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import shlex
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar, cast
 
 import numpy as np
@@ -94,8 +95,8 @@ def warn_repeats(where: str, parts: Sequence[Cells] | Sequence[Cube]) -> None:
     """Warn if cells have several rows and no column `generation` distinguishes them."""
     if number := sum(int((part.n > 1).sum()) for part in parts):
         warnings.warn(
-            f"{where}: {number} cells have several rows and there is no column 'generation': each row is taken as an "
-            "independent generation",
+            f"{where}: {number} {inflect_text('[cell has|cells have] several rows', number)} and there is no column "
+            "'generation': each row is taken as an independent generation",
             HowsureWarning,
             stacklevel=3,
         )
@@ -231,12 +232,15 @@ class TableLayout(NamedTuple):
         What was decided for the reader of the table, one line each.
     name_notes
         Columns of names in which 1.0 is read as 1, one line each: of interest once all names are read.
+    meanings
+        Of a table with a column per model or question: what each of its columns that is read holds.
     """
 
     rows: duckdb.DuckDBPyRelation
     table_columns: TableColumns
     notes: tuple[str, ...]
     name_notes: tuple[str, ...] = ()
+    meanings: Mapping[str, str] = MappingProxyType({})
 
 
 def lay_out(rows: duckdb.DuckDBPyRelation, where: str, options: TableOptions) -> TableLayout:
@@ -261,7 +265,8 @@ def lay_out(rows: duckdb.DuckDBPyRelation, where: str, options: TableOptions) ->
     if options.wide:
         long = melt_models(rows, where, options.columns, options.dimensions)
         table_columns = find_columns(_list_columns(long.rows), where, options, long.columns)
-        return _shorten_names(TableLayout(long.rows, table_columns, (long.note,) if long.note else ()))
+        layout = TableLayout(long.rows, table_columns, (long.note,) if long.note else (), meanings=long.meanings)
+        return _shorten_names(layout)
     options, rows = _choose_score_column(rows, where, options)
     notes: list[str] = []
     rows, options = read_success_counts(rows, where, options, notes)
@@ -273,14 +278,15 @@ def lay_out(rows: duckdb.DuckDBPyRelation, where: str, options: TableOptions) ->
         if melted is None:
             raise
         table_columns = find_columns(_list_columns(melted.rows), where, options._replace(model=None), melted.columns)
-        return _shorten_names(TableLayout(melted.rows, table_columns, (melted.note,) if melted.note else ()))
+        notes = [melted.note] if melted.note else []
+        return _shorten_names(TableLayout(melted.rows, table_columns, tuple(notes), meanings=melted.meanings))
     if table_columns.columns.get("variant", "").lower() == "prompt" and "variant" not in options.columns:
         table_columns = _take_prompts_of_questions(rows, table_columns)
     rows, table_columns = _unnest_scores(rows, table_columns)
     if options.scorer is None and "score" not in options.columns:
         notes += _list_other_scores(rows, table_columns)
     rows, table_columns = _choose_scorer(rows, where, table_columns, options, notes)
-    rows, table_columns, _, name_notes = _shorten_names(TableLayout(rows, table_columns, ()))
+    rows, table_columns, _, name_notes, _ = _shorten_names(TableLayout(rows, table_columns, ()))
     rows, table_columns = _separate_turns(rows, table_columns, options, notes)
     return TableLayout(rows, table_columns, tuple(notes), name_notes)
 
@@ -479,7 +485,7 @@ def _rename_columns(
     Rows that are cells have `n`, `total` and `total_sq`, others `score`. Checks that only the rows can show have been
     made; the late ones are for when grouping fails.
     """
-    rows, (columns, dimensions, is_whole, is_aggregated), notes, name_notes = lay_out(rows, where, options)
+    rows, (columns, dimensions, is_whole, is_aggregated), notes, name_notes, _ = lay_out(rows, where, options)
     for note in notes:
         warnings.warn(f"{where}: {note}", HowsureWarning, stacklevel=4)
     types = read_column_types(rows)

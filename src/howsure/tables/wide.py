@@ -76,11 +76,14 @@ class LongTable(NamedTuple):
         Our column names to its columns.
     note
         What was read, and what was left out, in one line.
+    meanings
+        What each column of the wide table that was read holds.
     """
 
     rows: duckdb.DuckDBPyRelation
     columns: dict[str, str]
     note: str | None
+    meanings: dict[str, str]
 
 
 class _Values(NamedTuple):
@@ -142,7 +145,8 @@ def melt_models(
     table, summaries = _drop_summaries(table, fixed["variant"], models)
     lines += summaries
     names = {name: name for name in (*named, "model", "score")}
-    return LongTable(_melt(table, fixed, _label_models(models, ())), names, "; ".join(lines) or None)
+    labels = _label_models(models, ())
+    return LongTable(_melt(table, fixed, labels), names, "; ".join(lines) or None, _list_meanings(fixed, labels))
 
 
 def _find_models(table: pa.Table, where: str, candidates: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -223,7 +227,7 @@ def melt_questions(
     note = f"a column per model: the questions are in column {name}, the models are {_list_names(labels.values())}"
     lines = [note, *([f"left out: {_list_names(left_out)}"] if left_out else []), *summaries]
     names = {name: name for name in (*fixed, "model", "score") if name not in options.dimensions}
-    return LongTable(_melt(table, fixed, labels), names, "; ".join(lines))
+    return LongTable(_melt(table, fixed, labels), names, "; ".join(lines), _list_meanings(fixed, labels))
 
 
 def _melt_columns_of_questions(
@@ -241,8 +245,16 @@ def _melt_columns_of_questions(
     note = f"a row per model: the questions are the columns {_list_names(questions)}"
     if left_out:
         note += f"; left out: {_list_names(left_out)}"
-    rows = _melt(table, fixed, {column: column.strip() for column in questions}, "question")
-    return LongTable(rows, {name: name for name in (*fixed, "question", "score")}, note)
+    labels = {column: column.strip() for column in questions}
+    rows = _melt(table, fixed, labels, "question")
+    names = {name: name for name in (*fixed, "question", "score")}
+    return LongTable(rows, names, note, _list_meanings(fixed, labels, "question"))
+
+
+def _list_meanings(fixed: Mapping[str, str], labels: Mapping[str, str], kind: str = "model") -> dict[str, str]:
+    """Return what each column holds: a name, or the scores of a model or a question."""
+    meanings = {column: name for name, column in fixed.items()}
+    return meanings | {column: f"score of {kind} {label}" for column, label in labels.items()}
 
 
 def _find_parent(column: str, nested: Collection[str]) -> str:

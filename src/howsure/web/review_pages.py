@@ -46,6 +46,7 @@ from howsure.review.verdicts import (
     Verdict,
     Word,
     append,
+    check_writable,
     compare_reviewers,
     decide,
     history,
@@ -398,7 +399,7 @@ def serve_review(
     Raises
     ------
     InputError
-        If a path contains no run folder or log, the verdicts cannot be read, or the port is in use.
+        If a path contains no run folder or log, the verdicts cannot be read or written, or the port is in use.
     """
     texts = RunTexts(map(Path, paths))
     session = ReviewSession(
@@ -410,6 +411,7 @@ def serve_review(
         shows_others=show_others,
     )
     past = session.history()  # an unreadable file is reported before anything is served
+    check_writable(verdicts)
     if adjudicate:
         n_open = sum(one.needs_adjudication for one in decide(past).values())
         count = f"{n_open} questions on which reviewers differ have no final verdict"

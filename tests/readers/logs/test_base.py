@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from howsure.errors import UnknownNameError
+from howsure.readers.logs import base
 from howsure.readers.logs.base import ReadOptions, RowBuilder, RowKey, get_field, parse_score
 
 KEY = RowKey("b", "m", "q")
@@ -103,3 +104,11 @@ def test_the_scorer_is_named_by_a_part_that_no_other_has():
 def test_fields_of_lists_and_of_what_is_no_mapping():
     assert get_field({"a": [{"b": 1}]}, "a.0.b") == 1
     assert [get_field({"a": "text"}, field) for field in ("a.0", "b", "a.b")] == [None] * 3
+
+
+def test_words_of_notes_on_own_scores_are_written_once():
+    """Kind of truth: the files. A reader with words of its own would have its notes left in when the run is rescored."""
+    folder = Path(base.__file__).parent
+    for words in (base.OF_SEVERAL_SCORERS, base.ONLY_FIRST_SCORED):
+        assert [file.name for file in folder.rglob("*.py") if words in file.read_text("utf-8")] == ["base.py"]
+        assert any(words in part for part in base.OF_OWN_SCORES)

@@ -378,7 +378,7 @@ def damage(folder, data):
     shutil.rmtree(folder)
 
 
-@settings(max_examples=1000, deadline=None, suppress_health_check=QUIET)
+@settings(max_examples=400, deadline=None, suppress_health_check=QUIET)
 @given(data=st.data())
 def test_damage(tmp_path_factory, data):
     damage(tmp_path_factory.mktemp("damage"), data)

@@ -190,7 +190,7 @@ def test_several_prompts_are_planned_with_and_without():
     section, sheet = section_of(cube.cells(), cube=cube)
     assert "with one generation per question and prompt" in section.items[1].caption
     assert "for new questions in new prompts" in section.items[1].caption
-    assert "Generations are from 20 prompts." in section.items[0].caption
+    assert "Generations of each model are from 20 prompts." in section.items[0].caption
     found = columns(sheet, "frontier")
     one = [se for part, se in zip(found["part"], found["se"], strict=True) if part == "one prompt"]
     # theory: with one prompt the error never falls below the standard deviation over prompts, here .15 at least
@@ -314,5 +314,5 @@ def test_a_kind_of_design_that_is_worse_than_the_run_is_not_called_the_best():
     assert f"For as much, the best is {better:.3g} with any number of questions (110 questions × 1 generation)." in text
     assert (
         "No design with equally many generations for every question does better for as much with at most 100 "
-        f"questions; the best of those is {worse:.3g} with at most 100 questions (100 questions × 1 generation)."
+        f"questions; the best of those is {worse:.3g} (100 questions × 1 generation)."
     ) in text

@@ -1,5 +1,7 @@
 """The section on the judge. Truth: data made so that each sentence is true, and so that it is false."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -33,9 +35,9 @@ def judge_completions(*, wrong_of_a=0.0, wrong_of_b=0.0, n_labels=100, unreadabl
     )
 
 
-def caption(**parts):
+def caption(order=("b", "a"), **parts):
     parts = {"model": "the-judge", "template": "correct", **parts}
-    section = build_judge_section(JudgeSummary(**parts), ["b", "a"], ElementBuilder("b1"), level=0.95)
+    section = build_judge_section(JudgeSummary(**parts), order, ElementBuilder("b1"), level=0.95)
     return section.items[0].caption
 
 
@@ -113,7 +115,7 @@ def test_a_judge_that_errs_alike_on_both_models_favours_none():
     text = caption(completions=judge_completions(wrong_of_a=0.3, wrong_of_b=0.3))
     assert "errs in favour" not in text
     assert "twice as long" not in text
-    assert "The tests detected no favour for a model or for long completions" in text
+    assert "The tests detected no favour for a model or for the length of a completion" in text
     assert "The judge's score of b and a is above" in text or "The judge's score of a and b is above" in text
 
 
@@ -128,6 +130,50 @@ def test_a_judge_that_favours_long_completions_is_said_to():
     text = caption(completions=judge_completions(by_length=True, n_labels=200))
     assert "when a completion is twice as long" in text
     assert "+0." in text
+
+
+def test_only_what_was_tested_is_said_to_be_undetected():
+    """Completions of one length have no test of length; with one model there is no other to favour it against."""
+    both = judge_completions(wrong_of_a=0.3, wrong_of_b=0.3)
+    alike = caption(completions=replace(both, length=np.full(400, 300.0)))
+    assert "The tests detected no favour for a model, which small ones would escape." in alike
+    of_a = np.flatnonzero(both.model == 0)
+    rows = {name: getattr(both, name)[of_a] for name in ("model", "question", "judged", "label", "inclusion", "length")}
+    alone = replace(both, models=("a",), **rows)
+    assert "detected no favour for the length of a completion, which" in caption(["a"], completions=alone)
+
+
+def test_a_judge_that_errs_against_one_of_three_models_is_said_to():
+    """The judge says right of 60 % of what people score wrong, but never of the third model's completions."""
+    two, third = judge_completions(wrong_of_a=0.6, wrong_of_b=0.6, n_labels=200), judge_completions(n_labels=200)
+    of_b = np.flatnonzero(third.model == 1)
+    rows = {
+        name: np.concatenate([getattr(two, name), getattr(third, name)[of_b]])
+        for name in ("question", "judged", "label", "inclusion", "length")
+    }
+    three = replace(two, models=("a", "b", "c"), model=np.repeat([0, 1, 2], 200), **rows)
+    text = caption(["a", "b", "c"], completions=three)
+    assert "The judge errs against c: its error there differs by -0." in text
+    assert "errs against a" not in text
+    assert "errs in favour of c" not in text
+
+
+def test_a_note_names_its_model_once():
+    builder = ElementBuilder("b1")
+    summary = JudgeSummary(model="j", template="correct", completions=judge_completions(unreadable=7))
+    table = build_judge_section(summary, ["b", "a"], builder, level=0.95).items[0]
+    assert "b: completions without a readable verdict, left out: 7" in table.notes
+
+
+def test_flip_rates_that_are_equal_are_no_range():
+    table = verdicts([1] * 10 + [2] * 30)
+    again = [np.tile(table.question, 2), np.arange(80)]
+    both = VerdictTable(
+        "demo", ("a", "b"), table.questions, np.repeat([0, 1], 40), *again, np.tile(table.counts, (2, 1)), table.values
+    )
+    text = caption(completions=judge_completions(), noise=measure_judge_noise(both))
+    assert "differ with a probability of 0.250, for each model." in text
+    assert "depending on the model" not in text
 
 
 def test_few_labels_are_said_and_tests_without_enough_are_not_claimed():

@@ -346,18 +346,34 @@ def test_a_default_prompt_alone_has_values_of_no_dimension():
     assert PromptAnalysis(made, None, cube.models, 0.95, 0.01, 0.1).estimated_dimensions == []
 
 
+def consistency_table(*strings):
+    """The table of models a, b, ... with one answer for each of four questions and two prompts (AB: they differ)."""
+    n = np.ones((len(strings), 4, 2), dtype=np.int64)
+    places = np.array([(m, q, v) for m in range(len(strings)) for q in range(4) for v in range(2)]).T
+    answers = np.array(["ABCD".index(answer) for answer in "".join(strings)])
+    models = tuple("abc"[: len(strings)])
+    given = VariantAnswers("demo", models, tuple("pqrs"), ("v0", "v1"), n, *places, answers, n.ravel())
+    cube = Cube("demo", models, tuple("pqrs"), ("v0", "v1"), n, n * 1.0, n * 1.0)
+    numbers = PromptAnalysis(cube, None, models[::-1], 0.95, 0.01, 0.1, given)
+    [listing] = [item for item in build_spread_items(numbers, ElementBuilder("b1")) if item.id.endswith("consistency")]
+    return listing
+
+
 def test_the_page_has_the_consistency_rate():
     """By hand: of four questions under two prompts, model a answers three alike and model b all."""
-    n = np.ones((2, 4, 2), dtype=np.int64)
-    places = np.array([(m, q, v) for m in range(2) for q in range(4) for v in range(2)]).T
-    answers = np.array(["ABCD".index(answer) for answer in "AABBCCABAABBCCDD"])
-    given = VariantAnswers("demo", ("a", "b"), tuple("pqrs"), ("v0", "v1"), n, *places, answers, n.ravel())
-    cube = Cube("demo", ("a", "b"), tuple("pqrs"), ("v0", "v1"), n, n * 1.0, n * 1.0)
-    numbers = PromptAnalysis(cube, None, ("b", "a"), 0.95, 0.01, 0.1, given)
-    [listing] = [item for item in build_spread_items(numbers, ElementBuilder("b1")) if item.id.endswith("consistency")]
+    listing = consistency_table("AABBCCAB", "AABBCCDD")
     assert [(row[0], row[2], row[5]) for row in listing.rows] == [("b", "100%", "100%"), ("a", "75%", "75%")]
     assert [row[4] for row in listing.rows] == ["–", "–"]  # one generation per prompt
     assert "b in 100% of the cases (the most) and by a in 75%" in listing.caption
+
+
+def test_models_that_are_equally_consistent_are_all_named():
+    """By hand: a and c answer three of four questions alike, b all or as many."""
+    text = consistency_table("AABBCCAB", "AABBCCDD", "ABBBCCDD").caption
+    assert "by b in 100% of the cases (the most) and by " in text
+    assert "by a and c in 75%" in text or "by c and a in 75%" in text
+    text = consistency_table("AABBCCAB", "AABBCDDD", "ABBBCCDD").caption
+    assert "is answered alike by every model in 75% of the cases;" in text
 
 
 def test_no_number_is_given_where_epsilon_is_not_below_the_variance():

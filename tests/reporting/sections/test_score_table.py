@@ -8,7 +8,11 @@ from helpers.planted_prompts import planted
 from howsure.reporting.charts.comparisons import draw_disagreement, significant_difference
 from howsure.reporting.elements import ElementBuilder
 from howsure.reporting.sections import score_table
-from howsure.reporting.sections.comparisons import build_disagreement_figure
+from howsure.reporting.sections.comparisons import (
+    build_disagreement_figure,
+    describe_disagreement,
+    describe_pair_errors,
+)
 from howsure.stats.comparisons.pairs import pairs
 from howsure.stats.comparisons.ranking import rank
 from howsure.stats.core.cells import Cells
@@ -144,6 +148,25 @@ def test_pairs_are_counted_against_the_curve():
     assert "Pairs have different numbers of common questions" in figure.caption
     assert "1 pair never disagreed" in figure.caption
     assert "Drawn for one pair in 2" in figure.caption
+
+
+def test_models_that_never_disagree_are_not_above_the_curve():
+    # by hand: two models all right, two all wrong; 4 pairs differ on all 40 questions, 2 on none
+    made = pairs(cells("1" * 40, "1" * 40, "0" * 40, "0" * 40))
+    text = describe_disagreement(made, significant_difference(made.disagreement, 40, 0.95))
+    assert text.startswith("4 of 6 pairs are on or above the curve")
+    assert "2 pairs never disagreed." in text
+
+
+def test_differences_that_do_not_vary_have_no_known_error():
+    made = pairs(cells("1" * 40, "1" * 40, "0" * 40))
+    text = describe_pair_errors(made, binary=True)
+    assert text.startswith("In 3 of 3 pairs no difference varied, so that the error is unknown.")
+    assert "median" not in text
+    # by hand: 10 of 40 questions differ: sqrt((1/4 - 1/16)/40) = .068 for two pairs; the third never differs
+    made = pairs(cells("1" * 40, "1" * 40, "0" * 10 + "1" * 30))
+    text = describe_pair_errors(made, binary=True)
+    assert "the median standard error of a difference is 0.068. In 1 of 3 pairs no difference varied" in text
 
 
 def test_without_disagreement_there_is_no_figure():

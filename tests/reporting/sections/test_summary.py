@@ -78,6 +78,12 @@ def test_models_of_other_questions_cannot_be_tested():
     assert text.endswith("No test was possible against b.")
 
 
+def test_the_name_of_a_model_is_written_as_it_is():
+    text = verdict(cells([RIGHT, RIGHT, WRONG], ["right1", "right2", "wrong"]))
+    assert "right1 is distinguishable from 1 of the 2 others" in text
+    assert "Right1" not in text
+
+
 def test_far_apart_is_distinguishable_and_close_is_not():
     assert verdict(cells([LOW, HIGH])).endswith("It is distinguishable from the other model.")
     almost = [*HIGH[:-5], [0, 0], *HIGH[-4:]]
@@ -187,6 +193,38 @@ def test_leaving_out_what_models_fail_is_said_to_raise_scores():
     section = score_table.build_rejected_section(left, score(left), every, ["a"], builder)
     assert "scores change by at most 0.12" in section.items[0].caption
     assert "leaving those out raises scores, whether their labels are wrong or not" in section.items[0].caption
+
+
+def rejected_caption(scores, kept):
+    """The caption on the change of the scores, where only the questions at `kept` are left."""
+    every = cells(scores)
+    left = every.select(questions=[every.questions[q] for q in kept])
+    section = score_table.build_rejected_section(left, score(left), every, list(every.models), ElementBuilder("b1"))
+    return section.items[0].caption
+
+
+def test_models_change_places_only_where_one_passes_another():
+    """By hand: of ten questions the last is left out; equal scores that part, or that become equal, pass nobody."""
+    right = [[1]] * 5
+    wrong = [[0]] * 5
+    swapped = [right + [[0]] * 4 + [[1]], [[0]] * 4 + right + [[0]]]  # 6 and 5 of 10; 5 and 5 of 9
+    assert "no two models change places" in rejected_caption(swapped, range(9))
+    passed = [
+        right + [[0]] * 3 + [[1]] * 2,
+        [[0]] * 2 + [[1]] * 6 + [[0]] * 2,
+    ]  # 7 and 6 of 10; 6 and 6 of 9; 5 and 6 of 8
+    assert "2 models change places" in rejected_caption(passed, range(8))
+    third = [*passed, wrong + wrong]
+    assert "2 models change places" in rejected_caption(third, range(8))
+    assert "no two models change places" in rejected_caption(third, range(9))
+
+
+def test_a_change_that_rounds_to_nothing_is_not_called_nothing():
+    """By hand: 500 of 1,001 and 500 of 1,000 differ by 0.0005; as many right of all and of the rest by nothing."""
+    half = [[1]] * 500 + [[0]] * 501
+    text = rejected_caption([half], range(1000))
+    assert "1 question of 1,001 is left out; scores change by at most 0.0005" in text
+    assert "no score changes" in rejected_caption([[[1], [0]] * 10], range(18))
 
 
 def test_difficulty_counts_questions_that_all_fail_or_solve():
@@ -351,3 +389,12 @@ def test_no_part_of_the_noise_is_called_larger_where_no_noise_was_seen():
     text = describe_noise_parts(score(cells([[[1, 1]] * 30, [[0, 0]] * 30])), 2)
     assert "larger part" not in text
     assert text.startswith("The bars are the variance of one generation on one question.")
+
+
+def test_a_benchmark_without_questions_that_all_fail_or_solve_says_so_without_zeros():
+    scores = [[[1, 0]] * 3, [[0, 1]] * 3]
+    cells = Cells.from_scores("b", ["a", "b"], ["q1", "q2", "q3"], scores)
+    text = describe_heatmap(cells, np.arange(3))
+    assert text.startswith(
+        "On none of 3 questions did all generations of all models score 0, and on none did all score 1."
+    )

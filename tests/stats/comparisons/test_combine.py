@@ -137,6 +137,31 @@ def test_a_difference_that_changes_its_sign_is_told():
     assert "may well have one difference in common" in meta(combine(same))["note"]
 
 
+def test_p_values_that_differ_from_those_of_compare_are_explained():
+    """The two tests themselves: where their p-values are not the same, the note says so."""
+    rng = np.random.default_rng(7)
+    each = [benchmark(rng, name, 60, 1, 0.15) for name in ("one", "two")]
+    notes = {}
+    for method in (None, "adjusted-t", "t", "clt"):
+        rows = [compare(cells, "a", "b", method=method) for cells in each]
+        columns = combine(rows).columns()
+        alike = [float(row.interval().p_value[0]) for row in rows] == pytest.approx(columns["p_value"][:2].tolist())
+        notes[method] = (columns["note"][-1], alike)
+    for note, alike in notes.values():
+        assert ("differ from those of compare" in note) == (not alike)
+    assert not notes[None][1]
+    assert notes["t"][1]
+    q_p = combine([compare(cells, "a", "b") for cells in each]).q_p
+    assert f"p {q_p:.2f}" in notes[None][0] or f"p {q_p:.3f}" in notes[None][0]
+
+
+def test_the_p_value_of_q_has_two_digits():
+    rng = np.random.default_rng(6)
+    result = combine([compare(benchmark(rng, name, 60), "a", "b") for name in ("one", "two")])
+    for p, text in ((0.2, "p 0.20"), (0.0996, "p 0.10"), (0.0908, "p 0.091")):
+        assert f"{text}, I²" in meta(replace(result, q_p=p))["note"]
+
+
 def test_what_has_no_z_is_left_out_and_told():
     rng = np.random.default_rng(6)
     whole = compare(benchmark(rng, "whole", 400), "a", "b")
@@ -242,6 +267,18 @@ def test_wrong_use_of_combine():
         combine([one, two], weights={"one": 1})
     with pytest.raises(InputError, match="weights: weight of 'two' is -1; allowed: 0 or more"):
         combine([one, two], weights={"one": 1, "two": -1})
+
+
+def test_why_p_values_differ_from_those_of_compare_is_said_of_new_questions_only():
+    """Two pseudo-questions are in the tests of new questions; those of these questions have half of one."""
+    rng = np.random.default_rng(4)
+    cells = [benchmark(rng, name, 30) for name in ("one", "two")]
+    notes = {
+        claim: str(combine([compare(one, "a", "b", claim=claim) for one in cells]))
+        for claim in ("new-questions", "these-questions")
+    }
+    assert "too careful" in " ".join(notes["new-questions"].split())
+    assert "too careful" not in " ".join(notes["these-questions"].split())
 
 
 def test_bands_of_a_curve_cover_what_they_claim_and_the_difference_too():

@@ -246,3 +246,50 @@ def test_sizes_of_pseudo_questions_against_loops(missing, offset):
 def test_identical_fractional_scores_have_pseudo_questions_of_the_whole_range():
     half = cells_of(np.full((2, 3), 2), np.ones((2, 3)), np.full((2, 3), 0.5))  # two generations of 1/2 each
     assert pseudo_sizes(half, np.array([0]), np.array([1]), np.zeros(1)).tolist() == [1]
+
+
+def graded_pair(y):
+    """Return the cells of two models with graded scores of shape (2, N, k)."""
+    questions = tuple(str(q) for q in range(y.shape[1]))
+    sums = y.sum(axis=2), (y**2).sum(axis=2)
+    spread = {"minimum": y.min(axis=2), "maximum": y.max(axis=2)}
+    return Cells("b", ("m0", "m1"), questions, np.full(y.shape[:2], y.shape[2]), *sums, **spread)
+
+
+def test_graded_scores_within_0_and_1_have_no_pseudo_question_of_right_and_wrong_answers():
+    """A unit of measurement changes nothing: the interval of these questions scales with the scores, p stays."""
+    y = 0.5 + 0.1 * np.random.default_rng(1).normal(size=(2, 20, 3)).clip(-2, 2)
+    whole = one(graded_pair(10 * y), claim="these-questions").interval()
+    for scale in (1, 0.5, 0.1):
+        part = one(graded_pair(scale * y), claim="these-questions").interval()
+        assert part.p_value[0] == pytest.approx(whole.p_value[0])
+        assert (part.high[0] - part.low[0]) / scale == pytest.approx((whole.high[0] - whole.low[0]) / 10)
+
+
+@pytest.mark.parametrize(("N", "k", "varying"), [(10, 3, 10), (20, 2, 20), (20, 3, 2), (100, 3, 3)])
+def test_coverage_of_these_questions_with_graded_scores(N, k, varying):
+    """Guarantee by simulation; the width is at most 1.2 times what the true variance needs, not 2 to 5 times."""
+    rng = np.random.default_rng([N, k, varying])
+    trials, covered, width = 400, 0, 0.0
+    for _ in range(trials):
+        true = rng.uniform(0.3, 0.7, (2, N))
+        noise = rng.uniform(-0.2, 0.2, (2, N, k)) * (np.arange(N) < varying)[:, None]
+        low, high = limits(graded_pair(true[..., None] + noise), claim="these-questions")
+        covered += low <= true[0].mean() - true[1].mean() <= high
+        width += (high - low) / trials
+    assert covered > 0.92 * trials
+    if varying == N:
+        assert width < 1.2 * 2 * 1.96 * np.sqrt(2 * 0.4**2 / 12 / N / k)
+
+
+@pytest.mark.parametrize(("first", "second"), [(0.5, 0.6), (0.3, 0.1), (0.7, 0.1)])
+def test_equal_scores_that_are_no_binary_fractions_do_not_vary(first, second):
+    """0.1 + 0.1 + 0.1 is not 0.3 in floating point, which is no spread of the generations."""
+    y = np.broadcast_to(np.array([first, second])[:, None, None], (2, 10, 3))
+    for claim in ("new-questions", "these-questions"):
+        columns = one(graded_pair(y), claim=claim).columns()
+        assert [columns[name][0] for name in ("se_total", "se_data", "se_prediction")] == [0, 0, 0]
+        assert np.isnan(columns["detectable"][0])
+        assert "lost" not in columns["note"][0]
+        rests = "two pseudo-questions" if claim == "new-questions" else "half a pseudo-question"
+        assert f"the interval rests on {rests}" in columns["note"][0]

@@ -12,6 +12,10 @@ from howsure.stats.comparisons.pairs import compare, pairs
 from howsure.stats.core.cells import Cells
 from howsure.stats.scores.clusters import IN_CLUSTERS, ONE_CLUSTER
 
+#: Limits of the power at the number of questions that is stated for .8, for every test; and for the default test where few
+#: questions differ in the other direction: there it is more, because the pseudo-questions weigh more.
+POWER, POWER_WITH_FEW = (0.77, 0.83), (0.77, 0.87)
+
 
 def cells_of(n, total, total_sq=None):
     M, N = n.shape
@@ -153,19 +157,42 @@ def test_wrong_use():
         compare(cells, "medium", "medium", claim="all")
 
 
-def test_the_questions_for_power_find_a_difference_of_that_size_with_that_power():
-    """Guarantee by simulation: samples of so many questions from a population reject in 80 % of 2,000 evaluations."""
+@pytest.mark.parametrize(
+    ("chances", "method", "limits"),
+    [
+        ((0.3, 0.15), None, POWER),
+        ((0.45, 0.05), None, POWER_WITH_FEW),
+        ((0.6, 0.2), None, POWER),
+        ((0.2, 0.02), None, POWER_WITH_FEW),
+        ((0.3, 0.15), "t", POWER),
+    ],
+)
+def test_the_questions_for_power_find_a_difference_of_that_size_with_that_power(chances, method, limits):
+    """Guarantee by simulation: of 2,000 evaluations of so many questions the test of the comparison rejects 80 %."""
     rng = np.random.default_rng(11)
-    pool = rng.choice([-1.0, 0.0, 1.0], p=[0.15, 0.55, 0.30], size=400)  # b - a on each question of a pilot
-    a = np.where(pool == 1, 0, np.where(pool == -1, 1, rng.integers(0, 2, 400)))
-    pilot = compare(cells_of(np.ones((2, 400), int), np.array([a, a + pool], float)), "m000", "m001")
-    needed = int(pilot.questions_for_power[0])
-    sd, d = pool.std(ddof=1), abs(pool.mean())
-    by_hand = ((stats.norm.ppf(0.975) + stats.norm.ppf(0.8)) * sd / d) ** 2
-    assert by_hand <= needed <= by_hand + 4
-    draws = rng.choice(pool, (2000, needed))
-    power = np.mean(stats.ttest_1samp(draws, 0, axis=1).pvalue < 0.05)
-    assert power == pytest.approx(0.8, abs=0.03)
+    pool = rng.choice([1.0, -1.0, 0.0], p=[*chances, 1 - sum(chances)], size=400)  # a - b on each question of a pilot
+    scores = np.array([pool == 1, pool == -1], float)
+    needed = int(
+        compare(cells_of(np.ones((2, 400), int), scores), "m000", "m001", method=method).questions_for_power[0]
+    )
+    drawn = rng.choice(pool, (2000, needed))
+    rejects = 0
+    if method == "t":
+        rejects = np.mean(stats.ttest_1samp(drawn, 0, axis=1).pvalue < 0.05)
+    else:  # the test of the page, by the formulas of its documentation
+        d, squares = drawn.mean(axis=1), drawn.var(axis=1) * needed
+        whole = squares + 2 + 2 * needed * d**2 / (needed + 2)
+        t = needed * d / (needed + 2) / np.sqrt(whole / (needed + 2) / (needed + 1))
+        rejects = np.mean(2 * stats.t.sf(abs(t), (needed - 1) * (whole / squares) ** 2) < 0.05)
+    assert limits[0] < rejects < limits[1]
+
+
+def test_the_questions_for_power_are_more_than_those_of_a_test_without_pseudo_questions():
+    """By the slow version below, of a mean difference of .4 with the variance .34."""
+    pool = np.repeat([1.0, -1.0, 0.0], [180, 20, 200])
+    cells = cells_of(np.ones((2, 400), int), np.array([pool == 1, pool == -1], float))
+    needed = [compare(cells, "m000", "m001", method=method).questions_for_power[0] for method in ("t", None)]
+    assert needed == [least_questions(0.4, 0.34), least_questions(0.4, 0.34, size=1.0)] == [19, 23]
 
 
 def test_no_number_of_questions_is_stated_where_none_can_be():
@@ -173,45 +200,64 @@ def test_no_number_of_questions_is_stated_where_none_can_be():
     assert math.isnan(same.questions_for_power[0])
     far = cells_of(np.full((2, 3), 2), np.array([[2.0, 1, 2], [0, 1, 1]]))
     assert (
-        compare(far, "m000", "m001").questions_for_power[0] == 8
+        compare(far, "m000", "m001", method="t").questions_for_power[0] == 8
     )  # 3.261 sqrt(1/6 / 8) = .471, 3.353 sqrt(1/6 / 7) = .517
     assert math.isnan(compare(far, "m000", "m001", claim="these-questions").questions_for_power[0])
 
 
-def least_questions(d, variance, level=0.95, power=0.8):
-    """The slow oracle: the first N' that satisfies the condition, one by one."""
+def least_questions(d, variance, level=0.95, power=0.8, size=None):
+    """The slow oracle: the first N' that satisfies the condition, one by one; `size` of the pseudo-questions."""
     for n in range(2, 100_000):
-        if (stats.t.ppf((1 + level) / 2, n - 1) + stats.t.ppf(power, n - 1)) * math.sqrt(variance / n) <= abs(d):
+        center, se, df = abs(d), math.sqrt(variance / n), n - 1
+        if size is not None:
+            square = (n - 1) * variance
+            whole = square + 2 * size + 2 * n * d**2 / (n + 2)
+            center, se, df = n * abs(d) / (n + 2), math.sqrt(whole / (n + 2) / (n + 1)), (n - 1) * (whole / square) ** 2
+        if (stats.t.ppf((1 + level) / 2, df) + stats.t.ppf(power, df)) * se <= center:
             return n
     return math.nan
 
 
 @pytest.mark.parametrize("level", [0.5, 0.8, 0.95, 0.999])
-def test_the_questions_for_power_are_the_smallest_number_that_satisfies_the_condition(level):
+@pytest.mark.parametrize(("method", "size"), [("t", None), (None, 1.0), ("adjusted-t", 1.0)])
+def test_the_questions_for_power_are_the_smallest_number_that_satisfies_the_condition(level, method, size):
     """A slow version: b is right on every question, a on N - right of 40; and random scores of few and many questions."""
     rng = np.random.default_rng(12)
-    each = [np.array([np.ones(40), np.arange(40) >= right]) for right in range(1, 40)]
-    each += [rng.random((2, n)) < rng.random((2, 1)) for n in (3, 7, 30, 200) for _ in range(20)]
+    step, repeats = (1, 20) if method == "t" else (3, 10)  # the oracle with pseudo-questions takes three times as long
+    each = [np.array([np.ones(40), np.arange(40) >= right]) for right in range(1, 40, step)]
+    each += [rng.random((2, n)) < rng.random((2, 1)) for n in (3, 7, 30, 200) for _ in range(repeats)]
     compared = []
     for scores in each:
-        ours = compare(cells_of(np.ones(scores.shape, int), scores.astype(float)), "m000", "m001", level=level)
+        cells = cells_of(np.ones(scores.shape, int), scores.astype(float))
+        ours = compare(cells, "m000", "m001", level=level, method=method)
         d = scores[0].astype(float) - scores[1]
         if d.mean() == 0 or d.var() == 0:
             assert math.isnan(ours.questions_for_power[0])
             continue
-        expected = least_questions(d.mean(), d.var(), level)
+        expected = least_questions(d.mean(), d.var(), level, size=size)
         compared.append(expected)
         assert ours.questions_for_power[0] == expected
-    assert len(compared) > 80
-    assert min(compared) < 6
-    assert max(compared) > 250
+    least, smallest, largest = (80, 6, 250) if method == "t" else (35, 12, 70)
+    assert len(compared) > least
+    assert min(compared) < smallest
+    assert max(compared) > largest
+
+
+def test_the_questions_for_power_of_graded_scores_have_pseudo_questions_of_their_size():
+    """A slow version: s^2 = sum d^4 / sum d^2 of scores that are not 0 and 1."""
+    rng = np.random.default_rng(13)
+    scores = np.array([rng.beta(3, 2, 50), rng.beta(2, 3, 50)])
+    d = scores[0] - scores[1]
+    expected = least_questions(d.mean(), d.var(), size=np.sum(d**4) / np.sum(d**2))
+    ours = compare(cells_of(np.ones(scores.shape, int), scores, scores**2), "m000", "m001")
+    assert ours.questions_for_power[0] == expected > least_questions(d.mean(), d.var())
 
 
 def test_the_questions_for_power_of_high_scores_by_brute_force():
     """Counted by hand for 40 questions with d = .75, .8, .85, .9, .95; and all pairs at once."""
     right = np.array([30, 32, 34, 36, 38])
     scores = np.vstack([np.arange(40) < n for n in [*right, 0]]).astype(float)
-    result = pairs(cells_of(np.ones(scores.shape, int), scores))
+    result = pairs(cells_of(np.ones(scores.shape, int), scores), method="t")
     beside_none = result.b == 5
     assert result.questions_for_power[beside_none].tolist() == [5, 5, 4, 4, 3]
 
@@ -282,3 +328,17 @@ def test_two_clusters_are_several():
 def test_the_method_column_names_the_method(method):
     cells = Cells.from_scores("b", ["a", "b"], list("1234"), [[[1], [0], [1], [1]], [[0], [0], [1], [0]]])
     assert compare(cells, "a", "b", method=method).columns()["method"].tolist() == [method]
+
+
+def test_scores_averaged_over_prompts_are_noted_as_in_score():
+    """By hand: a and b have both prompts, c one of them, and its note is of the pair's fewer and more."""
+    scores = [[[1, 0], [1, 1], [0, 1]], [[1, 1], [0, 1], [0, 0]], [[1], [0], [1]]]
+    made = Cells.from_scores("b", ["a", "b", "c"], ["1", "2", "3"], scores)
+    assert not any("prompt variants" in note for note in pairs(made).columns()["note"])
+    of = {"a": frozenset("vw"), "b": frozenset("vw"), "c": frozenset("v")}
+    text = "averaged over {} prompt variants, whose noise is not in the error"
+    notes = pairs(replace(made, variants=("v", "w"), variants_of=of)).columns()["note"]
+    assert [text.format(number) in note for number, note in zip(("2", "1 and 2", "1 and 2"), notes, strict=True)] == [
+        True
+    ] * 3
+    assert "prompt variants" not in pairs(replace(made, variants=("v",))).columns()["note"][0]

@@ -142,6 +142,18 @@ def test_only_common_questions_count_and_that_is_told():
     assert "run means of different questions" in means
 
 
+@pytest.mark.parametrize("method", ["run-means", "welch"])
+def test_runs_of_a_side_that_lack_questions_are_noted(method):
+    """Two sides of the same scores; the later runs of b lack the ten questions that nobody answers right."""
+    scores = np.array([[1, 0] * 10 + [0] * 10, [0, 1] * 10 + [0] * 10, [1, 1] * 10 + [0] * 10])
+    short = [run_of(scores[0])] + [run_of(row[:20]) for row in scores[1:]]
+    row = providers([run_of(one) for one in scores], short, method=method).columns()
+    assert row["score_a"][0] < row["score_b"][0]
+    assert "some runs of b lack questions, and their means differ for that too" in row["note"][0]
+    assert "some runs of a lack" not in row["note"][0]
+    assert "lack" not in providers([run_of(one) for one in scores], short, alpha=0).columns()["note"][0]  # by question
+
+
 def test_what_two_sides_cannot_say():
     once = providers([run_of([1, 0, 1])], [run_of([1, 1, 1])]).columns()
     assert math.isnan(once["p_value"][0])

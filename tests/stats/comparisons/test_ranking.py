@@ -1,6 +1,7 @@
 """Ranks, rank sets, chances of order: slow versions, scipy, theory, a joint guarantee by simulation."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -192,6 +193,17 @@ def test_two_models_rank_as_p_above_says():
         )
 
 
+def test_two_models_with_clusters_are_above_each_other_as_often_as_they_are_best():
+    """Theory: of two models, to be the best is to be above the other; few clusters give Student's t to both."""
+    rng = np.random.default_rng(3)
+    made = replace(counted(rng.integers(0, 4, (2, 30)), 3), clusters=tuple("abcde" * 6))
+    result = rank(made, draws=100_000)
+    first = int(np.argmax(result.score))
+    assert result.p_above_next[first] == pytest.approx(result.p_best[first], abs=0.005)
+    z = abs(pairs(made).difference[0]) / np.sqrt(pairs(made).variance[0])
+    assert result.p_above_next[first] == pytest.approx(stats.t.cdf(z, np.nanmin(score(made).df)))
+
+
 def test_twins_share_the_first_rank():
     """Theory: two models with the same scores on every question tie in every draw."""
     row = [3, 0, 2, 1, 3, 2, 0, 1]
@@ -225,3 +237,35 @@ def test_what_ranks_cannot_say():
     with pytest.raises(UnknownNameError, match="unknown claim"):
         rank(cells, claim="new")
     assert rank(cells, rng=5).p_best.tolist()[0] == rank(cells, rng=5).p_best.tolist()[0]
+
+
+def test_wrong_order_of_models_that_are_not_paired_adds_up_both_errors():
+    """By hand: E = .25 of each, so SE(k)^2 = (.25 + .25)/(2k) on two questions; the difference is .75 - .25."""
+    cells = counted([[1, 2], [0, 1]], 2)
+    result = wrong_order(cells, (1, 4), claim="these-questions", paired=False)
+    assert result.difference.tolist() == [0.5]
+    assert result.se[0] == pytest.approx([0.5, 0.25])
+    assert result.p_wrong[0] == pytest.approx([0.15865525, 0.02275013])  # Phi(-1), Phi(-2)
+    assert result.benchmark == cells.benchmark
+
+
+def test_wrong_order_of_questions_in_clusters_by_hand():
+    """Sums of residuals of four clusters of two are 1.5, -.5, 1.5, -2.5: SE^2 = 4/3 x 11/64; none on these questions."""
+    first, second = [1, 1, 1, 1, 1, 1, 0, 0], [0, 0, 1, 1, 0, 0, 1, 1]
+    clusters = tuple("aabbccdd")
+    single = replace(counted([first, second], 1), clusters=clusters)
+    assert wrong_order(single, (1,)).se[0, 0] == pytest.approx(math.sqrt(4 / 3 * 11 / 64))
+    several = counted([[1, 2, 1, 2, 1, 2, 0, 0], [0, 0, 1, 1, 0, 2, 1, 1]], 2)
+    these = [
+        wrong_order(each, (3,), claim="these-questions").se for each in (several, replace(several, clusters=clusters))
+    ]
+    assert these[0].tolist() == these[1].tolist()
+
+
+def test_a_printed_rank_has_the_decimals_of_a_printed_score():
+    """The score of each model as `howsure score` prints it, beside its standard error."""
+    rng = np.random.default_rng(4)
+    cells = Cells.from_scores("b", ["x", "y"], [f"q{i}" for i in range(60)], rng.integers(0, 2, (2, 60, 4)).tolist())
+    printed = {line.split()[0]: line.split()[1] for line in str(rank(cells)).splitlines()[1:3]}
+    assert printed == {line.split()[0]: line.split()[1] for line in str(score(cells)).splitlines()[1:3]}
+    assert all(len(one) == len("0.585") for one in printed.values())

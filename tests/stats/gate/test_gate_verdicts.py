@@ -7,6 +7,7 @@ from scipy import stats
 from howsure.errors import InputError, UnknownNameError
 from howsure.stats.core.cells import Cells
 from howsure.stats.gate import compare_with_bar, compare_with_baseline, decide
+from howsure.stats.scores import score
 
 
 def _cells(old, new, k=5, failed=None, benchmark="demo"):
@@ -401,3 +402,14 @@ def test_a_loss_is_found_where_prompts_are_of_their_own():
     p = rng.beta(2, 2, 60)
     cells = _cells(rng.binomial(9, p), rng.binomial(9, np.maximum(p - 0.3, 0)), k=9)
     assert compare_with_baseline(cells, "new", "old", own_variants=True).verdict == "fail"
+
+
+def test_the_limit_of_a_bar_is_that_of_its_claim():
+    """Truth: the one-sided limits of `score`; on these questions only the generations vary."""
+    cells = _cells(np.full(24, 5), np.tile([1, 2, 5], 8))
+    low = {
+        claim: compare_with_bar(cells, "new", 0.2, claim=claim).low for claim in ("these-questions", "new-questions")
+    }
+    for claim, limit in low.items():
+        assert limit == pytest.approx(score(cells, claim=claim, level=0.9).interval().low[1])
+    assert low["these-questions"] > low["new-questions"]

@@ -104,3 +104,41 @@ def test_a_candidate_cannot_drop_the_variants_in_which_it_is_wrong():
     assert len(find_common_variants(_drawn_cube(2, 3), "m", full, "m")) == 6
     other = Cube("demo", ("m",), ("x",), ("v0",), np.ones((1, 1, 1), int), np.ones((1, 1, 1)), np.ones((1, 1, 1)))
     assert not has_own_variants(other, "m", full, "m")
+
+
+def test_one_question_of_eight_with_draws_of_its_own_is_no_design():
+    """By hand: a quarter of eight is two; every question has two of four variants."""
+    old = np.tile([1, 1, 0, 0], (1, 8, 1))
+    old[0, 4:] = [0, 0, 1, 1]
+    for n_own, is_own in ((0, False), (1, False), (2, True)):
+        new = old.copy()
+        new[0, :n_own] = [0, 1, 1, 0]
+        assert has_own_variants(_count_cube(new), "m", _count_cube(old), "m") is is_own
+
+
+def test_a_candidate_that_lacks_one_of_two_drawn_variants_has_no_draws_of_its_own():
+    """By hand: the candidate failed in the second variant of each question, and has none that the baseline lacks."""
+    old, new = np.tile([1, 1, 0, 0], (1, 8, 1)), np.tile([1, 0, 0, 0], (1, 8, 1))
+    old[0, 4:] = [0, 0, 1, 1]
+    new[0, 4:] = [0, 0, 0, 1]
+    assert not has_own_variants(_count_cube(new), "m", _count_cube(old), "m")
+    assert not has_own_variants(_count_cube(old), "m", _count_cube(new), "m")
+
+
+def test_failures_beyond_what_is_lacking_are_of_the_first_variant():
+    """By hand: 3 scores each where no more were asked for; 2 failures of p, none of q."""
+    cube = _cube([[[1, 1, 1], [1, 0, 1]], [[1, 0, 1], [0, 0, 0]]])
+    pooled = cube.cells()
+    cells = Cells("demo", ("m",), ("p", "q"), pooled.n, pooled.total, pooled.total_sq, failed=np.array([[2, 0]]))
+    assert split_by_variant(cube, cells, ("a", "b")).failed.tolist() == [[2, 0, 0, 0]]
+
+
+def test_failures_are_those_of_the_model_and_of_variants_that_it_has():
+    """By hand: the cells have another model first, and nothing was asked in c: the failure of p is of a."""
+    cube = _cube([[[1, 1], [1, 0], []], [[1, 0], [0, 0], []]], ("a", "b", "c"))
+    one = cube.cells()
+    n, total = np.concatenate([one.n, one.n]), np.concatenate([one.total, one.total])
+    cells = Cells("demo", ("x", "m"), ("p", "q"), n, total, total, failed=np.array([[0, 5], [1, 0]]))
+    pairs = split_by_variant(cube, cells, ("a", "b", "c"))
+    assert pairs.questions == ("p [a]", "p [b]", "q [a]", "q [b]")
+    assert pairs.failed.tolist() == [[1, 0, 0, 0]]

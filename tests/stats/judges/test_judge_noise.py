@@ -124,3 +124,17 @@ def test_a_plan_without_known_noise_is_refused():
         plan_verdicts(data=0.1, generation=0.1, judge=np.nan, questions=10, budget=100.0)
     with pytest.raises(InputError, match="pays for no completion"):
         plan_verdicts(data=0.1, generation=0.1, judge=0.1, questions=10, budget=1.0)
+
+
+def test_components_of_four_completions_by_hand():
+    """Completions 1, .5 | 0, 0 of two verdicts: J = .5/4, V of the second = .25, se_judge = .5/4, D = .28125 - 2/64."""
+    noise = measure_judge_noise(build_table([[[1, 1], [1, 0]], [[0, 0], [0, 0]]]))
+    assert (noise.judge[0], noise.se_judge[0]) == pytest.approx((0.125, 0.125))
+    assert (noise.generation[0], noise.se_generation[0]) == pytest.approx((0, 0))
+    assert (noise.data[0], noise.se_data[0]) == pytest.approx((0.25, np.sqrt(0.25 / 2)))
+
+
+def test_flip_rate_of_two_questions_by_hand():
+    """Rates 0, 1 | 0, 0 of completions are .5 and 0 of questions: mean .25, variance .125, error sqrt(.125/2)."""
+    noise = measure_judge_noise(build_table([[[1, 1], [1, 0]], [[0, 0], [0, 0]]]))
+    assert (noise.flip_rate[0], noise.flip_se[0], noise.flip_df[0]) == pytest.approx((0.25, 0.25, 1))

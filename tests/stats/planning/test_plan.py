@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import re
 from pathlib import Path
 
 import numpy as np
@@ -284,7 +285,7 @@ def test_a_negative_data_variance_is_planned_as_none():
     cells = Cells.from_scores("b", ["a", "c"], ["1", "2", "3"], [[[1, 0], [1, 0], [1, 1]], [[1, 0], [0, 1], [1, 0]]])
     noise = components_from_cells(cells, "a", "c")
     assert noise.question == 0
-    assert noise.note == "data noise is lost in the sampling noise; it is planned as 0"
+    assert noise.note == "data noise is lost in the sampling noise: it is planned as 0"
     # all generations of one question would do the same: but that 0 is an estimate
     assert plan(noise, PRICED, se=0.1).best.n_questions >= FEWEST_QUESTIONS
 
@@ -307,8 +308,11 @@ def test_a_pilot_of_single_generations_plans_single_generations():
     assert "only single generations can be planned" in result.columns()["note"][0]
     short = plan(noise, se=0.02, available=200)
     assert short.best is None
-    assert "one generation is not enough: all 200 questions have se" in short.reason
-    assert "questions would do with 1 generation of each" in short.reason
+    assert (
+        "one generation is not enough, with the upper 80 % limit of its variance: all 200 questions have se_assured"
+        in short.reason
+    )
+    assert "questions with 1 generation of each would do, the cheapest in calls" in short.reason
     assert plan(noise, budget=2000).best[:3] == (1000, 1, 1)
     with pytest.raises(InputError, match="drawn: there is no noise to plan with: one question in common"):
         plan(components_from_cells(cells_of([[1], [0]], 1), "a", "b"), se=0.1)
@@ -346,7 +350,7 @@ def test_what_is_shown_beside_the_best():
     result = plan(PAIR, PRICED, detect=0.02, available=1000)
     columns = result.columns()
     assert list(columns) == [
-        "benchmark", "n_questions", "n_variants", "n_generations", "se", "se_low", "se_high", "detectable", "calls",
+        "benchmark", "n_questions", "n_variants", "n_generations", "se", "se_low", "se_high", "se_assured", "detectable", "calls",
         "tokens", "cost", "note",
     ]  # fmt: skip
     assert [columns[name][0] for name in list(columns)[1:-1]] == list(result.best)
@@ -382,16 +386,14 @@ def test_a_row_for_each_number_of_variants():
             *(column[others] for column in (rows.n_variants, rows.n_generations, rows.n_questions, rows.se)),
             strict=True,
         ):
-            numbers = np.array([
+            k, n = np.array([
                 (k, n) for k in range(1, 60) for n in ([4000 // (2 * S * k)] if "budget" in goal else range(30, 2500))
             ]).T  # fmt: skip
-            slow = [
-                (k, n, math.sqrt(variance))
-                for k, n, variance in zip(*numbers, noise.variance(numbers[1], numbers[0], S), strict=True)
-                if n >= 30 and ("budget" in goal or variance <= 0.0215**2)
-            ]
-            order = [(d[2], 0) if "budget" in goal else (d[0] * d[1], d[2]) for d in slow]
-            assert (K, N, se) == pytest.approx(slow[order.index(min(order))])
+            variance = noise.variance(n, k, S)
+            allowed = (n >= 30) & (("budget" in goal) | (variance <= 0.0215**2))
+            k, n, error = k[allowed], n[allowed], np.sqrt(variance[allowed])
+            best = np.argmin(error) if "budget" in goal else np.lexsort((error, k * n))[0]
+            assert (K, N, se) == pytest.approx((k[best], n[best], error[best]))
 
 
 def test_why_there_is_no_design():
@@ -400,9 +402,9 @@ def test_why_there_is_no_design():
     assert short.best is None
     assert short.reason.startswith("no number of generations is enough: all 500 questions have se 0.008944 without any")
     asked = se_for_detecting(0.02)
-    would_do = int(noise.questions_for(asked, 10_000))
-    assert f"0.007139 is asked, {would_do} questions would do with 10000 generations of each" in short.reason
-    assert noise.variance(would_do, 10_000) <= asked**2 < noise.variance(would_do - 1, 10_000)
+    # by hand: 2 N K is smallest for K = 1, where N = (.04 + .16) / .007139^2
+    assert math.ceil(0.2 / asked**2) == 3925
+    assert "0.007139 is asked, 3925 questions with 1 generation of each would do, the cheapest in calls" in short.reason
     assert set(short.n_questions) == {500}
     few = plan(noise, se=0.01, available=500, max_generations=2)
     assert few.reason == "it takes 16 generations of all 500 questions, 2 are allowed"
@@ -421,6 +423,33 @@ def test_why_there_is_no_design():
     assert noise.variance(500, 10_000) + 0.001 / would_do <= 1e-4 < noise.variance(500, 10_000) + 0.001 / (would_do - 1)
     assert plan(prompts, se=0.01, max_variants=20).best.n_variants > 10
     assert plan(noise, PRICED, budget=1e-4).reason == "the budget does not buy 30 questions"
+
+
+@pytest.mark.parametrize("claim", ["new-questions", "these-questions"])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_advice_on_more_questions_is_the_cheapest_design(seed, claim):
+    """A slow version: every number of generations, and for each every number of questions until one is enough."""
+    rng = np.random.default_rng(seed)
+    p = np.clip(rng.beta(0.6, 0.4, 80) + rng.normal(0, 0.05, (2, 80)), 0, 1)
+    noise = components_from_cells(cells_of(rng.binomial(3, p), 3), "a", "b", claim=claim)
+    cost = Cost(prompt_tokens=300, completion_tokens=100, generations_per_request=4)
+    target = 0.8 * float(np.sqrt(noise.variance(min(60, noise.population), 50, assurance=0.8)))
+    reason = plan(noise, cost, se=target, available=60, max_generations=50).reason
+    prices = {}
+    for K in range(1, 51):
+        for N in range(61, int(min(noise.population, 4000)) + 1):
+            if noise.variance(N, K, assurance=0.8) <= target**2:
+                prices[N, K] = 2 * N * (300 * math.ceil(K / 4) + 100 * K)
+                break
+    if not prices:
+        assert "no number of questions would do" in reason
+        return
+    N, K = (int(number) for number in re.search(r"asked, (\d+) questions with (\d+) generation", reason).groups())
+    assert prices[N, K] == min(prices.values())
+    if fewest := re.search(r", or (\d+) with (\d+), the fewest with at most 50 generations", reason):
+        assert tuple(map(int, fewest.groups())) == min(prices)
+    else:
+        assert min(prices)[0] == N
 
 
 def test_ties_go_to_more_questions_and_models_are_paid():

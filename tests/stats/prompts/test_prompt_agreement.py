@@ -154,3 +154,12 @@ def test_consistency_is_covered():
     n = np.full(counts.shape[:3], 2)
     between = estimate_prompt_consistency(VariantAnswers("b", *axes, n, m, q, s, a, counts[m, q, s, a])).interval()
     assert np.mean((between.low <= truth) & (truth <= between.high)) > 0.95 - 3 * np.sqrt(0.95 * 0.05 / 500)
+
+
+@pytest.mark.parametrize(("first", "n"), [(7, 8), (12, 14), (13, 14), (9, 11), (4, 5), (5, 5), (3, 6)])
+def test_p_of_two_models_is_that_of_the_sign_test(first, n):
+    """Theory: which of two models is ahead is a fair coin for each variant; a variant with a tie says nothing."""
+    scores = np.array([[1.0] * first + [0.0] * (n - first) + [0.5], [0.0] * first + [1.0] * (n - first) + [0.5]])
+    result = estimate_concordance("b", ("a", "b"), scores)
+    expected = stats.binomtest(first, n, 0.5).pvalue
+    assert result.p_value == pytest.approx(expected)

@@ -2,12 +2,14 @@
 
 import csv
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from oracles import variants as oracle
+from scipy import stats
 
 from howsure.errors import InputError, UnknownNameError
 from howsure.stats.core.claims import PROMPT_CLAIMS, PROMPT_COMPONENTS
@@ -15,7 +17,7 @@ from howsure.stats.core.cube import Cube
 from howsure.stats.core.intervals import chi_square_factors, variance_factors, variance_limits
 from howsure.stats.planning.pilot import components_from_cube
 from howsure.stats.planning.plan import plan
-from howsure.stats.prompts.components import estimate_components
+from howsure.stats.prompts.components import _two_way_error, estimate_components
 from howsure.stats.prompts.moments import summarize_variants
 from howsure.stats.prompts.sample_size import required_variants
 
@@ -320,3 +322,47 @@ def test_published_formats():
         for name in ("question", "variant", "residual"):
             assert getattr(found, name)[i] == pytest.approx(slow[name], abs=1e-12)
     assert required_variants(tuple(models), found.fit.variant_score).n_star.shape == (20, 2)
+
+
+def test_limits_of_crossed_components_by_loops():
+    """Textbook formulas: two-way clustered squares for the interaction, modified large samples for the questions.
+
+    Two equal generations per cell, so that nothing is noise of generations.
+    """
+    y = np.array(
+        [[0.9, 0.4, 0.7, 0.1], [0.3, 0.8, 0.2, 0.6], [1.0, 0.5, 0.1, 0.9], [0.2, 0.1, 0.8, 0.3], [0.6, 1.0, 0, 0]]
+    )
+    ours = estimate_components(cube_of([[[value] * 2 for value in row] for row in y.tolist()]))
+    N, S = y.shape
+    r = y - y.mean(axis=1, keepdims=True) - y.mean(axis=0) + y.mean()
+    square = float(np.sum(r**2)) / ((N - 1) * (S - 1))
+    assert ours.interaction[0] == pytest.approx(square)
+    d = r**2 - np.mean(r**2)
+    v_q = sum(sum(d[q, s] for s in range(S)) ** 2 for q in range(N)) * N / (N - 1)
+    v_s = sum(sum(d[q, s] for q in range(N)) ** 2 for s in range(S)) * S / (S - 1)
+    v = max(v_q + v_s - sum(value**2 for value in d.ravel()), v_q, v_s)
+    df = v**2 / (v_q**2 / (N - 1) + v_s**2 / (S - 1))
+    error = v / ((N - 1) * (S - 1)) ** 2
+    assert df > 1
+    far = stats.t.ppf(0.975, df) * math.sqrt(error)
+    assert [each[0] for each in ours.limits("interaction")] == pytest.approx([max(square - far, 0), square + far])
+    scores = y.mean(axis=1)
+    first, second = float(np.var(scores, ddof=1)), square / S
+    f, g = variance_factors(scores[None], 0.95), chi_square_factors(np.array([max(2 * square**2 / error, 1)]), 0.95)
+    low = first - second - math.hypot((1 - f.low[0]) * first, (g.high[0] - 1) * second)
+    high = first - second + math.hypot((f.high[0] - 1) * first, (1 - g.low[0]) * second)
+    assert [each[0] for each in ours.limits("question")] == pytest.approx([max(low, 0), high])
+
+
+def test_two_way_errors_by_hand():
+    """Sums by row 3.5, 0, 1.5 and by column 6, -1, 0; squares of cells add up to 38.5. Then all 2, 1, 1, 2."""
+    rows = np.array([[[1, 2, 0.5], [3, -4, 1], [2, 1, -1.5]]])
+    v, df = _two_way_error(rows, np.array([2.0]), nested=False)
+    assert v[0] == pytest.approx(55.5 / 4)  # 21.75 + 55.5 - 38.5 is less than 55.5
+    assert df[0] == pytest.approx(2 * 55.5**2 / (21.75**2 + 55.5**2))
+    even = np.array([[[2.0, 1], [1, 2]]])
+    v, df = _two_way_error(even, np.array([1.0]), nested=False)
+    assert (v[0], df[0]) == (62, pytest.approx(62**2 / (36**2 + 36**2)))
+    v, df = _two_way_error(even, np.array([1.0]), nested=True)
+    assert (v[0], df[0]) == (36, 1)
+    assert np.isnan(_two_way_error(np.array([[[2.0, 1]]]), np.array([1.0]), nested=False)[0][0])

@@ -45,7 +45,7 @@ def test_the_exact_law_of_the_mean_agrees_with_enumeration_and_orders():
 
 @pytest.mark.parametrize(("sd", "published", "space"), [(0.02, 13, 16), (0.03, 26, 35), (0.05, 48, 97)])
 def test_the_bias_of_the_published_number(sd, published, space):
-    """A printed table: statistics.md section 6, N = 100."""
+    """A table of the design: N = 100."""
     rng = np.random.default_rng(0)
     x = rng.normal(0, 1, (12, 100))
     x = 0.5 + sd * (x - x.mean(axis=1, keepdims=True)) / x.std(axis=1, ddof=1, keepdims=True)
@@ -108,7 +108,7 @@ def test_variants_that_do_not_matter_need_one_and_a_variance_two():
     assert columns["moment"].tolist() == ["mean", "variance"] * 2
     flat, unknown = columns["note"][0].split("; ")
     assert flat == "no two variants differ in score, which is no certainty: no interval"
-    assert unknown == "n_star_space_corrected is unknown, as the noise of each score is"
+    assert unknown == "n_star_space_corrected is unknown: what questions add to the noise of each score is not known"
     assert np.isnan(columns["low"]).tolist() == [True, True, False, True]  # 0 and 1: no variance of the variance
     assert "n_star is not reached below" in columns["note"][2] or "biased low" in columns["note"][2]
 

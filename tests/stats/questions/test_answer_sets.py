@@ -120,3 +120,37 @@ def test_how_sets_were_made_is_kept_by_selections_and_sums():
     }
     with pytest.raises(InputError, match="two ways"):
         merged + counts
+
+
+@pytest.mark.parametrize(
+    ("answers", "n_sets"),
+    [
+        ([".5", "0.5", "50 %", "1/2", "50%", "$0.50"], 1),
+        (["50", "50 %"], 2),
+        (["1,000", "1000", "1000."], 1),
+        (["1,5", "15"], 2),
+        (["-3", "−3", "3"], 2),
+        (["1/0", "0"], 2),
+        (["A", "a"], 2),
+        (["$5", "5", "$5.00"], 1),
+        (["$5", "€5"], 2),
+        (["£ 5", "₹5"], 2),
+        (["1.000", "1"], 2),
+        (["1.000", "1,000", "1000", "1.000."], 2),
+        (["12.500", "12.5"], 2),
+        (["0.500", "0.5", "1/2"], 1),
+        (["3.1400", "3.14"], 1),
+        (["9" * 5000, "9" * 5000 + ".", "9"], 3),
+        (["." + "9" * 5000, "1/" + "9" * 5000, "0"], 3),
+    ],
+)
+def test_equal_numbers_are_one_set_without_a_comparison(answers, n_sets):
+    """Values by hand; the function that compares says that nothing is the same."""
+
+    def deny_all(pairs):
+        return [False] * len(pairs)
+
+    counts = AnswerCounts.from_generations("b", {"m": {"q": answers}}, {})
+    merged = merge_equivalent_answers(counts, deny_all, sets="by hand")
+    assert len(merged.answers) == n_sets
+    assert merged.n.sum() == len(answers)

@@ -194,6 +194,23 @@ def test_no_more_labels_are_wrong_than_the_upper_limit_says(kind, models, k):
             assert wrong[some].mean() <= said + 3 * math.sqrt(said * (1 - said) / some.sum())
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_two_models_with_one_answer_each_have_the_evidence_of_their_scores(seed):
+    """Independent models, right .64 and .71, wrong answers one of three: log(3a/(1 - a)) of each, 1.67 + 1.99 = 3.67."""
+    rng = np.random.default_rng(seed)
+    n_questions, answers, target = 1500, {}, {}
+    chosen = {
+        m: np.where(rng.random(n_questions) < a, 0, rng.integers(1, 4, n_questions))
+        for m, a in (("x", 0.64), ("y", 0.71))
+    }
+    for i in range(n_questions):
+        answers[f"q{i}"], target[f"q{i}"] = {m: ["ABCD"[each[i]]] for m, each in chosen.items()}, "A"
+    found = find_label_errors(of(answers, target))
+    same = (chosen["x"] == chosen["y"]) & (chosen["x"] > 0)
+    assert found.evidence.max() == pytest.approx(3.67, abs=0.5)
+    assert found.suspected.sum() == same.sum() == np.sum(found.evidence > 3)
+
+
 def test_the_same_evidence_is_a_wrong_label_here_and_a_right_one_there():
     """Why no probability is given: of suspects with the same evidence most, or none, may be wrong."""
     share = {}

@@ -253,6 +253,18 @@ def test_independent_generations_seldom_seem_to_share_seeds(n, k, kind):
     assert found <= 8
 
 
+def test_one_of_many_independent_models_that_is_far_off_by_chance_is_no_sign():
+    """A p-value of .0001 to .001 is rare for one model; of 48, one has it in 5 % of all evaluations."""
+    rng = np.random.default_rng(11)
+    p = rng.beta(0.6, 0.6, 100)
+    one = next(
+        y for y in (drawn(rng, p, 4) for _ in range(20_000)) if 1e-4 < find_shared_noise(of(y).outcomes[0])[0] < CHANCE
+    )
+    assert any("share seeds" in line for line in said(of(one)))
+    others = [drawn(rng, p, 4) for _ in range(47)]
+    assert not any("share seeds" in line for line in said(of(np.concatenate([one, *others]))))
+
+
 def test_a_model_that_changed_between_repetitions_is_told_and_few_questions_tell_nothing():
     rng = np.random.default_rng(2)
     p = rng.beta(2, 2, 300)

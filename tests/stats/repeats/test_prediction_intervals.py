@@ -1,6 +1,7 @@
 """Runs and `repeats`: theory, other programs, the slow oracle, guarantees by seeded simulation, what runs cannot say."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -141,7 +142,7 @@ def test_drift_of_unequal_runs_has_the_moments_of_a_shuffle():
 
 @pytest.mark.parametrize(("n", "ratio", "slack"), [(2, 5.2, 0.25), (3, 1.9, 0.1), (5, 1.3, 0.05)])
 def test_pooled_intervals_cover_and_are_as_much_narrower_as_was_measured(n, ratio, slack):
-    """Guarantee and a printed table: statistics.md section 5, Beta(.6, .4), N = 100; 1,500 models."""
+    """Guarantee, and a table of the design: Beta(.6, .4), N = 100; 1,500 models."""
     rng = np.random.default_rng(n)
     p = rng.beta(0.6, 0.4, (1500, 100))
     runs = drawn(rng, p, n)
@@ -157,7 +158,8 @@ def test_pooled_intervals_cover_and_are_as_much_narrower_as_was_measured(n, rati
     # The default, with its fallback, keeps it too; the drift test has its size.
     default = repeats(runs)
     assert np.mean(default.drift_p < 0.05) == pytest.approx(0.05, abs=monte_carlo)
-    assert np.mean(default.method == "run-means") == np.mean(default.drift_p < 0.05)
+    # 1,500 models count as one family: at most one is expected to fall back, in one of 20 such tables
+    assert np.sum(default.method == "run-means") <= 1
     assert np.mean(default.alike_p < 0.05) < 0.05 + monte_carlo
 
 
@@ -173,6 +175,33 @@ def test_few_questions_that_vary_do_not_break_the_interval():
     assert np.mean(miss <= stats.t.ppf(0.975, result.df[seen])) > 0.94
 
 
+def test_of_several_models_without_drift_none_gets_the_wide_interval_in_95_percent_of_tables():
+    """Guarantee by simulation: 600 tables of 4 models x 50 questions x 3 runs; scipy's Q of each alone rejects in 18 %."""
+    rng = np.random.default_rng(44)
+    wide, alike, alone = 0, 0, 0
+    for _ in range(600):
+        p = 1 / (1 + np.exp(rng.normal(0, 1.5, 50) - np.array([[1.2], [1.0], [0.4], [-0.3]])))
+        runs = drawn(rng, p, 3)
+        result = repeats(runs, n_future=1)
+        wide += np.any(result.method == "run-means")
+        alike += any("agree more" in note for note in result.reasons)
+        sums = np.array([run.total for run in runs])
+        R, G = sums.sum(axis=0), sums.sum(axis=2)
+        Q = 2 * (3 * (G**2).sum(axis=0) - G.sum(axis=0) ** 2) / (3 * R.sum(axis=1) - (R**2).sum(axis=1))
+        alone += np.any(stats.chi2.sf(Q, 2) < 0.05)
+    assert alone / 600 > 0.14
+    assert wide / 600 <= 0.06
+    assert alike / 600 <= 0.06
+
+
+def test_drift_of_one_model_of_several_falls_back_for_that_model_only():
+    rng = np.random.default_rng(45)
+    p = rng.uniform(0.3, 0.7, (4, 200))
+    later = np.where(np.arange(4)[:, None] == 2, p - 0.25, p)
+    result = repeats(drawn(rng, p, 3) + drawn(rng, later, 3))
+    assert result.method.tolist() == ["pooled", "pooled", "run-means", "pooled"]
+
+
 def test_drift_is_found_and_falls_back_to_run_means():
     rng = np.random.default_rng(5)
     p = rng.uniform(0.3, 0.7, (1, 200))
@@ -180,7 +209,7 @@ def test_drift_is_found_and_falls_back_to_run_means():
     result = repeats(runs)
     assert result.drift_p[0] < 1e-3
     assert result.method[0] == "run-means"
-    assert "drift" in result.columns()["note"][0]
+    assert "something may have changed: the interval is from run means" in result.columns()["note"][0]
     kept = repeats(runs, alpha=0)
     assert kept.method[0] == "pooled"
     assert kept.variance[0] < result.variance[0]
@@ -236,10 +265,44 @@ def test_several_generations_in_a_run():
     assert result.variance[0] == pytest.approx(1 / 3 / 4 / 4 + 1 / 3 / 2 / 4 / 2)
     single = repeats(runs[:1])
     assert single.method[0] == "pooled"
-    assert single.n_future[0] == 1
+    assert single.n_future[0] == 2  # two generations that no number tells apart are two runs
     assert single.variance[0] == pytest.approx(0.5 * (1 / 2 + 1 / 2) / 4)
     assert math.isnan(single.drift_p[0])
     assert math.isnan(single.columns()["sd"][0])
+
+
+def test_runs_that_no_number_tells_apart_have_the_interval_of_numbered_ones():
+    """Another way to the same: six runs, and their generations in one; a question was asked in four runs only."""
+    rng = np.random.default_rng(12)
+    scores = (rng.random((6, 25)) < rng.beta(1, 1, 25)).astype(float)
+    scores[4:, 0] = math.nan
+    numbered = [run_of([row]) for row in scores]
+    pooled = Cells.from_scores(
+        "drawn", ["m0000"], numbered[0].questions, [[[x for x in column if x >= 0] for column in scores.T.tolist()]]
+    )
+    for n_future in (None, 1, math.inf):
+        apart, together = (repeats(runs, n_future=n_future, alpha=0).columns() for runs in (numbered, [pooled]))
+        for name in ("n_runs", "n_future", "mean", "low", "high", "gap"):
+            assert together[name][0] == pytest.approx(apart[name][0]), name
+    for name in ("sd", "best", "worst", "drift_p"):
+        assert math.isnan(together[name][0]), name
+    assert "which generations are of one run is unknown" in together["note"][0]
+    assert "which generations" not in apart["note"][0]
+    assert math.isnan(repeats([pooled], method="run-means").columns()["low"][0])
+    with pytest.raises(InputError, match=r"drawn: which generations are of one run is unknown; number .* generation="):
+        measure_widths([pooled])
+    with pytest.raises(InputError, match="1 run; give two"):
+        measure_widths(numbered[:1])
+
+
+def test_one_run_in_several_prompts_is_one_run():
+    """By hand: two prompts, one generation in each; with four generations of a question there are two such runs."""
+    one = replace(Cells.from_scores("b", ["a"], ["1", "2"], [[[1, 0], [1, 1]]]), variants=("v", "w"))
+    assert repeats([one]).columns()["n_runs"].tolist() == [1]
+    two = replace(Cells.from_scores("b", ["a"], ["1", "2"], [[[1, 0, 1, 0], [1, 1, 1, 0]]]), variants=("v", "w"))
+    result = repeats([two], n_future=1)
+    assert result.n_runs.tolist() == [2]
+    assert result.variance[0] == pytest.approx((1 / 3 + 1 / 4) * (1 / 4 + 1 / 2) / 4)
 
 
 def test_what_runs_cannot_say():
@@ -325,7 +388,7 @@ def test_table_and_frame():
     assert list(frame.columns) == [
         "benchmark", "model", "n_runs", "mean", "sd", "best", "worst", "low", "high", "n_future", "method", "drift_p", "gap", "note",
     ]  # fmt: skip
-    assert "0.2500" in str(repeats(BY_HAND).runs)
+    assert "m0000    1  0.25  0.50" in str(repeats(BY_HAND).runs)  # 1 of 4 right: the mean and the sd
 
 
 @pytest.mark.parametrize(

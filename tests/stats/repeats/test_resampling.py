@@ -1,6 +1,7 @@
 """The gap of single runs and convergence with k: scipy, enumeration, theory."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -156,3 +157,12 @@ def test_convergence_repeats_and_refuses():
         convergence(cells, claim="single-run")
     with pytest.raises(UnknownNameError, match="unknown method 'bootstrap'"):
         convergence(cells, method="bootstrap")
+
+
+def test_convergence_by_drawing_has_the_error_of_clusters():
+    """By hand: residuals of four clusters of two equal questions add up to +-1 each: SE^2 = 4/3 x 4/64 for any k."""
+    cells = replace(counted([[4, 4, 0, 0, 4, 4, 0, 0]], 4), clusters=tuple("aabbccdd"))
+    result = convergence(cells, (1, 3), method="resampled", trials=20, rng=1)
+    assert result.se[0] == pytest.approx([math.sqrt(4 / 3 * 4 / 64)] * 2)
+    these = convergence(cells, (3,), claim="these-questions", method="resampled", trials=20, rng=1)
+    assert these.se[0, 0] == 0

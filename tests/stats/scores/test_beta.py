@@ -149,7 +149,11 @@ def test_pooling_adds_the_generations_of_each_range():
     n[4] = 0
     cells = counted(np.vstack([rng.binomial(n[:4], p), n[4:]]), n)
     pooled = pool_by_score(cells, (0, 0.3, 0.4, 0.7, 1))
-    assert pooled.models == ("0 to 0.3", "0.4 to 0.7", "0.7 to 1")
+    assert pooled.models == (
+        "0 to 0.3 (2 models)",
+        "0.4 to 0.7 (1 model)",
+        "0.7 to 1 (1 model)",
+    )
     for i, members in enumerate(([0, 1], [2], [3])):
         grid = [
             [[1.0] * int(c) + [0.0] * int(k - c) for c, k in zip(cells.total[m], cells.n[m], strict=True)]

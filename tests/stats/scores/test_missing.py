@@ -1,6 +1,8 @@
 """Scores with what is missing counted. Kinds of truth: written by hand (small cells); theory (bounds hold whatever the
 missing scores are); scipy (the critical value); simulation (coverage)."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import optimize, stats
@@ -59,6 +61,16 @@ def test_the_three_rules():
     )
     assert lowest < bounds["low"][a] <= highest
     assert list(bounds)[:6] == ["benchmark", "model", "n_questions", "n_generations", "score", "score_low"]
+
+
+def test_bounds_do_not_say_that_they_leave_out_what_they_score():
+    """By hand: a lacks one generation of two questions, and the third, which had two as the others."""
+    made = Cells.from_scores("b", ["a", "b"], ["1", "2", "3"], [[[1], [0], []], [[1], [1], [0]]])
+    rows = hs.score(replace(made, failed=np.array([[1, 1, 0], [0, 0, 0]])), missing="bounds").columns()
+    note = dict(zip(rows["model"], rows["note"], strict=True))
+    assert "4 generations without a score, which score leaves out and its bounds score 0 and 1" in note["a"]
+    assert "left out" not in note["a"]
+    assert "without a score" not in note["b"]
 
 
 def test_bounds_hold_whatever_is_missing():

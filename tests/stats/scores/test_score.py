@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from howsure.errors import InputError, UnknownNameError
+from howsure.stats.comparisons.pairs import pairs
 from howsure.stats.core.cells import Cells
 from howsure.stats.scores.score import estimate_single_run_errors, score
 
@@ -44,7 +45,7 @@ def test_standard_errors_of_the_three_claims_match_what_simulation_shows():
 
 @pytest.mark.parametrize(("k", "ratio"), [(2, 1.17), (5, 1.13), (50, 1.02)])
 def test_the_plugin_of_gen_is_too_large_by_the_measured_ratio(k, ratio):
-    """A printed table: statistics.md section 2, Beta(.6, .4), n = 500."""
+    """A table of the design: Beta(.6, .4), n = 500."""
     rng = np.random.default_rng(k)
     cells = drawn(rng, rng.beta(0.6, 0.4, (400, 500)), k)
     true = np.var(score(drawn(rng, rng.beta(0.6, 0.4, (20000, 500)), k)).score)
@@ -114,6 +115,22 @@ def test_one_question_and_lost_data_noise_are_told():
     assert "data noise is lost" in lost.columns()["note"][0]
 
 
+@pytest.mark.parametrize("compute", [score, pairs])
+def test_an_error_of_new_questions_below_that_of_these_is_explained(compute):
+    """The errors themselves, of 600 random sets of few questions: the note is there exactly where one is below the other."""
+    rng, n_below = np.random.default_rng(3), 0
+    for trial in range(600):
+        counts = rng.integers(trial % 2, 5, (2, rng.integers(2, 12)))
+        scores = [[rng.integers(0, 2, k).astype(float).tolist() for k in row] for row in counts]
+        cells = Cells.from_scores("b", ["a", "c"], [f"q{i}" for i in range(counts.shape[1])], scores)
+        new, these = (compute(cells, claim=claim).columns() for claim in ("new-questions", "these-questions"))
+        for of_new, of_these, note in zip(new["se"], these["se"], new["note"], strict=True):
+            assert (of_new < of_these - 1e-12) == ("by chance the estimated error for new questions is below" in note)
+            n_below += "by chance" in note
+        assert not any("by chance" in note for note in these["note"])
+    assert n_below > 100
+
+
 def test_models_come_best_first():
     columns = score(Cells.from_scores("b", ["a", "b"], ["1", "2"], [[[1], [0]], [[1], [1]]])).columns()
     assert columns["model"].tolist() == ["b", "a"]
@@ -141,6 +158,19 @@ def test_wrong_arguments(arguments, message):
     cells = Cells.from_scores("b", ["a"], ["1", "2"], [[[1], [0]]])
     with pytest.raises((InputError, UnknownNameError), match=message.replace("(", r"\(")):
         score(cells, **arguments).interval()
+
+
+def test_the_plugin_of_one_generation_has_no_parts_and_of_equal_generations_no_prediction_noise():
+    """By hand: p = .75 of four questions, sigma^2 = .25, mu - mu^2 - sigma^2 = -.0625; V = (-.0625/k + .25)/4."""
+    for k, part in ((1, math.nan), (5, 0.0)):
+        cells = Cells.from_scores("b", ["a"], list("1234"), [[[1] * k, [1] * k, [1] * k, [0] * k]])
+        [row] = score(cells, method="plugin")
+        assert row["se"] == pytest.approx(math.sqrt((-0.0625 / k + 0.25) / 4))
+        assert row["se_prediction"] == pytest.approx(part, nan_ok=True)
+        assert row["se_data"] == pytest.approx(math.nan if k == 1 else 0.25, nan_ok=True)
+        assert ("prediction noise is below 0" in row["note"]) == (k > 1)
+        [asked_again] = score(cells, method="clt", claim="these-questions")
+        assert math.isnan(asked_again["low"])
 
 
 def test_plugin_needs_binary_scores_and_equal_counts():
@@ -183,3 +213,12 @@ def test_models_without_a_score_come_last():
     columns = score(Cells.from_scores("b", ["none", "zero", "one"], ["1"], [[[]], [[0]], [[1]]])).columns()
     assert columns["model"].tolist() == ["one", "zero", "none"]
     assert math.isnan(columns["score"][2])
+
+
+def test_the_total_error_is_below_that_of_prediction_where_data_noise_is_estimated_below_0():
+    """By hand: p = .5, .5, .5, 1, so var(p) = .046875, E = 3/8, mean s2/k = 3/16 and D = -.140625: T = D + E."""
+    cells = Cells.from_scores("demo", ["a"], list("pqrs"), [[[1, 0], [1, 0], [1, 0], [1, 1]]])
+    row = score(cells).columns()
+    assert row["se_data"][0] == 0
+    assert row["se_prediction"][0] == pytest.approx((0.375 / 4) ** 0.5)
+    assert row["se_total"][0] == pytest.approx(((0.375 - 0.140625) / 4) ** 0.5)

@@ -45,6 +45,11 @@ def test_wilson_and_exact_are_for_single_right_or_wrong_answers():
     assert math.isnan(between.low[1])
     notes = score(cells, method="exact").columns()["note"]
     assert sum("no interval by exact for such scores" in note for note in notes) == 1
+    assert sum("it needs one generation per question, scored 0 or 1" in note for note in notes) == 1
+    for score_of_all in (0, 1):  # all alike, twice each: no limit on one side alone
+        alike = score(cells_of([[[score_of_all] * 2] * 5]), method="exact").columns()
+        assert np.isnan([alike["low"][0], alike["high"][0]]).all()
+        assert "no interval by exact for such scores: it needs one" in alike["note"][0]
 
 
 def test_beta_binomial_is_for_right_or_wrong_answers():

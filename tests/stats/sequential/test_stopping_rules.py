@@ -114,7 +114,7 @@ THESE = (("sequence", "these-questions"), ("pooled", "these-questions"))
 
 
 def test_pooled_keeps_its_level_and_the_sequence_covers_at_every_look():
-    """Guarantee and a printed table: statistics.md section 12, N = 100, width .02; 500 models."""
+    """Guarantee, and a table of the design: N = 100, width .02; 500 models."""
     p = np.random.default_rng(5).beta(0.6, 0.4, (500, 100))
     found = misses(p, 0.02, 150, THESE)
     miss, ever, rounds = found[THESE[1]]
@@ -170,7 +170,7 @@ def test_the_published_rule_against_the_oracle_and_written_out():
 
 
 def test_the_published_rule_misses_about_15_percent():
-    """A printed table: statistics.md section 12; the rule on run means at a nominal 5 %, 1,500 models, vectorised."""
+    """A table of the design: the rule on run means at a nominal 5 %, 1,500 models, vectorised."""
     rng = np.random.default_rng(8)
     p = rng.beta(0.6, 0.4, (1500, 100))
     runs, left = [], np.ones(1500, bool)

@@ -27,6 +27,9 @@ from howsure.store.schema import UNSCORED, Response
 
 __all__ = [
     "COUNTED_AS_WRONG",
+    "OF_OWN_SCORES",
+    "OF_SEVERAL_SCORERS",
+    "ONLY_FIRST_SCORED",
     "UNSCORED",
     "DigestPart",
     "LogInfo",
@@ -53,6 +56,11 @@ __all__ = [
 
 #: The end of a note on errors to which the program gave a score of 0.
 COUNTED_AS_WRONG = "counted as wrong [is|are] missing here; --missing as-zero counts [it|them] as 0"
+
+#: Parts of notes on a log's own scores, from which the notes are made: of several scorers, and of several completions.
+OF_SEVERAL_SCORERS, ONLY_FIRST_SCORED = "scorers, of which", "only the first was scored"
+#: A note with one of these parts does not hold of the scores that a log's completions are given later.
+OF_OWN_SCORES = (f" {OF_SEVERAL_SCORERS} ", ONLY_FIRST_SCORED)
 
 #: Names of folders that say when or how often something was run, or what kind of files they hold.
 _GENERAL_NAME = re.compile(
@@ -390,7 +398,8 @@ class RowBuilder:
         if wanted is None:
             if len(scorers) > 1:
                 others = ", ".join(repr(name) for name in scorers[1:4]) + (", ..." if len(scorers) > 4 else "")
-                self.note(f"{len(scorers)} scorers, of which {scorers[0]!r} is read: --scorer reads another ({others})")
+                what = f"{len(scorers)} {OF_SEVERAL_SCORERS} {scorers[0]!r} is read"
+                self.note(f"{what}: --scorer reads another ({others})")
             return scorers[0]
         if wanted in scorers:
             return wanted

@@ -20,6 +20,7 @@ import msgspec
 from howsure.errors import InputError
 from howsure.readers.logs.base import (
     COUNTED_AS_WRONG,
+    ONLY_FIRST_SCORED,
     UNSCORED,
     LogInfo,
     LogReader,
@@ -117,7 +118,7 @@ class HelmReader(LogReader):
             build.note(f"there are no texts: {_STATE} is missing")
         if adapter.n_completions > 1:
             build.note(
-                f"{adapter.n_completions} completions of each question were requested, and only the first was scored: "
+                f"{adapter.n_completions} completions of each question were requested, and {ONLY_FIRST_SCORED}: "
                 "howsure rescore scores the others"
             )
         key = RowKey(_name_benchmark(spec), adapter.model, "")

@@ -21,6 +21,7 @@ import msgspec
 from howsure.errors import InputError
 from howsure.readers.logs.base import (
     COUNTED_AS_WRONG,
+    OF_SEVERAL_SCORERS,
     UNSCORED,
     LogInfo,
     LogReader,
@@ -220,7 +221,7 @@ def _choose_scorers(run: RecordedRun, build: RowBuilder) -> dict[str, str]:
     if build.options.scorer is None and len(run.default_scorers) > 1:
         first, *_ = run.default_scorers
         build.note(
-            f"{len(run.scorers)} scorers, of which the first of each benchmark is read ({first}: "
+            f"{len(run.scorers)} {OF_SEVERAL_SCORERS} the first of each benchmark is read ({first}: "
             f"{run.default_scorers[first]!r}, ...): --scorer reads another"
         )
         return {name: run.default_scorers.get(name, run.scorers[0]) for name in benchmarks}

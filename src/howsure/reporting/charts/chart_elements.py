@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Required, TypedDict
+from functools import cache
+from typing import Any, Literal, Required, Self, TypedDict
 
 import altair as alt
 import numpy as np
@@ -46,13 +47,29 @@ _TEXT_FIELDS = {
 _TOOLTIP_FORMATS = {"p_holm": ".2~g", "n_questions": ",d", "n_generations": ",d", "n_here": ",d", "rank": ",d"}
 
 
-def shorten_label(most: int) -> str:
+def shorten_label(most: int, names: Sequence[str] = ()) -> str:
     """Return the expression that cuts the middle of a name of more than `most` characters: names differ at both ends.
+
+    Of the places where it can be cut it takes the one that leaves most of `names` different, near the middle.
 
     >>> shorten_label(36)
     "length(datum.label) > 36 ? slice(datum.label, 0, 16) + '…' + slice(datum.label, -19) : datum.label"
+    >>> shorten_label(18, ["simulated llama-3.1-70b-instruct", "simulated llama-3.1-7b-instruct"])
+    "length(datum.label) > 18 ? slice(datum.label, 0, 4) + '…' + slice(datum.label, -13) : datum.label"
     """
-    last = (most - 1) * 19 // 35
+    middle = (most - 1) * 19 // 35
+    long = [name for name in names if len(name) > most]
+
+    def count_different(last: int, margin: int) -> int:
+        return len({(name[: max(most - 1 - last - margin, 0)], name[margin - last :]) for name in long})
+
+    # What tells names apart stands two characters from the cut, where that is possible.
+    last = middle
+    if long:
+        last = max(
+            range(3, max(most - 3, 4)),
+            key=lambda last: (count_different(last, 0), count_different(last, 2), -abs(last - middle)),
+        )
     return (
         f"length(datum.label) > {most} ? slice(datum.label, 0, {most - 1 - last}) + '…' + "
         f"slice(datum.label, -{last}) : datum.label"
@@ -61,6 +78,9 @@ def shorten_label(most: int) -> str:
 
 #: What axes of names have where there is room; narrower drawings cut more.
 SHORT_LABEL = shorten_label(36)
+
+#: The same for names inside of a drawing.
+SHORT_NAME = SHORT_LABEL.replace("datum.label", "datum.model")
 
 Chart = alt.Chart | alt.LayerChart | alt.FacetChart
 
@@ -76,7 +96,14 @@ class SeriesChannels(TypedDict, total=False):
 def chart_of_columns(**columns: Sequence[object] | NDArray[np.generic]) -> alt.Chart:
     """Return a chart on columns of equal length; NaN becomes null."""
     lists = {name: round_values(values) for name, values in columns.items()}
-    return alt.Chart(alt.InlineData(values=[lists])).transform_flatten(list(lists))
+    return alt.Chart(_SharedData(values=[lists])).transform_flatten(list(lists))
+
+
+class _SharedData(alt.InlineData):
+    """Data that all copies of a chart share; Altair copies a chart, value by value, in most of its methods."""
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
 
 
 def round_values(values: Sequence[object] | NDArray[np.generic], digits: int = 7) -> list[object]:
@@ -183,25 +210,41 @@ def finish_chart(chart: Chart, *, height: float = 0, legend: Sequence[str] = ())
 
     `legend` are names in a legend, of which the page lays out as many beside each other as fit.
     """
+    # Set on the chart itself, which the caller has just made: Altair copies all layers for each `configure_*`.
     if len(legend) > 1:
-        chart = chart.properties(usermeta={"longest": max(map(len, legend))})
+        chart.usermeta = {"longest": max(map(len, legend))}
     if not isinstance(chart, alt.FacetChart):
         # A height in pixels, not a step: a step makes Vega-Lite complain about fitting the width alone.
-        fit = alt.AutoSizeParams(type="fit-x", contains="padding")
-        chart = chart.properties(width="container", height=height, autosize=fit)
-    axis = {"domainColor": GREY, "tickColor": GREY, "gridColor": GREY, "gridOpacity": 0.25, "titleFontWeight": 500}
-    prefix = "child_" if isinstance(chart, alt.FacetChart) else ""
-    finished: Chart = (
-        chart.configure(background="transparent", font="system-ui, sans-serif")
-        .configure_view(stroke=None)
+        chart.width, chart.height = "container", height
+        chart.autosize = alt.AutoSizeParams(type="fit-x", contains="padding")
+    chart.config = _build_config(is_faceted=isinstance(chart, alt.FacetChart))
+    return chart
+
+
+@cache
+def _build_config(*, is_faceted: bool) -> alt.Config:
+    """Return the fonts, colours and limits that all figures share."""
+    prefix = "child_" if is_faceted else ""
+    return alt.Config(
+        background="transparent",
+        font="system-ui, sans-serif",
+        view=alt.ViewConfig(stroke=None),
         # The page describes the drawing as a whole; a description of each mark is an expression with the titles of
         # axes, and so names, in it.
-        .configure_mark(aria=False)
-        .configure_axis(labelFontSize=12, titleFontSize=12, **axis)
+        mark=alt.MarkConfig(aria=False),
+        axis=alt.AxisConfig(
+            domainColor=GREY,
+            tickColor=GREY,
+            gridColor=GREY,
+            gridOpacity=0.25,
+            labelFontSize=12,
+            titleFontSize=12,
+            titleFontWeight=500,
+        ),
         # A title longer than its axis would be cut at the edge of the drawing, at its beginning too.
-        .configure_axisX(titleLimit=alt.ExprRef(f"{prefix}width"), labelSeparation=6)
-        .configure_axisY(titleLimit=alt.ExprRef(f"{prefix}height"))
-        .configure_legend(
+        axisX=alt.AxisConfig(titleLimit=alt.ExprRef(f"{prefix}width"), labelSeparation=6),
+        axisY=alt.AxisConfig(titleLimit=alt.ExprRef(f"{prefix}height")),
+        legend=alt.LegendConfig(
             orient="top",
             title=None,
             labelFontSize=12,
@@ -209,8 +252,7 @@ def finish_chart(chart: Chart, *, height: float = 0, legend: Sequence[str] = ())
             titleFontWeight=500,
             labelLimit=0,
             titleLimit=0,
-        )
-        .configure_header(labelFontSize=12)
-        .configure_text(fontSize=12)
+        ),
+        header=alt.HeaderConfig(labelFontSize=12),
+        text=alt.MarkConfig(fontSize=12),
     )
-    return finished

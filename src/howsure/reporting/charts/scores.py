@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from howsure.reporting.charts.chart_elements import (
     BLUE,
     ORANGE,
-    SHORT_LABEL,
+    SHORT_NAME,
     Chart,
     chart_of_columns,
     finish_chart,
@@ -136,7 +136,7 @@ def draw_costs(result: CostScores, order: Sequence[str]) -> Chart:
     layers = [bars, points]
     position = _scale_to_unit(np.log(cost) if kind == "log" else cost)
     has_name = _select_names(position, _scale_to_unit(result.score[rows]))
-    label = alt.ExprRef(SHORT_LABEL.replace("datum.label", "datum.model"))
+    label = alt.ExprRef(SHORT_NAME)
     # names stand on the side where the drawing goes on
     for on_left in (False, True):
         named = np.flatnonzero(has_name & ((position > 0.5) == on_left))
@@ -146,7 +146,9 @@ def draw_costs(result: CostScores, order: Sequence[str]) -> Chart:
             )
             align: Literal["left", "right"] = "right" if on_left else "left"
             layers.append(names.mark_text(align=align, dx=-8 if on_left else 8, dy=-7, text=label).encode(x=x, y=y))
-    return finish_chart(alt.layer(*layers), height=300, legend=_KINDS)
+    chart: Chart = finish_chart(alt.layer(*layers), height=300, legend=_KINDS)
+    chart.usermeta["names"] = list(order)
+    return chart
 
 
 def _scale_to_unit(values: FloatArray) -> FloatArray:

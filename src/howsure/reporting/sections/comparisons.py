@@ -213,11 +213,20 @@ def describe_matrix(pairs: Pairs, n_drawn: int) -> str:
 def describe_pair_errors(pairs: Pairs, *, binary: bool, every: int = 1) -> str:
     """Describe how large the standard errors of differences are, and whether pairing reduces them."""
     se = np.sqrt(pairs.total / np.where(pairs.n_questions > 0, pairs.n_questions, np.nan))
-    available = se[~np.isnan(se)]
-    if len(available) == 0:
+    available = se[se > 0]  # of equal differences the error is unknown, not 0
+    n_equal = int(np.sum(se == 0))
+    if len(available) + n_equal == 0:
         return "No two models have a question in common."
-    median = format_significant(float(np.median(available)))
-    text = f"With one generation per question the median standard error of a difference is {median}."
+    text = ""
+    if len(available):
+        median = format_significant(float(np.median(available)))
+        text = f"With one generation per question the median standard error of a difference is {median}. "
+    if n_equal:
+        text += (
+            f"In {n_equal:,} of {format_count(len(available) + n_equal, 'pair')} no difference varied, so that the "
+            "error is unknown. "
+        )
+    text = text.rstrip()
     correlation = pairs.correlation[np.isfinite(pairs.correlation)]
     if len(correlation):
         helped = int(np.sum(correlation > 0))
@@ -252,8 +261,9 @@ def describe_disagreement(pairs: Pairs, thresholds: FloatArray, *, every: int = 
     """
     available = ~np.isnan(pairs.disagreement) & ~np.isnan(thresholds)
     count = int(available.sum())
-    n_above = int(np.sum(np.abs(pairs.difference[available]) >= thresholds[available]))
-    n_equal = int(np.sum(pairs.disagreement[available] <= 0))
+    disagree = pairs.disagreement[available] > 0  # of two models that never disagree nothing is significant
+    n_above = int(np.sum(disagree & (np.abs(pairs.difference[available]) >= thresholds[available])))
+    n_equal = int(np.sum(~disagree))
     middle = int(np.argsort(pairs.disagreement[available], kind="stable")[count // 2])
     text = (
         f"{n_above:,} of {format_count(count, 'pair')} {is_or_are(n_above)} on or above the curve: a difference of "

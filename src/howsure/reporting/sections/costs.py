@@ -9,7 +9,6 @@ import numpy as np
 from howsure.reporting.charts.scores import draw_costs
 from howsure.reporting.elements import ElementBuilder, Section, TextTable
 from howsure.reporting.formatting import (
-    choose_decimals,
     format_count,
     format_level,
     format_number,
@@ -19,6 +18,7 @@ from howsure.reporting.formatting import (
 )
 from howsure.reporting.sections.score_table import MAX_MODELS
 from howsure.stats.core.claims import CostUnit
+from howsure.stats.core.text_table import choose_decimals
 from howsure.stats.planning import CostScores
 
 #: What a cost is, by its unit.
@@ -81,7 +81,8 @@ def describe_costs(result: CostScores, drawn: Sequence[str]) -> str:
     by_cost = sorted(rows, key=lambda i: (result.cost[i], i))
     cheapest, dearest = by_cost[0], by_cost[-1]
     if _format_cost(result, cheapest) == _format_cost(result, dearest):
-        text = f"A generation of each model cost {_format_cost(result, cheapest)}. "
+        about = "" if result.cost[cheapest] == result.cost[dearest] else "about "
+        text = f"A generation of each model cost {about}{_format_cost(result, cheapest)}. "
     else:
         text = (
             f"A generation cost from {_format_cost(result, cheapest)} ({result.models[cheapest]}) to "
@@ -105,6 +106,11 @@ def describe_costs(result: CostScores, drawn: Sequence[str]) -> str:
     unknown = int(np.sum(np.isnan(result.cost)))
     if unknown:
         text += f" {format_count(unknown, 'model')} without recorded costs {is_or_are(unknown)} left out."
+    unscored = int(np.sum(np.isnan(result.score) & ~np.isnan(result.cost)))
+    if unscored:
+        text += f" {format_count(unscored, 'model')} without a score {is_or_are(unscored)} left out."
+    if not_drawn := len(result.models) - unknown - unscored - len(rows):
+        text += f" Drawn for {len(rows):,} of {len(rows) + not_drawn:,} models."
     return text
 
 

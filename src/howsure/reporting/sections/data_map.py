@@ -152,7 +152,8 @@ def describe_data_map(errors: LabelErrors, *, binned: bool) -> str:
     >>> given = {m: {"q1": ["4", "4"], "q2": ["7", "7"], "q3": ["2", "3"]} for m in "ab"}
     >>> answers = AnswerCounts.from_generations("s", given, {"q1": "4", "q2": "8", "q3": "3"})
     >>> print(describe_data_map(find_label_errors(answers), binned=False))
-    On questions that are right more often than not consistency is 0.00 on average, on the others −0.50. The marked \
+    Consistency is 0 where all answers of a model are the same, and lower the more they differ: 0.00 on average on \
+questions that are right more often than not, −0.50 on the others. The marked \
 corner, P(correct) up to 0.1 and consistency of −0.8 at least, holds 1 of 3 questions. Means over 2 models.
     """
     available = ~np.isnan(errors.consistency) & ~np.isnan(errors.p_correct)
@@ -160,9 +161,9 @@ corner, P(correct) up to 0.1 and consistency of −0.8 at least, holds 1 of 3 qu
     mostly, seldom = (s[available & which] for which in (right, ~right))
     if len(mostly) and len(seldom):
         text = (
-            "On questions that are right more often than not consistency is "
-            f"{format_number(float(mostly.mean()), 2)} on average, on the others "
-            f"{format_number(float(seldom.mean()), 2)}."
+            "Consistency is 0 where all answers of a model are the same, and lower the more they differ: "
+            f"{format_number(float(mostly.mean()), 2)} on average on questions that are right more often than not, "
+            f"{format_number(float(seldom.mean()), 2)} on the others."
         )
     else:
         which = "right" if len(mostly) else "wrong"

@@ -11,18 +11,13 @@ import numpy as np
 from howsure.reporting.charts.chart_elements import MAX_SERIES
 from howsure.reporting.charts.generations import draw_frontier, draw_run_ranges, draw_standard_errors
 from howsure.reporting.elements import ElementBuilder, Figure, Section
-from howsure.reporting.formatting import (
-    choose_decimals,
-    format_count,
-    format_level,
-    format_number,
-    format_significant,
-)
+from howsure.reporting.formatting import format_count, format_level, format_number, format_significant
 from howsure.reporting.sections.score_table import pick_spaced
 from howsure.stats.core.cells import Cells, FloatArray, IntArray
 from howsure.stats.core.claims import COST_UNITS, CostUnit
 from howsure.stats.core.cube import Cube
 from howsure.stats.core.intervals import Limits
+from howsure.stats.core.text_table import choose_decimals
 from howsure.stats.planning import (
     Cost,
     ErrorParts,
@@ -123,7 +118,7 @@ def build_generations_section(
     figures: list[Figure] = []
     # Scores of one question in several prompts, as in a table of scores, are not generations of that question.
     if not (several and len(cells.questions) == 1):
-        figures += _build_range_figure(cells, scores, sampled, builder, greedy or {})
+        figures += _build_range_figure(cells, cube, scores, sampled, builder, greedy or {})
     if pilots:
         figures.append(_build_error_figure(pilots, builder, several=several))
         figures += _build_frontier_figure(pilots[0], cost or Cost(), builder)
@@ -168,7 +163,12 @@ def _estimate_pilot(cells: Cells, cube: Cube | None, model: str) -> ModelPilot |
 
 
 def _build_range_figure(
-    cells: Cells, scores: Scores, sampled: Sequence[str], builder: ElementBuilder, greedy_scores: Mapping[str, float]
+    cells: Cells,
+    cube: Cube | None,
+    scores: Scores,
+    sampled: Sequence[str],
+    builder: ElementBuilder,
+    greedy_scores: Mapping[str, float],
 ) -> Iterator[Figure]:
     """Yield the figure of the ranges in which runs fall, if some model has several generations per question."""
     counts = {model: _typical_generations(cells.n[cells.index(model)]) for model in sampled}
@@ -183,8 +183,13 @@ def _build_range_figure(
     new = ranges.scale_interval(score(drawn, level=scores.level))
     greedy = {model: greedy_scores[model] for model in models if model in greedy_scores}
     caption = describe_run_ranges(ranges, new, greedy, ends)
-    if len(cells.variants) > 1:
-        caption += f" Generations are from {len(cells.variants):,} prompts."
+    if cube is not None and len(cube.variants) > 1:
+        numbers = [_count_variants(cube, model) for model in models]
+        least, most = min(numbers), max(numbers)
+        whose = "each model" if len(models) > 1 else models[0]
+        range_of_numbers = f"{most:,}" if least == most else f"{least:,} to {most:,}"
+        each = " of each question" if cube.nested else ""
+        caption += f" Generations of {whose} are from {range_of_numbers} prompts{each}."
     if len(models) < len(sampled):
         caption += f" Drawn for {len(models)} of {len(sampled):,} models."
     yield builder.build_figure(
@@ -195,6 +200,11 @@ def _build_range_figure(
         kind="Bands that narrow from left to right, one row per model",
         marks=4 * sum(step <= end for end in ends.values() for step in k),
     )
+
+
+def _count_variants(cube: Cube, model: str) -> int:
+    """Return the number of prompt variants in which a model has generations."""
+    return int(np.sum(np.any(cube.n[cube.index(model)] > 0, axis=0))) if model in cube.models else 1
 
 
 def _typical_generations(n: IntArray) -> int:
@@ -323,11 +333,12 @@ def describe_run_ranges(ranges: Convergence, new: Limits, greedy: Mapping[str, f
     if not ranges.high[0, 0] > ranges.low[0, 0]:  # a band of no width would claim that no run can differ
         text = f"No two generations of {model} on a question scored differently: the range of its runs is unknown."
     if not math.isnan(sum(widths)):
-        mostly = ": the rest is mostly data noise" if ranges.mostly_data(model, k) else ""
+        reason = ": the rest is mostly data noise" if ranges.mostly_data(model, k) else ""
+        if widths[1] < ranges.high[0, columns[1]] - ranges.low[0, columns[1]]:
+            reason = ", by chance less than the range of runs, because data noise is estimated below 0"
         text += (
             f" The interval for new questions (outer band) goes from a width of {format_number(widths[0], places)} to "
-            "one of "
-            f"{format_number(widths[1], places)}{mostly}."
+            f"one of {format_number(widths[1], places)}{reason}."
         )
     text += (
         " Both bands are computed from the variances within and between questions; the outer one is the interval of "
@@ -444,9 +455,12 @@ def describe_frontier(
         sentences.append(f"For as much, the best is {join_designs(better)}")
     if worse:
         where = f" with {' or '.join(worse)}" if better else ""
+        best = join_designs(worse)
+        if better and len(worse) == 1:  # its kind is named before
+            best = best.replace(f" with {next(iter(worse))}", "", 1)
         sentences.append(
             f"No design with equally many generations for every question does better for as much{where}; the best of "
-            f"those is {join_designs(worse)}"
+            f"those is {best}"
         )
     return (
         ". ".join(sentences)

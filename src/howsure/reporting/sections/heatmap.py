@@ -57,10 +57,12 @@ def describe_heatmap(cells: Cells, bins: NDArray[np.int64]) -> str:
     if cells.unit:
         n_unsolved = int(np.sum(has_answer & np.all((cells.total <= 0) | ~answered, axis=0)))
         n_solved = int(np.sum(has_answer & np.all((cells.mean >= 1 - 1e-9) | ~answered, axis=0)))
+        count = format_count(n_questions, "question")
         text = (
-            f"Every generation of every model that answered scored 0 on {n_unsolved:,} of "
-            f"{format_count(n_questions, 'question')}, "
+            f"Every generation of every model that answered scored 0 on {n_unsolved:,} of {count}, "
             f"and 1 on {n_solved:,}."
+            if n_unsolved or n_solved
+            else f"On none of {count} did all generations of all models score 0, and on none did all score 1."
         )
     else:
         text = f"{format_count(n_questions, 'question')}, from the lowest mean score to the highest."
@@ -192,7 +194,7 @@ def draw_heatmap(cells: Cells, order: Sequence[str], *, at_scores: FloatArray | 
                 type="quantitative",
                 title="mean score",
                 scale=alt.Scale(scheme="viridis", domain=[low, high if high > low else low + 1]),
-                legend=alt.Legend(orient="top", gradientLength=200),
+                legend=alt.Legend(orient="top", gradientLength=alt.ExprRef("min(200, 0.8 * width)")),
             ),
         ),
         tooltip=tooltips(model="Model", rank=each, text="Mean score, rounded to 21 levels"),

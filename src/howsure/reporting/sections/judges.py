@@ -12,7 +12,6 @@ import numpy as np
 
 from howsure.reporting.elements import ElementBuilder, Section
 from howsure.reporting.formatting import (
-    choose_decimals,
     format_count,
     format_error,
     format_level,
@@ -22,6 +21,7 @@ from howsure.reporting.formatting import (
     join_names,
 )
 from howsure.reporting.report_data import JudgeSummary
+from howsure.stats.core.text_table import choose_decimals
 from howsure.stats.judges import (
     FEWEST_LABELS,
     CalibratedScores,
@@ -34,6 +34,10 @@ from howsure.stats.judges import (
 )
 
 __all__ = ["build_judge_section", "describe_judge"]
+
+
+#: What a test would have detected, by its name.
+_UNDETECTED = {"self-preference": "a model", "length": "the length of a completion"}
 
 
 def build_judge_section(
@@ -135,7 +139,7 @@ def _align_noise(noise: JudgeNoise | None, models: Sequence[str]) -> list[tuple[
 
 
 def _describe_unreadable(data: JudgedCompletions) -> Iterator[str]:
-    """Yield how many completions have no readable verdict, and which model has the most, if there are any."""
+    """Yield how many completions have no readable verdict, if there are any."""
     missing, all_of = int(data.n_unreadable.sum()), len(data.judged)
     if not missing:
         return
@@ -157,6 +161,8 @@ def _describe_noise(noise: JudgeNoise | None, level: float) -> Iterator[str]:
         between = (
             f"{noise.flip_rate[i]:.3f} ({format_level(level)} interval {limits.low[i]:.3f} to {limits.high[i]:.3f})"
         )
+    elif f"{rates.min():.3f}" == f"{rates.max():.3f}":
+        between = f"{rates.min():.3f}, for each model"
     else:
         between = f"{rates.min():.3f} to {rates.max():.3f}, depending on the model"
     yield f"Two verdicts on the same completion differ with a probability of {between}."
@@ -203,17 +209,21 @@ def _describe_labels(summary: JudgeSummary, scores: CalibratedScores) -> Iterato
 def _describe_errors(errors: JudgeErrors, level: float) -> Iterator[str]:
     """Yield the models and lengths for which the judge's error differs, or that no test detected such an error."""
     limits = errors.interval(level)
-    n_tested = 0
+    tested: set[str] = set()
+    only_first = errors.tests.count("self-preference") == 2  # of two models both rows are the same test
     for i, (test, model) in enumerate(zip(errors.tests, errors.models, strict=True)):
         if np.isnan(errors.se[i]):
             continue
-        n_tested += 1
-        if errors.p_holm[i] >= 1 - level or (test == "self-preference" and errors.difference[i] < 0):
+        tested.add(test)
+        is_against = test == "self-preference" and errors.difference[i] < 0
+        if errors.p_holm[i] >= 1 - level or (is_against and only_first):
             continue
         figures = f"{errors.difference[i]:+.3f} [{limits.low[i]:+.3f}, {limits.high[i]:+.3f}]"
         if test == "length":
             yield f"The judge's error changes by {figures} when a completion is twice as long."
         else:
-            yield f"The judge errs in favour of {model}: its error there differs by {figures} from that on the others."
-    if n_tested and not np.any(errors.p_holm < 1 - level):
-        yield "The tests detected no favour for a model or for long completions, which small ones would escape."
+            side = "against" if is_against else "in favour of"
+            yield f"The judge errs {side} {model}: its error there differs by {figures} from that on the others."
+    what = [words for test, words in _UNDETECTED.items() if test in tested]
+    if what and not np.any(errors.p_holm < 1 - level):
+        yield f"The tests detected no favour for {' or for '.join(what)}, which small ones would escape."

@@ -11,7 +11,6 @@ from howsure.reporting.charts.chart_elements import MAX_SERIES
 from howsure.reporting.charts.noise import draw_effects, draw_noise_parts, draw_variance_components
 from howsure.reporting.elements import ElementBuilder, Figure, Section, TextTable
 from howsure.reporting.formatting import (
-    choose_decimals,
     format_count,
     format_level,
     format_number,
@@ -24,6 +23,7 @@ from howsure.reporting.sections.score_table import MAX_MODELS, MAX_OPEN_MODELS
 from howsure.reporting.sentences.prompt_variants import describe_omitted_models, describe_share, describe_shares
 from howsure.stats.core.cells import FloatArray
 from howsure.stats.core.claims import PROMPT_COMPONENTS
+from howsure.stats.core.text_table import choose_decimals
 from howsure.stats.prompts import MIN_VARIANTS, DimensionShares, Effects, PromptComponents, UnparsedEffect
 from howsure.stats.scores import Scores
 

@@ -16,7 +16,7 @@ from howsure.reporting.charts.prompt_variants import (
     draw_unparsed_values,
 )
 from howsure.reporting.elements import ElementBuilder, Figure, Section, TextTable
-from howsure.reporting.formatting import choose_decimals, format_level, format_number, format_share
+from howsure.reporting.formatting import format_level, format_number, format_share
 from howsure.reporting.sections.heatmap import MAX_MARKS
 from howsure.reporting.sections.score_table import pick_spaced
 from howsure.reporting.sentences.prompt_variants import (
@@ -37,6 +37,7 @@ from howsure.stats.core.cells import Cells, IntArray
 from howsure.stats.core.claims import MOMENTS, Moment
 from howsure.stats.core.cube import Cube
 from howsure.stats.core.results import Columns
+from howsure.stats.core.text_table import choose_decimals
 from howsure.stats.prompts import (
     Concordance,
     DimensionShares,

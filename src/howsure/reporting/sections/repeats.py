@@ -23,17 +23,11 @@ from howsure.reporting.charts.chart_elements import (
     y_names,
 )
 from howsure.reporting.elements import ElementBuilder, Figure, Section, TextTable
-from howsure.reporting.formatting import (
-    choose_decimals,
-    format_count,
-    format_level,
-    format_number,
-    format_p_value,
-    join_names,
-)
+from howsure.reporting.formatting import format_count, format_level, format_number, format_p_value, join_names
 from howsure.reporting.sections.score_table import pick_spaced
 from howsure.stats.core.cells import Cells, FloatArray
 from howsure.stats.core.multiplicity import holm
+from howsure.stats.core.text_table import choose_decimals
 from howsure.stats.repeats import Repeats, repeats
 
 #: Models with a row in the figure and in the table, at most.
@@ -58,7 +52,7 @@ def compute_repeats(runs: Sequence[Cells], *, level: float) -> Repeats | None:
     """Return the prediction interval for the next run; None if no model is in two runs."""
     if len(runs) < 2:
         return None
-    result = repeats(runs, n_future=1, level=level)
+    result = repeats(runs, n_future=1, level=level, alpha=1 - level)
     return result if np.any(result.n_runs > 1) else None
 
 
@@ -152,7 +146,7 @@ def _build_table(result: Repeats, models: Sequence[str], builder: ElementBuilder
             else f"{format_number(float(interval.low[i]), places)} to {format_number(float(interval.high[i]), places)}"
             for i in at
         ],
-        "p, drift": [format_p_value(float(result.drift_p[i])) for i in at],
+        "p, drift (Holm)": [format_p_value(float(p)) for p in holm(result.drift_p)[at]],
     }
     caption = "The mean of all runs, and where a single further run of the same questions will fall."
     if len(at) < len(models):
@@ -183,6 +177,7 @@ def describe_runs(result: Repeats, models: Sequence[str]) -> str:
         text += (
             f"; the next run will fall between {low} and {high} with {format_level(result.level)} probability (bar). "
         )
+        text += _compare_with_bands(result, i)
     luck = result.luck[rows]
     if luck.max() > 0:
         luckiest = [model for model, value in zip(models, luck, strict=True) if math.isclose(value, luck.max())]
@@ -197,6 +192,20 @@ def describe_runs(result: Repeats, models: Sequence[str]) -> str:
     if _has_unequal_runs(result, rows):
         text += "Runs with different questions differ by those, too, and not by luck alone. "
     return text + "Runs that score nearly the same are drawn above each other."
+
+
+def _compare_with_bands(result: Repeats, row: int) -> str:
+    """Return how the interval for the next run differs from the bands of the figure of added generations."""
+    if result.runs.n_questions[:, row].max() < 2 or result.method[row] == "poisson":
+        return ""
+    bands = 'the bands of "How does the score settle as generations are added?"'
+    if result.method[row] == "pooled":
+        return f"The bar allows for the error of the mean of these runs, too, which {bands} do not. "
+    if holm(result.drift_p)[row] < 1 - result.level:
+        return (
+            f"The bar is from the differences between these runs, {bands} are from the generations of each question. "
+        )
+    return ""
 
 
 def _has_unequal_runs(result: Repeats, rows: Sequence[int]) -> bool:
@@ -216,24 +225,32 @@ def describe_drift(result: Repeats) -> str:
     count = int(available.sum())
     if count == 1:
         i = int(np.flatnonzero(available)[0])
-        verdict = "more than" if drifted else "no more than"
+        verdict = "more" if drifted else "no more"
         text = (
-            f"The runs of {result.models[i]} differ by {verdict} independent generations would "
+            f"The runs of {result.models[i]} differ by {verdict} than is usual for independent generations "
             f"(p {_equals(float(result.drift_p[i]))}). "
         )
     elif drifted:
         text = (
-            f"The runs of {join_names(drifted)} differ by more than independent generations would, adjusted for "
-            f"{format_count(count, 'model')} (Holm): something changed between them. "
+            f"The runs of {join_names(drifted)} differ by more than is usual for independent generations "
+            f"({_describe_drift_test(adjusted, alpha, count)}): something may have changed between them. "
         )
     else:
         text = (
-            f"For none of {format_count(count, 'model')} do runs differ by more than independent generations would "
-            f"(smallest p, adjusted by Holm: {format_p_value(float(np.nanmin(adjusted)))}). "
+            f"For none of {format_count(count, 'model')} do runs differ by more than is usual for independent "
+            f"generations (smallest p, adjusted by Holm: {format_p_value(float(np.nanmin(adjusted)))}). "
         )
     if drifted:
-        text += "A mean over such runs mixes different conditions. "
+        text += "A mean over such runs may mix different conditions. "
     return text + "The test is Cochran's Q, with questions as strata, which tests for any difference, not for a trend."
+
+
+def _describe_drift_test(adjusted: FloatArray, alpha: float, count: int) -> str:
+    """Return the largest p-value below alpha, and for how many models it is adjusted."""
+    p = adjusted[adjusted < alpha]
+    most = float(p.max())
+    value = f"at most {format_p_value(most)}" if len(p) > 1 and most >= 0.001 else _equals(most)
+    return f"p {value}, adjusted for {format_count(count, 'model')} (Holm)" if count > 1 else f"p {value}"
 
 
 def _equals(p: float) -> str:
@@ -258,8 +275,10 @@ def collect_repeat_warnings(result: Repeats) -> Iterator[str]:
             yield text.format(names=join_names(names))
     adjusted: FloatArray = holm(result.drift_p)
     if drifted := [result.models[i] for i in np.flatnonzero(adjusted < 1 - result.level)]:
+        test = _describe_drift_test(adjusted, 1 - result.level, int(np.sum(~np.isnan(adjusted))))
         yield (
-            f"The runs of {join_names(drifted)} differ by more than sampling explains: something changed between them."
+            f"The runs of {join_names(drifted)} differ by more than sampling usually explains ({test}): something may "
+            "have changed between them."
         )
 
 

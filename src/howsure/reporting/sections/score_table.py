@@ -15,17 +15,17 @@ import numpy as np
 from howsure.reporting.charts.scores import draw_scores
 from howsure.reporting.elements import ElementBuilder, Figure, Section
 from howsure.reporting.formatting import (
-    choose_decimals,
-    choose_row_decimals,
     format_count,
     format_error,
     format_level,
     format_number,
     format_significant,
+    is_or_are,
 )
 from howsure.stats.comparisons import Ranking
-from howsure.stats.core.cells import GREEDY_SUFFIX, Cells, FloatArray, IntArray, list_greedy_runs
+from howsure.stats.core.cells import GREEDY_SUFFIX, Cells, FloatArray, list_greedy_runs
 from howsure.stats.core.results import Columns
+from howsure.stats.core.text_table import choose_decimals, choose_row_decimals
 from howsure.stats.prompts import PromptComponents
 from howsure.stats.scores import Scores, score
 
@@ -37,6 +37,9 @@ MAX_MODELS = 60
 #: Largest number of models whose figures of second rank are open at first: the table of scores has the intervals, too,
 #: and captions say what the figures of all pairs show.
 MAX_OPEN_MODELS = 12
+
+#: Largest difference of two scores that is rounding.
+_ROUNDING = 1e-12
 
 #: What the change of the scores without rejected questions does not say.
 _REJECTED_CAVEAT = (
@@ -396,13 +399,15 @@ def build_rejected_section(
         "rejected", {"model": np.array(models, dtype=object), "score": new, "score_of_all": old, "change": new - old}
     )
     places = choose_decimals(np.sqrt(scores.variance))
-    rejected = len(unreviewed_cells.questions) - len(cells.questions)
-    moved = int(np.sum(_rank_scores(new) != _rank_scores(old)))
+    n_rejected = len(unreviewed_cells.questions) - len(cells.questions)
+    moved = _count_moved(old, new)
     largest = float(np.nanmax(np.abs(new - old), initial=0))
-    order_change = "the order of the models stays" if not moved else f"{format_count(moved, 'model')} change places"
+    order_change = f"{moved:,} models change places" if moved else "no two models change places"
+    size = format_number(largest, places) if largest >= 0.5 * 10**-places else format_significant(largest)
+    change = f"scores change by at most {size}" if largest > _ROUNDING else "no score changes"
     caption = (
-        f"{format_count(rejected, 'question')} of {len(unreviewed_cells.questions):,} are left out; scores change by "
-        f"at most {format_number(largest, places)}, and {order_change}. {_REJECTED_CAVEAT}"
+        f"{format_count(n_rejected, 'question')} of {len(unreviewed_cells.questions):,} {is_or_are(n_rejected)} left "
+        f"out; {change}, and {order_change}. {_REJECTED_CAVEAT}"
     )
     rows = {
         "Model": models,
@@ -416,7 +421,13 @@ def build_rejected_section(
     return Section(name, title, "Rejected", lead, (item,))
 
 
-def _rank_scores(scores: FloatArray) -> IntArray:
-    """Return the indices of the models from the highest score to the lowest."""
-    order: IntArray = np.argsort(-np.nan_to_num(scores, nan=-np.inf), kind="stable")
-    return order
+def _count_moved(old: FloatArray, new: FloatArray) -> int:
+    """Return the number of models that are above another one in one of two lists of scores, and below it in the other.
+
+    >>> _count_moved(np.array([0.5, 0.4, 0.3]), np.array([0.5, 0.3, 0.4])), _count_moved(np.ones(2), np.array([0, 1]))
+    (2, 0)
+    """
+    before, after = (np.subtract.outer(scores, scores) for scores in (old, new))
+    falls = (before > _ROUNDING) & (after < -_ROUNDING)
+    rises = (before < -_ROUNDING) & (after > _ROUNDING)
+    return int(np.sum(np.any(falls | rises, axis=1)))

@@ -12,18 +12,12 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from howsure.reporting.formatting import (
-    choose_row_decimals,
-    format_count,
-    format_level,
-    format_number,
-    is_or_are,
-    join_names,
-)
+from howsure.reporting.formatting import format_count, format_level, format_number, is_or_are, join_names
 from howsure.stats.comparisons import Pairs, ReferenceComparisons, compare_with_reference
 from howsure.stats.core.cells import Cells, FloatArray
 from howsure.stats.core.claims import CLAIM_TEXTS
 from howsure.stats.core.cube import Cube
+from howsure.stats.core.text_table import choose_row_decimals
 from howsure.stats.scores import Scores
 
 #: Number of questions below which the page warns.
@@ -151,12 +145,12 @@ def _describe_rivals(compared: ReferenceComparisons, scores: Scores, each: str, 
         parts.append(f"{subject} not distinguishable at this sample size from {join_names(names)}")
     if groups["above"]:
         parts.append(
-            f"on the {each.removeprefix('common ')}s that both answered, {join_names(groups['above'])} did better"
+            f"{'on' if parts else 'On'} the {each.removeprefix('common ')}s that both answered, "
+            f"{join_names(groups['above'])} did better"
         )
     if groups["untestable"]:
-        parts.append(f"no test was possible against {join_names(groups['untestable'])}")
-    text = "; ".join(parts)
-    return f"{text[0].upper()}{text[1:]}.{singly}"
+        parts.append(f"{'no' if parts else 'No'} test was possible against {join_names(groups['untestable'])}")
+    return f"{'; '.join(parts)}.{singly}"
 
 
 def _describe_single_tests(compared: ReferenceComparisons) -> str:

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from howsure.reporting.formatting import (
-    choose_decimals,
     format_count,
     format_level,
     format_number,
@@ -18,6 +17,7 @@ from howsure.reporting.formatting import (
 )
 from howsure.stats.core.cells import Cells, FloatArray
 from howsure.stats.core.claims import MOMENTS
+from howsure.stats.core.text_table import choose_decimals
 from howsure.stats.prompts import (
     Concordance,
     DimensionShares,
@@ -129,10 +129,9 @@ def describe_share(shares: DimensionShares, dimension: str) -> str:
     if clear.all():
         return f"{text}(median over models). "
     n_unclear = int(np.sum(tested & ~clear))
-    return (
-        f"{text}(median of {format_count(int(clear.sum()), 'model')}); for {n_unclear:,} of {len(share):,} models "
-        "there are too few variants to tell. "
-    )
+    n_clear = int(clear.sum())
+    of = f"(median of {n_clear:,} models)" if n_clear > 1 else f"of {shares.effects.models[int(np.argmax(clear))]}"
+    return f"{text}{of}; for {n_unclear:,} of {len(share):,} models there are too few variants to tell. "
 
 
 def describe_shares(shares: DimensionShares) -> str:
@@ -222,18 +221,22 @@ def describe_concordance(concordance: Concordance) -> str:
 
 def describe_consistency(consistency: PromptConsistency) -> str:
     """Describe how often two prompts give the same answer to a question, and what the columns of the table mean."""
-    available = np.flatnonzero(~np.isnan(consistency.rate))
-    best = available[np.argmax(consistency.rate[available])]
-    worst = available[np.argmin(consistency.rate[available])]
+    rate = consistency.rate
+    available = np.flatnonzero(~np.isnan(rate))
 
-    def name_rate(i: np.intp) -> str:
-        return f"{consistency.models[i]} in {format_share(float(consistency.rate[i]))} of the cases"
+    def name_rate(value: float) -> str:
+        names = [consistency.models[i] for i in available if abs(rate[i] - value) <= _ROUNDING]
+        return f"{join_names(names)} in {format_share(value)} of the cases"
 
-    text = f"Under two prompts the same question is answered alike by {name_rate(best)}"
-    if len(available) > 1 and consistency.rate[best] - consistency.rate[worst] <= _ROUNDING:
-        text += ", as by every model"
-    elif len(available) > 1:
-        text += f" (the most) and by {name_rate(worst)} (the least)"
+    highest, lowest = float(rate[available].max()), float(rate[available].min())
+    text = "Under two prompts the same question is answered alike by "
+    if len(available) == 1:
+        text += name_rate(highest)
+    elif highest - lowest <= _ROUNDING:
+        unknown = " that has answers under two" if len(available) < len(rate) else ""
+        text += f"every model{unknown} in {format_share(highest)} of the cases"
+    else:
+        text += f"{name_rate(highest)} (the most) and by {name_rate(lowest)} (the least)"
     text += "; the interval is for new questions and new prompts. "
     if np.all(np.isnan(consistency.same_prompt)):
         text += "Same prompt: unknown, because each prompt has one generation per question. "
@@ -297,8 +300,9 @@ def _describe_models(sizes: SampleSize, n: FloatArray, available: Mask, reached:
         return f"the {count_text} where fewer than all are enough; for {left:,} n* is not reached."
     who = "every model" if available.all() else "every model with two prompts or more"
     who = f"the other {format_count(int(available.sum()), 'model')}" if vague else who
-    most = sizes.models[int(np.nanargmax(n))]
-    return f"{who}." if np.ptp(n[available]) == 0 else f"{who}; {most} needs the most."
+    most = [model for model, number in zip(sizes.models, n.tolist(), strict=True) if number == np.nanmax(n)]
+    verb = "needs" if len(most) == 1 else "need"
+    return f"{who}." if np.ptp(n[available]) == 0 else f"{who}; {join_names(most)} {verb} the most."
 
 
 def find_neediest_model(sizes: SampleSize, moment: str) -> str | None:

@@ -240,18 +240,39 @@
   const refuse = () => Promise.reject(new Error("this page loads nothing"));
   // Names that are longer than there is room for lose their middle: models differ at both ends.
   const LABEL = "length(datum.label) > 36 ? slice(datum.label, 0, 16) + '…' + slice(datum.label, -19) : datum.label";
-  const shortened = (value, most) => {
-    if (Array.isArray(value)) return value.map((part) => shortened(part, most));
+  // The cut is where most names stay different, as shorten_label of chart_elements.py has it.
+  const shortLabel = (most, names = []) => {
+    const middle = Math.floor(((most - 1) * 19) / 35);
+    const long = names.filter((name) => name.length > most);
+    const different = (last, margin) => new Set(long.map((name) => JSON.stringify([name.slice(0, Math.max(most - 1 - last - margin, 0)), name.slice(margin - last)]))).size;
+    const rank = (last) => [different(last, 0), different(last, 2), -Math.abs(last - middle)];
+    let last = middle;
+    if (long.length) {
+      let best = null;
+      for (let one = 3; one < Math.max(most - 3, 4); one += 1) {
+        const its = rank(one);
+        const first = best && its.findIndex((part, i) => part !== best[i]);
+        if (!best || (first >= 0 && its[first] > best[first])) [best, last] = [its, one];
+      }
+    }
+    return `length(datum.label) > ${most} ? slice(datum.label, 0, ${most - 1 - last}) + '…' + slice(datum.label, -${last}) : datum.label`;
+  };
+  const NAME = LABEL.replaceAll("datum.label", "datum.model");
+  const shortened = (value, most, inside) => {
+    if (Array.isArray(value)) return value.map((part) => shortened(part, most, inside));
     if (value === null || typeof value !== "object") return value;
-    const last = Math.floor(((most - 1) * 19) / 35);
-    const label = `length(datum.label) > ${most} ? slice(datum.label, 0, ${most - 1 - last}) + '…' + slice(datum.label, -${last}) : datum.label`;
-    return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, name === "datasets" ? part : name === "labelExpr" && part === LABEL ? label : shortened(part, most)]));
+    const changed = Object.fromEntries(Object.entries(value).map(([name, part]) => [name, name === "datasets" ? part : shortened(part, most, inside)]));
+    if (value.expr === NAME) changed.expr = inside.replaceAll("datum.label", "datum.model");
+    if (value.axis?.labelExpr === LABEL) changed.axis.labelExpr = shortLabel(most, Array.isArray(value.scale?.domain) ? value.scale.domain : []);
+    return changed;
   };
   const draw = (figure) => {
     const box = figure.querySelector(".drawing");
     const width = Math.max(box.clientWidth, 240);
     const most = width < 480 ? 0.4 * width : Math.min(260, 0.34 * width);
-    const spec = shortened(read(`${figure.id}-spec`), Math.min(36, Math.floor(most / 7.2)));
+    const given = read(`${figure.id}-spec`);
+    const inside = shortLabel(Math.min(36, Math.floor((0.4 * width) / 7.2)), given.usermeta?.names);
+    const spec = shortened(given, Math.min(36, Math.floor(most / 7.2)), inside);
     for (const [name, table] of Object.entries(spec.datasets)) if (typeof table === "string") spec.datasets[name] = [columnsOf(table)];
     if (spec.usermeta?.widest) box.style.maxWidth = `${spec.usermeta.widest}px`;
     views.get(figure)?.finalize();

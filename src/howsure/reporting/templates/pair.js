@@ -98,7 +98,7 @@
       const needed = get("questions_for_power");
       made.push(element("p", needed === null
         ? `How many questions this difference needs cannot be said: ${missing(n, difference, get("se"))}.`
-        : `If the true difference is as large as the one seen, ${needed.toLocaleString("en-US")} questions like these find it with ${frame.dataset.power} power (one test at level ${frame.dataset.level}%, as many generations per question). This pair has ${n.toLocaleString("en-US")}.`, "lead"));
+        : `If the true difference is as large as the one seen, ${needed.toLocaleString("en-US")} questions like these find it with ${frame.dataset.power} power (or more, by this page's test of the pair alone at level ${frame.dataset.level}%, with as many generations per question). This pair has ${n.toLocaleString("en-US")}.`, "lead"));
       result.replaceChildren(...made, ...deciding(a, b));
     };
     const first = select("First model", 0), second = select("Second model", 1);

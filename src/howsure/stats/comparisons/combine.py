@@ -39,6 +39,15 @@ __all__ = [
 #: Means that differ by less are equal.
 _ROUNDING = 1e-12
 
+#: Methods of comparisons whose p-values are not those of a combination.
+_WITH_PSEUDO_QUESTIONS = frozenset({None, "adjusted-t"})
+
+#: Why p-values differ from those of `compare` with these methods.
+_OTHER_TEST = (
+    "p-values are of Student's t without pseudo-questions, and differ from those of compare, which has them: several "
+    "tests that are each a little careful would together be far too careful"
+)
+
 #: The row of the meta z.
 COMBINED = "(combined)"
 
@@ -60,6 +69,10 @@ class Combination(Result):
     q, q_df, q_p
         Q above over the benchmarks that are not left out, its degrees of freedom and its p-value: by chi-squared for
         CLT comparisons, by Welch's test (1951) for t. NaN for fewer than two.
+    remarks
+        A note on each benchmark; empty where there is nothing to say.
+    is_adjusted
+        Whether the interval of some comparison has two pseudo-questions: its p-value is another one than here.
 
     Examples
     --------
@@ -86,6 +99,7 @@ class Combination(Result):
     q_df: int
     q_p: float
     remarks: tuple[str, ...] = field(default=(), repr=False)
+    is_adjusted: bool = False
 
     @property
     def i2(self) -> float:
@@ -126,12 +140,15 @@ class Combination(Result):
 
     def _agreement(self) -> str:
         """Return what the test of heterogeneity says about the benchmarks."""
+        tests = f"; {_OTHER_TEST}" if self.is_adjusted else ""
         if math.isnan(self.q):
-            return "fewer than two benchmarks: nothing to combine"
-        test = f"Q {self.q:.2f} on {self.q_df} df, p {self.q_p:.2g}, I² {self.i2:.0%}"
+            return f"fewer than two benchmarks: nothing to combine{tests}"
+        test = f"Q {self.q:.2f} on {self.q_df} df, p {self.q_p:#.2g}, I² {self.i2:.0%}"
         if self.q_p < 0.05:
-            return f"the difference is not the same on all benchmarks: read each z beside the combined one ({test})"
-        return f"the benchmarks may well have one difference in common ({test})"
+            verdict = "the difference is not the same on all benchmarks: read each z beside the combined one"
+        else:
+            verdict = "the benchmarks may well have one difference in common"
+        return f"{verdict} ({test}){tests}"
 
 
 def combine(
@@ -230,6 +247,10 @@ def combine(
         q_df=max(int(np.sum(used)) - 1, 0),
         q_p=q_p,
         remarks=tuple(remarks.tolist()),
+        is_adjusted=any(
+            row.method in _WITH_PSEUDO_QUESTIONS and row.claim != "these-questions" and not math.isnan(at)
+            for row, at in zip(rows, z, strict=True)
+        ),
     )
 
 
@@ -443,7 +464,7 @@ def _normal_score(row: Comparison) -> float:
     if not row.variance[0] > 0:
         return math.nan
     # Pseudo-questions would make the test of each benchmark conservative, and several of them together far more so.
-    test = (replace(row, method="t") if row.method in {None, "adjusted-t"} else row).interval()
+    test = (replace(row, method="t") if row.method in _WITH_PSEUDO_QUESTIONS else row).interval()
     return float(compute_normal_score(test)[0])
 
 

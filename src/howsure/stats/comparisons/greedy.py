@@ -11,13 +11,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from howsure.errors import InputError
 from howsure.stats.comparisons.pairs import Comparison, compare
 from howsure.stats.core.cells import Cells, FloatArray, IntArray
 from howsure.stats.core.claims import check_level
 from howsure.stats.core.results import Columns, Result, make_columns, notes
-from howsure.stats.repeats import RunGap, run_gap
+from howsure.stats.repeats import LIMITED_GAP, RunGap, run_gap
 from howsure.stats.scores import Scores, score
 
 __all__ = ["GreedyTable", "compare_greedy"]
@@ -30,7 +31,8 @@ class GreedyTable(Result):
     Attributes
     ----------
     sampled, greedy
-        Scores of the sampled runs, and of the greedy ones; `greedy` is None where no model has one.
+        Scores of the sampled runs, and of the greedy ones, on the questions that both have; `greedy` is None where no
+        model has one.
     row
         Row of each model in `greedy`; -1 where it has none.
     differences
@@ -39,6 +41,8 @@ class GreedyTable(Result):
         Gap between the best and the worst of several single runs.
     n_generations
         Largest number of sampled generations of a question.
+    is_common
+        Whether the sampled and the greedy run have other questions, so that those that both have are compared.
 
     Examples
     --------
@@ -55,6 +59,7 @@ class GreedyTable(Result):
     differences: tuple[Comparison | None, ...]
     gap: RunGap
     n_generations: IntArray
+    is_common: NDArray[np.bool_]
     level: float = 0.95
 
     def columns(self) -> Columns:
@@ -81,7 +86,11 @@ class GreedyTable(Result):
             note=notes(
                 {
                     "no greedy run": ~has,
-                    "one generation per question: the gap between single runs is unknown": np.isnan(self.gap.gap),
+                    "on the questions that both answered": self.is_common,
+                    "no question in common": has & (self.sampled.n_questions == 0),
+                    "one generation per question: the gap between single runs is unknown": np.isnan(self.gap.gap)
+                    & (self.sampled.n_questions > 0),
+                    LIMITED_GAP: self.gap.is_limited,
                 }
             ),
         )
@@ -112,7 +121,8 @@ def compare_greedy(
     Returns
     -------
     GreedyTable
-        One row per sampled model. Standard errors and intervals are about new questions.
+        One row per sampled model, on the questions that it and its greedy run both have. Standard errors and intervals
+        are about new questions.
 
     Raises
     ------
@@ -134,15 +144,21 @@ def compare_greedy(
     check_level(level)
     if not twins:
         raise InputError("no sampled model", where=cells.benchmark, remedy="give the names of models and greedy runs")
-    sampled = cells.select([name for name, _ in twins])
     names = [twin for _, twin in twins if twin is not None]
+    row = np.array([cells.index(name) for name, _ in twins])
+    row_of_twin = np.array([cells.index(name if twin is None else twin) for name, twin in twins])
+    both = cells.answered[row] & cells.answered[row_of_twin]
+    is_common = np.any(cells.answered[row] != cells.answered[row_of_twin], axis=1)
+    sampled = cells.select([name for name, _ in twins]).without(~both)
+    of_twins = cells.select(names).without(~both[[twin is not None for _, twin in twins]])
     return GreedyTable(
         cells.benchmark,
         score(sampled, level=level),
-        score(cells.select(names), level=level) if names else None,
+        score(of_twins, level=level) if names else None,
         np.array([-1 if twin is None else names.index(twin) for _, twin in twins]),
         tuple(None if twin is None else compare(cells, twin, name, level=level) for name, twin in twins),
         run_gap(sampled, runs=runs),
         sampled.n.max(axis=1, initial=0),
+        is_common,
         level,
     )

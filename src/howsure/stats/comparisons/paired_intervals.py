@@ -105,7 +105,7 @@ def _fourth_powers(cells: Cells, a: IntArray, b: IntArray) -> FloatArray:
 
 
 def adjusted_error(
-    difference: FloatArray, variance: FloatArray, n: IntArray, size: FloatArray, df: FloatArray | None
+    difference: FloatArray, variance: FloatArray, n: IntArray | FloatArray, size: FloatArray, df: FloatArray | None
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the center, the standard error and the degrees of freedom of `adjusted_t`, shape (P,) each."""
     N = np.where(n > 0, n, np.nan).astype(float)
@@ -180,8 +180,8 @@ def pseudo_variance(cells: Cells, a: IntArray, b: IntArray) -> tuple[FloatArray,
     The error of that claim is SE^2 = sum_q (s2_a/k_a + s2_b/k_b) / N^2. Where few questions vary it is often far too
     small, and 0 where by chance none did. Half a pseudo-question is added, of a model that is right every second time:
     v = s2/k = 1/(2 k). The degrees of freedom are 2 S^2 / V of the sum S of all parts, V as their spread shows it, at
-    most sum (k - 1) and at least 2. Scores that are not in [0, 1] have v = sum v_q^2 / sum v_q, and no interval where
-    nothing varied.
+    most sum (k - 1) and at least 2. Graded scores have v = sum v_q^2 / sum v_q, the size of a typical part, which is
+    often far below 1/(2 k). Where none of them varied, it is 1/(2 k) if they lie in [0, 1]; others have no interval.
 
     Returns
     -------
@@ -199,10 +199,8 @@ def pseudo_variance(cells: Cells, a: IntArray, b: IntArray) -> tuple[FloatArray,
     total, square, number, count = (one[a, b] + one[b, a] for one in sums)
     inverse = np.where(several, 1 / k, 0) @ pattern.T
     with np.errstate(divide="ignore", invalid="ignore"):
-        if cells.unit:
-            pseudo = 0.5 * (inverse[a, b] + inverse[b, a]) / number
-        else:
-            pseudo = np.where(total > 0, square / total, 0)
+        largest = 0.5 * (inverse[a, b] + inverse[b, a]) / number if cells.unit else np.zeros(len(a))
+        pseudo = largest if cells.binary else np.where(total > 0, square / total, largest)
         parts_variance = np.maximum(square - total**2 / number, 0) * number / (number - 1)
         scaled = total + _SAMPLING_WEIGHT * pseudo
         df = np.maximum(np.fmin(count, 2 * scaled**2 / (parts_variance + _SAMPLING_WEIGHT * pseudo**2)), 2)

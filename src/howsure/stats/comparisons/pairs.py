@@ -40,7 +40,15 @@ from howsure.stats.core.intervals import FEW_DF, Interval, compute_normal_score,
 from howsure.stats.core.multiplicity import benjamini_hochberg, holm
 from howsure.stats.core.pair_sums import common_sums
 from howsure.stats.core.results import Columns, Result, make_columns, notes
-from howsure.stats.scores import IN_CLUSTERS, ONE_CLUSTER, WITHOUT_CLUSTERS, clustered_pairs, score_intervals
+from howsure.stats.scores import (
+    IN_CLUSTERS,
+    LOST_DATA_NOISE,
+    NARROW_BY_CHANCE,
+    ONE_CLUSTER,
+    WITHOUT_CLUSTERS,
+    clustered_pairs,
+    score_intervals,
+)
 
 __all__ = ["POWER", "UNDETECTABLE", "Comparison", "Pairs", "compare", "pairs"]
 
@@ -196,7 +204,7 @@ class Comparison(Result):
             _, se, df = adjusted_error(self.difference, self.variance, N, self.pseudo_size, self.df)
             tails = special.stdtrit(df, (1 + self.level) / 2) + special.stdtrit(df, POWER)
             return np.asarray(np.where(self.variance > 0, tails * se * (N + 2) / N, np.nan))
-        # (z_{1 - alpha/2} + z_power) SE, statistics.md section 11; with the few df of clusters, quantiles of t
+        # (z_{1 - alpha/2} + z_power) SE, docs/methods/plans.md; with the few df of clusters, quantiles of t
         tails = (1 + self.level) / 2, POWER
         quantiles = sum(special.ndtri(p) if self.df is None else special.stdtrit(self.df, p) for p in tails)
         return np.asarray(quantiles * np.sqrt(np.where(self.variance > 0, self.variance, np.nan)))
@@ -205,8 +213,10 @@ class Comparison(Result):
     def questions_for_power(self) -> FloatArray:
         """Questions with which a true difference of the size seen is found with power `POWER`, shape (P,).
 
-        The smallest N' with (t_{1 - alpha/2} + t_power) sqrt(v / N') <= abs(difference), where v = N variance, and
-        t has N' - 1 degrees of freedom; as many generations per question as now, and one two-sided test at this level.
+        The smallest N' with (t_{1 - alpha/2} + t_power) SE <= center for one two-sided test of the comparison's method
+        at this level, as many generations per question as now. With v = N variance: of the default test, center and SE
+        are those of `paired_intervals` for N' questions with sum (d_q - d)^2 = (N' - 1) v, with its degrees of freedom;
+        of the other methods those of Student's t, abs(difference) and sqrt(v / N') with N' - 1.
         NaN where no difference or no variation was seen, where questions come in clusters, and for the claim
         "these-questions", to which more questions are no answer.
         """
@@ -217,13 +227,20 @@ class Comparison(Result):
         effect = np.divide(distance**2, N * self.variance, out=np.full(len(N), np.nan), where=available)
 
         normal = special.ndtri((1 + self.level) / 2) + special.ndtri(POWER)
-        # the quantiles of t are larger than those of the normal distribution, and fall as questions are added
+        # the quantiles of t are larger than those of the normal distribution, and pseudo-questions only add to SE
         sufficient = np.maximum(np.ceil(normal**2 / effect - 1e-9), 2)
         too_few = sufficient - 1
 
+        size = self.pseudo_size if self.method in {None, "adjusted-t"} else None
+
         def is_too_small(n: FloatArray) -> NDArray[np.bool_]:
-            quantiles = special.stdtrit(n - 1, (1 + self.level) / 2) + special.stdtrit(n - 1, POWER)
-            return np.asarray(quantiles**2 > effect * n * (1 + 1e-12))
+            if size is None:
+                squared_ratio, df = effect * n, n - 1
+            else:
+                center, se, df = adjusted_error(distance, N * self.variance * (n - 1) / n**2, n, size, None)
+                squared_ratio = np.where(available, np.square(center / se), np.nan)
+            quantiles = special.stdtrit(df, (1 + self.level) / 2) + special.stdtrit(df, POWER)
+            return np.asarray(quantiles**2 > squared_ratio * (1 + 1e-12))
 
         while np.any(is_short := is_too_small(sufficient)):
             too_few, sufficient = (
@@ -283,12 +300,16 @@ class Comparison(Result):
         has_pseudo_questions = self.method in {None, "adjusted-t", "bonett-price"}
         alike = np.abs(self.difference) <= 1e-12  # means of equal scores differ by rounding
         pseudo = (self.variance == 0) & ~np.isnan(between.low) & has_pseudo_questions
+        pseudo_of_these, pseudo = pseudo & (self.claim == "these-questions"), pseudo & (self.claim != "these-questions")
+        is_below_0 = self.data < -1e-12 * self.total  # by more than rounding
+        explanation = NARROW_BY_CHANCE if self.claim == "new-questions" and self.n_clusters is None else ""
         return notes(
             {
                 "no question in common": ~common,
                 "one question in common: the spread over questions is unknown": self.n_questions == 1,
                 "no question differs: the interval rests on two pseudo-questions": pseudo & alike,
                 "all questions differ alike: the interval rests on two pseudo-questions": pseudo & ~alike,
+                "no question varied: the interval rests on half a pseudo-question": pseudo_of_these,
                 "no variation was seen: no interval": between.flat,
                 UNDETECTABLE: self._is_undetectable,
                 f"{self.method} needs one generation per question, scored 0 or 1": np.full(
@@ -298,11 +319,23 @@ class Comparison(Result):
                 "on the questions that both answered": common & (self.n_questions < len(self.cells.questions)),
                 "one generation per question: data and prediction noise cannot be separated": common
                 & np.isnan(self.prediction),
-                "data noise is lost in the sampling noise": self.data < 0,
+                f"{LOST_DATA_NOISE}{explanation}": is_below_0,
+                **self._of_variants(),
                 **self._of_clusters(),
                 FEW_DF: is_few_df(between),
             }
         )
+
+    def _of_variants(self) -> dict[str, NDArray[np.bool_]]:
+        """Return notes on the prompt variants that scores are averaged over, each with where it holds, shape (P,)."""
+        counts = np.array([self.cells.count_variants(model) for model in self.models])
+        pair = np.sort([counts[self.a], counts[self.b]], axis=0)
+        texts = {}
+        for few, many in {(int(few), int(many)) for few, many in pair.T if many > 1}:
+            number = f"{many}" if few == many else f"{few} and {many}"
+            text = f"averaged over {number} prompt variants, whose noise is not in the error"
+            texts[text] = (pair[0] == few) & (pair[1] == many) & (self.n_questions > 0)
+        return dict(sorted(texts.items()))
 
     def _of_clusters(self) -> dict[str, NDArray[np.bool_]]:
         """Return notes on clusters, each with where it holds, shape (P,)."""

@@ -215,7 +215,10 @@ def providers(
         & np.any(n_questions != n_answered, axis=0),
         "no variation was seen: no interval": chosen.variance == 0,
     }
-    for side, merged, each, names in (("a", merged_a, each_a, names_a), ("b", merged_b, each_b, names_b)):
+    for side, merged, each, names, own in (
+        ("a", merged_a, each_a, names_a, side_a),
+        ("b", merged_b, each_b, names_b, side_b),
+    ):
         chosen_runs = merged.select(names), [run.select(names) for run in each]
         reasons |= {
             f"runs of {side} are copies of each other: they are worth fewer, and the p-value is too small": _copied(
@@ -224,6 +227,7 @@ def providers(
             f"the generations of {side} look like retries until right: its score is too high": find_retries(
                 chosen_runs[0]
             ),
+            f"some runs of {side} lack questions, and their means differ for that too": use_runs & own.is_incomplete,
         }
     return Providers(
         benchmark=merged_a.benchmark,
@@ -261,12 +265,13 @@ class _Difference(NamedTuple):
 
 
 class _Side(NamedTuple):
-    """The runs of one side, shape (P,): how many, their mean, standard deviation and drift."""
+    """The runs of one side, shape (P,): number, mean, standard deviation, drift test, whether some lack questions."""
 
     n: IntArray
     mean: FloatArray
     sd: FloatArray
     drift_p: FloatArray
+    is_incomplete: NDArray[np.bool_]
 
 
 class _Common(NamedTuple):
@@ -289,11 +294,11 @@ def _sides(a_cells: Cells, b_cells: Cells, a: str | None, b: str | None) -> tupl
 
 
 def _side(each: Sequence[Cells], names: Sequence[str]) -> _Side:
-    """Return the number, mean, standard deviation and drift test of the runs of one side."""
+    """Return what the tests need of the runs of one side."""
     chosen = [run.select(names) for run in each]
     summary = summarize_runs(chosen)
     drift_p = np.array([check_drift(chosen, m)[0] for m in range(len(names))])
-    return _Side(summary.n_runs, summary.center, summary.sd_of_means, drift_p)
+    return _Side(summary.n_runs, summary.center, summary.sd_of_means, drift_p, summary.lack_questions)
 
 
 def _common(a: Cells, b: Cells) -> _Common:

@@ -49,10 +49,13 @@ class Ranking(Result):
         Degrees of freedom of the error of each score where questions come in clusters, else None.
     p_above_next
         Chance that the model ranks above the next lower one, with the error of their paired difference; NaN for the
-        last.
+        last. By the law of the draws behind `p_best`: normal, and Student's t where questions come in clusters.
     k, p_wrong_next
         Generations per question, and the chance that the scores of so many put the model and the next lower one in the
         wrong order (`wrong_order`); None where no k is given.
+    se
+        Standard error of each score, of which the table shows as many decimals as `howsure score` does; None leaves it
+        out.
 
     Examples
     --------
@@ -78,6 +81,7 @@ class Ranking(Result):
     p_above_next: FloatArray | None = field(default=None, repr=False)
     k: int | None = None
     p_wrong_next: FloatArray | None = field(default=None, repr=False)
+    se: FloatArray | None = field(default=None, repr=False)
 
     @property
     def p_best(self) -> FloatArray:
@@ -94,6 +98,7 @@ class Ranking(Result):
             benchmark=self.benchmark,
             model=self.models,
             score=self.score,
+            **({} if self.se is None else {"se": self.se}),
             rank=self.rank,
             rank_low=self.rank_low,
             rank_high=self.rank_high,
@@ -196,7 +201,7 @@ def rank(
     untested[compared.a[blank]] = untested[compared.b[blank]] = True
     above = np.sum(scores.score[:, None] < scores.score, axis=1) + 1
     matrix = np.full((M, M), np.nan)
-    matrix[compared.a, compared.b] = _phi(compared.difference, compared.variance)
+    matrix[compared.a, compared.b] = _phi(compared.difference, compared.variance, _least_df(cells, scores))
     matrix[compared.b, compared.a] = 1 - matrix[compared.a, compared.b]
     p_wrong_next = None
     if k is not None:
@@ -221,6 +226,7 @@ def rank(
         _take_next(matrix, scores.score),
         k,
         p_wrong_next,
+        np.sqrt(scores.variance),
     )
 
 
@@ -439,9 +445,17 @@ def covariance_of_means(cells: Cells, *, claim: Claim = "new-questions") -> Floa
     return covariance
 
 
-def _phi(difference: FloatArray, variance: FloatArray) -> FloatArray:
-    """Return Phi(difference / sqrt(variance)); NaN if no variation was observed, which is no certainty."""
-    return np.asarray(special.ndtr(difference / np.sqrt(np.where(variance > 0, variance, np.nan))))
+def _phi(difference: FloatArray, variance: FloatArray, df: float = np.inf) -> FloatArray:
+    """Return Phi(difference / sqrt(variance)), or that of Student's t; NaN if no variation was observed."""
+    z = difference / np.sqrt(np.where(variance > 0, variance, np.nan))
+    return np.asarray(special.ndtr(z) if np.isinf(df) else special.stdtr(df, z))
+
+
+def _least_df(cells: Cells, scores: Scores) -> float:
+    """Return the least degrees of freedom of the scores where questions come in clusters; infinity elsewhere."""
+    if cells.clusters is None or scores.df is None or scores.claim == "these-questions" or np.all(np.isnan(scores.df)):
+        return np.inf
+    return float(np.nanmin(scores.df))
 
 
 def _rank_distribution(cells: Cells, scores: Scores, draws: int, draw: np.random.Generator) -> FloatArray:
@@ -456,9 +470,8 @@ def _rank_distribution(cells: Cells, scores: Scores, draws: int, draw: np.random
     root = axes * np.sqrt(np.maximum(values, 0))
     # Rounded, so that models with the same scores tie; a tie falls at random.
     noise = draw.standard_normal((draws, len(is_known))) @ root.T
-    if cells.clusters is not None and scores.df is not None and scores.claim != "these-questions":
+    if np.isfinite(df := _least_df(cells, scores)):
         # With few clusters the covariance is hardly known: draws of t with the least of the degrees of freedom.
-        df = float(np.nanmin(scores.df))
         noise *= np.sqrt(df / draw.chisquare(df, draws))[:, None]
     drawn = np.round(scores.score[is_known] + noise, 9)
     order = np.lexsort((draw.random(drawn.shape), -drawn), axis=1)

@@ -3,11 +3,16 @@
 Squared standard errors add up: SE^2 = SE_a^2 + SE_b^2, with Welch's degrees of freedom. It is right for models that
 answered different questions, and too wide for the same questions, which models find hard alike: the covariance of the
 question means is what the paired comparison takes off.
+
+A model whose questions all have one score has a standard error of 0, which is no certainty. The limits are then those
+of both scores, combined (Newcombe 1998, method 10; Zou and Donner 2008): with d = a - b and the limits l and u of each,
+
+    low = d - sqrt((a - l_a)^2 + (u_b - b)^2),  high = d + sqrt((u_a - a)^2 + (b - l_b)^2)
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,6 +24,9 @@ from howsure.stats.core.results import Columns, Result, make_columns, notes
 from howsure.stats.scores import Scores, score
 
 __all__ = ["UnpairedComparison", "compare_unpaired"]
+
+#: Smallest p-value that is computed from limits.
+LEAST_P = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,15 +65,48 @@ class UnpairedComparison(Result):
 
     def interval(self, level: float | None = None) -> Interval:
         """Return the interval of the difference at a level in (0, 1), its statistic and its p-value."""
-        return interval(
+        level = self.level if level is None else level
+        between = interval(
             self.difference,
             np.sqrt(self.variance),
             self.scores.n_questions.sum(keepdims=True),
-            level=self.level if level is None else level,
+            level=level,
             method="t",
             df=self.df,
             bounds=(-1.0, 1.0) if self.scores.unit else None,
         )
+        if not self._is_without_variation:
+            return between
+        low, high = self._combine_limits(level)
+        nan = np.full(1, np.nan)
+        return replace(
+            between, low=low, high=high, statistic=nan, p_value=self._p_of_limits, flat=np.isnan(low), df=nan
+        )
+
+    @property
+    def _is_without_variation(self) -> bool:
+        """Whether the questions of a model all have one score, so that its standard error says nothing."""
+        return bool(np.any(self.scores.variance == 0))
+
+    def _combine_limits(self, level: float) -> tuple[FloatArray, FloatArray]:
+        """Return the limits of the difference made of the limits of both scores, shape (1,) each."""
+        each = self.scores.interval(level)
+        below, above = self.scores.score - each.low, each.high - self.scores.score
+        low = self.difference - np.hypot(below[:1], above[1:])
+        high = self.difference + np.hypot(above[:1], below[1:])
+        return (np.maximum(low, -1), np.minimum(high, 1)) if self.scores.unit else (low, high)
+
+    @property
+    def _p_of_limits(self) -> FloatArray:
+        """Return 1 minus the highest level at which the combined limits leave 0 out; NaN without limits, shape (1,)."""
+        if np.isnan(self._combine_limits(self.level)[0][0]):
+            return np.full(1, np.nan)
+        left, right = np.log(LEAST_P), 0.0  # of log p: the limits leave 0 out to the right of p
+        for _ in range(40):
+            middle = (left + right) / 2
+            low, high = self._combine_limits(1 - float(np.exp(middle)))
+            left, right = (left, middle) if low[0] > 0 or high[0] < 0 else (middle, right)
+        return np.full(1, np.exp(right))
 
     def columns(self) -> Columns:
         """Return one row."""
@@ -108,6 +149,12 @@ class UnpairedComparison(Result):
                     & ((common < n_a) | (common < n_b)),
                     "one question of a model: the spread over questions is unknown": (n_a == 1) | (n_b == 1),
                     "no scores of a model": (n_a == 0) | (n_b == 0),
+                    "one generation per question of a model: its error on these questions is unknown": (n_a > 0)
+                    & (n_b > 0)
+                    & np.isnan(self.variance)
+                    & (self.scores.claim == "these-questions"),
+                    "a model without variation: the limits are combined from those of both scores": ~between.flat
+                    & self._is_without_variation,
                     "no variation was seen: no interval": between.flat,
                 }
             ),
@@ -140,7 +187,8 @@ def compare_unpaired(
 
     References
     ----------
-    NOISE, example 1. Welch (1947), Biometrika 34.
+    NOISE, example 1. Welch (1947), Biometrika 34. Newcombe (1998), Statistics in Medicine 17, 873-890. Zou and Donner
+    (2008), Statistics in Medicine 27, 1693-1702.
 
     Examples
     --------

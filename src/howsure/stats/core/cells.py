@@ -1,6 +1,6 @@
 """Sufficient statistics of each model and question: number, sum, sum of squares and extremes of the scores.
 
-Cells are the sufficient statistics of everything in this package (statistics.md section 1). They add up: cells of two
+Cells are the sufficient statistics of everything in this package (docs/methods/scores.md). They add up: cells of two
 files, machines or days merge into the cells of both.
 """
 
@@ -230,14 +230,20 @@ class Cells:
     @property
     def within(self) -> FloatArray:
         """Unbiased variance s2 of the generations of each cell, shape (M, N); NaN if there are fewer than two."""
-        several = self.n > 1
+        return self.estimate_within(slice(None))
+
+    def estimate_within(self, rows: slice) -> FloatArray:
+        """Return the unbiased variance s2 of the generations of each cell of some models; NaN if fewer than two."""
+        n, total, total_sq = self.n[rows], self.total[rows], self.total_sq[rows]
+        several = n > 1
         # s2 = (sum y^2 - (sum y)^2 / n) / (n - 1); rounding may leave a tiny number of either sign where all scores are
         # equal, and a tiny variance would claim near certainty.
-        square = np.subtract(self.total_sq, self.total * self.mean, where=several, out=np.zeros(self.n.shape))
-        square[square <= _ROUNDING * self.total_sq * self.n] = 0
+        square = np.zeros(n.shape)
+        np.subtract(total_sq, total * (total / np.maximum(n, 1)), where=several, out=square)
+        square[square <= _ROUNDING * total_sq * n] = 0
         if self.minimum is not None and self.maximum is not None:
-            square[self.minimum == self.maximum] = 0
-        s2: FloatArray = np.divide(square, self.n - 1, out=np.full(self.n.shape, np.nan), where=several)
+            square[self.minimum[rows] == self.maximum[rows]] = 0
+        s2: FloatArray = np.divide(square, n - 1, out=np.full(n.shape, np.nan), where=several)
         return s2
 
     @cached_property

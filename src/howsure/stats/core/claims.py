@@ -13,7 +13,7 @@ from howsure.errors import InputError, UnknownNameError
 
 Name = TypeVar("Name", bound=str)
 
-#: What a standard error is about (docs/statistics.md, section 2).
+#: What a standard error is about (docs/methods/scores.md).
 Claim = Literal["new-questions", "these-questions", "single-run"]
 CLAIMS: tuple[Claim, ...] = get_args(Claim)
 #: What each claim says the true value of a score is.
@@ -149,6 +149,10 @@ QUESTION_PRIORS: tuple[QuestionPrior, ...] = get_args(QuestionPrior)
 QuestionRows = Literal["question", "model"]
 QUESTION_ROWS: tuple[QuestionRows, ...] = get_args(QuestionRows)
 
+#: Rows of the table of Beta fits: one per model, or one per range of scores, whose models are pooled.
+BetaRows = Literal["model", "score"]
+BETA_ROWS: tuple[BetaRows, ...] = get_args(BetaRows)
+
 #: Questions over which a model's ability is averaged: the other ones, or all.
 AbilityRule = Literal["others", "all"]
 ABILITY_RULES: tuple[AbilityRule, ...] = get_args(AbilityRule)
@@ -188,7 +192,7 @@ def check_choice(kind: str, value: str, allowed: Iterable[Name], *, where: str =
     >>> check_choice("method", "wilson", BASIC_METHODS)
     Traceback (most recent call last):
     ...
-    howsure.errors.UnknownNameError: unknown method 'wilson'; did you mean 'wilson-effective'?
+    howsure.errors.UnknownNameError: unknown method 'wilson'; known: clt, t, wilson-effective
     """
     names = tuple(allowed)
     for name in names:

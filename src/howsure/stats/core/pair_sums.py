@@ -52,7 +52,7 @@ def common_sums(cells: Cells) -> CommonSums:
         by_pattern[2, rows] = (x * x) @ patterns.T
         if repeated:
             several = (k > 1).astype(float)
-            within = several * np.maximum(cells.total_sq[rows] - total * p, 0) / np.maximum(k - 1, 1)
+            within = np.nan_to_num(cells.estimate_within(rows))
             by_pattern[3, rows] = within @ patterns.T
             by_pattern[4, rows] = by_pattern[0, rows] if always else several @ patterns.T
             by_pattern[5, rows] = (within - within / np.maximum(k, 1)) @ patterns.T

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
@@ -11,12 +12,26 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["format_html", "format_table", "wrap_text"]
+from howsure.stats.core.cells import FloatArray
+
+__all__ = ["choose_decimals", "choose_row_decimals", "format_html", "format_table", "wrap_text"]
 
 #: Columns with one value in all rows are printed once below the table, but not these.
 _ALWAYS_IN_TABLE = frozenset({"model", "model_a", "model_b", "score", "difference", "se", "low", "high"})
-#: Number formats of columns; all others have four decimals.
+#: Number formats of columns; all others have four decimals, but for those in the unit of the score.
 _FORMATS = {"level": "g", "df": ".4g", "z": ".2f", "n_different": ".1f"}
+#: Columns in the unit of the score, and their limits: they have the decimals of the error of their row.
+_SCORES = frozenset(
+    {
+        *("all_score", "bar", "best", "change", "detectable", "difference", "difference_paired", "difference_plain"),
+        *("effect", "error", "gap", "greedy", "high", "high_all", "high_difference", "high_paired", "high_prediction"),
+        *("judge_difference", "judge_score", "low", "low_all", "low_difference", "low_paired", "low_prediction"),
+        *("margin", "mean", "mean_score", "our_score", "sampled", "score", "score_a", "score_b", "score_baseline"),
+        *("score_high", "score_low", "score_of_all", "score_plain", "share", "their_score", "width", "worst"),
+    }
+)
+#: Most decimals of an error; a smaller one is written with an exponent.
+_MOST_DECIMALS = 6
 
 
 #: In a table that has to fit, these columns come first, in this order; then the others as they come.
@@ -30,17 +45,33 @@ _PRIORITY = (
         "variant",
         "dimension",
         "value",
+        "checkpoint",
         "measure",
         "k",
         "rank",
         "mean",
     ),
     *("score", "greedy", "sampled", "difference", "low", "high", "agreement", "agreement_low", "agreement_high"),
-    *("n_missing", "se", "se_difference", "p_holm", "p_value"),
+    *("n_missing", "se", "se_assured", "se_difference", "p_holm", "p_value"),
     *("detectable", "rank_low", "rank_high", "p_best", "n_questions", "n_variants", "n_generations", "calls"),
 )
 #: Characters that a column of names takes at least, and one of numbers.
 _NAME_WIDTH, _NUMBER_WIDTH = 14, 7
+#: Characters to which names are shortened where a main column would be left out otherwise.
+_MIN_NAME_WIDTH = 7
+#: What a table is printed for: these columns are left out last.
+_MAIN = frozenset(
+    {
+        *("rank", "mean", "score", "greedy", "sampled", "difference", "low", "high"),
+        *("agreement", "agreement_low", "agreement_high", "rank_low", "rank_high"),
+    }
+)
+#: The same of plans, dry runs and audits, in their order; those that have the first of these columns.
+_MAIN_BY_FIRST = (
+    ("calls", "n_questions", "n_variants", "n_generations", "se", "se_assured"),
+    ("requests", "missing", "cost", "time"),
+    ("evidence", "target", "answer", "p_wrong_max", "suspected_by", "p_correct"),
+)
 #: Characters between two columns.
 _GAP = "  "
 #: How sentences are wrapped: words, numbers and paths stay whole.
@@ -72,8 +103,9 @@ class _Table(NamedTuple):
 def format_table(columns: Mapping[str, Sequence[object] | NDArray[np.generic]], width: int | None = None) -> str:
     """Format columns as a text table.
 
-    Numbers are right-aligned. Columns with one value in all rows, and notes, are printed once below the table. A single
-    row is printed from top to bottom.
+    Numbers are right-aligned. Standard errors have two significant digits; scores, differences and their limits have
+    the decimals of a typical error of their benchmark. Columns with one value in all rows, and notes, are printed once
+    below the table. A single row is printed from top to bottom.
 
     Parameters
     ----------
@@ -117,20 +149,83 @@ def format_html(columns: Mapping[str, Sequence[object] | NDArray[np.generic]]) -
     return "\n".join([(_format_html_rows if len(table.marks) > 1 else _format_html_row)(table), *below])
 
 
+def choose_decimals(se: FloatArray) -> int:
+    """Return the decimals that show two significant digits of a typical standard error.
+
+    >>> [choose_decimals(np.array(se)) for se in ([0.012, 0.02], [float("nan")], [31.0])]
+    [3, 3, 0]
+    """
+    available = se[np.isfinite(se) & (se > 0)]
+    return _count_decimals(float(np.median(available))) if len(available) else 3
+
+
+def _count_decimals(error: float) -> int:
+    """Return the decimals that show two significant digits of a positive error."""
+    return min(max(1 - math.floor(math.log10(error)), 0), _MOST_DECIMALS)
+
+
+def choose_row_decimals(se: FloatArray) -> list[int]:
+    """Return the decimals of a score in each row: those of a typical row, or more to show its error's first digit.
+
+    >>> choose_row_decimals(np.array([0.012, 0.02, 0.0005, float("nan")]))
+    [3, 3, 4, 3]
+    """
+    places = choose_decimals(se)
+    return [max(places, _count_decimals(one) - 1) if 0 < one < math.inf else places for one in se.tolist()]
+
+
+def _find_errors(columns: Mapping[str, Sequence[object] | NDArray[np.generic]]) -> FloatArray | None:
+    """Return the error of each row: the first standard error of the table, else a quarter of the interval."""
+    names = [name for name, values in columns.items() if _is_error(name) and not isinstance(values[0], str)]
+    if names:
+        return np.asarray(columns[names[0]], dtype=float)
+    if {"low", "high"} <= columns.keys() and not isinstance(columns["low"][0], str):
+        quarter: FloatArray = (np.asarray(columns["high"], float) - np.asarray(columns["low"], float)) / 4
+        return quarter
+    return None
+
+
+def _choose_table_decimals(columns: Mapping[str, Sequence[object] | NDArray[np.generic]]) -> list[int | None]:
+    """Return the decimals of scores in each row: those of a typical error of its benchmark, None without an error."""
+    n_rows = len(next(iter(columns.values())))
+    errors = _find_errors(columns)
+    decimals: list[int | None] = [None] * n_rows
+    if errors is not None:
+        benchmarks = np.asarray(columns.get("benchmark", np.zeros(n_rows)))
+        for benchmark in set(benchmarks.tolist()):
+            rows = np.flatnonzero(benchmarks == benchmark)
+            if np.any((errors[rows] > 0) & np.isfinite(errors[rows])):
+                for row, places in zip(rows.tolist(), choose_row_decimals(errors[rows]), strict=True):
+                    decimals[row] = places
+    return decimals
+
+
+def _is_constant(name: str, values: Sequence[object] | NDArray[np.generic], decimals: Sequence[int | None]) -> bool:
+    """Return whether a column has one value in all rows, to two decimals more than are printed."""
+    finer = max((places + 2 for places in decimals if places is not None), default=None)
+    return len({_format_value(name, value, finer) for value in values}) == 1
+
+
+def _is_error(name: str) -> bool:
+    """Return whether a column holds standard errors or standard deviations."""
+    return name in {"se", "sd"} or name.startswith("se_")
+
+
 def _make_table(columns: Mapping[str, Sequence[object] | NDArray[np.generic]]) -> _Table:
     """Return the values as text, with constant columns and notes taken out of the table."""
     n_rows = len(next(iter(columns.values())))
     varying: dict[str, list[str]] = {}
     constant: list[str] = []
     rows_of_note: dict[str, list[int]] = {}
+    decimals = _choose_table_decimals(columns)
     for name, values in columns.items():
         if name == "note":
             for i, note in enumerate(values):
                 for part in filter(None, str(note).split("; ")):
                     rows_of_note.setdefault(part, []).append(i)
             continue
-        texts = [_format_value(name, value) for value in values]
-        if n_rows > 1 and name not in _ALWAYS_IN_TABLE and len(set(texts)) == 1:
+        texts = [_format_value(name, value, places) for value, places in zip(values, decimals, strict=True)]
+        if n_rows > 1 and name not in _ALWAYS_IN_TABLE and _is_constant(name, values, decimals):
             constant.append(f"{name} {texts[0]}")
         else:
             varying[name] = texts
@@ -166,16 +261,22 @@ def _format_rows(table: _Table) -> list[str]:
 
 
 def _fit_rows(table: _Table, width: int) -> list[str]:
-    """Return the lines of a table, none of them longer than `width`, without the columns that do not fit."""
+    """Return the lines of a table, none of them longer than `width`, without the columns that do not fit.
+
+    Models with one name in all rows stand above the table where it is too wide. Other names are shortened, as far as
+    their number allows, before a main column is left out.
+    """
     marks = max(map(len, table.marks))
     available = width - (len(_GAP) + marks if marks else 0) + len(_GAP)
-    reserved = {name: len(_GAP) + _reserve_width(name, texts) for name, texts in table.columns.items()}
-    order = sorted(reserved, key=lambda name: _PRIORITY.index(name) if name in _PRIORITY else len(_PRIORITY))
-    selected: set[str] = set()
-    for name in order:
-        if selected and sum(reserved[one] for one in selected) + reserved[name] > available:
+    above: list[str] = []
+    if sum(len(_GAP) + max(len(name), *map(len, texts)) for name, texts in table.columns.items()) > available:
+        table, above = _fold_models(table, width)
+    narrowest = {name: _find_narrowest(texts) for name, texts in table.columns.items() if _holds_names(name)}
+    main = _find_main(table)
+    for name_width in range(_NAME_WIDTH, _MIN_NAME_WIDTH - 1, -1):
+        selected = _select_columns(table, main, available, name_width, narrowest)
+        if selected.issuperset(main):
             break
-        selected.add(name)
     for low in [name for name in selected if "low" in name]:  # half an interval says nothing
         if (high := low.replace("low", "high")) in table.columns and high not in selected:
             selected.remove(low)
@@ -186,39 +287,145 @@ def _fit_rows(table: _Table, width: int) -> list[str]:
     )
     names = sorted((name for name in columns if _holds_names(name)), key=lambda name: max(map(len, columns[name])))
     for i, name in enumerate(names):
-        share = max(left // (len(names) - i) - len(_GAP), _NAME_WIDTH // 2)
-        columns[name] = _elide_names(columns[name], share)
+        others = sum(len(_GAP) + max(len(one), narrowest[one]) for one in names[i + 1 :])
+        share = min(left // (len(names) - i), left - others) - len(_GAP)
+        columns[name] = elide_names(columns[name], max(share, narrowest[name], len(name)))
         left -= len(_GAP) + max(len(name), *map(len, columns[name]))
     omitted = [name for name in table.columns if name not in selected]
     below = [f"left out in {width} characters: {', '.join(omitted)} (--format wide)"] if omitted else []
     lines = _format_rows(table._replace(columns=columns))
-    return [*lines, *table.wrap_below(width), *(line for text in below for line in _wrap_line(text, width))]
+    return [*above, *lines, *table.wrap_below(width), *(line for text in below for line in _wrap_line(text, width))]
 
 
-def _reserve_width(name: str, texts: Sequence[str]) -> int:
-    """Return the characters that are set aside for a column; those of names are as wide as they are, up to a limit."""
-    if _holds_names(name):
-        return max(len(name), min(_NAME_WIDTH, max(map(len, texts))))
-    return max(len(name), _NUMBER_WIDTH)
+def _fold_models(table: _Table, width: int) -> tuple[_Table, list[str]]:
+    """Return the table without the columns of models that have one name in all rows, and the lines that state it."""
+    folded = {
+        name: texts[0]
+        for name, texts in table.columns.items()
+        if name.startswith("model") and len(set(texts)) == 1 < len(table.columns)
+    }
+    joined = [f"{name} {text}".replace(" ", _NO_BREAK) for name, text in folded.items()]
+    lines = [line.replace(_NO_BREAK, " ") for line in _wrap_line(", ".join(joined), width)] if joined else []
+    return table._replace(columns={name: each for name, each in table.columns.items() if name not in folded}), lines
+
+
+def _find_main(table: _Table) -> tuple[str, ...]:
+    """Return the columns for which the table is printed, the most important first."""
+    by_first = next((names for names in _MAIN_BY_FIRST if names[0] in table.columns), ())
+    return tuple(name for name in by_first or _PRIORITY if name in table.columns and (by_first or name in _MAIN))
+
+
+def _select_columns(
+    table: _Table, main: Sequence[str], available: int, name_width: int, narrowest: Mapping[str, int]
+) -> set[str]:
+    """Return the columns that fit, by their priority, if names are shortened to `name_width` where they can be."""
+
+    def find_priority(name: str) -> tuple[int, int]:
+        place = _PRIORITY.index(name) if name in _PRIORITY else len(_PRIORITY)
+        if name in narrowest and name in _PRIORITY:
+            return 0, place
+        return (1, main.index(name)) if name in main else (2, place)
+
+    selected: set[str] = set()
+    for name in sorted(table.columns, key=find_priority):
+        longest = max(map(len, table.columns[name]))
+        if name in narrowest:
+            reserved = max(min(name_width, longest), narrowest[name])
+        else:  # in the narrowest form what the numbers take; else as much for all, so that columns stay where they are
+            reserved = max(longest, _NUMBER_WIDTH if name_width > _MIN_NAME_WIDTH else 0)
+        available -= len(_GAP) + max(len(name), reserved)
+        if selected and available < 0:
+            break
+        selected.add(name)
+    return selected
 
 
 def _holds_names(name: str) -> bool:
     """Return whether the values of a column are texts that may lose their middle."""
-    return _is_left_aligned(name) or name in {"question", "variant", "dimension", "value", "answer", "target", "method"}
+    return _is_left_aligned(name) or name in {
+        "checkpoint",
+        "question",
+        "variant",
+        "dimension",
+        "value",
+        "answer",
+        "target",
+        "method",
+    }
 
 
-def _elide_names(names: Sequence[str], width: int) -> list[str]:
-    """Return names without their middles, as wide as it takes to keep different names different.
+def elide_names(names: Sequence[str], width: int) -> list[str]:
+    """Shorten names as far as they can still be told apart.
 
-    >>> _elide_names(["checkpoint-0100-base-model", "checkpoint-0200-base-model"], 12)
-    ['checkpoint-0100-base-model', 'checkpoint-0200-base-model']
-    >>> _elide_names(["checkpoint-of-training-0100", "checkpoint-of-training-0200"], 12)
+    Parameters
+    ----------
+    names
+        Names, of which some may be equal.
+    width
+        Characters to which they are shortened; more where different names would be equal otherwise.
+
+    Returns
+    -------
+    list of str
+        The names without their middles, or without what they have in common.
+
+    Examples
+    --------
+    >>> elide_names(["checkpoint-0100-base-model", "checkpoint-0200-base-model"], 12)
+    ['…int-0100-b…', '…int-0200-b…']
+    >>> elide_names(["checkpoint-of-training-0100", "checkpoint-of-training-0200"], 12)
     ['checkp…-0100', 'checkp…-0200']
     """
     most = max(map(len, names))
-    while len(set(elided := [_elide(name, width) for name in names])) < len(set(names)) and width < most:
+    while len(set(elided := _elide_at(names, width))) < len(set(names)) and width < most:
         width += 1
     return elided
+
+
+def _find_narrowest(names: Sequence[str]) -> int:
+    """Return the width to which names can be shortened so that different ones stay different."""
+    return max(map(len, elide_names(names, _MIN_NAME_WIDTH)))
+
+
+def _elide_at(names: Sequence[str], width: int) -> list[str]:
+    """Return names of `width` characters if that is enough to tell them apart.
+
+    Without their middles if that does; else without what is common at their ends, or between them, too.
+    """
+    n_different = len(set(names))
+    elided = [_elide(name, width) for name in names]
+    if len(set(elided)) == n_different:
+        return elided
+    start = _count_common(names)
+    end = _count_common([name[start:][::-1] for name in names])
+    most = width - (start > 0) - (end > 0)
+    spare = max(most - max(len(name) - start - end for name in names), 0)  # for what stands beside the difference
+    start, end = start - min(start, (spare + 1) // 2), end - min(end, spare // 2)
+    inner = [_elide(name[start : len(name) - end], max(most, 1)) for name in names]
+    elided = [f"{'…' * (start > 0)}{one}{'…' * (end > 0)}" for one in inner]
+    return elided if len(set(elided)) == n_different else [_elide(name, width) for name in _drop_common_parts(names)]
+
+
+def _count_common(names: Sequence[str]) -> int:
+    """Return the number of characters with which all names begin."""
+    first, last = min(names), max(names)
+    return next((i for i, (one, other) in enumerate(zip(first, last, strict=False)) if one != other), len(first))
+
+
+def _drop_common_parts(names: Sequence[str]) -> list[str]:
+    """Return names without the parts, between separators, that all have; as they are if they have different numbers.
+
+    >>> _drop_common_parts(["lab-01/model-a-it", "lab-02/model-b-it"])
+    ['…01…a…', '…02…b…']
+    """
+    parts = [re.split(r"([-_/.:@ ]+)", name) for name in names]
+    if len(set(map(len, parts))) > 1:
+        return list(names)
+    is_common = [len(set(each)) == 1 for each in zip(*parts, strict=True)]
+    return [
+        re.sub("…+", "…", "".join("…" if common else part for part, common in zip(each, is_common, strict=True)))
+        for each in parts
+    ]
 
 
 def _elide(text: str, width: int) -> str:
@@ -309,18 +516,24 @@ def _escape_control_characters(text: str) -> str:
     return repr(text) if escaped and escaped.isspace() else escaped
 
 
-def _format_value(name: str, value: Any) -> str:
-    """Return the text of one value in the column `name`."""
+def _format_value(name: str, value: Any, places: int | None) -> str:
+    """Return the text of one value in the column `name`, of a row whose scores have so many decimals."""
     if isinstance(value, str):
         return _escape_control_characters(value)
     if isinstance(value, (int, np.integer)):
         return str(value)
     number = float(value)
-    if math.isnan(number):
-        return "–"
-    if number == 0:
-        return "0"
+    if not math.isfinite(number) or number == 0:
+        return "–" if math.isnan(number) else f"{number + 0.0:g}"
+    return f"{number:{_choose_format(name, number, places)}}"
+
+
+def _choose_format(name: str, number: float, places: int | None) -> str:
+    """Return the format of a number that is not 0, in the column `name` of a row whose scores have so many decimals."""
+    if _is_error(name):
+        return ".1e" if number < 10**-_MOST_DECIMALS else f".{max(places or 0, _count_decimals(number))}f"
+    if name in _SCORES and places is not None:
+        return f"z.{places}f"
     if name.startswith(("p_", "q_")) and number < 1e-3:
-        return f"{number:.1e}"
-    form = _FORMATS.get(name, ".4f" if abs(number) < 1e4 else ".0f")
-    return f"{number:{form}}"
+        return ".1e"
+    return _FORMATS.get(name, ".4f" if abs(number) < 1e4 else ".0f")

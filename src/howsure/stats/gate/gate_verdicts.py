@@ -450,10 +450,7 @@ def compare_with_baseline(
     both = cells.select([candidate, baseline])
     has = (both.n > 0) | (np.zeros(both.n.shape, bool) if both.failed is None else both.failed > 0)
     n_new = int(np.sum(has[0] & ~has[1]))
-    if both.unit and margin > 1:
-        raise InputError(
-            f"margin is {margin:g}, and scores lie between 0 and 1", remedy="allowed: 0 to 1, such as 0.02"
-        )
+    check_gate(margin, alpha, is_unit=both.unit)
     names = [name for name, there in zip(both.questions, has[1], strict=True) if there]
     both = both.select(questions=names)
     if np.any(has[0] & has[1]) and not np.all(np.any(both.answered, axis=1)):
@@ -563,10 +560,17 @@ def _check_scales(both: Cells) -> None:
             raise InputError(what, where=both.benchmark, remedy="give both on one scale")
 
 
-def check_gate(margin: float, alpha: float) -> None:
-    """Raise InputError if a margin or an alpha is out of range."""
+def check_gate(margin: float, alpha: float, *, bar: float = 0.0, is_unit: bool = False) -> None:
+    """Raise InputError if a margin or a bar, of scores in [0, 1] where `is_unit`, or an alpha is out of range."""
+    if not np.isfinite(bar):
+        raise InputError(f"the bar is {bar!r}", remedy="give the lowest score that passes, such as 0.9")
+    if is_unit and not 0 <= bar <= 1:
+        raise InputError(f"the bar is {bar:g}, and scores lie between 0 and 1", remedy="allowed: 0 to 1, such as 0.9")
     if not 0 <= margin < np.inf:
         raise InputError(f"margin is {margin!r}", remedy="allowed: 0 or more, such as 0.02")
+    if is_unit and margin > 1:
+        remedy = "allowed: 0 to 1, such as 0.02"
+        raise InputError(f"margin is {margin:g}, and scores lie between 0 and 1", remedy=remedy)
     if not 0 < alpha < 0.5:
         raise InputError(f"alpha is {alpha!r}", remedy="allowed: above 0 and below 0.5, such as 0.05")
 
@@ -742,14 +746,10 @@ def compare_with_bar(
     >>> compare_with_bar(cells, "a", 0.9).verdict  # three right answers do not show 90 %
     'inconclusive'
     """
-    check_gate(0.0, alpha)
+    own = cells.select([candidate])
+    check_gate(0.0, alpha, bar=bar, is_unit=own.unit)
     check_mean_claim(claim)
     check_choice("rule for what is missing", missing, MISSING_RULES)
-    if not np.isfinite(bar):
-        raise InputError(f"the bar is {bar!r}", remedy="give the lowest score that passes, such as 0.9")
-    own = cells.select([candidate])
-    if own.unit and not 0 <= bar <= 1:
-        raise InputError(f"the bar is {bar:g}, and scores lie between 0 and 1", remedy="allowed: 0 to 1, such as 0.9")
     if not np.any(own.answered):
         raise InputError(f"{candidate!r} has no score", where=cells.benchmark)
     n_missing = int(np.sum(count_missing(own)))

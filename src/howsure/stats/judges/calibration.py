@@ -602,7 +602,7 @@ def _reasons(
     *,
     n_labels: Sequence[int] | None = None,
 ) -> Iterator[str]:
-    """Yield the note of each of the models, with as many labels as given, or all."""
+    """Yield the note of each of the models; with as many labels as given, of a difference, it names the model."""
     labels = [int(data.n_labels[i]) for i in models] if n_labels is None else n_labels
     is_known = np.zeros(len(data.judged), dtype=bool) if data.is_known is None else data.is_known
     for i, n, error in zip(models, labels, se, strict=True):
@@ -611,7 +611,8 @@ def _reasons(
         if np.any(scored) and np.all(is_known[scored]):
             parts = ["all scores are known without a judge: refused, empty or tool calls"]
         if missing := int(data.n_unreadable[i]):
-            parts.append(f"{data.models[i]}: completions without a readable verdict, left out: {missing}")
+            of_model = "" if n_labels is None else f"{data.models[i]}: "
+            parts.append(f"{of_model}completions without a readable verdict, left out: {missing}")
         yield "; ".join(filter(None, parts))
 
 

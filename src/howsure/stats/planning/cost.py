@@ -21,6 +21,9 @@ from howsure.stats.scores import score
 
 __all__ = ["Cost", "CostScores", "ModelUsage", "compare_costs", "cost_per_cell"]
 
+#: Relative difference of two mean costs that rounding may make.
+_ROUNDING = 1e-12
+
 
 @dataclass(frozen=True)
 class Cost:
@@ -93,7 +96,7 @@ class ModelUsage:
     Attributes
     ----------
     n_generations
-        Number of generations that have a completion.
+        Number of generations that have a completion, scored or not; the others count nowhere here.
     calls
         Number of requests, with those that were repeated.
     tokens
@@ -214,7 +217,7 @@ def compare_costs(cells: Cells, usage: Mapping[str, ModelUsage], *, level: float
         is_distinguishable = result.p_holm < 1 - level
         higher = np.where(result.difference > 0, result.a, result.b)
         lower = np.where(result.difference > 0, result.b, result.a)
-        for i in np.flatnonzero(is_distinguishable & (cost[higher] <= cost[lower])).tolist():
+        for i in np.flatnonzero(is_distinguishable & (cost[higher] <= cost[lower] * (1 + _ROUNDING))).tolist():
             better[int(lower[i])].append(cells.models[int(higher[i])])
     return CostScores(
         benchmark=cells.benchmark,

@@ -111,41 +111,61 @@ class DesignSearch(NamedTuple):
         return self.components.uncertain and assurance_quantile(self.assurance) > 0
 
     def merit(self) -> str:
-        """Return the remark of the best design: what it is the best at."""
+        """Return the remark of a best design: what it is the best at."""
         if math.isnan(self.budget):
             return f"the cheapest in {self.unit}"
         return f"the smallest error for {self.budget:g} {'in cost' if self.unit == 'cost' else self.unit}"
 
+    @property
+    def assurance_text(self) -> str:
+        """The part of a note that states the assurance; '' where the plan takes the estimates."""
+        return f", with the upper {self.assurance:.0%} limit of its variance".replace("%", " %") if self.assured else ""
+
     def reason(self) -> str:
         """Return the reason why no design within the limits reaches the target or fits the budget."""
         noise, limits = self.components, self.limits
+        error = "se_assured" if self.assured else "se"
         if math.isnan(self.target):
             return f"the budget does not buy {limits.fewest:g} questions"
         target = f"{self.target:.4g} is asked"
         if math.isinf(limits.available):
             remaining = self._se(_UNLIMITED, 1, limits.variants)
             needed = _smallest_sufficient(lambda S: self._se(_UNLIMITED, 1, S) < self.target)
-            why = f"no number of questions is enough: the noise of the prompt alone has se {remaining:.4g}, {target}"
+            no = f"no number of questions is enough{self.assurance_text}"
+            why = f"{no}: the noise of the prompt alone has {error} {remaining:.4g}, {target}"
             return f"{why}, which takes {needed:.0f} prompt variants or more"
         most = f"all {limits.available:g} questions"
         K = _smallest_sufficient(lambda K: self._se(limits.available, K, limits.variants) <= self._tolerant_target)
         if math.isfinite(K):
-            return f"it takes {K:.0f} generations of {most}, {limits.generations} are allowed"
-        N = float(noise.questions_for(self.target, limits.generations, limits.variants, assurance=self.assurance))
-        sufficient = "no number of questions" if math.isinf(N) else f"{N:.0f} questions"
+            return f"it takes {K:.0f} generations of {most}, {limits.generations} are allowed{self.assurance_text}"
         # with infinitely many generations, where their noise can be separated from that of the questions
         remaining = self._se(limits.available, math.inf if noise.is_separable else 1, limits.variants)
         no, alone = "no number of generations is enough", "without any prediction noise"
         if not noise.is_separable:
             no, alone = "one generation is not enough", "with one generation of each"
-        few = f"{limits.generations} generation{'s' if limits.generations > 1 else ''} of each"
+        no += self.assurance_text
+        return f"{no}: {most} have {error} {remaining:.4g} {alone}, {target}, {self._more_questions()}"
+
+    def _more_questions(self) -> str:
+        """Return the cheapest design with more questions, and the one with the fewest, or that none would do."""
+        limits = self.limits
+        if cheapest := self._replace(limits=limits._replace(available=self.components.population)).best():
+            N, variants, K = cheapest
+            prompts = f" in {variants} prompt variants" if variants > 1 else ""
+            text = f"{N} questions{prompts} with {_count_generations(K)} of each would do, {self.merit()}"
+            most_K = min(limits.generations, _MIN_LADDER)
+            needed = self.questions(np.arange(1, most_K + 1), np.array(variants))
+            if (fewest := int(np.min(needed, initial=N))) < N:
+                few_K = int(np.argmin(needed)) + 1
+                text += f", or {fewest} with {few_K}, the fewest with at most {most_K} generations"
+            return text
         S = (
             _smallest_sufficient(lambda S: self._se(limits.available, limits.generations, S) <= self._tolerant_target)
-            if noise.has_variants
+            if self.components.has_variants
             else math.inf
         )
         prompts = f", or {S:.0f} prompt variants" if limits.variants < S < math.inf else ""
-        return f"{no}: {most} have se {remaining:.4g} {alone}, {target}, {sufficient} would do with {few}{prompts}"
+        return f"no number of questions would do with {_count_generations(limits.generations)} of each{prompts}"
 
     @property
     def _tolerant_target(self) -> float:
@@ -168,6 +188,11 @@ def _smallest_sufficient(is_sufficient: Callable[[float], bool], largest: float 
         middle = math.floor((low + high) / 2)
         low, high = (low, middle) if is_sufficient(middle) else (middle, high)
     return high
+
+
+def _count_generations(number: int) -> str:
+    """Return a number of generations with its noun."""
+    return f"{number} generation{'s' if number > 1 else ''}"
 
 
 def _first_smallest(first: FloatArray, second: FloatArray) -> int:

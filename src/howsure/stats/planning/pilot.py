@@ -18,7 +18,7 @@ from howsure.stats.core.cube import Cube
 from howsure.stats.core.intervals import FEW_DF, chi_square_factors
 from howsure.stats.planning.variance_components import VarianceComponents, assurance_quantile, check_range
 from howsure.stats.prompts import estimate_components
-from howsure.stats.scores import IN_CLUSTERS, NEW_CLUSTERS, add_cluster_variance, unbiased_data
+from howsure.stats.scores import IN_CLUSTERS, LOST_DATA_NOISE, NEW_CLUSTERS, add_cluster_variance, unbiased_data
 
 __all__ = [
     "ErrorParts",
@@ -114,7 +114,8 @@ def components_from_cells(
         pilot_notes = {note: None, **pilot_notes}
         pilot_notes.pop(IN_CLUSTERS, None)
     if D < 0:
-        pilot_notes["it is planned as 0"] = None
+        pilot_notes = dict.fromkeys(text for text in pilot_notes if not text.startswith(LOST_DATA_NOISE))
+        pilot_notes[f"{LOST_DATA_NOISE}: it is planned as 0"] = None
     return VarianceComponents(
         question=max(D, 0.0),  # NaN stays: max returns its first argument
         generation=E,

@@ -66,6 +66,7 @@ class StudyDesign(NamedTuple):
     se: float
     se_low: float
     se_high: float
+    se_assured: float
     detectable: float
     calls: int
     tokens: float
@@ -83,13 +84,16 @@ class StudyPlan(Result):
     n_questions, n_variants, n_generations
         N, S, K of each model; 0 questions where no number of questions suffices.
     se
-        Planned standard error: the upper limit at `assurance`; in the row of the plain plan, and for known components,
-        the standard error from the components themselves.
+        Standard error of the design as the components are estimated.
     se_low, se_high
         80 % interval of the true standard error of the design, from the errors of the components; equal to `se` where
         the components are known.
+    se_assured
+        Upper limit of the true standard error at the one-sided level `assurance`: the error that is planned with, and
+        promised. Equal to `se` where the components are known, or taken as known. It never rises with the generations:
+        a limit for fewer generations holds for more.
     detectable
-        Smallest difference that is detected with the given power, if the standard error is `se`.
+        Smallest difference that is detected with the given power, if the standard error is `se_assured`.
     calls, tokens, cost
         Sums over all models that are paid; NaN where unknown.
     best
@@ -116,6 +120,7 @@ class StudyPlan(Result):
     se: FloatArray
     se_low: FloatArray
     se_high: FloatArray
+    se_assured: FloatArray
     detectable: FloatArray
     calls: IntArray
     tokens: FloatArray
@@ -137,6 +142,7 @@ class StudyPlan(Result):
             "se": self.se,
             "se_low": self.se_low,
             "se_high": self.se_high,
+            "se_assured": self.se_assured,
             "detectable": self.detectable,
             "calls": self.calls,
             "tokens": self.tokens,
@@ -242,18 +248,17 @@ def plan(
     N, S, K, remarks = search.ladder(best, every=every)
     first = []
     if best:
-        first.append((best, assurance, search.merit() + (_assurance_text(search) if search.assured else "")))
+        first.append((best, search.merit() + search.assurance_text))
     if search.assured and (plain := search._replace(assurance=None).best()):
-        first.append((plain, None, f"plain plan: {search.merit()} if the noise were exactly as estimated"))
+        first.append((plain, f"plain plan: {search.merit()} if the noise were exactly as estimated"))
     N, S, K = (np.append([row[0][i] for row in first], rest).astype(np.int64) for i, rest in enumerate((N, S, K)))
-    promised = [*(row[1] for row in first), *([assurance] * len(remarks))]
-    remarks = [*(row[2] for row in first), *remarks]
+    remarks = [*(row[1] for row in first), *remarks]
     unsplit = "" if components.is_separable else "so only single generations can be planned"
     is_most = best is not None and best[1] == max_variants > 1
     bound = f"more than {max_variants} variants were not tried (max_variants)" if is_most else ""
-    no_design = "" if best else search.reason() + (_assurance_text(search) if search.assured else "")
+    no_design = "" if best else search.reason()
     reason = "; ".join(filter(None, (no_design, unsplit, bound)))
-    table = _tabulate(components, costs, (N, S, K), level, power, promised, reason, remarks)
+    table = _tabulate(components, costs, (N, S, K), level, power, assurance, reason, remarks)
     rows = [_design_of_row(table, row) for row in range(len(first))]
     return replace(
         table,
@@ -261,11 +266,6 @@ def plan(
         plain=rows[-1] if rows and search.assured else None,
         assurance=assurance if assurance is not None and search.assured else 0.5,
     )
-
-
-def _assurance_text(search: DesignSearch) -> str:
-    """Return the part of a note that states the assurance."""
-    return f", with the upper {search.assurance:.0%} limit of its variance".replace("%", " %")
 
 
 def tabulate_designs(
@@ -301,8 +301,8 @@ def tabulate_designs(
     """
     axes = np.meshgrid(*map(np.asarray, (questions, variants, generations)), indexing="ij")
     N, S, K = (axis.ravel() for axis in axes)
-    promised, remarks = [assurance] * len(N), [""] * len(N)
-    table = _tabulate(components, _cost_of_each_model(cost, components), (N, S, K), level, power, promised, "", remarks)
+    costs, remarks = _cost_of_each_model(cost, components), [""] * len(N)
+    table = _tabulate(components, costs, (N, S, K), level, power, assurance, "", remarks)
     return replace(table, assurance=0.5 if assurance is None or not components.uncertain else assurance)
 
 
@@ -312,21 +312,18 @@ def _tabulate(
     design: tuple[IntArray, IntArray, IntArray],
     level: float,
     power: float,
-    assurances: Sequence[float | None],
+    assurance: float | None,
     reason: str,
     remarks: Sequence[str],
 ) -> StudyPlan:
-    """Return a plan with a row for each design, each with its error at its assurance."""
+    """Return a plan with a row for each design: its error as estimated, the limits of it, and the assured one."""
     N, S, K = design
     some = np.maximum(N, 1)
-    variance = np.zeros(len(N))
-    for assurance in set(assurances):
-        rows = np.array([each == assurance for each in assurances])
-        variance[rows] = components.variance(some[rows], K[rows], S[rows], assurance=assurance)
-    low, high = components.limits(some, K, S, level=INTERVAL_LEVEL)
-    se, se_low, se_high = (np.where(N > 0, np.sqrt(each), np.nan) for each in (variance, low, high))
+    plain, assured = (components.variance(some, K, S, assurance=each) for each in (None, assurance))
+    variances = (plain, *components.limits(some, K, S, level=INTERVAL_LEVEL), assured)
+    se, se_low, se_high, se_assured = (np.where(N > 0, np.sqrt(each), np.nan) for each in variances)
     calls, tokens, cost = (np.where(N > 0, N * S * cost_per_cell(costs, K, unit), np.nan) for unit in COST_UNITS)
-    detectable = detectable_difference(se, level=level, power=power)
+    detectable = detectable_difference(se_assured, level=level, power=power)
     whole_calls = np.nan_to_num(calls).astype(np.int64)
     return StudyPlan(
         components,
@@ -336,6 +333,7 @@ def _tabulate(
         se,
         se_low,
         se_high,
+        se_assured,
         detectable,
         whole_calls,
         tokens,

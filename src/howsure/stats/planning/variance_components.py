@@ -1,6 +1,6 @@
 """Standard error of a design of N questions, S prompt variants and K generations, and designs for a standard error.
 
-    Var(mean) = vQ (1/N - 1/N_all) + vS/S + vQS/(N S) + ve/(N S K) + fixed  (docs/statistics.md, 6 and 11)
+    Var(mean) = vQ (1/N - 1/N_all) + vS/S + vQS/(N S) + ve/(N S K) + fixed  (docs/methods/plans.md)
 
 N_all is infinite for claims about new questions. With S = 1 and vS = vQS = 0 this is (D + E/K)/N of sections 2 and 4:
 D = vQ is the data variance and E = ve the prediction variance, of a score or of a difference of two scores.
@@ -9,12 +9,15 @@ Variances from a pilot have estimation errors, and a search for the cheapest des
 favour (few questions with many generations where D was underestimated). The upper limit of the variance of one design,
 
     V = P/N + vS/S,   P = vQ + vQS/S + ve/(S K),   e^2 = Var(vQ) + 2 Cov(vQ, ve)/(S K) + (Var(vQS) + Var(ve)/K^2)/S^2
-    V_high = V + sqrt((P/N)^2 (exp(z e/P) - 1)^2 + (z se(vS)/S)^2)
+    V_high = V + sqrt((P_high - P)^2/N^2 + (z se(vS)/S)^2),   P_high = min over 1 to K generations of P exp(z e/P)
 
 is log-normal in what falls with the number of questions, because estimated variances are skewed to the right (Bonett
-2006); where z e > P, the limit P exp(z e/P) is continued by its tangent e z e, because it would otherwise rise with
-more generations. It takes the errors of vQ and ve together, because the errors of one pilot are negatively correlated.
-Limits of independent parts are added as squares (modified large samples: Burdick and Graybill 1992, section 3.2).
+2006); where z e > P, the limit P exp(z e/P) is continued by its tangent e z e, because it would otherwise rise as P
+approaches 0. P falls with K, so that an upper limit for fewer generations is one for more generations too, and more
+generations never need more questions. The limit takes the errors of vQ and ve together, because the errors of one pilot
+are negatively correlated. Limits of independent parts are added as squares (modified large samples: Burdick and
+Graybill 1992, section 3.2). With finite N_all, V = P (1/N - 1/N_all) + W/N_all + vS/S with W = P - vQ, whose limit is
+of the same form, and the margins of P and W add up.
 """
 
 from __future__ import annotations
@@ -44,6 +47,9 @@ __all__ = [
 
 #: Relative tolerance of a comparison with the target, so that rounding does not add a question.
 _ROUNDING = 1e-12
+
+#: Numbers of generations whose limits hold for more generations too: all up to 10,000, then powers of two.
+_FEWER_GENERATIONS = np.append(np.arange(1.0, 10_001.0), 2.0 ** np.arange(14, 61))
 
 
 @dataclass(frozen=True)
@@ -182,10 +188,9 @@ class VarianceComponents:
         z = assurance_quantile(assurance)
         if not z or not self.uncertain:
             return plain
-        q, both, cell = self._errors(K, S)
-        sampled_share, drawn = 1 / N - 1 / self.population, 1 / N
-        e2 = np.maximum(q * sampled_share**2 + 2 * both * sampled_share * drawn + cell * drawn**2, 0)
-        high: FloatArray = plain + z * np.sqrt(self._skew(K, S, z) ** 2 * e2 + (self.variant_se / S) ** 2)
+        margin, margin_of_all = self._margins(K, S, z)
+        drawn_share = 1 / N - 1 / self.population
+        high: FloatArray = plain + np.hypot(margin * drawn_share + margin_of_all, z * self.variant_se / S)
         return high
 
     def limits(
@@ -253,35 +258,41 @@ class VarianceComponents:
         total = np.full(np.broadcast(K, S).shape, self.total_se**2)
         return 0 * total, 0 * total, total
 
-    def _skew(self, K: FloatArray, S: FloatArray, z: float) -> FloatArray:
-        """Return the margin of the upper limit of P, divided by the margin z e of a normal limit.
+    def _margins(self, K: FloatArray, S: FloatArray, z: float) -> tuple[FloatArray, FloatArray]:
+        """Return the margins of the upper limits of P and of W/N_all, where V = P (1/N - 1/N_all) + W/N_all + vS/S.
 
-        P falls with K, so that the limit of single generations holds for several generations too.
+        P and W fall with K, so that a limit of fewer generations holds for more too: the smallest is taken.
         """
-        single = np.ones(())
-        P, P_single = self._per_question(K, S), self._per_question(single, S)
-        margin = z * self._error(K, S)
-        high = np.minimum(_upper_limit(P, margin), _upper_limit(P_single, z * self._error(single, S)))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(margin > 0, (high - P) / margin, 1.0)
+        fewer = _FEWER_GENERATIONS[: max(np.searchsorted(_FEWER_GENERATIONS, np.max(K, initial=1), side="right"), 1)]
+        variants, row = np.unique(S, return_inverse=True)
+        last = np.searchsorted(fewer, K, side="right") - 1
 
-    def _error(self, K: FloatArray, S: FloatArray) -> FloatArray:
-        """Return the standard error of P."""
+        def margin(of_data: bool) -> FloatArray:
+            """Return the upper limit of P, or of W, less its estimate."""
+            smallest = np.minimum.accumulate(self._high(fewer, variants[:, None], z, of_data=of_data), axis=1)
+            high = np.minimum(self._high(K, S, z, of_data=of_data), smallest[row.reshape(S.shape), last])
+            return high - self._per_question(K, S) + (0.0 if of_data else self.question)
+
+        return margin(True), np.zeros(()) if math.isinf(self.population) else margin(False) / self.population
+
+    def _high(self, K: FloatArray, S: FloatArray, z: float, *, of_data: bool) -> FloatArray:
+        """Return the upper limit of P, or without the data noise of W, of these numbers of generations alone."""
         q, both, cell = self._errors(K, S)
-        error: FloatArray = np.sqrt(np.maximum(q + 2 * both + cell, 0))
-        return error
+        P = self._per_question(K, S)
+        if of_data:
+            return _upper_limit(P, z * np.sqrt(np.maximum(q + 2 * both + cell, 0)))
+        return _upper_limit(P - self.question, z * np.sqrt(cell))
 
     def _assured_questions(self, se: FloatArray, K: FloatArray, S: FloatArray, assurance: float | None) -> FloatArray:
         """Return the smallest N whose upper limit is at most se^2, from a quadratic equation in t = 1/N - 1/N_all."""
         z, f = assurance_quantile(assurance), 1 / self.population
-        factor = (z * self._skew(K, S, z)) ** 2
-        q, both, of_cell = self._errors(K, S)
+        margin, margin_of_all = self._margins(K, S, z)
         P = self._per_question(K, S)
-        # the largest t with V + margin <= se^2, where V = P t + fixed and margin^2 = A t^2 + B t + C
+        # the largest t with V + sqrt((margin t + margin_of_all)^2 + (z se(vS)/S)^2) <= se^2, where V = P t + fixed
         fixed = self.fixed + self.variant / S + (f * (P - self.question) if f else 0.0)
         remaining = se**2 * (1 + _ROUNDING) - fixed
-        A, B = factor * (q + 2 * both + of_cell), 2 * f * factor * (both + of_cell)
-        C = factor * of_cell * f**2 + (z * self.variant_se / S) ** 2
+        A, B = margin**2, 2 * margin * margin_of_all
+        C = margin_of_all**2 + (z * self.variant_se / S) ** 2
         rest = remaining**2 - C
         with np.errstate(divide="ignore", invalid="ignore"):
             slope = 2 * P * remaining + B
@@ -346,7 +357,7 @@ def detectable_difference(se: ArrayLike, *, level: float = 0.95, power: float = 
 
     Notes
     -----
-    (z_{1 - alpha/2} + z_power) se (docs/statistics.md, section 11): normal theory without the other tail. The t test
+    (z_{1 - alpha/2} + z_power) se (docs/methods/plans.md): normal theory without the other tail. The t test
     needs a difference that is 1.5 % larger with 100 questions, and 5 % larger with 30.
 
     Examples
@@ -415,7 +426,7 @@ def _upper_limit(P: FloatArray, margin: FloatArray) -> FloatArray:
     The limit thus falls neither with P nor with the margin; the log-normal limit alone rises as P approaches 0.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(margin <= P, P * np.exp(np.minimum(margin / P, 1)), math.e * margin)
+        return np.where(margin < P, P * np.exp(np.minimum(margin / P, 1)), math.e * margin)
 
 
 def _smallest(divided: FloatArray, fixed: FloatArray, se: ArrayLike) -> FloatArray:

@@ -1,6 +1,6 @@
 """Variance components of scores, or of differences, of questions under several prompt variants.
 
-Crossed, all questions under the same variants (docs/statistics.md, section 6):
+Crossed, all questions under the same variants (docs/methods/prompt_variants.md):
 
     y_qsj = mu + Q_q + S_s + QS_qs + e_qsj       Var(mean) = vQ/N + vS/S + vQS/(N S) + ve/(N S K)
 

@@ -67,12 +67,20 @@ class Concordance(Result):
 
     @property
     def p_value(self) -> float:
-        """p-value of "the models are ordered at random under each variant" (Kendall and Babington Smith 1939)."""
+        """p-value of "the models are ordered at random under each variant".
+
+        Of two models the exact sign test over the variants that order them; of more the F approximation of Kendall and
+        Babington Smith (1939).
+        """
         M, S = self.ranks.shape
         df = M - 1 - 2 / S if S else np.nan
         w = self.kendall_w
         if not df > 0 or not S > 1 or np.isnan(w):
             return np.nan
+        if M == 2:
+            first, second = (int(np.sum(self.ranks[i] < self.ranks[1 - i])) for i in (0, 1))
+            least, n = min(first, second), first + second
+            return 1.0 if 2 * least == n else float(2 * special.betainc(n - least, least + 1, 0.5))
         if w == 1:  # every variant has the order of the first
             return float(np.exp(-(S - 1) * special.gammaln(M + 1)))
         return float(special.fdtrc(df, (S - 1) * df, (S - 1) * w / (1 - w)))

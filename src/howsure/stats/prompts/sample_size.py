@@ -217,7 +217,8 @@ class SampleSize(Result):
             "the space needs more variants than were drawn": beyond,
             "no two variants differ in score, which is no certainty: no interval": flat,
             "two variants say nothing of how the variance varies": some & np.isnan(self.n_star_space),
-            "n_star_space_corrected is unknown, as the noise of each score is": some & ~self.noise_known[:, None],
+            "n_star_space_corrected is unknown: what questions add to the noise of each score is not known": some
+            & ~self.noise_known[:, None],
             "n_star_space_corrected is unknown: variants differ by no more than the noise of their scores": some
             & self.noise_known[:, None]
             & np.all(np.isnan(self.n_star_space_corrected), axis=1, keepdims=True),

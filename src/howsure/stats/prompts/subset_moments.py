@@ -1,7 +1,7 @@
 """Deviation of a moment over a random n of N values from the moment over all N.
 
 It is computed exactly where that is cheap, else from seeded random orders. The distribution of the sum of a uniform
-k-subset of counts c_1..c_N follows for all k at once from (docs/statistics.md, section 13)
+k-subset of counts c_1..c_N follows for all k at once from (docs/methods/questions.md)
 
     g_i(k, s) = (1 - k/i) g_{i-1}(k, s) + (k/i) g_{i-1}(k - 1, s - c_i)
 

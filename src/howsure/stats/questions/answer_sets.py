@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
@@ -19,8 +20,17 @@ from howsure.stats.questions.consistency import AnswerCounts
 
 __all__ = ["AnswerPair", "count_most_comparisons", "merge_equivalent_answers"]
 
-#: A letter or a number alone, as texts; two that differ are never compared, even where 0.5 and 50 % are one number.
+#: A letter or a number alone, as texts: two of them are one set where they are the same number, and else never.
 _SYMBOL = re.compile(r"\W*(?:[^\W\d_]|[-+−]?\d[\d.,:/ ]*)\s*%?\W*")
+
+#: Longest number that is compared by its value, in characters.
+LONGEST_NUMBER = 60
+_VALUE = re.compile(
+    r"(?P<currency>[$€£¥₹]?) *(?P<sign>[-+−]?)\s*(?P<whole>\d{1,3}(?:,\d{3})+|\d*)(?P<decimals>\.\d+)?"
+    r"(?:\s?/\s?(?P<divisor>\d+))?\s*(?P<percent>%?)[ .]*"
+)
+# "1.000", which is a thousand where a point groups digits, and one where it begins decimals.
+_GROUPED = re.compile(r"[1-9]\d{0,2}\.\d{3}")
 
 
 class AnswerPair(NamedTuple):
@@ -67,8 +77,9 @@ def merge_equivalent_answers(
     -----
     The answers to a question are taken from the most frequent to the rarest, over all models. Each is compared with the
     first answer of every set there is, joins the first set that matches, and is a new set where none does. So sets
-    depend on the order where meanings are not transitive. Two numbers, or letters, that
-    are written otherwise are never compared, and so stay two sets (0.5 and 50 % too): a scorer reads such forms as one.
+    depend on the order where meanings are not transitive. `match` is not asked about two numbers or letters: numbers
+    are one set where their values are equal (.5, 0.5, 1/2 and 50 %, but not 50 and 50 %), and two sets otherwise. $5
+    and 5 are equal, $5 and €5 are not. A point before three digits may group thousands: 1.000 is neither 1 nor 1,000.
 
     References
     ----------
@@ -95,6 +106,7 @@ def merge_equivalent_answers(
             if _may_match(answers.answers[head], answers.answers[own[turn]])
         ]
         verdicts = _call_match(match, answers, compared)
+        compared, verdicts = _add_equal_values(answers, queues, heads, turn, compared, verdicts)
         for (question, head, answer), is_same in zip(compared, verdicts, strict=True):
             if is_same:
                 head_of.setdefault((question, answer), head)
@@ -154,6 +166,50 @@ def _order_answers(answers: AnswerCounts) -> dict[int, list[int]]:
 def _may_match(first: str, second: str) -> bool:
     """Return whether two different answers may mean the same: not two numbers or letters."""
     return not (_SYMBOL.fullmatch(first) and _SYMBOL.fullmatch(second))
+
+
+def _add_equal_values(
+    answers: AnswerCounts,
+    queues: dict[int, list[int]],
+    heads: dict[int, list[int]],
+    turn: int,
+    compared: list[tuple[int, int, int]],
+    verdicts: list[bool],
+) -> tuple[list[tuple[int, int, int]], list[bool]]:
+    """Return the comparisons of a turn and their verdicts, with those of equal numbers before them."""
+    equal = [
+        (question, head, own[turn])
+        for question, own in queues.items()
+        if turn < len(own) and (number := _parse_number(answers.answers[own[turn]])) is not None
+        for head in heads[question]
+        if (other := _parse_number(answers.answers[head])) is not None and _are_equal(number, other)
+    ]
+    return [*equal, *compared], [*([True] * len(equal)), *verdicts]
+
+
+class _Number(NamedTuple):
+    """An answer that is a number: its value, its currency or "", and whether its point may group thousands."""
+
+    value: Fraction
+    currency: str
+    is_ambiguous: bool
+
+
+def _parse_number(text: str) -> _Number | None:
+    """Return the number that an answer is, such as .5, 1/2 or 50 %; None if it is none, or too long for one."""
+    match = _VALUE.fullmatch(text.strip()) if len(text) <= LONGEST_NUMBER else None
+    if match is None or not (match["whole"] or match["decimals"]) or not int(match["divisor"] or 1):
+        return None
+    value = Fraction(f"{match['whole'].replace(',', '') or 0}{match['decimals'] or ''}") / int(match["divisor"] or 1)
+    value = value / 100 if match["percent"] else value
+    is_ambiguous = _GROUPED.fullmatch(f"{match['whole']}{match['decimals'] or ''}") is not None
+    return _Number(-value if match["sign"] in {"-", "−"} else value, match["currency"], is_ambiguous)
+
+
+def _are_equal(first: _Number, second: _Number) -> bool:
+    """Return whether two numbers are equal: in value, in currency where both have one, and in how they can be read."""
+    has_same_currency = first.currency == second.currency or not (first.currency and second.currency)
+    return first.value == second.value and first.is_ambiguous == second.is_ambiguous and has_same_currency
 
 
 def _call_match(

@@ -467,8 +467,8 @@ class _VoteCounts:
             shapes = f"{place.shape}, {number.shape} and {right.shape}"
             raise InputError(f"cell, count and correct have shapes {shapes}, not one and the same", where="majority")
         if len(place) and (place.min() < 0 or place.max() >= cells.n.size):
-            raise InputError(f"cell goes from {place.min()} to {place.max()}", where="majority",
-                             remedy=f"allowed: 0 to {cells.n.size - 1}, model * N + question")  # fmt: skip
+            remedy = f"allowed: 0 to {cells.n.size - 1}, model * N + question"
+            raise InputError(f"cell goes from {place.min()} to {place.max()}", where="majority", remedy=remedy)
         if np.any(number < 0):
             raise InputError(f"count is {number.min()}", where="majority", remedy="allowed: 0 or more")
         order = np.lexsort((-number, place))

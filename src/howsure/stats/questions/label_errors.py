@@ -10,8 +10,11 @@ answer a is right instead, the two probabilities change places. The evidence for
 score, and kappa the share of pairs of wrong answers of two models to a question that are the same. The models are not
 independent, because they find the same questions hard. M models with correlation rho between their scores are worth
 M / (1 + (M - 1) rho) independent ones, hence the design effect c = 1 / (1 + (M - 1) rho). Wrong labels make models look
-worse and more alike. Each question therefore enters pi, kappa and rho with a weight, the probability that its label is
-right; evidence and weights are computed in turn, as in the EM algorithm of Dawid and Skene.
+worse and more alike. Each question therefore enters pi and rho with a weight, the probability that its label is
+right; evidence and weights are computed in turn, as in the EM algorithm of Dawid and Skene. All questions enter kappa
+alike. With weights, the questions on which two models give the same wrong answer lose their weight, kappa falls, they
+lose more, and kappa ends at 0: two models that are right two times of three would have an evidence as if they were
+never wrong. Wrong labels make this kappa too large, and the evidence too small.
 
 The evidence orders the questions. It is not a log odds, because answers alone cannot distinguish a wrong label from a
 right one that all models miss in the same way, nor a question without an answer from a hard one. The probability that a
@@ -390,7 +393,7 @@ def _tally_answers(answers: AnswerCounts, scored: NDArray[np.bool_], weights: Fl
     scores = np.where(scored, np.clip(answers.p_correct, 0, 1), 0)
     is_rival = answers.parsed & ~answers.correct & scored.ravel()[answers.cell]
     pi = (scores @ weights + 1) / (scored @ weights + 2)  # Laplace's rule
-    kappa = _same_wrong_share(answers, np.where(is_rival, answers.share, 0), weights)
+    kappa = _same_wrong_share(answers, np.where(is_rival, answers.share, 0))
     model_weight = np.maximum(0, np.log(pi / ((1 - pi) * kappa)))  # a model worse than chance has no vote
     others = np.maximum(scored.sum(axis=0) - 1, 0)
     design_effect = 1 + others * _score_correlation(scores, scored, weights)
@@ -479,15 +482,14 @@ def _density_ratio(planted: FloatArray, weight: FloatArray, observed: FloatArray
     return np.asarray(np.maximum.accumulate(ratio)[observed_bin])
 
 
-def _same_wrong_share(answers: AnswerCounts, wrong: FloatArray, weights: FloatArray) -> float:
+def _same_wrong_share(answers: AnswerCounts, wrong: FloatArray) -> float:
     """Return kappa, the share of pairs of wrong answers of two models that are the same, from the wrong shares (C,)."""
     # sums over pairs of models: (sum)^2 - sum of squares
     cell = answers.at_cells(wrong)
-    pairs = weights @ (cell.sum(axis=0) ** 2 - np.sum(cell**2, axis=0))
+    pairs = np.sum(cell.sum(axis=0) ** 2) - np.sum(cell**2)
     A = len(answers.answers)
     key, place = np.unique(answers.question * (A + 1) + answers.answer + 1, return_inverse=True)
-    same_by_answer = np.bincount(place, wrong, len(key)) ** 2 - np.bincount(place, wrong**2, len(key))
-    same = weights[key // (A + 1)] @ same_by_answer
+    same = np.sum(np.bincount(place, wrong, len(key)) ** 2) - np.sum(wrong**2)
     return float(same / pairs) if pairs > 1e-9 and same > 1e-9 else _DEFAULT_KAPPA
 
 

@@ -20,12 +20,13 @@ from howsure.stats.repeats.independence import (
     find_unvaried,
 )
 from howsure.stats.repeats.prediction_intervals import GAP_RUNS, Repeats, RunWidths, measure_widths, repeats
-from howsure.stats.repeats.resampling import Convergence, RunGap, convergence, run_gap
+from howsure.stats.repeats.resampling import LIMITED_GAP, Convergence, RunGap, convergence, run_gap
 from howsure.stats.repeats.runs import Runs, align_runs, check_drift, find_copied_runs, summarize_runs
 
 __all__ = [
     "CHANCE",
     "GAP_RUNS",
+    "LIMITED_GAP",
     "CompletionCounts",
     "Convergence",
     "Determinism",

@@ -7,6 +7,7 @@ A seed that the questions of a repetition share makes their scores rise and fall
 
 Each sign is one that independent generations show with a probability of at most `CHANCE` for a model on a benchmark,
 whatever the probabilities of its answers are; the one exception is `find_unvaried`, whose Notes state what it assumes.
+The test of shared noise, which is exact where the others are bounds, is adjusted for the number of models.
 Few questions that vary are not enough for any sign. Drawn anew from published question means, 20 times for each of 129
 models with 2, 3, 4, 5 and 10 generations, nothing showed a sign. Of results stored twice .98 and more were found on
 math500_cot (500 questions), all on CRUXEval-output (800), but .04 to .64 on aime2024_cot (30); of retries up to 5 times
@@ -353,10 +354,12 @@ def _within(part: Cells, explained: set[str]) -> Iterator[str]:
             continue
         if not (pairs := find_copied_generations(outcomes)):
             p, factor = find_shared_noise(outcomes)
-            if p < CHANCE:
+            M = len(part.models)
+            if M * p < CHANCE:  # of many models one is far off by chance
+                evidence = f"p {M * p:.1g}" + (f", adjusted for {M} models" if M > 1 else "")
                 yield (
                     f"{part.benchmark}: {model}: from the 1st generation of the questions to the 2nd and so on, scores "
-                    f"change by more than those of independent generations (p {p:.1g}): questions share seeds, or the "
+                    f"change by more than those of independent generations ({evidence}): questions share seeds, or the "
                     f"model changed in between; errors are too small, for these questions {factor:.1f} times: sample "
                     "again with a seed for each request, and see howsure repeats"
                 )

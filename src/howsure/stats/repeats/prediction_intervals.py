@@ -27,9 +27,10 @@ from howsure.errors import InputError
 from howsure.stats.core.cells import Cells, FloatArray, IntArray, mean_where
 from howsure.stats.core.claims import REPEATS_METHODS, RepeatsMethod, check_choice, check_level
 from howsure.stats.core.intervals import Interval, interval
+from howsure.stats.core.multiplicity import holm
 from howsure.stats.core.results import Columns, Result, make_columns, notes
 from howsure.stats.repeats.independence import find_retries
-from howsure.stats.repeats.resampling import run_gap
+from howsure.stats.repeats.resampling import LIMITED_GAP, run_gap
 from howsure.stats.repeats.runs import Runs, align_runs, check_drift, find_copied_runs, summarize_runs
 from howsure.stats.scores import fill_within_variances, sampling_df, unvaried_half_width
 
@@ -37,6 +38,8 @@ __all__ = ["GAP_RUNS", "Repeats", "RunWidths", "measure_widths", "repeats"]
 
 #: Runs of one generation per question between whose best and worst `gap` lies.
 GAP_RUNS = 10
+#: Note on runs that no number tells apart.
+UNNUMBERED = "which generations are of one run is unknown, and so are sd, best, worst and drift"
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +51,8 @@ class Repeats(Result):
     runs
         Each run by itself.
     n_runs, n_future
-        Runs that the model is in, n, and runs to be predicted, n'.
+        Runs that the model is in, n, and runs to be predicted, n'. Of runs that no number tells apart, n is the most
+        generations of a question and prompt.
     mean
         Center of the interval: mean over questions (pooled) or over runs (run-means), the same for complete runs.
     variance, df
@@ -61,7 +65,8 @@ class Repeats(Result):
     n_past, n_predicted
         Generations per question that could have shown variation, and those that are predicted.
     drift_p, alike_p
-        Chance that independent runs would differ as much as these or more, or as little or less. See `drift`.
+        Chance that independent runs would differ as much as these or more, or as little or less, for each model by
+        itself; the interval and the notes take them adjusted for all models. See `check_drift`.
     gap
         Expected difference between the best and the worst of `GAP_RUNS` runs of one generation per question, as by
         `run_gap`; NaN where no question has two generations.
@@ -111,13 +116,13 @@ class Repeats(Result):
 
     @property
     def sd(self) -> FloatArray:
-        """Standard deviation of the run means; NaN for one run."""
+        """Standard deviation of the run means; NaN for one run, and for runs that no number tells apart."""
         return self.runs.sd_of_means
 
     @property
     def best(self) -> FloatArray:
-        """Highest run mean."""
-        return np.asarray(np.fmax.reduce(self.runs.mean, axis=0))
+        """Highest run mean; NaN where no number tells the runs apart."""
+        return np.where(self._is_unnumbered, np.nan, np.fmax.reduce(self.runs.mean, axis=0))
 
     @property
     def luck(self) -> FloatArray:
@@ -126,8 +131,13 @@ class Repeats(Result):
 
     @property
     def worst(self) -> FloatArray:
-        """Lowest run mean."""
-        return np.asarray(np.fmin.reduce(self.runs.mean, axis=0))
+        """Lowest run mean; NaN where no number tells the runs apart."""
+        return np.where(self._is_unnumbered, np.nan, np.fmin.reduce(self.runs.mean, axis=0))
+
+    @property
+    def _is_unnumbered(self) -> NDArray[np.bool_]:
+        """Return whether a model has several runs that no number tells apart, shape (M,)."""
+        return np.asarray(self.n_runs > self.runs.n_runs)
 
     def columns(self) -> Columns:
         """One row per model."""
@@ -166,6 +176,7 @@ def repeats(
     ----------
     runs
         R runs of one benchmark, usually with one generation per question. Models and questions may be missing in some.
+        One alone whose questions have several generations of a prompt holds as many runs, which no number tells apart.
     n_future
         Number of runs to predict, n' >= 1; None: as many as there are. Infinity makes it a confidence interval for the
         expected score on these questions.
@@ -174,10 +185,12 @@ def repeats(
     method
         ``"pooled"``: from the variance of each question's generations. ``"run-means"``: PI eq. (3) as published. At N =
         100 the pooled interval is 5.2x narrower for 2 runs, 1.9x for 3, 1.3x for 5. It falls back to run-means where
-        the drift test rejects and where no question was answered twice, and its note says so. Where scores of 0 and 1
-        did not vary at all, the interval is that of `unvaried_half_width` and the column says "poisson".
+        the drift test rejects, adjusted for all models (Holm), and where no question was answered twice, and its note
+        says so. Where scores of 0 and 1 did not vary at all, the interval is that of `unvaried_half_width` and the
+        column says "poisson".
     alpha
-        Level of the two drift tests, in [0, 1); 0 never falls back.
+        Level of the two drift tests, in [0, 1): the probability that any of several models without drift falls back,
+        or gets a note that its runs agree too much, is at most this for each test. 0 never falls back.
     names
         One name per run; None: "1" to "R".
 
@@ -212,34 +225,37 @@ def repeats(
         raise InputError(f"alpha is {alpha!r}", remedy="allowed: from 0 to below 1, such as 0.05")
     merged, each = align_runs(runs)
     summary = summarize_runs(each, names)
-    n = summary.n_runs
+    n, share = _count_runs(merged, each)
+    unnumbered = n > summary.n_runs
     future = n if n_future is None else np.full(n.shape, n_future)
     drift_p, alike_p = np.array([check_drift(each, m) for m in range(len(merged.models))]).reshape(-1, 2).T
 
-    pooled, by_runs = _pooled(merged, each, future), _by_run_means(summary, future)
-    drifted, never_twice = drift_p < alpha, np.isnan(pooled.variance)
-    use_runs = (n > 1) & (drifted | never_twice) if method == "pooled" else np.ones(n.shape, bool)
+    pooled, by_runs = _pooled(merged, share, future), _by_run_means(summary, future)
+    drifted, never_twice = holm(drift_p) < alpha, np.isnan(pooled.variance)
+    use_runs = (summary.n_runs > 1) & (drifted | never_twice) if method == "pooled" else np.ones(n.shape, bool)
     chosen = _Prediction(*(np.where(use_runs, r, p) for r, p in zip(by_runs, pooled, strict=True)))
     questions = np.sum(merged.answered, axis=1)
     unvaried = ~use_runs & (chosen.variance == 0) & np.array([merged.select([name]).binary for name in merged.models])
+    gap = run_gap(merged, runs=GAP_RUNS)
     reasons = {
         "no scores": n == 0,
         "one run: the spread of run means is unknown": (n == 1) & use_runs,
+        UNNUMBERED: unnumbered,
         "one generation per question: prediction noise is unknown": (n == 1) & ~use_runs & never_twice,
         "no question was answered twice: the interval is from run means": (method == "pooled") & use_runs & never_twice,
-        "the run means drift more than independent generations would: the interval "
+        "the runs differ by more than is usual for independent generations, something may have changed: the interval "
         + ("is from run means" if method == "pooled" else "holds if runs vary at random"): drifted & use_runs,
-        "the run means agree more than independent generations would (a shared seed, copies?)": alike_p < alpha,
+        "the run means agree more than independent generations would (a shared seed, copies?)": holm(alike_p) < alpha,
         "some runs are the same score for score: copies are not runs": find_copied_runs(merged, each, alpha),
         "looks like retries until right: later runs lack the questions that were right": find_retries(merged),
         "no variation was seen: no interval": (chosen.variance == 0) & ~unvaried,
         "no variation was seen: the interval is from how many generations may differ all the same": unvaried,
-        "some runs lack questions" + ("" if method == "pooled" else ", and their means differ for that too"): np.any(
-            (summary.n_questions > 0) & (summary.n_questions < questions), axis=0
-        ),
+        "some runs lack questions, and their means differ for that too": summary.lack_questions & use_runs,
+        "some runs lack questions": summary.lack_questions & ~use_runs,
         f"pooled over {len(merged.variants)} prompt variants, whose spread is in the interval": np.full(
             n.shape, len(merged.variants) > 1
         ),
+        LIMITED_GAP: gap.is_limited,
     }
     return Repeats(
         benchmark=merged.benchmark,
@@ -255,11 +271,11 @@ def repeats(
         alike_p=alike_p,
         n_questions=questions,
         n_past=_per_question(np.where(merged.n > 1, merged.n, 0), merged),
-        n_predicted=future / _per_question(_future_share(each), merged),
+        n_predicted=future / _per_question(share, merged),
         unit=merged.unit,
         level=level,
         reasons=notes(reasons),
-        gap=run_gap(merged, runs=GAP_RUNS).gap,
+        gap=gap.gap,
     )
 
 
@@ -316,7 +332,7 @@ def measure_widths(
     Raises
     ------
     InputError
-        When there are fewer than two runs, or an argument is out of its range.
+        When there are fewer than two runs, no number tells them apart, or an argument is out of its range.
 
     Examples
     --------
@@ -325,6 +341,9 @@ def measure_widths(
     >>> measure_widths([one, two, one])["n_runs"].tolist()
     [2, 3]
     """
+    if len(runs) == 1 and np.any(_count_runs(runs[0], runs)[0] > 1):
+        remedy = "number the runs in a column 'generation', or name theirs with --columns generation=COLUMN"
+        raise InputError("which generations are of one run is unknown", where=runs[0].benchmark, remedy=remedy)
     if len(runs) < 2:
         raise InputError(f"{len(runs)} run", remedy="give two or more generations of each question")
     return RunWidths(
@@ -348,9 +367,8 @@ def _by_run_means(summary: Runs, future: FloatArray | IntArray) -> _Prediction:
     return _Prediction(summary.center, variance, (summary.n_runs - 1).astype(float))
 
 
-def _pooled(merged: Cells, each: Sequence[Cells], future: FloatArray | IntArray) -> _Prediction:
-    """Return the prediction from the variances of the questions' generations."""
-    share = _future_share(each)
+def _pooled(merged: Cells, share: FloatArray, future: FloatArray | IntArray) -> _Prediction:
+    """Return the prediction from the variances of the questions' generations; `share` is that of `_count_runs`."""
     s2 = fill_within_variances(merged, merged.answered)
     with np.errstate(divide="ignore", invalid="ignore"):
         N = np.sum(merged.answered, axis=1)
@@ -359,11 +377,18 @@ def _pooled(merged: Cells, each: Sequence[Cells], future: FloatArray | IntArray)
     return _Prediction(mean_where(merged.mean, merged.answered), variance, sampling_df(parts, merged.n))
 
 
-def _future_share(each: Sequence[Cells]) -> FloatArray:
-    """Return the mean h_q of 1/k_rq over the runs that have the question, shape (M, N); 0 if none has."""
+def _count_runs(merged: Cells, each: Sequence[Cells]) -> tuple[IntArray, FloatArray]:
+    """Return the number of runs of each model, and the mean h_q of 1/k_rq over those with the question, shape (M, N).
+
+    One alone that has several generations of a question in a prompt is as many runs, each with one in every prompt.
+    """
+    if len(each) == 1:
+        n_prompts = np.array([max(merged.count_variants(model), 1) for model in merged.models])[:, None]
+        k = np.maximum(np.minimum(n_prompts, merged.n), 1)  # generations of the question in a run
+        return np.max(-(-merged.n // n_prompts), axis=1, initial=0), merged.answered / k
     n_runs = np.maximum(np.sum([run.answered for run in each], axis=0), 1)
     share: FloatArray = np.sum([np.where(run.answered, 1 / np.maximum(run.n, 1), 0) for run in each], axis=0) / n_runs
-    return share
+    return np.sum([np.any(run.answered, axis=1) for run in each], axis=0), share
 
 
 def _per_question(values: FloatArray | IntArray, merged: Cells) -> FloatArray:

@@ -41,14 +41,18 @@ from howsure.stats.scores import (
     score,
 )
 
-__all__ = ["Convergence", "RunGap", "convergence", "run_gap"]
+__all__ = ["LIMITED_GAP", "Convergence", "RunGap", "convergence", "run_gap"]
+
+#: Note on a gap that the normal law puts above the range of the scores.
+LIMITED_GAP = "so few questions: the gap is limited to the range of the scores"
 
 
 @dataclass(frozen=True, eq=False)
 class RunGap(Result):
     """Best less worst of single runs on the same questions; arrays have shape (M,).
 
-    `gap` is its expectation, `low` and `high` the range it falls in with probability `level`.
+    `gap` is its expectation, `low` and `high` the range it falls in with probability `level`. Where scores are in
+    [0, 1], none of them is above 1, and `is_limited` says for which models the gap would be.
 
     Examples
     --------
@@ -67,6 +71,7 @@ class RunGap(Result):
     high: FloatArray
     level: float
     method: str
+    is_limited: NDArray[np.bool_]
 
     def columns(self) -> Columns:
         """Return one row per model."""
@@ -82,7 +87,12 @@ class RunGap(Result):
             high=self.high,
             level=self.level,
             method=self.method,
-            note=notes({"one generation per question: nothing to draw from": np.isnan(self.gap)}),
+            note=notes(
+                {
+                    "one generation per question: nothing to draw from": np.isnan(self.gap),
+                    LIMITED_GAP: self.is_limited,
+                }
+            ),
         )
 
 
@@ -139,11 +149,14 @@ def run_gap(
     n_questions = np.sum(cells.answered, axis=1)
     has_repeats = np.any(cells.n > 1, axis=1)
     gap, low, high = np.full((3, len(cells.models)), np.nan)
+    is_limited = np.zeros(len(cells.models), bool)
     tails = [(1 - level) / 2, (1 + level) / 2]
     if method == "normal":
         sd = np.sqrt(score(cells).prediction / np.where(has_repeats, n_questions, np.nan))
         expected, (lower, upper) = _range_of_normals(runs, tails)
-        gap, low, high = expected * sd, lower * sd, upper * sd
+        most = 1 if cells.unit else np.inf  # no two runs differ by more, whatever the normal law says
+        is_limited = expected * sd > most
+        gap, low, high = (np.minimum(each * sd, most) for each in (expected, lower, upper))
     else:
         require_binary(cells, "drawing generations again")
         draw = np.random.default_rng(rng)
@@ -154,7 +167,7 @@ def run_gap(
             sums = np.searchsorted(cdf, draw.random((trials, runs)) * cdf[-1], side="right")
             gaps = np.ptp(sums, axis=1) / n_questions[i]
             gap[i], (low[i], high[i]) = gaps.mean(), np.quantile(gaps, tails)
-    return RunGap(cells.benchmark, cells.models, n_questions, runs, gap, low, high, level, method)
+    return RunGap(cells.benchmark, cells.models, n_questions, runs, gap, low, high, level, method, is_limited)
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,6 +35,8 @@ class Runs(Result):
         Standard deviation of those question means over the questions (ddof = 1).
     n_questions, n_generations
         Questions answered and generations scored.
+    n_distinct
+        Questions that the model answered in any of its runs, shape (M,).
 
     Examples
     --------
@@ -52,6 +54,7 @@ class Runs(Result):
     sd: FloatArray
     n_questions: IntArray
     n_generations: IntArray
+    n_distinct: IntArray
 
     @property
     def n_runs(self) -> IntArray:
@@ -67,6 +70,11 @@ class Runs(Result):
     def sd_of_means(self) -> FloatArray:
         """Standard deviation of each model's run means, shape (M,); NaN for one run."""
         return _sd(self.mean, axis=0)
+
+    @property
+    def lack_questions(self) -> NDArray[np.bool_]:
+        """Whether a run of the model lacks questions that another run of it has, shape (M,)."""
+        return np.asarray(np.any((self.n_questions > 0) & (self.n_questions < self.n_distinct), axis=0))
 
     def columns(self) -> Columns:
         """Return one row per model and run."""
@@ -109,6 +117,7 @@ def summarize_runs(each: Sequence[Cells], names: Sequence[str] | None = None) ->
         sd=np.array([_sd(run.mean, axis=1) for run in each]),
         n_questions=questions,
         n_generations=np.array([np.sum(run.n, axis=1) for run in each]),
+        n_distinct=np.sum(np.any([run.answered for run in each], axis=0), axis=1),
     )
 
 

@@ -40,6 +40,8 @@ from howsure.stats.scores.clusters import (
 from howsure.stats.scores.missing import Bounds, critical_value, fill_missing, score_with_missing
 from howsure.stats.scores.prediction_noise import fill_within_variances, sampling_df, unvaried_half_width
 from howsure.stats.scores.score import (
+    LOST_DATA_NOISE,
+    NARROW_BY_CHANCE,
     Scores,
     SingleRunErrors,
     estimate_single_run_errors,
@@ -60,6 +62,8 @@ from howsure.stats.scores.score_intervals import (
 __all__ = [
     "HIERARCHICAL",
     "IN_CLUSTERS",
+    "LOST_DATA_NOISE",
+    "NARROW_BY_CHANCE",
     "NEW_CLUSTERS",
     "ONE_CLUSTER",
     "PRIORS",

@@ -245,12 +245,33 @@ def fit_beta(cells: Cells, *, zero: bool = False) -> BetaFit:
 
 
 def pool_by_score(cells: Cells, edges: ArrayLike = (0, 0.2, 0.4, 0.6, 0.8, 1)) -> Cells:
-    """Pool the generations of models whose scores fall in the same range (NOISE appendix B); a range is a model here.
+    """Pool the generations of models whose scores fall in the same range (NOISE appendix B).
 
-    Ranges are closed below and open above, the last closed. Ranges without a model are left out.
+    Parameters
+    ----------
+    cells
+        Scores of 0 and 1 of several models.
+    edges
+        Limits of the ranges, which increase. Ranges are closed below and open above, the last closed.
+
+    Returns
+    -------
+    Cells
+        One "model" per range that has one, labelled by the range and the number of its models.
+
+    Raises
+    ------
+    InputError
+        If the edges do not increase or leave out a model.
+
+    Examples
+    --------
+    >>> cells = Cells.from_scores("demo", ["a", "b"], ["p", "q"], [[[1, 0], [1, 1]], [[1, 1], [0, 1]]])
+    >>> pool_by_score(cells).models
+    ('0.6 to 0.8 (2 models)',)
     """
     limits = np.asarray(edges, float)
-    if limits.ndim != 1 or len(limits) < 2 or np.any(np.diff(limits) <= 0):
+    if limits.ndim != 1 or len(limits) < 2 or not np.all(np.diff(limits) > 0):
         raise InputError(f"edges are {limits.tolist()}", remedy="allowed: two or more numbers that increase")
     scores = np.array([p[ok].mean() if ok.any() else np.nan for p, ok in zip(cells.mean, cells.answered, strict=True)])
     outside = np.flatnonzero((scores < limits[0]) | (scores > limits[-1]))
@@ -262,7 +283,10 @@ def pool_by_score(cells: Cells, edges: ArrayLike = (0, 0.2, 0.4, 0.6, 0.8, 1)) -
     bins = np.where(scores == limits[-1], len(limits) - 2, np.searchsorted(limits, scores, side="right") - 1)
     used = np.unique(bins[~np.isnan(scores)])
     member = (bins == used[:, None]).astype(float)
-    labels = tuple(f"{limits[i]:g} to {limits[i + 1]:g}" for i in used)
+    n_models = [int(np.sum(bins == i)) for i in used]
+    labels = tuple(
+        f"{limits[i]:g} to {limits[i + 1]:g} ({n} model{'s' * (n > 1)})" for i, n in zip(used, n_models, strict=True)
+    )
     n, total, total_sq = (member @ array for array in (cells.n, cells.total, cells.total_sq))
     return Cells(cells.benchmark, labels, cells.questions, np.rint(n).astype(np.int64), total, total_sq)
 

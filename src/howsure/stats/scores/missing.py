@@ -187,11 +187,11 @@ def _interpolate(values: FloatArray, place: FloatArray) -> FloatArray:
     return value
 
 
-def _note_missing(scores: Scores, cells: Cells) -> Scores:
-    """Return scores of filled cells with the number of questions that were missing, and a note on what was scored 0."""
+def _note_missing(scores: Scores, cells: Cells, handling: str) -> Scores:
+    """Return scores with the number of questions of `cells` that were missing, and a note on how they were handled."""
     n_generations = count_missing(cells).sum(axis=1)
     reasons = [
-        "; ".join(filter(None, (reason, f"{describe_generations(n)} without a score, scored 0" if n else "")))
+        "; ".join(filter(None, (reason, f"{describe_generations(n)} without a score, {handling}" if n else "")))
         for reason, n in zip(scores.reasons, n_generations.tolist(), strict=True)
     ]
     return replace(scores, n_missing=len(cells.questions) - cells.answered.sum(axis=1), reasons=tuple(reasons))
@@ -228,5 +228,7 @@ def score_with_missing(cells: Cells, rule: MissingRule, score: Callable[[Cells],
     if rule == "as-missing":
         return score(cells)
     if rule == "as-zero":
-        return _note_missing(score(fill_missing(cells, 0.0)), cells)
-    return Bounds(score(cells), score(fill_missing(cells, 0.0)), score(fill_missing(cells, 1.0)))
+        return _note_missing(score(fill_missing(cells, 0.0)), cells, "scored 0")
+    handling = "which score leaves out and its bounds score 0 and 1"
+    answered = _note_missing(score(replace(cells, failed=None)), cells, handling)
+    return Bounds(answered, score(fill_missing(cells, 0.0)), score(fill_missing(cells, 1.0)))

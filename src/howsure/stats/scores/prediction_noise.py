@@ -1,6 +1,6 @@
 """Variance that sampling alone leaves in a score on these very questions, and its degrees of freedom.
 
-SE^2 = sum_q s2_q / k_q / N^2    (statistics.md section 2, the claim "these-questions")
+SE^2 = sum_q s2_q / k_q / N^2    (docs/methods/scores.md, the claim "these-questions")
 """
 
 from __future__ import annotations

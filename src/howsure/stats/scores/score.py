@@ -47,9 +47,27 @@ from howsure.stats.scores.clusters import (
 from howsure.stats.scores.prediction_noise import sampling_df
 from howsure.stats.scores.score_intervals import SCORE_INTERVALS
 
-__all__ = ["Scores", "SingleRunErrors", "describe_generations", "estimate_single_run_errors", "score", "unbiased_data"]
+__all__ = [
+    "LOST_DATA_NOISE",
+    "NARROW_BY_CHANCE",
+    "Scores",
+    "SingleRunErrors",
+    "describe_generations",
+    "estimate_single_run_errors",
+    "score",
+    "unbiased_data",
+]
 
 _PUBLISHED = ("plain", "plugin")
+#: What scores a method needs, after the note that it has no interval for others.
+SCORES_NEEDED = {
+    **dict.fromkeys(("wilson", "exact"), ": it needs one generation per question, scored 0 or 1"),
+    **dict.fromkeys(("posterior", "beta-binomial"), ": it needs scores of 0 and 1"),
+}
+#: Note on a negative estimate of data noise.
+LOST_DATA_NOISE = "data noise is lost in the sampling noise"
+#: What follows from it for the claim on new questions, without clusters: SE^2 - SE^2 of these questions is D/N.
+NARROW_BY_CHANCE = ": by chance the estimated error for new questions is below that for these questions"
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,7 +178,7 @@ class Scores(Result):
         missing = notes(
             {
                 "no variation was seen: no interval": between.flat,
-                f"no interval by {self.method} for such scores": lost,
+                f"no interval by {self.method} for such scores{SCORES_NEEDED.get(self.method or '', '')}": lost,
                 intervals.FEW_DF: intervals.is_few_df(between),
             }
         )
@@ -422,7 +440,10 @@ def _plugin(cells: Cells) -> _Noise:
     mu = mean_where(cells.mean, cells.answered)
     D = _variance_of_means(cells, ddof=1)  # GEN's sigma^2
     E = mu - mu**2 - D
-    return _Noise(E, D, D + E, E / k, D + E / k)
+    # Where generations hardly differ, E is below 0 by up to mu (1 - mu)/(N - 1); of one generation there is no split.
+    several = np.where(k > 1, 1, np.nan)
+    part = several * np.maximum(E, 0)
+    return _Noise(part, several * D, D + E, part / k, D + E / k)
 
 
 def describe_generations(n: int) -> str:
@@ -441,6 +462,7 @@ def _reasons(cells: Cells, noise: _Noise, claim: Claim, clustered: ClusteredVari
     common = []
     if claim == "these-questions" and cells.clusters is not None:
         common.append(WITHOUT_CLUSTERS)
+    explanation = NARROW_BY_CHANCE if claim == "new-questions" and clustered is None else ""
     counters = [("unparsed, scored 0", cells.unparsed), ("without a score, left out", cells.failed)]
     for i, model in enumerate(cells.models):
         conditions = {
@@ -448,7 +470,9 @@ def _reasons(cells: Cells, noise: _Noise, claim: Claim, clustered: ClusteredVari
             "one question: the spread over questions is unknown": answered[i] == 1,
             "one generation per question: data and prediction noise cannot be separated": several[i] == 0 < answered[i],
             f"prediction noise from {several[i]} of {answered[i]} questions": 0 < several[i] < answered[i],
-            "data noise is lost in the sampling noise": noise.data[i] < 0,
+            "the plug-in prediction noise is below 0, so that the data noise is more than the total": noise.data[i]
+            > (1 + 1e-12) * noise.total[i],
+            f"{LOST_DATA_NOISE}{explanation}": noise.data[i] < -1e-12 * noise.total[i],  # not what rounding leaves
         }
         if clustered is not None:
             conditions |= {

@@ -56,7 +56,8 @@ def clopper_pearson(correct: ArrayLike, n: ArrayLike, level: float) -> tuple[Flo
     with np.errstate(invalid="ignore"):
         low = special.betaincinv(correct, n - correct + 1, alpha)
         high = special.betaincinv(correct + 1, n - correct, 1 - alpha)
-    return np.where(correct == 0, 0.0, low), np.where(correct == n, 1.0, high)
+    low, high = np.where(correct == 0, 0.0, low), np.where(correct == n, 1.0, high)
+    return np.where(np.isnan(n), np.nan, low), high
 
 
 def _posterior(method: PosteriorMethod) -> Callable[[Cells, float], tuple[FloatArray, FloatArray]]:

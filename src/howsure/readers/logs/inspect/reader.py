@@ -27,6 +27,7 @@ import msgspec
 
 from howsure.errors import InputError
 from howsure.readers.logs.base import (
+    ONLY_FIRST_SCORED,
     UNSCORED,
     LogInfo,
     LogReader,
@@ -185,7 +186,7 @@ class InspectReader(LogReader):
                     choice = choices[i] if i < len(choices) else None
                     if i:
                         build.note(
-                            f"{n_choices} completions of each request are kept and only the first was scored: howsure "
+                            f"{n_choices} completions of each request are kept and {ONLY_FIRST_SCORED}: howsure "
                             "rescore scores the others"
                         )
                         answer, score["score"] = None, None

@@ -19,6 +19,7 @@ from typing import Any
 
 from howsure.errors import InputError
 from howsure.readers.logs.base import (
+    ONLY_FIRST_SCORED,
     UNSCORED,
     LogInfo,
     LogReader,
@@ -244,7 +245,7 @@ class _QuestionReader:
         most = max(self._run.repeats, *self._sizes) if self._sizes else 0
         if most > 1 and not self._has_scores_of_all:
             note(
-                f"{most} completions of each question are kept and only the first was scored: "
+                f"{most} completions of each question are kept and {ONLY_FIRST_SCORED}: "
                 "howsure rescore scores the others"
             )
         if n_fewer := sum(n for size, n in self._sizes.items() if size < most):

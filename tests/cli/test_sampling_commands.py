@@ -1,0 +1,20 @@
+"""Commands that describe benchmarks and sample answers. Kind of truth: the catalogue, and lengths of lines."""
+
+import pytest
+
+from howsure.benchmarks import describe_benchmarks
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_the_list_of_benchmarks_fits_the_terminal_and_is_whole_in_the_wide_format(howsure, monkeypatch, width):
+    """Truth: the length of the lines, and the titles of the catalogue."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    code, out, _ = howsure("benchmarks")
+    assert code == 0
+    assert max(map(len, out.splitlines())) <= width
+    _, wide, _ = howsure("benchmarks", "--format", "wide")
+    lines = wide.splitlines()
+    assert lines[0].split() == ["name", "questions", "on", "disk", "scorer", "title"]
+    rows = describe_benchmarks()
+    assert all(line.startswith(row["name"]) for line, row in zip(lines[1:], rows, strict=True))
+    assert all(line.endswith(f"  {row['title']}") for line, row in zip(lines[1:], rows, strict=True))
