@@ -40,7 +40,7 @@ def bare(monkeypatch):
 
     def built(data, options, **how):
         asked.append((data, options, how))
-        return page.Page("<!doctype html><body><header></header>", verdicts=["one verdict"])
+        return page.Page("<!doctype html><body><header></header>", verdicts=["one verdict"], pair_counts=[(0, 0)])
 
     monkeypatch.setattr(site, "build_page", built)
     return asked

@@ -209,7 +209,9 @@ class BenchmarkReport:
     def _choose_reference(self, reference: str | None) -> tuple[str, bool]:
         """Return the reference model, and whether it was named: the model with the highest score was not."""
         if reference is not None and reference not in self.cells.models:
-            self.warnings.append(f"{reference} was not run on this benchmark: the reference is the highest score.")
+            is_greedy = reference in self.data.cells.models
+            why = "is a mark in the row of its model" if is_greedy else "was not run on this benchmark"
+            self.warnings.append(f"{reference} {why}: the reference is the highest score.")
             reference = None
         return reference or next(iter(find_best_models(self.scores)), self.order[0]), reference is not None
 
@@ -293,12 +295,15 @@ class BenchmarkReport:
         parts = [f"{_METHODS.get(name, name)} for {format_count(n, 'model')}" for name, n in counts.items() if n]
         return "; ".join(parts) or "none: no standard error is known"
 
+    def count_pairs(self) -> tuple[int, int]:
+        """Return the numbers of distinguishable pairs and of all pairs."""
+        verdicts = [] if self.pairs is None else judge_pairs(self.pairs)
+        return verdicts.count("distinguishable"), len(verdicts)
+
     def count_distinguishable(self) -> str:
         """Return the number of distinguishable pairs out of all pairs."""
-        if self.pairs is None:
-            return "–"
-        verdicts = judge_pairs(self.pairs)
-        return f"{verdicts.count('distinguishable'):,} of {len(verdicts):,}"
+        decided, n_pairs = self.count_pairs()
+        return f"{decided:,} of {n_pairs:,}" if n_pairs else "–"
 
     def list_left_out(self) -> list[str]:
         """Return what the data say nothing about, each with the reason."""

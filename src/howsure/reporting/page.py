@@ -48,12 +48,15 @@ class Page:
         Figures of the page in their order.
     verdicts
         Verdict of each benchmark.
+    pair_counts
+        Distinguishable pairs of models and all pairs, of each benchmark.
     """
 
     html: str
     text_files: Mapping[str, str] = field(default_factory=dict)
     figures: Sequence[Figure] = ()
     verdicts: Sequence[str] = ()
+    pair_counts: Sequence[tuple[int, int]] = ()
 
     def save(self, path: str | Path) -> None:
         """Write the page and its further pages.
@@ -118,6 +121,7 @@ def build_page(
         },
         figures=figures,
         verdicts=[part.verdict for part in parts],
+        pair_counts=[part.count_pairs() for part in parts],
     )
 
 

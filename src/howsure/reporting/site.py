@@ -46,7 +46,7 @@ _MIN_MODELS = 5
 
 #: Columns of the index: heading and meaning. All errors are with one generation per question.
 HEADINGS: dict[str, tuple[str, str]] = {
-    "questions": ("Questions", "Questions of the benchmark."),
+    "questions": ("Questions", "Questions of the benchmark, where scores of single questions are recorded."),
     "models": ("Models", "Models with a score."),
     "se_score": ("SE(A)", "Standard error of the score of a model."),
     "se_difference": (
@@ -56,7 +56,13 @@ HEADINGS: dict[str, tuple[str, str]] = {
             "when the models have nothing in common; smaller when they find the same questions hard."
         ),
     ),
-    "se_data": ("Data", "Its part that comes from which questions were drawn: only more questions make it smaller."),
+    "se_data": (
+        "Data",
+        (
+            "Its part that comes from which questions were drawn: only more questions make it smaller. 0 where it is "
+            "estimated below 0."
+        ),
+    ),
     "se_prediction": (
         "Prediction",
         "Its part that comes from sampling each model once: more questions or more generations make it smaller.",
@@ -66,9 +72,9 @@ HEADINGS: dict[str, tuple[str, str]] = {
     "negative": (
         "Negative tau",
         (
-            "Share of the questions that better models fail more (Kendall's tau with the score on the other questions "
-            "is below 0), of benchmarks with five models or more. Wrong labels are among them; so is chance, which "
-            "with few models makes up to half of all."
+            "Share, among the questions on which models differ, of those that better models fail more (Kendall's tau "
+            "with the score on the other questions is below 0), of benchmarks with five models or more. Wrong labels "
+            "are among them; so is chance, which with few models makes up to half of all."
         ),
     ),
     "decided": ("Distinguishable", "Pairs of models with an adjusted p-value (Holm) below 1 − level."),
@@ -84,7 +90,7 @@ class IndexRow:
 
     benchmark: str
     file: str
-    questions: int
+    questions: float
     models: int
     se_score: float
     se_difference: float
@@ -155,7 +161,11 @@ def build_score_matrix(
         mean = means[models.index(reference)]
         of_several = f"one of {len(best)} with" if len(best) > 1 else "which has"
         why = f", {of_several} the highest mean score ({format_number(mean, 3)})," if chosen_by_scores else ""
-        statement = _describe_reference(f"{reference}{why}", combined.count_decided(level))
+        statement = _describe_reference(
+            f"{reference}{why}",
+            combined.count_decided(level),
+            on_all=bool(np.all(combined.n_benchmarks[~np.isnan(combined.p_holm)] == len(benchmarks))),
+        )
     order = sorted(range(len(models)), key=lambda m: (np.isnan(means[m]), -np.nan_to_num(means[m]), models[m]))
     rows = []
     for m in order:
@@ -170,19 +180,23 @@ def build_score_matrix(
     return ScoreMatrix(tuple((cells.benchmark, files[cells.benchmark]) for cells in benchmarks), tuple(rows), statement)
 
 
-def _describe_reference(reference: str, counts: DecidedCounts) -> str:
-    """Return what all benchmarks together say of a reference, which is named with the reason why it is one."""
+def _describe_reference(reference: str, counts: DecidedCounts, *, on_all: bool) -> str:
+    """Return what the benchmarks together say of a reference, which is named with the reason why it is one.
+
+    `on_all` states whether each test is on all benchmarks, rather than on those that two models have in common.
+    """
     untested = (
         f"{format_count(counts.untested, 'model')} cannot be tested against it, for want of two benchmarks in common "
-        "on which the differences vary"
+        "on whose questions the differences vary"
     )
     n_tested = counts.ahead + counts.behind + counts.undecided
     if not n_tested:
         return f"All benchmarks together say nothing of {reference.rstrip(',')}: {untested}."
+    which = "All benchmarks" if on_all else "The benchmarks that two models have in common, taken"
     worse = f" and behind {counts.behind:,}" if counts.behind else ""
     rest = f"; {counts.undecided:,} cannot be distinguished from it" if counts.undecided else ""
     return (
-        f"All benchmarks together, with equal weights: {reference} is ahead of {counts.ahead:,} of "
+        f"{which} together, with equal weights: {reference} is ahead of {counts.ahead:,} of "
         f"{format_count(n_tested, 'model')} tested{worse}{rest}{f'; {untested}' if counts.untested else ''}."
     )
 
@@ -238,14 +252,18 @@ def write_report(
     folder = output.with_suffix("") if is_file else output
     _create_folder(folder)
     rows = []
+    without_questions = {cube.benchmark for cube in data.cubes if cube.is_whole}
     for cells in benchmarks:
         name = names[cells.benchmark]
         page = _build_site_page(data, options, cells, f"{name}.html")
         page.save(folder / f"{name}.html")
         if figures is not None:
             write_figures(Path(figures) / name, page.figures, file_format=figure_format, style=figure_style)
-        row = summarize_benchmark(cells, f"{name}.html", level=options.level)
-        rows.append(replace(row, verdict=page.verdicts[0]))  # the page may compare prompt by prompt
+        row = summarize_benchmark(
+            cells, f"{name}.html", level=options.level, has_questions=cells.benchmark not in without_questions
+        )
+        decided, n_pairs = page.pair_counts[0]  # the page may compare prompt by prompt
+        rows.append(replace(row, verdict=page.verdicts[0], decided=decided, n_pairs=n_pairs))
     _write_text(folder / NUMBERS, format_csv(_tabulate_rows(rows)), newline="")
     # The index is last: a site that could not be finished has no new index.
     _write_text(
@@ -325,8 +343,8 @@ def choose_file_names(benchmarks: Sequence[str]) -> dict[str, str]:
     }
 
 
-def summarize_benchmark(cells: Cells, file: str, *, level: float = 0.95) -> IndexRow:
-    """Return the numbers of one benchmark for the index."""
+def summarize_benchmark(cells: Cells, file: str, *, level: float = 0.95, has_questions: bool = True) -> IndexRow:
+    """Return the numbers of one benchmark for the index; `has_questions`: scores of single questions are recorded."""
     cells, _ = split_greedy_runs(cells)
     scores = score(cells, level=level)
     compared = pairs(cells, level=level) if len(cells.models) > 1 else None
@@ -335,11 +353,11 @@ def summarize_benchmark(cells: Cells, file: str, *, level: float = 0.95) -> Inde
     tau = compute_question_tau(cells).tau if answering >= _MIN_MODELS else np.zeros(0)
     tau = tau[~np.isnan(tau)]
     answered = cells.answered.any(axis=0)
-    unsolved = int(np.sum(answered & ~np.any(cells.total > 0, axis=0))) if cells.unit else math.nan
+    unsolved = int(np.sum(answered & ~np.any(cells.total > 0, axis=0))) if cells.unit and has_questions else math.nan
     return IndexRow(
         benchmark=cells.benchmark,
         file=file,
-        questions=len(cells.questions),
+        questions=len(cells.questions) if has_questions else math.nan,
         models=answering,
         se_score=_root_mean(score(cells, claim="single-run").variance),
         **_average_errors(compared),
@@ -429,17 +447,26 @@ def _format_row(row: IndexRow) -> dict[str, tuple[str, float | None]]:
     places = choose_decimals(np.array([row.se_score, row.se_difference, row.se_data, row.se_prediction]))
     errors = ("se_score", "se_difference", "se_data", "se_prediction")
     texts = {
-        "questions": f"{row.questions:,}",
+        "questions": _format_whole(row.questions),
         "models": f"{row.models:,}",
         **{name: format_number(getattr(row, name), places) for name in errors},
         "correlation": format_number(row.correlation, 2),
-        "unsolved": "–" if math.isnan(row.unsolved) else f"{row.unsolved:,.0f}",
+        "unsolved": _format_whole(row.unsolved),
         "negative": format_share(row.negative),
         "decided": f"{row.decided:,} of {row.n_pairs:,}" if row.n_pairs else "–",
     }
     numbers = {name: float(getattr(row, name)) for name in HEADINGS}
     numbers["decided"] = row.decided / row.n_pairs if row.n_pairs else math.nan
     return {name: (text, None if math.isnan(numbers[name]) else numbers[name]) for name, text in texts.items()}
+
+
+def _format_whole(count: float) -> str:
+    """Return a count, or a dash where it is unknown.
+
+    >>> _format_whole(1200), _format_whole(math.nan)
+    ('1,200', '–')
+    """
+    return "–" if math.isnan(count) else f"{count:,.0f}"
 
 
 def _tabulate_rows(rows: Sequence[IndexRow]) -> dict[str, list[Any]]:
