@@ -413,3 +413,77 @@ def test_the_limit_of_a_bar_is_that_of_its_claim():
     for claim, limit in low.items():
         assert limit == pytest.approx(score(cells, claim=claim, level=0.9).interval().low[1])
     assert low["these-questions"] > low["new-questions"]
+
+
+def test_the_row_of_a_comparison_by_hand():
+    """One of six questions is lost, two are flaky, and one generation of the candidate failed.
+
+    Two questions have 10 right of 20, where the smallest p-value is 1/184,756, and the third that varied has a larger one.
+    """
+    counts = np.full((2, 6), 10)
+    counts[1, 5] = 9
+    cells = _cells([10, 10, 10, 10, 5, 4], [0, 10, 10, 10, 5, 3], counts, failed=10 - counts)
+    gate = compare_with_baseline(cells, "new", "old", margin=0.03, alpha=0.1, missing="as-missing")
+    row = gate[0]
+    names = ("benchmark", "model", "baseline", "verdict", "margin", "alpha", "claim")
+    assert [row[name] for name in names] == ["demo", "new", "old", "fail", 0.03, 0.1, "these-questions"]
+    assert [row[name] for name in ("n_questions", "n_broken", "n_flaky", "n_missing")] == [6, 1, 2, 1]
+    assert row["n_generations"] == pytest.approx(59 / 6)
+    assert row["score"] == pytest.approx((3 + 1 / 2 + 1 / 3) / 6)
+    assert row["score_baseline"] == pytest.approx((4 + 1 / 2 + 2 / 5) / 6)
+    assert row["difference"] == pytest.approx((3 + 1 / 2 + 1 / 3 - 4 - 1 / 2 - 2 / 5) / 6)
+    assert row["p_questions"] == pytest.approx(1 - (1 - 1 / 184_756) ** 2)
+    assert row["low"] < row["difference"] < row["high"]
+    names = ("low", "high", "p_mean", "p_fail", "detectable")
+    np.testing.assert_array_equal([row[name] for name in names], [getattr(gate, name) for name in names])
+    assert len({row[name] for name in names}) == 5
+
+
+def test_the_row_of_a_bar_by_hand():
+    """Nothing right of three questions: the exact upper limit at .1/2 is 1 - .05^(1/3), the lower one 0."""
+    cells = _cells([1, 1, 1], [0, 0, 0], 1)
+    gate = compare_with_bar(cells, "new", 0.7, alpha=0.1, n_together=2)
+    columns = {name: values.tolist() for name, values in gate.columns().items()}
+    assert columns.pop("high") == pytest.approx([1 - 0.05 ** (1 / 3)])
+    assert columns == {
+        "benchmark": ["demo"],
+        "model": ["new"],
+        "verdict": ["fail"],
+        "n_questions": [3],
+        "score": [0],
+        "low": [0],
+        "bar": [0.7],
+        "alpha": [0.1],
+        "n_missing": [0],
+        "claim": ["these-questions"],
+        "note": ["one generation per question: the error is that of new questions, which is no smaller"],
+    }
+    assert compare_with_bar(cells, "old", 0.7, alpha=0.1).low == pytest.approx(0.1 ** (1 / 3))
+
+
+def test_a_bar_by_the_rule_for_what_is_missing_by_hand():
+    """Two of three questions answered, both right: exact limits for 2 of 2, 2 of 3 and 3 of 3 at .05."""
+    cells = _cells([1, 1, 1], [1, 1, 0], np.array([[1, 1, 1], [1, 1, 0]]))
+    two_of_three = stats.beta.ppf(0.05, 2, 2)
+    expected = {
+        "as-missing": (1.0, np.sqrt(0.05), 1.0),
+        "as-zero": (2 / 3, two_of_three, stats.beta.ppf(0.95, 3, 1)),
+        "bounds": (1.0, two_of_three, 1.0),
+    }
+    for rule, values in expected.items():
+        gate = compare_with_bar(cells, "new", 0.5, missing=rule)
+        assert (gate.value, gate.low, gate.high) == pytest.approx(values)
+        assert gate.columns()["n_missing"].tolist() == [1]
+        assert gate.missing == rule
+
+
+def test_what_limits_the_verdict_on_a_bar_is_said():
+    reasons = {
+        "no answer varied: all generations of a question count as one": _cells([2, 2], [2, 0], 2),
+        "": _cells([2, 2], [2, 1], 2),
+        "no interval: no variation was seen": Cells.from_scores(
+            "demo", ["new"], ["p", "q"], [[[0.5, 0.5], [0.5, 0.5]]]
+        ),
+    }
+    for reason, cells in reasons.items():
+        assert compare_with_bar(cells, "new", 0.5)["note"].tolist() == [reason]

@@ -142,3 +142,12 @@ def test_failures_are_those_of_the_model_and_of_variants_that_it_has():
     pairs = split_by_variant(cube, cells, ("a", "b", "c"))
     assert pairs.questions == ("p [a]", "p [b]", "q [a]", "q [b]")
     assert pairs.failed.tolist() == [[1, 0, 0, 0]]
+
+
+def test_single_generations_are_pairs():
+    """By hand: one generation of each pair, and none of q in b."""
+    cube = _cube([[[1], [0]], [[1], []]])
+    pairs = split_by_variant(cube, cube.cells(), ("a", "b"))
+    assert pairs.questions == ("p [a]", "p [b]", "q [a]")
+    assert pairs.n.tolist() == [[1, 1, 1]]
+    assert pairs.total.tolist() == [[1, 0, 1]]

@@ -3,6 +3,8 @@
 Kind of truth: loops, hand-computed values, and the components of a seeded simulation.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from oracles import judging
@@ -138,3 +140,61 @@ def test_flip_rate_of_two_questions_by_hand():
     """Rates 0, 1 | 0, 0 of completions are .5 and 0 of questions: mean .25, variance .125, error sqrt(.125/2)."""
     noise = measure_judge_noise(build_table([[[1, 1], [1, 0]], [[0, 0], [0, 0]]]))
     assert (noise.flip_rate[0], noise.flip_se[0], noise.flip_df[0]) == pytest.approx((0.25, 0.25, 1))
+
+
+def test_the_table_by_hand():
+    """Models with single verdicts, single completions, a judge that agrees with itself, and one that does not."""
+    counts = [[1, 0], [0, 1], [2, 1], [1, 2], [2, 0], [0, 2], [0, 2], [2, 0], [1, 1], [2, 0], [0, 2], [1, 1]]
+    models, questions = [0] * 2 + [1] * 2 + [2] * 4 + [3] * 4, [0, 1, 0, 1, 0, 0, 1, 1, 0, 0, 1, 1]
+    table = VerdictTable("demo", tuple("abcd"), ("p", "q"), models, questions, range(12), counts, [1.0, 0.0])
+    noise = measure_judge_noise(table, level=0.9)
+    assert noise["note"].tolist() == [
+        "one verdict per completion: the judge's noise is unknown",
+        "one completion per question: generation and data noise cannot be separated",
+        "the judge never contradicted itself",
+        "",
+    ]
+    assert noise["benchmark"].tolist() == ["demo"] * 4
+    assert noise["model"].tolist() == ["a", "b", "c", "d"]
+    assert noise["n_completions"].tolist() == [2, 2, 4, 4]
+    assert noise["n_verdicts"].tolist() == [2, 6, 8, 8]
+    assert noise["score"] == pytest.approx([0.5, 0.5, 0.5, 0.5])
+    assert noise["flip_rate"] == pytest.approx([np.nan, 2 / 3, 0, 0.5], nan_ok=True)
+    # V = s2/r of a completion: (1/3)/3 with three verdicts, (1/2)/2 with verdicts 1 and 0.
+    assert noise["se_judge"] == pytest.approx([np.nan, np.sqrt(2 / 9) / 2, 0, np.sqrt(2 / 4) / 4], nan_ok=True)
+    assert noise["level"].tolist() == [0.9] * 4
+    limits = noise.interval()
+    assert (limits.level, noise.interval(0.5).level) == (0.9, 0.5)
+    np.testing.assert_array_equal(noise["low"], limits.low)
+    np.testing.assert_array_equal(noise["high"], limits.high)
+    # Wilson's upper limit of a rate of 0 on two questions, t^2/(2 + t^2), for Student's t = tan(.45 pi) and 1 with df 1.
+    t = np.tan(0.45 * np.pi)
+    assert (limits.high[2], noise.interval(0.5).high[2]) == pytest.approx((t**2 / (2 + t**2), 1 / 3))
+
+
+def test_a_table_without_completions_has_no_score():
+    noise = measure_judge_noise(VerdictTable("demo", ("a",), (), [], [], [], [], [1.0, 0.0]))
+    assert noise.n_completions.tolist() == noise.n_verdicts.tolist() == [0]
+    assert np.isnan(noise.score[0])
+
+
+def test_every_row_of_a_plan_is_the_best_design_with_its_number_of_verdicts():
+    """By brute force, with a limit on both numbers that binds: the data noise is 0, so more completions are better."""
+    E, J, N, c, v, most = 0.06, 0.09, 50, 2.0, 0.5, 3
+    plan = plan_verdicts(
+        data=0.0, generation=E, judge=J, questions=N, budget=1000.0, completion_cost=c, verdict_cost=v, most=most
+    )
+    expected = []
+    for r in range(1, most + 1):
+        designs = [(min(N, int(1000 / (k * (c + r * v)))), k) for k in range(1, most + 1)]
+        expected.append(min((np.sqrt((E + J / r) / (k * n)), n, k, r, n * k * (c + r * v)) for n, k in designs))
+    expected.sort()
+    plan = replace(plan, benchmark="demo", model="a")
+    columns = plan.columns()
+    names = ("se", "questions", "generations", "verdicts", "cost")
+    assert list(zip(*(columns[name].tolist() for name in names), strict=True)) == [
+        pytest.approx(row) for row in expected
+    ]
+    assert [row[2:4] for row in expected] == [(3, 3), (3, 2), (3, 1)]
+    assert columns["benchmark"].tolist() == ["demo"] * 3
+    assert columns["model"].tolist() == ["a"] * 3

@@ -366,3 +366,40 @@ def test_two_way_errors_by_hand():
     v, df = _two_way_error(even, np.array([1.0]), nested=True)
     assert (v[0], df[0]) == (36, 1)
     assert np.isnan(_two_way_error(np.array([[[2.0, 1]]]), np.array([1.0]), nested=False)[0][0])
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_models_together_are_each_model_alone(nested):
+    """The same estimates, limits and intervals, with other cells missing for each model."""
+    scores = [holes(drawn(seed, N=8), seed) for seed in (1, 2, 3)]
+    together = estimate_components(cube_of(*scores, nested=nested))
+    for m, own in enumerate(scores):
+        alone = estimate_components(cube_of(own, nested=nested))
+        for name in PROMPT_COMPONENTS:
+            assert getattr(together, name)[m] == pytest.approx(getattr(alone, name)[0], nan_ok=True)
+            limits = zip(together.limits(name), alone.limits(name), strict=True)
+            assert all(ours[m] == pytest.approx(theirs[0], nan_ok=True) for ours, theirs in limits)
+        for claim in PROMPT_CLAIMS:
+            ours, theirs = together.interval(claim), alone.interval(claim)
+            assert (ours.low[m], ours.high[m]) == pytest.approx((theirs.low[0], theirs.high[0]))
+
+
+def test_degrees_of_freedom_of_each_claim_by_hand():
+    """Student's t for scores beyond [0, 1], 6 questions x 4 variants: 5 for new questions, 3 for new variants.
+
+    Those of both are Satterthwaite's, V^2/(Vq^2/5 + Vv^2/3) for the variances Vq of new questions and Vv of new variants.
+    """
+    found = estimate_components(cube_of(drawn(4)))
+    assert min(found.question[0], found.variant[0]) > 0
+    both, questions, variants = (
+        found.variance(claim)[0] for claim in ("new-questions-and-variants", "new-questions", "new-variants")
+    )
+    expected = {
+        "new-questions": 5,
+        "new-variants": 3,
+        "new-questions-and-variants": both**2 / (questions**2 / 5 + variants**2 / 3),
+    }
+    for claim, df in expected.items():
+        between = found.interval(claim, 0.9)
+        half = stats.t.ppf(0.95, df) * np.sqrt(found.variance(claim)[0])
+        assert (between.low[0], between.high[0]) == pytest.approx((found.mean[0] - half, found.mean[0] + half))

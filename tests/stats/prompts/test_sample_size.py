@@ -210,3 +210,12 @@ def test_a_curve_that_leaves_the_band_again_is_not_sufficient_before():
     assert size.exceeds_variance.tolist() == [True]
     assert "epsilon is not below the variance itself" in size.columns()["note"][1]
     assert "epsilon is not below" not in size.columns()["note"][0]
+
+
+def test_a_model_with_one_variant_does_not_end_the_search():
+    """By hand: the first model has one score, of the second |.4 - .5| > .05 until both variants are taken."""
+    size = required_variants(("one", "two"), [[0.5, np.nan], [0.4, 0.6]], epsilon=0.05)
+    assert size.n_variants.tolist() == [1, 2]
+    assert np.isnan(size.n_star[0]).all()
+    assert size.n_star[1, 0] == 2
+    assert size.moment.tolist() == [[0.5, 0.0], [0.5, pytest.approx(0.01)]]

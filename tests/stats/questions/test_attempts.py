@@ -221,3 +221,32 @@ def test_votes_refuse_what_cannot_be():
     with pytest.raises(InputError, match="trials is 0"):
         estimate_majority(cells, [0], [1], [True], trials=0)
     assert estimate_majority(cells, [], [], [], [1]).score[0] == 0
+
+
+def test_draws_in_several_blocks_are_all_counted():
+    """By hand: of 4 generations 3 are right; one is with 3/4, and two different ones are with 3/4 x 2/3 = 1/2.
+
+    2,000 such questions are 6,000 numbers a trial, of which 4 million make a block: 1,000 trials are two blocks.
+    """
+    cells = counted(np.full((1, 2000), 3), 4)
+    votes = _VoteCounts.of(cells, np.repeat(np.arange(2000), 2), np.tile([3, 1], 2000), np.tile([True, False], 2000))
+    single, both = majority_by_draws(votes, 1, 1000, np.random.default_rng(8), twice=True)
+    assert np.mean(single) == pytest.approx(3 / 4, abs=0.002)
+    assert np.mean(both) == pytest.approx(1 / 2, abs=0.002)
+
+
+def test_one_attempt_at_questions_in_clusters_has_the_error_of_the_score():
+    """Theory: pass@1, pass^1 and majority@1 are the score; clusters of 3, 2 and 1 questions, and one not answered."""
+    right, n = np.array([[0, 1, 2, 3, 1, 4, 2, 0]]), np.array([[4, 4, 4, 4, 4, 4, 4, 0]])
+    names = tuple(f"q{i}" for i in range(8))
+    cells = Cells("b", ("m",), names, n, right, right, clusters=tuple("aaabbcdd"))
+    expected = score(cells)
+    used = np.arange(7)
+    answer = np.repeat(used, 2), np.column_stack([right[0], 4 - right[0]])[used].ravel(), np.tile([True, False], 7)
+    for attempts in (estimate_pass_at_k(cells, [1]), estimate_majority(cells, *answer, [1])):
+        rows = len(attempts.k)
+        assert attempts.score == pytest.approx(np.repeat(expected.score, rows))
+        assert attempts.variance == pytest.approx(np.repeat(expected.variance, rows))
+        assert attempts.df == pytest.approx(np.repeat(expected.df, rows))
+        assert attempts["n_missing"].tolist() == [1] * rows
+        assert attempts["note"].tolist() == ["questions in clusters: the error is for new clusters"] * rows

@@ -166,3 +166,16 @@ def test_convergence_by_drawing_has_the_error_of_clusters():
     assert result.se[0] == pytest.approx([math.sqrt(4 / 3 * 4 / 64)] * 2)
     these = convergence(cells, (3,), claim="these-questions", method="resampled", trials=20, rng=1)
     assert these.se[0, 0] == 0
+
+
+def test_intervals_of_other_numbers_of_generations_by_hand():
+    """With 1, 4 and 16 generations the errors are 2, 1 and 1/2 times that at hand; 0 and 1 are the limits."""
+    cells = counted([[1, 2, 0, 3, 4], [4, 4, 4, 3, 3], [0, 0, 1, 0, 1]], 4)
+    at_hand = score(cells, claim="these-questions", level=0.9)
+    between = at_hand.interval()
+    scaled = convergence(cells, (1, 4, 16), claim="these-questions", level=0.9).scale_interval(at_hand)
+    for m, center in enumerate((0.5, 0.9, 0.1)):
+        below, above = center - between.low[m], between.high[m] - center
+        assert scaled.low[m] == pytest.approx([max(center - factor * below, 0) for factor in (2, 1, 0.5)])
+        assert scaled.high[m] == pytest.approx([min(center + factor * above, 1) for factor in (2, 1, 0.5)])
+    assert (scaled.high[1, 0], scaled.low[2, 0], scaled.level) == (1, 0, 0.9)

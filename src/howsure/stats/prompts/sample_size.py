@@ -385,7 +385,7 @@ def _variance_of_variance(x: FloatArray) -> FloatArray:
 def _limits_of_variance_of_variance(x: FloatArray, level: float) -> tuple[float, float]:
     """Return the jackknife limits of m4 - sd^4; NaN where it is nearly 0 without one of the values."""
     n = len(x)
-    others = x[(np.arange(n)[:, None] + np.arange(1, n)) % n] if n else x
+    others = x[(np.arange(n)[:, None] + np.arange(1, n)) % n]
     full, without_one = _variance_of_variance(x), _variance_of_variance(others)
     if n < _MIN_SCORES or not np.all(without_one > 0) or full <= _ROUNDING * np.mean(without_one):
         return np.nan, np.nan

@@ -470,8 +470,8 @@ def _sum_probabilities(p: FloatArray, weight: FloatArray) -> FloatArray:
     N = int(weight.sum())
     turn = np.exp(2j * np.pi * np.arange(N + 1) / (N + 1))[:, None]
     factor = 1 - p + p * turn
-    with np.errstate(divide="ignore"):
-        size, angle = np.log(np.abs(factor)) @ weight, np.angle(factor) @ weight
+    # p = 1/2 leaves 6e-17 at half a turn, not 0
+    size, angle = np.log(np.abs(factor)) @ weight, np.angle(factor) @ weight
     return np.maximum(np.fft.fft(np.exp(size + 1j * angle)).real / (N + 1), 0)
 
 
