@@ -13,10 +13,17 @@ from oracles import combining as oracle
 from scipy import integrate, special, stats
 
 from howsure.errors import InputError, UnknownNameError
-from howsure.stats.comparisons.combine import COMBINED, combine
+from howsure.stats.comparisons.combine import (
+    COMBINED,
+    DecidedCounts,
+    average_over_benchmarks,
+    combine,
+    combine_with_reference,
+)
 from howsure.stats.comparisons.curve import curve
 from howsure.stats.comparisons.pairs import compare, pairs
 from howsure.stats.core.cells import Cells
+from howsure.stats.scores import score
 
 NOISES = Path(__file__).resolve().parents[3] / "../shared/data/all_the_noises"
 
@@ -245,6 +252,82 @@ def test_welch_against_scipy():
     assert found.q_p == pytest.approx(theirs.pvalue, rel=1e-9)
 
 
+def test_clusters_of_one_size_against_scipy():
+    """Another program's output: the cluster means are the observations, of a t test and of Welch's analysis of variance."""
+    rng = np.random.default_rng(14)
+    runs = []
+    for i, G in enumerate((3, 8, 20)):
+        run = benchmark(rng, f"b{i}", 3 * G, gain=0.1 * i)
+        runs.append(replace(run, clusters=tuple(f"c{j // 3}" for j in range(3 * G))))
+    means = [(run.mean[0] - run.mean[1]).reshape(-1, 3).mean(axis=1) for run in runs]
+    found = combine([compare(run, "a", "b") for run in runs], weights="equal")
+    assert found.q_p == pytest.approx(stats.f_oneway(*means, equal_var=False).pvalue, rel=1e-9)
+    tests = [stats.ttest_1samp(each, 0) for each in means]
+    z = [np.sign(each.mean()) * stats.norm.isf(test.pvalue / 2) for each, test in zip(means, tests, strict=True)]
+    assert found.z == pytest.approx(z)
+    assert ["which few clusters tell" in note for note in found.remarks] == [True, False, False]
+    assert all("the error is for new clusters" in note for note in found.remarks)
+
+
+def _scored(rng, name, chances, N):
+    """Return one generation per question of each model, right with its chance."""
+    totals = np.array([rng.random(N) < chance for chance in chances.values()], float)
+    return cells_of(totals, 1, name, tuple(chances))
+
+
+def test_a_reference_and_each_other_model_by_hand():
+    """Model b is on three benchmarks, c on two, d on one and e never with the reference; Holm's adjustment by hand."""
+    rng = np.random.default_rng(15)
+    x = _scored(rng, "x", {"a": 0.7, "b": 0.2, "c": 0.5}, 40)
+    y = _scored(rng, "y", {"b": 0.3, "a": 0.7, "c": 0.5, "d": 0.6}, 90)
+    w = _scored(rng, "w", {"a": 0.6, "b": 0.4}, 60)
+    alone = _scored(rng, "alone", {"e": 0.5, "b": 0.5}, 30)
+    for rule in ("equal", "questions"):
+        found = combine_with_reference([x, y, w, alone], "a", weights=rule)
+        of_b = combine([compare(cells, "a", "b") for cells in (x, y, w)], weights=rule)
+        of_c = combine([compare(cells, "a", "c") for cells in (x, y)], weights=rule)
+        assert found.reference == "a"
+        assert found["model_a"].tolist() == ["a"] * 4
+        assert found["model_b"].tolist() == ["b", "c", "d", "e"]
+        assert found["n_benchmarks"].tolist() == [3, 2, 1, 0]
+        assert found["z"] == pytest.approx([of_b.z_meta, of_c.z_meta, np.nan, np.nan], nan_ok=True)
+        p = found["p_value"]
+        assert p == pytest.approx([of_b.p_meta, of_c.p_meta, np.nan, np.nan], nan_ok=True)
+        assert p[0] < p[1] < 1 / 3
+        assert found["p_holm"] == pytest.approx([2 * p[0], p[1], np.nan, np.nan], nan_ok=True)
+    assert combine_with_reference([x, y, w], "a").z_meta[0] != found.z_meta[0]  # equal weights are the default
+    chosen = combine_with_reference([x, y, w, alone], "a", chosen_by_scores=True)
+    p = chosen.p_value
+    assert chosen.p_holm == pytest.approx([3 * p[0], 2 * p[1], np.nan, np.nan], nan_ok=True)
+    between = 1 - (p[1] + 2 * p[1]) / 2  # c is decided among two tests, and not among three
+    assert combine_with_reference([x, y, w, alone], "a").count_decided(between) == DecidedCounts(2, 0, 0, 2)
+    assert chosen.count_decided(between) == DecidedCounts(1, 0, 1, 2)
+    behind = combine_with_reference([x, y, w, alone], "b")
+    assert behind.z_meta[behind.models.index("a")] < 0
+    assert behind.count_decided().behind >= 1
+    assert combine_with_reference([x, y], "a").count_decided() == combine_with_reference([x, y], "a").count_decided(
+        0.95
+    )
+    with pytest.raises(UnknownNameError, match="unknown model 'f'"):
+        combine_with_reference([x, y], "f")
+
+
+def test_means_over_benchmarks_by_hand():
+    x = cells_of([[1, 1, 0, 0], [1, 1, 1, 0]], 1, "x", ("a", "b"))
+    y = cells_of([[2, 2], [1, 2], [0, 0]], 2, "y", ("c", "a", "d"))
+    averages = average_over_benchmarks([x, y])
+    assert averages.models == ("a", "b", "c", "d")
+    np.testing.assert_array_equal(averages.scores, [[0.5, 0.75], [0.75, np.nan], [np.nan, 1], [np.nan, 0]])
+    np.testing.assert_array_equal(averages.mean, [0.625, np.nan, np.nan, np.nan])
+    assert averages.list_best() == ["a"]
+    two = [cells_of([[1, 0], [0, 1], [0, 0]], 1, name, ("a", "b", "c")) for name in ("x", "y")]
+    assert average_over_benchmarks(two).list_best() == ["a", "b"]
+    tenfold = Cells.from_scores("z", ["a", "b"], ["1"], [[[10]], [[5]]])
+    assert np.isnan(average_over_benchmarks([x, tenfold]).mean).all()
+    assert average_over_benchmarks([x, tenfold]).list_best() == []
+    assert average_over_benchmarks([]).models == ()
+
+
 def test_wrong_use_of_combine():
     rng = np.random.default_rng(8)
     one, two = (compare(benchmark(rng, name, 40), "a", "b") for name in ("one", "two"))
@@ -327,6 +410,26 @@ def test_a_curve_is_made_of_scores_and_paired_differences():
     assert curve(cells).reference == 2
 
 
+@pytest.mark.parametrize("method", [None, "clt"])
+def test_the_bands_and_steps_of_a_curve_are_those_of_score_and_compare(method):
+    """By hand: a step of no change, one of a third, and one that no common question shows; the first has no step."""
+    scores = [[[1, 0], [1, 0], [0, 0]], [[1, 0], [0, 1], [0, 0]], [[1, 1], [1, 0], [1, 0]], [[], [1, 0], []]]
+    cells = Cells.from_scores("b", ["s1", "s2", "s3", "s4"], ["1", "2", "3"], scores)
+    columns = curve(cells, reference="s3", method=method).columns()
+    for claim, low, high in (
+        ("these-questions", "low_prediction", "high_prediction"),
+        ("new-questions", "low", "high"),
+    ):
+        between = score(cells, claim=claim, method=method).interval()
+        np.testing.assert_array_equal(columns[low], between.low)
+        np.testing.assert_array_equal(columns[high], between.high)
+    assert columns["change"] == pytest.approx([np.nan, 0, 1 / 3, 0], nan_ok=True)
+    assert columns["difference"] == pytest.approx([-1 / 3, -1 / 3, 0, 0])
+    assert columns["verdict"].tolist() == ["", *["within sampling noise"] * 3]
+    assert "the difference is on the questions that both answered" in columns["note"][3]
+    assert not any("that both answered" in note for note in columns["note"][:3])
+
+
 def test_a_curve_tells_what_it_cannot_say():
     once = curve(cells_of([[1, 0, 1], [1, 1, 0]], 1, models=("s1", "s2"))).columns()
     assert np.all(np.isnan(once["low_prediction"]))
@@ -350,6 +453,8 @@ def test_wrong_use_of_curve():
         curve(cells, ["a"])
     with pytest.raises(InputError, match="a checkpoint is named twice"):
         curve(cells, ["a", "b", "a"])
+    with pytest.raises(InputError, match="a checkpoint is named twice"):
+        curve(cells, ["a", "a"])
     with pytest.raises(UnknownNameError, match="unknown model 'c'"):
         curve(cells, reference="c")
 

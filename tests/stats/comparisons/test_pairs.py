@@ -292,14 +292,15 @@ def test_one_common_question_has_the_error_of_these_questions():
     assert "one question in common" in compare(cells, "a", "b").columns()["note"][0]
 
 
+@pytest.mark.parametrize("method", [None, "t"])
 @pytest.mark.parametrize("claim", ["new-questions", "these-questions", "single-run"])
-def test_no_interval_leaves_what_a_difference_of_scores_can_be(claim):
+def test_no_interval_leaves_what_a_difference_of_scores_can_be(claim, method):
     cells = Cells.from_scores("b", ["a", "b"], ["1", "2"], [[[1, 1], [1, 1]], [[0, 1], [0, 0]]])
-    between = compare(cells, "a", "b", claim=claim).interval()
+    between = compare(cells, "a", "b", claim=claim, method=method).interval()
     assert between.high[0] == 1
     assert -1 <= between.low[0] < 0.75
     tenfold = Cells.from_scores("b", ["a", "b"], ["1", "2"], [[[10, 10], [10, 10]], [[0, 10], [0, 0]]])
-    assert compare(tenfold, "a", "b", claim=claim).interval().high[0] > 10
+    assert compare(tenfold, "a", "b", claim=claim, method=method).interval().high[0] > 10
 
 
 def test_the_columns_for_every_pair_by_hand():
@@ -342,3 +343,28 @@ def test_scores_averaged_over_prompts_are_noted_as_in_score():
         True
     ] * 3
     assert "prompt variants" not in pairs(replace(made, variants=("v",))).columns()["note"][0]
+
+
+def test_clusters_of_two_questions_by_hand():
+    """Cluster means 1/2, 1/4, -1/4 of the differences: their squares from 1/6 over 3 x 2, and df 2.
+
+    A single run has in addition the variance within questions that two generations halve: three questions of each
+    model have 1/2, so 6 (1/2)(1/2)/6 a question.
+    """
+    totals = np.array([[2.0, 1, 2, 0, 1, 1], [0, 1, 1, 0, 2, 1]])
+    cells = replace(cells_of(np.full((2, 6), 2), totals), clusters=tuple("xxyyzz"))
+    new = sum((mean - 1 / 6) ** 2 for mean in (1 / 2, 1 / 4, -1 / 4)) / 6
+    for claim, variance in (("new-questions", new), ("single-run", new + 0.25 / 6)):
+        result = compare(cells, "m000", "m001", claim=claim)
+        assert result.variance == pytest.approx([variance])
+        assert result.df == pytest.approx([2])
+        assert result.n_clusters.tolist() == [3]
+    # Two single runs of one model differ by the variance within questions of both: 2 x 3 (1/2)/6.
+    itself = compare(cells, "m000", "m000", claim="single-run")
+    assert itself.variance.tolist() == pytest.approx([0.5 / 6])
+    assert itself.df.tolist() == [5]
+
+
+def test_an_ordinary_pair_has_no_note():
+    cells = cells_of(np.full((2, 40), 2), np.tile([[2.0, 0, 1, 2], [0, 1, 0, 1]], 10))
+    assert compare(cells, "m000", "m001").columns()["note"].tolist() == [""]

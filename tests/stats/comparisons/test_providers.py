@@ -170,6 +170,72 @@ def test_what_two_sides_cannot_say():
     assert math.isnan(apart["difference"][0])
 
 
+def test_the_row_of_two_sides_by_hand():
+    """Generations 1, 0 | 1, 1 and 0, 0 | 1, 0: within-variances 1/2 | 0 and 0 | 1/2, so (1/4 + 1/4)/4.
+
+    Each side has df 2, its sum of k - 1 and also 2 (1/4)^2 over the variance 2 x 2 (1/8)^2 of the sum of its two parts;
+    sides of equal variance have 2 + 2.
+    """
+    a, b = as_cells([[1, 0], [1, 1]], "x"), as_cells([[0, 0], [1, 0]], "y")
+    result = providers([a], [b], level=0.9)
+    columns = {name: values.tolist() for name, values in result.columns().items()}
+    half = stats.t.ppf(0.95, 4) * math.sqrt(1 / 8)
+    p_value = 2 * stats.t.sf(0.5 / math.sqrt(1 / 8), 4)
+    expected = {
+        "benchmark": "grid",
+        "model_a": "x",
+        "model_b": "y",
+        "n_questions": 2,
+        "n_runs_a": 1,
+        "n_runs_b": 1,
+        "score_a": 0.75,
+        "score_b": 0.25,
+        "difference": 0.5,
+        "se": math.sqrt(1 / 8),
+        "df": 4,
+        "low": 0.5 - half,
+        "high": 1.0,
+        "t": 0.5 / math.sqrt(1 / 8),
+        "p_value": p_value,
+        "drift_p_a": math.nan,
+        "drift_p_b": math.nan,
+    }
+    assert columns.pop("method") == ["stratified"]
+    assert columns.pop("note") == [""]
+    assert columns.pop("benchmark") == [expected.pop("benchmark")]
+    assert [columns.pop(name) for name in ("model_a", "model_b")] == [
+        [expected.pop("model_a")],
+        [expected.pop("model_b")],
+    ]
+    assert {name: values[0] for name, values in columns.items()} == pytest.approx(expected, nan_ok=True)
+
+
+def test_other_models_of_the_runs_do_not_change_a_row():
+    """Models m0 and m1 in every run, of which m0 lacks a question; m1 alone is compared."""
+    rng = np.random.default_rng(4)
+    both = []
+    for _ in range(6):
+        run = run_of(rng.random((2, 8)) < 0.5)
+        n = np.ones((2, 8), int)
+        n[0, 3] = 0
+        both.append(Cells("drawn", run.models, run.questions, n, run.total * n, run.total_sq * n))
+    alone = [run.select(["m1"]) for run in both]
+    for method in ("stratified", "run-means"):
+        ours = providers(both[:3], both[3:], "m1", "m1", method=method).columns()
+        theirs = providers(alone[:3], alone[3:], method=method).columns()
+        assert ours.keys() == theirs.keys()
+        for name in ours:
+            np.testing.assert_array_equal(ours[name], theirs[name])
+
+
+@pytest.mark.parametrize("method", ["stratified", "run-means", "welch"])
+def test_a_model_without_a_score_has_no_difference(method):
+    nothing = Cells("drawn", ("m",), ("q000", "q001"), *(np.zeros((1, 2), kind) for kind in (int, float, float)))
+    row = providers([nothing] * 2, [run_of([1, 0]), run_of([1, 1])], method=method)
+    assert np.isnan([row.difference[0], row.variance[0]]).all()
+    assert "no question in common" in row["note"][0]
+
+
 def test_wrong_use():
     run = run_of([1, 0])
     with pytest.raises(UnknownNameError, match="unknown method 't'"):
