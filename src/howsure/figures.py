@@ -49,12 +49,12 @@ from howsure.reporting.sections.distributions import build_histograms, describe_
 from howsure.reporting.sections.heatmap import bin_questions, describe_heatmap, draw_heatmap
 from howsure.reporting.sections.noise import describe_noise_parts, describe_variance_components
 from howsure.reporting.sections.score_table import describe_scores, mean_question_scores, order_models, pick_spaced
-from howsure.reporting.sections.summary import judge_pairs, judge_reference
+from howsure.reporting.sections.summary import describe_claim, judge_pairs, judge_reference
 from howsure.reporting.sentences.prompt_variants import describe_convergence, describe_spread
 from howsure.stats.comparisons import Pairs, compare_with_reference
 from howsure.stats.comparisons import pairs as compare_pairs
 from howsure.stats.core.cells import Cells, IntArray
-from howsure.stats.core.claims import BETA_ROWS, CLAIM_TEXTS, MOMENTS, BetaRows, check_choice
+from howsure.stats.core.claims import BETA_ROWS, MOMENTS, BetaRows, check_choice
 from howsure.stats.core.cube import Cube
 from howsure.stats.core.results import Result, Results
 from howsure.stats.planning import CostScores
@@ -141,7 +141,7 @@ def scores(
     else:
         raise InputError("these are results at another level", where="level", remedy="give the level to howsure.score")
     order = _select_models(models, order_models(result))
-    caption = describe_scores(result, order, claim=CLAIM_TEXTS[result.claim])
+    caption = describe_scores(result, order, claim=describe_claim(result))
     return _add_title(draw_scores(result, order), "How sure is each score?", caption)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import howsure as hs
+from howsure.api.result_selection import open_results
 from howsure.errors import HowsureWarning, InputError
 from howsure.review.verdicts import Verdict, append, content_key, moment
 from howsure.store.manifest import Manifest
@@ -85,3 +86,17 @@ def test_an_answer_to_another_content_replaces_nothing(run, verdicts):
     with pytest.warns(HowsureWarning, match="questions that are not here: 1"):
         hs.rescore(run, "numeric", override=file)
     assert scores(run, "numeric+corrected") == {"sum": 1, "product": 1, "rest": 4}
+
+
+def test_a_line_on_excluded_questions_stays_with_its_benchmark(tmp_path):
+    """By hand: the line of maths500 was also on the page of maths, whose name begins alike."""
+    rows = "".join(f"m,q{i},{i % 2}\n" for i in range(6))
+    for name in ("maths", "maths500"):
+        (tmp_path / f"{name}.csv").write_text(f"model,question,score\n{rows}")
+        line = {"benchmark": name, "question": "q1", "key": f"{name} q1", "verdict": "mislabeled"}
+        append(tmp_path / "v.jsonl", Verdict(**line, when=moment(0)))
+    results = open_results(hs.read([tmp_path / "maths.csv", tmp_path / "maths500.csv"]), tmp_path / "v.jsonl")
+    with pytest.warns(HowsureWarning, match="1 of 6 questions left out"):
+        results.cells()
+    lines = [line for line in results.notes("maths") if "left out" in line]
+    assert lines == ["maths: 1 of 6 questions left out (1 mislabeled; 1 on one vote)"]

@@ -865,7 +865,7 @@ COMPUTED = [
 STATIC = [
     r"Bars are 95% intervals of the scores\.",
     r"The models that cost no more than a model and score distinguishably higher stand beside it\.",
-    r"Reviewers see mostly questions that models fail: .+",
+    r"A review that begins with suspected labels sees mostly questions that models fail: .+",
     r"How many labels are wrong is said by the verdicts on random questions .+",
     r"Bars of two models that overlap do not mean that the models are alike: see their difference\.",
     r"The interval is for the expected score on new questions.+",

@@ -306,7 +306,7 @@ def controls(words, order=None):
 
 def test_the_share_of_wrong_labels_is_that_of_random_questions():
     """Another program: scipy's exact binomial interval."""
-    queue, verdicts = controls(["fine"] * 37 + ["mislabeled"] * 2 + ["ambiguous"])
+    queue, verdicts = controls(["fine"] * 37 + ["mislabeled"] * 2 + ["ambiguous"] + ["open"] * 60)
     share = estimate_wrong_share(queue, "b", verdicts)
     exact = binomtest(2, 40).proportion_ci(0.95, method="exact")
     assert (share.n, share.n_wrong) == (40, 2)
@@ -314,6 +314,46 @@ def test_the_share_of_wrong_labels_is_that_of_random_questions():
     assert describe_wrong_share(share).startswith(
         "2 of the first 40 random questions are mislabeled, an estimate of 5.0% of all labels"
     )
+
+
+def test_the_share_of_a_benchmark_that_is_reviewed_completely_is_known():
+    """By hand: 2 of all 20 labels are wrong, with nothing to estimate; the page had an interval of 1.2% to 31.7%."""
+    queue, verdicts = controls(["mislabeled"] * 2 + ["fine"] * 18)
+    share = estimate_wrong_share(queue, "b", verdicts)
+    assert (share.low, share.high, share.n_questions) == (0.1, 0.1, 20)
+    assert describe_wrong_share(share) == "2 of all 20 questions are mislabeled (10.0%)."
+    queue, verdicts = controls(["mislabeled"] * 2 + ["fine"] * 17 + ["open"])
+    exact = binomtest(2, 19).proportion_ci(0.95, method="exact")
+    assert describe_wrong_share(estimate_wrong_share(queue, "b", verdicts)) == (
+        "2 of the first 19 random questions are mislabeled, an estimate of 10.5% of all labels "
+        f"(95% interval {exact.low:.1%} to {exact.high:.1%})."
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "start"),
+    [
+        (["fine", "open"], "The first random question is not mislabeled, an estimate of 0.0% of all labels"),
+        (["mislabeled", "open"], "The first random question is mislabeled, an estimate of 100.0% of all labels"),
+        (["fine", "mislabeled", "open"], "1 of the first 2 random questions is mislabeled, an estimate of 50.0%"),
+        (["fine", "unsure", "open"], "0 of the first 2 random questions are mislabeled, an estimate of 0.0%"),
+    ],
+)
+def test_the_sentence_on_wrong_labels_counts_those_that_are_mislabeled(words, start):
+    queue, verdicts = controls(words)
+    exact = binomtest(words.count("mislabeled"), len(words) - 1).proportion_ci(0.95, method="exact")
+    text = describe_wrong_share(estimate_wrong_share(queue, "b", verdicts))
+    assert text.startswith(start)
+    assert text.endswith(f"(95% interval {exact.low:.1%} to {exact.high:.1%}).")
+
+
+def test_equal_questions_count_once_among_the_random_ones():
+    """By hand: three ids of one text and target have one verdict, which says as much as one question."""
+    queue, verdicts = controls(["mislabeled", "fine", "fine", "open"])
+    views = [SimpleNamespace(**vars(queue[0].view) | {"question": f"copy {i}"}) for i in range(2)]
+    copies = [queue[0]._replace(view=view) for view in views]
+    share = estimate_wrong_share([*queue, *copies], "b", verdicts)
+    assert (share.n, share.n_wrong, share.n_questions) == (3, 1, 4)
 
 
 def test_verdicts_on_chosen_questions_do_not_bias_the_share():

@@ -197,8 +197,8 @@ def test_exclude_takes_rejected_questions_out_and_says_so():
     assert kept[1] is other
     assert told == [
         "b: 2 of 3 questions left out (1 mislabeled, 1 ambiguous; 2 on one vote)",
-        "b: 1 rejected questions are not among the results",
-        "other: 0 of 1 questions left out",
+        "b: 1 rejected question not among the results",
+        "other: 0 of 1 question left out",
     ]
 
 
@@ -209,7 +209,9 @@ def test_exclude_knows_a_question_by_its_content_under_another_id():
 
 
 def test_exclude_warns_where_the_content_has_changed():
-    with pytest.warns(HowsureWarning, match="b: 1 rejected questions were reviewed with another text or target: 'q1'"):
+    with pytest.warns(
+        HowsureWarning, match="b: 1 rejected question reviewed with another text or target, and left out: 'q1'"
+    ):
         kept, _ = exclude([cells()], state(verdict()), keys={("b", "q1"): "another", ("b", "q2"): "k2"})
     assert kept[0].questions == ("q2", "q3")
 

@@ -68,7 +68,7 @@ class ReviewedEvaluations(Evaluations):
 
     def notes(self, benchmark: str | None = None, *, has_folders: bool = True) -> list[str]:
         """Return what the results should be read with, and which questions are excluded; see `Evaluations.notes`."""
-        excluded = [line for line in self._selection[1] if benchmark is None or benchmark in line]
+        excluded = [line for line in self._selection[1] if benchmark is None or line.startswith(f"{benchmark}: ")]
         return [*self.all_questions.notes(benchmark, has_folders=has_folders), *excluded]
 
     def verdicts(self) -> dict[str, dict[str, Decision]]:

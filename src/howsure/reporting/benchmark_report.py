@@ -33,12 +33,17 @@ from howsure.reporting.sections.score_table import (
     split_greedy_runs,
     tabulate_questions,
 )
-from howsure.reporting.sections.summary import collect_warnings, describe_verdict, find_best_models, judge_pairs
+from howsure.reporting.sections.summary import (
+    collect_warnings,
+    describe_claim,
+    describe_verdict,
+    find_best_models,
+    judge_pairs,
+)
 from howsure.reporting.sentences.prompt_variants import CLAIM_OVER_PROMPTS, collect_benchmark_score_warnings
 from howsure.reporting.sentences.unparsed_answers import describe_parser_warning
 from howsure.stats.comparisons import Pairs, pairs, rank
 from howsure.stats.core.cells import FloatArray, IntArray, list_greedy_runs
-from howsure.stats.core.claims import CLAIM_TEXTS
 from howsure.stats.core.cube import Cube
 from howsure.stats.core.results import Columns
 from howsure.stats.planning import compare_costs
@@ -124,7 +129,7 @@ class BenchmarkReport:
             limits=self._prompt_limits(),
             greedy=self.greedy,
         )
-        self.claim = CLAIM_TEXTS[self.scores.claim] if self.has_questions else CLAIM_OVER_PROMPTS
+        self.claim = describe_claim(self.scores) if self.has_questions else CLAIM_OVER_PROMPTS
         self.builder = ElementBuilder(id_)
         self.score_figure = build_score_figure(
             self.scores, self.order, self.builder, claim=self.claim, limits=self._prompt_limits()
@@ -233,8 +238,8 @@ class BenchmarkReport:
             errors.questions, errors.models_agreeing.tolist(), errors.n_models.tolist(), errors.answer, strict=True
         )
         return {
-            question: f"{agreeing} of {format_count(models, 'model')} prefer another answer"
-            + (f": {answer[:60]}" if answer else "")
+            question: f"{agreeing} of {format_count(models, 'model')} prefer{'s' if agreeing == 1 else ''} another "
+            + (f"answer: {answer[:60]}" if answer else "answer")
             for question, agreeing, models, answer in rows
         }
 

@@ -235,17 +235,19 @@ class WrongLabelShare(NamedTuple):
 
     Examples
     --------
-    >>> WrongLabelShare(40, 2, 0.006, 0.169, 0.95).n_wrong
+    >>> WrongLabelShare(40, 2, 0.006, 0.169, 0.95, 500).n_wrong
     2
     """
 
     n: int
-    """Reviewed questions: the first of the random sample, up to the first without a verdict."""
+    """Reviewed questions: the first of the random sample, up to the first without a verdict; equal ones count once."""
     n_wrong: int
     """Those of them with the verdict "mislabeled"."""
     low: float
     high: float
     level: float
+    n_questions: int
+    """Different questions of the benchmark."""
 
 
 class QueueFilter(NamedTuple):
@@ -370,38 +372,44 @@ def estimate_wrong_share(
     Notes
     -----
     The interval is that of Clopper and Pearson (1934), for questions drawn from the benchmark; for a small benchmark it
-    is too wide. With a share p of wrong labels, a reviewer who stops at the first wrong one reports 1 / n after n
-    controls, on average p log(1 / p) / (1 - p): .158 instead of .05.
+    is too wide. Where all questions are reviewed the share is known, and both limits are the share. Questions with the
+    same text and target share their verdict and count once. With a share p of wrong labels, a reviewer who stops at the
+    first wrong one reports 1 / n after n controls, on average p log(1 / p) / (1 - p): .158 instead of .05.
 
     References
     ----------
     Clopper, Pearson (1934). The use of confidence or fiducial limits illustrated in the case of the binomial.
     Biometrika 26.
     """
-    controls = sorted((e for e in queue if e.control >= 0 and e.view.benchmark == benchmark), key=lambda e: e.control)
+    here = {entry.view.key: entry for entry in queue if entry.view.benchmark == benchmark}
+    controls = sorted((entry for entry in here.values() if entry.control >= 0), key=lambda entry: entry.control)
     words = [get_verdict(entry, verdicts) for entry in controls]
     n = words.index("open") if "open" in words else len(words)
     n_wrong = words[:n].count("mislabeled")
     if n == 0:
-        return WrongLabelShare(0, 0, math.nan, math.nan, level)
-    low, high = clopper_pearson(n_wrong, n, level)
-    return WrongLabelShare(n, n_wrong, float(low), float(high), level)
+        return WrongLabelShare(0, 0, math.nan, math.nan, level, len(here))
+    low, high = (n_wrong / n,) * 2 if n == len(here) else clopper_pearson(n_wrong, n, level)
+    return WrongLabelShare(n, n_wrong, float(low), float(high), level, len(here))
 
 
 def describe_wrong_share(share: WrongLabelShare) -> str:
     """Describe the share of wrong labels in a sentence; empty before the first verdict.
 
-    >>> describe_wrong_share(WrongLabelShare(40, 2, 0.0061, 0.1692, 0.95)).partition(", an ")[2]
+    >>> describe_wrong_share(WrongLabelShare(40, 2, 0.0061, 0.1692, 0.95, 500)).partition(", an ")[2]
     'estimate of 5.0% of all labels (95% interval 0.6% to 16.9%).'
+    >>> describe_wrong_share(WrongLabelShare(40, 1, 0.025, 0.025, 0.95, 40))
+    '1 of all 40 questions is mislabeled (2.5%).'
     """
     if share.n == 0:
         return ""
-    verb, noun = ("is", "question") if share.n == 1 else ("are", "questions")
-    interval = f"{share.level:.0%} interval {share.low:.1%} to {share.high:.1%}"
-    return (
-        f"{share.n_wrong} of the first {share.n} random {noun} {verb} mislabeled, an estimate of "
-        f"{share.n_wrong / share.n:.1%} of all labels ({interval})."
-    )
+    verb, estimate = "is" if share.n_wrong == 1 else "are", f"{share.n_wrong / share.n:.1%}"
+    if share.n == share.n_questions:
+        return f"{share.n_wrong} of all {share.n} questions {verb} mislabeled ({estimate})."
+    interval = f"{100 * share.level:g}% interval {share.low:.1%} to {share.high:.1%}"
+    which = f"{share.n_wrong} of the first {share.n} random questions {verb}"
+    if share.n == 1:
+        which = f"The first random question is{'' if share.n_wrong else ' not'}"
+    return f"{which} mislabeled, an estimate of {estimate} of all labels ({interval})."
 
 
 def find_neighbours(

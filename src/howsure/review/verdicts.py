@@ -421,8 +421,9 @@ def exclude(
                 changed += [question] if key is not None and earlier.is_rejected else []
         if changed:
             examples = ", ".join(map(repr, changed[:3])) + (" ..." if len(changed) > 3 else "")
-            what = f"{cells.benchmark}: {len(changed)} rejected questions were reviewed with another text or target"
-            warnings.warn(f"{what}: {examples}; they are left out: review them again", HowsureWarning, stacklevel=2)
+            count = _count_questions(len(changed), "rejected ")
+            what = f"{cells.benchmark}: {count} reviewed with another text or target, and left out"
+            warnings.warn(f"{what}: {examples}; review again", HowsureWarning, stacklevel=2)
         out = {question: one for question, one in here.items() if one.is_rejected}
         if out and len(out) == len(cells.questions):
             remedy = "is it the right file of verdicts?"
@@ -433,7 +434,7 @@ def exclude(
             name for (benchmark, name), one in by_id.items() if benchmark == cells.benchmark and one.is_rejected
         }
         if absent := rejected - set(cells.questions):
-            messages.append(f"{cells.benchmark}: {len(absent)} rejected questions are not among the results")
+            messages.append(f"{cells.benchmark}: {_count_questions(len(absent), 'rejected ')} not among the results")
     return selected, messages
 
 
@@ -443,7 +444,7 @@ def _describe_decisions(cells: Cells, here: Mapping[str, Decision]) -> list[str]
     words, bases = Counter(one.verdict for one in out), Counter(one.basis for one in out)
     why = ", ".join(f"{n} {word}" for word, n in sorted(words.items(), reverse=True))
     on = ", ".join(f"{bases[basis]} on {basis}" for basis in _DECIDED if bases[basis])
-    lines = [f"{len(out)} of {len(cells.questions)} questions left out" + (f" ({why}; {on})" if out else "")]
+    lines = [f"{len(out)} of {_count_questions(len(cells.questions))} left out" + (f" ({why}; {on})" if out else "")]
     n_of_basis = Counter(one.basis for one in here.values())
     if n := n_of_basis["disagreement"]:
         lines.append(f"{_count_questions(n)} on which reviewers differ not left out: decide by review --adjudicate")
@@ -454,10 +455,10 @@ def _describe_decisions(cells: Cells, here: Mapping[str, Decision]) -> list[str]
     return [f"{cells.benchmark}: {line}" for line in lines]
 
 
-def _count_questions(n: int) -> str:
+def _count_questions(n: int, kind: str = "") -> str:
     """Return a number of questions in words.
 
-    >>> _count_questions(1), _count_questions(2)
-    ('1 question', '2 questions')
+    >>> _count_questions(1), _count_questions(2, "rejected ")
+    ('1 question', '2 rejected questions')
     """
-    return f"{n} question{'' if n == 1 else 's'}"
+    return f"{n} {kind}question{'' if n == 1 else 's'}"

@@ -258,3 +258,20 @@ def test_a_click_opens_the_question_and_headings_sort(tmp_path, monkeypatch, pic
 @pytest.mark.parametrize(("limit", "text"), [(0.1234, "0.12"), (0.997, ">0.99"), (1.0, "no limit"), (math.nan, "–")])
 def test_a_limit_that_excludes_nothing_is_none(limit, text):
     assert _format_limit(limit) == text
+
+
+def test_one_model_prefers_and_several_prefer_another_answer():
+    """By hand: of three models one gives 7 most often, or two do; the page said "1 of 3 models prefer"."""
+    given = {
+        "a": {"q1": ["7"] * 4, "q2": ["4"] * 4},
+        "b": {"q1": ["8"] * 4, "q2": ["4"] * 4},
+        "c": {"q1": ["9"] * 4, "q2": ["4"] * 4},
+    }
+    answers = AnswerCounts.from_generations("s", given, {"q1": "5", "q2": "4"})
+    scores = [
+        [[float(answer == target) for answer in given[m][q]] for q, target in (("q1", "5"), ("q2", "4"))] for m in "abc"
+    ]
+    cells = Cells.from_scores("s", list("abc"), ["q1", "q2"], scores)
+    html = build_page(ReportData([cells], answers={"s": answers})).html
+    assert "1 of 3 models prefers another answer" in html
+    assert "1 of 3 models prefer another" not in html

@@ -249,7 +249,7 @@ def test_runs_with_other_questions_are_not_called_runs_of_the_same_questions():
     result = compute_repeats(runs, level=0.95)
     section = build_repeats_section(result, runs, pooled(runs), runs[0].models, ElementBuilder("b1"))
     text = section.items[0].caption
-    assert "in 3 runs that have 40 to 60 questions each;" in text
+    assert "in 3 runs that have 40 to 60 of 60 questions each;" in text
     assert "Runs with different questions differ by those, too" in text
     text = section_of(drawn(P[:1], 3))[0].items[0].caption
     assert "in 3 runs of the same questions;" in text

@@ -203,6 +203,13 @@ def rejected_caption(scores, kept):
     return section.items[0].caption
 
 
+def test_a_model_that_answered_rejected_questions_only_is_said_to_have_no_score_any_more():
+    """By hand: the second model answered the last question alone; the page said that no score changes."""
+    caption = rejected_caption([[[1], [1], [1]], [[], [], [1]]], range(2))
+    assert "no score changes, 1 model has no score any more, and no two models change places" in caption
+    assert "any more" not in rejected_caption([[[1], [1], [1]], [[], [1], [1]]], range(2))
+
+
 def test_models_change_places_only_where_one_passes_another():
     """By hand: of ten questions the last is left out; equal scores that part, or that become equal, pass nobody."""
     right = [[1]] * 5

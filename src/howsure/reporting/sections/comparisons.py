@@ -189,6 +189,8 @@ def describe_forest(compared: ReferenceComparisons) -> str:
         power = f"{POWER:.0%} power{' or more by these tests' if several else ' by this test'}"
         size = format_significant(float(np.median(detectable)))
         text += f" A true difference of {size}{median} would be found with {power}."
+    if len(groups["untestable"]) == len(compared.models):
+        return text
     text += f" Thick bars are {level} intervals of single differences"
     if several:
         text += f"; thin bars hold for all {compared.n_tests:,} tests at once (Bonferroni)"

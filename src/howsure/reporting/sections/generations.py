@@ -120,8 +120,9 @@ def build_generations_section(
     if not (several and len(cells.questions) == 1):
         figures += _build_range_figure(cells, cube, scores, sampled, builder, greedy or {})
     if pilots:
-        figures.append(_build_error_figure(pilots, builder, several=several))
-        figures += _build_frontier_figure(pilots[0], cost or Cost(), builder)
+        in_clusters = cells.clusters is not None
+        figures.append(_build_error_figure(pilots, builder, several=several, in_clusters=in_clusters))
+        figures += _build_frontier_figure(pilots[0], cost or Cost(), builder, in_clusters=in_clusters)
     each = "per question and prompt" if several else "per question"
     left_out = []
     if not figures:
@@ -212,7 +213,9 @@ def _typical_generations(n: IntArray) -> int:
     return int(np.median(n[n > 0]))
 
 
-def _build_error_figure(pilots: Sequence[ModelPilot], builder: ElementBuilder, *, several: bool) -> Figure:
+def _build_error_figure(
+    pilots: Sequence[ModelPilot], builder: ElementBuilder, *, several: bool, in_clusters: bool
+) -> Figure:
     """Return the figure of standard errors against generations."""
     drawn = pick_spaced(pilots, MAX_SERIES)
     most = max(2 * max(pilot.n_generations for pilot in drawn), 50)
@@ -230,6 +233,7 @@ def _build_error_figure(pilots: Sequence[ModelPilot], builder: ElementBuilder, *
         ),
         sufficient=_sufficient_generations(first),
         several=several,
+        in_clusters=in_clusters,
     )
     caption += _describe_table_error(first)
     if len(drawn) < len(pilots):
@@ -294,7 +298,9 @@ def find_best_designs(pilot: ModelPilot, cost: Cost, unit: CostUnit, spent: floa
     return designs
 
 
-def _build_frontier_figure(pilot: ModelPilot, cost: Cost, builder: ElementBuilder) -> Iterator[Figure]:
+def _build_frontier_figure(
+    pilot: ModelPilot, cost: Cost, builder: ElementBuilder, *, in_clusters: bool
+) -> Iterator[Figure]:
     """Yield the figure of the best error for each budget, if each kind of design has one."""
     unit = next(name for name in reversed(COST_UNITS) if float(cost_per_cell([cost], 1, name)) > 0)
     spent = float(cost_per_cell([cost], pilot.counts, unit).sum())
@@ -305,7 +311,8 @@ def _build_frontier_figure(pilot: ModelPilot, cost: Cost, builder: ElementBuilde
     yield builder.build_figure(
         "frontier",
         f"What is the best error of {pilot.model} for each budget?",
-        describe_frontier(designs, unit, run, pilot.n_failed, pilot.n_default),
+        describe_frontier(designs, unit, run, pilot.n_failed, pilot.n_default)
+        + (" More questions are planned in more clusters of the same sizes." if in_clusters else ""),
         draw_frontier(designs, unit, run),
         kind="Falling lines with points, one for each kind of design, and a cross for the run",
         marks=2 * sum(map(len, designs.values())) + 1,
@@ -363,6 +370,7 @@ def describe_standard_errors(
     errors: tuple[float, float, float],
     sufficient: int | None,
     several: bool,
+    in_clusters: bool = False,
 ) -> str:
     """Describe the standard error of a model with one generation, with those of the data, and with any number.
 
@@ -378,6 +386,8 @@ def describe_standard_errors(
         Fewest generations with an error within a tenth of the last; None if more than a thousand.
     several
         Whether generations are per prompt and errors are for new prompts.
+    in_clusters
+        Whether questions come in clusters and errors are for new clusters.
     """
     places = choose_decimals(np.array(errors)) + 1  # the last two differ little
     one, now, least = (format_number(value, places) for value in errors)
@@ -392,7 +402,8 @@ def describe_standard_errors(
         text += f", {now} with {count}{' (the point)' if has_point else ''}"
     if errors[2] > 0:
         text += (
-            f" and {least} with any number of them: only more questions{' and prompts' if several else ''} go below. "
+            f" and {least} with any number of them: only more questions{' in more clusters' if in_clusters else ''}"
+            f"{' and prompts' if several else ''} go below. "
         )
     else:
         text += ", and no noise remains that generations could not remove. "

@@ -169,7 +169,10 @@ def describe_runs(result: Repeats, models: Sequence[str]) -> str:
     sizes = result.runs.n_questions[:, i]
     sizes = sizes[sizes > 0]
     least, most = int(sizes.min()), int(sizes.max())
-    which = "of the same questions" if least == most else f"that have {least:,} to {most:,} questions each"
+    which = "of the same questions"
+    if result.runs.lack_questions[i]:
+        range_of_sizes = f"{least:,}" if least == most else f"{least:,} to {most:,}"
+        which = f"that have {range_of_sizes} of {int(result.runs.n_distinct[i]):,} questions each"
     text = f"{models[0]} scored {ends} in {format_count(int(result.n_runs[i]), 'run')} {which}"
     if np.isnan(interval.low[i]):
         text += "; no interval for the next run is known. "
@@ -179,7 +182,7 @@ def describe_runs(result: Repeats, models: Sequence[str]) -> str:
         )
         text += _compare_with_bands(result, i)
     luck = result.luck[rows]
-    if luck.max() > 0:
+    if luck.max() > 1e-12:  # the mean of equal runs can differ from them by rounding
         luckiest = [model for model, value in zip(models, luck, strict=True) if math.isclose(value, luck.max())]
         are_alike = len(luckiest) == len(models)
         each = "each of " if len(luckiest) > 1 else ""
@@ -189,7 +192,7 @@ def describe_runs(result: Repeats, models: Sequence[str]) -> str:
             "the mean of all its runs: to report only the best run adds that much luck"
             f"{'' if are_alike else ', the most of all models'}. "
         )
-    if _has_unequal_runs(result, rows):
+    if result.runs.lack_questions[rows].any():
         text += "Runs with different questions differ by those, too, and not by luck alone. "
     return text + "Runs that score nearly the same are drawn above each other."
 
@@ -206,12 +209,6 @@ def _compare_with_bands(result: Repeats, row: int) -> str:
             f"The bar is from the differences between these runs, {bands} are from the generations of each question. "
         )
     return ""
-
-
-def _has_unequal_runs(result: Repeats, rows: Sequence[int]) -> bool:
-    """Return whether some of these models has runs with different numbers of questions."""
-    counts = result.runs.n_questions[:, list(rows)]
-    return any(len(set(column[column > 0].tolist())) > 1 for column in counts.T)
 
 
 def describe_drift(result: Repeats) -> str:

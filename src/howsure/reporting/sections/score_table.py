@@ -43,8 +43,9 @@ _ROUNDING = 1e-12
 
 #: What the change of the scores without rejected questions does not say.
 _REJECTED_CAVEAT = (
-    "Reviewers see mostly questions that models fail: leaving those out raises scores, whether their labels are wrong "
-    "or not. How many labels are wrong is said by the verdicts on random questions (howsure review, Questions: random)."
+    "A review that begins with suspected labels sees mostly questions that models fail: leaving those out raises "
+    "scores, whether their labels are wrong or not. How many labels are wrong is said by the verdicts on random "
+    "questions (howsure review, Questions: random)."
 )
 
 #: Sources of the error of a score, and what would be drawn again.
@@ -388,7 +389,10 @@ def build_rejected_section(
         Models in the order of the page.
     """
     name, title = "rejected-part", "Without the rejected questions"
-    lead = "A review found these questions mislabeled or ambiguous; nothing else on this page counts them."
+    lead = (
+        "A review found questions mislabeled or ambiguous. All scores, differences, noise and answers on this page are "
+        "without them; tokens and costs are those of all generations."
+    )
     if unreviewed_cells is None or len(unreviewed_cells.questions) == len(cells.questions):
         return Section(name, title, "Rejected", lead)
     unreviewed_scores = score(unreviewed_cells, level=scores.level)
@@ -405,6 +409,8 @@ def build_rejected_section(
     order_change = f"{moved:,} models change places" if moved else "no two models change places"
     size = format_number(largest, places) if largest >= 0.5 * 10**-places else format_significant(largest)
     change = f"scores change by at most {size}" if largest > _ROUNDING else "no score changes"
+    if n_lost := int(np.sum(np.isfinite(old) & np.isnan(new))):
+        change += f", {format_count(n_lost, 'model')} {'has' if n_lost == 1 else 'have'} no score any more"
     caption = (
         f"{format_count(n_rejected, 'question')} of {len(unreviewed_cells.questions):,} {is_or_are(n_rejected)} left "
         f"out; {change}, and {order_change}. {_REJECTED_CAVEAT}"

@@ -77,6 +77,18 @@ def describe_adjustment(compared: ReferenceComparisons) -> str:
     return f"adjusted for {tests} (Holm)"
 
 
+def describe_claim(scores: Scores) -> str:
+    """Return what the intervals of the scores are for; where clusters are known, new questions come in new ones.
+
+    >>> from howsure.stats.scores import score
+    >>> cells = Cells.from_scores("demo", ["a"], ["q1", "q2"], [[[1], [0]]])
+    >>> describe_claim(score(cells))
+    'the expected score on new questions like these'
+    """
+    text = CLAIM_TEXTS[scores.claim]
+    return text if scores.n_clusters is None else text.replace("new questions", "new questions in new clusters")
+
+
 def describe_verdict(
     scores: Scores,
     pairs: Pairs | None,
@@ -111,7 +123,7 @@ def describe_verdict(
         ends = f"{format_number(float(lows[i]), places)} to {format_number(float(highs[i]), places)}"
         score_text = f"{score} ({format_level(interval.level)} interval {ends})"
     if pairs is None:
-        return f"{first} scores {score_text}. The interval is for {claim_over_prompts or CLAIM_TEXTS[scores.claim]}."
+        return f"{first} scores {score_text}. The interval is for {claim_over_prompts or describe_claim(scores)}."
     text = (
         f"{join_names(top)} share the highest score, {score}."
         if len(top) > 1
@@ -218,12 +230,25 @@ def collect_warnings(cells: Cells, *, cube: Cube | None = None, has_prompt_secti
         few = format_count(len(cells.questions), "question")
         yield f"Only {few}: intervals and tests assume scores that are roughly normal over questions."
     if cells.clusters is not None:
-        yield (
-            f"Questions come in {format_count(len(set(cells.clusters)), 'cluster')}: intervals and tests are for new "
-            "clusters; the parts of the noise, by question, are those of single questions."
-        )
+        yield from _describe_clusters(cells)
     if len(cells.variants) > 1:
         yield _describe_variants(cells, cube, has_prompt_section=has_prompt_section)
+
+
+def _describe_clusters(cells: Cells) -> Iterator[str]:
+    """Yield what intervals are for where questions come in clusters; nothing without any answer."""
+    answered = np.any(cells.answered, axis=0).tolist()
+    count = len({cluster for cluster, is_known in zip(cells.clusters or (), answered, strict=True) if is_known})
+    if count > 1:
+        yield (
+            f"Questions come in {count:,} clusters: intervals and tests are for new clusters; the parts of the noise, "
+            "by question, are those of single questions."
+        )
+    elif count:
+        yield (
+            "All questions are in one cluster: what other clusters would give is unknown, so there are no intervals "
+            "and no tests."
+        )
 
 
 def _describe_variants(cells: Cells, cube: Cube | None, *, has_prompt_section: bool) -> str:
