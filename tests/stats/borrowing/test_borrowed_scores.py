@@ -480,3 +480,47 @@ def test_stopping_on_a_pair_looks_at_the_borrowed_difference():
     from scipy import stats
 
     assert look.half == pytest.approx(stats.t.ppf(0.975, found.df) * np.sqrt(found.variance))
+
+
+def test_a_reference_of_several_benchmarks_is_chosen_by_name():
+    rng = np.random.default_rng(3)
+    one = cells_of(population(M=3, N=5), 1, rng)
+    other = replace(one, benchmark="other")
+    assert factors.match_reference("other", [one, other]) is other
+    assert factors.match_reference("any", [other]) is other
+    with pytest.raises(InputError, match="0 of the 2 benchmarks of the reference are named 'any'"):
+        factors.match_reference("any", [one, other])
+
+
+def test_clusters_add_what_they_add_to_a_plain_difference():
+    """Theory: the variance in clusters exceeds that without by as much with and without borrowing."""
+    rng = np.random.default_rng(4)
+    p = population(M=12, N=120)
+    reference = cells_of(p[:10], 1, rng)
+    where = np.ones((2, 120), np.int64)
+    where[:, 60:] = 0
+    new = cells_of(p[10:], 1, rng, names=("x", "y"), where=where)
+    inside = tuple(f"c{i // 6}" for i in range(120))
+    plain, clustered = (
+        borrowing.compare(each, "x", "y", ref, claim="new-questions")
+        for each, ref in (
+            (new, reference),
+            (replace(new, clusters=inside), replace(reference, clusters=inside)),
+        )
+    )
+    assert clustered.difference == pytest.approx(plain.difference)
+    added = clustered.plain.variance - plain.plain.variance
+    assert added[0] != 0
+    assert clustered.variance - plain.variance == pytest.approx(added)
+    assert clustered.df[0] == min(plain.df[0], clustered.plain.df[0])
+
+
+def test_differences_of_graded_scores_have_no_pseudo_questions():
+    graded = Cells.from_scores("b", ["x", "y"], ["p", "q"], [[[0.5], [0.2]], [[0.1], [0.9]]])
+    assert borrowing.borrowed_scores._unit_variance(comparisons.compare(graded, "x", "y"), 2).tolist() == [0]
+
+
+def test_a_reference_with_few_questions_makes_no_plan():
+    few = cells_of(population(M=5, N=4), 1, np.random.default_rng(5))
+    with pytest.raises(InputError, match="questions in the reference"):
+        borrowing.components_of_reference(few)

@@ -12,6 +12,7 @@ import howsure as hs
 from howsure.errors import InputError, UnknownNameError
 from howsure.readers.merging import merge_cubes
 from howsure.stats.core.cells import Cells
+from howsure.stats.core.cube import Cube
 from howsure.stats.core.intervals import interval
 from howsure.stats.core.results import Results, format_table
 
@@ -188,3 +189,12 @@ def test_the_largest_scores_are_compared():
     cells = Cells.from_scores("b", models, questions, [[[9e49], [1.0], [-9e49]], [[-9e49], [1.0], [2.0]]])
     assert np.isfinite(hs.score(cells)["score"]).all()
     assert hs.pairs(cells)["n_questions"].tolist() == [3]
+
+
+def test_clusters_and_questions_of_a_cube_are_checked():
+    cube = Cube.from_scores("b", ["a"], ["p", "q"], ["v"], [[[[1]], [[0]]]])
+    assert cube.select(questions=["q"]).n.tolist() == [[[1]]]
+    with pytest.raises(UnknownNameError, match="unknown question 'r'"):
+        cube.select(questions=["p", "r"])
+    with pytest.raises(InputError, match="1 clusters for 2 questions"):
+        replace(cube, clusters=("x",))

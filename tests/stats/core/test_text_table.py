@@ -5,6 +5,8 @@ import re
 import numpy as np
 import pytest
 
+from howsure.stats.comparisons.curve import curve
+from howsure.stats.core.cells import Cells
 from howsure.stats.core.results import make_columns
 from howsure.stats.core.text_table import format_table, wrap_text
 
@@ -118,6 +120,16 @@ def test_an_interval_has_both_ends_or_none():
     for width in range(40, 130):
         header = header_of(format_table(columns(), width))
         assert ("low" in header) == ("high" in header)
+
+
+def test_both_ends_of_a_further_interval_or_none():
+    """Of a curve: columns that are no main ones are selected one by one, and the second end may not fit."""
+    scores = [[[1, 0], [1, 1], [0, 0]], [[1, 1], [1, 1], [0, 1]]]
+    made = curve(Cells.from_scores("demo", ["step 1", "step 2"], ["1", "2", "3"], scores)).columns()
+    for width in range(40, 260):
+        header = header_of(format_table(made, width))
+        for name in ("", "_prediction", "_difference"):
+            assert (f"low{name}" in header) == (f"high{name}" in header), width
 
 
 def test_different_models_have_different_names_in_the_table():

@@ -36,3 +36,23 @@ def test_what_cannot_be_split():
         split_baseline(graded, "a")
     with pytest.raises(InputError, match="splits"):
         split_baseline(_model(10, 2, 2), "a", splits=0)
+
+
+def test_the_row_of_false_alarms_by_hand():
+    """None of 20 splits fails: the upper limit of Clopper and Pearson is 1 - .025^(1/20)."""
+    right = np.full((1, 30), 4.0)
+    cells = Cells("demo", ("a",), tuple(f"q{i}" for i in range(30)), np.full((1, 30), 4), right, right)
+    columns = {
+        name: values.tolist() for name, values in split_baseline(cells, "a", splits=20, margin=0.2).columns().items()
+    }
+    assert columns.pop("high") == pytest.approx([1 - 0.025 ** (1 / 20)])
+    assert columns == {
+        "benchmark": ["demo"],
+        "model": ["a"],
+        "n_splits": [20],
+        "n_fail": [0],
+        "n_pass": [20],
+        "rate": [0],
+        "low": [0],
+        "alpha": [0.05],
+    }

@@ -487,3 +487,83 @@ def test_what_limits_the_verdict_on_a_bar_is_said():
     }
     for reason, cells in reasons.items():
         assert compare_with_bar(cells, "new", 0.5)["note"].tolist() == [reason]
+
+
+def test_numbers_that_decide_a_bar_by_hand():
+    """60 of 100 right against .5 at .05: (.1/(z_.95 + z_.8))^2 = .001617, so .24/.001617 = 148.4 questions.
+
+    With two generations, each question right once: E = 1/2, for these questions .5/(100 x .0001617) = 30.9 generations.
+    """
+    quantiles = stats.norm.ppf(0.95) + stats.norm.ppf(0.8)
+    single = compare_with_bar(_cells(np.zeros(100), np.repeat([1, 0], [60, 40]), 1), "new", 0.5)
+    assert single.se == pytest.approx(np.sqrt(0.24 / 100))
+    assert single.needed_questions == np.ceil(0.24 * (quantiles / 0.1) ** 2) == 149
+    assert np.isnan(single.needed_generations)  # the noise of sampling is unknown
+    at_bar = compare_with_bar(_cells(np.zeros(100), np.repeat([1, 0], [60, 40]), 1), "new", 0.6)
+    assert at_bar.needed_questions == at_bar.needed_generations == np.inf
+    twice = _cells(np.zeros(100), np.ones(100), 2)
+    target = (0.02 / quantiles) ** 2
+    assert compare_with_bar(twice, "new", 0.48).needed_generations == np.ceil(0.5 / (100 * target)) == 78
+    # The data noise estimate is negative: it counts as 0.
+    assert compare_with_bar(twice, "new", 0.48, claim="new-questions").needed_generations == 78
+    spread = _cells(np.zeros(100), np.repeat([0, 1, 2], [30, 40, 30]), 2)  # E = .2, D = .15 - .2/2 = .05
+    left = (0.08 / quantiles) ** 2 * 100 - 0.05
+    assert compare_with_bar(spread, "new", 0.42, claim="new-questions").needed_generations == np.ceil(0.2 / left) == 4
+    assert compare_with_bar(spread, "new", 0.45, claim="new-questions").needed_generations == np.inf
+    flat = compare_with_bar(_cells([2, 2], [2, 2], 2), "new", 0.5)
+    assert np.isnan([flat.needed_questions, flat.needed_generations]).all()
+
+
+def test_numbers_that_decide_a_comparison_on_new_questions_by_hand():
+    """Differences 1, 0, -1 of 10, 80 and 10 of 100 questions: SE^2 = .2/100, no loss, and a margin of .02."""
+    quantiles = stats.norm.ppf(0.95) + stats.norm.ppf(0.8)
+    old, new = np.repeat([0, 1, 1, 0], [10, 40, 10, 40]), np.repeat([1, 1, 0, 0], [10, 40, 10, 40])
+    gate = compare_with_baseline(_cells(old, new, 1), "new", "old", claim="new-questions")
+    assert gate.verdict == "inconclusive"
+    assert gate.needed_questions == np.ceil(0.2 * (quantiles / 0.02) ** 2)
+    assert np.isnan(gate.needed_generations)
+    # Twice each, with as many right once: E = .1 of both, D = .2/4 + ... of the means 1/2, 0, -1/2 less E/2.
+    twice = compare_with_baseline(_cells(old + new, 2 * new, 2), "new", "old", claim="new-questions")
+    E = 20 * 0.5 / 100
+    D = 20 * 0.25 / 100 - E / 2
+    assert float(twice.comparison.data[0]) == pytest.approx(D, abs=1e-12)
+    assert twice.needed_generations == np.ceil(E / ((0.02 / quantiles) ** 2 * 100))
+    # Every question differs by 1/2 without noise of sampling: no number of generations helps.
+    apart = compare_with_baseline(
+        _cells(np.repeat([2, 0], 50), np.repeat([0, 2], 50), 2), "new", "old", claim="new-questions"
+    )
+    assert apart.needed_generations == np.inf
+
+
+@pytest.mark.parametrize("k", [1, 10])
+def test_claims_on_new_questions_share_alpha_in_halves(k):
+    """Theory: half for the mean and half for single questions where one of them can be shown to have changed."""
+    new = np.full(30, k)
+    new[:8] = 0
+    gate = compare_with_baseline(_cells(np.full(30, k), new, k), "new", "old", claim="new-questions")
+    can_be_shown = gate.tests.least <= 0.025
+    assert can_be_shown == (k == 10)
+    assert gate.alpha_of_questions == (0.025 if can_be_shown else 0)
+    assert gate.alpha_of_mean == 0.05 - gate.alpha_of_questions
+    assert gate.p_any_of_mean == pytest.approx(2 * gate.p_mean if can_be_shown else gate.p_mean)
+    np.testing.assert_allclose(gate.p_any_of_questions, np.minimum(2 * gate.tests.p_adjusted, 1) if can_be_shown else 1)
+    assert gate.verdict == "fail"
+
+
+def test_graded_scores_have_no_flaky_questions_and_lack_no_rows():
+    """Scores on a scale to 10 lose no questions that the candidate lacks; those in [0, 1] count them as failed."""
+    ten = Cells.from_scores("demo", ["old", "new"], ["p", "q"], [[[4, 8], [2, 6]], [[5, 7], []]])
+    gate = compare_with_baseline(ten, "new", "old", missing="as-missing")
+    assert gate.n_flaky == 0
+    assert gate.difference == 0
+    assert gate.n_missing_candidate == 2
+
+
+def test_bars_and_scales_that_cannot_be_are_refused():
+    with pytest.raises(InputError, match="the bar is nan"):
+        compare_with_bar(_cells([1], [1], 1), "new", float("nan"))
+    with pytest.raises(InputError, match="'new' has no score"):
+        compare_with_bar(_cells([1], [0], np.array([[1], [0]])), "new", 0.5)
+    percent = Cells.from_scores("demo", ["old", "new"], ["p", "q"], [[[0.4], [0.5]], [[40], [70]]])
+    with pytest.raises(InputError, match="scores of 'new' go up to 70 or more, those of 'old' are from 0 to 1"):
+        compare_with_baseline(percent, "new", "old")

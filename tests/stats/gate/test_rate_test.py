@@ -90,3 +90,13 @@ def test_trials_are_added_one_by_one():
 def test_arguments_are_checked(bar, alpha):
     with pytest.raises(InputError, match=r"^at_least: .*; allowed: above 0 and below (1|0\.5)$"):
         RateTest(bar, alpha)
+
+
+def test_a_bar_that_no_trial_comes_near_has_failed():
+    """10,000 failures against .99: the probability .01^10,001 of a rate above the bar is 0 in floating point."""
+    test = RateTest(0.99, 0.05, 10_000, 0)
+    assert test.verdict == "fail"
+    low, high = test.interval()
+    assert low == 0
+    assert 0 < high < 0.01
+    assert RateTest(0.01, 0.05, 10_000, 10_000).verdict == "pass"

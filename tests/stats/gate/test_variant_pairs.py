@@ -1,5 +1,7 @@
 """Pairs of question and prompt variant: values by hand, and a seeded simulation of unequal designs."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -151,3 +153,19 @@ def test_single_generations_are_pairs():
     assert pairs.questions == ("p [a]", "p [b]", "q [a]")
     assert pairs.n.tolist() == [[1, 1, 1]]
     assert pairs.total.tolist() == [[1, 0, 1]]
+
+
+def test_variants_nested_in_questions_are_their_own():
+    cube = _cube([[[1], [0]], [[1], [0]]])
+    nested = replace(cube, nested=True)
+    assert has_own_variants(nested, "m", cube, "m")
+    assert has_own_variants(cube, "m", nested, "m")
+    assert not has_own_variants(cube, "m", cube, "m")
+
+
+def test_failures_of_a_question_without_any_score_are_of_no_pair():
+    """By hand: question x failed throughout, and is in no prompt variant of the cube."""
+    cube = _cube([[[1, 1], [1]], [[1, 0], [0, 0]]])
+    n = np.array([[3, 4, 0]])
+    cells = Cells("demo", ("m",), ("p", "q", "x"), n, n / 2, n / 2, failed=np.array([[1, 0, 2]]))
+    assert split_by_variant(cube, cells, ("a", "b")).failed.tolist() == [[0, 1, 0, 0]]

@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 from oracles import judging
 
 from howsure.errors import InputError, UnknownNameError
-from howsure.stats.judges import JudgedCompletions, calibrate, calibrate_difference, measure_accuracy, ppi_mean
+from howsure.stats.judges import (
+    JudgedCompletions,
+    calibrate,
+    calibrate_difference,
+    measure_accuracy,
+    measure_agreement,
+    ppi_mean,
+)
+from howsure.stats.scores import wilson
 
 
 def reference_data():
@@ -270,3 +278,46 @@ def test_reviewers_who_differ_leave_the_accuracy_of_the_other_labels():
     accuracy = measure_accuracy(data)
     assert (accuracy.sensitivity, accuracy.specificity) == (0.5, 0.5)
     assert (accuracy.n_labels, accuracy.n_between) == (4, 1)
+
+
+def test_differences_of_models_without_a_common_question_are_refused():
+    data = JudgedCompletions("d", ("a", "b"), ("p", "q"), [0, 1], [0, 1], [1.0, 0.0], [1.0, 0.0])
+    with pytest.raises(InputError, match="no question was judged for both 'a' and 'b'"):
+        calibrate_difference(data, "a", "b")
+
+
+def test_scores_on_another_scale_by_hand():
+    """Ratings to 10, the first four of six labelled, weight 1: 6.5 + (mean judge error of the labels is -1/2)."""
+    judged, label = [8.0, 6, 4, 10, 9, 2], [8.0, 7, 4, 11, np.nan, np.nan]
+    data = JudgedCompletions("d", ("a",), tuple("pqrstu"), [0] * 6, range(6), judged, label)
+    result = calibrate(data, weight=1.0)
+    assert result.score[0] == pytest.approx(6.5 + 0.5)
+    assert result.interval(0.99).high[0] > 8
+    accuracy = measure_accuracy(data)
+    assert np.isnan([accuracy.sensitivity, accuracy.specificity]).all()
+    assert accuracy.n_labels == 4
+    assert data.largest_error == 11 - 2
+
+
+def test_a_model_without_a_verdict_and_labels_of_one_cluster_have_no_score():
+    nothing = JudgedCompletions("d", ("a", "b"), tuple("pq"), [0, 0], [0, 1], [1.0, 0.0], [1.0, 0.0])
+    assert np.isnan(calibrate(nothing).score[1])
+    known = JudgedCompletions("d", ("a", "b"), ("p",), [0], [0], [0.0], [np.nan], is_known=[True])
+    assert np.isnan(calibrate(known).score[1])
+    one = JudgedCompletions(
+        "d", ("a",), tuple("pqrs"), [0] * 4, range(4), [1.0, 0, 1, 0], [1.0, 0, np.nan, np.nan], clusters=tuple("xxyy")
+    )
+    assert np.isnan(calibrate(one, method="rogan-gladen").score[0])
+    two = JudgedCompletions(
+        "d", ("a",), tuple("pqrs"), [0] * 4, range(4), [1.0, 0, 1, 0], [1.0, 0, np.nan, np.nan], clusters=tuple("xyzz")
+    )
+    assert calibrate(two, method="rogan-gladen").score[0] == pytest.approx(0.5)
+
+
+def test_the_agreement_of_two_reviewers_is_a_sentence():
+    """By hand: 3 of 4 agree; Cohen's kappa is 1/2 in the example of the docstring, and unknown where all say yes."""
+    text = str(measure_agreement(["yes", "yes", "no", "no"], ["yes", "no", "no", "no"], reviewers=("ann", "")))
+    low, high = wilson([3], [4], 0.95)
+    limits = f"[{low[0]:.3f}, {high[0]:.3f}]"
+    assert text == f"ann and (no name) agree on 0.750 {limits} of 4 completions, kappa 0.50"
+    assert "kappa" not in str(measure_agreement(["yes"] * 3, ["yes"] * 3))

@@ -3,6 +3,8 @@
 Kind of truth: hand-computed differences, the size and the power of the tests by seeded simulation.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -125,3 +127,18 @@ def test_position_effects_cover_zero_for_a_judge_without_one():
         effect = measure_position_effect(scores, [str(i // 2) for i in range(120)])
         covered.append(effect.low <= 0 <= effect.high)
     assert 0.92 < np.mean(covered) < 0.98
+
+
+def test_completions_of_one_length_have_no_test_of_length():
+    data = draw(np.random.default_rng(5), n=40)
+    assert "length" in examine_judge(data)["test"].tolist()
+    assert "length" not in examine_judge(replace(data, length=np.full(80, 100.0)))["test"].tolist()
+
+
+def test_labels_in_one_cluster_have_no_test():
+    """All labels of b are of one cluster: the degrees of freedom are below 1."""
+    data = draw(np.random.default_rng(6), n=60)
+    one = examine_judge(replace(data, clusters=("c",) * 60))
+    assert np.isfinite(one["difference"]).all()
+    assert np.isnan(one["se"]).all()
+    assert np.isnan(one["p_value"]).all()

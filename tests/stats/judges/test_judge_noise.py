@@ -198,3 +198,24 @@ def test_every_row_of_a_plan_is_the_best_design_with_its_number_of_verdicts():
     assert [row[2:4] for row in expected] == [(3, 3), (3, 2), (3, 1)]
     assert columns["benchmark"].tolist() == ["demo"] * 3
     assert columns["model"].tolist() == ["a"] * 3
+
+
+def test_means_of_components_and_a_single_question():
+    """Completions 1, .5 of one question have E without D; the mean of models has none where one has none."""
+    single = measure_judge_noise(build_table([[[1, 1], [1, 0]]]))
+    assert single.generation[0] == pytest.approx(0.125 - 0.125)  # variance 1/8 of the means less V = (0 + .5/2)/2
+    assert np.isnan(single.data[0])
+    counts = [[1, 1], [2, 0], [0, 2], [1, 1], [2, 0], [2, 0], [0, 2], [0, 2]]
+    table = VerdictTable("d", ("a", "b"), ("p", "q"), [0] * 4 + [1] * 4, [0, 0, 1, 1] * 2, range(8), counts, [1.0, 0.0])
+    noise = measure_judge_noise(table)
+    parts = noise.average_components([0, 1])
+    assert (parts.judge, parts.generation) == pytest.approx((0.125, noise.generation.mean()))
+    assert noise.average_components([1]).judge == 0
+    assert noise.average_components([1]).data == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("wrong", [{"questions": 0}, {"budget": 0.0}, {"completion_cost": -1.0}, {"verdict_cost": 0.0}])
+def test_costs_and_numbers_of_a_plan_are_positive(wrong):
+    arguments = {"data": 0.1, "generation": 0.1, "judge": 0.1, "questions": 10, "budget": 100.0} | wrong
+    with pytest.raises(InputError, match="must be positive"):
+        plan_verdicts(**arguments)

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -133,3 +134,24 @@ def test_wrong_use():
     graded = Cells("graded", ("a",), ("p",), np.array([[2]]), np.array([[1.0]]), np.array([[0.5]]))
     with pytest.raises(InputError, match="0 and 1"):
         measure_noise(graded)
+
+
+def test_every_column_and_one_benchmark_at_a_time():
+    cells, _, _ = draw_cells(1)
+    noise = measure_noise(cells)
+    few, every = noise.columns(), replace(noise, every_column=True).columns()
+    added = [
+        "n_negative_tau",
+        "correlation",
+        "se_score_data",
+        "se_score_prediction",
+        "n_models",
+        "n_pairs",
+        "temperature",
+    ]
+    assert [name for name in every if name not in few] == added
+    assert every["n_models"].tolist() == [4]
+    assert every["se_score_prediction"] == pytest.approx(np.sqrt(noise.score_prediction / 40))
+    assert every["se_score_data"] == pytest.approx(np.sqrt(noise.score_data / 40))
+    with pytest.raises(InputError, match="the noise of 0 benchmarks"):
+        components_from_noise(replace(noise, benchmarks=()), 0.6)

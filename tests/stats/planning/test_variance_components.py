@@ -14,8 +14,8 @@ from howsure.errors import InputError
 from howsure.stats.comparisons.pairs import compare
 from howsure.stats.core.cells import Cells
 from howsure.stats.core.cube import Cube
-from howsure.stats.planning.cost import Cost
-from howsure.stats.planning.pilot import components_from_cells, components_from_cube
+from howsure.stats.planning.cost import Cost, ModelUsage, compare_costs
+from howsure.stats.planning.pilot import components_from_cells, components_from_cube, split_score_error
 from howsure.stats.planning.plan import plan, tabulate_designs
 from howsure.stats.planning.variance_components import VarianceComponents, power_of
 from howsure.stats.prompts.components import estimate_components
@@ -354,3 +354,14 @@ def test_more_generations_do_not_promise_a_larger_error(question, error):
         # errors of the two parts of a pilot cancel in their sum, so that single generations are known best
         pilot = np.sqrt(VarianceComponents(**noise, total_se=max(error, 0.02)).variance(200, K, assurance=assurance))
         assert np.all(np.diff(pilot) <= 1e-12)
+
+
+def test_one_question_and_one_model_say_little():
+    """One question tells no data noise: both errors are that of the score. One model is better than none."""
+    one = Cells.from_scores("demo", ["a"], ["q"], [[[1, 0]]])
+    parts = split_score_error(one, "a")
+    assert np.isnan(parts.components.question)
+    assert np.isnan([parts.standard_error, parts.table_error]).all()
+    costs = compare_costs(one, {"a": ModelUsage(2, 3)})
+    assert costs.better_for_less == ((),)
+    assert costs.cost.tolist() == [1.5]

@@ -5,7 +5,9 @@ import pytest
 from oracles import variants as oracle
 
 from howsure.errors import InputError
-from howsure.stats.prompts.effects import estimate_effects
+from howsure.stats.core.cube import Cube
+from howsure.stats.prompts.effects import estimate_effects, estimate_question_variance
+from howsure.stats.prompts.moments import summarize_variants
 
 
 def test_effects_against_least_squares_and_planted_values():
@@ -115,3 +117,74 @@ def test_effects_that_cannot_be_told():
     assert len(estimate_effects("b", ["m"], x[:1], {"one": ["x"] * 8}).values) == 0
     with pytest.raises(InputError, match="scores have shape"):
         estimate_effects("b", ["m"], x, {})
+
+
+@pytest.mark.parametrize("nested", [True, False])
+def test_one_question_and_nested_variants_tell_no_variance_over_questions(nested):
+    questions = list("pq")[: 1 + nested]
+    scores = [[[[1.0, 0.0]] * 4 for _ in questions]]
+    values = {"style": ("x", "x", "y", "y")}
+    cube = Cube.from_scores("b", ["a"], questions, list("1234"), scores, values=values, nested=nested)
+    found = estimate_question_variance(summarize_variants(cube))
+    assert np.isnan(found.variance).all()
+    assert np.isnan(found.error).all()
+
+
+def test_values_of_single_variants_tell_no_variance_over_questions():
+    """No two variants have one value, and all variants have one value."""
+    scores = [[[[1.0], [0.0], [1.0]], [[0.0], [0.0], [1.0]], [[1.0], [1.0], [0.0]]]]
+    values = {"each": ("x", "y", "z"), "same": ("u", "u", "u")}
+    cube = Cube.from_scores("b", ["a"], list("pqr"), list("123"), scores, values=values)
+    assert np.isnan(estimate_question_variance(summarize_variants(cube)).variance).all()
+
+
+def test_the_variance_over_questions_by_loops():
+    """A slow version: products of residuals over ordered pairs of variants, and the factors of the docstring."""
+    rng = np.random.default_rng(12)
+    style = ("x", "x", "x", "y", "y", "z", "z")
+    N, S, L = 6, 7, 3
+    y = rng.normal(0, 1, (N, S))
+    cube = Cube.from_scores(
+        "b", ["a"], list("pqrstu"), list("1234567"), [y[:, :, None].tolist()], values={"style": style}
+    )
+    found = estimate_question_variance(summarize_variants(cube))
+    r = [[y[q, s] - y[q].mean() - y[:, s].mean() + y.mean() for s in range(S)] for q in range(N)]
+    sums = {True: [], False: []}
+    for q in range(N):
+        for is_same, each in sums.items():
+            pairs = [(s, t) for s in range(S) for t in range(S) if s != t and (style[s] == style[t]) is is_same]
+            each.append((sum(r[q][s] * r[q][t] for s, t in pairs), len(pairs)))
+    mean = {key: sum(total for total, _ in each) / sum(n for _, n in each) for key, each in sums.items()}
+    n = [style.count(value) for value in "xyz"]
+    c = sum(k * (k - 1) * (1 - 2 * k / S) for k in n) / sum(k * (k - 1) for k in n)
+    c += 2 / S * sum(k * k * (S - k) for k in n) / (S * S - sum(k * k for k in n))
+    factor = (L - 1) / L / (c * (N - 1) / N) / N  # of the variance divided by N
+    assert found.variance[0, 0] == pytest.approx(factor * (mean[True] - mean[False]))
+    parts = [
+        sum(sign * (total - mean[key] * k) / (k * N) for key, sign, (total, k) in ((True, 1, same), (False, -1, other)))
+        for same, other in zip(sums[True], sums[False], strict=True)
+    ]
+    assert found.error[0, 0] == pytest.approx(factor**2 * sum(part**2 for part in parts) * N / (N - 1))
+    # With the variance over questions, the error of an effect has it added, and Satterthwaite's df.
+    plain, total = (estimate_effects("b", ["a"], y.mean(axis=0), {"style": style}, questions=q) for q in (None, found))
+    more = max(found.variance[0, 0], 0)
+    assert total.variance == pytest.approx(plain.variance + more)
+    if more:
+        square = 2 * plain.variance**2 / plain.df + found.error
+        assert total.df == pytest.approx(2 * total.variance**2 / square)
+
+
+def test_the_table_of_effects_by_hand():
+    """Two models, means .5 and .7 of two values: effects -.1 and .1, variance .01^2/2 of a mean of two, df 2."""
+    x = [[0.49, 0.51, 0.69, 0.71], [0.3, 0.3, 0.3, 0.3]]
+    columns = estimate_effects("demo", ["a", "b"], x, {"style": ["x", "x", "y", "y"], "one": ["u"] * 4}).columns()
+    assert columns["benchmark"].tolist() == ["demo"] * 4
+    assert columns["model"].tolist() == ["a", "a", "b", "b"]
+    assert columns["dimension"].tolist() == ["style"] * 4
+    assert columns["value"].tolist() == ["x", "y"] * 2
+    assert columns["n_variants"].tolist() == [2] * 4
+    assert columns["effect"] == pytest.approx([-0.1, 0.1, 0, 0])
+    # sigma^2 = 4 (.01)^2/2, and half the difference of two means of two has sigma^2/4
+    assert columns["se"][:2] == pytest.approx([np.sqrt(2e-4 / 4)] * 2)
+    assert all("one left out: it has one value" in note for note in columns["note"])
+    assert all("drawn fewer than 3 times" in note for note in columns["note"])

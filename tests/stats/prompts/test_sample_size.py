@@ -219,3 +219,12 @@ def test_a_model_with_one_variant_does_not_end_the_search():
     assert np.isnan(size.n_star[0]).all()
     assert size.n_star[1, 0] == 2
     assert size.moment.tolist() == [[0.5, 0.0], [0.5, pytest.approx(0.01)]]
+
+
+def test_equal_scores_have_no_unit_and_many_large_counts_take_the_orders():
+    assert subset_moments._as_counts(np.full(5, 0.3)) is None
+    x = np.random.default_rng(1).integers(0, 10**6, 400) / 10**6
+    far, exact = np.full(400, 0.5), np.zeros(400, dtype=bool)
+    subset_moments._set_exact_means(far, exact, np.arange(1, 400), *subset_moments._as_counts(x), 0.01)
+    assert not exact.any()
+    assert (far == 0.5).all()

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from oracles import suspects as slow
 
-from howsure.errors import InputError
+from howsure.errors import InputError, UnknownNameError
 from howsure.stats.core.cells import Cells
 from howsure.stats.questions.attempts import _VoteCounts, majority_exactly
 from howsure.stats.questions.consistency import (
@@ -164,3 +164,10 @@ def test_nothing_is_nothing():
     made = AnswerCounts.from_generations("b", {}, {})
     assert made.shape == estimate_consistency(made).shape == (0, 0)
     assert repr(made) == "Answers('b', 0 models x 0 questions, 0 generations, 0 answers)"
+
+
+def test_unknown_questions_are_refused():
+    counts = of({"p": {"a": ["x", "y"]}, "q": {"a": ["x"]}}, {"p": "x", "q": "y"})
+    assert counts.select(["q"]).questions == ("q",)
+    with pytest.raises(UnknownNameError, match="unknown question 'r'"):
+        counts.select(["q", "r"])

@@ -378,3 +378,8 @@ def test_what_tau_cannot_say():
     assert np.isnan(compute_question_tau(counted([[1], [0]], 2)).tau[0])  # no other question to tell ability by
     with pytest.raises(UnknownNameError, match="unknown ability"):
         compute_question_tau(counted([[1], [0]], 2), ability="some")
+
+
+def test_an_unknown_prior_is_refused():
+    with pytest.raises(UnknownNameError, match="unknown prior 'flat'"):
+        estimate_stability(Cells.from_scores("b", ["a"], ["p"], [[[1, 0]]]), prior="flat")

@@ -388,3 +388,11 @@ def test_a_greedy_run_has_no_vote_of_its_own():
     assert both.models_agreeing.tolist() == alone.models_agreeing.tolist()
     assert both.suspected.tolist() == alone.suspected.tolist()
     np.testing.assert_allclose(both.evidence, alone.evidence)
+
+
+def test_an_audit_fits_the_width_that_is_given():
+    suspects = audit({"b": of(*planted(1))})
+    for width in (60, 100):
+        assert max(map(len, suspects.fit_text(width).splitlines())) <= width
+    nothing = audit({"b": of({"q": {"m": ["x", "x"], "n": ["x"]}}, {"q": "x"})})
+    assert nothing.fit_text(80) == "no suspects"

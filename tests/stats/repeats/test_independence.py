@@ -416,3 +416,13 @@ def test_the_ways_to_put_texts_into_replies_are_counted():
     assert (uniform, len(ways)) == (3, 15)
     bound = bound_uniform_replies(np.array([3]), np.array([2]))[0]
     assert bound == pytest.approx(math.log(2 * uniform / len(ways)))
+
+
+def test_many_varied_questions_without_copies_have_none():
+    """More questions than are looked at first, none of them with equal generations throughout."""
+    rng = np.random.default_rng(21)
+    cells = of(drawn(rng, np.full(400, 0.5), 4))
+    assert find_copied_generations(cells.outcomes[0]) == []
+    planted = drawn(rng, np.full(400, 0.5), 4)
+    planted[0, :, 3] = planted[0, :, 1]
+    assert find_copied_generations(of(planted).outcomes[0]) == [(1, 3)]

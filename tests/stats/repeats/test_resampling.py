@@ -179,3 +179,13 @@ def test_intervals_of_other_numbers_of_generations_by_hand():
         assert scaled.low[m] == pytest.approx([max(center - factor * below, 0) for factor in (2, 1, 0.5)])
         assert scaled.high[m] == pytest.approx([min(center + factor * above, 1) for factor in (2, 1, 0.5)])
     assert (scaled.high[1, 0], scaled.low[2, 0], scaled.level) == (1, 0, 0.9)
+
+
+def test_intervals_of_ratings_are_not_cut():
+    """By hand: ratings of 10 and more stay on their scale, with a quarter of the generations twice as wide."""
+    cells = Cells.from_scores("b", ["a"], ["p", "q"], [[[12, 10, 14, 12], [0, 2, 0, 2]]])
+    at_hand = score(cells, claim="these-questions")
+    between = at_hand.interval()
+    scaled = convergence(cells, (1, 4), claim="these-questions").scale_interval(at_hand)
+    assert scaled.high[0] == pytest.approx([6.5 + 2 * (between.high[0] - 6.5), between.high[0]])
+    assert scaled.low[0] == pytest.approx([6.5 - 2 * (6.5 - between.low[0]), between.low[0]])

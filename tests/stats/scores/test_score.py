@@ -222,3 +222,14 @@ def test_the_total_error_is_below_that_of_prediction_where_data_noise_is_estimat
     assert row["se_data"][0] == 0
     assert row["se_prediction"][0] == pytest.approx((0.375 / 4) ** 0.5)
     assert row["se_total"][0] == pytest.approx(((0.375 - 0.140625) / 4) ** 0.5)
+
+
+def test_plain_components_by_hand():
+    """Without correction: E is the mean of p (1 - p), D the variance of the means; .5 and 1 of two generations each."""
+    cells = Cells.from_scores("b", ["a"], ["p", "q"], [[[1, 0], [1, 1]]])
+    plain = score(cells, method="plain")
+    assert plain.prediction == pytest.approx([0.25 / 2])
+    assert plain.data == pytest.approx([1 / 16])
+    assert plain.total == pytest.approx([1 / 16 + 1 / 8])
+    again = score(cells, method="plain", claim="these-questions")
+    assert again.variance == pytest.approx([(0.25 / 2) / 2 / 2])

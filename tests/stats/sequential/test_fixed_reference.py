@@ -104,3 +104,14 @@ def test_graded_scores_without_variation_do_not_stop():
         assert np.isnan(decision.half[0])
         assert not decision.stop[0]
         assert "no variation was seen" in decision.reasons[0]
+
+
+def test_the_given_smallest_variance_is_used():
+    """By the formula: the half width without any variation is that of the floor, and larger with a larger one."""
+    same = np.ones((4, 10))
+    half = [
+        check_fixed_reference(make_cells("a", same), make_cells("b", same), 1.0, variance_floor=floor).half[0]
+        for floor in (1.0, 4.0)
+    ]
+    assert half[1] == pytest.approx(2 * half[0])
+    assert half[0] > 0

@@ -87,8 +87,6 @@ class RateTest:
 
     def _log_ratio(self, p: float, *, above: bool) -> float:
         """Return the logarithm of L_above or L_below at a bar `p`."""
-        if not 0 < p < 1:
-            return np.inf
         s, f = self.n_successes, self.n_trials - self.n_successes
         # The integral is a tail of the Beta(s + 1, f + 1) distribution times its constant.
         tail = special.betainc(f + 1, s + 1, 1 - p) if above else special.betainc(s + 1, f + 1, p)

@@ -150,7 +150,9 @@ class Bounds(Result):
         anything between: 1, 10 and 50 % of 100 and 500 questions, scores of .5 to .95, one or three generations.
         """
         level = self.answered.level if level is None else level
-        nodes = np.linspace(special.ndtri(level), special.ndtri((1 + level) / 2), _NODES)
+        two_sided = special.ndtri((1 + level) / 2)
+        # at a level of .5 or less the one-sided quantile is not above 0: the limits are then about those two scores
+        nodes = np.linspace(max(special.ndtri(level), two_sided / 100), two_sided, _NODES)
         levels = [*(2 * special.ndtr(nodes[:-1]) - 1), level]
         below, above = ([side.interval(each) for each in levels] for side in (self.as_zero, self.as_one))
         # The widths at `level` are the standard errors of any method, in units of its quantile.

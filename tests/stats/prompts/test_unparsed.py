@@ -1,0 +1,56 @@
+"""Unparsed answers by prompt variant and by value. Kind of truth: values by hand."""
+
+import numpy as np
+import pytest
+
+from howsure.errors import InputError
+from howsure.stats.core.cube import Cube
+from howsure.stats.prompts.unparsed import estimate_unparsed_effect, list_drawn_values
+
+
+def build_cube(variants=5, default=None, values=None):
+    """Return one model with 2 generations of each of 3 questions in each variant, one of them right."""
+    n = np.full((1, 3, variants), 2)
+    names = tuple(f"v{s}" for s in range(variants))
+    return Cube("demo", ("a",), tuple("pqr"), names, n, n / 2, n / 2, values or {}, default)
+
+
+def test_shares_by_value_and_by_prompt_by_hand():
+    """All answers of v2 and v3, which are terse, are unparsed, and none of v0 and v1; half of the default prompt's."""
+    cube = build_cube(5, 4, {"style": ("plain", "plain", "terse", "terse", "")})
+    counts = np.tile([0, 0, 2, 2, 1], (1, 3, 1))
+    effect = estimate_unparsed_effect(cube, counts)
+    by_value = effect.values
+    columns = {name: values.tolist() for name, values in by_value.columns().items()}
+    assert columns == {
+        "model": ["a", "a"],
+        "dimension": ["style", "style"],
+        "value": ["plain", "terse"],
+        "n_variants": [2, 2],
+        "unparsed": [0, 1],
+    }
+    # Nothing varies within a value: the value explains all of it, with a p-value of 0.
+    assert [by_value.name(i) for i in by_value.blamed] == ["style: terse"]
+    rows = [(row["dimension"], row["value"], row["n_variants"], row["unparsed"]) for row in effect]
+    assert rows == [
+        ("all prompts", "", 4, 0.5),
+        ("style", "terse", 2, 1),
+        ("style", "plain", 2, 0),
+        ("prompt", "v2", 1, 1),
+        ("prompt", "v3", 1, 1),
+        ("prompt", "v0", 1, 0),
+        ("prompt", "v1", 1, 0),
+        ("default prompt", "v4", 1, 0.5),
+    ]
+
+
+def test_variants_without_values_have_no_dimensions():
+    assert list_drawn_values(build_cube(3)) == ([0, 1, 2], {})
+    assert list_drawn_values(build_cube(3, values={"style": ("x", "", "")})) == ([0, 1, 2], {})
+    assert list_drawn_values(build_cube(3, values={"style": ("x", "y", "")})) == ([0, 1], {"style": ["x", "y"]})
+
+
+@pytest.mark.parametrize("counts", [np.full((1, 3, 2), 3), np.full((1, 3, 2), -1), np.zeros((1, 2, 2), int)])
+def test_counts_that_do_not_fit_are_refused(counts):
+    with pytest.raises(InputError, match="do not fit the generations"):
+        estimate_unparsed_effect(build_cube(2), counts)
