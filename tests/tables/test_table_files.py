@@ -2,6 +2,8 @@
 
 import gzip
 import json
+import os
+from pathlib import Path
 
 import duckdb
 import polars as pl
@@ -297,3 +299,17 @@ def test_no_extension_is_installed_or_loaded_because_a_name_asks_for_it(tmp_path
     text = f'model,question,score,"{address}"\n{address},s3://b/q,1,"{address}"\n'
     [cells] = read_cells(write(tmp_path, text))
     assert (cells.models, cells.questions) == ((address,), ("s3://b/q",))
+
+
+def test_tables_share_one_database_and_a_damaged_one_is_replaced(tmp_path):
+    """Independent: DuckDB's own list of databases, and one that is closed."""
+    path = write(tmp_path, "model,question,score\na,q,1\n")
+    with table_files.open_database() as first, table_files.open_database() as second:
+        first.execute("CREATE TABLE seen AS SELECT 1 AS one")
+        assert second.execute("FROM seen").fetchall() == [(1,)]
+        [(scratch,)] = second.execute("SELECT current_setting('temp_directory')").fetchall()
+    assert Path(scratch).stat().st_mode & 0o777 == 0o700
+    table_files._start_database(os.getpid()).close()
+    assert read_cells(path)[0].models == ("a",)
+    with table_files.open_database() as third, pytest.raises(duckdb.CatalogException):
+        third.execute("FROM seen")

@@ -13,7 +13,7 @@ from howsure.errors import InputError, first_line
 from howsure.tables import dove, rows_to_cells
 from howsure.tables.columns import TableOptions, find_texts, separate_texts
 from howsure.tables.frames import FrameLike, group_frame
-from howsure.tables.sql import quote_name, quote_text, read_column_types, write_text_sql
+from howsure.tables.sql import quote_name, read_column_types, write_text_sql
 from howsure.tables.table_files import is_glob, is_remote, name_table, open_database, open_rows
 from howsure.tables.tidy import drop_summaries, group_rows, lay_out, match_texts, warn_repeats
 
@@ -311,8 +311,6 @@ def open_table(path: str | Path) -> Iterator[duckdb.DuckDBPyRelation]:
             remedy = "give a table with a header and at least one row"
             raise InputError("the file is empty", where=where, remedy=remedy)
     with tempfile.TemporaryDirectory(prefix="howsure-") as scratch, open_database() as connection:
-        connection.execute(f"SET temp_directory = {quote_text(scratch)}")
-        connection.execute("SET preserve_insertion_order = true")
         try:
             yield open_rows(connection, path, Path(scratch))
         except (duckdb.Error, pa.ArrowInvalid, UnicodeDecodeError, EOFError, OSError) as error:

@@ -8,16 +8,20 @@ Benchmarks are read row by row: an error names the line, and a csv cell stays th
 
 from __future__ import annotations
 
+import atexit
 import codecs
 import contextlib
 import csv
 import errno
+import functools
 import gzip
 import io
 import itertools
 import json
+import os
 import re
 import stat
+import tempfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from glob import glob
@@ -136,10 +140,34 @@ def name_table(name: str | Path) -> str:
 
 
 def open_database() -> duckdb.DuckDBPyConnection:
-    """Return a DuckDB connection that installs and loads no extension because a file or a name asks for one."""
+    """Return a connection to DuckDB, which installs and loads no extension because a file or a name asks for one.
+
+    All connections of a process belong to one database in memory, because to start one takes longer than to read a
+    small table.
+    """
     import duckdb
 
-    return duckdb.connect(config={"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"})
+    try:
+        connection = _start_database(os.getpid()).cursor()
+        connection.execute("SELECT 1").fetchall()
+    except duckdb.Error:  # an internal error of DuckDB ends a database for good
+        _start_database.cache_clear()
+        connection = _start_database(os.getpid()).cursor()
+    return connection
+
+
+@functools.cache
+def _start_database(_process: int) -> duckdb.DuckDBPyConnection:
+    """Return the database of a process; that of a parent has lost its threads.
+
+    What does not fit in memory goes to a temporary folder, which is removed when the process ends.
+    """
+    import duckdb
+
+    scratch = tempfile.TemporaryDirectory(prefix="howsure-")
+    atexit.register(scratch.cleanup)
+    extensions = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
+    return duckdb.connect(config={**extensions, "temp_directory": scratch.name})
 
 
 def open_rows(connection: duckdb.DuckDBPyConnection, name: str | Path, scratch: Path) -> duckdb.DuckDBPyRelation:
@@ -152,7 +180,7 @@ def open_rows(connection: duckdb.DuckDBPyConnection, name: str | Path, scratch: 
     name
         A file, a glob of files of one type, or an address.
     scratch
-        A folder for what does not fit in memory; it must exist as long as the rows are used.
+        A folder for copies in a form that DuckDB reads; it must exist as long as the rows are used.
     """
     text = str(name)
     if is_remote(text):
