@@ -8,7 +8,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # A process for each core; one that is done takes over what another has not begun. One process: make test ARGS=-n0
 PARALLEL := --numprocesses auto --maxprocesses 8 --dist worksteal
 
-.PHONY: demo demo-model test coverage slow check format bench guarantees mutation structure docs release-check clean
+.PHONY: demo demo-model test test-all coverage slow check format bench guarantees mutation structure docs release-check clean
 .DELETE_ON_ERROR:
 
 .venv/.ready: pyproject.toml constraints.txt
@@ -28,10 +28,15 @@ demo: .venv/.ready
 demo-model: .venv/.model
 	$(BIN)/python examples/demo_model.py $(ARGS)
 
+# The everyday tests: without those marked long, which take more than about a second each.
 test: .venv/.ready
-	$(BIN)/python -m pytest $(PARALLEL) $(ARGS)
+	$(BIN)/python -m pytest $(PARALLEL) -m 'not slow and not long' $(ARGS)
 
-# The same tests, slower, with the lines and branches that they take; the workflows run this.
+# With the long ones: before a change lands.
+test-all: .venv/.ready
+	$(BIN)/python -m pytest $(PARALLEL) -m 'not slow' $(ARGS)
+
+# The tests of make test-all, slower, with the lines and branches that they take; the workflows run this.
 coverage: .venv/.ready
 	$(BIN)/python -m pytest $(PARALLEL) --cov --cov-report=term $(ARGS)
 

@@ -5,6 +5,7 @@ Kind of truth: rules of CONTRIBUTING.md. `python bench/structure.py --list` prin
 
 import ast
 import re
+import tomllib
 from importlib import metadata
 from pathlib import Path
 
@@ -94,3 +95,16 @@ def test_the_version_stands_in_one_place():
         if re.search(rf'version\w*\s*(?::\s*str\s*)?=\s*"{version}"', path.read_text(encoding="utf-8"))
     ]
     assert places == ["pyproject.toml"]
+
+
+def test_only_slow_tests_are_left_out_before_a_change_lands():
+    """Truths: the recipe of `make test-all`, and the commands that CI runs."""
+    recipes = dict(
+        re.findall(r"^([\w-]+): \.venv/\.ready\n\t(.*)$", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
+    )
+    left_out = {name: set(re.findall(r"not (\w+)", recipes[name])) for name in ("test", "test-all", "coverage")}
+    assert left_out == {"test": {"slow", "long"}, "test-all": {"slow"}, "coverage": set()}
+    options = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
+    assert re.findall(r"not (\w+)", options["addopts"]) == ["slow"]
+    assert re.search("^make test-all$", (ROOT / ".ci/run").read_text(), flags=re.MULTILINE)
+    assert "make coverage" in (ROOT / ".github/workflows/check.yml").read_text()

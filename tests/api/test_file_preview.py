@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 import howsure as hs
+from howsure.api import file_preview
 from howsure.cli import cli
 from howsure.errors import InputError
 
@@ -121,12 +122,16 @@ def test_a_folder_of_completions_is_to_be_rescored_and_one_with_scores_is_scored
 
 
 @SAME_IDS
-def test_of_a_large_folder_the_first_hundred_files_are_read(tmp_path):
-    for i in range(101):
+@pytest.mark.parametrize("limit", [4, pytest.param(100, marks=pytest.mark.long)])
+def test_of_a_large_folder_the_first_hundred_files_are_read(tmp_path, monkeypatch, limit):
+    assert file_preview._N_READ == 100
+    monkeypatch.setattr(file_preview, "_N_READ", limit)
+    for i in range(limit + 1):
         (tmp_path / f"{i:03}.csv").write_text(f"model,question,score\nm{i:03},1,1\n")
     result = hs.preview(tmp_path)
-    assert result.lines[:2] == ("a folder of 101: 101 tables", "the first 100 were read for what follows")
-    assert "100 rows of 100 tables" in result.lines
+    n = limit + 1
+    assert result.lines[:2] == (f"a folder of {n}: {n} tables", f"the first {limit} were read for what follows")
+    assert f"{limit} rows of {limit} tables" in result.lines
 
 
 @pytest.mark.parametrize(

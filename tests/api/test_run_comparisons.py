@@ -63,6 +63,7 @@ def test_a_change_within_sampling_noise_is_called_so_and_a_large_one_beyond_it()
     assert hs.curve(apart)["verdict"].tolist() == ["", "beyond sampling noise"]
 
 
+@pytest.mark.long
 def test_equal_checkpoints_are_rarely_called_beyond_noise():
     """The verdict is a test at 5 %, Holm-adjusted over the curve: of 300 curves without any change at most 8 %."""
     wrong = 0

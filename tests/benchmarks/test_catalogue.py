@@ -560,7 +560,7 @@ def test_rows_of_bbh_that_cannot_be_read_are_left_out_and_said(published, monkey
 
 
 @needs_isolation
-@pytest.mark.parametrize("name", ["humaneval", "humaneval-plus"])
+@pytest.mark.parametrize("name", [pytest.param("humaneval", marks=pytest.mark.long), "humaneval-plus"])
 def test_humaneval_runs_the_tests_of_the_question(published, name):
     benchmark = published(name)
     problem = PROBLEMS[1]

@@ -90,7 +90,7 @@ def load_local(task, tasks, **options):
         ("local_package", {}, ["a_package_that_nobody_has", "pip install"]),
         ("local_rows", {}, ["data set cannot be loaded", "data_files"]),
         ("hellaswag", {}, ["likelihoods", "multiple_choice"]),
-        ("mmlu", {}, ["57 of its 57", "mmlu_generative"]),
+        pytest.param("mmlu", {}, ["57 of its 57", "mmlu_generative"], marks=pytest.mark.long),
         ("humaneval", {}, ["runs the generated code"]),
         ("minerva_math_algebra", {}, ["antlr4"]),
     ],

@@ -1,8 +1,9 @@
 """A report by keyboard alone. Truth: Chromium, pressed as a reader presses it."""
 
 import pytest
+from helpers.chromium_window import mark_pages
 
-pytestmark = pytest.mark.parametrize("made", ["five", "prompts", "several", "hostile"], indirect=True)
+pytestmark = pytest.mark.parametrize("made", mark_pages(["five", "prompts", "several", "hostile"]), indirect=True)
 
 TAB, ENTER = ("Tab", 9), ("Enter", 13)
 

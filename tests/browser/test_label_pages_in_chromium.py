@@ -6,12 +6,12 @@ import subprocess
 
 import pytest
 from helpers.chromium_pages import HOWSURE
+from helpers.chromium_window import mark_looks
 from helpers.judged_runs import write_judged_run
 
 from howsure.judging.random_labels import read_labels
 from howsure.store.responses import RunFolder
 
-LOOKS = {"light": {}, "dark": {"dark": True}, "phone": {"width": 390, "height": 844}}
 #: A completion and a question that try to be more than text, and are long.
 SCRIPT = "</pre><script>document.title = 'owned'; window.planted = 1</script><img src=x onerror='window.planted = 2'>"
 
@@ -59,7 +59,7 @@ def test_labels_are_given_and_taken_back_by_keys(window, labelling):
     assert sorted(one.verdict for one in read_labels(file).labels.values()).count("CORRECT") == 4
 
 
-@pytest.mark.parametrize("look", LOOKS.values(), ids=LOOKS)
+@pytest.mark.parametrize("look", mark_looks())
 def test_the_pages_can_be_read_by_everyone(window, labelling, look):
     address, _ = labelling
     window.show(address, network=True, **look)

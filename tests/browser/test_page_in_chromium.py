@@ -8,12 +8,13 @@ import re
 import unicodedata
 
 import pytest
+from helpers.chromium_window import mark_pages
 
 #: Pages that differ in their elements, not only in what these say; in the dark and on a phone fewer rules may differ.
 KINDS = pytest.mark.parametrize(
-    "made", ["one", "certain", "five", "many", "prompts", "run", "several", "hostile"], indirect=True
+    "made", mark_pages(["one", "certain", "five", "many", "prompts", "run", "several", "hostile"]), indirect=True
 )
-SOME = pytest.mark.parametrize("made", ["five", "prompts", "run", "several"], indirect=True)
+SOME = pytest.mark.parametrize("made", mark_pages(["five", "prompts", "run", "several"]), indirect=True)
 PHONE = {"width": 390, "height": 844}
 
 
@@ -88,7 +89,7 @@ def test_axe_finds_nothing_serious_on_a_phone(window, made):
     assert _findings(window, only=["scrollable-region-focusable", "target-size", "meta-viewport"]) == []
 
 
-@pytest.mark.parametrize("made", ["certain", "many", "prompts", "hostile"], indirect=True)
+@pytest.mark.parametrize("made", mark_pages(["certain", "many", "prompts", "hostile"]), indirect=True)
 def test_paper_shows_all_of_it_as_text(window, made):
     pypdf = pytest.importorskip("pypdf", reason="pypdf reads what was printed")
     window.show(made)

@@ -98,6 +98,7 @@ def test_two_reviewers_and_a_final_verdict(window, run, tmp_path):
     assert (decision.basis, decision.verdict, decision.answer) == ("adjudication", "mislabeled", "A")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("look", [{}, {"dark": True}, {"width": 390, "height": 844}], ids=["light", "dark", "phone"])
 def test_random_questions_give_the_share_of_wrong_labels(window, run, tmp_path, look):
     file = tmp_path / "verdicts.jsonl"

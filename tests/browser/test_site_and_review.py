@@ -6,11 +6,10 @@ import subprocess
 
 import pytest
 from helpers.chromium_pages import HOSTILE, HOWSURE, planted_run, simulated
+from helpers.chromium_window import mark_looks
 
 from howsure.reporting.report_data import ReportData
 from howsure.reporting.site import write_report
-
-LOOKS = {"light": {}, "dark": {"dark": True}, "phone": {"width": 390, "height": 844}}
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +23,7 @@ def index(tmp_path_factory):
     return write_report(tmp_path_factory.mktemp("site") / "site", ReportData(runs))
 
 
-@pytest.mark.parametrize("look", LOOKS.values(), ids=LOOKS)
+@pytest.mark.parametrize("look", mark_looks())
 def test_the_index_of_a_site(window, index, look):
     window.show(index.as_uri(), **look)
     assert window.complaints() == []
@@ -60,7 +59,7 @@ def review(tmp_path_factory):
         served.stdout.read()
 
 
-@pytest.mark.parametrize("look", LOOKS.values(), ids=LOOKS)
+@pytest.mark.parametrize("look", mark_looks())
 @pytest.mark.parametrize("question", [None, "hostile", "wrong label", "hard"])
 def test_the_pages_of_the_review(window, review, look, question):
     window.show(review, network=True, **look)

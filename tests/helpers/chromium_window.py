@@ -11,7 +11,24 @@ ROOT = Path(__file__).resolve().parents[2]
 #: Where `.ci/run` has npm put it: npm install --prefix .venv/npm axe-core
 AXE = ROOT / ".venv/npm/node_modules/axe-core/axe.min.js"
 
-NAMES = [pytest.param(name, marks=pytest.mark.shared) if name == "math500" else name for name in PAGES]
+#: Pages with the most kinds of elements, and with the most dangerous ones; the others are shown by `make test-all`.
+EVERYDAY = ("prompts", "hostile")
+LOOKS = {"light": {}, "dark": {"dark": True}, "phone": {"width": 390, "height": 844}}
+
+
+def mark_pages(names):
+    """Parameters of tests: the names of pages, marked long where they are not shown every day."""
+    kinds = {name: (pytest.mark.long,) for name in names if name not in EVERYDAY}
+    if "math500" in kinds:
+        kinds["math500"] += (pytest.mark.shared,)
+    return [pytest.param(name, marks=kinds.get(name, ())) for name in names]
+
+
+def mark_looks():
+    """Parameters of tests: how a page is shown; in light every day."""
+    return [
+        pytest.param(look, id=name, marks=() if name == "light" else pytest.mark.long) for name, look in LOOKS.items()
+    ]
 
 
 class Window:
@@ -78,7 +95,7 @@ def window():
         runner.run(browser.__aexit__(None, None, None))
 
 
-@pytest.fixture(scope="session", params=NAMES)
+@pytest.fixture(scope="session", params=mark_pages(PAGES))
 def made(request, tmp_path_factory):
     """Address of a page of each data set, or of those that a test names: `parametrize("made", [...], indirect=True)`."""
     path = tmp_path_factory.mktemp(request.param) / "report.html"

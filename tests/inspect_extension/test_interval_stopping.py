@@ -217,6 +217,7 @@ def test_inspect_stops_and_stores_why(tmp_path):
     assert found["score"] == pytest.approx(np.mean(expected), abs=1e-6)
 
 
+@pytest.mark.long
 def test_the_interval_covers_and_saves():
     rng = random.Random(0)
     missed = saved = 0

@@ -82,6 +82,7 @@ def test_the_components_give_the_standard_error_of_the_mean_over_epochs():
     assert E > 0
 
 
+@pytest.mark.long
 def test_the_estimates_are_right_on_average():
     # Questions Beta(2, 2): D = 1/20, E = E[p (1 - p)] = 1/5; 30 questions, 3 epochs.
     rng = np.random.default_rng(0)

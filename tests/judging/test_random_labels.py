@@ -13,6 +13,7 @@ from howsure.errors import InputError, UnknownNameError
 from howsure.judging.random_labels import Label, append_lines, draw_sample, read_labels, read_tasks
 
 
+@pytest.mark.long
 def test_each_completion_is_drawn_as_often_as_its_inclusion_says(tmp_path):
     """Two models, one of which is right in 5 of 60 completions; 400 draws of 20."""
     run = write_judged_run(tmp_path / "run", n_questions=30, generations=2, wrong={"a": 55, "b": 20})

@@ -40,6 +40,7 @@ def drawn(p, k, rng):
     return [[[float(y) for y in rng.random(k) < chance] for chance in row] for row in p]
 
 
+@pytest.mark.long
 def test_limit_is_above_the_truth_in_about_four_of_five_pilots():
     rng, above, trials = np.random.default_rng(3), 0, 400
     estimates = []

@@ -97,6 +97,7 @@ def test_methods_by_name(b, c, n, level):
         assert (row["low"], row["high"]) == pytest.approx(interval(b, c, n, level), abs=1e-7), method
 
 
+@pytest.mark.long
 @settings(max_examples=40)
 @given(st.integers(0, 6), st.integers(0, 6), st.integers(0, 40))
 def test_tango_on_any_table(b, c, rest):

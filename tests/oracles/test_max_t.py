@@ -35,6 +35,7 @@ def test_a_pair_without_variation_claims_nothing():
     assert (0, 1) not in observed
 
 
+@pytest.mark.long
 def test_size_of_the_step_down_method():
     """Four equal models on 40 questions, Gaussian multipliers: a false claim in about one of twenty evaluations."""
     rng = np.random.default_rng(1)

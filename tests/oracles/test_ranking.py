@@ -140,6 +140,7 @@ def test_discrete_law_approaches_the_normal_one():
         assert row == pytest.approx(other, abs=0.02)
 
 
+@pytest.mark.long
 @given(score_grids(min_models=2, max_models=4, missing=False))
 def test_covariance_is_that_of_the_differences(models):
     covariance = oracle.covariance_of_means(models)

@@ -132,6 +132,7 @@ def test_stratified_square_is_unbiased():
 # ---- a guarantee by seeded simulation
 
 
+@pytest.mark.long
 def test_coverage_of_both_prediction_intervals_and_size_of_drift():
     rng, trials, N, n = random.Random(5), 600, 25, 3
     p = [(q + 0.5) / N for q in range(N)]

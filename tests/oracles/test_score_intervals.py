@@ -112,6 +112,7 @@ def test_posterior_against_quadrature():
     assert mass(high, 1 - 1e-9) / total == pytest.approx(0.1, abs=2e-4)
 
 
+@pytest.mark.long
 def test_default_grid_is_fine_enough():
     questions = [[1, 1, 1], [0, 0, 1], [1, 0, 1], [1, 1], [0, 1]] * 4
     default = oracle.beta_binomial_interval(questions, 0.95)

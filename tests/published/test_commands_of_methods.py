@@ -143,7 +143,9 @@ def test_every_command_of_the_table_is_tried():
     assert set(re.findall(r"`howsure ([^`]+)`", table)) == {*COMMANDS, *ELSEWHERE}
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(
+    "command", [pytest.param(each, marks=pytest.mark.long) if each == "report" else each for each in COMMANDS]
+)
 def test_a_command_runs_and_prints_what_its_rows_say(howsure, names, tmp_path, monkeypatch, command):
     monkeypatch.chdir(tmp_path)
     arguments, words = COMMANDS[command]

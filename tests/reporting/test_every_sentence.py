@@ -127,7 +127,9 @@ def html_of(name):
     return build_page(ReportData([PAGES[name].cells], **PAGES[name].report)).html
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.long) if name == "two hundred models" else name for name in PAGES]
+)
 def test_every_sentence_is_true(name):
     check_sentences(html_of(name), PAGES[name], COMPUTED, STATIC)
 

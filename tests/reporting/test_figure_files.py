@@ -163,6 +163,7 @@ def test_names_with_characters_that_no_drawing_can_hold_are_drawn(tmp_path, file
         assert "😀" in text
 
 
+@pytest.mark.long
 def test_a_figure_for_a_column_of_a_paper_is_as_wide_as_the_column_with_text_of_7_to_9_points(tmp_path):
     """The PDF as pypdf reads it: the width of the page, and the size of each text on it."""
     pypdf = pytest.importorskip("pypdf", reason="pypdf reads what was drawn")
@@ -213,7 +214,10 @@ def papers():
     return {"models": build_page(ReportData([draw_family()])).figures, "prompts": build_page(prompts).figures}
 
 
-@pytest.mark.parametrize(("width", "font_size"), [(3.3, 8), (3.3, 7), (4.5, 8), (6.9, 9)])
+@pytest.mark.parametrize(
+    ("width", "font_size"),
+    [(3.3, 7), *(pytest.param(*size, marks=pytest.mark.long) for size in ((3.3, 8), (4.5, 8), (6.9, 9)))],
+)
 @pytest.mark.parametrize("data", ["models", "prompts"])
 def test_no_text_of_any_figure_is_cut_or_on_another_one(papers, data, width, font_size):
     """By hand: boxes of the texts from their letters, as the font's published metrics have them."""

@@ -346,6 +346,7 @@ def test_a_reference_that_the_scores_chose_is_tested_against_all_pairs():
     assert f"is ahead of {decided} of 2 models tested" in matrix.statement
 
 
+@pytest.mark.long
 def test_equal_models_are_seldom_called_different_on_all_benchmarks_together():
     """Guarantee by seeded simulation: four equal models, the reference chosen by its scores."""
     wrong = 0

@@ -366,6 +366,7 @@ def test_verdicts_on_chosen_questions_do_not_bias_the_share():
     assert estimate_wrong_share(queue, "b", verdicts)[:2] == (2, 0)
 
 
+@pytest.mark.long
 def test_the_share_holds_for_a_number_fixed_beforehand_and_not_for_a_stop_at_the_first_wrong_label():
     """Guarantee by seeded simulation, and theory: with 5 % wrong labels, a stop at the first reports p log(1/p)/(1-p)."""
     rng, p = np.random.default_rng(21), 0.05

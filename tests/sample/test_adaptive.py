@@ -228,6 +228,7 @@ def test_a_broken_plan_is_told(tmp_path):
         stored.load_plans(tmp_path / "folder")
 
 
+@pytest.mark.long
 def test_from_requests_to_a_score_without_bias(tmp_path):
     """Guarantee: 40 runs of a strong model, stored and read; pooled, the same rows are too high."""
     rng = np.random.default_rng(0)
@@ -344,6 +345,7 @@ def test_when_the_other_is_given_up_all_stages_follow(tmp_path):
     assert sum(counts(workers[1])) == 2400
 
 
+@pytest.mark.long
 def test_at_whichever_stage_it_stops_the_truth_is_inside(tmp_path):
     """Guarantee: of 50 runs that stop at a nominal 30 %, fewer miss, as it holds at every look; see also the bench."""
     missed = []

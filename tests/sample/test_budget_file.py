@@ -32,6 +32,8 @@ models:
   - {{model: b, base_url: "{url}", timeout: 3600, max_tokens: 5, price: {{prompt: 1, completion: 2}}}}
 """
 
+BUDGETS = ["calls: 700", *(pytest.param(limit, marks=pytest.mark.long) for limit in ("tokens: 100_000", "cost: 0.1"))]
+
 
 def quick(seconds):
     return asyncio.sleep(seconds / 20)
@@ -51,7 +53,7 @@ def list_bills(server):
     }
 
 
-@pytest.mark.parametrize("budget", ["calls: 700", "tokens: 100_000", "cost: 0.1"])
+@pytest.mark.parametrize("budget", BUDGETS)
 def test_sessions_together_stay_within_a_budget(tmp_path, monkeypatch, budget):
     """With 512 in flight, of which a third breaks off after it was billed and a tenth is refused."""
     # All at once, whatever this machine's throughput is.
@@ -112,7 +114,7 @@ def test_what_the_next_session_sets_aside_again_is_not_in_the_account():
     asyncio.run(main())
 
 
-@pytest.mark.parametrize("budget", ["calls: 700", "tokens: 100_000", "cost: 0.1"])
+@pytest.mark.parametrize("budget", BUDGETS)
 def test_a_budget_that_cannot_be_recorded_any_more_ends_the_run(tmp_path, budget):
     """A file that cannot be written during the run: nothing is sent beyond what was recorded, then and afterwards."""
     kind, bound = budget.split(": ")

@@ -75,6 +75,7 @@ def cells_of(folder):
     return cells
 
 
+@pytest.mark.long
 def test_a_fifth_of_faults_changes_none_of_20_000_cells(tmp_path):
     questions, generations = 1000, 20
     faults = Faults(RATES, retry_after="0.5", spread=0.01, slow_start=(0.2, 0.1), most=4, refuses=REFUSED)

@@ -167,7 +167,14 @@ async def endless_header(request, _):
 
 
 @pytest.mark.parametrize(
-    ("answer", "generations"), [(endless, 1), (endless, 50), (endless_refusal, 1), (endless_refusal, 50)]
+    ("answer", "generations"),
+    [
+        (endless, 1),
+        *(
+            pytest.param(*case, marks=pytest.mark.long)
+            for case in ((endless, 50), (endless_refusal, 1), (endless_refusal, 50))
+        ),
+    ],
 )
 def test_a_body_without_end_is_not_kept(tmp_path, answer, generations):
     with hostile(answer) as base_url:
@@ -177,6 +184,7 @@ def test_a_body_without_end_is_not_kept(tmp_path, answer, generations):
     assert ran.peak < ALLOWED_MB
 
 
+@pytest.mark.long
 def test_a_bomb_is_not_unpacked(tmp_path):
     packed = bomb()
 
@@ -190,6 +198,7 @@ def test_a_bomb_is_not_unpacked(tmp_path):
     assert ran.peak < ALLOWED_MB
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("generations", [1, 5])
 def test_ten_thousand_choices_of_a_kilobyte(tmp_path, generations):
     """One is asked for, or five; both in 64 requests at once."""
@@ -213,6 +222,7 @@ def test_ten_thousand_choices_of_a_kilobyte(tmp_path, generations):
         assert "longer than" in ran.err
 
 
+@pytest.mark.long
 def test_what_an_endpoint_calls_itself_does_not_pile_up(tmp_path):
     """Fingerprint, model, id and reason of 150 kB each time, and each time others: 600 MB in all."""
     count = 0
@@ -467,7 +477,9 @@ def test_the_key_is_nowhere(tmp_path):
     assert all(MARK.encode() not in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
 
 
-@pytest.mark.parametrize("status", [200, 302, 401, 403, 404])
+@pytest.mark.parametrize(
+    "status", [401, *(pytest.param(each, marks=pytest.mark.long) for each in (200, 302, 403, 404))]
+)
 def test_the_key_is_not_told_when_the_model_is_given_up(tmp_path, status):
     async def answer(request, _):
         sent = request.headers["Authorization"]

@@ -94,6 +94,7 @@ def acknowledged_in(file):
         yield (question, int(generation)), (request, None if score == "None" else float(score))
 
 
+@pytest.mark.long
 def test_twenty_kills_lose_nothing_that_was_acknowledged(tmp_path):
     rng = np.random.default_rng(20)
     questions = load("directions-small").questions
@@ -177,7 +178,7 @@ def requests_in(folder):
     return {row["request"] for row in table}
 
 
-@pytest.mark.parametrize("kills", [4, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [pytest.param(4, marks=pytest.mark.long), pytest.param(200, marks=pytest.mark.slow)])
 def test_kills_lose_replies_of_the_last_half_second_only(tmp_path, kills):
     """kill -9 at random moments of a busy run that is continued each time, with an account of the endpoint."""
     rng = np.random.default_rng(kills)
@@ -232,7 +233,7 @@ def test_a_signal_to_end_loses_nothing(tmp_path, name, times):
     assert n_sent > 20 * times
 
 
-@pytest.mark.parametrize("kills", [3, pytest.param(12, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [pytest.param(3, marks=pytest.mark.long), pytest.param(12, marks=pytest.mark.slow)])
 def test_a_budget_of_calls_holds_under_kills(tmp_path, kills):
     """By the endpoint's own account, with 64 in flight and kill -9 at random moments until the budget is spent."""
     rng = np.random.default_rng(kills)
@@ -261,7 +262,7 @@ models:
 """
 
 
-@pytest.mark.parametrize("kills", [2, pytest.param(12, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [pytest.param(2, marks=pytest.mark.long), pytest.param(12, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("name", "limit"), [("tokens", 400_000), ("cost", 4.0)])
 def test_a_budget_of_tokens_or_money_holds_under_kills(tmp_path, kills, name, limit):
     """The endpoint heeds the larger of two limits, writes so many tokens each time, and bills what it was asked for."""

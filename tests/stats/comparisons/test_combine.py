@@ -112,6 +112,7 @@ def test_swapping_the_models_flips_the_sign_and_order_does_not_matter(grids, wei
     assert there.weight[used] @ there.z[used] == pytest.approx(there.z_meta)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("weights", "N"), [("equal", 12), ("precision", 60)])
 def test_the_meta_test_and_q_keep_their_size(weights, N):
     """Guarantee: 8 benchmarks whose models are equal in expectation, 800 evaluations, size .05.
@@ -364,6 +365,7 @@ def test_why_p_values_differ_from_those_of_compare_is_said_of_new_questions_only
     assert "too careful" not in " ".join(notes["these-questions"].split())
 
 
+@pytest.mark.long
 def test_bands_of_a_curve_cover_what_they_claim_and_the_difference_too():
     """Guarantee: three checkpoints, N = 50, K = 4, 800 runs; fixed questions for the inner band, new ones for the others."""
     rng = np.random.default_rng(9)

@@ -170,6 +170,7 @@ def test_p_value_and_interval_agree():
         assert np.array_equal(between.p_value < 0.05, (between.low > 0) | (between.high < 0))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("only_a", "only_b"), [(2, 0), (3, 0), (5, 0), (10, 0), (3, 1), (1, 1)])
 @pytest.mark.parametrize("N", [30, 100, 500])
 def test_coverage_where_few_questions_differ(N, only_a, only_b):
@@ -191,6 +192,7 @@ def test_coverage_where_few_questions_differ(N, only_a, only_b):
         assert covered["t"] < 0.9
 
 
+@pytest.mark.long
 def test_coverage_of_these_questions_where_few_vary():
     """Guarantee by simulation: 3 of 100 questions vary, 2 to 5 generations; t without the addition covers less."""
     rng = np.random.default_rng(5)
@@ -266,6 +268,7 @@ def test_graded_scores_within_0_and_1_have_no_pseudo_question_of_right_and_wrong
         assert (part.high[0] - part.low[0]) / scale == pytest.approx((whole.high[0] - whole.low[0]) / 10)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("N", "k", "varying"), [(10, 3, 10), (20, 2, 20), (20, 3, 2), (100, 3, 3)])
 def test_coverage_of_these_questions_with_graded_scores(N, k, varying):
     """Guarantee by simulation; the width is at most 1.2 times what the true variance needs, not 2 to 5 times."""

@@ -23,6 +23,7 @@ def cells_of(n, total, total_sq=None):
     return Cells("drawn", *names, n, total, total if total_sq is None else total_sq)
 
 
+@pytest.mark.long
 def test_the_test_of_a_difference_keeps_its_size_and_its_interval_covers():
     """Guarantee: two models with equal expected scores on Beta questions, K = 3, N = 60; 3,000 evaluations."""
     rng = np.random.default_rng(5)
@@ -218,7 +219,7 @@ def least_questions(d, variance, level=0.95, power=0.8, size=None):
     return math.nan
 
 
-@pytest.mark.parametrize("level", [0.5, 0.8, 0.95, 0.999])
+@pytest.mark.parametrize("level", [0.5, 0.8, 0.95, pytest.param(0.999, marks=pytest.mark.long)])
 @pytest.mark.parametrize(("method", "size"), [("t", None), (None, 1.0), ("adjusted-t", 1.0)])
 def test_the_questions_for_power_are_the_smallest_number_that_satisfies_the_condition(level, method, size):
     """A slow version: b is right on every question, a on N - right of 40; and random scores of few and many questions."""

@@ -86,6 +86,7 @@ def test_freedom_of_two_equal_sides_by_hand():
     assert result.columns()["p_value"][0] == 1
 
 
+@pytest.mark.long
 def test_size_and_power_of_the_stratified_test():
     """Guarantee: the same model at both ends, 3 runs against 8, N = 60; 1,000 pairs. And more power than run means."""
     rng = np.random.default_rng(2)

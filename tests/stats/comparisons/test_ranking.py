@@ -65,6 +65,7 @@ def test_chances_of_order_are_the_slow_ones(grid):
                     assert wrong.p_wrong[row, column] == pytest.approx(expected, abs=1e-7)
 
 
+@pytest.mark.long
 def test_the_chance_of_a_wrong_order_is_that_of_fresh_runs():
     """Guarantee by simulation: two models that share difficulty, k = 1 and 5, 120 new questions."""
     rng = np.random.default_rng(1)
@@ -119,6 +120,7 @@ def test_rank_sets_from_the_same_p_values_are_the_slow_ones(grid):
     assert columns["rank"].tolist() == [1 + sum(other > mine for other in scores) for mine in scores]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ability", [[0, 0, 0, 0, 0, 0], [0, 0, 0.4, 0.4, 0.8, 0.8], [0, 0.3, 0.6, 0.9, 1.2, 1.5]])
 def test_rank_sets_hold_all_true_ranks_at_once(ability):
     """Guarantee by simulation: joint coverage of at least 95 %, ties, groups and a chain of models."""

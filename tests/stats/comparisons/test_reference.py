@@ -46,6 +46,7 @@ def test_holm_is_over_the_comparisons_with_a_named_reference():
         assert compared.p_holm[i] == pytest.approx(min(largest, 1))
 
 
+@pytest.mark.long
 def test_equal_models_are_rarely_told_apart_though_the_scores_chose_the_best():
     """Theory: of equal models some is distinguishable from the best in at most .05 of the evaluations."""
     evaluations, false = 150, np.zeros(2)

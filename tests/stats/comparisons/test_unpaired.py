@@ -38,6 +38,7 @@ def test_p_is_the_level_at_which_the_limits_reach_0(right, n):
     assert result.interval(1 - p).high[0] == pytest.approx(0, abs=2e-3)
 
 
+@pytest.mark.long
 def test_equal_models_are_seldom_called_different():
     """Guarantee by simulation: P(correct) is 1/2 for both; one has 2 questions, which are alike every second time."""
     rng = np.random.default_rng(3)

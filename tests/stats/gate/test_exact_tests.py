@@ -170,6 +170,7 @@ def test_one_generation_of_each_can_show_no_single_question():
     assert result.smallest > 0.99
 
 
+@pytest.mark.long
 def test_the_level_holds_at_every_size():
     rng = np.random.default_rng(3)
     for questions, generations in ((3, 2), (10, 1), (10, 5), (40, 3)):

@@ -137,6 +137,7 @@ def test_a_loss_of_the_mean_is_found_and_said():
     assert gate.high < 0
 
 
+@pytest.mark.long
 def test_a_candidate_that_is_the_baseline_fails_at_most_at_alpha():
     rng = np.random.default_rng(9)
     for questions, generations, claim in (
@@ -152,6 +153,7 @@ def test_a_candidate_that_is_the_baseline_fails_at_most_at_alpha():
         assert stats.binomtest(fails, 150, 0.05, alternative="greater").pvalue > 1e-4
 
 
+@pytest.mark.long
 def test_a_loss_of_the_margin_passes_at_most_at_alpha():
     rng = np.random.default_rng(10)
     passes = 0
@@ -173,6 +175,7 @@ def test_several_benchmarks_are_adjusted():
     assert decide([one, *others])[0].verdict == "inconclusive"
 
 
+@pytest.mark.long
 def test_the_stated_number_of_generations_decides_in_four_of_five():
     rng = np.random.default_rng(11)
     p = rng.uniform(0.1, 0.9, 200)
@@ -187,6 +190,7 @@ def test_the_stated_number_of_generations_decides_in_four_of_five():
     assert 0.66 < passes.count("pass") / 100 < 0.93
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("k_old", "k_new"), [(5, 1), (10, 1), (20, 2), (2, 10)])
 def test_gains_and_losses_that_cancel_out_are_no_loss_of_the_mean(k_old, k_new):
     """P(correct) .95 and .05 become .75 and .25, the mean stays: with unequal numbers of generations, too."""
@@ -212,6 +216,7 @@ def test_the_stated_generations_are_of_both_where_the_numbers_differ():
     assert k <= 2 or np.sqrt(E / (N * (k - 1))) * quantiles > gate.difference + 0.05
 
 
+@pytest.mark.long
 def test_the_detectable_loss_fails_in_four_of_five_with_a_margin_above_the_error():
     rng = np.random.default_rng(16)
     p = np.full(400, 0.5)
@@ -226,6 +231,7 @@ def test_the_detectable_loss_fails_in_four_of_five_with_a_margin_above_the_error
     assert 0.66 < failed.count("fail") / 100 < 0.92
 
 
+@pytest.mark.long
 def test_bars_that_are_gated_together_fail_at_most_at_alpha():
     rng = np.random.default_rng(17)
     failed = 0
@@ -255,6 +261,7 @@ def test_questions_of_the_candidate_alone_are_not_compared():
     assert gate.difference == 0
 
 
+@pytest.mark.long
 def test_bars_are_passed_and_missed_at_most_at_alpha():
     rng = np.random.default_rng(13)
     for questions, k in ((3, 1), (20, 1), (20, 5)):
@@ -296,7 +303,10 @@ def test_a_model_is_no_baseline_of_itself():
         compare_with_baseline(_cells([1, 0], [0, 1], np.array([[1, 0], [0, 1]])), "new", "old")
 
 
-@pytest.mark.parametrize(("k", "loss"), [(1, 0.3), (3, 0.3), (5, 0.25), (10, 0.2)])
+@pytest.mark.parametrize(
+    ("k", "loss"),
+    [(1, 0.3), *(pytest.param(*case, marks=pytest.mark.long) for case in ((3, 0.3), (5, 0.25), (10, 0.2)))],
+)
 def test_the_p_value_is_the_smallest_alpha_that_fails(k, loss):
     """A larger alpha never shows less, and the verdict changes at the p-value: theory of nested tests."""
     rng = np.random.default_rng([14, k])
@@ -385,6 +395,7 @@ def _draw_own_variants(spread, rng):
     return _cells(*right, k=9)
 
 
+@pytest.mark.long
 def test_unchanged_candidates_with_prompts_of_their_own_seldom_fail():
     """Guarantee by seeded simulation, with large effects of the prompts."""
     rng = np.random.default_rng(5)

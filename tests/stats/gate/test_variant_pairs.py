@@ -43,6 +43,7 @@ def test_failures_of_a_question_are_where_scores_are_fewest():
     assert split_by_variant(cube, cells, ("b",)).questions == ("p [b]", "q [b]")
 
 
+@pytest.mark.long
 def test_unequal_numbers_of_an_easy_and_a_hard_variant_are_no_regression():
     """The baseline has more generations of the easy variant, the candidate of the hard one: pooled, that is a loss."""
     rng = np.random.default_rng(5)

@@ -203,6 +203,7 @@ def draw_sample(rng, boost):
     return JudgedCompletions("s", ("a", "b"), tuple(map(str, range(150))), model, question, judged, label)
 
 
+@pytest.mark.long
 def test_coverage_under_self_preference():
     """A judge that favours a model by .1: PPI covers scores and differences, the judge's own do not."""
     rng = np.random.default_rng(11)
@@ -238,6 +239,7 @@ def draw_refused(rng, error):
     return JudgedCompletions("r", ("a", "b"), names, model, question, judged, label, inclusion, is_known=refused)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("error", [0.15, 0.3])
 def test_known_scores_of_refusals_are_no_estimate(error):
     """Coverage of .42, the score of all completions, by each method that uses the labels; and of the difference."""

@@ -29,6 +29,7 @@ def test_the_difference_is_that_of_the_mean_errors():
     assert errors["error"].tolist() == pytest.approx([1 / 3, -1 / 3])
 
 
+@pytest.mark.long
 def test_sizes_are_nominal():
     rng = np.random.default_rng(1)
     rejected = np.array([examine_judge(draw(rng, n=100))["p_value"] < 0.05 for _ in range(500)])
@@ -81,6 +82,7 @@ def draw_equal(rng, labels, *, boost=0.0):
     return JudgedCompletions("s", names, tuple(map(str, range(400))), model, question, judged, label, length=length)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("labels", [[10] * 10, [20] * 10, [40] * 10, [40] * 5, [100] * 2, [400, 20], [400, 2]])
 def test_equal_models_with_few_labels_raise_no_false_alarm(labels):
     """At most .07 in the family of models, and of the tests of length, plus two standard errors of 300 samples."""
@@ -90,6 +92,7 @@ def test_equal_models_with_few_labels_raise_no_false_alarm(labels):
     assert np.mean([p[-1] < 0.05 for p in p_values]) <= 0.1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("n_models", "boost"), [(2, 0.3), (10, 0.6)])
 def test_a_planted_self_preference_is_found_with_100_labels(n_models, boost):
     """Right is said of .3 more wrong answers of one of two models; of ten, of .3 more answers, half of them wrong."""

@@ -81,6 +81,7 @@ def test_completions_without_a_readable_verdict_are_left_out():
     assert noise.score[0] == pytest.approx(2 / 3)
 
 
+@pytest.mark.long
 def test_flip_rates_cover_their_true_value():
     """60 questions, 2 completions, 3 verdicts, P(right) Beta(4, 1): the true rate is 2 E[p(1-p)] = 4/15."""
     rng = np.random.default_rng(7)

@@ -224,6 +224,7 @@ def test_closed_forms_invert_each_other():
     assert se_for_width(0.02) == pytest.approx(0.01 / 1.959964, rel=1e-6)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("paired", [True, False])
 def test_a_plan_has_the_power_it_promises(paired):
     """Guarantee by simulation: a pilot, a plan for a true difference, and 1,500 evaluations of the planned design."""

@@ -190,6 +190,7 @@ def test_an_assurance_that_is_none(assurance):
 # ---- what a pilot knows
 
 
+@pytest.mark.long
 def test_the_data_variance_has_no_bias():
     """Guarantee by simulation: 40,000 pilots of 20 questions x 2; the printed one is too small by 1/N and more."""
     rng = np.random.default_rng(31)
@@ -225,6 +226,7 @@ def test_the_errors_of_the_components_by_loops():
     assert np.std(of_E, ddof=1) / math.sqrt(12) == pytest.approx(found.generation_se)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("N", "k"), [(100, 1), (100, 2), (60, 5)])
 def test_the_errors_of_the_components_are_those_of_pilots(N, k):
     """Guarantee by simulation: mean squared errors of 600 pilots against the variance of their estimates."""
@@ -285,6 +287,7 @@ def test_the_errors_of_prompts_are_those_of_their_limits():
 # ---- what is delivered
 
 
+@pytest.mark.long
 def test_assured_plans_deliver_the_power_that_they_promise():
     """Guarantee by simulation: 250 pilots of 30 x 2; two models that differ on some questions, a difference of .03.
 
@@ -311,6 +314,7 @@ def test_assured_plans_deliver_the_power_that_they_promise():
     assert np.mean(over) < 0.3
 
 
+@pytest.mark.long
 def test_assured_plans_of_prompts_keep_the_error_that_they_promise():
     """Guarantee by simulation: 80 pilots of 50 questions x 5 prompts x 2, prompts of sd .02."""
     rng = np.random.default_rng(37)

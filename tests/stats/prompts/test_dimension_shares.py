@@ -118,6 +118,7 @@ DESIGNS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("design", DESIGNS)
 def test_level_coverage_and_bias(design):
     """A guarantee by seeded simulation: 300 models, of which 30 share a draw of variants."""
@@ -144,6 +145,7 @@ def test_level_coverage_and_bias(design):
         assert np.mean(p_values[:, 0] < 0.05) > 0.8
 
 
+@pytest.mark.long
 def test_effects_on_new_questions_are_covered():
     """A guarantee by seeded simulation: effects of 0 on average, that differ between questions."""
     cube = cube_of(100, (2, 3), (0, 0), np.random.default_rng(6), models=200, by_question=0.02)

@@ -83,6 +83,7 @@ def test_few_draws_are_fitted_by_each_dimension_itself():
         assert estimate_effects("b", ["m"], rng.normal(0, 1, (1, S)), many).separate.tolist() == [alone]
 
 
+@pytest.mark.long
 def test_effects_from_twenty_draws_are_unbiased_and_covered():
     """A guarantee by seeded simulation: planted effects in four dimensions, 500 samples of 20 points each."""
     rng, samples = np.random.default_rng(9), 500

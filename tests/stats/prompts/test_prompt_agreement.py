@@ -138,6 +138,7 @@ def test_consistency_against_all_pairs():
     assert one.se[0] ** 2 == pytest.approx(np.var(each, ddof=1) / 9 + jackknife)
 
 
+@pytest.mark.long
 def test_consistency_is_covered():
     """A guarantee by seeded simulation: new questions and new prompts, which make answers sharper or vaguer."""
     rng = np.random.default_rng(3)

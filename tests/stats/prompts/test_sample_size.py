@@ -56,6 +56,7 @@ def test_the_bias_of_the_published_number(sd, published, space):
     assert np.all((low <= ours.n_star_space) & (ours.n_star_space <= high))
 
 
+@pytest.mark.long
 def test_the_number_for_the_space_with_and_without_noise():
     """Guarantee by simulation: prompts of sd .02, 50 questions of one generation; each number keeps its own promise."""
     rng = np.random.default_rng(3)

@@ -172,6 +172,7 @@ def test_majority_by_draws_agrees_and_its_product_is_of_disjoint_subsets():
         assert found == pytest.approx(float(sum(pairs, Fraction(0)) / len(pairs)), abs=0.012)
 
 
+@pytest.mark.long
 def test_majority_over_questions_and_its_errors():
     """Guarantee by simulation: majority of 3 from 9 generations, three answers, 60 questions, 300 evaluations."""
     rng = np.random.default_rng(4)

@@ -89,6 +89,7 @@ def posterior_by_integration(correct, n, c, k):
     return [np.sum(weight * laws.mean()), *limits]
 
 
+@pytest.mark.long
 def test_the_hierarchical_posterior_is_that_of_brute_force():
     """Another way: integration over 160,000 pairs of parameters, with scipy's Beta-binomial law."""
     correct, n = [0, 3, 5, 1, 4, 2, 5, 4], [4, 5, 5, 3, 4, 5, 5, 4]

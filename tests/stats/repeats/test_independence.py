@@ -85,6 +85,7 @@ def test_copies_among_generations_are_found_and_named():
     assert find_copied_generations(of(scores).outcomes[0]) == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("p", [0.002, 0.02, 0.2, 0.5], ids=str)
 @pytest.mark.parametrize("k", [3, 4, 10])
 def test_independent_generations_are_seldom_taken_for_copies(p, k):
@@ -153,6 +154,7 @@ def test_scores_that_never_vary():
     assert said(of(np.repeat(0.3 * first, 2, axis=2))) == []
 
 
+@pytest.mark.long
 def test_models_that_vary_as_little_as_published_ones_seldom_never_vary():
     """Simulation: sampling has a tenth of p(1-p), two generations of the fewest questions that can be noted."""
     p = np.array([0.5 - math.sqrt(0.225)] * 70 + [0.5 + math.sqrt(0.225)] * 70)  # p (1 - p) = .025 each
@@ -198,6 +200,7 @@ def test_retries_until_right():
     assert find_retries(both).tolist() == [True, False]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("p", [0.02, 0.1, 0.3], ids=str)
 def test_counts_that_do_not_depend_on_answers_are_seldom_taken_for_retries(p):
     """Simulation: one to five generations of each of 12 hard questions, so that one right answer or none is usual."""
@@ -217,6 +220,7 @@ def shared(rng, p, k):
     return (rng.random(k) < p[:, None]).astype(float)[None]
 
 
+@pytest.mark.long
 def test_seeds_that_questions_share_are_told_with_the_factor_that_is_true():
     """By construction: with one number for each repetition, the mean of k generations varies by far more than the error
     for these questions says. The factor is compared with the ratio over 400 draws."""
@@ -253,6 +257,7 @@ def test_independent_generations_seldom_seem_to_share_seeds(n, k, kind):
     assert found <= 8
 
 
+@pytest.mark.long
 def test_one_of_many_independent_models_that_is_far_off_by_chance_is_no_sign():
     """A p-value of .0001 to .001 is rare for one model; of 48, one has it in 5 % of all evaluations."""
     rng = np.random.default_rng(11)

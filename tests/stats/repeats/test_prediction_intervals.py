@@ -121,6 +121,7 @@ def test_drift_of_complete_binary_runs_is_cochrans_q():
     assert stats.chi2.cdf(Q, k - 1) < lower < 1
 
 
+@pytest.mark.long
 def test_drift_of_unequal_runs_has_the_moments_of_a_shuffle():
     """A slow version: 20,000 shuffles of each question's generations among the places that it has."""
     rng = np.random.default_rng(3)
@@ -140,6 +141,7 @@ def test_drift_of_unequal_runs_has_the_moments_of_a_shuffle():
     assert np.mean(np.array(statistics) > stats.chi2.isf(0.1, 2)) == pytest.approx(0.1, abs=0.03)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("n", "ratio", "slack"), [(2, 5.2, 0.25), (3, 1.9, 0.1), (5, 1.3, 0.05)])
 def test_pooled_intervals_cover_and_are_as_much_narrower_as_was_measured(n, ratio, slack):
     """Guarantee, and a table of the design: Beta(.6, .4), N = 100; 1,500 models."""
@@ -175,6 +177,7 @@ def test_few_questions_that_vary_do_not_break_the_interval():
     assert np.mean(miss <= stats.t.ppf(0.975, result.df[seen])) > 0.94
 
 
+@pytest.mark.long
 def test_of_several_models_without_drift_none_gets_the_wide_interval_in_95_percent_of_tables():
     """Guarantee by simulation: 600 tables of 4 models x 50 questions x 3 runs; scipy's Q of each alone rejects in 18 %."""
     rng = np.random.default_rng(44)

@@ -91,6 +91,7 @@ def test_the_chance_to_be_best_of_two_models_is_that_of_their_clustered_differen
     assert compared.variance[0] > 1.5 * without.variance[0]
 
 
+@pytest.mark.long
 def test_ranks_of_equal_models_are_kept_where_clusters_are_told():
     """Guarantee: 5 equal models on 60 passages of 5 questions, 500 evaluations; any rank ruled out, nominal .05."""
     sizes, rng = (5,) * 60, np.random.default_rng(8)

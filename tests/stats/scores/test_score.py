@@ -18,6 +18,7 @@ def drawn(rng, p, k):
     return Cells("drawn", *(tuple(map(str, range(size))) for size in p.shape), n, total, total)
 
 
+@pytest.mark.long
 def test_standard_errors_of_the_three_claims_match_what_simulation_shows():
     """Guarantee: Beta(.6, .4) questions, K = 5, N = 100; 4,000 evaluations, each a row."""
     rng = np.random.default_rng(1)
@@ -43,6 +44,7 @@ def test_standard_errors_of_the_three_claims_match_what_simulation_shows():
         assert abs(covered - 0.95) < 3.3 * math.sqrt(0.95 * 0.05 / trials)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("k", "ratio"), [(2, 1.17), (5, 1.13), (50, 1.02)])
 def test_the_plugin_of_gen_is_too_large_by_the_measured_ratio(k, ratio):
     """A table of the design: Beta(.6, .4), n = 500."""
@@ -115,7 +117,7 @@ def test_one_question_and_lost_data_noise_are_told():
     assert "data noise is lost" in lost.columns()["note"][0]
 
 
-@pytest.mark.parametrize("compute", [score, pairs])
+@pytest.mark.parametrize("compute", [score, pytest.param(pairs, marks=pytest.mark.long)])
 def test_an_error_of_new_questions_below_that_of_these_is_explained(compute):
     """The errors themselves, of 600 random sets of few questions: the note is there exactly where one is below the other."""
     rng, n_below = np.random.default_rng(3), 0

@@ -162,6 +162,7 @@ def trials(rng, p, k, mean_after, repeats):
     return first, {d: cells_of(m, rng.binomial(m, P)) for d, m in more.items()}
 
 
+@pytest.mark.long
 def test_stages_are_unbiased_and_cover_where_plain_means_do_not():
     """Guarantee: a strong model, N = 200, 4 then 10 generations on average; 400 evaluations."""
     rng = np.random.default_rng(4)
@@ -316,6 +317,7 @@ def test_scores_that_are_not_binary_merge_too():
     assert 0.8 < z.std() < 1.12
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("a", "b"), [(1.2, 0.3), (0.3, 2.0)])
 def test_cells_of_stages_hold_where_pooled_ones_do_not(a, b):
     """Guarantee: score, error and components of 400 evaluations, N = 200, 4 then 10 generations on average."""
@@ -344,6 +346,7 @@ def test_cells_of_stages_hold_where_pooled_ones_do_not(a, b):
     assert not any(pooled[name] for name in ("score", "error", "coverage", "prediction"))
 
 
+@pytest.mark.long
 def test_differences_and_new_questions_hold_too():
     """Guarantee: two models of one law on drawn questions, 200 evaluations of each; both claims and the null difference."""
     rng = np.random.default_rng(10)

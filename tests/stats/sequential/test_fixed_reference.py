@@ -31,6 +31,7 @@ def test_new_questions_equal_the_formula_by_loops():
     assert decision.least[0] == pytest.approx(2 * fixed)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("claim", ["these-questions", "new-questions"])
 def test_it_covers_at_all_rounds_at_once(claim):
     rng = np.random.default_rng(1)
@@ -81,6 +82,7 @@ def test_a_reference_that_is_always_right_is_not_known_exactly():
     assert once.least[0] == pytest.approx(2 * stats.t.ppf(1 - 0.0125, 19) * np.sqrt(2.5 / 19 / 20))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("claim", "k"), [("these-questions", 2), ("new-questions", 1)])
 def test_few_runs_stop_with_an_interval_that_misses_near_the_ceiling(claim, k):
     """With two generations, only runs whose reference is right in all of them by chance: every eighth."""

@@ -113,6 +113,7 @@ def misses(p, width, rounds, rules, *, truth=None):
 THESE = (("sequence", "these-questions"), ("pooled", "these-questions"))
 
 
+@pytest.mark.long
 def test_pooled_keeps_its_level_and_the_sequence_covers_at_every_look():
     """Guarantee, and a table of the design: N = 100, width .02; 500 models."""
     p = np.random.default_rng(5).beta(0.6, 0.4, (500, 100))
@@ -127,6 +128,7 @@ def test_pooled_keeps_its_level_and_the_sequence_covers_at_every_look():
     assert rounds > 100
 
 
+@pytest.mark.long
 def test_near_the_ceiling_the_sequence_still_covers():
     """Guarantee: p = .995, N = 100, where most questions never vary: about 6 % at any look, and few at the stop."""
     found = misses(np.full((1000, 100), 0.995), 0.02, 20, THESE)
@@ -134,6 +136,7 @@ def test_near_the_ceiling_the_sequence_still_covers():
     assert found[THESE[0]][0] < 0.02
 
 
+@pytest.mark.long
 def test_new_questions_are_covered_at_every_look():
     """Guarantee: the score of the population, 1,000 sets of 100 questions."""
     p = np.random.default_rng(6).beta(0.6, 0.4, (1000, 100))
@@ -169,6 +172,7 @@ def test_the_published_rule_against_the_oracle_and_written_out():
         assert last.n_rounds[0] == n
 
 
+@pytest.mark.long
 def test_the_published_rule_misses_about_15_percent():
     """A table of the design: the rule on run means at a nominal 5 %, 1,500 models, vectorised."""
     rng = np.random.default_rng(8)
