@@ -68,6 +68,7 @@ def check_rows(folder, n, epochs, *, label="m"):
     assert {row["model"] for row in rows} == {label}
 
 
+@pytest.mark.long
 def test_a_run_that_is_killed_is_continued_and_epochs_are_added(tmp_path):
     journal = tmp_path / "journal.txt"
     args = {"n": 12, "journal": str(journal), "pause": 0.5}

@@ -52,6 +52,7 @@ def killed_while_appending(path: Path, seed: int) -> int:
     return acknowledged
 
 
+@pytest.mark.long
 def test_killed_while_appending_at_twenty_random_moments(tmp_path):
     with ThreadPoolExecutor(3) as pool:
         paths = [tmp_path / str(seed) for seed in range(20)]
@@ -147,6 +148,7 @@ print(left)
 """
 
 
+@pytest.mark.long
 def test_killed_in_compaction_by_the_system(tmp_path):
     wanted = expected(one for number in range(3) for one in batch(number))
 
